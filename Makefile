@@ -45,7 +45,7 @@ lint: $(READY) ## check style, types and import contracts
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-format: $(READY) ## format the code and mend what can be mended without thought
+format: $(READY) ## format the code and fix what can be fixed without thought
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 

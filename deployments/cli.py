@@ -315,10 +315,10 @@ def deploy(pool: Pool = "helmsman", notify: Notify = "", as_json: Json = False) 
 @app.command()
 def doctor(
     repo: Repo = HERE,
-    fix: Annotated[bool, typer.Option("--fix", help="Mend what can be mended safely, and say what was done.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Fix what can be fixed safely, and say what was done.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Look for what is missing on this machine and say how to mend it."""
+    """Look for what is missing on this machine and say how to fix it."""
     from deployments.doctor.examinations import examine
 
     raise typer.Exit(examine(repo, fix=fix, as_json=as_json))

@@ -112,7 +112,7 @@ def _rubric(path: Path | None) -> dict[str, Any]:
         return {}
     read = read_rubric_file(path)
     if read.flaws:
-        raise flawed(path, read.flaws, "mend the file; `helmsman rubric check` shows what is understood")
+        raise flawed(path, read.flaws, "fix the file; `helmsman rubric check` shows what is understood")
     said = merged(dict(read.front), rubric_settings(read.rubric))
     if not said.get("judge", {}).get("criteria"):
         raise OperatorError("the rubric has no criterion", expected="a section `## Judge criteria`", found=str(path))

@@ -30,7 +30,7 @@ class HelmsmanError(Exception):
 
 
 class OperatorError(HelmsmanError):
-    """The person who started the loop can mend it: goal, path, configuration, credentials."""
+    """The person who started the loop can fix it: goal, path, configuration, credentials."""
 
     fault = "operator"
 

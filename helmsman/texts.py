@@ -199,7 +199,7 @@ def begun_lines(report: CheckReport | None, warnings: Sequence[str]) -> Iterator
     yield from (f"    {line}" for line in (check_lines(report) if report else ()))
     for result in report.failures if report else ():
         if result.error or result.exit_code in NOT_STARTED:
-            yield f"    warn       {clean(result.name)} cannot start; if the work is not to make it, mend the command"
+            yield f"    warn       {clean(result.name)} cannot start; fix it in helmsman.toml, unless the work is to make it"
     yield from (f"    warn       {clean(warning)}" for warning in warnings)
 
 

@@ -1,6 +1,6 @@
 """Every parser of what others wrote, as a function of bytes: the one table that fuzzing and tests/unit/test_corpus.py go by.
 
-A target takes any bytes and returns. It may raise nothing but OperatorError, which tells a person what to mend; the targets see
+A target takes any bytes and returns. It may raise nothing but OperatorError, which tells a person what to fix; the targets see
 to that themselves. Where what was read is written again, reading that gives the same.
 """
 

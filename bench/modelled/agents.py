@@ -52,7 +52,7 @@ def advanced(me: Character, told: Told, share: float) -> Tree:
         if me.carry < me.dear(test):
             return tree.further(test) if me.dice(told).random() < me.shows else tree
         me.carry -= me.dear(test)
-        tree = tree.mended([test])
+        tree = tree.fixed([test])
     me.carry = 0.0
     return tree
 
@@ -93,7 +93,7 @@ def many_small(me: Character, told: Told) -> Habit:
     while items > 0 or told.tree.red:
         dice = me.dice(told)
         if told.tree.red:
-            told = yield step(me, told, edited(told, told.tree.mended(range(told.tree.tests))))
+            told = yield step(me, told, edited(told, told.tree.fixed(range(told.tree.tests))))
             continue
         new = dice.randint(1, 4) if dice.random() < writes_tests else 0
         tree = edited(told, replace(told.tree, tests=told.tree.tests + new))
@@ -141,7 +141,7 @@ def groping(me: Character, told: Told) -> Step:
     tree, failing = edited(told), [test for test, _ in told.tree.failing]
     passing = sorted(set(range(tree.tests)) - set(failing))
     if failing and passing and dice.random() < 0.25:
-        tree = tree.mended([dice.choice(failing)]).with_failing([dice.choice(passing)])
+        tree = tree.fixed([dice.choice(failing)]).with_failing([dice.choice(passing)])
     elif failing and dice.random() < me.shows:
         tree = tree.further(min(failing, key=me.turn))
     return step(me, told, tree)

@@ -73,12 +73,12 @@ def swinging(me: Character, told: Told, onset: Tree) -> Step:
 
 
 def trading(me: Character, told: Told, onset: Tree) -> Step:
-    """It mends one test and breaks another, in turn, by a new tree each time."""
+    """It fixes one test and breaks another, in turn, by a new tree each time."""
     failing = sorted(test for test, _ in onset.failing)
     passing = sorted(set(range(onset.tests)) - set(failing))
-    mended = failing[: max(1, len(failing) // 4)]
+    fixed = failing[: max(1, len(failing) // 4)]
     broken = passing[: max(1, len(passing) // 4)] if passing else []
-    swapped = onset.mended(mended).with_failing(broken)
+    swapped = onset.fixed(fixed).with_failing(broken)
     at_onset = {test for test, _ in told.tree.failing} == set(failing)
     return step(me, told, edited(told, swapped if at_onset else onset))
 

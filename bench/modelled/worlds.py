@@ -42,7 +42,7 @@ class Tree:
         content = repr((self.tests, self.failing, self.broken, self.edition, self.cheats))
         return hashlib.sha1(content.encode(), usedforsecurity=False).hexdigest()
 
-    def mended(self, tests: Iterable[int]) -> "Tree":
+    def fixed(self, tests: Iterable[int]) -> "Tree":
         gone = set(tests)
         return replace(self, failing=tuple(one for one in self.failing if one[0] not in gone))
 

@@ -1,4 +1,4 @@
-"""`helmsman doctor`: what is missing on this machine, and how to mend it. Each examination is a small function in one tuple."""
+"""`helmsman doctor`: what is missing on this machine, and how to fix it. Each examination is a small function in one tuple."""
 
 import json
 import re
@@ -45,38 +45,38 @@ SIGNS = {"ok": "✔", "warn": "!", "missing": "✘"}
 
 
 def examine(repo: Path, *, fix: bool, as_json: bool) -> int:
-    """Look at everything, mend what can be where that is asked for, and print it.
+    """Look at everything, fix what can be where that is asked for, and print it.
 
     Returns 0, or 2 when something that a loop needs is missing.
     """
     looks = [*(partial(_guarded, name, examination) for name, examination in EXAMINATIONS), _server]
     told = [one for look in looks for one in examined(look, repo, fix=fix)]
     if as_json:
-        print(json.dumps([{**finding.plain(), "mended": mended} for finding, mended in told]))
+        print(json.dumps([{**finding.plain(), "fixed": fixed} for finding, fixed in told]))
     else:
-        print("\n".join(line for finding, mended in told for line in _lines(finding, mended)))
+        print("\n".join(line for finding, fixed in told for line in _lines(finding, fixed)))
     return 2 if any(finding.verdict == "missing" for finding, _ in told) else 0
 
 
-def _lines(finding: Finding, mended: str) -> Iterator[str]:
+def _lines(finding: Finding, fixed: str) -> Iterator[str]:
     yield f"{SIGNS[finding.verdict]} {finding.what:<12} {clean(finding.found)}"
-    if mended:
-        yield f"               mended: {clean(mended)}"
+    if fixed:
+        yield f"               fixed: {clean(fixed)}"
     if finding.remedy:
         yield f"               what to do: {clean(finding.remedy)}"
 
 
 def examined(look: Look, repo: Path, *, fix: bool) -> list[tuple[Finding, str]]:
-    """What is found, each with what was done about it; what was mended is looked at again."""
-    return [_mended(finding, look, repo) if fix and finding.mend else (finding, "") for finding in look(repo)]
+    """What is found, each with what was done about it; what was fixed is looked at again."""
+    return [_fixed(finding, look, repo) if fix and finding.fix else (finding, "") for finding in look(repo)]
 
 
-def _mended(finding: Finding, look: Look, repo: Path) -> tuple[Finding, str]:
+def _fixed(finding: Finding, look: Look, repo: Path) -> tuple[Finding, str]:
     try:
-        mended = finding.mend() if finding.mend else ""
+        fixed = finding.fix() if finding.fix else ""
     except (HelmsmanError, OSError, httpx.HTTPError) as error:
         return finding, f"nothing, it failed: {error}"
-    return next((again for again in look(repo) if again.what == finding.what), finding), mended
+    return next((again for again in look(repo) if again.what == finding.what), finding), fixed
 
 
 def _guarded(name: str, examination: Examination, repo: Path) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""What the doctor finds, and how it can be mended."""
+"""What the doctor finds, and how it can be fixed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ class Finding:
     verdict: str
     found: str
     remedy: str = ""
-    mend: Callable[[], str] | None = field(default=None, compare=False)
+    fix: Callable[[], str] | None = field(default=None, compare=False)
     """What `--fix` does; it returns in words what was done. None where only a person can, or where nothing needs it."""
 
     def plain(self) -> dict[str, Any]:
         told = {"what": self.what, "verdict": self.verdict, "found": self.found, "remedy": self.remedy}
-        return {**told, "mendable": self.mend is not None}
+        return {**told, "fixable": self.fix is not None}

@@ -90,7 +90,7 @@ def locks(repo: Path) -> Finding:
     return Finding("locks", "warn", _listed(map(str, found)), "helmsman doctor --fix removes them", partial(_unlock, found))
 
 
-# --- mending ------------------------------------------------------------------------------------------------------
+# --- fixing ------------------------------------------------------------------------------------------------------
 
 
 def _end(repository: Repository) -> str:

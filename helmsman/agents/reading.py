@@ -60,4 +60,4 @@ def _problem(error: ErrorDetails) -> str:
 
 
 def _broken(where: str, cause: str) -> OperatorError:
-    return OperatorError(f"{where} describes no agent: {cause}", remedy="mend it; docs/agents.md shows the form")
+    return OperatorError(f"{where} describes no agent: {cause}", remedy="fix it; docs/agents.md shows the form")

@@ -39,7 +39,7 @@ def parts(text: str, where: str) -> Parts:
 
 def broken(where: str, line: int, cause: str) -> OperatorError:
     """An error that names file and line."""
-    return OperatorError(f"{where}:{line}: {cause}", remedy="mend the file; docs/presets.md shows its form")
+    return OperatorError(f"{where}:{line}: {cause}", remedy="fix the file; docs/presets.md shows its form")
 
 
 def line_of(key: str, lines: Mapping[str, int]) -> int:

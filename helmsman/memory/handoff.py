@@ -174,7 +174,7 @@ def _understood(text: str) -> Alignment:
 
 
 def _refused(why: str) -> OperatorError:
-    return OperatorError("nothing can be handed over in the alignment file", found=why, remedy="mend the file")
+    return OperatorError("nothing can be handed over in the alignment file", found=why, remedy="fix the file")
 
 
 def with_section(more: str, handoff: Handoff) -> str:

@@ -1,6 +1,6 @@
 """Whether the plan that the agent keeps in progress.md still has to do with what is there.
 
-A plan is cheap: one that has come apart from reality is thrown away and made anew, never mended. Two things tell it, and
+A plan is cheap: one that has come apart from reality is thrown away and made anew, never fixed. Two things tell it, and
 each is asked for only where nothing honest explains it: the plan rests on files that are not there, or it stays as it is while
 the work goes elsewhere and gets nowhere.
 """
@@ -28,7 +28,7 @@ Exists = Callable[[str], bool]
 MISSING = 2
 """Files that the plan names and that are not there: one may be a slip, or an idea."""
 MISSING_SHARE = 0.5
-"""Of all files that it names: a plan that is mostly right is mended by whoever follows it."""
+"""Of all files that it names: a plan that is mostly right is fixed by whoever follows it."""
 UNTOUCHED = 4
 """Iterations in a row that changed files and touched nothing of the plan; the same number as a session's attempts at one error,
 and one more than what counts as stuck."""

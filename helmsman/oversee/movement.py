@@ -2,7 +2,7 @@
 
 Numbers are records: completion, tests, extents have to be better than ever remembered, so that numbers which vary by chance
 soon stop being news. That a failure was got past is judged by names, which can be new for ever: where an agent fails another
-test each time, and as many as before, one was mended and another broken, which is no step. What remains, failures that nothing
+test each time, and as many as before, one was fixed and another broken, which is no step. What remains, failures that nothing
 counts and recoveries from the agent's own breakages, is believed `TRUSTED` times until completion or tests have to be better.
 """
 
@@ -113,7 +113,7 @@ def _fewer_tests_fail(it: _Compared) -> bool:
 
 
 def _smaller_extent(it: _Compared) -> bool:
-    """Of one class of failure, over all checks: the place that is named first moves on with each one that is mended."""
+    """Of one class of failure, over all checks: the place that is named first moves on with each one that is fixed."""
     return bool(it.draft.errors) and _sound(it) and any(_shrinks(it, kind) for kind in {error.kind for error in it.draft.errors})
 
 
@@ -180,7 +180,7 @@ def _lost_tests(it: _Compared) -> bool:
 
 
 def _as_many_fail(it: _Compared) -> bool:
-    """The same number of tests ran, and no fewer failed: what is mended and what is broken cancel out."""
+    """The same number of tests ran, and no fewer failed: what is fixed and what is broken cancel out."""
     return 0 < _ran(it.draft) == _ran(it.previous) and it.draft.failing_tests >= it.previous.failing_tests
 
 

@@ -167,7 +167,7 @@ def _security(scan: Sequence[Weakness]) -> tuple[Signal, ...]:
     where = _some(f"{one.path}:{one.line} {one.rule}" for one in scan)
     message = (
         f"{counted(len(scan), 'finding')} of high severity in the security scan, new since the loop began: {where};"
-        " run the command of pain.scan to read them, then mend the code or tell the scanner why it is wrong"
+        " run the command of pain.scan to read them, then fix the code or tell the scanner why it is wrong"
     )
     return (_pain("security", message, value=len(scan), threshold=0),)
 

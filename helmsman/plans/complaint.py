@@ -17,4 +17,4 @@ class Complaint(ValueError):  # noqa: N818 - what a reader says of a text; the e
 
     def about(self, path: str) -> OperatorError:
         where = f"{path}:{self.line}" if self.line else path
-        return OperatorError(clean(f"{where}: {self.why}"), remedy="mend the plan and commit it; docs/plans.md shows its forms")
+        return OperatorError(clean(f"{where}: {self.why}"), remedy="fix the plan and commit it; docs/plans.md shows its forms")

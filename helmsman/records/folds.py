@@ -36,7 +36,7 @@ GOES_ON = frozenset(
         AgentOutcome.FINISHED,
         AgentOutcome.MAX_TURNS,
         AgentOutcome.CALL_BUDGET,
-        # It was asked to end while at work; the CLI mends the tool call that was cut off.
+        # It was asked to end while at work; the CLI repairs the tool call that was cut off.
         AgentOutcome.TIMED_OUT,
         # Its model went away; the conversation is whole, and the CLI itself advises to resume.
         AgentOutcome.USAGE_LIMIT,
@@ -181,7 +181,7 @@ def _rejection(before: JudgeMemory, record: IterationRecord, judgement: Judgemen
 
 
 def _reason(judgement: Judgement) -> str:
-    """The cause, and for each criterion that is not met the judge's own words: what it saw, where, and what would mend it."""
+    """The cause, and for each criterion that is not met the judge's own words: what it saw, where, and what would fix it."""
     unmet = (verdict for verdict in judgement.criteria if verdict.unmet)
     lines = (f"- {one.criterion}: {one.reason}{_where(one)}" + (f" Fix: {one.fix}" if one.fix else "") for one in unmet)
     return "\n".join((judgement.cause, *lines))

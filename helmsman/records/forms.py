@@ -125,7 +125,7 @@ def _validated(form: type[F], given: Mapping[str, Any]) -> F:
         return form.model_validate(given)
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'the form'}: {one['msg']}" for one in error.errors()[:5])
-        raise OperatorError("the answer cannot be read", found=problems, remedy="mend the field and answer again") from error
+        raise OperatorError("the answer cannot be read", found=problems, remedy="fix the field and answer again") from error
 
 
 def extension(form: Form, limits: BaseModel) -> dict[str, Any]:

@@ -17,7 +17,7 @@ class Conflicted(Record):
 
 
 class Trouble(Record):
-    """Why proven work could not be merged. To mend that is the task of the iterations that follow."""
+    """Why proven work could not be merged. To fix that is the task of the iterations that follow."""
 
     kind: Literal["conflict", "checks"]
     """`checks`: they pass on either side alone, and not on both together."""

@@ -58,7 +58,7 @@ class Feedback(StrEnum):
     GREEN = "green"
     """Everything passes: any work is free."""
     FAILING = "failing"
-    """Tests or checks fail: the work is to mend them."""
+    """Tests or checks fail: the work is to fix them."""
     BROKEN = "broken"
     """Nothing can be run: no new work until it builds."""
     GUTTER = "gutter"

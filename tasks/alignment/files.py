@@ -49,7 +49,7 @@ def understood(path: Path, text: str) -> Alignment:
     found = read(text)
     if isinstance(found, str):
         kind = "cannot be read" if is_alignment(text) else "is no alignment"
-        remedy = "mend the file" if is_alignment(text) else "move it away, or give another path"
+        remedy = "fix the file" if is_alignment(text) else "move it away, or give another path"
         raise OperatorError(f"{path} {kind}", found=found, remedy=f"{remedy}; docs/align.md shows its form")
     return found
 
@@ -77,6 +77,4 @@ def keep_aside(folder: Path, text: str) -> Path:
 
 
 def _unreadable(path: Path, found: str) -> OperatorError:
-    return OperatorError(
-        f"{path} cannot be read", expected="a Markdown file", found=found, remedy="mend it, or give another path"
-    )
+    return OperatorError(f"{path} cannot be read", expected="a Markdown file", found=found, remedy="fix it, or give another path")

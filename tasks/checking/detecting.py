@@ -205,7 +205,7 @@ def _put_back(place: Scratch, candidate: Candidate) -> None:
             "a command broke the git link of the checkout that it was tried in",
             expected="a command that leaves .git alone",
             found=candidate.command,
-            remedy="mend it, or write helmsman.toml by hand without it",
+            remedy="fix it, or write helmsman.toml by hand without it",
         )
     restore(place.path, place.commit)
 

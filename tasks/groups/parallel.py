@@ -132,7 +132,7 @@ def due_loops(group: Group) -> list[LoopRequest]:
 
 
 def departed(group: Group, gone: Departed) -> None:
-    """Note how a loop's process ended. What an operator has to mend first is not tried again."""
+    """Note how a loop's process ended. What an operator has to fix first is not tried again."""
     group.at_work.discard(gone.loop)
     state = known_state(group.repository, gone.loop)
     if state is not None and state.ending is not None:

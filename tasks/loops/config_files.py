@@ -34,7 +34,7 @@ class BrokenFile(OperatorError):  # noqa: N818 - what was found, as in Fenced
     def __init__(self, path: Path, cause: str, line: int = 1) -> None:
         """Keep the cause and its line apart, for whoever lists flaws."""
         self.cause, self.line = cause, line
-        super().__init__(f"{path} cannot be used: {cause}", remedy="mend the file")
+        super().__init__(f"{path} cannot be used: {cause}", remedy="fix the file")
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _rubric(path: Path) -> list[Layer]:
     if file is None or not file.ours:
         return []
     if file.flaws:
-        raise flawed(path, file.flaws, "mend the file; `helmsman rubric check` shows what is understood")
+        raise flawed(path, file.flaws, "fix the file; `helmsman rubric check` shows what is understood")
     layers = [Layer(f"{RUBRIC} front matter", file.front), Layer(RUBRIC, settings(file.rubric))]
     return [layer for layer in layers if layer.values]
 

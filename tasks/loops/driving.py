@@ -1,4 +1,4 @@
-"""The frame around a running loop: one driver, a mended start, ears for a cancel, and an end that is written down."""
+"""The frame around a running loop: one driver, a repaired start, ears for a cancel, and an end that is written down."""
 
 import time
 from collections.abc import Generator
@@ -35,7 +35,7 @@ from tasks.engine.runs import (
 from tasks.lock import drive_alone
 from tasks.loops.continuing import continued
 from tasks.loops.kept_notes import keep_notes
-from tasks.loops.opening import close, knows_call, lost_elsewhere, mark_interrupted, mend, now_utc, open_loop
+from tasks.loops.opening import close, knows_call, lost_elsewhere, mark_interrupted, now_utc, open_loop, repair
 from tasks.loops.ready import tear_down
 from tasks.loops.travelling import claim, is_claimed_between, is_ours, left_there, take_up
 from tasks.merging.attempt import catch_up
@@ -87,7 +87,7 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
         if not request.loop:
             stack.enter_context(_holding(repository, opened.loop))
         folder = loop_folder(repository, opened.loop)
-        state = mend(request.repository, read_state(repository, opened.loop)[0])
+        state = repair(request.repository, read_state(repository, opened.loop)[0])
         state = claimed(request.repository, state)
         stack.enter_context(left_there(repository, opened.loop))
         catch_up(workplace(request.repository, state), state)

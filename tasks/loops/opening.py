@@ -1,4 +1,4 @@
-"""Bringing a loop to life: configured from a request, or read back and mended after its driver died; and its end from outside."""
+"""Start of a loop, from a request or from its record after its driver died; and its end from outside."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -123,7 +123,7 @@ def _is_free(repository: Repository, name: str, run: str) -> bool:
     return read_ref(repository.common, state_ref(name)) is None or read_state(repository, name)[0].run == run
 
 
-def mend(repository: str, state: LoopState) -> LoopState:
+def repair(repository: str, state: LoopState) -> LoopState:
     """Make the loop ready to go on, whatever happened to its last driver. The caller holds the lock."""
     place = workplace(repository, state)
     end_processes(state)
@@ -165,7 +165,7 @@ def lost_elsewhere(repository: str, state: LoopState, now: datetime) -> LoopStat
 
 
 def close(repository: str, state: LoopState, why: BaseException, now: datetime) -> LoopState:
-    """End a loop from outside an iteration: cancelled, or broken by an error that no retry mends. The caller holds the lock."""
+    """End a loop from outside an iteration: cancelled, or broken by an error that no retry repairs. The caller holds the lock."""
     end_processes(state)
     state = mark_interrupted(repository, state)
     decision = _outside_decision(why, state, now)

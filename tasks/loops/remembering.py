@@ -74,7 +74,7 @@ def recalled(place: Workplace, state: LoopState, now: datetime) -> Recalled:
 
 
 def looked_up(place: Workplace, state: LoopState, now: datetime) -> Recalled:
-    """The same for whoever only looks: nothing is made, mended or written, and what a person wrote into guardrails.md waits."""
+    """The same for whoever only looks: nothing is made, repaired or written, and what a person wrote into guardrails.md waits."""
     config = state.config.memory
     if not config.use:
         return Recalled()

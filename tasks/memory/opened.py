@@ -20,7 +20,7 @@ FILE = "sqlite:///"
 
 @contextmanager
 def looked_into(url: str) -> Generator[OpenStore | None]:
-    """A store as it is: a server's as it stands, of a file a copy, so that nothing of it is made, mended or moved on."""
+    """A store as it is: a server's as it stands, of a file a copy, so that nothing of it is made, repaired or moved on."""
     with ExitStack() as stack:
         database = PostgresServer(url) if _is_server(url) else _copied(_file(url), stack)
         if database is None:

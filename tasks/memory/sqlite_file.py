@@ -12,7 +12,8 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from helmsman.errors import WorldError
 from tasks.memory import tables
 from tasks.memory.faults import Damaged, told
-from tasks.memory.mending import (
+from tasks.memory.own_files import beside, prepare, used
+from tasks.memory.repairing import (
     BUSY_SECONDS,
     back_up,
     check_is_due,
@@ -23,10 +24,9 @@ from tasks.memory.mending import (
     damaged_files,
     emptied,
     index_problem,
-    mended,
+    repaired,
     suspect,
 )
-from tasks.memory.own_files import beside, prepare, used
 from tasks.memory.schema import VERSION, checked_version, migrate
 
 ATTEMPTS = 3
@@ -104,7 +104,7 @@ class SqliteFile:
 
 @contextmanager
 def opened_file(file: Path, now: datetime, backups: int, *, ours: bool) -> Generator[tuple[SqliteFile, tuple[str, ...]]]:
-    """The database of this file, looked at, mended where it was damaged, in the newest version."""
+    """The database of this file, looked at, repaired where it was damaged, in the newest version."""
     warnings = [_emptied(file)] if prepare(file, ours=ours) and copies(file) else []
     database = _ready(file, now, backups, warnings)
     try:
@@ -119,7 +119,7 @@ def _ready(file: Path, now: datetime, backups: int, warnings: list[str]) -> Sqli
             return _looked_at(file, now, backups, warnings)
         except Damaged:
             with told(str(file)), _disk(file):
-                warnings += [done for done in [mended(file, now)] if done]
+                warnings += [done for done in [repaired(file, now)] if done]
     raise WorldError("the memory store is damaged, and stays so", expected=f"a good disk under {file}")
 
 
@@ -177,7 +177,7 @@ def _disk(file: Path) -> Generator[None]:
         yield
     except OSError as error:
         raise WorldError(
-            "the memory store cannot be read or mended", expected=f"a working disk under {file}", found=str(error)
+            "the memory store cannot be read or repaired", expected=f"a working disk under {file}", found=str(error)
         ) from None
 
 

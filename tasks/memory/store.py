@@ -43,7 +43,7 @@ class Database(Protocol):
 
 class OpenStore(Reader):
     def __init__(self, database: Database, warnings: tuple[str, ...] = ()) -> None:
-        """Ask this database; these things were mended when it was opened."""
+        """Ask this database; these things were repaired when it was opened."""
         self._database, self.warnings = database, warnings
 
     def reading(self) -> AbstractContextManager[Connection]:

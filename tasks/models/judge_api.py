@@ -43,7 +43,7 @@ _BY_KIND = {
     "invalid_request_error": _REQUEST,
     "request_too_large": _REQUEST,
 }
-"""What the operator can mend, by the API's own name of the error; everything else may pass by itself."""
+"""What the operator can fix, by the API's own name of the error; everything else may pass by itself."""
 
 _BY_STATUS = {
     400: _REQUEST,
@@ -141,7 +141,7 @@ def _cached(part: str) -> "TextBlockParam":
 
 @contextmanager
 def _told_by_blame(config: JudgeConfig) -> Generator[None]:
-    """Errors of the client as ours: what the operator can mend, and what may pass by itself."""
+    """Errors of the client as ours: what the operator can fix, and what may pass by itself."""
     from anthropic import APIError, APITimeoutError
 
     try:
@@ -151,9 +151,9 @@ def _told_by_blame(config: JudgeConfig) -> Generator[None]:
     except APIError as error:
         raise _blamed(error) from error
     except UnicodeEncodeError as error:  # only ASCII can stand in a header
-        raise _mendable(_CREDENTIALS, "a key with characters that no key has") from error
+        raise _fixable(_CREDENTIALS, "a key with characters that no key has") from error
     except httpx.InvalidURL as error:
-        raise _mendable(_ADDRESS, str(error)) from error
+        raise _fixable(_ADDRESS, str(error)) from error
     except (httpx.HTTPError, ValueError) as error:  # the stream broke, or is none of the API's
         raise _broken(redact(str(error))) from error
 
@@ -161,19 +161,19 @@ def _told_by_blame(config: JudgeConfig) -> Generator[None]:
 def _blamed(error: "APIError") -> HelmsmanError:
     found = redact(error.message)
     if isinstance(error.__cause__, httpx.UnsupportedProtocol | httpx.LocalProtocolError):
-        return _mendable(_ADDRESS, found)
+        return _fixable(_ADDRESS, found)
     if "credit balance" in error.message:  # a plain 400 by its kind
-        return _mendable(_CREDIT, found)
+        return _fixable(_CREDIT, found)
     kind = text(mapping(mapping(error.body).get("error")).get("type"))
     status = getattr(error, "status_code", 0)
-    mending = _BY_KIND.get(kind) if kind else _BY_STATUS.get(status)
-    if mending:
-        return _mendable(mending, found)
+    fixing = _BY_KIND.get(kind) if kind else _BY_STATUS.get(status)
+    if fixing:
+        return _fixable(fixing, found)
     return WorldError("the judge could not be reached", found=found[:_WORDS], remedy="it is asked again by itself")
 
 
-def _mendable(mending: tuple[str, str], found: str) -> OperatorError:
-    problem, remedy = mending
+def _fixable(fixing: tuple[str, str], found: str) -> OperatorError:
+    problem, remedy = fixing
     return OperatorError(problem, found=found[:_WORDS], remedy=remedy)
 
 

@@ -25,16 +25,16 @@ _ALONE = {
 _DENIED = json.dumps({"permissions": {"deny": ["Read"]}})
 """The same for a version that does not know the variable."""
 
-_MENDABLE = {
+_FIXABLE = {
     AgentOutcome.AUTHENTICATION: ("the judge's credentials were refused", "log in with `claude`, or give a valid key or token"),
     AgentOutcome.BILLING: ("the judge's account has no credit", "add credit, or judge with another account"),
     AgentOutcome.BAD_MODEL: ("the judge's model is not known", "set judge.model to a model that the account may use"),
     AgentOutcome.REJECTED_REQUEST: ("the judge's request was refused", "lower judge.source_tokens and judge.output_tokens"),
     AgentOutcome.CONTEXT_FULL: ("the judge's request is too long", "lower judge.source_tokens and judge.output_tokens"),
-    AgentOutcome.REFUSED_START: ("the judge's CLI refused to start", "mend what it says, or install a newer one"),
+    AgentOutcome.REFUSED_START: ("the judge's CLI refused to start", "fix what it says, or install a newer one"),
     AgentOutcome.BLOCKED_BY_HOOK: ("a hook stopped the judge's CLI", "let managed hooks pass for it"),
 }
-"""What the operator can mend. Every other ending without an answer may pass by itself."""
+"""What the operator can fix. Every other ending without an answer may pass by itself."""
 
 
 def ask_by_cli(
@@ -104,8 +104,8 @@ def _concluded(call: CallReader, ended: Ended) -> AgentCall:
 
 def _blamed(call: AgentCall, config: JudgeConfig) -> HelmsmanError:
     found = redact(call.error)
-    if call.outcome in _MENDABLE:
-        problem, remedy = _MENDABLE[call.outcome]
+    if call.outcome in _FIXABLE:
+        problem, remedy = _FIXABLE[call.outcome]
         return OperatorError(problem, found=found, remedy=remedy)
     if call.outcome is AgentOutcome.TIMED_OUT:
         expected = f"an answer within {config.timeout_seconds:g} s (judge.timeout_seconds)"

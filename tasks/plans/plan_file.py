@@ -68,7 +68,7 @@ def put_back(place: Workplace, state: LoopState, start: str) -> PlanTouched | No
     """Undo, in a commit that says so, what the agent did to the plan; a new plan stays where one was asked for. None: nothing."""
     path = state.config.plan.file
     trouble = state.merging.trouble
-    met = trouble is not None and any(one.path == path for one in trouble.files)  # to mend it is the agent's task
+    met = trouble is not None and any(one.path == path for one in trouble.files)  # to fix it is the agent's task
     before = held_in(place.repository, start, path) if path and not met else None
     if before is None:
         return None

@@ -29,7 +29,7 @@ _BUSY = frozenset({500, 502, 503, 504})
 _TOO_MANY = 429
 _FORBIDDEN = 403
 
-_MENDING: Mapping[int, tuple[str, str]] = {
+_FIXING: Mapping[int, tuple[str, str]] = {
     301: ("the tracker's repository has moved", "correct tracker.repository or tracker.url"),
     302: ("the tracker's API is not where it was looked for", "correct tracker.url"),
     307: ("the tracker's repository has moved", "correct tracker.repository or tracker.url"),
@@ -43,7 +43,7 @@ _MENDING: Mapping[int, tuple[str, str]] = {
     410: ("the tracker has no issues there", "switch issues on for tracker.repository, or name another"),
     423: ("the tracker's repository is archived", "name another in tracker.repository"),
 }
-"""What the operator can mend, by status."""
+"""What the operator can fix, by status."""
 
 
 @dataclass(frozen=True)
@@ -140,9 +140,9 @@ class Api:
 
     def _blamed(self, response: httpx.Response) -> HelmsmanError:
         found = self._shown(f"{response.status_code} {response.text[:MOST_WORDS]}")
-        mending = _MENDING.get(response.status_code)
-        if mending and not _limits_rate(response):
-            return OperatorError(mending[0], found=found, remedy=mending[1])
+        fixing = _FIXING.get(response.status_code)
+        if fixing and not _limits_rate(response):
+            return OperatorError(fixing[0], found=found, remedy=fixing[1])
         return WorldError("the tracker did not do what was asked", found=found)
 
     def _shown(self, text: str) -> str:

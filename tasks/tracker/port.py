@@ -9,7 +9,7 @@ from helmsman.records.tracking import Comment, Found
 
 
 class Tracker(Protocol):
-    """Every method raises OperatorError for what the operator can mend and WorldError for what may pass by itself."""
+    """Every method raises OperatorError for what the operator can fix and WorldError for what may pass by itself."""
 
     def find(self, since: datetime) -> Sequence[Found]:
         """Issues under our label, open or not, that were changed since then."""

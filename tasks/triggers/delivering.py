@@ -15,7 +15,7 @@ PATIENCE_SECONDS = 60.0
 
 
 def open_pull_request(place: Workplace, state: LoopState) -> PullRequest:
-    """Done already, it changes nothing. Raises WorldError for what may pass, OperatorError for what somebody has to mend."""
+    """Done already, it changes nothing. Raises WorldError for what may pass, OperatorError for what somebody has to fix."""
     link = state.issue
     if link is None:
         raise OperatorError(f"loop {state.loop} was started for no issue")

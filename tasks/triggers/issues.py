@@ -122,7 +122,7 @@ def _configured(repository: Repository, event: IssueEvent, commit: str) -> Resol
             raise OperatorError(
                 f"the configuration of {event.branch} at {commit[:10]} cannot be used",
                 found=str(error).replace(f"{name}/", ""),
-                remedy="mend it, push it, and set the label anew",
+                remedy="fix it, push it, and set the label anew",
             ) from error
 
 

@@ -48,7 +48,7 @@ def _file_of(repository: Repository, push: Push, file: str) -> Generator[Path]:
                 f"{push.what} starts nothing: {error.problem.replace(f'{name}/', '')}",
                 expected=error.expected,
                 found=error.found.replace(f"{name}/", ""),
-                remedy=f"mend {file} (helmsman align asks what is open), or name another in `alignment`, and push again",
+                remedy=f"fix {file} (helmsman align asks what is open), or name another in `alignment`, and push again",
             ) from error
 
 

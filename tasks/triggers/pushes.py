@@ -105,7 +105,7 @@ def pushed_config(repository: Repository, push: Push) -> Resolved | None:
             return _configured(repository, push, Path(name))
         except OperatorError as error:
             problem = f"the configuration of commit {push.commit[:10]} cannot be used"
-            raise OperatorError(problem, found=str(error).replace(f"{name}/", ""), remedy="mend it, and push again") from error
+            raise OperatorError(problem, found=str(error).replace(f"{name}/", ""), remedy="fix it, and push again") from error
 
 
 def _configured(repository: Repository, push: Push, folder: Path) -> Resolved | None:

@@ -58,7 +58,7 @@ class Worktree:
                 "a check cut its worktree off from the repository; git would change whatever repository lies above",
                 expected="checks that leave .git alone, and so do the tests and scripts that they run",
                 found=" | ".join(commands),
-                remedy="mend it; the worktree is mended when the loop is resumed",
+                remedy="fix it; the worktree is repaired when the loop is resumed",
             )
 
     def setup_due(self) -> tuple[str, ...]:

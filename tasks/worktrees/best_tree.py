@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 def left_at_best(repository: str, state: LoopState) -> LoopState:
-    """The loop as it ends. What goes wrong before its state says so leaves it where it was; what goes wrong later is mended."""
+    """The loop as it ends. What goes wrong before its state says so leaves it where it was; what goes wrong later is repaired."""
     best = better_to_leave(state)
     if best is None:
         return state

@@ -50,7 +50,7 @@ def ensure_worktree(repository: Repository, path: Path, branch: str, start: str,
         _require_branch(path, branch)
         return
     if path.exists():
-        _mend_link(repository, path)
+        _repair_link(repository, path)
     if not (path / ".git").exists():
         _add_worktree(repository, path, branch, start)
     add_submodules(path, base or start)
@@ -94,7 +94,7 @@ def _require_commit(repository: Repository, branch: str, commit: str) -> None:
         )
 
 
-def _mend_link(repository: Repository, path: Path) -> None:
+def _repair_link(repository: Repository, path: Path) -> None:
     """An agent may have made a repository of its own in the worktree. It is put aside, and the worktree is ours again."""
     link = path / ".git"
     if _is_linked(repository, path):
@@ -125,7 +125,7 @@ def _require_own_git(path: Path, commit: str) -> None:
             "the worktree is cut off from its repository; git would change whatever repository lies above",
             expected=f"{path / '.git'}, as it was made",
             found="that it is gone or broken, or another repository's",
-            remedy="mend the command that does that to it; the worktree is mended when the loop is resumed",
+            remedy="fix the command that does that; the worktree is repaired when the loop is resumed",
         )
 
 
@@ -194,10 +194,10 @@ def hold_branch(path: Path, branch: str, commit: str) -> None:
 def recover(repository: Repository, path: Path, branch: str) -> None:
     """Undo what a killed git or a bold agent left. The caller has made sure that none of the loop's processes live."""
     if path != repository.top or repository.bare:
-        _mend_link(repository, path)
+        _repair_link(repository, path)
         if not _is_linked(repository, path):  # git would look for a repository above, and find somebody's home
             raise AgentError(
-                "the worktree lost its link to the repository, and it cannot be mended",
+                "the worktree lost its link to the repository, and it cannot be repaired",
                 found=str(path),
                 remedy="look for work in it, remove it, and resume",
             )

@@ -12,7 +12,7 @@ from helmsman.records.checks import CheckReport
 from helmsman.records.merging import Merged, Trouble
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from tasks.loops.opening import mend
+from tasks.loops.opening import repair
 from tasks.loops.working import check_merge
 from tasks.merging.attempt import begin_landing, catch_up, land
 from tasks.places import loop_folder, worktree_of
@@ -65,12 +65,12 @@ class Landing:
 
     def go_on(self) -> LoopState:
         """What the next driver does first."""
-        state = mend(str(self.top), self.state)
+        state = repair(str(self.top), self.state)
         return catch_up(self.place, self.land() if landing_due(state) else state)
 
     def resolve(self, files: dict[str, str]) -> None:
         """What an iteration does whose task the merge is, until its work is proven."""
-        mend(str(self.top), self.state)
+        repair(str(self.top), self.state)
         head = commit(self.place.worktree, "both", files)
         before = self.state
         after = before.model_copy(update={"head": head, "ending": DONE, "iteration": before.iteration + 1})

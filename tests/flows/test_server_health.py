@@ -47,16 +47,16 @@ def found(what: str, after: timedelta = timedelta()) -> Finding:
     return next(finding for finding in server_findings(datetime.now(UTC) + after) if finding.what == what)
 
 
-def mended(finding: Finding) -> str:
-    assert finding.mend is not None
-    return finding.mend()
+def fixed(finding: Finding) -> str:
+    assert finding.fix is not None
+    return finding.fix()
 
 
 def test_automations_that_are_missing_are_declared_again(deployed: None) -> None:
     missing = found("automations")
     assert (missing.verdict, CRASHED_RUN in missing.found) == ("warn", True)
-    assert CRASHED_RUN in mended(missing)
-    assert (found("automations").verdict, found("automations").mend) == ("ok", None)
+    assert CRASHED_RUN in fixed(missing)
+    assert (found("automations").verdict, found("automations").fix) == ("ok", None)
 
 
 def test_a_slot_is_freed_once_no_merge_can_hold_it_any_more(slots: None) -> None:
@@ -65,7 +65,7 @@ def test_a_slot_is_freed_once_no_merge_can_hold_it_any_more(slots: None) -> None
     assert found("slots").verdict == "ok"
     forgotten = found("slots", FORGOTTEN + LATER)
     assert (forgotten.verdict, OTHER in forgotten.found) == ("warn", False)
-    assert mended(forgotten) == f"freed {SLOT}"
+    assert fixed(forgotten) == f"freed {SLOT}"
     with get_client(sync_client=True) as client:
         left = {limit.name: limit.active_slots for limit in client.read_global_concurrency_limits(limit=200)}
     assert (left[SLOT], left[OTHER]) == (0, 1)

@@ -92,7 +92,7 @@ MISTAKES = {
         write("repository/helmsman.toml", "claude.timeout_minutes = 500"),
     ),
     "a file that is no TOML": Mistake(
-        started(), ("helmsman.toml cannot be used", "line 1", "mend the file"), write("repository/helmsman.toml", "limits")
+        started(), ("helmsman.toml cannot be used", "line 1", "fix the file"), write("repository/helmsman.toml", "limits")
     ),
     "a setting without a value": Mistake(
         started("--set", "limits.iterations"), ("KEY=VALUE", "'limits.iterations'", "helmsman config")
@@ -273,7 +273,7 @@ DISEASES = {
     "agent": Mistake(looked_at(), ("give the path",), variables={"HELMSMAN_CLAUDE__BINARY": "nowhere/claude"}),
     "git": Mistake(looked_at(), ("install git",), variables={"PATH": "home"}),
     "engine": Mistake(looked_at(), ("prefect server start",), variables={"PREFECT_API_URL": "http://127.0.0.1:1/api"}),
-    "checks": Mistake(looked_at(), ("mend the file",), write("repository/helmsman.toml", "checks =")),
+    "checks": Mistake(looked_at(), ("fix the file",), write("repository/helmsman.toml", "checks =")),
 }
 
 

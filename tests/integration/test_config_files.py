@@ -144,7 +144,7 @@ def test_every_flaw_of_a_rubric_is_told_with_file_line_cause_and_remedy(tmp_path
         "RUBRIC.md:3: checks stand in the front matter and in ## Checks; keep one of the two",
         "RUBRIC.md:6: (timout: 3): unknown option; did you mean timeout?",
         "RUBRIC.md:7: unknown section ## Judge criterias; did you mean ## Judge criteria?",
-        "what to do: mend the file; `helmsman rubric check` shows what is understood",
+        "what to do: fix the file; `helmsman rubric check` shows what is understood",
     ]
 
 

@@ -63,7 +63,7 @@ def test_a_check_that_cuts_its_worktree_off_is_named_and_the_repository_above_is
     with pytest.raises(OperatorError, match="a check cut its worktree off") as told:
         checked(work, CheckConfig(command="true"), CheckConfig(command=CUTS[cut]), CheckConfig(command="touch ../../after"))
     assert told.value.found == CUTS[cut]
-    assert "mend" in told.value.remedy
+    assert "fix" in told.value.remedy
     assert footprint(work) == before
 
 

@@ -101,7 +101,7 @@ def mends(broken: Broken, what: str, words: str) -> None:
         assert (seen.verdict != "ok", seen.mend is not None, "--fix" in seen.remedy) == (True, True, True), seen
     after, mended = broken.doctor(what, fix=True)
     assert words in mended
-    assert (after.verdict, after.mend) == ("ok", None), after
+    assert (after.verdict, after.fix) == ("ok", None), after
     again, mended = broken.doctor(what, fix=True)
     assert (again.verdict, mended) == ("ok", ""), again
 
@@ -381,4 +381,4 @@ def test_the_command_says_what_it_mended(broken: Broken, tmp_path: Path) -> None
     helmsman = looking(tmp_path, HELMSMAN_HOME=os.environ["HELMSMAN_HOME"])
     told = helmsman.run("doctor", "--fix", "--json", "--repo", broken.repository)
     found = {finding["what"]: finding for finding in json.loads(told.output)}
-    assert (told.exit_code, found["worktrees"]["mended"], found["worktrees"]["verdict"]) == (0, f"removed {path}", "ok")
+    assert (told.exit_code, found["worktrees"]["fixed"], found["worktrees"]["verdict"]) == (0, f"removed {path}", "ok")

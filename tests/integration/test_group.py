@@ -159,7 +159,7 @@ def test_an_item_stays_the_same_where_it_is_worded_anew_or_another_comes_before_
     for due in begin(group):
         open_loop(due, "", NOW)
         end(group, due.loop, Outcome.STOPPED)
-    commit(repository, "mended", {"tasks.md": "- [x] T1 [P] New\n- [x] T2 [P] Two, said better\n- [ ] T3 [P] Three\n"})
+    commit(repository, "fixed", {"tasks.md": "- [x] T1 [P] New\n- [x] T2 [P] Two, said better\n- [ ] T3 [P] Three\n"})
     again = group_of(asked.model_copy(update={"reopen": True}))
     assert [one.loop for one in begin(again)] == ["g-t3"]
     assert [one.outcome for one in group_result(again).loops] == [Outcome.COMPLETED, Outcome.COMPLETED, Outcome.STOPPED]

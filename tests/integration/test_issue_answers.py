@@ -14,7 +14,7 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from tasks.lock import drive_alone
 from tasks.loops.driving import driving
-from tasks.loops.opening import mend
+from tasks.loops.opening import repair
 from tasks.people import answer_box
 from tasks.places import LoopFolder, loop_folder
 from tasks.repository.git import git, open_repository, read_ref
@@ -120,12 +120,12 @@ def test_a_driver_hears_each_cancel_from_when_it_holds_the_loop_and_none_from_be
             heeded(said(served, api, "/helmsman cancel"), NOW)
 
     def mending(repository: str, state: LoopState) -> LoopState:
-        mend(repository, state)
+        repair(repository, state)
         heard.append(folder.cancel.exists())
         raise Fenced("that is enough")
 
     monkeypatch.setattr("tasks.loops.opening.take_up", fetching)
-    monkeypatch.setattr("tasks.loops.driving.mend", mending)
+    monkeypatch.setattr("tasks.loops.driving.repair", mending)
     monkeypatch.setattr("tasks.loops.driving.run_id", uuid4)
     request = LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=reopen)
     with pytest.raises(Fenced), driving(request):

@@ -12,7 +12,7 @@ import pytest
 
 from helmsman.errors import WorldError
 from tasks.memory import Store, keys, opening
-from tasks.memory.mending import mended
+from tasks.memory.repairing import repaired
 from tasks.memory.schema import STEPS, VERSION
 from tests.fakes.needs import need
 from tests.integration.memory_processes import at_once, process, told
@@ -191,7 +191,7 @@ def test_an_empty_store_that_somebody_has_just_begun_instead_is_no_damage_to_the
     file.parent.mkdir()
     for one in (file, file.with_name("memory.db.backup-2026-11-22")):
         nonsense(one)
-    assert "an empty store was begun" in mended(file, NOW)
+    assert "an empty store was begun" in repaired(file, NOW)
     with opening(url(file), NOW) as store:
         assert store.warnings == ()
         assert store.lessons() == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.loops.opening import mend
+from tasks.loops.opening import repair
 from tasks.worktrees.workplace import workplace
 from tests.fakes.pushing import Served, served_repository
 from tests.fakes.repositories import make_repository, sh
@@ -52,5 +52,5 @@ def test_a_push_starts_a_loop_in_every_kind_of_repository(
     where = make(served, tmp_path)
     commit = sh(where, "for-each-ref", "--count=1", "--format=%(objectname)", "refs/heads/main", "refs/remotes/origin/main")
     state = started(push_of(served, commit, location=str(where)))
-    ready = mend(str(where), state)
+    ready = repair(str(where), state)
     assert (workplace(str(where), ready).worktree / "helmsman.toml").read_text() == CONFIGURATION

@@ -63,13 +63,13 @@ def test_a_stop_is_the_gates_to_answer() -> None:
     steering = steers(gate, tell_stop=told.append)
     says(steering)
     assert stop(steering) == SENT_BACK
-    says(steering, "mended")
+    says(steering, "fixed")
     assert stop(steering, active=True) == {}
     is_sent_back(steering)  # by a hook of the repository's own
     says(steering)
     steering.observe(ContextUse(tokens=61_000, peak=61_000, window=100_000))
     stop(steering)
-    assert asked == [(False, False, "done"), (True, False, "mended"), (False, True, "done")]
+    assert asked == [(False, False, "done"), (True, False, "fixed"), (False, True, "done")]
     assert tuple(told) == steering.stops
 
 

@@ -349,7 +349,7 @@ def test_a_second_copy_of_a_bad_line_is_new() -> None:
         bandit(QUOTED),
         bandit(),
     ],
-    ids=["moved down", "a neighbour changed", "named absolutely", "file renamed", "indented", "only low ones", "mended"],
+    ids=["moved down", "a neighbour changed", "named absolutely", "file renamed", "indented", "only low ones", "fixed"],
 )
 def test_what_was_there_before_in_another_place_is_not_new(now: Scan) -> None:
     assert new_findings(bandit(shell_call()), now) == ()

@@ -35,7 +35,7 @@ RETRIED = {"WorldError": "yes, with growing delays"}
 
 def errors_page() -> str:
     rows = [(code(str(number)), outcome.value, EXITS[outcome.value]) for outcome, number in EXIT_CODES.items()]
-    rows.append((code(str(OPERATOR_EXIT_CODE)), "failed", "The operator can mend it: configuration, repository, credentials."))
+    rows.append((code(str(OPERATOR_EXIT_CODE)), "failed", "The operator can fix it: configuration, repository, credentials."))
     shape = complaints.failure("error.operator", "limits.iteration (command line): unknown key")
     return page(
         "# Exit statuses and errors",
@@ -44,7 +44,7 @@ def errors_page() -> str:
         "`helmsman verify` ends with",
         table(("status", "verdict", "meaning"), [(code(str(at)), one.value, VERDICTS[one]) for one, at in EXIT_STATUS.items()]),
         "## Errors",
-        "An error names the problem, what was expected, what was found and what to do; `fault` says who can mend it.",
+        "An error names the problem, what was expected, what was found and what to do; `fault` says who can fix it.",
         table(("class", "fault", "meaning", "tried again"), _errors()),
         "With `--json` a command that cannot begin prints the same object as a loop that ended:",
         "```json\n" + json.dumps(shape, indent=2) + "\n```",

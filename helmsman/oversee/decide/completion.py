@@ -165,7 +165,7 @@ def _tried_too_often(s: Situation) -> Decision | None:
     spent = counted(_tries(s), "iteration")
     last = f"{spent} did not prove the plan's item {named}, {are_allowed(allowed)}; what is missing: {proof.why}"
     choices = (
-        f"a person has to look: mend the item or its check in {s.state.config.plan.file} on {s.state.branch}, or tell the agent"
+        f"a person has to look: fix the item or its check in {s.state.config.plan.file} on {s.state.branch}, or tell the agent"
         f" how; then `helmsman approve {s.state.loop}` gives it {allowed} more"
     )
     return stop(s, "plan.tries", f"{last}; {choices}", Outcome.WAITING)

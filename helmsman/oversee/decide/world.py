@@ -15,7 +15,7 @@ OPERATORS_FAULT: Mapping[AgentOutcome, str] = {
     AgentOutcome.AUTHENTICATION: (
         "the agent's credentials are missing or refused; log in with `claude /login` or set ANTHROPIC_API_KEY"
     ),
-    AgentOutcome.BILLING: "the agent's account has no credit or is on hold; mend it with the provider",
+    AgentOutcome.BILLING: "the agent's account has no credit or is on hold; fix it with the provider",
     AgentOutcome.BAD_MODEL: "the model does not exist or may not be used; set claude.model",
     AgentOutcome.REFUSED_START: "the agent's program refused to start",
     AgentOutcome.BLOCKED_BY_HOOK: "a hook of the repository or the user stops the agent; look at claude.setting_sources",
@@ -31,7 +31,7 @@ def _others_fault(s: Situation, kind: AgentKind) -> str:
     remedy = f"; {kind.remedy}" if kind.remedy else ""
     told = {
         AgentOutcome.AUTHENTICATION: f"the credentials of {kind.name} are missing or refused{remedy}",
-        AgentOutcome.BILLING: f"the account of {kind.name} has no credit or is on hold; mend it with the provider",
+        AgentOutcome.BILLING: f"the account of {kind.name} has no credit or is on hold; fix it with the provider",
         AgentOutcome.BAD_MODEL: "the model does not exist or may not be used; set agent.model",
         AgentOutcome.REFUSED_START: f"the program of {kind.name} refused to start",
     }
@@ -148,7 +148,7 @@ def _outcome(s: Situation) -> str:
 
 OPERATOR = Question(
     "agent.operator",
-    "Did the agent's call end in a way that only the operator can mend?",
+    "Did the agent's call end in a way that only the operator can fix?",
     _operator_must_act,
     _outcome,
     lambda _: f"an ending other than {', '.join(sorted(OPERATORS_FAULT))}",

@@ -96,16 +96,16 @@ def _state(moment: Moment) -> Hashable:
 
 
 def _traded(window: Sequence[Moment]) -> bool:
-    """Whether one failure was mended for another and back again: the third state is the first one."""
+    """Whether one failure was fixed for another and back again: the third state is the first one."""
     last = window[-TRADE:]
     if len(last) < TRADE or any(moment.green for moment in last):
         return False
     first, second, third = last
     new = failures(second) - failures(first)
-    return _state(first) == _state(third) and bool(new) and _mended(first, second, len(new))
+    return _state(first) == _state(third) and bool(new) and _fixed(first, second, len(new))
 
 
-def _mended(before: Moment, after: Moment, new: int) -> bool:
+def _fixed(before: Moment, after: Moment, new: int) -> bool:
     """Whether some failure is gone for certain. A full list may have dropped its name for one of the new failures."""
     if complete(after):
         return bool(failures(before) - failures(after))

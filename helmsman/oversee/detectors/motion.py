@@ -114,6 +114,6 @@ def _since_best(window: Sequence[Moment]) -> Sequence[Moment]:
 
 
 def _recovers(window: Sequence[Moment]) -> bool:
-    """Red and green in turn, each green tree a new one: what breaks on the way is mended."""
+    """Red and green in turn, each green tree a new one: what breaks on the way is fixed."""
     green = [moment for moment in window if moment.green]
     return bool(green) and all(map(got_on, green))

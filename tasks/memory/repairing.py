@@ -115,15 +115,15 @@ def copies(file: Path) -> list[Path]:
     return _like(file, _COPY)
 
 
-def mended(file: Path, now: datetime) -> str:
+def repaired(file: Path, now: datetime) -> str:
     """Restore the newest good copy in place of a damaged store, or begin a new one. What was done and what may be missing; empty
-    where another process has mended it.
+    where another process has repaired it.
     """
     with alone(file):
         problem = damage(file) or emptied(file) or checked(file)
         if problem:
             return _restored(file, now, problem)
-        return _index_mended(file)
+        return _index_repaired(file)
 
 
 def _restored(file: Path, now: datetime, problem: str) -> str:
@@ -187,7 +187,7 @@ def _forget_old_damage(file: Path) -> None:
         beside(old, "-wal").unlink(missing_ok=True)
 
 
-def _index_mended(file: Path) -> str:
+def _index_repaired(file: Path) -> str:
     """The index of words is made of the lessons, so nothing is lost with it."""
     with closing(_connected(f"{file.absolute().as_uri()}?mode=rw")) as connection:
         if not _index_problem(connection):
