@@ -39,7 +39,7 @@ class Answerer:
                     fill()
                     known = f"{run}/{keyset['response']}"
                     continue
-                answer = _posted(client, f"/flow_runs/{run}/resume", {"run_input": dict(fill)})
+                answer = posted(client, f"/flow_runs/{run}/resume", {"run_input": dict(fill)})
                 told = answer.raise_for_status().json()
                 self.statuses.append(told["status"])
                 self.afterwards()
@@ -61,7 +61,7 @@ class Answerer:
         raise AssertionError(f"loop {loop} asks nothing")
 
 
-def _posted(client: httpx.Client, where: str, what: Mapping[str, Any]) -> httpx.Response:
+def posted(client: httpx.Client, where: str, what: Mapping[str, Any]) -> httpx.Response:
     """Asked again, as every client of Prefect's does, while its SQLite has no time."""
     until = time.monotonic() + PATIENCE
     while (answer := client.post(where, json=what)).status_code == SERVICE_UNAVAILABLE and time.monotonic() < until:

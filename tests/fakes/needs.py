@@ -99,6 +99,7 @@ PROBES: dict[str, Callable[[], str]] = {
     "fish": _program("fish", "--version"),
     "freezer": lambda: "" if os.access("/sys/fs/cgroup/freezer", os.W_OK) else "no cgroup of version 1 can be written",
     "machines": _machines,
+    "node": _program("node", "--version"),
     "npm": _program("npm", "--version"),
     "openssl": _program("openssl", "version"),
     "postgres": _postgres,

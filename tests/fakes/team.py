@@ -18,6 +18,7 @@ import psutil
 
 from deployments.demo.model import Request, Turn, bash, call, say
 from tests.fakes import asking, two_sessions
+from tests.fakes.answerer import posted
 from tests.fakes.bench import ROOT, Bench, eventually
 from tests.fakes.command_line import Driving, driving, make_repository, processes
 from tests.fakes.prefect_server import TEAM_SERVER, PrefectServer
@@ -96,7 +97,7 @@ class Team:
         return str(self.api.get(f"/deployments/name/{deployment}").raise_for_status().json()["id"])
 
     def post(self, where: str, what: Any) -> httpx.Response:
-        return self.api.post(where, json=what)
+        return posted(self.api, where, what)
 
     def set_deployment(self, deployment: str, **changes: Any) -> None:
         answer = self.api.patch(f"/deployments/{deployment}", json=changes)

@@ -27,7 +27,7 @@ from tasks.alignment.aligning import align_folder, align_name
 from tasks.alignment.files import read_alignment
 from tasks.lock import drive_alone
 from tasks.repository.git import open_repository
-from tests.fakes.answerer import answering
+from tests.fakes.answerer import answering, posted
 from tests.fakes.asking import login
 from tests.fakes.judge_api import JudgeApi
 from tests.unit.test_alignment import GOOD
@@ -348,5 +348,6 @@ def test_under_a_worker_the_run_leaves_its_process_and_goes_on_where_it_was_once
 
 def fill_in(engine_url: str, run: str, form: Mapping[str, Any]) -> str:
     where = f"{engine_url}/flow_runs/{run}/resume"
-    told = httpx.post(where, json={"run_input": dict(form)}, auth=login(), trust_env=False, timeout=30)
+    with httpx.Client(auth=login(), trust_env=False, timeout=30) as client:
+        told = posted(client, where, {"run_input": dict(form)})
     return str(told.raise_for_status().json()["status"])

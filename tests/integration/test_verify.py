@@ -1,7 +1,6 @@
 """`helmsman verify` on real repositories with real runners: what it says, how it ends, and that it leaves nothing behind."""
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -175,7 +174,7 @@ def test_answers_that_seem_looked_up_are_inconclusive_without_a_judge(tmp_path: 
     assert "half gives None for each of" in found["reasons"][0]["why"]
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.needs("node")
 def test_it_reads_node_s_own_runner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     test = "const t=require('node:test'),a=require('assert');t('halves',()=>a.equal(require('../calc.js')(4),2))\n"
     top = make_repository(tmp_path / "repository", {"calc.js": "module.exports = n => n\n", "test/calc.test.js": test})
