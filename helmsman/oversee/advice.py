@@ -44,10 +44,10 @@ class Persona(StrEnum):
 
 PERSONAS: Mapping[Persona, str] = {
     Persona.NONE: "",
-    Persona.ARCHITECT: "Settle the parts and what passes between them before you write code.",
-    Persona.DEBUGGER: "Reproduce the failure as small as you can, and change code once its cause is shown.",
-    Persona.TESTER: "Find the smallest case that fails and what it demands, then satisfy that.",
-    Persona.BUILD_ENGINEER: "Make environment, dependencies, build and start work, in this order.",
+    Persona.ARCHITECT: "Design the interfaces first.",
+    Persona.DEBUGGER: "Reproduce the failure and show its cause before you change code.",
+    Persona.TESTER: "Start from the smallest failing case.",
+    Persona.BUILD_ENGINEER: "Fix the environment first, then dependencies, then the build.",
 }
 
 SPECIALISTS: Mapping[FailureClass, Persona] = {
@@ -186,30 +186,27 @@ def _not_asked(state: LoopState) -> bool:
     return green and bool(state.worked) and state.oversight.progress.completion >= DONE
 
 
-NEW_PLAN = (
-    "Before you change code, write into your notes which assumption failed and a new plan of three to five steps, each with the "
-    "command that proves it."
-)
+NEW_PLAN = "Before you change code, note which assumption failed and a plan of three to five steps, each with a proving command."
 
 ADVICE: tuple[Advice, ...] = (
     Advice(
         "double bind",
         _diagnosed(Diagnosis.DOUBLE_BIND),
         Stance.ESCALATE,
-        "Two of your orders contradict each other, and a person has to choose between them.",
+        "Two of your instructions contradict each other, and a person has to choose.",
         (
-            "Do the part of the work on which they agree, and leave the rest as it is.",
-            "Then end with BLOCKED, and name both orders and the question that decides between them.",
+            "Do only what both of them allow.",
+            "Then end with BLOCKED: name both, and the question that decides between them.",
         ),
     ),
     Advice(
         "denied",
         lambda state: "denied" in state.oversight.redirected,
         Stance.PIVOT,
-        "Permissions were denied, and nobody is there to grant them.",
+        "Permissions were denied, and nobody can grant them.",
         (
             "Reach the goal with the tools and paths that are allowed.",
-            "If that cannot be done, end with BLOCKED and say what was denied and what it is needed for.",
+            "If you cannot, end with BLOCKED: what was denied, and why it is needed.",
         ),
     ),
     Advice(
@@ -218,7 +215,7 @@ ADVICE: tuple[Advice, ...] = (
         Stance.PIVOT,
         "So far no file was changed and no tool was called.",
         (
-            "Start with one failure: run its test alone, read it and the code that it calls, change that code, run it again.",
+            "Start with one failing test: run it alone, read the code that it calls, and change that code.",
             "Commit as soon as one more test passes.",
         ),
         fresh=True,
@@ -238,7 +235,7 @@ ADVICE: tuple[Advice, ...] = (
         lambda state: _cause(state.oversight) == "plan.diverged" and _rung(Rung.REFACTOR)(state),
         Stance.PIVOT,
         "The plan in your notes no longer matches the repository.",
-        (NEW_PLAN, "Look at each file before you name it. Then take the first step."),
+        (NEW_PLAN, "Look at each file before you name it."),
         fresh=True,
         anew=True,
         specialist=True,
@@ -249,8 +246,8 @@ ADVICE: tuple[Advice, ...] = (
         Stance.ESCALATE,
         "The last changes undo each other: fixing one failure brings back another.",
         (
-            "Compare the commits that undo each other with `git diff`, and write down what each was meant to satisfy.",
-            "Then make one change that satisfies both and keeps every test that passes; set the old plan aside.",
+            "Compare the commits that undo each other with `git diff`.",
+            "Then make one change that satisfies both and keeps every passing test.",
         ),
         fresh=True,
         anew=True,
@@ -261,7 +258,7 @@ ADVICE: tuple[Advice, ...] = (
         _goes_round(begins=False),
         Stance.ESCALATE,
         "The last changes still undo each other.",
-        ("Take a step that leads to code that was not there before, and keep every test that passes.",),
+        ("Write code that was not there before, and keep every passing test.",),
         fresh=True,
         persona=Persona.ARCHITECT,
     ),
@@ -269,8 +266,8 @@ ADVICE: tuple[Advice, ...] = (
         "redesign",
         _rung(Rung.REDESIGN, begins=True),
         Stance.ESCALATE,
-        "The approach taken so far has failed.",
-        (NEW_PLAN, "Take the first step and commit it. Replace earlier work where the new plan needs that."),
+        "The approach so far has failed.",
+        (NEW_PLAN, "Replace earlier work where the plan needs it."),
         fresh=True,
         anew=True,
         specialist=True,
@@ -282,8 +279,8 @@ ADVICE: tuple[Advice, ...] = (
         Stance.ESCALATE,
         "The new plan has brought no progress yet.",
         (
-            "Compare the plan in your notes with the failures; where they refute it, correct it first.",
-            "Take its smallest next step, and prove it with a command.",
+            "Where the failures refute the plan in your notes, correct it first.",
+            "Then take its smallest next step, and prove it with a command.",
         ),
         fresh=True,
         specialist=True,
@@ -295,8 +292,8 @@ ADVICE: tuple[Advice, ...] = (
         Stance.PIVOT,
         "Working on as before did not help.",
         (
-            "Find the cause that the failures have in common, and restructure the code around it.",
-            "Choose an approach that neither the commits nor your notes show yet.",
+            "Find the cause that the failures share, and restructure the code around it.",
+            "Choose an approach that is neither in the commits nor in your notes.",
         ),
         fresh=True,
         specialist=True,
@@ -305,10 +302,10 @@ ADVICE: tuple[Advice, ...] = (
         "amnesiac",
         _diagnosed(Diagnosis.AMNESIAC),
         Stance.PERSIST,
-        "Sessions undo what earlier ones had found out.",
+        "Sessions undo what earlier ones found out.",
         (
             "Read your notes first and keep to their decisions.",
-            "Write down each thing that you find out at once, with its reason.",
+            "Note each finding at once, with its reason.",
         ),
     ),
     Advice("redirected", lambda state: bool(state.oversight.redirected and state.oversight.instructions), Stance.PIVOT),
@@ -318,8 +315,8 @@ ADVICE: tuple[Advice, ...] = (
         Stance.PIVOT,
         "The last iterations made no progress.",
         (
-            "Look for the cause behind the failures rather than at the failures one by one.",
-            "Choose an approach that differs from the last one in kind, and test its central assumption first.",
+            "Look for the cause that the failures share.",
+            "Choose another kind of approach, and test its central assumption first.",
         ),
     ),
     Advice(
@@ -334,8 +331,8 @@ ADVICE: tuple[Advice, ...] = (
         "judge",
         _another_demanded,
         Stance.PIVOT,
-        "The reviewer has rejected this approach several times in a row, and more of the same is not accepted.",
-        ("Name the assumption that the rejections have in common, and take an approach without it, even if that undoes work.",),
+        "The reviewer rejected this approach several times in a row.",
+        ("Name the assumption that the rejections share, and take an approach without it, even if that undoes work.",),
     ),
     Advice("refused", _refused),
     Advice(

@@ -208,7 +208,7 @@ def test_where_it_only_watches_it_tells_and_nothing_follows(tmp_path: Path, pref
     assert fared.state.ending
     assert (fared.state.ending.rule, fared.state.iteration) == ("limits.iterations", 8)
     assert "stuck" in fared.noticed
-    assert not any("# How to go about this iteration" in prompt for prompt in fared.prompts)
+    assert not any("# Advice" in prompt for prompt in fared.prompts)
 
 
 FOCUS = {

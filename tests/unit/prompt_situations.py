@@ -131,7 +131,7 @@ SITUATIONS: Mapping[str, Situation] = {
     "claim-unchanged": Situation(after(done=refused("unchanged")), ("nothing differs from the commit",)),
     "nothing-done": Situation(
         after(*ALL, history=IDLE, oversight=on(Rung.REDESIGN, idle=3)),
-        ("no tool was called", "no progress in iteration 3: 0 files changed, 0 tool calls", "Start with one failure"),
+        ("no tool was called", "no progress in iteration 3: 0 files changed, 0 tool calls", "Start with one failing test"),
     ),
     "oscillating": Situation(
         after(*ALL[1:], history=BACK, oversight=on(Rung.REFACTOR, "oscillating: 3")),

@@ -91,13 +91,13 @@ def test_what_is_not_a_failed_level_is_advised_on_by_what_was_seen(fields: dict[
 
 def test_after_a_refused_request_nothing_praises_the_work() -> None:
     near = brief(known(done=REFUSED, progress=Progress(completion=0.95)), orientation()).prompt
-    assert "# How to go about this iteration" not in near
+    assert "# Advice" not in near
 
 
 @pytest.mark.feature("S12")
 def test_the_gravest_signal_says_what_to_do_and_the_others_are_for_people() -> None:
     told = brief(known(redirected=("stuck",), instructions=("Run it alone.", "Look at b.")), orientation()).prompt
-    assert "# How to go about this iteration\nRun it alone.\n" in told
+    assert "# Advice\nRun it alone.\n" in told
     assert "Look at b." not in told
 
 
@@ -165,6 +165,6 @@ TEXTS = st.text(max_size=700)
 )
 def test_whatever_is_known_there_is_at_most_one_paragraph(oversight: Oversight) -> None:
     told = outside_of_fences(brief(state(CONFIG, iteration=3, oversight=oversight), orientation()).prompt)
-    at = [number for number, line in enumerate(told) if line == "# How to go about this iteration"]
+    at = [number for number, line in enumerate(told) if line == "# Advice"]
     assert len(at) <= 1
     assert all(told[number + 2] == "" for number in at)

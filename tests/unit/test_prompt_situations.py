@@ -28,7 +28,7 @@ def test_a_situation_is_told_by_its_facts_with_one_paragraph_of_advice_at_most(n
     words, situation = told(name), SITUATIONS[name]
     assert [fact for fact in situation.says if fact not in words] == []
     assert [word for word in situation.silent if word in words] == []
-    assert words.count("# How to go about this iteration") <= 1
+    assert words.count("# Advice") <= 1
     assert words.count(situation.state.config.goal) == 1
 
 
