@@ -279,7 +279,7 @@ ADVICE: tuple[Advice, ...] = (
         Stance.ESCALATE,
         "The new plan has brought no progress yet.",
         (
-            "Where the failures refute the plan in your notes, correct it first.",
+            "Correct it in your notes where the failures refute it.",
             "Then take its smallest next step, and prove it with a command.",
         ),
         fresh=True,
