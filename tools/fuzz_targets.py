@@ -39,6 +39,9 @@ from helmsman.oversee.best import Candidate, read_choice
 from helmsman.oversee.commands_said import command_in
 from helmsman.oversee.imperatives import imperatives
 from helmsman.oversee.scans import read_scan
+from helmsman.parsers.agent_actions import detail_of, parse_event
+from helmsman.parsers.agent_dialects import reader_of
+from helmsman.parsers.claude_stream import ClaudeReader, spoken_by_model, tool_calls, tool_results
 from helmsman.parsers.test_files import why_test
 from helmsman.plain import clean, clean_lines, short_line
 from helmsman.plans.complaint import Complaint
@@ -52,8 +55,6 @@ from helmsman.records.evidence import AgentCall
 from helmsman.records.forms import LONGEST_SETTINGS
 from helmsman.records.iteration import IterationRecord
 from helmsman.show.issues import read_mark
-from helmsman.verify.agent_events import CallReader, detail_of, parse_event, spoken_by_model, tool_calls, tool_results
-from helmsman.verify.agents.reader import reader_of
 from helmsman.verify.claims import read_claims
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.hints import Change, hints
@@ -103,7 +104,7 @@ def text(data: bytes) -> str:
 
 
 def _stream(data: bytes) -> None:
-    reader = CallReader()
+    reader = ClaudeReader()
     for line in data.split(b"\n"):
         event = parse_event(line)
         if event is None:
@@ -125,7 +126,7 @@ def _dialect(output: Format, data: bytes) -> None:
     reader = reader_of(AgentKind(name="it", title="It", command=("it",), output=output))
     for line in data.split(b"\n"):
         reader.hear(line)
-    _whole(reader.account.conclude(exit_code=0, ended_by="itself", stderr="", seconds=1))
+    _whole(reader.conclude(exit_code=0, ended_by="itself", stderr="", seconds=1))
 
 
 def _whole(call: AgentCall) -> None:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from helmsman.config.base import Owner, RepositoryKey, Section
 
-Format = Literal["text", "json", "codex", "copilot", "cursor", "gemini", "messages", "opencode"]
+Format = Literal["text", "json", "codex", "copilot", "cursor", "gemini", "messages", "opencode", "events"]
 """What a program prints, and so which reader understands it."""
 PromptWay = Literal["stdin", "argument", "file"]
 """How a program gets its prompt."""

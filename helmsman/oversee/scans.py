@@ -9,8 +9,8 @@ from itertools import islice
 from posixpath import normpath
 from typing import Any
 
+from helmsman.parsers.loose import amount, count, items, mapping, text
 from helmsman.records.pain import MOST_WEAKNESSES, Harm, Scan, Weakness
-from helmsman.verify.loose_json import amount, count, items, mapping, text
 
 _MOST_READ = 20_000
 """Findings of one scan that are looked at."""

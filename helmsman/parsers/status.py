@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from helmsman.code_blocks import outside_code
+from helmsman.parsers.loose import items, mapping, text
 from helmsman.plain import short_line
 from helmsman.records.claims import LONGEST_BLOCKED, Claims, StatusReport
-from helmsman.verify.loose_json import items, mapping, text
 
 LAST_LINES = 10
 """Of a program that prints more than its agent's last message, the lines with words that may ask: a block and a promise fit."""

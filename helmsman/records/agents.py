@@ -12,6 +12,7 @@ from helmsman.config.agent import Format, PromptWay
 from helmsman.naming import PLAIN_NAME
 from helmsman.records.base import Record
 from helmsman.records.evidence import AgentOutcome
+from helmsman.records.streams import Stream
 
 CLAUDE, TEMPLATE = "claude", "template"
 """The agent with an adapter of its own, and the one that is described in the configuration."""
@@ -58,7 +59,16 @@ TELLS: Mapping[Format, frozenset[Capability]] = {
     "messages": _EVENTS | {Capability.TOKENS},
     "opencode": _EVENTS | {Capability.COMMANDS, Capability.TOKENS, Capability.COST},
 }
-"""What each format tells; a test compares it with what the programs printed."""
+"""What each format tells that comes with Helmsman; a test compares it with what the programs printed."""
+
+
+def told_by(stream: Stream) -> frozenset[Capability]:
+    """What a stream tells, by its table."""
+    commands = any(rule.result and rule.result.exit for rule in stream.rules)
+    spent = [rule.spent for rule in stream.rules if rule.spent]
+    found = {Capability.COMMANDS: commands, Capability.TOKENS: bool(spent), Capability.COST: any(one.cost for one in spent)}
+    return _EVENTS | {capability for capability, tells in found.items() if tells}
+
 
 ENDINGS = (
     AgentOutcome.USAGE_LIMIT, AgentOutcome.RATE_LIMITED, AgentOutcome.OVERLOADED, AgentOutcome.AUTHENTICATION,
@@ -94,6 +104,8 @@ class AgentKind(Record):
     prompt: PromptWay = "stdin"
     """How it gets its prompt."""
     output: Format = "text"
+    stream: Stream | None = None
+    """For `output = "events"`: how its events are read."""
     environment: tuple[Variable, ...] = ()
     """Environment variables that it may see; `*` at the end stands for all that begin so."""
     login: tuple[Variable, ...] = ()
@@ -115,7 +127,8 @@ class AgentKind(Record):
     def tells(self) -> frozenset[Capability]:
         """What it does of all that is useful to a loop."""
         chooses = any("{model}" in part for part in (*self.command, *self.model_options))
-        return TELLS[self.output] | {Capability.MODEL} if chooses else TELLS[self.output]
+        told = told_by(self.stream) if self.stream else TELLS[self.output]
+        return told | {Capability.MODEL} if chooses else told
 
     @property
     def program(self) -> str:
@@ -135,6 +148,8 @@ class AgentKind(Record):
             raise PydanticCustomError("no_prompt_file", '{prompt_file} in the command where prompt = "file"')
         if "prompt" in named and self.prompt != "argument":
             raise PydanticCustomError("prompt", 'prompt = "argument" where the command names {prompt}')
+        if (self.output == "events") != (self.stream is not None):
+            raise PydanticCustomError("stream", 'a table [stream] where output = "events", and nowhere else')
         return self
 
 

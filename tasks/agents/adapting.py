@@ -4,11 +4,11 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 
 from helmsman.errors import Cancelled, WorldError
+from helmsman.parsers.agent_ending import EndedBy
 from helmsman.records.events import AgentStarted
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.processes import Survivor
 from helmsman.records.state import LoopState
-from helmsman.verify.agent_outcome import EndedBy
 from tasks.agents.call_folder import CallFolder, set_aside
 from tasks.agents.order import Order
 from tasks.processes.process import Ended, run

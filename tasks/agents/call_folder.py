@@ -13,13 +13,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TextIO, TypedDict, cast
 
+from helmsman.parsers.agent_actions import parse_event
+from helmsman.parsers.agent_dialects import DialectReader, reader_of
+from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.agents import AgentKind
 from helmsman.records.evidence import AgentCall, AgentOutcome, Interrupted
 from helmsman.records.session import KeptSession
 from helmsman.records.usage import Usage
-from helmsman.verify.agent_events import CallReader, parse_event
-from helmsman.verify.agents.account import Account
-from helmsman.verify.agents.reader import reader_of
 from tasks.system.files import write_atomic
 from tasks.system.keys import authentic, signed
 from tasks.system.secrets import redact
@@ -107,7 +107,7 @@ def finished_call(folder: CallFolder) -> AgentCall | None:
     if not reader.finished:
         return None
     seconds = _at_work(folder).total_seconds()
-    if isinstance(reader, Account):
+    if isinstance(reader, DialectReader):
         return reader.conclude(exit_code=None, ended_by="itself", stderr="", seconds=seconds)
     call = reader.conclude(exit_code=None, ended_by="itself", stderr="", seconds=seconds, now=datetime.now(UTC))
     return with_rotation(call, folder.rotated.read_text(encoding="utf-8") if folder.rotated.exists() else "")
@@ -182,7 +182,7 @@ def _authentic(folder: CallFolder, file: Path) -> str | None:
         return None
 
 
-def _read(folder: CallFolder) -> CallReader | Account:
+def _read(folder: CallFolder) -> ClaudeReader | DialectReader:
     """What is known of a call by what its program printed."""
     told = (_note(folder) or {}).get("agent")
     if not told:
@@ -191,11 +191,11 @@ def _read(folder: CallFolder) -> CallReader | Account:
     with folder.transcript.open("rb") as lines:
         for line in lines:
             reader.hear(line)
-    return reader.account
+    return reader
 
 
-def _read_transcript(folder: CallFolder) -> CallReader:
-    reader = CallReader(session_asked_for(folder))
+def _read_transcript(folder: CallFolder) -> ClaudeReader:
+    reader = ClaudeReader(session_asked_for(folder))
     with folder.transcript.open("rb") as lines:
         for event in filter(None, map(parse_event, lines)):
             reader.feed(event)

@@ -10,14 +10,14 @@ from pathlib import Path
 from helmsman.config import ClaudeConfig, LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.orient.allowance import claude_config
+from helmsman.parsers.agent_actions import ToolPatience, parse_event
+from helmsman.parsers.claude_stream import ClaudeReader, spoken_by_model, tool_calls, tool_results
 from helmsman.prices import known_price
 from helmsman.records.events import ToolGuarded
 from helmsman.records.evidence import AgentCall, AgentOutcome, Guarded
 from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
 from helmsman.telemetry.ids import trace_context
-from helmsman.verify.agent_events import CallReader, parse_event, spoken_by_model, tool_calls, tool_results
-from helmsman.verify.tool_patience import ToolPatience
 from tasks.agents.adapting import IN_WORLD, ended_by, left_running, run_program, watch_for_pain, wording
 from tasks.agents.call_folder import CallFolder, begin, finish, finished_call, session_asked_for, set_aside, with_rotation
 from tasks.agents.claude_binary import find_binary
@@ -168,7 +168,7 @@ class Listener:
     ) -> None:
         """Nothing has been said yet. `disallowed`: rules of tools that the CLI refuses because we say so."""
         self.meter = meter or Meter(None)
-        self.reader = CallReader(resumed, disallowed)
+        self.reader = ClaudeReader(resumed, disallowed)
         self.watch: Watch | None = None
         self.patience = patience
         self._wording = wording
@@ -219,7 +219,7 @@ class Listener:
         publish(ToolGuarded(guarded=guarded.model_copy(update={"detail": self._wording(guarded.detail)})))
 
 
-def _without_hooks(reader: CallReader, server: HookServer) -> OperatorError:
+def _without_hooks(reader: ClaudeReader, server: HookServer) -> OperatorError:
     if server.refused:
         return OperatorError(
             "the agent's program asks its hooks with a wrong token, so nothing would steer it",

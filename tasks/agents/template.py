@@ -6,12 +6,11 @@ from pathlib import Path
 from helmsman.agents.command import command_line
 from helmsman.errors import OperatorError
 from helmsman.orient.allowance import agent_model
+from helmsman.parsers.agent_actions import Called
+from helmsman.parsers.agent_dialects import DialectReader, reader_of, without_prompt
 from helmsman.records.agents import AgentKind, Capability
 from helmsman.records.evidence import AgentCall
 from helmsman.records.state import LoopState
-from helmsman.verify.agent_events import Called
-from helmsman.verify.agents.plain import without_prompt
-from helmsman.verify.agents.reader import Reader, reader_of
 from tasks.agents.adapting import IN_WORLD, ended_by, left_running, run_program, watch_for_pain, wording
 from tasks.agents.call_folder import CallFolder, begin, finish, finished_call, set_aside
 from tasks.agents.finding import find_program
@@ -98,22 +97,22 @@ def _idle(state: LoopState, kind: AgentKind) -> float | None:
 
 def _hearing(order: Order, environment: dict[str, str]) -> "Hearing":
     reader = reader_of(kind_of(order.state))
-    watch = watch_for_pain(order, environment, lambda: reader.account.usage.tokens)
+    watch = watch_for_pain(order, environment, lambda: reader.usage.tokens)
     return Hearing(reader, watch, wording(order), Meter(allowed_cost(order.state)))
 
 
 class Hearing:
     """Hears what a program prints: folds it, tells of tool calls, and watches for what must end the session."""
 
-    def __init__(self, reader: Reader, watch: Watch, wording: Callable[[str], str], meter: Meter) -> None:
+    def __init__(self, reader: DialectReader, watch: Watch, wording: Callable[[str], str], meter: Meter) -> None:
         """Nothing has been said yet."""
         self.reader, self.watch, self.meter = reader, watch, meter
         self._wording = wording
 
     def hear(self, line: bytes) -> None:
         self.reader.hear(line)
-        heard = list(self.reader.account.news())
-        self.meter.read(self.reader.account.usage, goes_on=bool(heard))
+        heard = list(self.reader.news())
+        self.meter.read(self.reader.usage, goes_on=bool(heard))
         for news in heard:
             if isinstance(news, Called):
                 publish(tool_called(news, self._wording))
@@ -124,8 +123,7 @@ class Hearing:
 
 
 def _conclude(order: Order, hears: Hearing, ended: Ended) -> AgentCall:
-    account = hears.reader.account
-    by = ended_by(ended, by_its_own_account=account.finished or bool(hears.watch.pain or hears.meter.used_up))
-    call = account.conclude(exit_code=ended.exit_code, ended_by=by, stderr=ended.stderr, seconds=ended.seconds)
+    by = ended_by(ended, by_its_own_account=hears.reader.finished or bool(hears.watch.pain or hears.meter.used_up))
+    call = hears.reader.conclude(exit_code=ended.exit_code, ended_by=by, stderr=ended.stderr, seconds=ended.seconds)
     call = hears.meter.conclude(call)
     return call.model_copy(update={"pain": hears.watch.pain, "survivors": left_running(order, ended)})

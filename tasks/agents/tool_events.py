@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from helmsman.parsers.agent_actions import Called, ToolResult, detail_of
 from helmsman.records.events import ToolCalled, ToolReturned
-from helmsman.verify.agent_events import Called, ToolResult, detail_of
 from tasks.system.secrets import without_secrets
 
 LONGEST_ID = 100

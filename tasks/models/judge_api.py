@@ -14,10 +14,10 @@ import httpx
 
 from helmsman.config import JudgeConfig
 from helmsman.errors import Cancelled, HelmsmanError, OperatorError, WorldError
+from helmsman.parsers.loose import mapping, text
 from helmsman.prices import priced
 from helmsman.verify.judge.answers import Answer, MessageReader
 from helmsman.verify.judge.request import JudgeRequest
-from helmsman.verify.loose_json import mapping, text
 from tasks.system.secrets import redact
 
 if TYPE_CHECKING:

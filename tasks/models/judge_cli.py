@@ -8,8 +8,9 @@ from pathlib import Path
 
 from helmsman.config import ClaudeConfig, JudgeConfig
 from helmsman.errors import Cancelled, HelmsmanError, OperatorError, WorldError
+from helmsman.parsers.agent_actions import parse_event
+from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.evidence import AgentCall, AgentOutcome
-from helmsman.verify.agent_events import CallReader, parse_event
 from helmsman.verify.judge.answers import Answer, CliReader
 from helmsman.verify.judge.request import JudgeRequest
 from tasks.agents.claude_binary import find_binary
@@ -48,7 +49,7 @@ def ask_by_cli(
 ) -> Answer:
     """One vote. No other process may carry `tag` meanwhile. Raises OperatorError, WorldError, Cancelled."""
     binary = find_binary(claude)
-    call, answers = CallReader(), CliReader()
+    call, answers = ClaudeReader(), CliReader()
 
     def listen(line: bytes) -> None:
         event = parse_event(line)
@@ -94,7 +95,7 @@ def arguments(request: JudgeRequest, config: JudgeConfig) -> list[str]:
     ]
 
 
-def _concluded(call: CallReader, ended: Ended) -> AgentCall:
+def _concluded(call: ClaudeReader, ended: Ended) -> AgentCall:
     if ended.by == "stop":
         raise Cancelled("cancelled while the judge was asked")
     return call.conclude(

@@ -25,8 +25,8 @@ from helmsman.orient.guardrails.lexing import Operator, Token, Word, tokens
 from helmsman.orient.guardrails.paths import Kind, locate
 from helmsman.orient.guardrails.shell import HOME, LONGEST, UNKNOWN, Command, placed, read
 from helmsman.orient.guardrails.words import has_flag, operands, word_set
+from helmsman.parsers.agent_actions import Called, ToolResult
 from helmsman.records.state import LoopState
-from helmsman.verify.agent_events import Called, ToolResult
 from tasks.processes.environment import ours
 
 DESTROYED = "a destructive command ran: "

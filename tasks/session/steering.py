@@ -12,11 +12,11 @@ from helmsman.config import ContextConfig, SteeringConfig
 from helmsman.orient.context import Tier, advice, closing, rotation, tier
 from helmsman.orient.guardrails import Advise, Deny, Rule, Rules, Session, ToolCall, after, before, judge
 from helmsman.orient.guardrails.trouble import Told, Trouble, failed, gutter, saw, succeeded
+from helmsman.parsers.agent_actions import LONGEST_OUTPUT, Called, ToolResult, detail_of
+from helmsman.parsers.loose import ends, mapping, text
 from helmsman.records.evidence import AgentOutcome, Guarded
 from helmsman.records.session import ContextUse, ErrorVector, StopAttempt
-from helmsman.verify.agent_events import LONGEST_OUTPUT, Called, ToolResult, detail_of
 from helmsman.verify.failures import error_vector, failed_by_output, fingerprint, merge
-from helmsman.verify.loose_json import ends, mapping, text
 from tasks.session.hook_server import HEADER, TOKEN, HookServer
 from tasks.session.stops import Gate, Output, Stops, Turns
 

@@ -11,10 +11,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from helmsman.parsers.claude_stream import TurnReader, spoken_text, tool_calls, tool_results
+from helmsman.parsers.loose import text
 from helmsman.records.session import StopAttempt
-from helmsman.verify.agent_events import spoken_text, tool_calls, tool_results
-from helmsman.verify.loose_json import text
-from helmsman.verify.turn_reader import TurnReader
 
 STOPS_KEPT = 10
 CATCH_UP = 5.0

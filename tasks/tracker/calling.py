@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Self
 import httpx
 
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
+from helmsman.parsers.loose import items, mapping
 from helmsman.plain import clean
-from helmsman.verify.loose_json import items, mapping
 from tasks.system.secrets import redact
 
 TOKEN = "HELMSMAN_TRACKER_TOKEN"  # noqa: S105 - the name of a variable

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from helmsman.verify.loose_json import mapping
+from helmsman.parsers.loose import mapping
 from tasks.tracker.calling import Api
 from tasks.tracker.rest import COLOUR, MISSING, RestTracker
 

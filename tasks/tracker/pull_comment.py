@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from helmsman.errors import OperatorError
-from helmsman.verify.loose_json import mapping
+from helmsman.parsers.loose import mapping
 from tasks.tracker.calling import TOKEN, Api, identity_of
 
 PATIENCE = 30.0

@@ -21,7 +21,7 @@ from deployments.demo.model import (
     say,
     write,
 )
-from helmsman.verify.usage_limits import read_limit
+from helmsman.parsers.usage_limits import read_limit
 from tasks.processes.environment import USUAL
 from tests.fakes.claude_cli import run_claude
 from tests.fakes.repositories import make_repository

@@ -4,9 +4,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from helmsman.parsers.agent_actions import parse_event
+from helmsman.parsers.agent_ending import EndedBy
+from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.evidence import AgentCall
-from helmsman.verify.agent_events import CallReader, parse_event
-from helmsman.verify.agent_outcome import EndedBy
 
 FOLDER = Path(__file__).parent.parent / "recordings" / "claude"
 RECORDED = datetime(2026, 11, 22, 4, 50, tzinfo=UTC)
@@ -27,7 +28,7 @@ def stderr(name: str) -> str:
 
 def replay(name: str, exit_code: int | None = 0, *, by: EndedBy = "itself", now: datetime = RECORDED) -> AgentCall:
     """The recorded call, folded."""
-    reader = CallReader()
+    reader = ClaudeReader()
     for event in events(name):
         reader.feed(event)
     return reader.conclude(exit_code=exit_code, ended_by=by, stderr=stderr(name), seconds=1.5, now=now)

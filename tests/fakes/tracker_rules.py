@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from helmsman.verify.loose_json import items
+from helmsman.parsers.loose import items
 
 Kind = Literal["github", "gitea"]
 Check = Callable[[Any], bool]

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 import pytest
 
 from helmsman.config import ClaudeConfig
+from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.events import Event, UsageCounted
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.state import Spending
 from helmsman.records.usage import Usage
-from helmsman.verify.agent_events import CallReader
 from tasks.agents.claude import arguments, prices_known
 from tasks.agents.meter import Meter, allowed_cost
 from tasks.telling.journal import listening
@@ -31,7 +31,7 @@ def test_a_call_may_cost_its_own_limit_or_what_is_left_of_the_loops() -> None:
 
 
 def stopped(outcome: AgentOutcome, meter: Meter) -> AgentOutcome:
-    call = CallReader().conclude(exit_code=0, ended_by="itself", stderr="", seconds=1, now=datetime(2026, 1, 1, tzinfo=UTC))
+    call = ClaudeReader().conclude(exit_code=0, ended_by="itself", stderr="", seconds=1, now=datetime(2026, 1, 1, tzinfo=UTC))
     return meter.conclude(call.model_copy(update={"outcome": outcome})).outcome
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import PainConfig
+from helmsman.parsers.agent_actions import Called, ToolResult, parse_event
+from helmsman.parsers.claude_stream import tool_calls, tool_results
 from helmsman.records.state import Spending
-from helmsman.verify.agent_events import Called, ToolResult, parse_event, tool_calls, tool_results
 from tasks.session.pain_watch import Watch, standing_since, tokens_left
 from tests.fakes.repositories import make_repository
 from tests.unit.builders import config, state

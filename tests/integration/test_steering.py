@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from helmsman.config import ContextConfig, SteeringConfig
 from helmsman.layers import RESERVED
 from helmsman.orient.guardrails import Rules
+from helmsman.parsers.agent_actions import Called, ToolResult
 from helmsman.records.evidence import AgentOutcome, Guarded
 from helmsman.records.session import ContextUse, FailureClass
-from helmsman.verify.agent_events import Called, ToolResult
 from tasks.session.hook_server import TOKEN, HookServer
 from tasks.session.steering import (
     GRACE,

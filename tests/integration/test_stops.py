@@ -7,10 +7,9 @@ import pytest
 
 from helmsman.config import ContextConfig, SteeringConfig
 from helmsman.orient.guardrails import Rules
+from helmsman.parsers.agent_actions import Called, ToolPatience, ToolResult
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.session import ContextUse, StopAttempt
-from helmsman.verify.agent_events import Called, ToolResult
-from helmsman.verify.tool_patience import ToolPatience
 from tasks.agents.claude import Listener
 from tasks.session.steering import FORGED_STOP, Means, Steering
 from tasks.session.stops import LONGEST_SAID, STOPS_KEPT, Gate, Turns

@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.orient.sessions import session_to_resume, why_fresh
+from helmsman.parsers.agent_ending import EndedBy
+from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.folds import GOES_ON
 from helmsman.records.iteration import IterationRecord
@@ -15,8 +17,6 @@ from helmsman.records.judgement import Judgement, JudgementOutcome
 from helmsman.records.session import ContextUse, KeptSession, LastCall
 from helmsman.records.state import LoopState, advance
 from helmsman.records.usage import Usage
-from helmsman.verify.agent_events import CallReader
-from helmsman.verify.agent_outcome import EndedBy
 from tests.fakes.recordings import RECORDED, events, replay
 from tests.unit.builders import CONTINUE, HOUR, MINUTE, NOW, WAIT, call, config, execution, record, state
 
@@ -152,7 +152,7 @@ BEGUN = {"type": "system", "subtype": "init", "session_id": "s1"}
 def heard(
     resumed: KeptSession | None, *stream: dict[str, Any], exit_code: int = 0, ended_by: EndedBy = "itself", stderr: str = ""
 ) -> AgentCall:
-    reader = CallReader(resumed)
+    reader = ClaudeReader(resumed)
     for event in stream:
         reader.feed(event)
     return reader.conclude(exit_code=exit_code, ended_by=ended_by, stderr=stderr, seconds=1, now=RECORDED)

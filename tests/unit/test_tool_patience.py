@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from helmsman.verify.agent_events import Called, ToolResult
-from helmsman.verify.tool_patience import ToolPatience
+from helmsman.parsers.agent_actions import Called, ToolPatience, ToolResult
 
 pytestmark = pytest.mark.feature("E5")
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from helmsman.verify.agent_events import CallReader
-from helmsman.verify.turn_reader import TurnReader
+from helmsman.parsers.claude_stream import ClaudeReader, TurnReader
 from tests.fakes.recordings import FOLDER, events
 from tests.unit.builders import NOW
 
@@ -48,7 +47,7 @@ def test_it_was_sent_back_where_the_model_speaks_again_though_its_turn_was_over(
 
 
 def test_what_was_said_before_is_not_the_last_word() -> None:
-    reader = CallReader()
+    reader = ClaudeReader()
     for one in (says("a", "<promise>COMPLETE</promise>"), says("b", "CONTINUE: a test fails.")):
         reader.feed(one)
     call = reader.conclude(exit_code=0, ended_by="itself", stderr="", seconds=1, now=NOW)

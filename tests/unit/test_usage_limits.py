@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helmsman.parsers.usage_limits import STALE, ahead, names_a_limit, reached, read_limit, reset_in_words
 from helmsman.records.evidence import AgentOutcome, RateLimit
-from helmsman.verify.usage_limits import STALE, ahead, names_a_limit, reached, read_limit, reset_in_words
 from tests.fakes.recordings import RECORDED, replay
 
 pytestmark = pytest.mark.feature("E7")

@@ -13,13 +13,13 @@ from helmsman.oversee.decide import decide
 from helmsman.oversee.escalations import changes, concerns
 from helmsman.oversee.signals import SOURCES
 from helmsman.oversee.usage import in_words, near, newly_near, used_up
+from helmsman.parsers.usage_limits import read_limit
 from helmsman.plans.graph import due_item, small_item
 from helmsman.plans.hand import in_hand
 from helmsman.records.evidence import RateLimit, UsageWindow
 from helmsman.records.plan import Plan, PlanItem
 from helmsman.records.state import advance
 from helmsman.records.verdict import DecisionKind
-from helmsman.verify.usage_limits import read_limit
 from tests.fakes.recordings import replay
 from tests.unit.builders import (
     HOUR,

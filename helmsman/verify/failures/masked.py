@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from helmsman.parsers.loose import text
 from helmsman.plain import word_set
 from helmsman.records.session import FailureClass
 from helmsman.verify.failures.commands import Step, programs, steps
 from helmsman.verify.failures.normal import excerpt
 from helmsman.verify.failures.rules import Programs, first_hit, rules
-from helmsman.verify.loose_json import text
 from helmsman.verify.summaries import read_summary
 
 _RUN = word_set(

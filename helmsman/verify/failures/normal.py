@@ -6,8 +6,8 @@ import hashlib
 import re
 from collections.abc import Sequence
 
+from helmsman.parsers.loose import last, text
 from helmsman.records.session import ErrorVector
-from helmsman.verify.loose_json import last, text
 from helmsman.verify.summaries import clean_lines, read_summary
 
 MESSAGE = 300

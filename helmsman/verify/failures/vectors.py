@@ -4,13 +4,13 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from helmsman.parsers.loose import text as loose_text
 from helmsman.records.session import ErrorVector
 from helmsman.records.session import FailureClass as Class
 from helmsman.verify.failures.commands import program, programs, steps
 from helmsman.verify.failures.normal import excerpt, extent, normal, place
 from helmsman.verify.failures.rules import ANY, Hit, Programs, first_hit, hit, own_frame, rules
 from helmsman.verify.failures.tests_failed import failing_test
-from helmsman.verify.loose_json import text as loose_text
 
 _EXIT = re.compile(r"Exit code (\d{1,3})")
 _PYTEST_SAYS = re.compile(r"^E {2,}(?=\S)(.*)", re.MULTILINE)

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from helmsman.parsers.loose import count, items, mapping, text
 from helmsman.records.usage import Usage
-from helmsman.verify.loose_json import count, items, mapping, text
 
 LONGEST = 100_000
 """Characters of an answer; more than any rubric needs."""

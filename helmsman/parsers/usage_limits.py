@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from helmsman.parsers.loose import amount, mapping, text
 from helmsman.records.evidence import RateLimit, UsageWindow
-from helmsman.verify.loose_json import amount, mapping, text
 
 REJECTED = "rejected"
 STALE = timedelta(minutes=5)

@@ -5,12 +5,12 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.parsers.claude_usage import ContextReader, never_ran
 from helmsman.records.session import Compaction, ContextUse
 from helmsman.tokens import tokens
-from helmsman.verify.context_reader import ContextReader, never_ran
 from tests.fakes.recordings import FOLDER, events, replay
 
 pytestmark = pytest.mark.feature("S9")
@@ -290,59 +290,7 @@ def test_the_real_cli_names_what_it_did_not_run() -> None:
     assert [len(ids) for ids in told] == [0, 1, 0]
 
 
-# hostile --------------------------------------------------------------------------------------------------------------
-
-SCALARS = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(st.characters(), max_size=20)
-    | st.sampled_from([10**400, -1, "\ud800", LONG, "\ud800" * 300, "one", A, "Read", "Edit", "Bash", "tool_use", "tool_result"])
-)
-KEYS = ["type", "id", "tool_use_id", "name", "input", "content", "text", "is_error", "file_path", "offset", "usage", "model"]
-JSON = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=4), inner, max_size=5),
-    max_leaves=15,
-)
-
-
-def object_with(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Event]:
-    """An object whose fields have these values, any others, or are missing."""
-    return st.fixed_dictionaries({}, optional={key: value | JSON for key, value in fields.items()})
-
-
-IDS = st.sampled_from(["one", "two", ""])
-CALLS = object_with(
-    type=st.just("tool_use"),
-    id=IDS,
-    name=st.sampled_from(["Read", "Edit", "NotebookEdit", "Bash", "Grep"]),
-    input=object_with(file_path=st.sampled_from([A, B]), notebook_path=st.just(A), offset=JSON, limit=JSON, pages=JSON),
-)
-RESULTS = object_with(type=st.just("tool_result"), tool_use_id=IDS, is_error=st.booleans(), content=JSON)
-USAGES = object_with(input_tokens=st.integers(), cache_read_input_tokens=st.integers())
-HOSTILE = object_with(
-    type=st.sampled_from(["assistant", "user", "system"]),
-    subtype=st.just("compact_boundary"),
-    parent_tool_use_id=st.none(),
-    message=object_with(model=st.text(), usage=USAGES, content=st.lists(CALLS | RESULTS | JSON, max_size=4)),
-    tool_result_meta=st.lists(object_with(id=IDS, non_execution_kind=JSON), max_size=3),
-    compact_metadata=object_with(trigger=st.text(), pre_tokens=st.integers(), post_tokens=st.integers()),
-)
-
-
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(st.lists(HOSTILE | st.dictionaries(st.sampled_from(KEYS), JSON, max_size=5), max_size=8))
-def test_no_event_makes_it_raise_or_count_wrongly(stream: list[Event]) -> None:
-    use = use_of(stream)
-    assert ContextUse.model_validate_json(use.model_dump_json()) == use
-    assert 0 <= use.noise <= use.heard
-    assert use.tokens >= 0
-    assert use.peak >= 0
-    assert len(use.compactions) <= 20
-    assert all(len(one.trigger) <= 20 for one in use.compactions)
-
+# bounds --------------------------------------------------------------------------------------------------------------
 
 WORK = st.sampled_from([read(A), read(B, LONG * 2), read(A, offset=9), edit(A), bash("make", LONG), bash("x", "y", failed=True)])
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from helmsman.parsers.agent_ending import EndedBy
+from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.evidence import AgentOutcome, RateLimit
-from helmsman.verify.agent_events import CallReader
-from helmsman.verify.agent_outcome import EndedBy
 from tests.fakes.recordings import FOLDER, RECORDED, events, replay, stderr
 
 FEATURES = {
@@ -99,7 +99,7 @@ def test_a_stop_on_request_is_an_abort_even_when_the_turn_was_over() -> None:
 
 @pytest.mark.feature("E7")
 def test_an_agent_that_talks_of_a_usage_limit_has_finished_none_the_less() -> None:
-    reader = CallReader()
+    reader = ClaudeReader()
     result = {"type": "result", "subtype": "success", "is_error": False, "num_turns": 3}
     reader.feed({**result, "result": "You've hit your 5-hour limit · resets 3:33am (UTC)"})
     call = reader.conclude(exit_code=0, ended_by="itself", stderr="", seconds=1, now=RECORDED)
@@ -107,7 +107,7 @@ def test_an_agent_that_talks_of_a_usage_limit_has_finished_none_the_less() -> No
 
 
 def test_an_agent_that_talks_of_a_blocking_hook_has_finished_none_the_less() -> None:
-    reader = CallReader()
+    reader = ClaudeReader()
     result = {"type": "result", "subtype": "success", "is_error": False, "num_turns": 1}
     reader.feed({**result, "result": "UserPromptSubmit operation blocked by hook"})
     call = reader.conclude(exit_code=0, ended_by="itself", stderr="", seconds=1, now=RECORDED)
@@ -116,7 +116,7 @@ def test_an_agent_that_talks_of_a_blocking_hook_has_finished_none_the_less() -> 
 
 @pytest.mark.feature("E7")
 def test_a_limit_of_a_version_with_unknown_words_is_known_by_its_event() -> None:
-    reader = CallReader()
+    reader = ClaudeReader()
     for event in events("older_usage_limit_five_hour"):
         reader.feed({**event, "result": "Come back later"} if event["type"] == "result" else event)
     call = reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED)
@@ -125,7 +125,7 @@ def test_a_limit_of_a_version_with_unknown_words_is_known_by_its_event() -> None
 
 @pytest.mark.feature("E7")
 def test_a_limit_of_a_version_without_events_is_known_by_its_words() -> None:
-    reader = CallReader()
+    reader = ClaudeReader()
     result = {"type": "result", "subtype": "success", "is_error": True, "num_turns": 1}
     reader.feed({**result, "result": "Claude AI usage limit reached|1795333374"})
     call = reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED)
@@ -137,7 +137,7 @@ def test_a_limit_of_a_version_without_events_is_known_by_its_words() -> None:
 @pytest.mark.feature("E4")
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 529, 599])
 def test_a_5xx_without_a_class_of_error_counts_as_overload(status: int) -> None:
-    reader = CallReader()
+    reader = ClaudeReader()
     reader.feed({"type": "result", "subtype": "success", "is_error": True, "api_error_status": status, "result": "x"})
     call = reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED)
     assert call.outcome is AgentOutcome.OVERLOADED
@@ -161,12 +161,12 @@ def test_a_5xx_without_a_class_of_error_counts_as_overload(status: int) -> None:
 def test_a_call_without_any_event_is_judged_by_exit_code_and_stderr(
     exit_code: int | None, said: str, outcome: AgentOutcome
 ) -> None:
-    call = CallReader().conclude(exit_code=exit_code, ended_by="itself", stderr=said, seconds=0.3, now=RECORDED)
+    call = ClaudeReader().conclude(exit_code=exit_code, ended_by="itself", stderr=said, seconds=0.3, now=RECORDED)
     assert (call.outcome, call.error) == (outcome, said.strip())
 
 
 def test_a_call_that_spoke_and_then_died_was_not_refused_at_the_start() -> None:
-    reader = CallReader()
+    reader = ClaudeReader()
     reader.feed(events("model_404")[0])
     call = reader.conclude(exit_code=1, ended_by="itself", stderr="fatal\n", seconds=1, now=RECORDED)
     assert (call.outcome, call.error) == (AgentOutcome.CRASHED, "fatal")
@@ -187,7 +187,7 @@ def test_a_call_that_a_clock_ended_does_not_speak_in_the_agent_s_words() -> None
     ],
 )
 def test_an_error_that_the_cli_types_is_believed_before_its_class_and_status(api_error: str, outcome: AgentOutcome) -> None:
-    reader = CallReader()
+    reader = ClaudeReader()
     for event in events("rate_limited_429"):
         reader.feed({**event, "api_error": api_error})
     assert reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED).outcome is outcome
@@ -196,7 +196,7 @@ def test_an_error_that_the_cli_types_is_believed_before_its_class_and_status(api
 @pytest.mark.feature("E7")
 @pytest.mark.parametrize("name", ["bad_request_400", "overloaded_529", "forbidden_403", "connection_refused"])
 def test_another_error_that_quotes_the_words_of_a_limit_is_no_usage_limit(name: str) -> None:
-    reader = CallReader()
+    reader = ClaudeReader()
     for event in events(name):
         reader.feed({**event, "result": "you've reached your limit"} if event["type"] == "result" else event)
     call = reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED)
@@ -206,7 +206,7 @@ def test_another_error_that_quotes_the_words_of_a_limit_is_no_usage_limit(name: 
 def test_an_error_inside_a_subagent_does_not_decide_the_outcome() -> None:
     start, error, result = events("server_error_500")
     billing = {**error, "error": "billing_error", "parent_tool_use_id": "toolu_1"}
-    reader = CallReader()
+    reader = ClaudeReader()
     for event in (start, error, billing, result):
         reader.feed(event)
     call = reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED)
@@ -214,7 +214,7 @@ def test_an_error_inside_a_subagent_does_not_decide_the_outcome() -> None:
 
 
 def test_an_error_that_the_call_recovered_from_does_not_decide_the_outcome() -> None:
-    reader = CallReader()
+    reader = ClaudeReader()
     message = next(event for event in events("success") if event["type"] == "assistant")
     for event in (events("credit_balance")[1], message, events("server_error_500")[2]):
         reader.feed(event)
@@ -223,7 +223,7 @@ def test_an_error_that_the_call_recovered_from_does_not_decide_the_outcome() -> 
 
 
 def test_an_error_is_cut_to_2000_characters() -> None:
-    call = CallReader().conclude(exit_code=1, ended_by="itself", stderr="x" * 5000, seconds=1, now=RECORDED)
+    call = ClaudeReader().conclude(exit_code=1, ended_by="itself", stderr="x" * 5000, seconds=1, now=RECORDED)
     assert len(call.error) == 2000
 
 

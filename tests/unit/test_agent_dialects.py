@@ -1,6 +1,7 @@
 """What agents other than Claude Code print, read back: recordings of the real programs, documented events, and nonsense."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -10,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.agents.reading import read_kind
+from helmsman.errors import OperatorError
+from helmsman.parsers.agent_dialects import DialectReader, reader_of
+from helmsman.parsers.agent_ending import EndedBy
 from helmsman.records.agents import TELLS, AgentKind, Capability, Format
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.usage import Usage
-from helmsman.verify.agent_outcome import EndedBy
-from helmsman.verify.agents.reader import Reader, reader_of
 
 pytestmark = pytest.mark.feature("A5")
 
@@ -28,10 +30,12 @@ def kind(name: str) -> AgentKind:
     return read_kind((PRESETS / f"{name}.toml").read_text("utf-8"), name)
 
 
-def heard(reader: Reader, lines: Sequence[bytes], exit_code: int | None, stderr: str = "", by: EndedBy = "itself") -> AgentCall:
+def heard(
+    reader: DialectReader, lines: Sequence[bytes], exit_code: int | None, stderr: str = "", by: EndedBy = "itself"
+) -> AgentCall:
     for line in lines:
         reader.hear(line)
-    return reader.account.conclude(exit_code=exit_code, ended_by=by, stderr=stderr, seconds=1)
+    return reader.conclude(exit_code=exit_code, ended_by=by, stderr=stderr, seconds=1)
 
 
 def replayed(name: str, recording: str, exit_code: int | None, *, by: EndedBy = "itself", most: int | None = None) -> AgentCall:
@@ -122,7 +126,7 @@ def test_a_recorded_session_is_read_with_all_that_its_program_tells(
 def test_commands_are_announced_as_they_are_run_and_answered(name: str) -> None:
     reader = reader_of(kind(name))
     heard(reader, (RECORDINGS / name / "success.jsonl").read_bytes().splitlines(), 0)
-    first, second, third, fourth = reader.account.news()
+    first, second, third, fourth = reader.news()
     assert (first.identity, third.identity) == (second.identity, fourth.identity)
     assert (getattr(third, "tool", ""), getattr(third, "arguments", {})) == ("Bash", {"command": COMMAND})
     assert getattr(fourth, "failed", None) is True  # or not known to have gone well
@@ -241,10 +245,61 @@ def test_tokens_that_a_last_event_tells_are_untold_where_it_never_came(name: str
     assert "tokens" not in replayed(name, "success", 0).untold
 
 
+# --- a stream that an agent's own file describes ------------------------------------------------------------------------
+
+OWN = """
+name = "mine"
+command = ["mine"]
+output = "events"
+
+[stream]
+session = "id"
+tools.run = { sh = "line" }
+rules = [
+    { on = "words", say = "text" },
+    { on = "did", call = { id = "n", name = ["tool"], arguments = "with" }, result = { id = "n", exit = "code" } },
+    { on = "bye", spent = { input = "in", output = ["out"] }, error = ["why"], end.when.ok = [true] },
+]
+"""
+
+
+def test_a_program_of_ones_own_is_read_by_the_table_in_its_file() -> None:
+    mine = read_kind(OWN, "mine.toml")
+    told = {Capability.STREAM, Capability.TOOLS, Capability.COMMANDS, Capability.TOKENS}
+    assert mine.tells == told
+    lines = events(
+        {"type": "did", "id": "s-9", "n": "1", "tool": "sh", "with": {"line": "make"}, "code": 2},
+        {"type": "hum", "text": "not in the table"},
+        {"type": "words", "text": "Done."},
+        {"type": "bye", "in": 7, "out": 3, "ok": True, "why": "nothing"},
+    )
+    call = heard(reader_of(mine), lines, 0)
+    assert (call.outcome, call.error, call.final_text, call.session_id) == ("finished", "", "Done.", "s-9")
+    assert [(one.command, one.failed) for one in call.commands] == [("make", True)]
+    assert call.usage == Usage(input_tokens=7, output_tokens=3)
+    wrong = heard(reader_of(mine), events({"type": "bye", "ok": 1, "why": "no luck"}), 0)
+    assert (wrong.outcome, wrong.error) == ("crashed", "no luck")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('output = "events"', "a table [stream] where"),
+        ('output = "json"\n[stream]\nrules = [{ on = "a" }]', "a table [stream] where"),
+        ('output = "events"\n[stream]\nrules = []', "stream.rules"),
+        ('output = "events"\n[stream]\nrules = [{ on = "a", sey = "b" }]', "stream.rules.0.sey"),
+        ('output = "events"\n[stream]\nrules = [{ say = "b" }]', "stream.rules.0.on"),
+    ],
+)
+def test_a_stream_that_cannot_be_read_is_refused_with_its_place(text: str, complaint: str) -> None:
+    with pytest.raises(OperatorError, match=re.escape(complaint)):
+        read_kind(f'name = "x"\ncommand = ["x"]\n{text}', "x.toml")
+
+
 # --- programs without events ------------------------------------------------------------------------------------------
 
 
-def plain(output: Format) -> Reader:
+def plain(output: Format) -> DialectReader:
     return reader_of(AgentKind(name="any", command=("any",), output=output))
 
 
@@ -253,7 +308,7 @@ def test_text_is_what_the_agent_says_and_its_exit_code_is_how_it_ended() -> None
     assert (call.outcome, call.final_text, call.tool_calls) == ("finished", "One.\nTwo.", 0)
     assert heard(plain("text"), [b"One.\n"], 3, "no luck").outcome is AgentOutcome.CRASHED
     assert heard(plain("text"), [b"One.\n"], 3, "no luck").error == "no luck"
-    assert not plain("text").account.finished
+    assert not plain("text").finished
     long = heard(plain("text"), [b"x" * 1000 + b"\n"] * 1000 + [b"the end\n"], 0)
     assert len(long.final_text) <= 8000
     assert long.final_text.endswith("the end")
@@ -284,7 +339,7 @@ def test_an_object_is_no_end_before_the_process_ends() -> None:
     reader = plain("json")
     for line in (b'{"error": "for now"}\n', b'{"result": "Done."}\n'):
         reader.hear(line)
-        assert (reader.account.finished, reader.account.spoke) == (False, False)
+        assert (reader.finished, reader.spoke) == (False, False)
     assert heard(reader, [], 0).final_text == "Done."
 
 
@@ -330,6 +385,6 @@ def test_no_output_breaks_a_reader_or_grows_the_record(
     reader = plain(output)
     for event, replaced, at in lines:
         reader.hear(json.dumps(mixed(event, replaced, at)).encode("utf-8", "replace"))
-    call = reader.account.conclude(exit_code=exit_code, ended_by="itself", stderr="", seconds=0)
+    call = reader.conclude(exit_code=exit_code, ended_by="itself", stderr="", seconds=0)
     assert AgentCall.model_validate_json(call.model_dump_json()) == call
     assert len(call.final_text) <= 8000

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from helmsman.parsers.agent_actions import parse_event
+from helmsman.parsers.agent_ending import EndedBy
+from helmsman.parsers.claude_stream import ClaudeReader, tool_calls
 from helmsman.records.evidence import AgentCall
-from helmsman.verify.agent_events import CallReader, parse_event, tool_calls
-from helmsman.verify.agent_outcome import EndedBy
 from tests.fakes.recordings import FOLDER, RECORDED, events
 
 STREAMS = [events(path.stem) for path in sorted(FOLDER.glob("*.jsonl"))]
@@ -48,7 +49,7 @@ def _spoil(draw: st.DrawFn, node: Any, depth: int) -> Any:
     return draw(JSON)
 
 
-def conclude(reader: CallReader, exit_code: int | None, by: EndedBy, stderr: str) -> AgentCall:
+def conclude(reader: ClaudeReader, exit_code: int | None, by: EndedBy, stderr: str) -> AgentCall:
     return reader.conclude(exit_code=exit_code, ended_by=by, stderr=stderr, seconds=1, now=RECORDED)
 
 
@@ -62,6 +63,8 @@ def assert_valid(call: AgentCall) -> None:
     assert len(call.commands) <= 50
     assert len(call.edited) <= 200
     assert all(len(text) <= 300 for text in (*call.edited, *(run.command for run in call.commands)))
+    assert 0 <= call.context.noise <= call.context.heard
+    assert len(call.context.compactions) <= 20
     assert call.usage.tokens >= 0
     assert call.usage.cost_usd >= 0
 
@@ -71,7 +74,7 @@ def assert_valid(call: AgentCall) -> None:
 def test_real_events_with_any_values_in_them_give_a_valid_call(
     stream: list[dict[str, Any]], exit_code: int | None, by: EndedBy, stderr: str
 ) -> None:
-    reader = CallReader()
+    reader = ClaudeReader()
     for event in stream:
         reader.feed(event)
         tool_calls(event)
@@ -81,7 +84,7 @@ def test_real_events_with_any_values_in_them_give_a_valid_call(
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(st.dictionaries(st.text(max_size=8), JSON, max_size=6), max_size=6), CODES, BY)
 def test_any_json_gives_a_valid_call(stream: list[dict[str, Any]], exit_code: int | None, by: EndedBy) -> None:
-    reader = CallReader()
+    reader = ClaudeReader()
     for event in stream:
         reader.feed(event)
     assert_valid(conclude(reader, exit_code, by, ""))
@@ -99,7 +102,7 @@ def test_any_bytes_are_an_event_or_none(line: bytes) -> None:
 def test_a_stream_that_breaks_off_anywhere_gives_a_valid_call(
     stream: list[dict[str, Any]], length: int, exit_code: int | None, by: EndedBy
 ) -> None:
-    reader = CallReader()
+    reader = ClaudeReader()
     for event in stream[:length]:
         reader.feed(event)
     assert_valid(conclude(reader, exit_code, by, ""))
@@ -127,7 +130,7 @@ def flood(number: int) -> list[dict[str, Any]]:
 
 @pytest.mark.feature("X4")
 def test_memory_is_bounded_however_long_and_varied_the_stream() -> None:
-    reader = CallReader()
+    reader = ClaudeReader()
     for number in range(600):
         for event in flood(number):
             reader.feed(event)

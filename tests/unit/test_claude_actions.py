@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
+from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.evidence import AgentCall, CommandRun
-from helmsman.verify.agent_events import CallReader
 from tests.fakes.recordings import RECORDED, replay
 
 pytestmark = pytest.mark.feature("V6")
 
 
 def fold(*stream: dict[str, Any]) -> AgentCall:
-    reader = CallReader()
+    reader = ClaudeReader()
     for event in stream:
         reader.feed(event)
     return reader.conclude(exit_code=0, ended_by="itself", stderr="", seconds=1, now=RECORDED)

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
+from helmsman.parsers.agent_actions import OTHER_TOOLS, Called, detail_of, parse_event
+from helmsman.parsers.claude_stream import ClaudeReader, tool_calls
 from helmsman.prices import priced
 from helmsman.records.evidence import AgentCall
 from helmsman.records.usage import Usage
-from helmsman.verify.agent_events import Called, CallReader, detail_of, parse_event, tool_calls
-from helmsman.verify.deed_reader import OTHER_TOOLS
 from tests.fakes.recordings import FOLDER, RECORDED, events, replay
 
 
 def fold(*stream: dict[str, Any], exit_code: int = 0, disallowed: Sequence[str] = ()) -> AgentCall:
-    reader = CallReader(disallowed=disallowed)
+    reader = ClaudeReader(disallowed=disallowed)
     for event in stream:
         reader.feed(event)
     return reader.conclude(exit_code=exit_code, ended_by="itself", stderr="", seconds=1, now=RECORDED)
@@ -149,7 +149,7 @@ def test_a_call_that_ended_on_its_budget_tells_what_it_spent() -> None:
 
 
 def test_finished_says_whether_a_result_was_seen() -> None:
-    reader = CallReader()
+    reader = ClaudeReader()
     *before, result = events("success")
     for event in before:
         reader.feed(event)

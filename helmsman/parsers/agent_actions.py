@@ -1,0 +1,189 @@
+"""What a call of an agent did, whichever program made it: its tools, the commands that ended, the files it wrote and read."""
+
+import json
+from collections import Counter, deque
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import Any, NamedTuple, TypedDict, cast
+
+from helmsman.parsers.loose import count, last, mapping, text
+from helmsman.records.evidence import CommandRun
+from helmsman.records.streams import Tools
+
+OTHER_TOOLS = "(other)"
+LONGEST_OUTPUT = 20_000
+"""Characters of each end of what a tool said; failures and summaries stand there."""
+LONGEST_TOOL = 60
+_TOOLS = 50
+_COMMANDS = 50
+_COMMAND = 300
+_PATHS = 200
+_PATH = 300
+_PENDING = 200  # a message calls a handful of tools at once, and subagents run beside each other
+_DETAIL = 120
+_BASH_SECONDS, _BASH_LONGEST = 120.0, 600.0
+"""The CLI's own: BASH_DEFAULT_TIMEOUT_MS and BASH_MAX_TIMEOUT_MS."""
+_IN_FLIGHT = 100  # calls that are remembered; a CLI runs a dozen at a time
+_DETAIL_KEYS = ("command", "file_path", "notebook_path", "path", "pattern", "query", "url", "description", "prompt")
+
+
+class Called(NamedTuple):
+    """A tool that the agent calls."""
+
+    identity: str
+    tool: str
+    arguments: Mapping[str, Any]
+    message: str = ""
+    """Id of the message that it stands in."""
+    parent: str = ""
+    """Id of the call that started the subagent which makes it; empty in the main thread."""
+
+
+class ToolResult(NamedTuple):
+    """What came of a tool call."""
+
+    identity: str
+    failed: bool
+    output: str
+    """Its text, bounded."""
+
+
+class Actions(TypedDict):
+    """Fields of `AgentCall`."""
+
+    tools: tuple[tuple[str, int], ...]
+    commands: tuple[CommandRun, ...]
+    edited: tuple[str, ...]
+    looked: tuple[str, ...]
+
+
+class Action(Enum):
+    """What a tool does, where that is known."""
+
+    RUN = auto()
+    WRITE = auto()
+    READ = auto()
+
+
+def action_of(tools: Tools, tool: str) -> tuple[Action, str] | None:
+    """What a tool does, and the path of the argument that says to what."""
+    kinds = (Action.RUN, tools.run), (Action.WRITE, tools.write), (Action.READ, tools.read)
+    return next(((action, named[tool]) for action, named in kinds if tool in named), None)
+
+
+class ActionReader:
+    """Joins tool calls with their results by id, in bounded memory."""
+
+    def __init__(self, tools: Tools) -> None:
+        """Nothing has been done yet."""
+        self._tools = tools
+        self._used: Counter[str] = Counter()
+        self._commands: deque[CommandRun] = deque(maxlen=_COMMANDS)
+        self._paths: dict[Action, dict[str, None]] = {Action.WRITE: {}, Action.READ: {}}
+        self._pending: dict[str, tuple[Action, str]] = {}
+
+    def call(self, identity: str, tool: str, arguments: Mapping[str, Any]) -> None:
+        """A tool is used."""
+        room = tool in self._used or len(self._used) < _TOOLS - 1
+        self._used[tool if room else OTHER_TOOLS] += 1
+        known = action_of(self._tools, tool)
+        if known is None or not identity:
+            return
+        action, subject = known[0], at(arguments, known[1])
+        # The end of a path says which file it is.
+        if told := text(subject, _COMMAND) if action is Action.RUN else last(subject, _PATH):
+            self._pending[identity] = action, told
+        if len(self._pending) > _PENDING:
+            del self._pending[next(iter(self._pending))]
+
+    def result(self, identity: str, *, failed: bool | None) -> None:
+        """What came of it; None where nobody knows, and then it is no evidence."""
+        action, subject = self._pending.pop(identity, (None, ""))
+        if action is Action.RUN and failed is not None:
+            self._commands.append(CommandRun(command=subject, failed=failed))
+        elif action and failed is False:
+            self._note(action, subject)
+
+    def wrote(self, path: object) -> None:
+        """It changed a file, by whatever tool."""
+        self._note(Action.WRITE, last(path, _PATH))
+
+    def told(self) -> Actions:
+        return Actions(
+            tools=tuple(self._used.most_common()),
+            commands=tuple(self._commands),
+            edited=tuple(self._paths[Action.WRITE]),
+            looked=tuple(self._paths[Action.READ]),
+        )
+
+    def _note(self, action: Action, path: str) -> None:
+        if path and len(self._paths[action]) < _PATHS:
+            self._paths[action][path] = None
+
+
+class ToolPatience:
+    """How long a session may be silent: as configured, and while a command runs, until its own limit has passed as well.
+
+    Only Claude Code's Bash tool has a limit that is known.
+    """
+
+    def __init__(self, idle: float, environment: Mapping[str, str]) -> None:
+        """`idle`: seconds of silence while no tool runs. The environment is the session's."""
+        self._idle = idle
+        self._usual = _seconds(environment.get("BASH_DEFAULT_TIMEOUT_MS"), _BASH_SECONDS)
+        self._longest = max(_seconds(environment.get("BASH_MAX_TIMEOUT_MS"), _BASH_LONGEST), self._usual)
+        self._limits: dict[str, float] = {}
+
+    def announce(self, called: Called) -> None:
+        if called.tool == "Bash" and len(self._limits) < _IN_FLIGHT:
+            self._limits[called.identity] = min(_seconds(called.arguments.get("timeout"), self._usual), self._longest)
+
+    def conclude(self, result: ToolResult) -> None:
+        self._limits.pop(result.identity, None)
+
+    def seconds(self) -> float:
+        """The silence that is still life. The configured one comes on top: after its limit a tool has to be ended first."""
+        return self._idle + max(self._limits.values(), default=0.0)
+
+
+def _seconds(milliseconds: object, otherwise: float) -> float:
+    given = count(int(milliseconds) if isinstance(milliseconds, str) and milliseconds.isdecimal() else milliseconds)
+    return given / 1000 if given else otherwise
+
+
+def parse_event(line: bytes) -> dict[str, Any] | None:
+    """One line of a stream; None for everything that is not one JSON object."""
+    try:
+        event = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError):  # broken text, a cut line, numbers or nesting beyond all measure
+        return None
+    return cast("dict[str, Any]", event) if isinstance(event, dict) else None
+
+
+def at(value: object, path: str) -> object:
+    """What lies under keys with dots between them, else None. A number counts in a list; `*End` is the first key that ends so."""
+    for part in path.split("."):
+        if isinstance(value, list):
+            listed, index = cast("list[object]", value), int(part) if part.isdecimal() else len(cast("list[object]", value))
+            value = listed[index] if index < len(listed) else None
+            continue
+        table = mapping(value)
+        value = table.get(key_ending(table, part[1:]) if part.startswith("*") else part)
+    return value
+
+
+def key_ending(table: Mapping[str, Any], end: str) -> str:
+    """The first key that ends so, or nothing."""
+    return next((key for key in table if key.endswith(end)), "")
+
+
+def detail_of(arguments: Mapping[str, Any]) -> str:
+    """The one line of a tool call's arguments that says most, fit for a terminal, 120 characters at most."""
+    told = (printable(text(arguments.get(key), 1000)) for key in _DETAIL_KEYS)
+    line = next((line for line in told if line), "")
+    return line if len(line) <= _DETAIL else f"{line[: _DETAIL - 1]}…"
+
+
+def printable(value: str) -> str:
+    """One line without what could move a terminal's cursor or turn its direction."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in value).split())

@@ -1,0 +1,218 @@
+"""How a call of an agent ended, from literal tables, in the order of what is believed first. The unknown is a crash, no guess."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from helmsman.parsers.loose import count, items, last, text
+from helmsman.parsers.usage_limits import REJECTED, names_a_limit
+from helmsman.records.agents import AgentKind, Capability
+from helmsman.records.evidence import AgentOutcome, RateLimit
+
+EndedBy = Literal["itself", "deadline", "idle", "stop"]
+WORDS = 2000
+FINAL = 8000
+SHELL_RESERVED = 126  # from here on an exit code speaks of signals or of the shell
+_UNKNOWN_SESSION = "No conversation found with session ID"
+_BLOCKED_PROMPT = "UserPromptSubmit operation blocked by hook"
+_STATUS = re.compile(r"\bstatus:? (\d{3})\b|\"code\": ?(\d{3})\b")
+"""As codex writes it, and as Google's services answer."""
+_IN_ANY_CASE = ("warning", "yolo mode is enabled")
+
+_CLOCK: Mapping[EndedBy, AgentOutcome] = {
+    "deadline": AgentOutcome.TIMED_OUT,
+    "idle": AgentOutcome.HUNG,
+    "stop": AgentOutcome.ABORTED,
+}
+# TERM, HUP and INT are requests, as the CLI reports them or as the system does; any other signal is a death.
+_SIGNAL: Mapping[int | None, AgentOutcome] = dict.fromkeys((143, -15, 129, -1, 130, -2), AgentOutcome.ABORTED)
+_STATUS_CODE: Mapping[int, AgentOutcome] = {
+    401: AgentOutcome.AUTHENTICATION,
+    402: AgentOutcome.BILLING,
+    403: AgentOutcome.AUTHENTICATION,
+    404: AgentOutcome.BAD_MODEL,
+    408: AgentOutcome.OVERLOADED,
+    429: AgentOutcome.RATE_LIMITED,
+}
+_STATUS_CLASS: Mapping[int, AgentOutcome] = {4: AgentOutcome.REJECTED_REQUEST, 5: AgentOutcome.OVERLOADED}
+
+# What Claude Code's result event says.
+_TERMINAL_REASON: Mapping[str, AgentOutcome] = {
+    "max_turns": AgentOutcome.MAX_TURNS,
+    "budget_exhausted": AgentOutcome.CALL_BUDGET,
+    "prompt_too_long": AgentOutcome.CONTEXT_FULL,
+    "blocking_limit": AgentOutcome.CONTEXT_FULL,
+    "rapid_refill_breaker": AgentOutcome.CONTEXT_FULL,
+    "image_error": AgentOutcome.REJECTED_REQUEST,
+    "aborted_streaming": AgentOutcome.ABORTED,
+    "aborted_tools": AgentOutcome.ABORTED,
+    "hook_stopped": AgentOutcome.BLOCKED_BY_HOOK,
+    "stop_hook_prevented": AgentOutcome.BLOCKED_BY_HOOK,
+}
+_SUBTYPE: Mapping[str, AgentOutcome] = {
+    "error_max_turns": AgentOutcome.MAX_TURNS,
+    "error_max_budget_usd": AgentOutcome.CALL_BUDGET,
+}
+_API_ERROR: Mapping[str, AgentOutcome] = {
+    "usage_limit_reached": AgentOutcome.USAGE_LIMIT,
+    "connection_failed": AgentOutcome.OVERLOADED,
+    "stream_idle_timeout": AgentOutcome.OVERLOADED,
+    "no_response": AgentOutcome.OVERLOADED,
+    "computer_slept": AgentOutcome.OVERLOADED,
+    "model_requires_usage_credits": AgentOutcome.BILLING,
+    "long_context_credits_required": AgentOutcome.BILLING,
+    "autocompact_thrashing": AgentOutcome.CONTEXT_FULL,
+    "message_over_context_limit": AgentOutcome.CONTEXT_FULL,
+    "hook_denied": AgentOutcome.BLOCKED_BY_HOOK,
+}
+_ERROR_KIND: Mapping[str, AgentOutcome] = {
+    "authentication_failed": AgentOutcome.AUTHENTICATION,
+    "oauth_org_not_allowed": AgentOutcome.AUTHENTICATION,
+    "verification_required": AgentOutcome.AUTHENTICATION,
+    "cloud_credential_error": AgentOutcome.AUTHENTICATION,
+    "account_on_hold": AgentOutcome.BILLING,
+    "billing_error": AgentOutcome.BILLING,
+    "rate_limit": AgentOutcome.RATE_LIMITED,
+    "overloaded": AgentOutcome.OVERLOADED,
+    "server_error": AgentOutcome.OVERLOADED,
+    "model_not_found": AgentOutcome.BAD_MODEL,
+    "invalid_request": AgentOutcome.REJECTED_REQUEST,
+    "max_output_tokens": AgentOutcome.REJECTED_REQUEST,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How a program's process ended."""
+
+    by: EndedBy
+    exit_code: int | None
+    """None: it is read back after a crash, and only what it printed is known."""
+    stderr: str
+    spoke: bool
+    """Whether it printed anything that its format knows."""
+
+    @property
+    def refused_to_start(self) -> bool:
+        return not self.spoke and 0 < (self.exit_code or 0) < SHELL_RESERVED and bool(self.stderr.strip())
+
+
+# --- Claude Code ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultEvent:
+    """What a result event says of how the turn ended."""
+
+    subtype: str
+    is_error: bool
+    terminal_reason: str
+    api_error: str
+    status: int
+    """HTTP status of the API's refusal, 0 where there was none."""
+    turns: int
+    words: str
+    """The CLI's own words where it is an error, else the agent's: the beginning."""
+    errors: str
+    final: str
+    """The same as words: the end."""
+
+
+def read_result(event: Mapping[str, Any]) -> ResultEvent:
+    return ResultEvent(
+        subtype=text(event.get("subtype")),
+        is_error=event.get("is_error") is True,
+        terminal_reason=text(event.get("terminal_reason")),
+        api_error=text(event.get("api_error")),
+        status=count(event.get("api_error_status")),
+        turns=count(event.get("num_turns")),
+        words=text(event.get("result"), WORDS),
+        errors="\n".join(text(error, WORDS) for error in items(event.get("errors"))[:10])[:WORDS],
+        final=last(event.get("result"), FINAL),
+    )
+
+
+def claude_ending(ended: Ended, result: ResultEvent | None, kind: str, limit: RateLimit | None) -> tuple[AgentOutcome, str]:
+    """The outcome, and the CLI's own words on why the call did not finish.
+
+    `kind`: the class of the API error that the CLI printed in the agent's place. A call that was ended from outside has no
+    result: one that ran out of time is never taken for a usage limit.
+    """
+    result = result if ended.by == "itself" else None
+    outcome = _by_result(result, kind, limit) if result else _without_result(ended)
+    if outcome is AgentOutcome.FINISHED:
+        return outcome, ""
+    said = (result.words, result.errors, ended.stderr, result.terminal_reason) if result else (ended.stderr,)
+    return outcome, next((text(words, WORDS).strip() for words in said if words.strip()), "")
+
+
+def _without_result(ended: Ended) -> AgentOutcome:
+    answers = (
+        _CLOCK.get(ended.by),
+        not ended.spoke and _UNKNOWN_SESSION in ended.stderr and AgentOutcome.UNKNOWN_SESSION,
+        ended.refused_to_start and AgentOutcome.REFUSED_START,
+        _SIGNAL.get(ended.exit_code),
+    )
+    return next((answer for answer in answers if answer), AgentOutcome.CRASHED)
+
+
+def _by_result(result: ResultEvent, kind: str, limit: RateLimit | None) -> AgentOutcome:
+    before_a_turn = result.turns == 0  # then the words cannot be the agent's
+    answers = (
+        _TERMINAL_REASON.get(result.terminal_reason),
+        _SUBTYPE.get(result.subtype),
+        before_a_turn and _UNKNOWN_SESSION in result.errors and AgentOutcome.UNKNOWN_SESSION,
+        before_a_turn and result.words.startswith(_BLOCKED_PROMPT) and AgentOutcome.BLOCKED_BY_HOOK,
+        result.subtype == "success" and not result.is_error and AgentOutcome.FINISHED,
+        _API_ERROR.get(result.api_error),
+        _is_used_up(result, kind, limit) and AgentOutcome.USAGE_LIMIT,
+        _ERROR_KIND.get(kind),
+        _by_status(result.status),
+    )
+    return next((answer for answer in answers if answer), AgentOutcome.CRASHED)
+
+
+def _is_used_up(result: ResultEvent, kind: str, limit: RateLimit | None) -> bool:
+    """For versions that do not type the error. A plain 429 is `rejected` as well, but names no reset."""
+    if kind not in {"rate_limit", ""} or result.status not in {429, 0}:
+        return False
+    announced = result.status and limit and limit.status == REJECTED and limit.resets_at
+    return bool(announced) or names_a_limit(result.words)
+
+
+def _by_status(status: int) -> AgentOutcome | None:
+    return _STATUS_CODE.get(status) or _STATUS_CLASS.get(status // 100)
+
+
+# --- all others -----------------------------------------------------------------------------------------------------
+
+
+def other_ending(ended: Ended, kind: AgentKind, *, well: bool | None, words: str, status: int) -> tuple[AgentOutcome, str]:
+    """The outcome, and the program's words on it. `well`: how it said that its turn ended; None: it did not say."""
+    streams = Capability.STREAM in kind.tells
+    # A program that prints events must have said so itself; of the others the exit code is all that there is.
+    says = well if streams else well is not False and ended.exit_code == 0
+    found = _STATUS.search(words)
+    answers = (
+        _CLOCK.get(ended.by),
+        says and ended.exit_code in {0, None} and AgentOutcome.FINISHED,
+        _by_words(ended, kind, words),  # before the status: a 429 may be a rate limit, a used-up allowance or an empty account
+        kind.exits.get(str(ended.exit_code)),
+        _by_status(status or (int(found[1] or found[2]) if found else 0)),
+        _SIGNAL.get(ended.exit_code),
+        streams and ended.refused_to_start and AgentOutcome.REFUSED_START,  # of the others nobody knows how far they came
+    )
+    outcome = next((answer for answer in answers if answer), AgentOutcome.CRASHED)
+    return outcome, "" if outcome is AgentOutcome.FINISHED else (words or _complaint(ended.stderr)).strip()
+
+
+def _by_words(ended: Ended, kind: AgentKind, words: str) -> AgentOutcome | None:
+    said = f"{words}\n{ended.stderr if ended.exit_code else ''}".lower()
+    return next((outcome for phrase, outcome in kind.words.items() if phrase.lower() in said), None)
+
+
+def _complaint(stderr: str) -> str:
+    """Without what programs print there in any case."""
+    lines = (line for line in stderr.splitlines() if not line.lower().startswith(_IN_ANY_CASE))
+    return text("\n".join(lines).strip(), WORDS)

@@ -1,0 +1,277 @@
+"""The event stream of the Claude Code CLI: single events for whoever listens, and all of them folded into one AgentCall.
+
+The stream is hostile input: the agent writes parts of it. Every field may have any type, every list any length.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import reduce
+from typing import Any
+
+from helmsman.agent_tools import READERS, WRITERS
+from helmsman.parsers.agent_actions import LONGEST_OUTPUT, LONGEST_TOOL, ActionReader, Called, ToolResult, detail_of, printable
+from helmsman.parsers.agent_ending import FINAL, Ended, EndedBy, ResultEvent, claude_ending, read_result
+from helmsman.parsers.claude_usage import (
+    LONGEST_ID,
+    SYNTHETIC,
+    ContextReader,
+    SpentReader,
+    blocks_of,
+    message_of,
+    never_ran,
+    usage_of,
+)
+from helmsman.parsers.loose import amount, count, ends, items, last, mapping, text
+from helmsman.parsers.usage_limits import ahead, reached, read_limit
+from helmsman.records.evidence import AgentCall, AgentOutcome, RateLimit
+from helmsman.records.session import ContextUse, KeptSession
+from helmsman.records.streams import Tools
+from helmsman.records.usage import Usage
+
+Event = Mapping[str, Any]
+_TOOLS = Tools(run={"Bash": "command"}, write=WRITERS, read=READERS)
+_DENIALS = 20
+_HOOKED = 1000
+"""Calls refused by hooks that are told apart from denied permissions; more are counted as denied."""
+_BILLED = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "outputTokens")
+_ROUNDING = 1e-6
+_FEEDBACK = "Stop hook feedback:"
+
+# --- single events --------------------------------------------------------------------------------------------------
+
+
+def spoken_by_model(event: Event) -> bool:
+    """Whether the model itself spoke, not the CLI in its place."""
+    return event.get("type") == "assistant" and message_of(event).get("model") != SYNTHETIC
+
+
+def spoken_text(event: Event, limit: int) -> str:
+    """The end of what an assistant event says, where agents say whether they are done."""
+    return last("\n".join(last(block.get("text"), limit) for block in _said(event, "text")), limit)
+
+
+def tool_calls(event: Event) -> tuple[Called, ...]:
+    """The tools that an assistant event calls."""
+    message, parent = text(message_of(event).get("id")), text(event.get("parent_tool_use_id"))
+    blocks = _said(event, "tool_use")
+    return tuple(Called(text(one.get("id")), _name(one), mapping(one.get("input")), message, parent) for one in blocks)
+
+
+def tool_results(event: Event) -> tuple[ToolResult, ...]:
+    """The results that an event brings."""
+    results = [block for block in blocks_of(event) if block.get("type") == "tool_result"] if event.get("type") == "user" else []
+    return tuple(ToolResult(text(one.get("tool_use_id")), one.get("is_error") is True, _output(one)) for one in results)
+
+
+def _said(event: Event, *types: str) -> list[Event]:
+    return [block for block in blocks_of(event) if block.get("type") in types] if event.get("type") == "assistant" else []
+
+
+def _output(block: Event) -> str:
+    content = block.get("content")
+    parts = [content] if isinstance(content, str) else [mapping(part).get("text") for part in items(content)[:20]]
+    return "\n".join(ends(part, LONGEST_OUTPUT) for part in parts)
+
+
+def _name(block: Event) -> str:
+    return printable(text(block.get("name"), LONGEST_TOOL)) or "?"
+
+
+class TurnReader:
+    """Where the agent of the main thread was sent back when it wanted to end its turn.
+
+    What a Stop hook answers by `decision: block` the stream shows as a message of the user's. What it answers by additional
+    context the stream does not show; but then the model speaks again although its turn was over, and nothing else makes it do so.
+    """
+
+    def __init__(self) -> None:
+        """Nothing was said yet."""
+        self._spoken = ""
+        """Id of the message after which nothing but its end was due; empty after anything else."""
+
+    def feed(self, event: Event) -> bool:
+        """Take in one event; whether it shows that the agent was sent back."""
+        kind, message = text(event.get("type")), message_of(event)
+        if kind not in {"assistant", "user", "result"} or event.get("parent_tool_use_id") or message.get("model") == SYNTHETIC:
+            return False
+        before, self._spoken = self._spoken, ""
+        blocks = blocks_of(event)
+        if kind != "assistant":
+            return kind == "user" and any(text(block.get("text")).startswith(_FEEDBACK) for block in blocks[:1])
+        identity = text(message.get("id"))
+        self._spoken = "" if any(block.get("type") == "tool_use" for block in blocks) else identity
+        return bool(before) and identity != before
+
+
+# --- the whole call -------------------------------------------------------------------------------------------------
+
+
+class ClaudeReader:
+    """Folds the events of one call, in bounded memory."""
+
+    def __init__(self, resumed: KeptSession | None = None, disallowed: Sequence[str] = ()) -> None:
+        """Nothing has been seen yet of a call, which may go on with the session of earlier ones.
+
+        `disallowed`: rules of tools that we told the CLI to refuse.
+        """
+        self.finished = False
+        self.cli_version = self.model = ""
+        self._spoke = False
+        self._resumed, self._disallowed = resumed, disallowed
+        self._session_id = self._error_kind = self._words = ""
+        self._denied: dict[str, None] = {}
+        self._hooked = set[str]()
+        self._actions, self._context, self._turn = ActionReader(_TOOLS), ContextReader(), TurnReader()
+        self._turns = self._retries = self._window = 0
+        self._result: ResultEvent | None = None
+        self._limit: RateLimit | None = None
+        self._billed = Usage()
+        # What came after the last result, which speaks for all before it.
+        self._unbilled, self._unfinished_turns = SpentReader(), 0
+        self._readers = {
+            "system init": self._start,
+            "system api_retry": self._retry,
+            "system permission_denied": self._denial,
+            "system thinking_tokens": self._unbilled.think,
+            "assistant": self._message,
+            "user": self._results,
+            "rate_limit_event": self._limits,
+            "result": self._conclusion,
+        }
+
+    def feed(self, event: Event) -> None:
+        """Take in one event; unknown ones change nothing."""
+        self._spoke = True
+        self._context.feed(event)
+        if self._turn.feed(event):
+            self._words = ""  # what it said before it was sent back is not its last word
+        kind = text(event.get("type"))
+        if reader := self._readers.get(f"{kind} {text(event.get('subtype'))}" if kind == "system" else kind):
+            reader(event)
+
+    def context(self, window: int) -> ContextUse:
+        """What fills the context so far, of a window of so many tokens."""
+        return self._context.use(window)
+
+    @property
+    def usage(self) -> Usage:
+        """What was used up so far: the CLI tells it of a turn with its result, and until then the messages do."""
+        return self._billed.plus(self._unbilled.usage)
+
+    def conclude(self, *, exit_code: int | None, ended_by: EndedBy, stderr: str, seconds: float, now: datetime) -> AgentCall:
+        """The whole call, once its process has ended."""
+        ended = Ended(by=ended_by, exit_code=exit_code, stderr=stderr, spoke=self._spoke)
+        outcome, words = claude_ending(ended, self._result, self._error_kind, self._limit)
+        used_up = outcome is AgentOutcome.USAGE_LIMIT
+        # Only a finished turn's result holds the agent's words; any other holds the CLI's, or the prompt's.
+        spare = self._result.final if self._result and outcome is AgentOutcome.FINISHED else ""
+        return AgentCall(
+            outcome=outcome,
+            exit_code=exit_code,
+            seconds=seconds,
+            error=words,
+            session_id=self._session_id,
+            model=self.model,
+            cli_version=self.cli_version,
+            usage=self.usage,
+            turns=self._turns + self._unfinished_turns,
+            final_text=self._words or spare,
+            permission_denials=tuple(self._denied),
+            api_retries=self._retries,
+            context=self._context.use(self._window),
+            resumed=self._resumed is not None and self._spoke and outcome is not AgentOutcome.UNKNOWN_SESSION,
+            rate_limit=reached(self._limit, words, now) if used_up else ahead(self._limit, now),
+            **self._actions.told(),
+        )
+
+    def _start(self, event: Event) -> None:
+        self._session_id = text(event.get("session_id"))
+        self.cli_version = text(event.get("claude_code_version"))
+        self.model = self.model or text(event.get("model"))
+
+    def _message(self, event: Event) -> None:
+        message, main = message_of(event), event.get("parent_tool_use_id") is None
+        if message.get("model") == SYNTHETIC:
+            self._error_kind = text(event.get("error")) if main else self._error_kind
+            return
+        self._unfinished_turns += self._unbilled.add(message, main=main) and main
+        for block in _said(event, "tool_use"):
+            self._actions.call(text(block.get("id"), LONGEST_ID), _name(block), mapping(block.get("input")))
+        if not main:
+            return
+        self._error_kind = ""
+        self.model = text(message.get("model")) or self.model
+        for block in _said(event, "text", "tool_use"):
+            called = block.get("type") == "tool_use"
+            said = "" if called else f"{self._words}\n{last(block.get('text'), FINAL)}"
+            self._words = said.lstrip("\n")[-FINAL:]
+
+    def _results(self, event: Event) -> None:
+        refused, outcome = never_ran(event), event.get("tool_use_result")
+        if len(self._hooked) < _HOOKED:
+            told = map(mapping, items(event.get("tool_result_meta")))
+            by_hook = (one for one in told if mapping(one.get("permission_decision")).get("source") == "hook")
+            self._hooked |= {text(one.get("id"), LONGEST_ID) for one in by_hook}
+        # As the CLI marks it: a non-zero exit is an error; a command that ran out of time was interrupted.
+        wrong = mapping(outcome).get("interrupted") is True or text(outcome).startswith("Error: ")
+        for block in blocks_of(event):
+            identity = text(block.get("tool_use_id"), LONGEST_ID)
+            failed = block.get("is_error") is True or wrong
+            self._actions.result(identity, failed=None if identity in refused else failed)
+
+    def _retry(self, _: Event) -> None:
+        self._retries += 1
+
+    def _denial(self, event: Event) -> None:
+        """What a hook or a rule of ours refused is guidance, and no permission that the agent lacks."""
+        tool, identity = text(event.get("tool_name"), LONGEST_TOOL), text(event.get("tool_use_id"), LONGEST_ID)
+        wanted = text(event.get("message")) or detail_of(mapping(event.get("tool_input")))
+        ours = identity in self._hooked or any(_matches(rule, tool, wanted) for rule in self._disallowed)
+        if tool and not ours and len(self._denied) < _DENIALS:
+            self._denied[tool] = None
+
+    def _limits(self, event: Event) -> None:
+        self._limit = read_limit(mapping(event.get("rate_limit_info")))
+
+    def _conclusion(self, event: Event) -> None:
+        self.finished = True
+        self._result = read_result(event)
+        self._session_id = text(event.get("session_id")) or self._session_id
+        self._turns += self._result.turns
+        by_model = mapping(event.get("modelUsage"))
+        self._billed = _billed(event, by_model, self._resumed.total if self._resumed else Usage())
+        self._window = _window_of(self.model, by_model)
+        self._unbilled.clear()
+        self._unfinished_turns = 0
+        for denial in items(event.get("permission_denials")):
+            self._denial(mapping(denial))
+
+
+def _matches(rule: str, tool: str, wanted: str) -> bool:
+    """Whether a rule such as `Bash(git push:*)` is about a call: the tool, and words of what it wanted."""
+    name, _, specifier = rule.removesuffix(")").partition("(")
+    return name == tool and specifier.removesuffix(":*").partition("*")[0].replace("//", "/") in wanted
+
+
+def _billed(event: Event, by_model: Event, earlier: Usage) -> Usage:
+    """The CLI's account without what it held of earlier calls of the session; one that holds less than that began anew.
+
+    By model it includes subagents, earlier turns and earlier calls, of which the plain usage includes none.
+    """
+    cost = amount(event.get("total_cost_usd")) or 0.0
+    before = earlier if cost > earlier.cost_usd - _ROUNDING else Usage()
+    used = usage_of(mapping(event.get("usage")))
+    if by_model:
+        account = reduce(Usage.plus, (usage_of(mapping(one), _BILLED) for one in by_model.values()))
+        less = {name: max(getattr(account, name) - getattr(before, name), 0) for name in Usage.model_fields}
+        used = Usage.model_validate(less)
+    return used.model_copy(update={"cost_usd": max(cost - before.cost_usd, 0.0)})
+
+
+def _window_of(model: str, by_model: Event) -> int:
+    """The context window of the model that spoke last, listed under its name, its full name or with a suffix."""
+    for name, used in by_model.items():
+        entry = mapping(used)
+        if model in (name, name.partition("[")[0], text(entry.get("canonicalModel"))):
+            return count(entry.get("contextWindow"))
+    return 0
