@@ -218,8 +218,8 @@ class ProofConfig(Section):
     """What is looked at beside the checks when the agent asks to be done."""
 
     neighbours: bool = True
-    """Call changed Python functions again with inputs beside those of their tests. Where all of these give nothing, an error or
-    one constant, the judge is asked whether the answers were looked up, or else a person."""
+    """Call changed Python and JavaScript functions again with inputs beside those of their tests. Where all of these give
+    nothing, an error or one constant, the judge is asked whether the answers were looked up, or else a person."""
     mutants: int = Field(default=0, ge=0, le=1000)
     """Small mistakes that are made in changed lines of Python, one at a time, to see whether the checks notice. Each takes a run
     of all checks; the share that is noticed is reported, with its interval, and blocks nothing."""

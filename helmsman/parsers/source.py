@@ -204,7 +204,7 @@ class Source:
     @cached_property
     def _captures(self) -> Mapping[str, list["Node"]]:
         grammar = GRAMMARS.get(self.path.rpartition(".")[2].lower())
-        if grammar is None or not 0 < len(self.text) <= LARGEST or max(map(len, self.text.split("\n"))) > LONGEST_LINE:
+        if grammar is None or not _is_read(self.text):
             return {}
         from tree_sitter import QueryCursor
 
@@ -212,6 +212,21 @@ class Source:
         tree = parser.parse(self.text.encode(errors="replace"))
         found = QueryCursor(query).captures(tree.root_node)
         return {name: sorted(nodes, key=lambda node: node.start_byte) for name, nodes in found.items()}
+
+
+def matches(path: str, text: str, query: str) -> list[dict[str, list["Node"]]]:
+    """What a further query of `queries/` finds in a text, each time by the names of what it captures."""
+    grammar = GRAMMARS.get(path.rpartition(".")[2].lower())
+    if grammar is None or not _is_read(text):
+        return []
+    from tree_sitter import QueryCursor
+
+    parser, loaded = _loaded(grammar._replace(query=query))
+    return [found for _, found in QueryCursor(loaded).matches(parser.parse(text.encode(errors="replace")).root_node)]
+
+
+def _is_read(text: str) -> bool:
+    return 0 < len(text) <= LARGEST and max(map(len, text.split("\n"))) <= LONGEST_LINE
 
 
 @lru_cache(maxsize=32)

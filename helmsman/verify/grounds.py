@@ -11,6 +11,7 @@ from helmsman.records.judgement import Judgement
 from helmsman.records.proof import Mutants, SinceStart
 from helmsman.records.verification import Grounds
 from helmsman.texts import counted
+from helmsman.verify.called_languages import NAMES
 from helmsman.verify.case_table import LOOP, Names
 from helmsman.verify.objections import some
 
@@ -90,7 +91,7 @@ def _rests_on(looked: Looked) -> Iterator[str]:
         yield f"{counted(len(looked.hidden), 'hidden check')}: {f'{some(failing)} failing' if failing else 'all pass'}"
     if looked.looked_up is not None:
         found = some(looked.looked_up) or "nothing seems to be looked up"
-        yield f"changed Python functions, called with inputs beside those of their tests: {found}"
+        yield f"changed {NAMES} functions, called with inputs beside those of their tests: {found}"
     if looked.mutants:
         survived = some([clean(one) for one in looked.mutants.survived])
         yield f"{looked.mutants.told}{f', not {survived}' if survived else ''}"

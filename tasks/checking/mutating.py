@@ -6,8 +6,8 @@ from helmsman.config import CheckConfig
 from helmsman.parsers.test_files import is_test_file
 from helmsman.records.checks import CheckReport
 from helmsman.records.proof import Mutants
-from helmsman.verify.call_cases import is_python_source
 from helmsman.verify.mutants import Mutant, chosen, mutants_of, wilson
+from helmsman.verify.python_calls import is_python_source
 from tasks.checking.checks import Room, run_check, set_up
 from tasks.checking.trusted_run import Range
 from tasks.repository.diffs import read_diff

@@ -1,12 +1,13 @@
 """Functions that changed are called again, in the clean checkout, with inputs beside those of their tests."""
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from helmsman.config import CheckConfig
-from helmsman.parsers.test_files import is_test_file
-from helmsman.verify.call_cases import Case, cases_of, defined, grouped, is_python_source, literals, search_paths
-from helmsman.verify.probes import MOST_FUNCTIONS, Answers, Probe, interpreter, looked_up, probes, read_answers, script
+from helmsman.parsers.test_files import is_test_file, only_text_tells
+from helmsman.verify.call_cases import Calls, grouped
+from helmsman.verify.called_languages import CALLED, Language
+from helmsman.verify.neighbours import MOST_FUNCTIONS, Answers, calls_beside, looked_up, read_answers
 from tasks.checking.checks import Room, run_check, set_up
 from tasks.checking.trusted_run import Range, changed_since_start
 from tasks.repository.diffs import Blob, read_texts, tree_of
@@ -15,59 +16,61 @@ from tasks.repository.setup import SetupFailed
 MOST_FILES = 300
 MOST_RUNS = 5
 SECONDS = 60
-FILE = ".helmsman-calls.py"
 
 
 def looked_up_in(room: Room, work: Range) -> tuple[str, ...]:
     """What is to be asked about functions of the work that seem to have answers for their tests alone, a clause each."""
-    tree = tree_of(work.repository.common, work.commit)
-    changed = [path for path in changed_since_start(work) if is_python_source(path) and not is_test_file(path)]
-    sources = _texts(work, tree, changed)
-    tests = [blob.path for blob in tree if blob.path.endswith(".py") and is_test_file(blob.path)] if sources else []
-    cases = [case for text in _texts(work, tree, tests) for case in cases_of(text)]
-    names = frozenset(name for text in sources for name in defined(text))
-    asked = probes(grouped(_of_work(cases, names, tree)), [one for text in sources for one in literals(text)])
-    paths = search_paths(tests[:MOST_FILES])
-    answers = _answers(room, work, work.commit, asked, paths)
-    found = [(probe, one) for probe, one in zip(asked, answers, strict=False) if one and looked_up(probe, one)]
-    before = _answers(room, work, work.base, [probe for probe, _ in found], paths)
-    pairs = zip(found, [*before, *[None] * len(found)], strict=False)
-    return tuple(filter(None, (looked_up(probe, one, earlier) for (probe, one), earlier in pairs)))
+    tree, changed = tree_of(work.repository.common, work.commit), [*changed_since_start(work)]
+    return tuple(clause for language in CALLED for clause in _looked_up(room, work, language, tree, changed))
 
 
-def _texts(work: Range, tree: Sequence[Blob], paths: Sequence[str]) -> list[str]:
-    return [text for _, text in read_texts(work.repository.common, tree, paths[:MOST_FILES]) if text]
+def _looked_up(room: Room, work: Range, language: Language, tree: Sequence[Blob], changed: Sequence[str]) -> Iterator[str]:
+    sources = _texts(work, tree, [path for path in changed if language.is_source(path) and not _may_test(path)])
+    paths = [blob.path for blob in tree]
+    candidates = [path for path in paths if path.endswith(language.tests) and _may_test(path)] if sources else []
+    tests = _texts(work, tree, candidates)
+    literals = [one for path, text in sources.items() for one in language.literals(path, text)]
+    asked = calls_beside(grouped(language.cases(tests, sources, frozenset(paths))), literals)
+    answers = _answers(room, work, work.commit, language, asked, [*tests])
+    found = [(calls, one) for calls, one in zip(asked, answers, strict=False) if one and looked_up(calls, one)]
+    before = _answers(room, work, work.base, language, [calls for calls, _ in found], [*tests])
+    for (calls, now), earlier in zip(found, [*before, *[None] * len(found)], strict=False):
+        if clause := looked_up(calls, now, earlier, language.written):
+            yield clause
 
 
-def _of_work(cases: Iterable[Case], names: frozenset[str], tree: Sequence[Blob]) -> list[Case]:
-    """Those of functions that a changed source defines, in modules of the repository."""
-    files = {f"/{blob.path}" for blob in tree}
-    modules = {case.function.module: case.function.module.replace(".", "/") for case in cases}
-    known = {
-        module for module, path in modules.items() if any(one.endswith((f"/{path}.py", f"/{path}/__init__.py")) for one in files)
-    }
-    return [case for case in cases if case.function.name in names and case.function.module in known]
+def _may_test(path: str) -> bool:
+    return is_test_file(path) or only_text_tells(path)
 
 
-def _answers(room: Room, work: Range, commit: str, asked: Sequence[Probe], paths: Sequence[str]) -> list[Answers | None]:
+def _texts(work: Range, tree: Sequence[Blob], paths: Sequence[str]) -> Mapping[str, str]:
+    return {path: text for path, text in read_texts(work.repository.common, tree, paths[:MOST_FILES]) if text}
+
+
+def _answers(
+    room: Room, work: Range, commit: str, language: Language, asked: Sequence[Calls], tests: Sequence[str]
+) -> list[Answers | None]:
     batches = [asked[first : first + MOST_FUNCTIONS] for first in range(0, len(asked), MOST_FUNCTIONS)][:MOST_RUNS]
     found: list[Answers | None] = []
     for batch in batches:
-        answers = _run(room, work, commit, batch, paths)
+        answers = _run(room, work, commit, language, batch, tests)
         found += answers if len(answers) == len(batch) else [None] * len(batch)
     return found
 
 
-def _run(room: Room, work: Range, commit: str, batch: Sequence[Probe], paths: Sequence[str]) -> list[Answers | None]:
+def _run(
+    room: Room, work: Range, commit: str, language: Language, batch: Sequence[Calls], tests: Sequence[str]
+) -> list[Answers | None]:
     mark, checks = f"{secrets.token_hex(8)} ", work.config.checks
     environment = tuple(dict.fromkeys(name for check in checks for name in check.environment))
-    command = f"{interpreter([check.command for check in checks])} {FILE}"
+    command = f"{language.interpreter([check.command for check in checks])} {language.file}"
+    program = room.root / language.file
     try:
         room.checkout.prepare(commit)
         set_up(room, work.config)
-        (room.root / FILE).unlink(missing_ok=True)
-        with (room.root / FILE).open("x", encoding="utf-8") as file:
-            file.write(script(batch, paths, mark))
+        program.unlink(missing_ok=True)
+        with program.open("x", encoding="utf-8") as file:
+            file.write(language.script(batch, tests, mark))
         return read_answers(run_check(room, 0, CheckConfig(command=command, environment=environment), SECONDS), mark)
     except (SetupFailed, OSError):
         return []

@@ -88,3 +88,56 @@ def test_what_was_so_before_the_work_is_no_finding(work: Work) -> None:
 
 def test_a_source_that_ends_its_process_is_no_finding(work: Work) -> None:
     assert found(work, "area", "import os\n\n\ndef area(a, b):\n    os._exit(0)\n") == ()
+
+
+# --- JavaScript -----------------------------------------------------------------------------------------------------
+
+SPEC = """\
+const test = require('node:test');
+const assert = require('node:assert');
+const { stars } = require('../lib/stars.js');
+
+for (const [n, text] of [[1, '*'], [3, '***'], [4, '****']]) test(`${n}`, () => assert.equal(stars(n), text));
+"""
+MODULE_SPEC = """\
+import { expect, it } from 'vitest';
+import day from '../lib/day';
+
+it('knows monday', () => expect(day('monday')).toBe(1));
+it('knows friday', () => { const found = day('friday'); expect(found).toEqual(5); });
+it('knows no others', () => expect(day('noday')).toBeFalsy());
+"""
+TABLE = "{ 1: '*', 3: '***', 4: '****' }"
+RUNNERS_ALONE = f"process.env.NODE_TEST_CONTEXT ? {TABLE}[n] : null"
+READ = "(require('fs').readFileSync(__dirname + '/../test/stars.test.js', 'utf8').match(`\\\\[${n}, '(.*?)'`) || [null, null])[1]"
+CHEATS = {
+    "a table": (f"({TABLE})[n]", "undefined for each of "),
+    "answers from the test file": (READ, "null for each of "),
+    "answers for a test runner alone": (RUNNERS_ALONE, "null where no test runner calls it"),
+}
+DAY = "const DAYS = { monday: 1, friday: 5 };\nexport default (name) => DAYS[name];\n"
+FAIR = {
+    "what is worked out": {"lib/stars.js": "exports.stars = (n) => '*'.repeat(n);\n", "test/stars.test.js": SPEC},
+    "what tests say of others": {"lib/day.mjs": DAY, "test/day.test.mjs": MODULE_SPEC},
+    "what cannot be imported": {"lib/stars.js": "exports.stars = (n) => {\n", "test/stars.test.js": SPEC},
+}
+
+
+def found_in(work: Work, files: dict[str, str]) -> tuple[str, ...]:
+    head = commit(work.path, "work", files)
+    config = work.state.config.model_copy(update={"checks": (CheckConfig(command="node --test"),)})
+    return looked_up_in(room_of(work.place, work.state), Range(work.repository, work.start, head, config))
+
+
+@pytest.mark.needs("node")
+@pytest.mark.parametrize("kind", CHEATS)
+def test_answers_for_the_tests_alone_are_asked_about_in_javascript(work: Work, kind: str) -> None:
+    body, given = CHEATS[kind]
+    (said,) = found_in(work, {"lib/stars.js": f"exports.stars = (n) => {body};\n", "test/stars.test.js": SPEC})
+    assert said.startswith(f"stars gives {given}")
+
+
+@pytest.mark.needs("node")
+@pytest.mark.parametrize("kind", FAIR)
+def test_honest_functions_of_javascript_are_not_asked_about(work: Work, kind: str) -> None:
+    assert found_in(work, FAIR[kind]) == ()

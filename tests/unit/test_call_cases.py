@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.verify.call_cases import Case, Function, cases_of, grouped
-from helmsman.verify.probes import MOST_CALLS, interpreter, neighbours, probes
+from helmsman.verify.call_cases import ANY, Case, Function, grouped
+from helmsman.verify.neighbours import MOST_CALLS, calls_beside, neighbours
+from helmsman.verify.python_calls import cases_of, interpreter
 
 pytestmark = pytest.mark.feature("V15")
 
@@ -47,11 +48,11 @@ def test_a_neighbour_is_of_the_same_kind_and_no_path_has_one(value: object) -> N
 
 def test_one_answer_for_all_cases_is_not_worth_a_run() -> None:
     same, several = ([Case(F, (number,), {}, answer * number) for number in (1, 2, 3)] for answer in (0, 2))
-    assert probes(grouped(same), ()) == []
-    (probe,) = probes(grouped(several), (40, "text", 50))
-    assert len(probe.near) <= MOST_CALLS
-    assert {((40,), "{}"), ((50,), "{}")} <= {(args, repr(kwargs)) for args, kwargs in probe.near}
-    assert not {1, 2, 3} & {args[0] for args, _ in probe.near}
+    assert calls_beside(grouped([*same, Case(F, (4,), {}, ANY)]), ()) == []
+    (calls,) = calls_beside(grouped(several), (40, "text", 50))
+    assert len(calls.near) <= MOST_CALLS
+    assert {((40,), "{}"), ((50,), "{}")} <= {(args, repr(kwargs)) for args, kwargs in calls.near}
+    assert not {1, 2, 3} & {args[0] for args, _ in calls.near}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from helmsman.plain import clean
 from helmsman.records.checks import CheckResult
-from helmsman.verify.call_cases import Case, Function
+from helmsman.verify.call_cases import ANY, Calls, Case, Function, Values
 
 MOST_FUNCTIONS = 8
 """Of one run: what it prints is kept up to some size."""
@@ -21,25 +21,17 @@ MOST_CALLS = 24
 FEWEST = 6
 """Calls beside the tests' own that have to agree; with fewer, chance does."""
 SHOWN = 3
+Written = Callable[[Any], str]
+"""A literal as its language writes it."""
 _LOOKUPS = frozenset({"KeyError", "IndexError", "AttributeError", "UnboundLocalError", "StopIteration", "NotImplementedError"})
 """Errors of a table that has no such entry. Others may be the validation of a text, which neighbours break."""
+_NOTHING = frozenset({"None", "null", "undefined"})
 _DANGEROUS = re.compile(r"[/\\~]|^\.|://")
 """Of texts that may be paths no neighbours are made: whoever removes `/tmp/a` is not called with `/tmp`."""
 
-Values = tuple[tuple[Any, ...], dict[str, Any]]
-"""Arguments by place and by name."""
-
-
-class Probe(NamedTuple):
-    """A function, the calls of its tests, and those beside them."""
-
-    function: Function
-    own: tuple[Case, ...]
-    near: tuple[Values, ...]
-
 
 class Answers(NamedTuple):
-    """What came of a probe: how many of the tests' own answers were right, and what the other calls gave."""
+    """What came of the calls: how many of the tests' own answers were right, and what the other calls gave."""
 
     right: int
     own: tuple[tuple[str, str], ...]
@@ -47,52 +39,45 @@ class Answers(NamedTuple):
     near: tuple[tuple[str, str], ...]
 
 
-def probes(cases: Mapping[Function, Sequence[Case]], literals: Sequence[Any]) -> list[Probe]:
+def calls_beside(cases: Mapping[Function, Sequence[Case]], literals: Sequence[Any]) -> list[Calls]:
     """What is worth a run: at least two answers, and enough calls beside them. `literals`: of the source that changed."""
-    found: list[Probe] = []
+    found: list[Calls] = []
     for function, own in cases.items():
         near = tuple(islice(_beside(own, literals), MOST_CALLS))
-        if len({repr(case.expected) for case in own}) > 1 and len(near) >= FEWEST:
-            found.append(Probe(function, tuple(own[:MOST_CALLS]), near))
+        answers = {repr(case.expected) for case in own if case.expected is not ANY}
+        if len(answers) > 1 and len(near) >= FEWEST:
+            found.append(Calls(function, tuple(own[:MOST_CALLS]), near))
     return found
 
 
-def looked_up(probe: Probe, answers: Answers, at_start: Answers | None = None) -> str:
+def looked_up(calls: Calls, answers: Answers, at_start: Answers | None = None, written: Written = repr) -> str:
     """What is to be asked about it, in a clause; empty where nothing is. `at_start`: the same before the work."""
     said = {outcome for outcome in answers.near if outcome[0] != "unclear"}
     counted = sum(outcome[0] != "unclear" for outcome in answers.near)
     if counted < FEWEST or (at_start and at_start.right and at_start == answers):
         return ""
-    if answers.right < len(probe.own):
-        return _only_for_tests(probe, answers)
-    nothing = all(kind == "error" or text == "None" for kind, text in said)
-    known = {("value", repr(case.expected)) for case in probe.own}
-    if not (len(said) == 1 or nothing) or said & known or _validates(probe, said):
+    if answers.right < len(calls.own):
+        return _only_for_tests(calls, answers, written)
+    nothing = all(kind == "error" or text in _NOTHING for kind, text in said)
+    if not (len(said) == 1 or nothing) or said & set(answers.own) or _validates(calls, said):
         return ""
     given = "nothing" if len(said) > 1 else _outcome(*next(iter(said)))
-    calls = ", ".join(_call(probe.function, *values) for values in probe.near[:SHOWN])
-    return f"{probe.function.name} gives {given} for each of {counted} inputs beside those of its tests: {calls}"
+    shown = ", ".join(_call(calls.function, *values, written) for values in calls.near[:SHOWN])
+    return f"{calls.function.title} gives {given} for each of {counted} inputs beside those of its tests: {shown}"
 
 
-def _only_for_tests(probe: Probe, answers: Answers) -> str:
+def _only_for_tests(calls: Calls, answers: Answers, written: Written) -> str:
     """One constant, for the inputs of the tests as well: it has its answers where a test runner calls it, and nowhere else."""
     said = {*answers.own, *answers.near}
     if answers.right or len(said) > 1 or answers.own[0][0] != "value":
         return ""
-    calls = ", ".join(_call(probe.function, case.args, case.kwargs) for case in probe.own[:SHOWN])
-    return (
-        f"{probe.function.name} gives {_outcome(*answers.own[0])} where no test runner calls it, also for what tests ask: {calls}"
-    )
-
-
-def script(batch: Sequence[Probe], paths: Sequence[str], mark: str) -> str:
-    """A Python program that makes the calls and prints what came of them, in a line that begins with the mark."""
-    asked = [(*one.function, [(case.args, case.kwargs, case.expected) for case in one.own], list(one.near)) for one in batch]
-    return _SCRIPT.format(paths=list(paths), asked=asked, mark=mark)
+    shown = ", ".join(_call(calls.function, case.args, case.kwargs, written) for case in calls.own[:SHOWN])
+    given = _outcome(*answers.own[0])
+    return f"{calls.function.title} gives {given} where no test runner calls it, also for what tests ask: {shown}"
 
 
 def read_answers(result: CheckResult, mark: str) -> list[Answers | None]:
-    """By probe; nothing where it did not come to its end, None for one that could not be imported."""
+    """By function; nothing where it did not come to its end, None for one that could not be imported."""
     line = next((one for one in f"{result.head}\n{result.tail}".splitlines() if one.startswith(mark)), "")
     try:
         found = json.loads(line.removeprefix(mark) or "[]")
@@ -105,21 +90,8 @@ def _pairs(found: Sequence[tuple[object, object]]) -> tuple[tuple[str, str], ...
     return tuple((str(kind), str(text)) for kind, text in found)
 
 
-def interpreter(commands: Sequence[str]) -> str:
-    """The Python that the checks use, as words of a shell."""
-    for command in commands:
-        found = _RUNNER.search(command)
-        if found and found["manager"]:
-            return f"{found['manager']} python"
-        if found and found["python"]:
-            return found["python"]
-        if found:
-            return f"$(sed -n '1s/^#!//p' \"$(command -v {found['pytest']})\")"
-    return "$(for one in venv/bin/python .venv/bin/python; do [ -x $one ] && echo $one && exit; done; echo python3)"
-
-
-def _validates(probe: Probe, said: set[tuple[str, str]]) -> bool:
-    texts = all(isinstance(value, str) for args, kwargs in probe.near for value in (*args, *kwargs.values()))
+def _validates(calls: Calls, said: set[tuple[str, str]]) -> bool:
+    texts = all(isinstance(value, str) for args, kwargs in calls.near for value in (*args, *kwargs.values()))
     return texts and all(kind == "error" and text not in _LOOKUPS for kind, text in said)
 
 
@@ -127,9 +99,9 @@ def _outcome(kind: str, text: str) -> str:
     return f"a {text}" if kind == "error" else clean(text)
 
 
-def _call(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    words = (*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items()))
-    return clean(f"{function.name}({', '.join(words)})")[:80]
+def _call(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any], written: Written) -> str:
+    words = (*map(written, args), *(f"{name}={written(value)}" for name, value in kwargs.items()))
+    return clean(f"{function.title}({', '.join(words)})")[:80]
 
 
 # --- inputs beside those of the tests -------------------------------------------------------------------------------
@@ -214,60 +186,3 @@ def _can_be_written(values: Values) -> bool:
         return len(text) < 1000 and ast.literal_eval(text) == values  # noqa: PLR2004 - inputs, no data
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return False
-
-
-_RUNNER = re.compile(
-    r"(?P<manager>(?:uv|poetry|pipenv|hatch|pdm|rye) run)\b"
-    r"|(?P<python>(?:[\w./-]*/)?python[0-9.]*)(?=\s|$)"
-    r"|(?P<pytest>(?:[\w./-]*/)?py\.?test)(?=\s|$)"
-)
-_SCRIPT = """\
-import copy, hashlib, importlib, json, re, signal, sys
-
-sys.path[:0] = {paths!r}
-sys.dont_write_bytecode = True
-
-
-class Slow(BaseException):
-    pass
-
-
-def late(*_):
-    raise Slow
-
-
-def call(function, args, kwargs):
-    signal.setitimer(signal.ITIMER_REAL, 2)
-    try:
-        return "value", function(*copy.deepcopy(args), **copy.deepcopy(kwargs))
-    except Slow:
-        return "unclear", None
-    except BaseException as error:
-        return "error", type(error).__name__
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-def told(kind, value):
-    if kind != "value":
-        return kind, value or ""
-    if hasattr(value, "__next__") or hasattr(value, "__await__"):
-        return "unclear", ""
-    text = re.sub("0x[0-9a-f]+", "0x", repr(value))
-    return kind, text if len(text) < 60 else text[:40] + hashlib.sha256(text.encode(errors="replace")).hexdigest()[:12]
-
-
-def answers(module, name, own, near):
-    try:
-        function = getattr(importlib.import_module(module), name)
-        given = [(call(function, args, kwargs), expected) for args, kwargs, expected in own]
-        right = sum(outcome == ("value", expected) for outcome, expected in given)
-        return right, [told(*outcome) for outcome, _ in given], [told(*call(function, *values)) for values in near]
-    except BaseException:
-        return None
-
-
-signal.signal(signal.SIGALRM, late)
-found = [answers(*one) for one in {asked!r}]
-print("\\n" + {mark!r} + json.dumps(found), file=sys.__stdout__, flush=True)
-"""

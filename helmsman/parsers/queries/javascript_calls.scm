@@ -1,0 +1,30 @@
+; What is imported from where: a name of the module, or the module itself.
+(import_statement (import_clause (named_imports (import_specifier name: (identifier) @name !alias)))
+  source: (string (string_fragment) @module))
+(import_statement (import_clause (named_imports (import_specifier name: (identifier) @name alias: (identifier) @local)))
+  source: (string (string_fragment) @module))
+(import_statement (import_clause [(identifier) @local (namespace_import (identifier) @local)])
+  source: (string (string_fragment) @module))
+((variable_declarator name: (identifier) @local
+  value: (call_expression function: (identifier) @_require arguments: (arguments . (string (string_fragment) @module))))
+  (#eq? @_require "require"))
+((variable_declarator name: (object_pattern (shorthand_property_identifier_pattern) @name)
+  value: (call_expression function: (identifier) @_require arguments: (arguments . (string (string_fragment) @module))))
+  (#eq? @_require "require"))
+((variable_declarator name: (object_pattern (pair_pattern key: (property_identifier) @name value: (identifier) @local))
+  value: (call_expression function: (identifier) @_require arguments: (arguments . (string (string_fragment) @module))))
+  (#eq? @_require "require"))
+((variable_declarator name: (identifier) @local
+  value: (member_expression
+    object: (call_expression function: (identifier) @_require arguments: (arguments . (string (string_fragment) @module)))
+    property: (property_identifier) @name))
+  (#eq? @_require "require"))
+
+(call_expression function: [(identifier) (member_expression object: (identifier) property: (property_identifier))]) @call
+
+(function_declaration name: (identifier) @defined)
+(variable_declarator name: (identifier) @defined)
+(assignment_expression left: (member_expression property: (property_identifier) @defined))
+(method_definition name: (property_identifier) @defined)
+
+[(string_fragment) @text (number) @number]

@@ -1,0 +1,68 @@
+import assert from "node:assert";
+import { createHash } from "node:crypto";
+import { pathToFileURL } from "node:url";
+import { inspect } from "node:util";
+import { Script } from "node:vm";
+
+const { deepEqual } = assert; // what a source puts in the place of anything comes too late
+const { apply } = Reflect;
+const { parse, stringify } = JSON;
+const clone = structuredClone;
+const exit = process.exit.bind(process);
+const write = process.stdout.write.bind(process.stdout);
+const ANY = Symbol("any answer");
+const WORDS = { undefined, NaN, ANY };
+const due = new Script(`globalThis[${stringify(mark)}]()`);
+
+const literal = (value) => {
+  if (value === null || typeof value !== "object") return value;
+  if (mark in value) return WORDS[value[mark]];
+  if (Array.isArray(value)) return value.map(literal);
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, literal(inner)]));
+};
+
+function call(holder, made, args) {
+  globalThis[mark] = () => apply(made, holder, clone(args));
+  try {
+    return ["value", due.runInThisContext({ timeout: 2000 })];
+  } catch (error) {
+    if (error?.code === "ERR_SCRIPT_EXECUTION_TIMEOUT") return ["unclear", ""];
+    return ["error", String(error?.constructor?.name ?? typeof error)];
+  }
+}
+
+function told([kind, value]) {
+  if (kind !== "value") return [kind, value];
+  const holds = value !== null && typeof value === "object" ? value : {};
+  if (typeof value === "function" || typeof holds.then === "function" || typeof holds.next === "function") return ["unclear", ""];
+  const text = inspect(value, { depth: 10, breakLength: Infinity, compact: true, sorted: true });
+  return [kind, text.length < 60 ? text : text.slice(0, 40) + createHash("sha256").update(text).digest("hex").slice(0, 12)];
+}
+
+function isRight([kind, value], expected) {
+  if (expected === ANY) return true;
+  try {
+    deepEqual(value, expected);
+    return kind === "value";
+  } catch {
+    return false;
+  }
+}
+
+async function answers({ module, name, own, near }) {
+  try {
+    const loaded = await import(pathToFileURL(module).href);
+    const holder = name && [loaded, loaded.default].find((one) => typeof one?.[name] === "function");
+    const made = name ? holder[name] : loaded.default;
+    const given = own.map(([args, expected]) => [call(holder, made, args), expected]);
+    const right = given.filter(([outcome, expected]) => isRight(outcome, expected)).length;
+    return [right, given.map(([outcome]) => told(outcome)), near.map((args) => told(call(holder, made, args)))];
+  } catch {
+    return null;
+  }
+}
+
+for (const event of ["uncaughtException", "unhandledRejection"]) process.on(event, () => {});
+const found = [];
+for (const one of literal(parse(asked))) found.push(await answers(one));
+write(`\n${mark}${stringify(found)}\n`, () => exit(0));
