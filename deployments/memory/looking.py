@@ -27,7 +27,6 @@ from helmsman.memory.guardrails import effect_text, verdict
 from helmsman.memory.levels import effects, rises
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType
 from tasks.memory.guardrails_file import guardrails_place
-from tasks.memory.overview import guarded_projects, learning_loops
 from tasks.memory.projects import project_of
 from tasks.repository.git import open_repository
 
@@ -93,7 +92,7 @@ def show_one(repo: Path, name: str, *, as_json: bool) -> None:
 def show_stats(repo: Path, *, as_json: bool) -> None:
     with opened_memory(repo) as memory:
         standing = _guardrails(memory, None, retired=False)
-        levels = effects(rises(memory.store.episodes(uid)) for uid in learning_loops(memory.store))
+        levels = effects(rises(memory.store.episodes(uid)) for uid in memory.store.learning_loops())
         file = guardrails_place(memory.repository) if memory.repository else None
         numbers = Numbers(memory.store.stats(), tuple(standing), levels, file)
         answer(memory, stats_lines(numbers), _plain_numbers(numbers), as_json=as_json)
@@ -108,7 +107,7 @@ def _chosen(said: str, kinds: type[E], option: str, *others: str) -> E | None:
 
 
 def _guardrails(memory: Memory, project: str | None, *, retired: bool) -> list[Guardrail]:
-    projects = guarded_projects(memory.store) if project is None else [project]
+    projects = memory.store.guarded_projects() if project is None else [project]
     return [one for name in projects for one in memory.store.guardrails(name, retired=retired)]
 
 

@@ -18,10 +18,8 @@ from helmsman.plain import clean
 from helmsman.records.lessons import Guardrail, Lesson
 from tasks.loops.config_files import read_user_layer
 from tasks.loops.opening import now_utc
-from tasks.memory.chosen import chosen_url
-from tasks.memory.opened import opened
-from tasks.memory.projects import project_of
-from tasks.memory.store import OpenStore
+from tasks.memory import Store, opening
+from tasks.memory.projects import chosen_url, project_of
 from tasks.processes.environment import ours
 from tasks.repository.git import Repository, open_repository
 
@@ -36,7 +34,7 @@ class _Unprinted(WorldError):  # noqa: N818 - whoever meets it meets an error of
 
 @dataclass(frozen=True)
 class Memory:
-    store: OpenStore
+    store: Store
     repository: Repository | None
     now: datetime
     notes: list[str] = field(default_factory=list[str])
@@ -53,7 +51,7 @@ def opened_memory(repo: Path) -> Generator[Memory]:
     """The store that a loop in this repository would use; outside of any, that of the environment, or this user's own."""
     repository = _repository(repo)
     url, now = chosen_url("") or _configured_url(repository), now_utc()
-    with _said_how_to_do_without(), opened(url, now, KEEP_ALL) as store:
+    with _said_how_to_do_without(), opening(url, now, KEEP_ALL) as store:
         yield Memory(store, repository, now, list(store.warnings))
 
 

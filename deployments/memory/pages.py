@@ -13,10 +13,11 @@ from rich.cells import cell_len, set_cell_size
 from deployments.memory.commands import MOST
 from helmsman.memory.guardrails import effect_text
 from helmsman.memory.levels import Effect, effect_lines
+from helmsman.memory.recall import Found
 from helmsman.plain import clean, clean_lines
 from helmsman.records.lessons import Guardrail, Lesson, Tier
 from helmsman.texts import counted
-from tasks.memory import Found, Imported, Merged, Stats
+from tasks.memory import Imported, Merged, Stats
 
 Known: TypeAlias = Lesson | Guardrail
 WIDTH = 11

@@ -36,9 +36,8 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.loops.orders import read_orders
 from tasks.memory import Change, Reads, Store, looking, opening
-from tasks.memory.chosen import chosen_url
 from tasks.memory.guardrails_file import sync_edits, write_down
-from tasks.memory.projects import project_of
+from tasks.memory.projects import chosen_url, project_of
 from tasks.memory.recalling import recall
 from tasks.models.writing import Credentials, draw_lessons
 from tasks.telling.journal import publish

@@ -3,7 +3,80 @@
 `from tasks.memory import opening` costs nothing: the database library is brought in when a store is opened.
 """
 
-from helmsman.memory.recall import Found
-from tasks.memory.port import Change, Imported, Merged, Reads, Stats, Store, looking, opening
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
 
-__all__ = ["Change", "Found", "Imported", "Merged", "Reads", "Stats", "Store", "looking", "opening"]
+if TYPE_CHECKING:
+    from tasks.memory.reads import Reads
+    from tasks.memory.store import Change, Store
+else:  # these bring the database library in
+    Change = Reads = Store = object
+
+__all__ = ["Change", "Imported", "Merged", "Reads", "Stats", "Store", "looking", "opening"]
+
+
+@dataclass(frozen=True)
+class Stats:
+    """A store in numbers."""
+
+    place: str
+    """File, or URL without its password."""
+    version: int
+    """Of the tables."""
+    lessons: int
+    """Retired ones too."""
+    semantic: int
+    """Of those told to other loops, retired ones left out."""
+    retired: int
+    guardrails: int
+    """Retired ones too."""
+    episodes: int
+    summaries: int
+    projects: int
+    """Of which there are lessons or episodes."""
+    size: int
+    """Bytes on the disk."""
+    backups: tuple[str, ...] = ()
+    """Names of the daily copies, newest first; a server has none of ours."""
+    damaged: tuple[str, ...] = ()
+    """Names of files that were put aside when they were found damaged, newest first."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What became of one sort of records in an imported file."""
+
+    added: int = 0
+    replaced: int = 0
+    """The file's was newer."""
+    kept: int = 0
+    """The store's was as new or newer."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    lessons: Merged
+    guardrails: Merged
+    episodes: Merged
+    summaries: Merged
+
+
+@contextmanager
+def opening(url: str, now: datetime, backups: int = 7) -> Generator[Store]:
+    """A store while the block runs; an empty URL is this user's own file. Raises WorldError when there can be none."""
+    from tasks.memory.opened import opened  # brings the database library in
+
+    with opened(url, now, backups) as store:
+        yield store
+
+
+@contextmanager
+def looking(url: str) -> Generator[Reads | None]:
+    """The store of a URL for whoever only looks; None where there is none of this version. Raises WorldError."""
+    from tasks.memory.opened import looked_into
+
+    with looked_into(url) as store:
+        yield store

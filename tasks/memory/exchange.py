@@ -1,25 +1,30 @@
-"""A store as one JSON document, and back.
+"""A store as one JSON document, and back: a person's word stays, else the newer one, and nothing is lost.
 
 The document's SHA-256 is that of its canonical form without the checksum itself: keys sorted, nothing between the tokens, UTF-8.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import MAXYEAR, UTC, datetime
 from math import isfinite
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, select
 
 from helmsman.errors import OperatorError
+from helmsman.memory.guardrails import REMOVED
 from helmsman.plain import clean
-from helmsman.records.lessons import Episode, Guardrail, Lesson, Summary
-from tasks.memory import tables
-from tasks.memory.keys import LONGEST_KEY
+from helmsman.records.lessons import MOST_SOURCES, Episode, Guardrail, Lesson, Summary
+from tasks.memory import Imported, Merged, tables
+from tasks.memory.search import LONGEST_KEY, moment
+
+if TYPE_CHECKING:
+    from tasks.memory.store import Change
 
 FORMAT = "helmsman-memory"
 VERSION = 1
@@ -28,29 +33,34 @@ LONGEST_FILE = 256 * 2**20
 LONGEST_RECORD = 2**16
 """Characters; what the loop writes is bounded far below."""
 AT_A_TIME = 500
+"""Records in one transaction: loops that write meanwhile wait for no more. An import that broke off is done once more."""
 EARLIEST = 1970
 """The year of the oldest moment that is taken for one: room is left on both sides to reckon with it."""
+NAMES = frozenset({"id", "uid", "project"})
 PLACE = frozenset({"iteration", "attempt"})
 """Numbers that the tables hold in columns of their own."""
 LARGEST, LARGEST_PLACE = 2**53, 2**31 - 1
-SECTIONS: dict[str, Table] = {
-    "episodes": tables.episodes,
-    "guardrails": tables.guardrails,
-    "lessons": tables.lessons,
-    "summaries": tables.summaries,
+SECTIONS = {
+    "episodes": select(tables.episodes.c.body).order_by(tables.episodes.c.number),
+    "guardrails": select(tables.guardrails.c.body).order_by(tables.guardrails.c.id),
+    "lessons": select(tables.lessons.c.body).order_by(tables.lessons.c.number),
+    "summaries": select(tables.summaries.c.body).order_by(tables.summaries.c.number),
 }
 
+Fate = Literal["added", "replaced", "kept"]
 R = TypeVar("R", bound=BaseModel)
 
 
-@dataclass(frozen=True)
-class Content:
+class Content(NamedTuple):
     """What a file brings, checked."""
 
     episodes: list[Episode]
     guardrails: list[Guardrail]
     lessons: list[Lesson]
     summaries: list[Summary]
+
+
+# --- out ----------------------------------------------------------------------------------------------------------
 
 
 def written(connection: Connection) -> Iterator[str]:
@@ -63,64 +73,49 @@ def written(connection: Connection) -> Iterator[str]:
     yield f',"sha256":"{checksum.hexdigest()}"}}\n'
 
 
-def read(file: Path) -> Content:
-    """Check a document from its first byte to its last. Raises OperatorError that names the place."""
-    document = _document(file)
-    _agree(document, "format", FORMAT)
-    _refuse_newer(document)
-    _agree(document, "version", VERSION)
-    _only_known(document)
-    records = {name: _section(document, name) for name in SECTIONS}
-    _agree(document, "sha256", _checksum(document))
-    return Content(
-        episodes=_validated(records["episodes"], "episodes", Episode),
-        guardrails=[_cleaned(one) for one in _validated(records["guardrails"], "guardrails", Guardrail)],
-        lessons=[_cleaned(one) for one in _validated(records["lessons"], "lessons", Lesson)],
-        summaries=_validated(records["summaries"], "summaries", Summary),
-    )
-
-
 def _pieces(connection: Connection, now: str) -> Iterator[str]:
     """The canonical form, cut between tokens, without its last brace."""
-    yield '{"episodes":['
-    yield from _records(connection, "episodes")
-    yield f'],"exported_at":{_canonical(now)},"format":{_canonical(FORMAT)},"guardrails":['
-    yield from _records(connection, "guardrails")
-    yield '],"lessons":['
-    yield from _records(connection, "lessons")
-    yield '],"summaries":['
-    yield from _records(connection, "summaries")
-    yield f'],"version":{VERSION}'
-
-
-def _records(connection: Connection, section: str) -> Iterator[str]:
-    table = SECTIONS[section]
-    question = select(table.c.body).order_by(*table.primary_key.columns).execution_options(yield_per=AT_A_TIME)
-    for position, body in enumerate(connection.scalars(question)):
-        yield ("," if position else "") + _canonical(json.loads(body))
+    facts = {"exported_at": now, "format": FORMAT, "version": VERSION}
+    for number, name in enumerate(sorted({*SECTIONS, *facts})):
+        yield f'{"," if number else "{"}"{name}":' + (_canonical(facts[name]) if name in facts else "[")
+        if name in SECTIONS:
+            found = connection.scalars(SECTIONS[name].execution_options(yield_per=AT_A_TIME))
+            yield from (("," if position else "") + _canonical(json.loads(body)) for position, body in enumerate(found))
+            yield "]"
 
 
 def _canonical(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def _checksum(document: Mapping[str, Any]) -> str:
+# --- in -----------------------------------------------------------------------------------------------------------
+
+
+def read(file: Path) -> Content:
+    """Check a document from its first byte to its last. Raises OperatorError that names the place."""
+    document = _document(file)
+    version, found = document.get("version"), {name: document.get(name) for name in SECTIONS}
+    _agree(document, "format", FORMAT)
+    if type(version) is int and version > VERSION:
+        what, expected = "it was written by a newer version of this program", f"version {VERSION} at most"
+        raise _wrong(what, expected=expected, found=f"version {version}"[:100], remedy="update this program")
+    _agree(document, "version", VERSION)
+    if strangers := sorted(document.keys() - {*SECTIONS, "format", "version", "exported_at", "sha256"}):
+        raise _wrong("the document has a part that nobody knows", found=clean(strangers[0])[:100])
+    for name, records in found.items():
+        if not isinstance(records, list):
+            raise _wrong(f"{name} is not as expected", expected="a list", found=type(records).__name__)
     content = {name: value for name, value in document.items() if name != "sha256"}
-    return hashlib.sha256(_canonical(content).encode("utf-8", "surrogatepass")).hexdigest()
+    _agree(document, "sha256", hashlib.sha256(_canonical(content).encode("utf-8", "surrogatepass")).hexdigest())
+    return Content(
+        episodes=_validated(document, "episodes", Episode),
+        guardrails=[_cleaned(one) for one in _validated(document, "guardrails", Guardrail)],
+        lessons=[_cleaned(one) for one in _validated(document, "lessons", Lesson)],
+        summaries=_validated(document, "summaries", Summary),
+    )
 
 
 def _document(file: Path) -> dict[str, Any]:
-    raw = _raw(file)
-    try:
-        document: Any = json.loads(raw, parse_constant=_refused, parse_float=_finite)
-    except (ValueError, RecursionError) as error:  # also what is no UTF-8
-        raise _wrong(f"{clean(file.name)} is no whole JSON document", found=clean(str(error))[:200]) from None
-    if not isinstance(document, dict):
-        raise _wrong(f"{clean(file.name)} is no exported memory", expected="a JSON object", found=type(document).__name__)
-    return {str(name): value for name, value in document.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-
-
-def _raw(file: Path) -> bytes:
     try:
         with file.open("rb") as handle:
             raw = handle.read(LONGEST_FILE + 1)
@@ -128,23 +123,20 @@ def _raw(file: Path) -> bytes:
         raise _wrong("the file cannot be read", found=clean(str(error))) from None
     if len(raw) > LONGEST_FILE:
         raise _wrong("the file is too big", expected=f"{LONGEST_FILE >> 20} MiB at most", found="more")
-    return raw
-
-
-def _refused(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    try:
+        document: Any = json.loads(raw, parse_constant=_finite, parse_float=_finite)
+    except (ValueError, RecursionError) as error:  # also what is no UTF-8
+        raise _wrong(f"{clean(file.name)} is no whole JSON document", found=clean(str(error))[:200]) from None
+    if not isinstance(document, dict):
+        raise _wrong(f"{clean(file.name)} is no exported memory", expected="a JSON object", found=type(document).__name__)
+    return {str(name): value for name, value in document.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
 def _finite(text: str) -> float:
     found = float(text)
-    return found if isfinite(found) else _refused(text[:100])
-
-
-def _refuse_newer(document: Mapping[str, Any]) -> None:
-    found = document.get("version")
-    if type(found) is int and found > VERSION:
-        what, expected = "it was written by a newer version of this program", f"version {VERSION} at most"
-        raise _wrong(what, expected=expected, found=f"version {found}"[:100], remedy="update this program")
+    if not isfinite(found):
+        raise ValueError(f"{text[:100]} is no JSON")
+    return found
 
 
 def _agree(document: Mapping[str, Any], name: str, expected: object) -> None:
@@ -154,21 +146,8 @@ def _agree(document: Mapping[str, Any], name: str, expected: object) -> None:
         raise _wrong(f"{name} is not as expected", expected=str(expected), found=clean(repr(found))[:100], remedy=remedy)
 
 
-def _only_known(document: Mapping[str, Any]) -> None:
-    strangers = sorted(document.keys() - {*SECTIONS, "format", "version", "exported_at", "sha256"})
-    if strangers:
-        raise _wrong("the document has a part that nobody knows", found=clean(strangers[0])[:100])
-
-
-def _section(document: Mapping[str, Any], name: str) -> list[Any]:
-    found = document.get(name)
-    if not isinstance(found, list):
-        raise _wrong(f"{name} is not as expected", expected="a list", found=type(found).__name__)
-    return found  # pyright: ignore[reportUnknownVariableType]
-
-
-def _validated(raw: list[Any], section: str, record: type[R]) -> list[R]:
-    return [_one(value, f"{section}[{position}]", record) for position, value in enumerate(raw)]
+def _validated(document: Mapping[str, Any], section: str, record: type[R]) -> list[R]:
+    return [_one(value, f"{section}[{position}]", record) for position, value in enumerate(document[section])]
 
 
 def _one(value: Any, place: str, record: type[R]) -> R:
@@ -181,31 +160,19 @@ def _one(value: Any, place: str, record: type[R]) -> R:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join([place, *map(str, first["loc"])])
         raise _wrong(f"{clean(where)[:200]} is wrong", found=clean(first["msg"])[:200]) from None
-    _short_names(found, place)
-    _usable_values(found, place)
+    for name, held in found:
+        if expected := _lack(name, held):
+            raise _wrong(f"{place}.{name} is wrong", expected=expected, found=clean(str(held))[:100])
     return found
 
 
-def _short_names(record: BaseModel, place: str) -> None:
-    for name in ("id", "uid", "project"):
-        held = str(getattr(record, name, ""))
-        if len(held) > LONGEST_KEY:
-            raise _wrong(f"{place}.{name} is too long", expected=f"{LONGEST_KEY} characters at most", found=str(len(held)))
-
-
-def _usable_values(record: BaseModel, place: str) -> None:
-    """Only what every database holds, and what can be compared and reckoned with."""
-    for name, held in record:
-        expected = _lack(name, held)
-        if expected:
-            raise _wrong(f"{place}.{name} is wrong", expected=expected, found=str(held)[:100])
-
-
 def _lack(name: str, held: object) -> str:
-    """What a value should be and is not; empty where nothing is wrong with it."""
+    """What a value should be and is not, so that others could be compared with it; empty where nothing is wrong with it."""
     if isinstance(held, datetime):
         usable = held.tzinfo is not None and EARLIEST <= held.year < MAXYEAR
         return "" if usable else f"a moment with its time zone, from {EARLIEST} on"
+    if isinstance(held, str):
+        return f"{LONGEST_KEY} characters at most" if name in NAMES and len(held) > LONGEST_KEY else ""
     least, most = (0, LARGEST_PLACE) if name in PLACE else (-LARGEST, LARGEST)
     wrong = isinstance(held, int | float) and not least <= held <= most
     return f"a number from {least:,} to {most:,}" if wrong else ""
@@ -214,17 +181,61 @@ def _lack(name: str, held: object) -> str:
 def _cleaned(record: R) -> R:
     """The words that an agent is told, without what could move a cursor. Their length stays."""
     names = [name for name in ("text", "detail", "instruction", "trigger", "origin") if hasattr(record, name)]
-    return record.model_copy(update={name: _plain(getattr(record, name)) for name in names})
-
-
-def _plain(text: str) -> str:
-    return "\n".join(map(clean, text.split("\n")))
+    return record.model_copy(update={name: "\n".join(map(clean, getattr(record, name).split("\n"))) for name in names})
 
 
 def _wrong(what: str, *, expected: str = "", found: str = "", remedy: str = "") -> OperatorError:
-    return OperatorError(
-        f"nothing was imported: {what}",
-        expected=expected,
-        found=found,
-        remedy=remedy or "give a file that `helmsman memory export` wrote",
+    usual = "give a file that `helmsman memory export` wrote"
+    return OperatorError(f"nothing was imported: {what}", expected=expected, found=found, remedy=remedy or usual)
+
+
+# --- into a store -------------------------------------------------------------------------------------------------
+
+
+def merge(transactions: Callable[[], AbstractContextManager["Change"]], content: Content) -> Imported:
+    """Put a file's content into the store, which is known to be whole."""
+
+    def merged(records: Sequence[R], put: Callable[["Change", R], Fate | bool]) -> Merged:
+        count: Counter[Fate | bool] = Counter()
+        for first in range(0, len(records), AT_A_TIME):
+            with transactions() as change:
+                count.update(put(change, one) for one in records[first : first + AT_A_TIME])
+        return Merged(added=count["added"] + count[True], replaced=count["replaced"], kept=count["kept"] + count[False])
+
+    return Imported(
+        lessons=merged(content.lessons, _lesson),
+        guardrails=merged(content.guardrails, _guardrail),
+        episodes=merged(content.episodes, lambda change, one: change.put_episode(one)),
+        summaries=merged(content.summaries, lambda change, one: change.put_summary(one)),
     )
+
+
+def _lesson(change: "Change", theirs: Lesson) -> Fate:
+    ours = change.lesson(theirs.id)
+    if ours is None:
+        change.put_lesson(theirs)
+        return "added"
+    if _met(theirs) <= _met(ours):
+        return "kept"
+    sources = dict.fromkeys([*ours.sources, *theirs.sources])
+    change.put_lesson(theirs.model_copy(update={"sources": tuple(sources)[-MOST_SOURCES:]}))
+    return "replaced"
+
+
+def _guardrail(change: "Change", theirs: Guardrail) -> Fate:
+    ours = change.guardrail(theirs.id)
+    if ours is not None and _rank(theirs) <= _rank(ours):
+        return "kept"
+    change.put_guardrail(theirs)
+    return "replaced" if ours else "added"
+
+
+def _met(lesson: Lesson) -> int:
+    """When it was seen or told last: what came of that is in its numbers, and may have retired it."""
+    return max(moment(at) for at in (lesson.updated_at, lesson.used_at) if at)
+
+
+def _rank(guardrail: Guardrail) -> tuple[bool, int]:
+    """A person's words, or that a person removed it, stand above whatever is newer: that something last happened to it."""
+    touched = max(moment(at) for at in (guardrail.created_at, guardrail.loaded_at, guardrail.retired_at) if at)
+    return guardrail.edited or guardrail.retired.startswith(REMOVED), touched

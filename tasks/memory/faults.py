@@ -38,29 +38,17 @@ def told(place: str, secret: str = "") -> Generator[None]:
     try:
         yield
     except (SQLAlchemyError, sqlite3.Error) as error:
-        raise complaint(place, error, secret) from None  # the chain would show statements, and what was bound to them
-
-
-def complaint(place: str, error: BaseException, secret: str = "") -> WorldError:
-    cause = getattr(error, "orig", None) or error
-    blamed = Damaged if primary_code(cause) in DAMAGE else WorldError
-    return blamed(
-        "the memory store does not answer as it should",
-        expected=f"a working store at {place}",
-        found=_hidden(f"{type(cause).__name__}: {clean(str(cause))[:LONGEST]}", secret),
-        remedy=_remedy(cause) or "see that the store can be reached, or set memory.use to false",
-    )
+        cause = getattr(error, "orig", None) or error
+        code, found = primary_code(cause), f"{type(cause).__name__}: {clean(str(cause))[:LONGEST]}"
+        remedy = REMEDIES.get(code) or SERVER_REMEDIES.get(getattr(cause, "sqlstate", None) or "")
+        raise (Damaged if code in DAMAGE else WorldError)(
+            "the memory store does not answer as it should",
+            expected=f"a working store at {place}",
+            found=found.replace(secret, "***") if secret else found,
+            remedy=remedy or "see that the store can be reached, or set memory.use to false",
+        ) from None  # the chain would show statements, and what was bound to them
 
 
 def primary_code(cause: BaseException) -> int:
     """SQLite's primary code; -1 where it is no error of SQLite's."""
     return (getattr(cause, "sqlite_errorcode", None) or -1) & 0xFF if isinstance(cause, sqlite3.Error) else -1
-
-
-def _remedy(cause: BaseException) -> str:
-    """Empty where nothing is known."""
-    return REMEDIES.get(primary_code(cause)) or SERVER_REMEDIES.get(getattr(cause, "sqlstate", None) or "", "")
-
-
-def _hidden(text: str, secret: str) -> str:
-    return text.replace(secret, "***") if secret else text

@@ -3,9 +3,9 @@
 The file is a person's. It is written in one step, and only while it is as it was read: what they save in between stays.
 """
 
-import hashlib
 import os
 import stat
+from codecs import BOM_UTF8
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from helmsman.memory.guardrails_page import LARGEST, Edits, read, render
 from helmsman.records.events import MemoryNoted
 from helmsman.records.lessons import Guardrail
 from tasks.lock import locked_within
-from tasks.memory.port import Store
+from tasks.memory import Store
 from tasks.places import helmsman_folder
 from tasks.repository.git import Repository
 from tasks.system.files import write_atomic
@@ -35,9 +35,7 @@ class Seen:
 
     edits: Edits | None = None
     """None: there is no such file yet, or it can't be used."""
-    text: str | None = None
-    fingerprint: str = ""
-    """Of its bytes; empty where there was none."""
+    data: bytes | None = None
     usable: bool = True
     """Whether it may be written."""
     warnings: tuple[str, ...] = ()
@@ -119,33 +117,36 @@ def read_edits(path: Path, known: Sequence[Guardrail], project: str, now: dateti
     try:
         with _alone(path):
             data = _bytes(path)
-        text = None if data is None else data.decode("utf-8-sig").replace("\r\n", "\n")
+        if data is None:
+            return Seen()
+        text = _plain(data).decode()
     except (OSError, UnicodeDecodeError) as error:
         return Seen(usable=False, warnings=(_left(path, error),))
-    if data is None or text is None:
-        return Seen()
     edits = read(text, known, project, now)
-    problems = tuple(f"{path}: {problem}" for problem in edits.problems)
-    return Seen(edits, text, hashlib.sha256(data).hexdigest(), usable=not edits.foreign, warnings=problems)
+    return Seen(edits, data, usable=not edits.foreign, warnings=tuple(f"{path}: {problem}" for problem in edits.problems))
 
 
 def write(path: Path, text: str, seen: Seen) -> Written:
     """Put a text in its place, unless somebody changed the file since it was seen. Never raises for what is there."""
     if not seen.usable:
         return Written(warning="; ".join(seen.warnings))
-    if text == seen.text:
+    new = text.encode("utf-8", "replace")
+    if seen.data is not None and new == _plain(seen.data):
         return Written()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _alone(path):
-            data = _bytes(path)
-            if ("" if data is None else hashlib.sha256(data).hexdigest()) != seen.fingerprint:
+            if _bytes(path) != seen.data:
                 return Written(warning=f"{path} is left as it is: somebody changed it meanwhile")
-            mode = 0o644 if data is None else stat.S_IMODE(path.stat().st_mode)
-            write_atomic(path, text.encode("utf-8", "replace"), mode=mode)
+            write_atomic(path, new, mode=0o644 if seen.data is None else stat.S_IMODE(path.stat().st_mode))
     except OSError as error:
         return Written(warning=_left(path, error))
     return Written(changed=True)
+
+
+def _plain(data: bytes) -> bytes:
+    """As we would write it."""
+    return data.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n")
 
 
 def _bytes(path: Path) -> bytes | None:

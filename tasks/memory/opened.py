@@ -8,18 +8,24 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from helmsman.errors import WorldError
-from tasks.memory.own_files import beside
-from tasks.memory.postgres_server import PostgresServer, opened_server
-from tasks.memory.schema import VERSION, checked_version
-from tasks.memory.sqlite_file import SqliteFile, opened_file
-from tasks.memory.store import OpenStore
+from tasks.memory.postgres import PostgresServer, opened_server
+from tasks.memory.repairing import beside
+from tasks.memory.sqlite import SqliteFile, opened_file
+from tasks.memory.store import Store
+from tasks.memory.tables import VERSION, checked_version
 from tasks.places import state_home
 
 FILE = "sqlite:///"
 
 
 @contextmanager
-def looked_into(url: str) -> Generator[OpenStore | None]:
+def opened(url: str, now: datetime, backups: int) -> Generator[Store]:
+    with opened_server(url) if _is_server(url) else opened_file(_file(url), now, backups, ours=not url) as store:
+        yield store
+
+
+@contextmanager
+def looked_into(url: str) -> Generator[Store | None]:
     """A store as it is: a server's as it stands, of a file a copy, so that nothing of it is made, repaired or moved on."""
     with ExitStack() as stack:
         database = PostgresServer(url) if _is_server(url) else _copied(_file(url), stack)
@@ -29,17 +35,7 @@ def looked_into(url: str) -> Generator[OpenStore | None]:
         stack.callback(database.close)
         with database.reading() as connection:
             known = checked_version(connection) == VERSION
-        yield OpenStore(database) if known else None
-
-
-@contextmanager
-def opened(url: str, now: datetime, backups: int) -> Generator[OpenStore]:
-    if _is_server(url):
-        with opened_server(url) as server:
-            yield OpenStore(server)
-        return
-    with opened_file(_file(url), now, backups, ours=not url) as (database, warnings):
-        yield OpenStore(database, warnings)
+        yield Store(database) if known else None
 
 
 def _copied(file: Path, stack: ExitStack) -> SqliteFile | None:
@@ -58,10 +54,8 @@ def _is_server(url: str) -> bool:
 
 
 def _file(url: str) -> Path:
-    return _named(url) if url else state_home() / "memory" / "memory.db"
-
-
-def _named(url: str) -> Path:
+    if not url:
+        return state_home() / "memory" / "memory.db"
     named = Path(url.removeprefix(FILE)).expanduser()
     if not url.startswith(FILE) or not named.is_absolute() or "?" in url or "\x00" in url:
         raise WorldError(

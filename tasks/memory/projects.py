@@ -1,16 +1,24 @@
-"""Which project a repository is of: the same for every clone and worktree."""
+"""Which store is meant, and which project a repository is of: the same for every clone and worktree."""
 
 from functools import lru_cache
 from pathlib import Path
 
 from helmsman.errors import OperatorError
 from tasks.places import helmsman_folder
+from tasks.processes.environment import ours
 from tasks.repository.git import Repository, git, succeeds
 
+URL = "HELMSMAN_MEMORY_URL"
+"""Wins over memory.url, and may hold a password."""
 LENGTH = 16
 """Characters of the id: enough that no two projects of anybody share one."""
 WRITTEN_DOWN = "project-2"
 """Not `project`: an earlier version wrote a wrong one there, of whatever root was the smallest, be it a loop's own state."""
+
+
+def chosen_url(configured: str) -> str:
+    """Where the memory is, given what the configuration says; empty: in this user's own file."""
+    return ours().get(URL) or configured
 
 
 def project_of(repository: Repository) -> str:
@@ -23,7 +31,11 @@ def project_of(repository: Repository) -> str:
 
 @lru_cache(maxsize=64)
 def _project(common: Path) -> str:
-    """Written down beside the loops: to find the first of a million commits takes seconds."""
+    """Written down beside the loops: to find the first of a million commits takes seconds.
+
+    Of the work alone: the states of loops and what `git stash` keeps begin with a commit of their own. A bare repository may
+    point to a branch that is not there, while its worktrees have others.
+    """
     known = helmsman_folder(common) / WRITTEN_DOWN
     try:
         text = known.read_text(encoding="ascii").strip()
@@ -31,19 +43,11 @@ def _project(common: Path) -> str:
         text = ""
     if len(text) == LENGTH and set(text) <= set("0123456789abcdef"):
         return text
-    found = min(_first_commits(common))[:LENGTH]
-    known.parent.mkdir(parents=True, exist_ok=True)
-    known.write_text(f"{found}\n", encoding="ascii")
-    return found
-
-
-def _first_commits(common: Path) -> list[str]:
-    """Of the work alone: the states of loops and what `git stash` keeps begin with a commit of their own.
-
-    A bare repository may point to a branch that is not there, while its worktrees have others.
-    """
     work = ("HEAD",) if succeeds(common, "rev-parse", "--verify", "--quiet", "HEAD^{commit}") else ("--branches", "--remotes")
     roots = git(common, "rev-list", "--max-parents=0", *work).split()
     if not roots:
         raise OperatorError("the project has no first commit to be known by", found=str(common), remedy="make a commit")
-    return roots
+    found = min(roots)[:LENGTH]
+    known.parent.mkdir(parents=True, exist_ok=True)
+    known.write_text(f"{found}\n", encoding="ascii")
+    return found

@@ -11,7 +11,7 @@ from helmsman.memory.recall import Found, reminders
 from helmsman.memory.telling import guardrails_cost
 from helmsman.records.lessons import Estimate, Guardrail, Lesson, LessonKind, Recalled, Subject, Tier
 from helmsman.records.verdict import Outcome
-from tasks.memory.port import Reads
+from tasks.memory import Reads
 
 FOUND = 30
 """Lessons that are looked at by their words: of all projects, and as many of this one."""

@@ -1,29 +1,31 @@
-"""Whether an embedded store is what was written, its daily copy, and what is done when it is not."""
+"""The files of a store of this user's: whether they are what was written, daily copies, and what is done when they are not."""
 
+import fcntl
 import os
 import re
-import shutil
 import sqlite3
+import stat
 from collections.abc import Generator
 from contextlib import closing, contextmanager, suppress
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 
 import psutil
 
+from helmsman.errors import WorldError
 from helmsman.plain import clean
 from tasks.lock import locked_within
-from tasks.memory.faults import DAMAGE, primary_code
-from tasks.memory.own_files import alone, beside, opened_own, refuse_links
+from tasks.memory.faults import DAMAGE, Damaged, primary_code
 
-MAGIC = b"SQLite format 3\x00"
-HEADER = 100
+PATIENCE_SECONDS = 30.0
+"""Changes are short. Only a restoration waits for all of them, and all of them for it."""
+MAGIC, HEADER = b"SQLite format 3\x00", 100
 DAMAGED_KEPT = 3
-BUSY_SECONDS = 30.0
-_COPY = re.compile(r"\.backup-\d{4}-\d\d-\d\d")
-_DAMAGED = re.compile(r"\.damaged-\d{8}T\d{6}")
-_INDEX_CHECK = "INSERT INTO helmsman_lesson_words (helmsman_lesson_words) VALUES ('integrity-check')"
-_INDEX_REBUILD = "INSERT INTO helmsman_lesson_words (helmsman_lesson_words) VALUES ('rebuild')"
+COPY, DAMAGED = re.compile(r"\.backup-\d{4}-\d\d-\d\d"), re.compile(r"\.damaged-\d{8}T\d{6}")
+_INDEX = "SELECT 1 FROM sqlite_master WHERE name = 'helmsman_lesson_words'"
+_INDEX_DO = "INSERT INTO helmsman_lesson_words (helmsman_lesson_words) VALUES (?)"
+
+# --- whether it is what was written -------------------------------------------------------------------------------
 
 
 def damage(file: Path) -> str:
@@ -35,15 +37,16 @@ def damage(file: Path) -> str:
         return ""  # new
     if len(header) < HEADER or not header.startswith(MAGIC):
         return "the file does not begin as a database does"
-    expected = _page_size(header) * int.from_bytes(header[28:32])
-    if size < expected and not _log_size(file):  # with a log, the end of the file may be on its way
+    page = int.from_bytes(header[16:18])
+    expected = (65_536 if page == 1 else page) * int.from_bytes(header[28:32])
+    if size < expected and not _log(file)[0]:  # with a log, the end of the file may be on its way
         return f"the file is cut: {size} of {expected} bytes"
     return ""
 
 
 def emptied(file: Path) -> str:
     """A store that has copies was more than nothing, while SQLite takes a file of no bytes for a new one."""
-    return "the file is empty" if not file.stat().st_size and copies(file) else ""
+    return "the file is empty" if not file.stat().st_size and like(file, COPY) else ""
 
 
 def check_is_due(file: Path, now: datetime) -> bool:
@@ -54,7 +57,8 @@ def check_is_due(file: Path, now: datetime) -> bool:
         checked = beside(file, ".checked").read_text("utf-8", errors="replace")
     except OSError:
         return True
-    return checked != now.date().isoformat() or _left_by_a_fallen_machine(file)
+    size, written = _log(file)
+    return checked != now.date().isoformat() or bool(size and written < psutil.boot_time())
 
 
 def suspect(file: Path) -> None:
@@ -63,10 +67,10 @@ def suspect(file: Path) -> None:
         beside(file, ".checked").unlink()
 
 
-def checked(file: Path) -> str:
+def _checked(file: Path) -> str:
     """What is wrong with any page. Empty: all are as they were written."""
     try:
-        with closing(_connected(f"{file.absolute().as_uri()}?mode=rw")) as connection:
+        with closing(_connected(file)) as connection:
             return _page_problem(connection)
     except sqlite3.DatabaseError as error:
         if primary_code(error) in DAMAGE:
@@ -74,96 +78,128 @@ def checked(file: Path) -> str:
         raise
 
 
-def damaged_files(file: Path) -> list[Path]:
-    """Those that were put aside, newest first."""
-    return _like(file, _DAMAGED)
-
-
-@contextmanager
-def daily(file: Path, now: datetime) -> Generator[bool]:
-    """Whether this process is to do what is done once a day; of several one. It counts as done when the block does not raise."""
-    refuse_links(beside(file, ".checked"))
-    handle = opened_own(beside(file, ".checked"), os.O_RDWR)
+def _copy_problem(copy: Path) -> str:
+    """Read without touching it: nobody writes to a copy."""
     try:
-        mine = locked_within(handle, 0)
-        yield mine
-        if mine:
+        problem = "it is a link" if copy.is_symlink() else damage(copy)
+        with closing(_connected(copy, "immutable=1")) as connection:
+            return problem or _page_problem(connection)
+    except (OSError, sqlite3.DatabaseError) as error:
+        return str(error)
+
+
+def _page_problem(connection: sqlite3.Connection) -> str:
+    found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    return "" if found == "ok" else clean(found.splitlines()[-1])
+
+
+def _index_problem(file: Path, *, repair: bool = False) -> str:
+    """SQLite's check of pages does not look into the index of words. It is made of the lessons: nothing is lost with it."""
+    with closing(_connected(file)) as connection:
+        if not connection.execute(_INDEX).fetchone():
+            return ""
+        try:
+            connection.execute(_INDEX_DO, ["integrity-check"])
+        except sqlite3.DatabaseError as error:
+            if primary_code(error) not in DAMAGE:
+                raise
+            if repair:
+                connection.execute(_INDEX_DO, ["rebuild"])
+            return "the index of words"
+    return ""
+
+
+def refuse(file: Path, problem: str) -> None:
+    if problem:
+        raise Damaged("the memory store is damaged", expected=f"a whole database at {file}", found=problem)
+
+
+# --- copies -------------------------------------------------------------------------------------------------------
+
+
+def daily(file: Path, now: datetime, backups: int) -> list[str]:
+    """Look at every page, and copy what is good; of several processes one does it. A copy that fails is a warning, and tried
+    again tomorrow: the store works.
+    """
+    refuse_links(beside(file, ".checked"))
+    handle = own(beside(file, ".checked"), os.O_RDWR)
+    warnings = list[str]()
+    try:
+        if locked_within(handle, 0):
+            refuse(file, _checked(file) or _index_problem(file))
+            try:
+                _back_up(file, now, backups)
+            except (OSError, sqlite3.Error) as error:
+                warnings.append(f"the memory store could not be copied today ({error}): {file}")
             os.ftruncate(handle, 0)
             os.pwrite(handle, now.date().isoformat().encode(), 0)
     finally:
         os.close(handle)
+    return warnings
 
 
-def back_up(file: Path, today: date, keep: int) -> None:
+def _back_up(file: Path, now: datetime, keep: int) -> None:
     """Copy the store beside itself, unless today's copy is there, and remove the oldest copies. It is written under another name
     and renamed, so that half a copy is never taken for one.
     """
-    copy = beside(file, f".backup-{today.isoformat()}")
+    copy, partial = beside(file, f".backup-{now.date().isoformat()}"), beside(file, f".partial-{os.getpid()}")
     if not copy.exists():
-        partial = beside(file, f".partial-{os.getpid()}")
         try:
-            _copied(file, partial)
+            _copy(file, "mode=rw", partial)
             partial.replace(copy)
         finally:
             partial.unlink(missing_ok=True)
-    for old in copies(file)[keep:]:
+    for old in like(file, COPY)[keep:]:
         old.unlink(missing_ok=True)
 
 
-def copies(file: Path) -> list[Path]:
-    """The daily copies, newest first."""
-    return _like(file, _COPY)
+def _copy(file: Path, how: str, target: Path) -> None:
+    os.close(own(target, os.O_WRONLY | os.O_TRUNC))
+    with closing(_connected(file, how)) as source, closing(_connected(target)) as written:
+        written.execute("PRAGMA journal_mode=OFF")
+        written.execute("PRAGMA synchronous=OFF")
+        source.backup(written)
+    with target.open("rb") as handle:
+        os.fsync(handle.fileno())
 
 
 def repaired(file: Path, now: datetime) -> str:
     """Restore the newest good copy in place of a damaged store, or begin a new one. What was done and what may be missing; empty
     where another process has repaired it.
     """
-    with alone(file):
-        problem = damage(file) or emptied(file) or checked(file)
+    with locked(file, fcntl.LOCK_EX):
+        problem = damage(file) or emptied(file) or _checked(file)
         if problem:
             return _restored(file, now, problem)
-        return _index_repaired(file)
+        repaired_index = _index_problem(file, repair=True)
+    made = f"the memory store's index of words was damaged, and made anew from its lessons: {file}"
+    return made if repaired_index else ""
 
 
 def _restored(file: Path, now: datetime, problem: str) -> str:
-    good = next((copy for copy in copies(file) if not copy.is_symlink() and not _copy_problem(copy)), None)
-    fresh = beside(file, f".partial-{os.getpid()}")
+    good = next((copy for copy in like(file, COPY) if not _copy_problem(copy)), None)
+    fresh, aside = beside(file, f".partial-{os.getpid()}"), beside(file, f".damaged-{now:%Y%m%dT%H%M%S}")
     try:
-        _laid_down(good, fresh) if good else _begun(fresh)
-        aside = beside(file, f".damaged-{now:%Y%m%dT%H%M%S}")
+        _copy(good, "immutable=1", fresh) if good else _begin(fresh)
         _put_aside(file, aside)
         fresh.replace(file)
     finally:
         fresh.unlink(missing_ok=True)
     suspect(file)
-    _forget_old_damage(file)
-    return _told(file, aside, good, problem)
-
-
-def _told(file: Path, aside: Path, good: Path | None, problem: str) -> str:
-    if good is None:
-        loss = "no good copy was there, so an empty store was begun: what was learnt before is missing"
-    else:
+    for old in like(file, DAMAGED)[DAMAGED_KEPT:]:
+        old.unlink(missing_ok=True)
+        beside(old, "-wal").unlink(missing_ok=True)
+    loss = "no good copy was there, so an empty store was begun: what was learnt before is missing"
+    if good:
         day = good.name.rpartition("backup-")[2]
         loss = f"the copy of {day} was restored: what was learnt since then may be missing"
     return f"the memory store {file} was damaged ({problem}); {loss}; the damaged file is kept as {aside.name}"
 
 
-def _laid_down(good: Path, fresh: Path) -> None:
-    fresh.unlink(missing_ok=True)
-    handle = opened_own(fresh, os.O_WRONLY | os.O_EXCL)
-    with os.fdopen(handle, "wb") as target, good.open("rb") as source:
-        shutil.copyfileobj(source, target, 2**20)
-        target.flush()
-        os.fsync(target.fileno())
-
-
-def _begun(fresh: Path) -> None:
+def _begin(fresh: Path) -> None:
     """An empty store that is no empty file: beside its copies, others would take that for damage."""
-    fresh.unlink(missing_ok=True)
-    os.close(opened_own(fresh, os.O_WRONLY | os.O_EXCL))
-    with closing(_connected(str(fresh))) as connection:
+    os.close(own(fresh, os.O_WRONLY | os.O_TRUNC))
+    with closing(_connected(fresh)) as connection:
         connection.execute("PRAGMA user_version=0")
 
 
@@ -181,90 +217,104 @@ def _put_aside(file: Path, aside: Path) -> None:
         file.replace(aside)
 
 
-def _forget_old_damage(file: Path) -> None:
-    for old in damaged_files(file)[DAMAGED_KEPT:]:
-        old.unlink(missing_ok=True)
-        beside(old, "-wal").unlink(missing_ok=True)
+# --- its files: nobody else reads them, and none of them leads somewhere else -------------------------------------
 
 
-def _index_repaired(file: Path) -> str:
-    """The index of words is made of the lessons, so nothing is lost with it."""
-    with closing(_connected(f"{file.absolute().as_uri()}?mode=rw")) as connection:
-        if not _index_problem(connection):
-            return ""
-        connection.execute(_INDEX_REBUILD)
-    return f"the memory store's index of words was damaged, and made anew from its lessons: {file}"
+def beside(file: Path, end: str) -> Path:
+    return file.with_name(f"{file.name}{end}")
 
 
-def _copied(file: Path, partial: Path) -> None:
-    os.close(opened_own(partial, os.O_WRONLY | os.O_TRUNC))
-    with closing(_connected(f"{file.absolute().as_uri()}?mode=rw")) as source, closing(_connected(str(partial))) as target:
-        target.execute("PRAGMA journal_mode=OFF")
-        target.execute("PRAGMA synchronous=OFF")
-        source.backup(target)
-    with partial.open("rb") as handle:
-        os.fsync(handle.fileno())
-
-
-def _copy_problem(copy: Path) -> str:
-    """Read without touching it: nobody writes to a copy."""
-    try:
-        problem = damage(copy)
-        with closing(_connected(f"{copy.absolute().as_uri()}?immutable=1")) as connection:
-            return problem or _page_problem(connection)
-    except (OSError, sqlite3.DatabaseError) as error:
-        return str(error)
-
-
-def _page_problem(connection: sqlite3.Connection) -> str:
-    found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
-    return "" if found == "ok" else clean(found.splitlines()[-1])
-
-
-def index_problem(file: Path) -> bool:
-    with closing(_connected(f"{file.absolute().as_uri()}?mode=rw")) as connection:
-        return _index_problem(connection)
-
-
-def _index_problem(connection: sqlite3.Connection) -> bool:
-    """SQLite's check of pages does not look into the index of words."""
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'helmsman_lesson_words'").fetchone():
-        return False
-    try:
-        connection.execute(_INDEX_CHECK)
-    except sqlite3.DatabaseError as error:
-        if primary_code(error) in DAMAGE:
-            return True
-        raise
-    return False
-
-
-def _connected(place: str) -> sqlite3.Connection:
-    return sqlite3.connect(place, uri=place.startswith("file:"), timeout=BUSY_SECONDS, isolation_level=None)
-
-
-def _page_size(header: bytes) -> int:
-    size = int.from_bytes(header[16:18])
-    return 65_536 if size == 1 else size
-
-
-def _log_size(file: Path) -> int:
-    try:
-        return beside(file, "-wal").stat().st_size
-    except OSError:
-        return 0
-
-
-def _left_by_a_fallen_machine(file: Path) -> bool:
-    try:
-        log = beside(file, "-wal").stat()
-    except OSError:
-        return False
-    return bool(log.st_size) and log.st_mtime < psutil.boot_time()
-
-
-def _like(file: Path, end: re.Pattern[str]) -> list[Path]:
+def like(file: Path, end: re.Pattern[str]) -> list[Path]:
     """Newest first; their names end in a date."""
     beginning = len(file.name)
     found = [one for one in file.parent.iterdir() if one.name.startswith(file.name) and end.fullmatch(one.name[beginning:])]
     return sorted(found, key=lambda one: one.name, reverse=True)
+
+
+def prepared(file: Path, *, ours: bool) -> bool:
+    """Make the folder and an empty file where there are none; whether there was none. Raises WorldError where something else
+    stands there.
+    """
+    folder = file.parent
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if ours:
+            refuse_links(folder)
+            folder.chmod(0o700)
+        refuse_links(file, beside(file, "-wal"), beside(file, "-shm"))
+        if not file.exists():
+            os.close(own(file, os.O_WRONLY))
+            return True
+        mode = file.lstat().st_mode
+        if not stat.S_ISREG(mode):
+            raise _strange(file, "a folder" if stat.S_ISDIR(mode) else "no plain file")
+        if mode & 0o077:
+            file.chmod(0o600)
+    except OSError as error:
+        raise WorldError(
+            "the memory store cannot be made",
+            expected=f"a file of this user's at {file}",
+            found=error.strerror or type(error).__name__,
+            remedy="make the folder writable for this user, or name another place in memory.url",
+        ) from None
+    return False
+
+
+def own(file: Path, flags: int) -> int:
+    """A handle on one of the store's files that is made where it is not there."""
+    return os.open(file, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def refuse_links(*files: Path) -> None:
+    for file in files:
+        if file.is_symlink():
+            raise _strange(file, "a link")
+
+
+def _strange(file: Path, found: str) -> WorldError:
+    return WorldError(
+        "the memory store is not what it should be",
+        expected=f"a plain file or folder of this user's at {file}",
+        found=found,
+        remedy="move it away, or name another place in memory.url",
+    )
+
+
+@contextmanager
+def locked(file: Path, how: int) -> Generator[None]:
+    """Shared while the store is changed, exclusive while its files are exchanged."""
+    lock = beside(file, ".lock")
+    try:
+        handle = own(lock, os.O_RDWR)
+    except OSError as error:
+        found = error.strerror or type(error).__name__
+        raise WorldError("the memory store cannot be locked", expected=f"a writable {lock}", found=found) from None
+    try:
+        if not locked_within(handle, PATIENCE_SECONDS, how):
+            found = f"another process holds {file} for more than {PATIENCE_SECONDS:.0f} s"
+            raise WorldError("the memory store is busy", found=found, remedy="end that process")
+        yield
+    finally:
+        os.close(handle)
+
+
+def _connected(file: Path, how: str = "mode=rw") -> sqlite3.Connection:
+    place = f"{file.absolute().as_uri()}?{how}"
+    return sqlite3.connect(place, uri=True, timeout=PATIENCE_SECONDS, isolation_level=None)
+
+
+def identity(file: Path) -> tuple[int, int]:
+    try:
+        found = file.stat()
+    except OSError:
+        return 0, 0
+    return found.st_dev, found.st_ino
+
+
+def _log(file: Path) -> tuple[int, float]:
+    """Size of SQLite's log, and when it was written last; nothing where there is none."""
+    try:
+        found = beside(file, "-wal").stat()
+    except OSError:
+        return 0, 0.0
+    return found.st_size, found.st_mtime

@@ -1,19 +1,150 @@
-"""A store over an open database."""
+"""A store of lessons: read at any time, changed in one transaction, exported and imported as a whole."""
 
-from collections.abc import Generator, Iterator
+import json
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, Connection, Table, func, select, union
+from pydantic import BaseModel, TypeAdapter
+from pydantic_core import PydanticSerializationError
+from sqlalchemy import ColumnElement, Connection, TableClause, bindparam, delete, func, insert, select, union, update
 
-from helmsman.records.lessons import Tier
-from tasks.memory import exchange, tables
-from tasks.memory.changing import Changing
-from tasks.memory.merging import merge
-from tasks.memory.port import Imported, Stats
-from tasks.memory.reading import Reader
-from tasks.memory.schema import VERSION
+from helmsman.memory.recall import Found
+from helmsman.records.lessons import Episode, Guardrail, Lesson, Summary, Tier
+from tasks.memory import Imported, Stats, exchange, tables
+from tasks.memory.reads import Reads, read_all
+from tasks.memory.search import count, counted, facets, key, marked, marks, moment, put, said_words, tidy
+from tasks.memory.tables import VERSION, checked_version, take_steps
+from tasks.system.secrets import without_secrets
+
+MOST_EPISODES = 5_000
+"""Of one project; the oldest go when there are more."""
+MOST_SUMMARIES = 5_000
+AT_A_TIME = 100
+"""So many too many are let be, so that they are removed together."""
+
+_MOMENT = TypeAdapter(datetime)
+_LESSON = select(tables.lessons.c.number, tables.lessons.c.words).where(tables.lessons.c.id == bindparam("known"))
+_ADD_LESSON = insert(tables.lessons).returning(tables.lessons.c.number)
+_REPLACE_LESSON = update(tables.lessons).where(tables.lessons.c.number == bindparam("known"))
+
+
+class Change(Reads):
+    """Reads and writes over one connection, alone among all writers: everything in it is written, or nothing."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Write with this connection, on which a transaction has begun."""
+        self._connection = connection
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    @contextmanager
+    def reading(self) -> Generator[Connection]:
+        yield self._connection
+
+    def put_lesson(self, lesson: Lesson) -> None:
+        """Add it, or replace the one of this id."""
+        row = _lesson_row(without_secrets(lesson))
+        before = self._connection.execute(_LESSON, {"known": row["id"]}).first()
+        if before is None:
+            number = int(self._connection.scalar(_ADD_LESSON, row) or 0)
+        else:
+            number = int(before.number)
+            self._connection.execute(_REPLACE_LESSON, {**row, "known": number})
+        held = str(before.words) if before else ""
+        if held != row["words"]:  # mostly only numbers change
+            self._index(number, held, row["words"])
+
+    def put_guardrail(self, guardrail: Guardrail) -> None:
+        """Add it, or replace the one of this id."""
+        guardrail = without_secrets(guardrail)
+        self._removed(tables.guardrails, guardrail.id)
+        row = {
+            "id": key(guardrail.id),
+            "project": key(guardrail.project),
+            "retired": bool(guardrail.retired),
+            "created_at": moment(guardrail.created_at),
+            "body": _body(guardrail),
+        }
+        self._connection.execute(insert(tables.guardrails).values(row))
+
+    def forget(self, id: str) -> bool:  # noqa: A002 - the record's own word
+        """Remove a lesson or a guardrail for good; False where there was none."""
+        row = self._connection.execute(_LESSON, {"known": key(id)}).first()
+        if row is None:
+            return self._removed(tables.guardrails, id)
+        self._index(row.number, row.words, "")
+        tidy(self._connection)
+        return self._removed(tables.lessons, id)
+
+    def put_episode(self, episode: Episode) -> bool:
+        """Keep an iteration; False, and nothing written, where this attempt at it is kept already."""
+        episode, table = without_secrets(episode), tables.episodes
+        project = key(episode.subject.project)
+        place = {"uid": key(episode.uid), "iteration": episode.iteration, "attempt": episode.attempt}
+        if self._connection.scalar(select(table.c.number).where(*(table.c[name] == value for name, value in place.items()))):
+            return False
+        row = {**place, "project": project, "checked": episode.checked, "body": _body(episode)}
+        number = self._connection.scalar(insert(table).values(row).returning(table.c.number))
+        failed = sorted({error.kind for error in episode.errors}) if episode.checked else []
+        if failed:
+            seen = [{"project": project, "kind": kind, "episode": number} for kind in failed]
+            self._connection.execute(insert(tables.failures), seen)
+        self._prune(table, project, MOST_EPISODES)
+        return True
+
+    def put_summary(self, summary: Summary) -> bool:
+        """Keep a loop's end; False, and nothing written, where this end of it, or a later one, is kept already."""
+        summary, table = without_secrets(summary), tables.summaries
+        uid, project, ended_at = key(summary.uid), key(summary.subject.project), moment(summary.ended_at)
+        known = self._connection.scalar(select(table.c.ended_at).where(table.c.uid == uid))
+        if known is not None and known >= ended_at:
+            return False
+        self._connection.execute(delete(table).where(table.c.uid == uid))  # the loop was resumed after that end
+        row = {"uid": uid, "project": project, "task_type": summary.subject.task_type, "ended_at": ended_at}
+        self._connection.execute(insert(table).values({**row, "body": _body(summary)}))
+        self._prune(table, project, MOST_SUMMARIES)
+        return True
+
+    def reindex(self) -> None:
+        """Put every lesson into the index by the words that this version finds it by."""
+        for lesson in read_all(Lesson, self._connection.scalars(select(tables.lessons.c.body)).all()):
+            self.put_lesson(lesson)
+        self.count_words()
+
+    def count_words(self) -> None:
+        """Words are counted together, when they are asked for and at the end: many lessons in one change share them."""
+        count(self._connection, self._counts)
+        self._counts.clear()
+
+    def _found(self, text: str, tiers: Sequence[str], limit: int, *groups: Sequence[Sequence[str]]) -> list[Found]:
+        self.count_words()
+        return super()._found(text, tiers, limit, *groups)
+
+    def _index(self, number: int, before: str, after: str) -> None:
+        put(self._connection, number, before, after)
+        self._counts.subtract(counted(before))
+        self._counts.update(counted(after))
+
+    def _removed(self, table: TableClause, id: str) -> bool:  # noqa: A002 - the record's own word
+        return self._connection.execute(delete(table).where(table.c.id == key(id))).rowcount > 0
+
+    def _prune(self, table: TableClause, project: str, most: int) -> None:
+        """Remove a project's oldest records, once there are some more than it may have: only then all of them are read. An import
+        brings old ones last, so that their numbers say nothing.
+        """
+        numbers = select(table.c.number).where(table.c.project == project).order_by(table.c.number.desc())
+        if self._connection.scalar(numbers.limit(1).offset(most + AT_A_TIME - 1)) is None:
+            return
+        rows = select(table.c.body, table.c.number).where(table.c.project == project).execution_options(yield_per=AT_A_TIME)
+        ages = sorted((_ended(body), number) for body, number in self._connection.execute(rows))
+        gone = [number for _, number in ages[:-most]]
+        self._connection.execute(delete(table).where(table.c.number.in_(gone)))
+        if table is tables.episodes:
+            failures = tables.failures.c
+            self._connection.execute(delete(tables.failures).where(failures.project == project, failures.episode.in_(gone)))
 
 
 class Database(Protocol):
@@ -34,30 +165,33 @@ class Database(Protocol):
         """A write transaction, alone among all writers; undone when the block raises."""
         ...
 
-    def size(self) -> int: ...
+    def files(self) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
+        """Bytes on the disk, names of the daily copies, and names of files that were put aside, both newest first."""
+        ...
 
-    def backups(self) -> tuple[str, ...]: ...
-
-    def damaged(self) -> tuple[str, ...]: ...
+    def close(self) -> None: ...
 
 
-class OpenStore(Reader):
-    def __init__(self, database: Database, warnings: tuple[str, ...] = ()) -> None:
+class Store(Reads):
+    """An open database of this version."""
+
+    def __init__(self, database: Database, warnings: Sequence[str] = ()) -> None:
         """Ask this database; these things were repaired when it was opened."""
-        self._database, self.warnings = database, warnings
+        self._database, self.warnings = database, tuple(warnings)
 
     def reading(self) -> AbstractContextManager[Connection]:
         return self._database.reading()
 
     @contextmanager
-    def change(self) -> Generator[Changing]:
+    def change(self) -> Generator[Change]:
         with self._database.writing() as connection:
-            change = Changing(connection)
+            change = Change(connection)
             yield change
             change.count_words()
 
     def stats(self) -> Stats:
         found = tables.lessons.c
+        size, backups, damaged = self._database.files()
         with self.reading() as connection:
             projects = union(select(found.project), select(tables.episodes.c.project)).subquery()
             return Stats(
@@ -70,9 +204,9 @@ class OpenStore(Reader):
                 episodes=_count(connection, tables.episodes),
                 summaries=_count(connection, tables.summaries),
                 projects=connection.scalar(select(func.count()).select_from(projects)) or 0,
-                size=self._database.size(),
-                backups=self._database.backups(),
-                damaged=self._database.damaged(),
+                size=size,
+                backups=backups,
+                damaged=damaged,
             )
 
     def export(self) -> Iterator[str]:
@@ -82,8 +216,48 @@ class OpenStore(Reader):
 
     def import_(self, file: Path) -> Imported:
         """Merge an exported document in. Raises OperatorError that names the place, and changes nothing, where it is not one."""
-        return merge(self.change, exchange.read(file))
+        return exchange.merge(self.change, exchange.read(file))
 
 
-def _count(connection: Connection, table: Table, *wanted: ColumnElement[bool]) -> int:
+def migrate(database: Database) -> None:
+    """Bring the tables to this version: of several processes the first does it. Raises WorldError for a newer one."""
+    with database.reading() as connection:
+        if checked_version(connection) == VERSION:
+            return
+    with database.writing() as connection:
+        if take_steps(connection):
+            Change(connection).reindex()
+
+
+def _count(connection: Connection, table: TableClause, *wanted: ColumnElement[bool]) -> int:
     return connection.scalar(select(func.count()).select_from(table).where(*wanted)) or 0
+
+
+def _lesson_row(lesson: Lesson) -> dict[str, Any]:
+    (mark,) = marks([lesson.tier])
+    return {
+        "id": key(lesson.id),
+        "kind": lesson.kind,
+        "tier": lesson.tier,
+        "project": key(lesson.project),
+        "task_type": lesson.task_type,
+        "retired": bool(lesson.retired),
+        "updated_at": moment(lesson.updated_at),
+        "words": marked(said_words(lesson), mark, facets(lesson)),
+        "body": _body(lesson),
+    }
+
+
+def _body(record: BaseModel) -> str:
+    """A record as JSON. What cannot be written as UTF-8 (a file's name may hold anything) is replaced."""
+    try:
+        return record.model_dump_json()
+    except PydanticSerializationError:
+        text = json.dumps(record.model_dump(mode="json"), ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace").decode()
+
+
+def _ended(body: str) -> int:
+    """When the iteration or the loop ended that this tells of."""
+    held = json.loads(body)
+    return moment(_MOMENT.validate_python(held.get("at") or held["ended_at"]))

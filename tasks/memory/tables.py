@@ -1,68 +1,105 @@
-"""The tables as queries name them. What makes them is in schema.py: steps that were taken once are never written anew."""
+"""The tables as queries name them, and the statements that made them.
 
-from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, Table, Text
+Alembic would do this too. It is left out because a look at the version would cost its import at every opening (a fifth of a
+second), because its version table is one more name in a database that may be Prefect's too, and because a handful of
+statements in order needs no revision graph: there is one line of versions, each step is one transaction, and a step that
+was released is never changed.
+"""
 
-metadata = MetaData()
+from sqlalchemy import Connection, TableClause, column, inspect, select, table
 
-versions = Table("helmsman_memory", metadata, Column("name", Text, primary_key=True), Column("value", Text))
+from helmsman.errors import WorldError
+
+
+def _table(name: str, columns: str) -> TableClause:
+    return table(f"helmsman_{name}", *map(column, columns.split()))
+
+
+versions = _table("memory", "name value")
 """Facts about the store itself."""
-lessons = Table(
-    "helmsman_lessons",
-    metadata,
-    Column("number", BigInteger, primary_key=True),
-    Column("id", Text),
-    Column("kind", Text),
-    Column("tier", Text),
-    Column("project", Text),
-    Column("task_type", Text),
-    Column("retired", Boolean),
-    Column("updated_at", BigInteger),
-    Column("words", Text),  # what the index holds of it
-    Column("body", Text),
-)
-words = Table(
-    "helmsman_words",
-    metadata,
-    Column("word", Text, primary_key=True),
-    Column("tier", Text, primary_key=True),
-    Column("lessons", Integer),
-)
+lessons = _table("lessons", "number id kind tier project task_type retired updated_at words body")
+"""`words`: what the index holds of it."""
+words = _table("words", "word tier lessons")
 """How many lessons of a tier hold a word: rare ones tell most. The empty word counts all lessons that can be found."""
-guardrails = Table(
-    "helmsman_guardrails",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("project", Text),
-    Column("retired", Boolean),
-    Column("created_at", BigInteger),
-    Column("body", Text),
-)
-episodes = Table(
-    "helmsman_episodes",
-    metadata,
-    Column("number", BigInteger, primary_key=True),
-    Column("uid", Text),
-    Column("iteration", Integer),
-    Column("attempt", Integer),
-    Column("project", Text),
-    Column("checked", Boolean),
-    Column("body", Text),
-)
-failures = Table(
-    "helmsman_failures",
-    metadata,
-    Column("project", Text, primary_key=True),
-    Column("kind", Text, primary_key=True),
-    Column("episode", BigInteger, primary_key=True),
-)
+guardrails = _table("guardrails", "id project retired created_at body")
+episodes = _table("episodes", "number uid iteration attempt project checked body")
+failures = _table("failures", "project kind episode")
 """Which checked iterations saw a class of failure."""
-summaries = Table(
-    "helmsman_summaries",
-    metadata,
-    Column("number", BigInteger, primary_key=True),
-    Column("uid", Text),
-    Column("project", Text),
-    Column("task_type", Text),
-    Column("ended_at", BigInteger),
-    Column("body", Text),
+summaries = _table("summaries", "number uid project task_type ended_at body")
+
+SQLITE = {
+    "number": "INTEGER PRIMARY KEY AUTOINCREMENT",
+    "big": "INTEGER",
+    "lexemes": "",
+    "word_index": """CREATE VIRTUAL TABLE helmsman_lesson_words USING fts5(
+        words, content='helmsman_lessons', content_rowid='number', detail=none, columnsize=0,
+        tokenize="ascii tokenchars '#_-./:+@'")""",
+}
+POSTGRES = {
+    "number": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    "big": "BIGINT",
+    "lexemes": ", lexemes TSVECTOR NOT NULL DEFAULT ''",
+    "word_index": "CREATE INDEX helmsman_lesson_words ON helmsman_lessons USING gin (lexemes)",
+}
+STEPS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE helmsman_lessons (number {number}, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, tier TEXT NOT NULL,
+        project TEXT NOT NULL, task_type TEXT NOT NULL, retired BOOLEAN NOT NULL, updated_at {big} NOT NULL,
+        words TEXT NOT NULL, body TEXT NOT NULL{lexemes})""",
+        "CREATE INDEX helmsman_lessons_project ON helmsman_lessons (project, updated_at)",
+        "CREATE INDEX helmsman_lessons_kind ON helmsman_lessons (project, kind, tier, updated_at)",
+        "CREATE INDEX helmsman_lessons_age ON helmsman_lessons (updated_at)",
+        "{word_index}",
+        """CREATE TABLE helmsman_words (word TEXT NOT NULL, tier TEXT NOT NULL, lessons INTEGER NOT NULL,
+        PRIMARY KEY (word, tier))""",
+        """CREATE TABLE helmsman_guardrails (id TEXT PRIMARY KEY, project TEXT NOT NULL, retired BOOLEAN NOT NULL,
+        created_at {big} NOT NULL, body TEXT NOT NULL)""",
+        "CREATE INDEX helmsman_guardrails_project ON helmsman_guardrails (project, created_at)",
+        """CREATE TABLE helmsman_episodes (number {number}, uid TEXT NOT NULL, iteration INTEGER NOT NULL,
+        attempt INTEGER NOT NULL, project TEXT NOT NULL, checked BOOLEAN NOT NULL, body TEXT NOT NULL,
+        UNIQUE (uid, iteration, attempt))""",
+        "CREATE INDEX helmsman_episodes_project ON helmsman_episodes (project, number, checked)",
+        """CREATE TABLE helmsman_failures (project TEXT NOT NULL, kind TEXT NOT NULL, episode {big} NOT NULL,
+        PRIMARY KEY (project, kind, episode))""",
+        "CREATE INDEX helmsman_failures_episode ON helmsman_failures (episode)",
+        """CREATE TABLE helmsman_summaries (number {number}, uid TEXT NOT NULL UNIQUE, project TEXT NOT NULL,
+        task_type TEXT NOT NULL, ended_at {big} NOT NULL, body TEXT NOT NULL)""",
+        "CREATE INDEX helmsman_summaries_age ON helmsman_summaries (ended_at)",
+        "CREATE INDEX helmsman_summaries_project ON helmsman_summaries (project, ended_at)",
+    ),
+    (),
 )
+"""One entry for each version, the first from nothing to version 1."""
+VERSION = len(STEPS)
+WORDS_CHANGED = 2
+"""From this version on endings of words are cut otherwise: lessons of an older one are put into the index anew."""
+
+
+def take_steps(connection: Connection) -> bool:
+    """Bring the tables to this version, inside a write transaction; whether the index of words is to be made anew."""
+    version = checked_version(connection)
+    if version == 0:
+        connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS helmsman_memory (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+    dialect = SQLITE if connection.dialect.name == "sqlite" else POSTGRES
+    for step in STEPS[version:]:
+        for statement in step:
+            connection.exec_driver_sql(statement.format_map(dialect))
+    if version < VERSION:
+        connection.execute(versions.delete().where(versions.c.name == "version"))
+        connection.execute(versions.insert().values(name="version", value=str(VERSION)))
+    return 0 < version < WORDS_CHANGED
+
+
+def checked_version(connection: Connection) -> int:
+    """0 where there is nothing yet. Raises WorldError for a store of a newer version, which this program would spoil."""
+    if not inspect(connection).has_table(versions.name):
+        return 0
+    version = int(connection.scalar(select(versions.c.value).where(versions.c.name == "version")) or 0)
+    if version > VERSION:
+        raise WorldError(
+            "the memory store was written by a newer version of this program",
+            expected=f"tables of version {VERSION} at most",
+            found=f"version {version}",
+            remedy="update this program, or give it a store of its own (memory.url)",
+        )
+    return version

@@ -14,8 +14,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.loops.remembering import conclude, to_be_asked
 from tasks.memory import opening
-from tasks.memory.chosen import URL
-from tasks.memory.projects import project_of
+from tasks.memory.projects import URL, project_of
 from tasks.system.secrets import without_secrets
 from tests.fakes.repositories import Work, begin, make_repository
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson

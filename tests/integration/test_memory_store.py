@@ -9,7 +9,7 @@ import pytest
 
 from helmsman.records.lessons import LessonKind, TaskType, Tier
 from helmsman.records.session import FailureClass
-from tasks.memory import changing, opening
+from tasks.memory import opening
 from tests.integration.memory_processes import ROOT
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary
 
@@ -108,8 +108,8 @@ def test_failures_are_counted_by_their_class_over_checked_iterations(store_url: 
 
 
 def test_a_projects_oldest_iterations_go_and_no_other_ones(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changing, "MOST_EPISODES", 20)
-    monkeypatch.setattr(changing, "AT_A_TIME", 5)
+    monkeypatch.setattr("tasks.memory.store.MOST_EPISODES", 20)
+    monkeypatch.setattr("tasks.memory.store.AT_A_TIME", 5)
     with opening(store_url, NOW) as store:
         with store.change() as change:
             change.put_episode(episode(1, FailureClass.TEST, uid="other", project="bank"))
@@ -122,8 +122,8 @@ def test_a_projects_oldest_iterations_go_and_no_other_ones(store_url: str, monke
 
 
 def test_older_iterations_that_come_later_push_no_newer_ones_out(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changing, "MOST_EPISODES", 20)
-    monkeypatch.setattr(changing, "AT_A_TIME", 5)
+    monkeypatch.setattr("tasks.memory.store.MOST_EPISODES", 20)
+    monkeypatch.setattr("tasks.memory.store.AT_A_TIME", 5)
     east, west = (timezone(timedelta(hours=hours)) for hours in (9, -9))
     with opening(store_url, NOW) as store, store.change() as change:
         for number in range(15):
@@ -138,8 +138,8 @@ def test_older_iterations_that_come_later_push_no_newer_ones_out(store_url: str,
 
 
 def test_older_ends_that_come_later_push_no_newer_ones_out(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changing, "MOST_SUMMARIES", 6)
-    monkeypatch.setattr(changing, "AT_A_TIME", 3)
+    monkeypatch.setattr("tasks.memory.store.MOST_SUMMARIES", 6)
+    monkeypatch.setattr("tasks.memory.store.AT_A_TIME", 3)
     with opening(store_url, NOW) as store, store.change() as change:
         for number in range(12):
             change.put_summary(summary(f"u{number:02}", NOW - number * DAY))

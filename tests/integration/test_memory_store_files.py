@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from helmsman.errors import WorldError
-from tasks.memory import Store, keys, opening
+from tasks.memory import Store, opening, search
 from tasks.memory.repairing import repaired
-from tasks.memory.schema import STEPS, VERSION
+from tasks.memory.tables import STEPS, VERSION
 from tests.fakes.needs import need
 from tests.integration.memory_processes import at_once, process, told
 from tests.integration.memory_stores import DAY, NOW, lesson
@@ -107,7 +107,7 @@ def whole_words(text: str) -> tuple[str, ...]:
 
 def test_lessons_of_an_older_version_are_found_by_the_words_of_this_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as older:
-        older.setattr(keys, "terms", whole_words)
+        older.setattr(search, "terms", whole_words)
         with opening(url(file), NOW) as store, store.change() as change:
             change.put_lesson(lesson("old", "Rounding invoices"))
             change.put_lesson(lesson("retired", "Rounding invoices", retired="of no use"))

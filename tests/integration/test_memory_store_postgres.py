@@ -9,7 +9,6 @@ from sqlalchemy import text
 
 from helmsman.errors import WorldError
 from tasks.memory import opening
-from tasks.memory.postgres_server import opened_server
 from tests.fakes.postgres import Postgres
 from tests.integration.memory_stores import NOW, lesson
 
@@ -87,14 +86,14 @@ def test_whatever_a_server_does_by_itself_a_writer_sees_what_the_one_before_it_w
 ) -> None:
     name = postgres_url.rpartition("/")[2]
     postgres.sql(name, f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
-    with opened_server(postgres_url) as server, server.writing() as connection:
+    with opening(postgres_url, NOW) as store, store.change() as change, change.reading() as connection:
         assert connection.scalar(text("SHOW transaction_isolation")) == "read committed"
 
 
 def test_options_in_the_url_stand_beside_ours_and_win(postgres_url: str) -> None:
     with (
-        opened_server(with_options(postgres_url, "-c work_mem=8MB -c lock_timeout=7s")) as server,
-        server.reading() as connection,
+        opening(with_options(postgres_url, "-c work_mem=8MB -c lock_timeout=7s"), NOW) as store,
+        store.reading() as connection,
     ):
         asked = {name: connection.scalar(text(f"SHOW {name}")) for name in ("work_mem", "lock_timeout", "statement_timeout")}
     assert asked == {"work_mem": "8MB", "lock_timeout": "7s", "statement_timeout": "1min"}

@@ -13,10 +13,8 @@ from sqlalchemy import func, select
 from helmsman.memory.words import terms
 from helmsman.records.lessons import Lesson, LessonKind, TaskType, Tier
 from tasks.memory import Change, Store, opening
-from tasks.memory.changing import Changing
-from tasks.memory.keys import asked_words, marks
+from tasks.memory.search import COMMON, ROWS_A_WORD, TOTAL, asked_words, marks
 from tasks.memory.tables import words
-from tasks.memory.word_index import COMMON, ROWS_A_WORD, TOTAL
 from tests.integration.memory_stores import DAY, NOW, lesson
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("L4")]
@@ -191,7 +189,6 @@ def test_after_any_changes_words_are_counted_and_found_as_if_the_store_were_new(
 
 def _counted(change: Change) -> dict[str, int]:
     """How many lessons hold a word, by the store's own table."""
-    assert isinstance(change, Changing)
     change.count_words()
     with change.reading() as connection:
         rows = connection.execute(
@@ -242,7 +239,7 @@ def test_no_two_tiers_have_the_same_mark() -> None:
 
 
 def test_words_are_made_as_stores_in_the_field_hold_them() -> None:
-    """Who changes helmsman.memory.words raises WORDS_CHANGED and the version in tasks/memory/schema.py, so that every lesson is
+    """Who changes helmsman.memory.words raises WORDS_CHANGED and the version in tasks/memory/tables.py, so that every lesson is
     put into the index anew: what was stored in the old form is found no more.
     """
     said = "Parsing an invoice: parse_invoice, parseInvoices and tests/test_größe.py::test_naïve fail with 3 TypeErrors on C++"

@@ -2,20 +2,19 @@
 
 import heapq
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from sqlalchemy import Connection, Select, Table, bindparam, func, select
+from sqlalchemy import Connection, Select, TableClause, bindparam, func, select
 
 from helmsman.memory.recall import Found
 from helmsman.records.lessons import Episode, Guardrail, Lesson, LessonKind, Summary, TaskType, Tier
 from helmsman.records.session import FailureClass
 from tasks.memory import tables
-from tasks.memory.keys import asked_words, key, kind_facet, marks, merging_facet, project_facet
-from tasks.memory.word_index import Asked, fit, holders, weigh
+from tasks.memory.search import Asked, asked_words, fit, holders, key, kind_facet, marks, merging_facet, project_facet, weigh
 
 SPARE = 10
 """Lessons more than are wanted that are looked at: common words may turn the order."""
@@ -38,7 +37,7 @@ class _Fitting(NamedTuple):
     body: str
 
 
-class Reader(ABC):
+class Reads(ABC):
     """The reads, over whatever connection there is. Raise WorldError where the store cannot tell."""
 
     @abstractmethod
@@ -46,9 +45,7 @@ class Reader(ABC):
         """A connection for a few questions in a row."""
 
     def lesson(self, id: str) -> Lesson | None:  # noqa: A002 - the record's own word
-        with self.reading() as connection:
-            question = _bodies(tables.lessons).where(tables.lessons.c.id == key(id))
-            return next(iter(read_all(Lesson, connection.scalars(question).all())), None)
+        return next(iter(self._all(Lesson, _bodies(tables.lessons, id=id))), None)
 
     def lessons(
         self,
@@ -63,10 +60,8 @@ class Reader(ABC):
     ) -> list[Lesson]:
         """The one that was seen last first; with `retired`, those that are told no more as well."""
         wanted = _given(project=project, kind=kind, task_type=task_type, tier=tier)
-        rows = {"most": max(limit, 0), "after": max(offset, 0)}
-        with self.reading() as connection:
-            question = _listing(tables.lessons, "updated_at", *wanted, alive=not retired)
-            return read_all(Lesson, connection.scalars(question, wanted | rows).all())
+        question = _listing(tables.lessons, "updated_at", *wanted, alive=not retired)
+        return self._all(Lesson, question, {**wanted, "most": max(limit, 0), "after": max(offset, 0)})
 
     def search(
         self,
@@ -90,37 +85,39 @@ class Reader(ABC):
 
     def similar(self, text: str, kind: LessonKind, project: str, task_type: TaskType, limit: int = 10) -> list[Lesson]:
         """Lessons of the same sort, project and type of task that share telling words, the most fitting first."""
-        found = self._found(text, marks(), limit, [[merging_facet(kind, project, task_type)]])
-        return [one.lesson for one in found]
+        return [one.lesson for one in self._found(text, marks(), limit, [[merging_facet(kind, project, task_type)]])]
 
     def guardrail(self, id: str) -> Guardrail | None:  # noqa: A002 - the record's own word
-        with self.reading() as connection:
-            question = _bodies(tables.guardrails).where(tables.guardrails.c.id == key(id))
-            return next(iter(read_all(Guardrail, connection.scalars(question).all())), None)
+        return next(iter(self._all(Guardrail, _bodies(tables.guardrails, id=id))), None)
 
     def guardrails(self, project: str, *, retired: bool = False) -> list[Guardrail]:
         """The oldest first; with `retired`, those that stand no more as well."""
         found = tables.guardrails.c
-        question = _bodies(tables.guardrails).where(found.project == key(project))
-        if not retired:
-            question = question.where(found.retired.is_(False))
+        question = _bodies(tables.guardrails, project=project).order_by(found.created_at, found.id)
+        return self._all(Guardrail, question if retired else question.where(found.retired.is_(False)))
+
+    def guarded_projects(self) -> list[str]:
+        """Projects that have guardrails, be they retired."""
         with self.reading() as connection:
-            return read_all(Guardrail, connection.scalars(question.order_by(found.created_at, found.id)).all())
+            return list(connection.scalars(select(tables.guardrails.c.project).distinct().order_by(tables.guardrails.c.project)))
 
     def episodes(self, uid: str, last: int | None = None) -> list[Episode]:
         """Of one loop, in order; the last so many where a number is given."""
         found = tables.episodes.c
-        newest = found.iteration.desc(), found.attempt.desc()
-        question = _bodies(tables.episodes).where(found.uid == key(uid)).order_by(*newest).limit(last)
+        newest = _bodies(tables.episodes, uid=uid).order_by(found.iteration.desc(), found.attempt.desc()).limit(last)
+        return self._all(Episode, newest)[::-1]
+
+    def learning_loops(self) -> list[str]:
+        """Loops of which an iteration is kept that noted a level of learning, by their uids."""
+        found = tables.episodes.c
+        noted = found.body.not_like('%"learning":[]%')  # in a text of the record, the quotation marks have a backslash before
         with self.reading() as connection:
-            return read_all(Episode, connection.scalars(question).all()[::-1])
+            return list(connection.scalars(select(found.uid).where(noted).distinct().order_by(found.uid)))
 
     def summaries(self, task_type: TaskType | None = None, project: str | None = None, limit: int = 200) -> list[Summary]:
         """The newest first."""
         wanted = _given(task_type=task_type, project=project)
-        rows = {"most": max(limit, 0), "after": 0}
-        with self.reading() as connection:
-            return read_all(Summary, connection.scalars(_listing(tables.summaries, "ended_at", *wanted), wanted | rows).all())
+        return self._all(Summary, _listing(tables.summaries, "ended_at", *wanted), {**wanted, "most": max(limit, 0), "after": 0})
 
     def failures(self, project: str, kind: FailureClass) -> tuple[int, int]:
         """In how many of the project's checked iterations a check failed so, and how many there are. Only kept ones count."""
@@ -130,6 +127,10 @@ class Reader(ABC):
         with self.reading() as connection:
             return connection.scalar(seen) or 0, connection.scalar(checked) or 0
 
+    def _all(self, record: type[R], question: Select[Any], values: Mapping[str, str | int] | None = None) -> list[R]:
+        with self.reading() as connection:
+            return read_all(record, connection.scalars(question, values).all())
+
     def _found(self, text: str, tiers: Sequence[str], limit: int, *groups: Sequence[Sequence[str]]) -> list[Found]:
         """So many of each group: of the lessons that have one facet of every set."""
         most = min(max(limit, 0), MOST_FOUND)
@@ -137,25 +138,17 @@ class Reader(ABC):
             asked = weigh(connection, asked_words(text), tiers)
             best: dict[int, _Fitting] = {}
             for group in groups:
-                numbers = holders(connection, asked, tiers, group, most + SPARE)
-                best |= _best(connection, numbers, asked, most)
-        return [
-            Found(lesson, fits, words)
-            for fits, _, words, body in sorted(best.values(), reverse=True)
-            for lesson in read_all(Lesson, [body])
-        ]
+                best |= _best(connection, holders(connection, asked, tiers, group, most + SPARE), asked, most)
+        ranked = sorted(best.values(), reverse=True)
+        return [Found(lesson, one.fits, one.words) for one in ranked for lesson in read_all(Lesson, [one.body])]
 
 
 def _best(connection: Connection, numbers: Sequence[int], asked: Sequence[Asked], most: int) -> dict[int, _Fitting]:
     """The most fitting of these lessons, by all words that were asked."""
     rows = connection.execute(_ROWS, {"numbers": numbers}).all()
-    fitting = [_fitting(number, held, body, asked) for number, held, body in rows]
+    fits = ((fit(held, asked), number, body) for number, held, body in rows)
+    fitting = (_Fitting(weight, number, words, body) for (weight, words), number, body in fits)
     return {one.number: one for one in heapq.nlargest(most, fitting)}
-
-
-def _fitting(number: int, held: str, body: str, asked: Sequence[Asked]) -> _Fitting:
-    fits, words = fit(held, asked)
-    return _Fitting(fits, number, words, body)
 
 
 def _given(**wanted: str | None) -> dict[str, str | int]:
@@ -164,7 +157,7 @@ def _given(**wanted: str | None) -> dict[str, str | int]:
 
 
 @lru_cache(maxsize=64)
-def _listing(table: Table, age: str, *wanted: str, alive: bool = False) -> Select[tuple[str]]:
+def _listing(table: TableClause, age: str, *wanted: str, alive: bool = False) -> Select[Any]:
     """The newest first. Kept, because to build a question takes longer than to answer it."""
     question = _bodies(table).where(*(table.c[name] == bindparam(name) for name in wanted))
     if alive:
@@ -173,8 +166,8 @@ def _listing(table: Table, age: str, *wanted: str, alive: bool = False) -> Selec
     return ordered.limit(bindparam("most")).offset(bindparam("after"))
 
 
-def _bodies(table: Table) -> Select[tuple[str]]:
-    return select(table.c.body)
+def _bodies(table: TableClause, **names: str) -> Select[Any]:
+    return select(table.c.body).where(*(table.c[column] == key(name) for column, name in names.items()))
 
 
 def read_all(record: type[R], bodies: Iterable[str]) -> list[R]:

@@ -9,7 +9,7 @@ from sqlalchemy.exc import ArgumentError
 from helmsman.errors import WorldError
 from helmsman.plain import clean
 from tasks.memory.faults import told
-from tasks.memory.schema import VERSION, checked_version, migrate
+from tasks.memory.store import Store, migrate
 
 DRIVER = "postgresql+psycopg"
 KNOWN = ("postgresql", "postgres", DRIVER)
@@ -35,19 +35,14 @@ class PostgresServer:
         """Nothing is connected before it is asked. Raises WorldError for a URL that is none."""
         parsed = _parsed(url)
         self._secret = str(parsed.password or parsed.query.get("password") or "")
-        self.place = clean(_shown(parsed))
+        shown = parsed.set(drivername="postgresql", query={})  # neither its password nor its options, which may hold one
+        self.place = clean(shown.render_as_string(hide_password=True))
         settings = {name: value for name, value in SETTINGS.items() if name not in parsed.query}
         theirs = parsed.normalized_query.get("options", ())
         settings["options"] = " ".join((str(SETTINGS["options"]), *theirs))  # of two the last one counts
-        with told(self.place, self._secret), _driver_there():
-            self._engine = create_engine(
-                parsed,
-                connect_args=settings,
-                isolation_level="READ COMMITTED",  # a writer sees what the one before it wrote, whatever the server's default is
-                pool_size=1,
-                max_overflow=4,
-                pool_pre_ping=True,
-            )
+        pool = {"pool_size": 1, "max_overflow": 4, "pool_pre_ping": True}
+        with told(self.place, self._secret):  # a writer sees what the one before it wrote, whatever the server's default is
+            self._engine = create_engine(parsed, connect_args=settings, isolation_level="READ COMMITTED", **pool)
         self._plain = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         self._still = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
@@ -67,49 +62,41 @@ class PostgresServer:
             connection.execute(text("SELECT pg_advisory_xact_lock(:writers)"), {"writers": WRITERS})
             yield connection
 
-    def size(self) -> int:
+    def files(self) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
         with self.reading() as connection:
-            return int(connection.scalar(_SIZE) or 0)
-
-    def backups(self) -> tuple[str, ...]:
-        return ()
-
-    def damaged(self) -> tuple[str, ...]:
-        return ()
+            return int(connection.scalar(_SIZE) or 0), (), ()
 
     def close(self) -> None:
         self._engine.dispose()
 
 
 @contextmanager
-def opened_server(url: str) -> Generator[PostgresServer]:
-    """The database of this URL, in the newest version."""
+def opened_server(url: str) -> Generator[Store]:
+    """The store in the database of this URL, in the newest version."""
     server = PostgresServer(url)
     try:
         with server.reading() as connection:
-            _refuse_other_encodings(connection, server.place)
-            new = checked_version(connection) < VERSION
-        if new:
-            with server.writing() as connection:
-                migrate(connection)
-        yield server
+            encoding = str(connection.scalar(text("SHOW server_encoding")))
+        if encoding != "UTF8":
+            raise WorldError(
+                "the memory's database cannot hold every character",
+                expected=f"a database in UTF8 at {server.place}",
+                found=f"one in {encoding}",
+                remedy="name another one, made by CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
+            )
+        migrate(server)
+        yield Store(server)
     finally:
         server.close()
 
 
-def _refuse_other_encodings(connection: Connection, place: str) -> None:
-    encoding = str(connection.scalar(text("SHOW server_encoding")))
-    if encoding != "UTF8":
-        raise WorldError(
-            "the memory's database cannot hold every character",
-            expected=f"a database in UTF8 at {place}",
-            found=f"one in {encoding}",
-            remedy="name another one, made by CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
-        )
-
-
 def _parsed(url: str) -> URL:
-    parsed = _made(url)
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):  # their words may hold the password
+        parsed = None
+    if parsed and "@" in f"{parsed.host}{parsed.database}":  # the rest of a password that was not quoted
+        parsed = None
     if parsed is None or parsed.drivername not in KNOWN:
         raise WorldError(
             "memory.url names no store",
@@ -118,28 +105,3 @@ def _parsed(url: str) -> URL:
             remedy="set it by HELMSMAN_MEMORY__URL, and write @ : / ? # in a password as %40 %3A %2F %3F %23",
         )
     return parsed.set(drivername=DRIVER)
-
-
-def _made(url: str) -> URL | None:
-    try:
-        parsed = make_url(url)
-    except (ArgumentError, ValueError):  # their words may hold the password
-        return None
-    return None if "@" in f"{parsed.host}{parsed.database}" else parsed  # the rest of a password that was not quoted
-
-
-def _shown(url: URL) -> str:
-    """Neither its password nor its options, which may hold one."""
-    return url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
-
-
-@contextmanager
-def _driver_there() -> Generator[None]:
-    try:
-        yield
-    except ImportError:
-        raise WorldError(
-            "there is no driver for PostgreSQL",
-            expected="the package psycopg",
-            remedy="install this program with its dependencies",
-        ) from None

@@ -1,20 +1,31 @@
-"""Which lessons hold a word. Both databases answer that from an index of their own; what a word weighs is ours, so that the
-same lessons are found in the same order on either.
+"""The words that lessons are found by: how a lesson and a question are made of them, and which lessons hold a word.
 
-bm25 and ts_rank are left alone on purpose: they rank every row that holds any word, which takes a tenth of a second where a
-word is common, they do not agree with each other, and bm25 gives next to nothing in a store of a few lessons.
+Both databases answer the last from an index of their own; what a word weighs is ours, so that the same lessons are found in the
+same order on either. bm25 and ts_rank are left alone on purpose: they rank every row that holds any word, which takes a tenth of
+a second where a word is common, they do not agree with each other, and bm25 gives next to nothing in a store of a few lessons.
 """
 
+import hashlib
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
 from sqlalchemy import Connection, TextClause, bindparam, delete, func, select, text
 
+from helmsman.memory.words import terms
+from helmsman.records.lessons import Lesson, LessonKind, TaskType, Tier
 from tasks.memory.tables import words
 
+LONGEST_KEY = 200
+LONGEST_WORD = 64
+LONGEST_QUESTION = 20_000
+"""Characters of a question that are looked at: 64 terms are found long before."""
+FACET = "#"
+"""Begins the words that stand for a lesson's sort: no word of a text begins so."""
 TOTAL = ""
 """Stands in the table of words for all lessons that can be found."""
 MOST_ASKED = 16
@@ -27,11 +38,14 @@ COMMON_SHARE = 0.25
 """A word that so many lessons hold brings no lesson in by itself, where a rarer one does."""
 AT_A_TIME = 1_000
 MARK = 1
-"""Characters of a word's mark, see keys.marks."""
+"""Characters of a word's mark."""
 FACETS = 3
-"""At the end of a row's words, see keys.facets."""
+"""At the end of a row's words."""
 COMMON = 1_000
 """In a small store, no word is too common."""
+
+_STRANGE = re.compile(r"[^\w\-./:+@]")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _SQLITE_HOLDERS = """SELECT * FROM (SELECT rowid AS number, CAST(:weight{position} AS DOUBLE PRECISION) AS weight
     FROM helmsman_lesson_words WHERE helmsman_lesson_words MATCH :asked{position} ORDER BY rowid DESC LIMIT {rows})"""
@@ -51,6 +65,63 @@ _COUNT = text(
     "INSERT INTO helmsman_words (word, tier, lessons) VALUES (:word, :tier, :more) "
     "ON CONFLICT (word, tier) DO UPDATE SET lessons = helmsman_words.lessons + excluded.lessons"
 )
+
+
+def key(name: str) -> str:
+    """A name as a column holds it. PostgreSQL takes no zero byte and indexes no long text."""
+    plain = name.replace("\x00", " ").encode("utf-8", "replace").decode()
+    return plain if len(plain) <= LONGEST_KEY else "sha256:" + hashlib.sha256(plain.encode()).hexdigest()
+
+
+def moment(at: datetime) -> int:
+    """Microseconds, which sort as the moments do; a time without a zone is UTC."""
+    return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
+
+
+def asked_words(text: str) -> tuple[str, ...]:
+    """The telling words of a text, each as one token for either index, whatever it is made of."""
+    return tuple(dict.fromkeys(map(_word, terms(text[:LONGEST_QUESTION]))))
+
+
+def said_words(lesson: Lesson) -> tuple[str, ...]:
+    """What a lesson is found by: the telling words of all that it says. None where it is told no more."""
+    texts = () if lesson.retired else (lesson.text, lesson.detail, " ".join(lesson.tests))
+    return tuple(dict.fromkeys(word for text in texts for word in asked_words(text)))
+
+
+def marks(tiers: Iterable[Tier] = tuple(Tier)) -> list[str]:
+    """A word is indexed under the mark of its lesson's tier, so that a question looks at no lesson that nobody is told of."""
+    return list(dict.fromkeys(tier.value[:1] for tier in tiers))
+
+
+def facets(lesson: Lesson) -> tuple[str, str, str]:
+    """Words that stand for a lesson's kind, for its project, and for both with its type of task."""
+    return kind_facet(lesson.kind), project_facet(lesson.project), merging_facet(lesson.kind, lesson.project, lesson.task_type)
+
+
+def kind_facet(kind: LessonKind) -> str:
+    return _facet("kind", kind)
+
+
+def project_facet(project: str) -> str:
+    return _facet("project", key(project))
+
+
+def merging_facet(kind: LessonKind, project: str, task_type: TaskType) -> str:
+    """Lessons that may be merged have it in common."""
+    return _facet("merging", kind, task_type, key(project))
+
+
+def _facet(*names: str) -> str:
+    """A project's name may hold anything."""
+    return FACET + hashlib.sha256("\x00".join(names).encode()).hexdigest()[:16]
+
+
+def _word(term: str) -> str:
+    return _STRANGE.sub("_", term.encode("utf-8", "replace").decode())[:LONGEST_WORD]
+
+
+# --- the index ----------------------------------------------------------------------------------------------------
 
 
 class Asked(NamedTuple):
@@ -82,10 +153,11 @@ def holders(
     if not telling:
         return []
     sqlite = connection.dialect.name == "sqlite"
-    question = _sqlite_question if sqlite else _postgres_question
+    both, either, quote = (" AND ", " OR ", '"') if sqlite else (" & ", " | ", "'")  # words hold neither kind of quotes
     values: dict[str, float | str] = {"most": most}
     for position, together in enumerate(telling):
-        values[f"asked{position}"] = question([*([tier + one.word for tier in tiers] for one in together), *facets])
+        sets = [*([tier + one.word for tier in tiers] for one in together), *facets]  # a lesson holds one word of every set
+        values[f"asked{position}"] = both.join(f"({either.join(f'{quote}{word}{quote}' for word in held)})" for held in sets)
         values[f"weight{position}"] = sum(one.weight for one in together)
     return list(connection.scalars(_best(len(telling), sqlite=sqlite), values).all())
 
@@ -157,12 +229,3 @@ def _telling(asked: Sequence[Asked]) -> list[tuple[Asked, ...]]:
     many = [one for one in telling if one.lessons > ROWS_A_WORD]
     alone = [(one,) for one in (*rare, *many[: 0 if rare else 1])]
     return [*alone, *combinations(many[:MOST_TOGETHER], 2)]
-
-
-def _sqlite_question(sets: Sequence[Sequence[str]]) -> str:
-    """Lessons that hold one word of every set. Words hold neither kind of quotes: see keys.py."""
-    return " AND ".join("(" + " OR ".join(f'"{word}"' for word in either) + ")" for either in sets)
-
-
-def _postgres_question(sets: Sequence[Sequence[str]]) -> str:
-    return " & ".join("(" + " | ".join(f"'{word}'" for word in either) + ")" for either in sets)
