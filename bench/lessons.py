@@ -22,8 +22,7 @@ from typing import Any
 from helmsman.config import LoopConfig
 from helmsman.memory.episodes import episode, subject_of, summary
 from helmsman.memory.extraction import after_iteration, after_loop
-from helmsman.memory.merge import is_same, merged, new_lesson, similar
-from helmsman.memory.promotion import reviewed
+from helmsman.memory.merge import learn
 from helmsman.oversee.baseline import with_baseline
 from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.observed import Observed
@@ -186,10 +185,8 @@ def learnt(observations: Iterable[Observation]) -> list[Lesson]:
     """The lessons, the surest first. What says the same is merged, as the store does it."""
     known = dict[str, Lesson]()
     for seen in observations:
-        same = [one for one in known.values() if is_same(one, seen)]
-        best = max(same, key=lambda one: similar(one, seen), default=None)
-        lesson = merged(best, seen, START) if best else new_lesson(seen, f"l{len(known)}", START)
-        known[lesson.id] = reviewed(lesson, START)
+        lesson = learn(known.values(), seen, f"l{len(known)}", START)
+        known[lesson.id] = lesson
     return sorted(known.values(), key=lambda one: (-one.confidence, -one.uses))
 
 

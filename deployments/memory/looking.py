@@ -23,7 +23,7 @@ from deployments.memory.pages import (
 from deployments.start_directory import start_directory
 from helmsman.errors import OperatorError
 from helmsman.layers import shown
-from helmsman.memory.guardrails import effect_text, verdict
+from helmsman.memory.guardrail_effect import effect_text, verdict
 from helmsman.memory.levels import effects, rises
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType
 from tasks.memory.guardrails_file import guardrails_place

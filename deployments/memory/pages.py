@@ -11,7 +11,7 @@ from typing import TypeAlias
 from rich.cells import cell_len, set_cell_size
 
 from deployments.memory.commands import MOST
-from helmsman.memory.guardrails import effect_text
+from helmsman.memory.guardrail_effect import effect_text
 from helmsman.memory.levels import Effect, effect_lines
 from helmsman.memory.recall import Found
 from helmsman.plain import clean, clean_lines

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from helmsman.code_blocks import CodeBlocks
-from helmsman.memory.guardrails.contradicted import contradiction
-from helmsman.memory.guardrails.effect import Verdict, persons, verdict
+from helmsman.memory.guardrail_effect import Verdict, persons, verdict
+from helmsman.memory.learned_guardrails import contradiction
 from helmsman.memory.merge import SAME, alike
 from helmsman.memory.quoting import plain
 from helmsman.oversee.imperatives import imperatives

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from helmsman.code_blocks import CodeBlocks
-from helmsman.memory.guardrails import REMOVED, code, effect_text
+from helmsman.memory.guardrail_effect import effect_text
+from helmsman.memory.learned_guardrails import REMOVED, code
 from helmsman.plain import clean, clean_lines
 from helmsman.records.base import Record
 from helmsman.records.lessons import LONGEST_TEXT, Guardrail

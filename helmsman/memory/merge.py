@@ -1,5 +1,6 @@
-"""How what is observed becomes a lesson, and how lessons grow: what says the same about the same work is one, and is counted.
+"""How what is observed becomes a lesson, and how lessons grow, are told to other loops, and are told no more.
 
+What says the same about the same work is one, and is counted.
 Lessons stay apart by project, kind of work and kind of lesson. An antipattern is one by its class of failure and the test that it
 names; all else by its words.
 
@@ -8,15 +9,25 @@ without it and failed; a strategy or a convention where the work got on. Once to
 """
 
 import re
-from datetime import datetime
+from collections.abc import Collection, Iterable
+from datetime import datetime, timedelta
 from difflib import SequenceMatcher
 
 from helmsman.memory.words import terms
-from helmsman.records.lessons import MOST_SOURCES, Lesson, LessonKind, Observation
+from helmsman.records.lessons import MOST_SOURCES, Lesson, LessonKind, Observation, Tier
+from helmsman.texts import counted
 
 SAME = 0.87
 """Likeness from which two sentences count as one lesson."""
 MOST_TESTS = 20
+CONFIDENCE, USES = 0.6, 2
+"""From which a lesson holds beyond its loop (L3)."""
+ENOUGH_USES, LOWEST_SUCCESS = 5, 0.4
+"""A lesson that fails more often than this after so many uses does not hold."""
+LONGEST_UNSEEN = timedelta(days=180)
+"""A project moves on: what nobody met for half a year may not be so any more."""
+UNSEEN = "not seen or told for "
+"""How the reason begins that a new observation lifts."""
 _LONGEST_READ = 4_000
 _OTHER_REACH = 0.5
 """Likeness, at most, of what holds of a whole class of failures and what holds of one test."""
@@ -42,63 +53,84 @@ def alike(one: str, other: str) -> float:
     return SequenceMatcher(None, mine, theirs, autojunk=False).ratio()
 
 
-def similar(one: Lesson | Observation, other: Lesson | Observation) -> float:
+def similar(one: Lesson, other: Lesson) -> float:
     """How much two of them are the same lesson, 0 to 1. From `SAME` they are."""
-    if one.kind is not other.kind or _place(one) != _place(other):
+    if (one.kind, one.project, one.task_type) != (other.kind, other.project, other.task_type):
         return 0.0
-    if one.kind is LessonKind.ANTIPATTERN:
-        return _same_antipattern(one, other)
-    return alike(_said(one), _said(other))
+    if one.kind is not LessonKind.ANTIPATTERN:
+        return alike(_said(one), _said(other))
+    if one.failure is not other.failure or (one.tests and other.tests and set(one.tests).isdisjoint(other.tests)):
+        return 0.0
+    by_rules = one.by == other.by == "rules" and one.failure is not None
+    score = 1.0 if by_rules else alike(_said(one), _said(other))
+    return score if bool(one.tests) == bool(other.tests) else min(score, _OTHER_REACH)
 
 
-def is_same(one: Lesson | Observation, other: Lesson | Observation) -> bool:
-    return similar(one, other) >= SAME
+def _said(one: Lesson) -> str:
+    """What it is about: of our own sentences the first words that they quote."""
+    found = _QUOTATION.search(one.text) if one.by == "rules" else None
+    return found[1] if found else one.text
 
 
-def core(text: str) -> str:
-    """The first quotation of a text, or the whole of it."""
-    found = _QUOTATION.search(text)
-    return found[1] if found else text
+def _exact(text: str) -> frozenset[str]:
+    return frozenset(found.casefold().strip("`") for found in _EXACT.findall(text))
 
 
-def new_lesson(observation: Observation, id: str, now: datetime) -> Lesson:  # noqa: A002 - the field's name
-    """A lesson that one observation makes."""
+def learn(known: Iterable[Lesson], seen: Observation, id: str, now: datetime, told: Collection[str] = ()) -> Lesson:  # noqa: A002
+    """What becomes of an observation: of the known lessons the one that says the same, grown, or a new one of this id.
+
+    `told`: ids of lessons that the loop had been told of, so that `credited` counts that loop.
+    """
+    new = new_lesson(seen, id, now)
+    best = max(known, key=lambda one: similar(one, new), default=None)
+    grown = merged(best, new, told=best.id in told) if best and similar(best, new) >= SAME else new
+    return reviewed(grown, now)
+
+
+def new_lesson(seen: Observation, id: str, now: datetime) -> Lesson:  # noqa: A002 - the field's name
+    """A lesson that one observation makes. It is borne out by work that got on, an antipattern by work that did not."""
     return Lesson(
         id=id,
-        kind=observation.kind,
-        project=observation.subject.project,
-        task_type=observation.subject.task_type,
-        text=observation.text,
-        detail=observation.detail,
-        failure=observation.failure,
-        tests=observation.subject.tests[:MOST_TESTS],
-        confidence=observation.confidence,
-        successes=int(_bears_out(observation)),
-        sources=(observation.source,),
-        by=observation.by,
+        kind=seen.kind,
+        project=seen.subject.project,
+        task_type=seen.subject.task_type,
+        text=seen.text,
+        detail=seen.detail,
+        failure=seen.failure,
+        tests=seen.subject.tests[:MOST_TESTS],
+        confidence=seen.confidence,
+        successes=int(seen.good is not (seen.kind is LessonKind.ANTIPATTERN)),
+        sources=(seen.source,),
+        by=seen.by,
         created_at=now,
         updated_at=now,
     )
 
 
-def merged(lesson: Lesson, observation: Observation, now: datetime, *, told: bool = False) -> Lesson:
-    """The lesson with one observation more. `told`: the loop had been told of it, so that `credited` counts that loop."""
-    new = not told and observation.source not in lesson.sources
-    worded = _better(observation, lesson)
-    total = lesson.confidence * lesson.observed + observation.confidence
+def merged(lesson: Lesson, new: Lesson, *, told: bool = False) -> Lesson:
+    """The lesson with what one observation more made."""
+    use = not told and not set(new.sources) <= set(lesson.sources)
+    total = lesson.confidence * lesson.observed + new.confidence
     return lesson.model_copy(
         update={
-            "confidence": _share(total / (lesson.observed + 1)),
+            "confidence": min(1.0, max(0.0, total / (lesson.observed + 1))),
             "observed": lesson.observed + 1,
-            "uses": lesson.uses + new,
-            "successes": lesson.successes + (new and _bears_out(observation)),
-            "sources": _with_source(lesson.sources, observation.source),
-            "tests": tuple(dict.fromkeys((*lesson.tests, *observation.subject.tests)))[:MOST_TESTS],
-            "failure": lesson.failure or observation.failure,
-            "updated_at": max(now, lesson.updated_at),
-            **({"text": observation.text, "detail": observation.detail, "by": observation.by} if worded else {}),
+            "uses": lesson.uses + use,
+            "successes": lesson.successes + (use and new.successes),
+            "sources": (*(one for one in lesson.sources if one not in new.sources), *new.sources)[-MOST_SOURCES:],
+            "tests": tuple(dict.fromkeys((*lesson.tests, *new.tests)))[:MOST_TESTS],
+            "failure": lesson.failure or new.failure,
+            "updated_at": max(new.updated_at, lesson.updated_at),
+            **({"text": new.text, "detail": new.detail, "by": new.by} if _better(new, lesson) else {}),
         }
     )
+
+
+def _better(new: Lesson, lesson: Lesson) -> bool:
+    """Whether its words serve better: a person's before the rules' before a model's, then what is better borne out."""
+    if new.by != lesson.by:
+        return _RANK[new.by] > _RANK[lesson.by]
+    return lesson.observed == 1 and new.confidence > lesson.confidence and new.by != "person"
 
 
 def credited(lesson: Lesson, *, good: bool, now: datetime) -> Lesson:
@@ -108,51 +140,20 @@ def credited(lesson: Lesson, *, good: bool, now: datetime) -> Lesson:
     )
 
 
-def _place(one: Lesson | Observation) -> tuple[str, str]:
-    """Whose lesson it is: project and kind of work."""
-    if isinstance(one, Observation):
-        return one.subject.project, one.subject.task_type
-    return one.project, one.task_type
+def reviewed(lesson: Lesson, now: datetime) -> Lesson:
+    """The lesson in the tier where it belongs, retired where it has to be. A person's lesson is only a person's to end; only what
+    had not been met for long comes back once it is.
+    """
+    unseen = now - max(lesson.updated_at, lesson.used_at or lesson.updated_at)
+    if lesson.retired and not (lesson.retired.startswith(UNSEEN) and unseen <= LONGEST_UNSEEN):
+        return lesson
+    promoted = lesson.confidence >= CONFIDENCE and lesson.uses >= USES  # and stays so: what proves it wrong retires it
+    why = "" if lesson.by == "person" else _why_not_longer(lesson, unseen)
+    return lesson.model_copy(update={"tier": Tier.SEMANTIC if promoted else lesson.tier, "retired": why})
 
 
-def _same_antipattern(one: Lesson | Observation, other: Lesson | Observation) -> float:
-    mine, theirs = _tests(one), _tests(other)
-    if one.failure is not other.failure or (mine and theirs and mine.isdisjoint(theirs)):
-        return 0.0
-    by_rules = one.by == other.by == "rules" and one.failure is not None
-    score = 1.0 if by_rules else alike(_said(one), _said(other))
-    return score if bool(mine) == bool(theirs) else min(score, _OTHER_REACH)
-
-
-def _said(one: Lesson | Observation) -> str:
-    """What it is about: of our own sentences the first words that they quote."""
-    return core(one.text) if one.by == "rules" else one.text
-
-
-def _exact(text: str) -> frozenset[str]:
-    return frozenset(found.casefold().strip("`") for found in _EXACT.findall(text))
-
-
-def _tests(one: Lesson | Observation) -> frozenset[str]:
-    return frozenset(one.subject.tests if isinstance(one, Observation) else one.tests)
-
-
-def _bears_out(observation: Observation) -> bool:
-    """Whether the work speaks for the lesson: for an antipattern, work that did not get on."""
-    return observation.good is not (observation.kind is LessonKind.ANTIPATTERN)
-
-
-def _better(observation: Observation, lesson: Lesson) -> bool:
-    """Whether its words serve better: a person's before the rules' before a model's, then what is better borne out."""
-    if observation.by != lesson.by:
-        return _RANK[observation.by] > _RANK[lesson.by]
-    return lesson.observed == 1 and observation.confidence > lesson.confidence and observation.by != "person"
-
-
-def _with_source(sources: tuple[str, ...], source: str) -> tuple[str, ...]:
-    """Newest last, the newest ones kept."""
-    return (*(known for known in sources if known != source), source)[-MOST_SOURCES:]
-
-
-def _share(value: float) -> float:
-    return min(1.0, max(0.0, value))
+def _why_not_longer(lesson: Lesson, unseen: timedelta) -> str:
+    if lesson.uses >= ENOUGH_USES and lesson.success_rate < LOWEST_SUCCESS:
+        kept = "it did not recur" if lesson.kind is LessonKind.ANTIPATTERN else "it went well"
+        return f"{kept} in {lesson.successes} of {counted(lesson.uses, 'use')}, fewer than {LOWEST_SUCCESS:.0%}"
+    return f"{UNSEEN}{counted(unseen.days, 'day')} ({LONGEST_UNSEEN.days} are allowed)" if unseen > LONGEST_UNSEEN else ""

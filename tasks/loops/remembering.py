@@ -11,11 +11,11 @@ from uuid import uuid4
 from helmsman.errors import Cancelled, HelmsmanError
 from helmsman.memory.episodes import episode, subject_of, summary
 from helmsman.memory.extraction import after_iteration, after_loop
-from helmsman.memory.guardrails import Refused, born, failed
-from helmsman.memory.guardrails import after_iteration as with_effect
-from helmsman.memory.guardrails import after_loop as concluded
-from helmsman.memory.merge import credited, is_same, merged, new_lesson, similar
-from helmsman.memory.promotion import reviewed
+from helmsman.memory.guardrail_effect import after_iteration as with_effect
+from helmsman.memory.guardrail_effect import after_loop as concluded
+from helmsman.memory.guardrail_effect import failed
+from helmsman.memory.learned_guardrails import Refused, create
+from helmsman.memory.merge import credited, learn, reviewed
 from helmsman.plain import clean
 from helmsman.records.events import MemoryNoted
 from helmsman.records.iteration import IterationRecord
@@ -194,10 +194,8 @@ def _told(episodes: Iterable[Episode]) -> frozenset[str]:
 def _observe(change: Change, seen: Observation, now: datetime, told: frozenset[str]) -> None:
     """Merge it into the lesson that says the same, or make one of it."""
     subject = seen.subject
-    known = [one for one in change.similar(seen.text, seen.kind, subject.project, subject.task_type) if is_same(one, seen)]
-    best = max(known, key=lambda one: similar(one, seen), default=None)
-    lesson = merged(best, seen, now, told=best.id in told) if best else new_lesson(seen, uuid4().hex[:12], now)
-    change.put_lesson(reviewed(lesson, now))
+    known = change.similar(seen.text, seen.kind, subject.project, subject.task_type)
+    change.put_lesson(learn(known, seen, uuid4().hex[:12], now, told))
 
 
 def _credit(change: Change, told: Iterable[str], episodes: Sequence[Episode], now: datetime, *, good: bool) -> None:
@@ -225,11 +223,10 @@ def _guarded(change: Change, place: Workplace, state: LoopState, kept: Episode, 
         after = with_effect(one, kept)
         if after != one:
             change.put_guardrail(after)
-    standing, known = change.guardrails(project), change.guardrails(project, retired=True)
+    known = change.guardrails(project, retired=True)
     counts = {kind: change.failures(project, kind) for kind in FailureClass}
     orders = read_orders(place.worktree, state.config)
-    gone = [one for one in known if one.retired]
-    made = born(project, change.episodes(kept.uid, LOOKED_AT), standing, counts, orders, state.config.memory, now, retired=gone)
+    made = create(project, change.episodes(kept.uid, LOOKED_AT), known, counts, orders, state.config.memory, now)
     for one in made.guardrails:
         change.put_guardrail(one)
     return (*_told_of(made.guardrails), *_refusals(made.refused, kept))

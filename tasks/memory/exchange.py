@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy import Connection, select
 
 from helmsman.errors import OperatorError
-from helmsman.memory.guardrails import REMOVED
+from helmsman.memory.learned_guardrails import REMOVED
 from helmsman.plain import clean
 from helmsman.records.lessons import MOST_SOURCES, Episode, Guardrail, Lesson, Summary
 from tasks.memory import Imported, Merged, tables

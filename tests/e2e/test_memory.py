@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deployments.demo.model import Request, Script, Turn, bash, call, say
-from helmsman.memory.guardrails import Verdict, verdict
+from helmsman.memory.guardrail_effect import Verdict, verdict
 from helmsman.records.lessons import Guardrail
 from helmsman.records.session import FailureClass
 from tasks.loops.opening import now_utc

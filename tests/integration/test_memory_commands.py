@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from helmsman.memory.guardrails import effect_text
+from helmsman.memory.guardrail_effect import effect_text
 from helmsman.records.lessons import Lesson, LessonKind, TaskType
 from helmsman.records.session import FailureClass
 from tasks.memory import opening

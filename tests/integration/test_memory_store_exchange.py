@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmsman.errors import OperatorError
-from helmsman.memory.guardrails import REMOVED
+from helmsman.memory.learned_guardrails import REMOVED
 from helmsman.records.lessons import Guardrail, Lesson
 from helmsman.records.session import FailureClass
 from tasks.memory import Imported, Merged, Store, exchange, opening

@@ -9,9 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmsman.config.memory import MemoryConfig
-from helmsman.memory.guardrails import REMOVED, Born, born
-from helmsman.memory.guardrails.advice import ADVICE
-from helmsman.memory.guardrails.birth import identity
+from helmsman.memory.learned_guardrails import REMOVED, Created, advice, create, identity
 from helmsman.records.lessons import LONGEST_TEXT, Episode, Guardrail
 from helmsman.records.moments import Movement
 from helmsman.records.oversight import Imperative
@@ -38,19 +36,18 @@ pytestmark = pytest.mark.feature("L5")
 def made(
     episodes: Sequence[Episode],
     *,
-    standing: Sequence[Guardrail] = (),
-    retired: Sequence[Guardrail] = (),
+    known: Sequence[Guardrail] = (),
     counts: Counts | None = None,
     orders: Sequence[Imperative] = (),
     config: MemoryConfig = DEFAULTS,
-) -> Born:
-    """What is born, where the project has no other loops unless `counts` says so."""
+) -> Created:
+    """What is made, where the project has no other loops unless `counts` says so."""
     seen = {kind: sum(any(one.kind is kind for one in found.errors) for found in episodes) for kind in FailureClass}
-    known = counts or {kind: (times, len(episodes)) for kind, times in seen.items()}
-    return born(PROJECT, episodes, standing, known, orders, config, NOW, retired=retired)
+    seen_of = counts or {kind: (times, len(episodes)) for kind, times in seen.items()}
+    return create(PROJECT, episodes, known, seen_of, orders, config, NOW)
 
 
-def one(found: Born) -> Guardrail:
+def one(found: Created) -> Guardrail:
     (only,) = found.guardrails
     return only
 
@@ -122,13 +119,13 @@ def test_two_classes_make_two_guardrails_the_more_frequent_first() -> None:
 
 
 def test_every_class_has_advice_of_its_own_in_positive_words() -> None:
-    assert set(ADVICE) == set(FailureClass)
-    assert len({advice.do for advice in ADVICE.values()}) == len(FailureClass)
+    assert set(advice()) == set(FailureClass)
+    assert len({said["do"] for said in advice().values()}) == len(FailureClass)
     negative = {"not", "never", "no", "without", "avoid", "don't", "stop", "cannot", "nothing", "refrain", "forbidden"}
-    for advice in ADVICE.values():
-        assert not negative & set(advice.do.lower().replace(",", " ").replace(".", " ").split()), advice.do
-        assert advice.there.count("{}") == 1
-        assert len(advice.do) <= 400
+    for said in advice().values():
+        assert not negative & set(said["do"].lower().replace(",", " ").replace(".", " ").split()), said["do"]
+        assert said["there"].count("{}") == 1
+        assert len(said["do"]) <= 400
 
 
 def test_a_test_that_fails_again_and_again_is_named_with_its_file_as_the_trigger() -> None:
@@ -140,18 +137,18 @@ def test_a_test_that_fails_again_and_again_is_named_with_its_file_as_the_trigger
 def test_of_many_failing_tests_in_one_file_the_file_is_the_place() -> None:
     found = one(made([episode(number, failure(where=f"tests/test_x.py::test_{number}")) for number in range(3)]))
     assert found.trigger == "When tests in `tests/test_x.py` are touched or fail"
-    assert found.instruction == ADVICE[TEST].do
+    assert found.instruction == advice()[TEST]["do"]
 
 
 def test_failures_all_over_have_no_place() -> None:
     found = one(made([episode(number, failure(where=f"tests/test_{number}.py::test_a")) for number in range(4)]))
-    assert (found.trigger, found.id) == (ADVICE[TEST].when, identity(PROJECT, TEST))
+    assert (found.trigger, found.id) == (advice()[TEST]["when"], identity(PROJECT, TEST))
 
 
 def test_a_place_that_fewer_than_most_of_the_failures_name_is_not_theirs() -> None:
     places = ["tests/test_a.py", "tests/test_a.py", "tests/test_b.py", "tests/test_c.py"]
     found = one(made([episode(number, failure(where=where)) for number, where in enumerate(places)]))
-    assert found.trigger == ADVICE[TEST].when
+    assert found.trigger == advice()[TEST]["when"]
 
 
 @pytest.mark.parametrize(
@@ -178,7 +175,7 @@ def test_a_place_is_the_same_on_every_machine_and_at_every_line(where: str, name
 @given(st.text(st.one_of(st.characters(), st.sampled_from("`\n\x1b[]/.:; a")), max_size=300))
 def test_whatever_a_tool_prints_as_a_place_only_a_bounded_name_of_it_stands_in_quotes(where: str) -> None:
     found = one(made(vain(3, where=where)))
-    own = (ADVICE[TEST].when, *ADVICE[TEST].there.split("{}"))
+    own = (advice()[TEST]["when"], *advice()[TEST]["there"].split("{}"))
     assert found.trigger.startswith((own[0], own[1]))
     assert found.trigger.count("`") in {0, 2}
     quoted = found.trigger.split("`")[1] if "`" in found.trigger else ""
@@ -205,20 +202,20 @@ def test_the_same_failures_make_the_same_guardrail_however_often_it_is_asked() -
 def test_a_guardrail_that_stands_is_not_made_again() -> None:
     here, elsewhere = vain(3, where="tests/test_x.py::test_a"), vain(3, where="tests/test_y.py::test_a")
     first = one(made(here))
-    assert made(here, standing=[first]).guardrails == ()
-    assert one(made(elsewhere, standing=[first])).id != first.id
+    assert made(here, known=[first]).guardrails == ()
+    assert one(made(elsewhere, known=[first])).id != first.id
 
 
 def test_one_for_the_class_wherever_it_fails_covers_every_place() -> None:
     everywhere = one(made(vain(3)))
-    assert made(vain(3, where="tests/test_x.py::test_a"), standing=[everywhere]).guardrails == ()
+    assert made(vain(3, where="tests/test_x.py::test_a"), known=[everywhere]).guardrails == ()
 
 
 def test_the_third_place_of_a_class_makes_one_for_all_places_that_supersedes_the_others() -> None:
     special = [one(made(vain(3, where=f"tests/test_{name}.py::test_a"))) for name in "xy"]
-    found = made(vain(3, where="tests/test_z.py::test_a"), standing=special)
+    found = made(vain(3, where="tests/test_z.py::test_a"), known=special)
     *gone, new = found.guardrails
-    assert (new.id, new.trigger) == (identity(PROJECT, TEST), ADVICE[TEST].when)
+    assert (new.id, new.trigger) == (identity(PROJECT, TEST), advice()[TEST]["when"])
     assert {item.id for item in gone} == {item.id for item in special}
     assert all(item.retired.startswith("superseded by") and item.retired_at == NOW for item in gone)
 
@@ -226,37 +223,37 @@ def test_the_third_place_of_a_class_makes_one_for_all_places_that_supersedes_the
 def test_what_a_person_reworded_is_not_superseded() -> None:
     special = [one(made(vain(3, where=f"tests/test_{name}.py::test_a"))) for name in "xy"]
     special[0] = special[0].model_copy(update={"edited": True})
-    found = made(vain(3, where="tests/test_z.py::test_a"), standing=special)
+    found = made(vain(3, where="tests/test_z.py::test_a"), known=special)
     assert [item.id for item in found.guardrails if item.retired] == [special[1].id]
 
 
 def test_a_place_that_has_its_guardrail_needs_none_for_all_places() -> None:
     special = [one(made(vain(3, where=f"tests/test_{name}.py::test_a"))) for name in "xyz"]
-    assert made(vain(3, where="tests/test_z.py::test_a"), standing=special).guardrails == ()
+    assert made(vain(3, where="tests/test_z.py::test_a"), known=special).guardrails == ()
 
 
 @pytest.mark.parametrize("where", ["", "tests/test_y.py::test_a"])
 def test_advice_that_was_ineffective_is_not_given_again_here_or_elsewhere(where: str) -> None:
     spent = one(made(vain(3))).model_copy(update={"retired": "ineffective: it recurs as before", "retired_at": NOW})
-    assert made(vain(9, where=where), retired=[spent]).guardrails == ()
+    assert made(vain(9, where=where), known=[spent]).guardrails == ()
 
 
 def test_other_words_for_what_was_ineffective_are_tried() -> None:
     spent = one(made(vain(3))).model_copy(update={"retired": "ineffective: …", "instruction": "Look closer."})
-    found = one(made(vain(9), retired=[spent]))
+    found = one(made(vain(9), known=[spent]))
     assert (found.id, found.retired, found.after_of) == (spent.id, "", 0)
 
 
 def test_what_a_person_removed_does_not_come_back() -> None:
     removed = one(made(vain(3))).model_copy(update={"retired": REMOVED, "retired_at": NOW})
-    assert made(vain(9), retired=[removed]).guardrails == ()
-    assert made(vain(9, where="tests/test_x.py::test_a"), retired=[removed]).guardrails == ()
+    assert made(vain(9), known=[removed]).guardrails == ()
+    assert made(vain(9, where="tests/test_x.py::test_a"), known=[removed]).guardrails == ()
 
 
 def test_what_was_unneeded_stands_again_with_its_record_when_the_failure_is_back() -> None:
     counts = {"before_seen": 4, "before_of": 10, "after_seen": 1, "after_of": 20, "loops": 6, "unneeded": 5}
     gone = one(made(vain(3))).model_copy(update={**counts, "retired": "unneeded: …", "retired_at": NOW})
-    found = one(made(vain(1), retired=[gone], counts={TEST: (8, 45)}))
+    found = one(made(vain(1), known=[gone], counts={TEST: (8, 45)}))
     assert (found.id, found.retired, found.retired_at, found.unneeded) == (gone.id, "", None, 0)
     assert (found.after_seen, found.after_of, found.loops) == (1, 20, 6)
     assert (found.before_seen, found.before_of) == (7, 25)  # every iteration that was not told
@@ -270,7 +267,7 @@ TWO = MemoryConfig(guardrails=2)
 def test_the_least_effective_gives_way_with_a_reason() -> None:
     poor = guardrail(id="g0000000a", failure=LINT, before_seen=9, before_of=9, after_seen=9, after_of=9, loops=3, loaded_at=NOW)
     unknown = guardrail(id="g0000000b", failure=TYPES)
-    gone, new = made(vain(3), standing=[unknown, poor], config=TWO).guardrails
+    gone, new = made(vain(3), known=[unknown, poor], config=TWO).guardrails
     assert gone.id == poor.id
     assert gone.retired == f"gave way to {new.id}: ineffective, told last on 2026-11-22"
     assert gone.retired_at == NOW
@@ -280,16 +277,16 @@ def test_of_equals_the_one_that_was_told_the_longest_ago_gives_way_and_an_effect
     good = guardrail(id="g0000000a", failure=LINT, before_seen=9, before_of=9, after_of=20, loops=3)
     lately = guardrail(id="g0000000b", failure=TYPES, loaded_at=NOW)
     ago = guardrail(id="g0000000c", failure=FailureClass.BUILD, loaded_at=NOW - timedelta(days=9))
-    gone, _ = made(vain(3), standing=[good, lately, ago], config=MemoryConfig(guardrails=3)).guardrails
+    gone, _ = made(vain(3), known=[good, lately, ago], config=MemoryConfig(guardrails=3)).guardrails
     assert gone.id == ago.id
-    gone, _ = made(vain(3), standing=[good, lately], config=TWO).guardrails
+    gone, _ = made(vain(3), known=[good, lately], config=TWO).guardrails
     assert gone.id == lately.id
 
 
 def test_nobody_gives_way_where_all_are_a_persons_or_needed_now() -> None:
     hers = guardrail(id="g0000000a", failure=None, by="person")
     reworded = guardrail(id="g0000000b", failure=LINT, edited=True)
-    found = made(vain(3), standing=[hers, reworded], config=TWO)
+    found = made(vain(3), known=[hers, reworded], config=TWO)
     assert found.guardrails == ()
     assert found.refused[0].why.startswith("2 guardrails stand at most")
 
@@ -298,7 +295,7 @@ def test_two_classes_that_fail_by_turns_do_not_push_each_other_out() -> None:
     loop, config = [*vain(3, TYPES), *vain(3, LINT)], MemoryConfig(guardrails=1)
     first = made(loop, config=config)
     assert len(first.guardrails) == len(first.refused) == 1
-    again = made(loop, standing=first.guardrails, config=config)
+    again = made(loop, known=first.guardrails, config=config)
     assert again.guardrails == ()
 
 
@@ -321,9 +318,7 @@ def test_over_any_number_of_loops_no_more_stand_than_are_allowed_and_each_once(
     known = dict[str, Guardrail]()
     for errors in loops:
         lived = [episode(number, *(failure(kind, where) for kind, where in errors)) for number in range(3)]
-        now_standing = [item for item in known.values() if not item.retired]
-        gone = [item for item in known.values() if item.retired]
-        found = made(lived, standing=now_standing, retired=gone, config=MemoryConfig(guardrails=most))
+        found = made(lived, known=list(known.values()), config=MemoryConfig(guardrails=most))
         known |= {item.id: item for item in found.guardrails}
         standing = [item for item in known.values() if not item.retired]
         assert len(standing) <= most

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from helmsman.memory.guardrails import born, contradiction
-from helmsman.memory.guardrails.advice import ADVICE
+from helmsman.memory.learned_guardrails import advice, contradiction, create
 from helmsman.oversee.imperatives import imperatives
 from helmsman.records.oversight import Imperative
 from helmsman.records.session import FailureClass
@@ -23,7 +22,7 @@ def orders(text: str, source: str = "AGENTS.md") -> Sequence[Imperative]:
 
 def test_one_that_orders_what_is_forbidden_is_refused_with_both_sentences() -> None:
     forbidden = orders("- Use tabs.\n- Never run the project's formatter.\n")
-    found = born(PROJECT, vain(3, LINT), (), {LINT: (3, 3)}, forbidden, DEFAULTS, NOW)
+    found = create(PROJECT, vain(3, LINT), (), {LINT: (3, 3)}, forbidden, DEFAULTS, NOW)
     assert found.guardrails == ()
     (refused,) = found.refused
     assert refused.guardrail.failure is LINT
@@ -35,7 +34,7 @@ def test_one_that_orders_what_is_forbidden_is_refused_with_both_sentences() -> N
 
 def test_one_that_contradicts_a_standing_guardrail_is_refused() -> None:
     hers = guardrail(failure=None, by="person", instruction="Never run the project's formatter.")
-    found = born(PROJECT, vain(3, LINT), (hers,), {LINT: (3, 3)}, (), DEFAULTS, NOW)
+    found = create(PROJECT, vain(3, LINT), (hers,), {LINT: (3, 3)}, (), DEFAULTS, NOW)
     assert found.guardrails == ()
     assert "(guardrails.md:1)" in found.refused[0].why
 
@@ -53,11 +52,11 @@ def test_contradictions_among_the_orders_themselves_neither_refuse_nor_hide_one(
 
 @pytest.mark.parametrize("kind", FailureClass)
 def test_our_advice_contradicts_no_honest_project(kind: FailureClass) -> None:
-    found = [conflict for known in DOCUMENTS if (conflict := contradiction(ADVICE[kind].do, known))]
+    found = [conflict for known in DOCUMENTS if (conflict := contradiction(advice()[kind]["do"], known))]
     assert found == []
 
 
 @pytest.mark.parametrize("kind", FailureClass)
 def test_no_advice_of_ours_contradicts_another(kind: FailureClass) -> None:
-    others = [guardrail(instruction=advice.do) for other, advice in ADVICE.items() if other is not kind]
-    assert contradiction(ADVICE[kind].do, (), others) is None
+    others = [guardrail(instruction=said["do"]) for other, said in advice().items() if other != kind]
+    assert contradiction(advice()[kind]["do"], (), others) is None

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.memory.guardrails import Verdict, after_iteration, after_loop, effect_text, verdict
-from helmsman.memory.guardrails.effect import ENOUGH, UNNEEDED, UNUSED
+from helmsman.memory.guardrail_effect import ENOUGH, UNNEEDED, UNUSED, Verdict, after_iteration, after_loop, effect_text, verdict
 from helmsman.records.lessons import Guardrail, Subject, TaskType
 from helmsman.records.moments import Movement
 from tests.unit.builders import NOW

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmsman.memory.guardrails import REMOVED
 from helmsman.memory.guardrails_page import MOST_PROBLEMS, Edits, read, render, render_for_agent
+from helmsman.memory.learned_guardrails import REMOVED
 from helmsman.oversee.imperatives import imperatives
 from helmsman.records.lessons import Guardrail
 from tests.unit.builders import NOW

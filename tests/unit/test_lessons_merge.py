@@ -1,6 +1,6 @@
-"""How observations become lessons, and how lessons grow."""
+"""How observations become lessons, how lessons grow, and which are told to other loops."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import permutations
 from typing import Any
 
@@ -8,8 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.memory.merge import alike, credited, is_same, merged, new_lesson, similar
-from helmsman.records.lessons import MOST_SOURCES, Lesson, LessonKind, Observation, TaskType
+from helmsman.memory.merge import (
+    ENOUGH_USES,
+    LONGEST_UNSEEN,
+    LOWEST_SUCCESS,
+    UNSEEN,
+    alike,
+    credited,
+    learn,
+    merged,
+    new_lesson,
+    reviewed,
+    similar,
+)
+from helmsman.records.lessons import MOST_SOURCES, Lesson, LessonKind, Observation, TaskType, Tier
 from helmsman.records.session import FailureClass
 from tests.unit.builders import HOUR, NOW
 from tests.unit.lived import lesson, observation, subject
@@ -21,6 +33,18 @@ STRATEGY, ANTIPATTERN, CONVENTION = LessonKind
 def antipattern(failure: FailureClass | None = FailureClass.TEST, *tests: str, **fields: Any) -> Observation:
     given = {"kind": ANTIPATTERN, "failure": failure, "good": False, "subject": subject(tests=tests), **fields}
     return observation("Where test failures come again: read the failing test.", **given)
+
+
+def made(seen: Observation, at: datetime = NOW) -> Lesson:
+    return new_lesson(seen, "l1", at)
+
+
+def is_same(one: Observation, other: Observation) -> bool:
+    return learn([made(one)], other, "l2", NOW).id == "l1"
+
+
+def grow(lesson: Lesson, seen: Observation, at: datetime = NOW, *, told: bool = False) -> Lesson:
+    return merged(lesson, made(seen, at), told=told)
 
 
 SAYING = ("Cache the parsed configuration", "Cache parsed configurations", "Do not cache the parsed configuration")
@@ -82,14 +106,13 @@ def test_a_hostile_megabyte_is_compared_in_bounds(unit: str) -> None:
 
 @given(OBSERVATIONS, OBSERVATIONS)
 def test_sameness_is_a_share_and_has_no_direction(one: Observation, other: Observation) -> None:
-    assert 0 <= similar(one, other) <= 1
-    assert similar(one, other) == similar(other, one)
+    assert 0 <= similar(made(one), made(other)) <= 1
+    assert similar(made(one), made(other)) == similar(made(other), made(one))
 
 
 @given(OBSERVATIONS)
 def test_a_lesson_is_the_same_as_what_it_was_made_of(one: Observation) -> None:
-    made = new_lesson(one, "l1", NOW)
-    assert similar(made, one) == similar(one, made) == similar(made, made) == 1
+    assert similar(made(one), made(one)) == 1
 
 
 @pytest.mark.parametrize(
@@ -122,52 +145,52 @@ def test_antipatterns_are_one_by_class_and_test() -> None:
     assert not is_same(antipattern(), antipattern(FailureClass.BUILD))
     assert not is_same(antipattern(FailureClass.TEST, "test_a"), antipattern(FailureClass.TEST, "test_b"))
     assert not is_same(antipattern(FailureClass.TEST, "test_a"), antipattern())
-    assert merged(new_lesson(antipattern(), "l1", NOW), antipattern(FailureClass.BUILD), NOW).failure is FailureClass.TEST
+    assert grow(made(antipattern()), antipattern(FailureClass.BUILD)).failure is FailureClass.TEST
 
 
 def test_a_new_lesson_has_what_its_observation_says() -> None:
-    made = new_lesson(antipattern(FailureClass.TEST, "test_a"), "l1", NOW)
-    assert (made.id, made.project, made.task_type, made.failure, made.tests) == ("l1", "shop", "bugfix", "test", ("test_a",))
-    assert (made.uses, made.successes, made.observed, made.sources) == (1, 1, 1, ("u1",))
-    assert (made.created_at, made.updated_at, made.used_at, made.retired) == (NOW, NOW, None, "")
+    found = made(antipattern(FailureClass.TEST, "test_a"))
+    assert (found.id, found.project, found.task_type, found.failure, found.tests) == ("l1", "shop", "bugfix", "test", ("test_a",))
+    assert (found.uses, found.successes, found.observed, found.sources) == (1, 1, 1, ("u1",))
+    assert (found.created_at, found.updated_at, found.used_at, found.retired) == (NOW, NOW, None, "")
 
 
 def test_what_speaks_for_a_lesson_is_work_that_got_on_and_for_an_antipattern_work_that_did_not() -> None:
-    assert new_lesson(observation(good=True), "l1", NOW).successes == 1
-    assert new_lesson(observation(good=False), "l1", NOW).successes == 0
-    assert new_lesson(antipattern(good=False), "l1", NOW).successes == 1
-    assert new_lesson(antipattern(good=True), "l1", NOW).successes == 0
+    assert made(observation(good=True)).successes == 1
+    assert made(observation(good=False)).successes == 0
+    assert made(antipattern(good=False)).successes == 1
+    assert made(antipattern(good=True)).successes == 0
 
 
 def test_merging_averages_confidence_over_all_observations() -> None:
-    grown = new_lesson(observation(confidence=0.9), "l1", NOW)
+    grown = made(observation(confidence=0.9))
     for confidence in (0.6, 0.3):
-        grown = merged(grown, observation(confidence=confidence, source="u2"), NOW)
+        grown = grow(grown, observation(confidence=confidence, source="u2"))
     assert grown.confidence == pytest.approx(0.6)
     assert grown.observed == 3
 
 
 def test_one_loop_is_one_use_however_often_it_repeats_itself() -> None:
-    grown = new_lesson(observation(), "l1", NOW)
-    grown = merged(grown, observation(), NOW)
+    grown = made(observation())
+    grown = grow(grown, observation())
     assert (grown.observed, grown.uses, grown.sources) == (2, 1, ("u1",))
-    grown = merged(grown, observation(source="u2"), NOW + HOUR)
+    grown = grow(grown, observation(source="u2"), NOW + HOUR)
     assert (grown.observed, grown.uses, grown.successes, grown.sources) == (3, 2, 2, ("u1", "u2"))
     assert grown.updated_at == NOW + HOUR
 
 
 def test_a_loop_that_was_told_counts_once() -> None:
-    told = merged(new_lesson(antipattern(), "l1", NOW), antipattern(source="u2"), NOW, told=True)
+    told = grow(made(antipattern()), antipattern(source="u2"), told=True)
     ended = credited(told, good=False, now=NOW)
     assert (ended.observed, ended.uses, ended.successes) == (2, 2, 1)
 
 
 def _grown(observations: tuple[Observation, ...]) -> Lesson:
     first, *others = observations
-    made = new_lesson(first, "l1", NOW)
+    lesson = made(first)
     for other in others:
-        made = merged(made, other, NOW)
-    return made
+        lesson = grow(lesson, other)
+    return lesson
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.floats(0, 1)), min_size=1, max_size=5), st.sets(st.sampled_from("abcd")))
@@ -201,18 +224,18 @@ def test_sources_and_tests_are_bounded_and_the_newest_sources_stay() -> None:
 
 def test_the_words_that_are_better_borne_out_stay() -> None:
     weak, strong = observation("weak words", confidence=0.6), observation("strong words", confidence=0.9)
-    assert merged(new_lesson(weak, "l1", NOW), strong, NOW).text == "strong words"
-    assert merged(new_lesson(strong, "l1", NOW), weak, NOW).text == "strong words"
-    often = merged(new_lesson(weak, "l1", NOW), weak, NOW)
-    assert merged(often, strong, NOW).text == "weak words"
+    assert grow(made(weak), strong).text == "strong words"
+    assert grow(made(strong), weak).text == "strong words"
+    often = grow(made(weak), weak)
+    assert grow(often, strong).text == "weak words"
 
 
 def test_a_persons_words_are_kept_and_a_models_give_way() -> None:
     person, rules, model = (observation(f"words of {by}", by=by, confidence=0.5) for by in ("person", "rules", "model"))
-    assert merged(new_lesson(person, "l1", NOW), rules, NOW).text == "words of person"
-    assert merged(new_lesson(rules, "l1", NOW), person, NOW).by == "person"
-    assert merged(new_lesson(model, "l1", NOW), rules, NOW).text == "words of rules"
-    assert merged(new_lesson(rules, "l1", NOW), model, NOW).text == "words of rules"
+    assert grow(made(person), rules).text == "words of person"
+    assert grow(made(rules), person).by == "person"
+    assert grow(made(model), rules).text == "words of rules"
+    assert grow(made(rules), model).text == "words of rules"
 
 
 @given(st.booleans(), st.integers(-5, 5))
@@ -221,3 +244,83 @@ def test_a_lesson_that_was_told_is_credited_with_what_came_of_it(good: bool, hou
     after = credited(before, good=good, now=NOW + timedelta(hours=hours))
     assert (after.uses, after.successes, after.observed, after.confidence) == (4, 2 + good, before.observed, before.confidence)
     assert after.used_at == NOW + timedelta(hours=max(hours, 0))
+
+
+# --- who is told of it --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("confidence", "uses", "tier"),
+    [
+        (0.6, 2, Tier.SEMANTIC),
+        (0.9, 7, Tier.SEMANTIC),
+        (0.59, 2, Tier.EPISODIC),
+        (0.6, 1, Tier.EPISODIC),
+        (1.0, 1, Tier.EPISODIC),
+        (0.0, 9, Tier.EPISODIC),
+    ],
+)
+def test_a_lesson_is_promoted_at_confidence_and_uses(confidence: float, uses: int, tier: Tier) -> None:
+    assert reviewed(lesson(confidence=confidence, uses=uses, successes=uses), NOW).tier is tier
+
+
+def test_a_promoted_lesson_stays_promoted() -> None:
+    assert reviewed(lesson(tier=Tier.SEMANTIC, confidence=0.3), NOW).tier is Tier.SEMANTIC
+
+
+@pytest.mark.parametrize(
+    ("uses", "successes", "retired"), [(5, 1, True), (5, 2, False), (4, 0, False), (10, 3, True), (10, 4, False), (100, 39, True)]
+)
+def test_a_lesson_that_fails_too_often_is_retired(uses: int, successes: int, retired: bool) -> None:
+    after = reviewed(lesson(uses=uses, successes=successes), NOW)
+    assert bool(after.retired) is retired
+    if retired:
+        assert f"{successes} of {uses} uses" in after.retired
+
+
+def test_the_reason_says_what_an_antipattern_is_measured_by() -> None:
+    failed = lesson(kind=LessonKind.ANTIPATTERN, uses=6, successes=1)
+    assert reviewed(failed, NOW).retired == "it did not recur in 1 of 6 uses, fewer than 40%"
+
+
+def test_what_nobody_met_for_long_is_retired_and_comes_back_when_it_is_met() -> None:
+    late = NOW + LONGEST_UNSEEN + HOUR
+    gone = reviewed(lesson(), late)
+    assert gone.retired.startswith(UNSEEN)
+    assert reviewed(gone, late) == gone
+    met = gone.model_copy(update={"updated_at": late})
+    assert reviewed(met, late).retired == ""
+
+
+def test_having_been_told_keeps_a_lesson() -> None:
+    assert reviewed(lesson(used_at=NOW + LONGEST_UNSEEN), NOW + LONGEST_UNSEEN + HOUR).retired == ""
+
+
+def test_whoever_retired_it_for_another_reason_has_the_last_word() -> None:
+    for reason in ("a person said so", "it went well in 1 of 6 uses"):
+        one = lesson(retired=reason, confidence=1.0, uses=9, successes=9)
+        assert reviewed(one, NOW) == one
+
+
+def test_a_persons_lesson_is_never_retired_by_rules() -> None:
+    assert reviewed(lesson(by="person", uses=50, successes=0), NOW + 3 * LONGEST_UNSEEN).retired == ""
+
+
+@given(
+    st.floats(0, 1),
+    st.integers(0, 60),
+    st.data(),
+    st.integers(0, 400),
+    st.sampled_from(Tier),
+    st.sampled_from(["rules", "model"]),
+)
+def test_the_rules_hold_for_every_lesson(
+    confidence: float, uses: int, data: st.DataObject, days: int, tier: Tier, by: str
+) -> None:
+    successes = data.draw(st.integers(0, uses))
+    before = lesson(confidence=confidence, uses=uses, successes=successes, tier=tier, by=by)
+    after = reviewed(before, NOW + timedelta(days=days))
+    failing = uses >= ENOUGH_USES and successes < LOWEST_SUCCESS * uses
+    assert bool(after.retired) == (failing or timedelta(days=days) > LONGEST_UNSEEN)
+    assert (after.tier is Tier.SEMANTIC) == (tier is Tier.SEMANTIC or (confidence >= 0.6 and uses >= 2))
+    assert reviewed(after, NOW + timedelta(days=days)) == after

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from helmsman.memory.guardrails.failed import failed, near
 from helmsman.records.lessons import Episode, Guardrail
 from helmsman.records.moments import Movement
+from helmsman.records.session import FailureClass
 from helmsman.texts import counted
 
 ENOUGH = 8
@@ -32,12 +32,21 @@ LONGEST_WHY = 300
 
 
 class Verdict(StrEnum):
-    EFFECTIVE = "effective"
     INEFFECTIVE = "ineffective"
     """It recurs as before."""
-    OPEN = "open"
     UNNEEDED = "unneeded"
     """Nothing of its class was anywhere near for long."""
+    OPEN = "open"
+    EFFECTIVE = "effective"
+
+
+NO_GOOD = frozenset({Verdict.INEFFECTIVE, Verdict.UNNEEDED})
+
+
+def failed(episode: Episode) -> frozenset[FailureClass]:
+    """Classes that its checks failed with; none where nothing is known. What failed inside the session only is no failure."""
+    known = episode.checked and episode.movement is not Movement.WAITED
+    return frozenset(error.kind for error in episode.errors) if known else frozenset()
 
 
 def after_iteration(guardrail: Guardrail, episode: Episode) -> Guardrail:
@@ -59,7 +68,7 @@ def after_loop(guardrail: Guardrail, episodes: Sequence[Episode], now: datetime)
     counts = {"loops": guardrail.loops + 1, "unneeded": _unneeded(guardrail, episodes)} if carried else {}
     ended = guardrail.model_copy(update=counts)
     why = "" if persons(ended) else _why_not_longer(ended, now)
-    return ended.model_copy(update={"retired": why, "retired_at": now}) if why else ended
+    return retired(why, ended, now) if why else ended
 
 
 def persons(guardrail: Guardrail) -> bool:
@@ -83,22 +92,18 @@ def effect_text(guardrail: Guardrail) -> str:
     since = f"{guardrail.after_seen} of {guardrail.after_of}"
     found = verdict(guardrail)
     quiet = f", nothing of its class near in the last {guardrail.unneeded}" if found is Verdict.UNNEEDED else ""
-    yours = "; it is a person's, so it stays until a person deletes it" if persons(guardrail) and found in _NO_GOOD else ""
+    yours = "; it is a person's, so it stays until a person deletes it" if persons(guardrail) and found in NO_GOOD else ""
     return f"{found}: {guardrail.failure} failures in {before} before, in {since} since it is told; {told}{quiet}{yours}"
 
 
-_NO_GOOD = frozenset({Verdict.INEFFECTIVE, Verdict.UNNEEDED})
-
-
 def _unneeded(guardrail: Guardrail, episodes: Sequence[Episode]) -> int:
-    kind = guardrail.failure
-    if kind is None or any(near(kind, episode) for episode in episodes):
-        return 0
-    return guardrail.unneeded + 1
+    """Loops in a row without anything of its class before an iteration, in its checks, or inside the session."""
+    near = (kind for one in episodes for kind in (*one.subject.failures, *(error.kind for error in (*one.errors, *one.troubles))))
+    return 0 if guardrail.failure is None or guardrail.failure in near else guardrail.unneeded + 1
 
 
 def _why_not_longer(guardrail: Guardrail, now: datetime) -> str:
-    if verdict(guardrail) in _NO_GOOD:
+    if verdict(guardrail) in NO_GOOD:
         return effect_text(guardrail)[:LONGEST_WHY]
     idle = now - max(guardrail.created_at, guardrail.loaded_at or guardrail.created_at)
     return f"unused: nobody was told for {idle.days} days" if idle > UNUSED else ""
@@ -136,3 +141,7 @@ def _so_many_in_spite(before: tuple[int, int], after: tuple[int, int]) -> float:
 def _ways(of: int, some: int) -> float:
     """The logarithm of the number of ways to choose: the number itself may have thousands of digits."""
     return math.lgamma(of + 1) - math.lgamma(some + 1) - math.lgamma(of - some + 1)
+
+
+def retired(why: str, one: Guardrail, now: datetime) -> Guardrail:
+    return one.model_copy(update={"retired": why, "retired_at": now})

@@ -1,0 +1,319 @@
+"""Guardrails that the system makes itself: an instruction for each class of failure that came back too often, and its effect.
+
+Not to be confused with `helmsman.orient.guardrails`, the rules for single tool calls.
+"""
+
+import hashlib
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from helmsman.config.memory import MemoryConfig
+from helmsman.memory.guardrail_effect import NO_GOOD, Verdict, failed, persons, retired, verdict
+from helmsman.oversee.conflicts import MOST_ORDERS, conflicts
+from helmsman.oversee.imperatives import imperatives
+from helmsman.plain import clean
+from helmsman.records.base import Record
+from helmsman.records.lessons import Episode, Guardrail
+from helmsman.records.moments import Movement
+from helmsman.records.oversight import Conflict, Imperative
+from helmsman.records.session import FailureClass
+from helmsman.texts import counted
+
+AGAIN = 2
+"""Iterations that have to name one place until it counts as named again and again."""
+PLACES = 2
+"""Places of one class with a guardrail each; a class that fails at a third one has no place of its own."""
+LONGEST_PLACE = 120
+REMOVED, SUPERSEDED, GAVE_WAY = "a person removed it", "superseded", "gave way"
+"""How the reason begins for which one is retired."""
+_NUMBERS = 8
+"""Iterations that an origin names."""
+
+_WORLD = frozenset({FailureClass.NETWORK, FailureClass.TIMEOUT, FailureClass.RESOURCES})
+"""The world fails so, and no instruction helps, unless the code itself is where it happens."""
+_LINE = re.compile(r"(?::\d{1,9}){1,2}\Z|\(\d{1,9}(?:,\d{1,9})?\)\Z")
+_NAME = re.compile(r"(?=[^\W\d])[\w.@+-]+(?:/[\w.@+-]+)*(?:::[\w.@+-]+){0,4}|\.[\w-][\w./@+-]*")
+"""A test, file, module or command without a blank: of what else stands there nobody knows whose words they are."""
+_CODE = re.compile(
+    r".+\.(?:py|pyi|js|jsx|ts|tsx|mjs|cjs|go|rs|java|kt|scala|rb|php|c|h|cc|cpp|hpp|cs|swift|vue|ex|exs|lua|sh|sql|html|css)"
+)
+
+
+_WORTH = tuple(Verdict)
+"""The one that gives way first comes first."""
+
+
+class Refused(Record):
+    """A guardrail that was due and was not made."""
+
+    guardrail: Guardrail
+    why: str
+    """For people; where it contradicts something, both sentences."""
+    conflict: Conflict | None = None
+
+
+class Created(Record):
+    """What failures of a loop make of a project's guardrails."""
+
+    guardrails: tuple[Guardrail, ...] = ()
+    """To be written: new ones, ones that are active again, and those that are retired in their favour."""
+    refused: tuple[Refused, ...] = ()
+
+
+# --- what failed, and where ---------------------------------------------------------------------------------------
+
+
+def _in_vain(kind: FailureClass, episode: Episode) -> bool:
+    """Whether a check failed so and the work did not get on: from one failing test to the next is progress."""
+    return kind in failed(episode) and episode.movement is not Movement.FORWARD
+
+
+def _common(kind: FailureClass, episodes: Sequence[Episode]) -> str:
+    """The test, else the file, that most of these iterations name as the place of such a failure, and two at least. Empty where
+    they have nothing in common.
+    """
+    tests = [{_place(error.where, one.files) for error in one.errors if error.kind is kind} - {""} for one in episodes]
+    for places in (tests, [set(map(_file, named)) for named in tests]):
+        counts = Counter(place for named in places for place in named)
+        name = min(counts, key=lambda one: (-counts[one], one), default="")  # so that the same failures name the same place
+        if counts[name] >= AGAIN and 2 * counts[name] > len(tests):
+            return name
+    return ""
+
+
+def _file(place: str) -> str:
+    """Without the test inside of the file."""
+    return place.partition("::")[0]
+
+
+def _place(where: str, known: Sequence[str]) -> str:
+    """A test, file, module or command, cleaned and bounded: without its line, which every edit moves, and without what stands
+    above the project on this machine.
+    """
+    word = _LINE.sub("", next(iter(where.split()), "")).removeprefix("./")
+    if word.startswith("/"):
+        word = next((file for file in known if word.endswith(f"/{file}")), word.rpartition("/")[2])
+    found = _NAME.match(word)
+    name = found[0].rstrip(".:-+@") if found else ""
+    return name if len(name) <= LONGEST_PLACE else ""
+
+
+# --- what it says -------------------------------------------------------------------------------------------------
+
+
+@cache
+def advice() -> Mapping[str, Mapping[str, str]]:
+    return tomllib.loads(files("helmsman.memory").joinpath("learned_guardrails.toml").read_text("utf-8"))
+
+
+def words(kind: FailureClass, place: str) -> tuple[str, str]:
+    """Trigger and instruction of a guardrail for this class: the place is quoted, and nothing else in it comes from outside."""
+    said = advice()[kind]
+    if not place:
+        return said["when"], said["do"]
+    last = f" The checks named `{place}` last." if place != _file(place) else ""
+    return said["there"].format(f"`{_file(place)}`"), said["do"] + last
+
+
+def _helps(kind: FailureClass, place: str) -> bool:
+    """Whether an instruction can do anything about such failures: a host or program is no file that somebody can change, and what
+    has nothing in common but that nobody knows it needs a place at least.
+    """
+    if kind in _WORLD:
+        return "::" in place or _CODE.fullmatch(_file(place)) is not None
+    return bool(place) or kind is not FailureClass.OTHER
+
+
+def contradiction(instruction: str, orders: Sequence[Imperative], active: Sequence[Guardrail] = ()) -> Conflict | None:
+    """The first order or active guardrail that cannot be followed together with an instruction, both sentences in it."""
+    proposed = imperatives("a new guardrail", instruction)
+    known = [order for one in active for order in imperatives("guardrails.md", one.instruction)] if proposed else []
+    for order in dict.fromkeys((*orders[:MOST_ORDERS], *known)) if proposed else ():
+        found = (one for one in conflicts((*proposed, order)) if (one.first in proposed) != (one.second in proposed))
+        if conflict := next(found, None):
+            return conflict
+    return None
+
+
+# --- when one is made ---------------------------------------------------------------------------------------------
+
+
+class _Case(NamedTuple):
+    """A class of failure that came back too often in vain."""
+
+    kind: FailureClass
+    place: str
+    vain: tuple[Episode, ...]
+    """Iterations of this loop in which it failed and the work did not get on."""
+    seen: int
+    of: int
+
+
+def create(
+    project: str,
+    episodes: Sequence[Episode],
+    known: Iterable[Guardrail],
+    counts: Mapping[FailureClass, tuple[int, int]],
+    orders: Sequence[Imperative],
+    config: MemoryConfig,
+    now: datetime,
+) -> Created:
+    """Guardrails that the iterations of a loop, oldest first, make. `known`: all of the project's, retired ones too.
+
+    `counts`: checked iterations of the project with a class, of all. The same arguments make the same ids, however often it
+    is asked.
+    """
+    by_id = {one.id: one for one in known}
+    written, refused = dict[str, Guardrail](), list[Refused]()
+    for case in _cases(project, by_id, episodes, counts, config):
+        proposed = _proposed(project, case, by_id, now)
+        if proposed is None:
+            continue
+        leaving = _superseded(project, proposed, by_id, now)
+        gone = {one.id for one in leaving}
+        remaining = [one for one in _active(by_id) if one.id not in gone]
+        conflict = contradiction(proposed.instruction, orders, remaining)
+        giving_way = _giving_way(proposed.id, remaining, episodes, config.guardrails, now)
+        if conflict is not None or giving_way is None:
+            refused.append(_refused(proposed, conflict, config))
+            continue
+        made = {one.id: one for one in (*leaving, *giving_way, proposed)}
+        by_id |= made
+        written |= made
+    return Created(guardrails=tuple(written.values()), refused=tuple(refused))
+
+
+def identity(project: str, kind: FailureClass, file: str = "") -> str:
+    """Of what is made for this class at this place: one thing, whatever its words are."""
+    return code(f"{project}\0{kind}\0{file}")
+
+
+def code(text: str) -> str:
+    """Short enough for a heading that people edit."""
+    return f"g{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:8]}"
+
+
+def _active(known: Mapping[str, Guardrail]) -> list[Guardrail]:
+    return [one for one in known.values() if not one.retired]
+
+
+def _cases(
+    project: str,
+    known: Mapping[str, Guardrail],
+    episodes: Sequence[Episode],
+    counts: Mapping[FailureClass, tuple[int, int]],
+    config: MemoryConfig,
+) -> list[_Case]:
+    """What is due, the most frequent first."""
+    due = list[_Case]()
+    for kind in FailureClass:
+        vain = tuple(one for one in episodes if _in_vain(kind, one))
+        place, (seen, of) = _common(kind, vain), counts.get(kind, (0, 0))
+        # iterations of this loop that got on speak for nothing; of other loops nobody knows
+        forward = sum(kind in failed(one) for one in episodes) - len(vain)
+        if vain and _helps(kind, place) and seen - forward >= config.guardrail_after:
+            due.append(_Case(kind, _scope(project, kind, place, known), vain, seen, max(of, seen)))
+    return sorted(due, key=lambda case: -len(case.vain))
+
+
+def _scope(project: str, kind: FailureClass, place: str, known: Mapping[str, Guardrail]) -> str:
+    """What the guardrail is for: the place, or wherever the class fails, where that is in too many places."""
+    here, active = identity(project, kind, _file(place)), _active(known)
+    others = [one for one in active if one.failure is kind and one.by == "helmsman" and one.id != here]
+    stands = any(one.id == here for one in active)
+    return "" if len(others) >= PLACES and not stands and _helps(kind, "") else place
+
+
+def _proposed(project: str, case: _Case, known: Mapping[str, Guardrail], now: datetime) -> Guardrail | None:
+    """The guardrail for a case; None where one is active, or a person or its own failure has ended it."""
+    here, everywhere = identity(project, case.kind, _file(case.place)), identity(project, case.kind)
+    before = known.get(here)
+    if any(one in known and not known[one].retired for one in (here, everywhere)) or _spent(case.kind, {here, everywhere}, known):
+        return None
+    trigger, instruction = words(case.kind, case.place)
+    fresh = Guardrail(
+        id=here,
+        project=project,
+        failure=case.kind,
+        trigger=trigger,
+        instruction=instruction,
+        origin=_origin(case),
+        before_seen=case.seen,
+        before_of=case.of,
+        created_at=now,
+    )
+    return _once_more(before, fresh) if before and _same_advice(before, case.kind) else fresh
+
+
+def _spent(kind: FailureClass, ids: set[str], known: Mapping[str, Guardrail]) -> bool:
+    """Whether a person wanted none of it, or the same advice was no good: what has failed is not tried again elsewhere."""
+    return any(
+        (one.id in ids and one.retired.startswith(REMOVED))
+        or (one.failure is kind and one.retired.startswith(Verdict.INEFFECTIVE) and _same_advice(one, kind))
+        for one in known.values()
+    )
+
+
+def _same_advice(one: Guardrail, kind: FailureClass) -> bool:
+    """Whether its words are ours for this class as we would say them today, whatever place they name."""
+    return one.instruction.startswith(advice()[kind]["do"])
+
+
+def _once_more(before: Guardrail, fresh: Guardrail) -> Guardrail:
+    """It is active again, with its record; as before it counts every iteration that was not told of it."""
+    seen = max(fresh.before_seen - before.after_seen, 0)
+    of = max(fresh.before_of - before.after_of, seen)
+    kept = {name: getattr(before, name) for name in ("after_seen", "after_of", "loops", "loaded_at")}
+    return fresh.model_copy(update={**kept, "before_seen": seen, "before_of": of})
+
+
+def _origin(case: _Case) -> str:
+    numbers = ", ".join(str(episode.iteration) for episode in case.vain[-_NUMBERS:])
+    last = "the last ones " if len(case.vain) > _NUMBERS else ""
+    return (
+        f"loop {clean(case.vain[-1].loop)[:80]}: {case.kind} failures in {counted(len(case.vain), 'iteration')} that did not get "
+        f"on ({last}{numbers}); in {case.seen} of {counted(case.of, 'checked iteration')} of the project"
+    )
+
+
+# --- which ones give way ------------------------------------------------------------------------------------------
+
+
+def _superseded(project: str, proposed: Guardrail, known: Mapping[str, Guardrail], now: datetime) -> list[Guardrail]:
+    """What one for the class wherever it fails makes superfluous."""
+    if proposed.failure is None or proposed.id != identity(project, proposed.failure):
+        return []
+    special = [one for one in _active(known) if one.failure is proposed.failure and not persons(one)]
+    return [retired(f"{SUPERSEDED} by {proposed.id}, which holds wherever it fails", one, now) for one in special]
+
+
+def _giving_way(
+    new: str, active: Sequence[Guardrail], episodes: Sequence[Episode], most: int, now: datetime
+) -> list[Guardrail] | None:
+    """Those that give way to a new one, retired: the least effective first, of equals the one that was told the longest ago. None
+    where too few can: a person's stay, and so does what this loop needs, else two classes would push each other out by turns.
+    """
+    vain = {kind for kind in FailureClass if any(_in_vain(kind, episode) for episode in episodes)}
+    free = [one for one in active if not persons(one) and (one.failure not in vain or verdict(one) in NO_GOOD)]
+    free.sort(key=lambda one: (_WORTH.index(verdict(one)), one.loaded_at or one.created_at))
+    excess = max(len(active) + 1 - most, 0)
+    if excess > len(free):
+        return None
+    told = {one.id: f"told last on {one.loaded_at:%Y-%m-%d}" if one.loaded_at else "never told" for one in free}
+    return [retired(f"{GAVE_WAY} to {new}: {verdict(one)}, {told[one.id]}", one, now) for one in free[:excess]]
+
+
+def _refused(proposed: Guardrail, conflict: Conflict | None, config: MemoryConfig) -> Refused:
+    if conflict is None:
+        why = f"{config.guardrails} guardrails stand at most, and those that do are a person's or needed now"
+        return Refused(guardrail=proposed, why=f"{why}; delete one in guardrails.md, or raise memory.guardrails")
+    sides = ((one, f"{one.source}:{one.line}" if one.line else one.source) for one in (conflict.first, conflict.second))
+    first, second = (f"“{clean(one.text)}” ({clean(where)})" for one, where in sides)
+    why = f"{first} contradicts {second}: both speak of {clean(conflict.about)}"
+    return Refused(guardrail=proposed, why=why, conflict=conflict)
