@@ -26,8 +26,7 @@ from typing import Self
 
 import psutil
 
-from deployments.demo.model import Request, Script, ScriptedModel, environment
-from deployments.demo.turns import Turn, bash, call, say
+from deployments.demo_model import Request, Script, ScriptedModel, Turn, bash, call, environment, say
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.repository.git import open_repository

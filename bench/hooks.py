@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from deployments.demo.model import Request, ScriptedModel, Turn, bash, call, environment, say
+from deployments.demo_model import Request, ScriptedModel, Turn, bash, call, environment, say
 from helmsman.config import ContextConfig, SteeringConfig
 from helmsman.orient.guardrails import Rules
 from tasks.session.hook_server import TOKEN, HookServer, hook_server

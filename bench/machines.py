@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from deployments.demo.model import Request, Turn, bash, call, say
+from deployments.demo_model import Request, Turn, bash, call, say
 from tasks.repository.git import open_repository, read_ref
 from tasks.repository.state_ref import read_records, state_ref
 from tests.fakes.bench import eventually

@@ -20,7 +20,7 @@ from typing import Any
 
 import httpx
 
-from deployments.demo.model import Request, Turn, say
+from deployments.demo_model import Request, Turn, say
 from helmsman.records.events import StepStarted
 from tasks.places import loop_folder
 from tasks.repository.git import open_repository

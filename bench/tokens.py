@@ -23,7 +23,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from deployments.demo.model import Request, Script, Turn, bash, call, say
+from deployments.demo_model import Request, Script, Turn, bash, call, say
 from helmsman.tokens import tokens
 from tests.fakes import pathologies, wanderers
 from tests.fakes.command_line import driving

@@ -329,7 +329,7 @@ def demo(
     keep: Annotated[bool, typer.Option("--keep", help="Keep the demo's folder to look around in.")] = False,
 ) -> None:
     """Watch a whole loop: the real agent CLI and the real engine, steered against a scripted model, offline."""
-    from deployments.demo.story import tell
+    from deployments.demo import tell
 
     raise typer.Exit(tell(keep=keep))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from deployments.demo.model import Request, Turn, bash, call, environment, say
+from deployments.demo_model import Request, Turn, bash, call, environment, say
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.places import loop_folder

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.model import by_call, say
+from deployments.demo_model import by_call, say
 from tests.fakes.command_line import driving, make_repository
 from tests.fakes.prefect_server import PrefectServer
 

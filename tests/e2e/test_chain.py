@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.model import Request, Script, Turn, bash, call, say
+from deployments.demo_model import Request, Script, Turn, bash, call, say
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import Driving, driving, make_repository
 from tests.fakes.pathologies import PROMISE, keep, status

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.model import Request, Turn, bash, by_call, call, say
+from deployments.demo_model import Request, Turn, bash, by_call, call, say
 from helmsman.records.state import LoopState
 from tasks.processes.process import TAG
 from tasks.repository.git import git, open_repository

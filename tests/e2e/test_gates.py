@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from deployments.demo.model import Request, Turn, bash, call, say
+from deployments.demo_model import Request, Turn, bash, call, say
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.repository.git import open_repository

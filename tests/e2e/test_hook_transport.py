@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deployments.demo.model import Request, ScriptedModel, Turn, bash, by_call, call, environment, say
+from deployments.demo_model import Request, ScriptedModel, Turn, bash, by_call, call, environment, say
 from tasks.session.hook_server import TOKEN, HookServer, hook_server
 from tasks.session.steering import settings
 from tests.fakes.claude_cli import Session, run_claude

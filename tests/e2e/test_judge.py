@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.model import Request, Turn, say
+from deployments.demo_model import Request, Turn, say
 from helmsman.records.result import EXIT_CODES
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome

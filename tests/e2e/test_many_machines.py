@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.model import Request, Turn, bash, call, say
+from deployments.demo_model import Request, Turn, bash, call, say
 from helmsman.records.verdict import Outcome
 from tasks.repository.git import git, open_repository, read_ref
 from tasks.repository.state_ref import read_records, show_state, state_ref

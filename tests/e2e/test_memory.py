@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.model import Request, Script, Turn, bash, call, say
+from deployments.demo_model import Request, Script, Turn, bash, call, say
 from helmsman.memory.guardrail_effect import Verdict, verdict
 from helmsman.records.lessons import Guardrail
 from helmsman.records.session import FailureClass

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deployments.demo.turns import Turn
+from deployments.demo_model import Turn
 from helmsman.records.iteration import IterationRecord
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records

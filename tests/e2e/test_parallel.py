@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.model import Request, Script, Turn, bash, call, say
+from deployments.demo_model import Request, Script, Turn, bash, call, say
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import driving, make_repository, processes, the_object
 from tests.fakes.landings import Sampler

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.model import Request, Script, Turn, bash, call, say
+from deployments.demo_model import Request, Script, Turn, bash, call, say
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.lock import holder

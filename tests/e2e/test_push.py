@@ -14,7 +14,7 @@ from prefect.events import Event
 from prefect.events.clients import PrefectEventSubscriber
 from prefect.events.filters import EventFilter, EventNameFilter
 
-from deployments.demo.model import Request, Turn, bash, call, say
+from deployments.demo_model import Request, Turn, bash, call, say
 from helmsman.orient.alignment_file import render
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, Specification
 from helmsman.records.state import LoopState

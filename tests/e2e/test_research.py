@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.model import Request, Script, Turn, bash, call, say
+from deployments.demo_model import Request, Script, Turn, bash, call, say
 from tests.fakes.command_line import driving
 from tests.fakes.pathologies import PROMISE, SOLVED, keep, put, status
 from tests.fakes.prefect_server import PrefectServer

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.model import bash, by_call, call, say
+from deployments.demo_model import bash, by_call, call, say
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records
 from tests.fakes.boxes import BOXED

@@ -8,7 +8,7 @@ from threading import Barrier
 
 import pytest
 
-from deployments.demo.model import (
+from deployments.demo_model import (
     Request,
     ScriptedModel,
     Turn,

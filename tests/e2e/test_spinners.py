@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bench.pathologies import spin
-from deployments.demo.model import Request, Script, Turn, bash, call, edit, say
+from deployments.demo_model import Request, Script, Turn, bash, call, edit, say
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.session import FailureClass

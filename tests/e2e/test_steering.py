@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.model import Request, Tool, Turn, bash, by_call, call, edit, read, say, write
+from deployments.demo_model import Request, Tool, Turn, bash, by_call, call, edit, read, say, write
 from helmsman.records.evidence import Guarded
 from helmsman.records.iteration import IterationRecord
 from tasks.repository.git import open_repository

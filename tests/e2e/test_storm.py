@@ -24,7 +24,7 @@ from bench.weather.faults import (
 )
 from bench.weather.judging import totals
 from bench.weather.loops import KINDS, Kind, script
-from deployments.demo.model import ScriptedModel
+from deployments.demo_model import ScriptedModel
 from tests.fakes.bench import eventually
 from tests.fakes.needs import missing
 from tests.fakes.prefect_server import PrefectServer

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from deployments.demo.model import Script
+from deployments.demo_model import Script
 from helmsman.records.result import EXIT_CODES
 from helmsman.records.verdict import Outcome
 from tests.fakes import pathologies, wanderers

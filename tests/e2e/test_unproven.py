@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.model import bash, by_call, call, say
+from deployments.demo_model import bash, by_call, call, say
 from tasks.repository.git import git
 from tests.fakes.command_line import driving, make_repository
 from tests.fakes.prefect_server import PrefectServer

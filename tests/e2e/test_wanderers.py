@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench.pathologies import Course, wander
-from deployments.demo.model import Request, Turn, bash, call, say
+from deployments.demo_model import Request, Turn, bash, call, say
 from helmsman.records.modes import Rung
 from helmsman.records.result import EXIT_CODES
 from helmsman.records.verdict import Outcome

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import psutil
 from pydantic import TypeAdapter
 
-from deployments.demo.model import ScriptedModel, environment
+from deployments.demo_model import ScriptedModel, environment
 from helmsman.records.events import Event, StepFinished
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome

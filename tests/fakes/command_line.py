@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from deployments.demo.model import Script, ScriptedModel, environment
+from deployments.demo_model import Script, ScriptedModel, environment
 from tasks.repository.git import git
 from tasks.system import supervisor
 from tests.fakes.bench import Ended

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deployments.demo.model import Request
+from deployments.demo_model import Request
 from tests.fakes.claude_cli import Session, bundled_cli
 from tests.fakes.command_line import HELMSMAN, Driving
 

@@ -9,8 +9,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-from deployments.demo.messages import response_for
-from deployments.demo.turns import Json, Turn
+from deployments.demo_model import Json, Turn, response_for
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from deployments.demo.turns import Turn, say
+from deployments.demo_model import Turn, say
 from helmsman.config import JudgeConfig
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.reflexion import PastVerdict

@@ -19,7 +19,7 @@ from typing import Any
 import httpx
 import psutil
 
-from deployments.demo.model import Script, ScriptedModel, environment
+from deployments.demo_model import Script, ScriptedModel, environment
 from tasks.engine.embedded import QUIET
 from tasks.repository.git import git
 from tests.fakes.bench import ROOT

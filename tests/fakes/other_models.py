@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
-from deployments.demo.turns import Json, Turn, call, say
+from deployments.demo_model import Json, Turn, call, say
 from tests.contracts.source import ROOT
 
 Answer: TypeAlias = Callable[[Turn, int], tuple[int, str, bytes]]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deployments.demo.model import Request, Script, Turn, bash, call, say
+from deployments.demo_model import Request, Script, Turn, bash, call, say
 from tests.fakes.repositories import commit, make_repository
 
 GOAL = "Make shop.py do what tests/test_shop.py says: discounts are subtracted, the cheapest price is found."

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deployments.demo.model import Request, Script, Turn, bash, call, edit, read, say, write
+from deployments.demo_model import Request, Script, Turn, bash, call, edit, read, say, write
 from tests.fakes.repositories import make_repository
 
 GOAL = "Add double(n) to app.py."

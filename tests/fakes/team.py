@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import httpx
 import psutil
 
-from deployments.demo.model import Request, Turn, bash, call, say
+from deployments.demo_model import Request, Turn, bash, call, say
 from tests.fakes import asking, two_sessions
 from tests.fakes.answerer import posted
 from tests.fakes.bench import ROOT, Bench, eventually

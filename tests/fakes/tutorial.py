@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from deployments.demo.model import Request, Turn, bash, call, say
+from deployments.demo_model import Request, Turn, bash, call, say
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import PATIENCE, Driving, driving
 from tests.fakes.pathologies import PROMISE, keep, put, status

@@ -3,7 +3,7 @@
 What a session does depends on the prompt alone, so that an attempt that is made again does the same as the one before.
 """
 
-from deployments.demo.model import Request, Turn, bash, call, say
+from deployments.demo_model import Request, Turn, bash, call, say
 from deployments.running import Wishes
 
 LOOP = "write-answer"

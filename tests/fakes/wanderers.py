@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deployments.demo.model import Request, Script, Turn, bash, call, say
+from deployments.demo_model import Request, Script, Turn, bash, call, say
 from tests.fakes.pathologies import HALF, PROMISE, SHOP, SOLVED, TESTS, keep, put, status
 from tests.fakes.repositories import make_repository
 

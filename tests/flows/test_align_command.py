@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.turns import Turn, say
+from deployments.demo_model import Turn, say
 from helmsman.records.alignment import ALIGNMENT, Alignment
 from tasks.alignment.files import read_alignment
 from tasks.places import state_home

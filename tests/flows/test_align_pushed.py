@@ -18,7 +18,7 @@ from prefect.client.schemas.objects import State, StateType
 from prefect.exceptions import Pause
 from prefect.flow_engine import run_flow
 
-from deployments.demo.turns import Turn, say
+from deployments.demo_model import Turn, say
 from flows.on_push import on_push
 from helmsman.errors import OperatorError
 from helmsman.orient.alignment_file import render

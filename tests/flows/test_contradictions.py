@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deployments.demo.turns import Turn, say
+from deployments.demo_model import Turn, say
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.oversight import Diagnosis
 from helmsman.records.verdict import Outcome, Severity

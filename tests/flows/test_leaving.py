@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deployments.demo.turns import Turn
+from deployments.demo_model import Turn
 from flows.loop import loop
 from helmsman.config import LoopConfig
 from helmsman.records.events import Event, MemoryNoted, StepFinished, StepStarted

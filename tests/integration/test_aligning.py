@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from deployments.align.aligning import align_goal
-from deployments.demo.model import ScriptedModel, by_call, call, environment
-from deployments.demo.turns import Turn, say
+from deployments.demo_model import ScriptedModel, Turn, by_call, call, environment, say
 from helmsman.errors import Cancelled, OperatorError, WorldError
 from helmsman.layers import Layer
 from helmsman.orient.alignment import align_question, own_goal, read_proposal

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.model import Request, ScriptedModel, Turn, bash, environment
+from deployments.demo_model import Request, ScriptedModel, Turn, bash, environment
 from helmsman.config import ClaudeConfig
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from tasks.agents.claude import call_agent

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.turns import Turn
+from deployments.demo_model import Turn
 from helmsman.errors import Cancelled
 from helmsman.records.parallel import Choice
 from helmsman.records.state import LoopState

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deployments.demo.turns import Turn, say
+from deployments.demo_model import Turn, say
 from helmsman.config import ClaudeConfig
 from helmsman.errors import Cancelled, OperatorError, WorldError
 from helmsman.records.judgement import Judgement, JudgementOutcome

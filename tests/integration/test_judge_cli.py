@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deployments.demo.model import Script, ScriptedModel, Turn, by_call, call, environment, say
+from deployments.demo_model import Script, ScriptedModel, Turn, by_call, call, environment, say
 from helmsman.config import ClaudeConfig
 from helmsman.errors import Cancelled, OperatorError, WorldError
 from helmsman.records.judgement import Judgement, JudgementOutcome

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from deployments.demo.turns import Turn
+from deployments.demo_model import Turn
 from helmsman.config import LoopConfig
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Claim, ClaimKind, Claims

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deployments.demo.turns import Turn, say
+from deployments.demo_model import Turn, say
 from helmsman.oversee.conflict_question import fingerprint
 from helmsman.records.focus import Planned
 from helmsman.records.modes import Ladder, Rung

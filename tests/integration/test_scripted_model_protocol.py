@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deployments.demo.messages import response_for
-from deployments.demo.model import Request, ScriptedModel, Turn, bash, by_call, call, read, say
+from deployments.demo_model import Request, ScriptedModel, Turn, bash, by_call, call, read, response_for, say
 from helmsman.errors import OperatorError
 
 ASK: dict[str, Any] = {

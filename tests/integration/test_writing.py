@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from deployments.demo.model import ScriptedModel, by_call, call, environment
-from deployments.demo.turns import Turn, say
+from deployments.demo_model import ScriptedModel, Turn, by_call, call, environment, say
 from helmsman.errors import Cancelled, OperatorError
 from helmsman.orient.compaction import Past, compact_by_template
 from helmsman.oversee.imperatives import imperatives

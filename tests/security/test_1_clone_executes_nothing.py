@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.model import Script, bash, by_call, call, say
+from deployments.demo_model import Script, bash, by_call, call, say
 from tasks.repository.git import git
 from tasks.repository.objects import read_headers, read_objects
 from tests.fakes.bench import Ended

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.model import ScriptedModel, by_call, environment
+from deployments.demo_model import ScriptedModel, by_call, environment
 from helmsman.config import LoopConfig
 from helmsman.config.base import Owner
 from helmsman.config.owners import OWNERS

@@ -15,7 +15,7 @@ from typing import Literal
 import psutil
 import pytest
 
-from deployments.demo.model import bash, by_call, call, say
+from deployments.demo_model import bash, by_call, call, say
 from helmsman.config import CheckConfig
 from helmsman.records.checks import CheckResult
 from tasks.checking.checks import Room, run_check

@@ -8,7 +8,7 @@ import httpx
 import psutil
 import pytest
 
-from deployments.demo.model import Request, Turn, bash, call, say
+from deployments.demo_model import Request, Turn, bash, call, say
 from tasks.engine.embedded import LOGIN, MODULE
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state

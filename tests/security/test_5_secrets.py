@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from deployments.demo.turns import Turn
+from deployments.demo_model import Turn
 from deployments.show.report_page import report_page
 from helmsman.errors import OperatorError
 from helmsman.records.issue_event import IssueEvent

@@ -14,7 +14,7 @@ from typing import NoReturn
 import psutil
 import pytest
 
-from deployments.demo.model import Request, Turn, bash, call, say
+from deployments.demo_model import Request, Turn, bash, call, say
 from tasks.engine.database import _has_open as has_open  # pyright: ignore[reportPrivateUsage]
 from tasks.engine.embedded import MODULE as SERVER
 from tasks.groups.members import MODULE as MEMBER

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.model import Turn, bash, by_call, call, say
+from deployments.demo_model import Turn, bash, by_call, call, say
 from helmsman.orient.guardrails import Allow, Deny, Judgement, Rules, Session, ToolCall, judge
 from helmsman.records.iteration import IterationRecord
 from tasks.places import loop_folder

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from deployments.demo.model import ScriptedModel, Turn, bash, by_call, call, edit, environment, read, say
+from deployments.demo_model import ScriptedModel, Turn, bash, by_call, call, edit, environment, read, say
 from deployments.running import start
 from deployments.wishes import Wishes
 from helmsman.config import WorkspaceConfig

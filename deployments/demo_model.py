@@ -1,0 +1,370 @@
+"""A scripted model: an Anthropic Messages API on loopback whose answers are written down beforehand.
+
+It drives the real, unmodified Claude Code CLI, and any other client of that API, without a network or an account.
+A script is a function from a request to a turn; `by_call` makes the usual one from lists of turns.
+"""
+
+import json
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from socketserver import BaseServer
+from typing import Any, Self, TypeAlias, cast
+from uuid import uuid4
+
+from helmsman.errors import OperatorError
+from tasks.loopback import LoopbackServer
+
+Json: TypeAlias = dict[str, Any]
+Tool: TypeAlias = tuple[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One answer of the model: a message, or with `status` an HTTP error; with `hang` and `cut` a broken message."""
+
+    text: str | None = None
+    thinking: str | None = None
+    tools: tuple[Tool, ...] = ()
+    usage: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Token counts by their names in the API; those not given have small defaults."""
+    stop_reason: str | None = None
+    """None: `tool_use` where there are tools, else `end_turn`."""
+    status: int | None = None
+    error_type: str = ""
+    """Empty: the type that the API has for this status."""
+    error_message: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    delay: float = 0
+    """Seconds before the answer begins."""
+    hang: float = 0
+    """Seconds of silence in mid-stream."""
+    cut: bool = False
+    """Close the connection in mid-stream. A client that tries again takes the next turn."""
+
+
+def say(text: str) -> Turn:
+    """End the agent's turn with a text."""
+    return Turn(text=text)
+
+
+def call(*tools: Tool) -> Turn:
+    """Have the agent use these tools and come back with what they gave."""
+    return Turn(tools=tools)
+
+
+def bash(command: str, **extra: Any) -> tuple[str, Json]:
+    return "Bash", {"command": command, **extra}
+
+
+def read(path: Path | str) -> tuple[str, Json]:
+    return "Read", {"file_path": str(path)}
+
+
+def write(path: Path | str, content: str) -> tuple[str, Json]:
+    return "Write", {"file_path": str(path), "content": content}
+
+
+def edit(path: Path | str, old: str, new: str) -> tuple[str, Json]:
+    return "Edit", {"file_path": str(path), "old_string": old, "new_string": new}
+
+
+_USAGE = {"input_tokens": 100, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 20}
+
+_ERROR_TYPES = {
+    400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error",
+    404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 504: "timeout_error",
+    529: "overloaded_error",
+}  # fmt: skip
+
+_EMPTY_BLOCKS: dict[str, Json] = {"thinking": {"thinking": "", "signature": ""}, "text": {"text": ""}, "tool_use": {"input": {}}}
+
+_DELTAS: dict[str, Callable[[Json], tuple[Json, ...]]] = {
+    "thinking": lambda block: (
+        {"type": "thinking_delta", "thinking": block["thinking"]},
+        {"type": "signature_delta", "signature": block["signature"]},
+    ),
+    "text": lambda block: ({"type": "text_delta", "text": block["text"]},),
+    "tool_use": lambda block: ({"type": "input_json_delta", "partial_json": json.dumps(block["input"])},),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Response:
+    status: int = 200
+    content_type: str = "application/json"
+    body: bytes
+    middle: int
+    """Where the body may be interrupted: what stands before it is already a part of the message."""
+
+
+def response_for(turn: Turn, body: Json) -> Response:
+    if turn.status is not None:
+        error = json.dumps(_error(turn)).encode()
+        return Response(status=turn.status, body=error, middle=len(error) // 2)
+    message = _message(turn, body.get("model", "scripted"))
+    if body.get("stream"):
+        return _streamed(list(_events(message)))
+    whole = json.dumps(message).encode()
+    return Response(body=whole, middle=len(whole) // 2)
+
+
+def _error(turn: Turn) -> Json:
+    kind = turn.error_type or _ERROR_TYPES.get(turn.status or 500, "api_error")
+    error = {"type": kind, "message": turn.error_message or kind}
+    return {"type": "error", "error": error, "request_id": new_id("req")}
+
+
+def _message(turn: Turn, model: str) -> Json:
+    return {
+        "id": new_id("msg"),
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": list(_blocks(turn)),
+        "stop_reason": turn.stop_reason or ("tool_use" if turn.tools else "end_turn"),
+        "stop_sequence": None,
+        "usage": {**_USAGE, **turn.usage},
+    }
+
+
+def _blocks(turn: Turn) -> Iterator[Json]:
+    if turn.thinking is not None:
+        yield {"type": "thinking", "thinking": turn.thinking, "signature": "scripted"}
+    if turn.text is not None:
+        yield {"type": "text", "text": turn.text}
+    for name, arguments in turn.tools:
+        yield {"type": "tool_use", "id": new_id("toolu"), "name": name, "input": dict(arguments)}
+
+
+def new_id(kind: str) -> str:
+    return f"{kind}_{uuid4().hex[:24]}"  # unlike a count, still unique when a session is resumed with another model
+
+
+def _events(message: Json) -> Iterator[Json]:
+    unfinished: Json = {"content": [], "stop_reason": None, "usage": {**message["usage"], "output_tokens": 1}}
+    yield {"type": "message_start", "message": {**message, **unfinished}}
+    for index, block in enumerate(message["content"]):
+        yield from _block_events(index, block)
+    end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    yield {"type": "message_delta", "delta": end, "usage": message["usage"]}
+    yield {"type": "message_stop"}
+
+
+def _block_events(index: int, block: Json) -> Iterator[Json]:
+    kind = block["type"]
+    yield {"type": "content_block_start", "index": index, "content_block": {**block, **_EMPTY_BLOCKS[kind]}}
+    for delta in _DELTAS[kind](block):
+        yield {"type": "content_block_delta", "index": index, "delta": delta}
+    yield {"type": "content_block_stop", "index": index}
+
+
+def _streamed(events: list[Json]) -> Response:
+    parts = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events]
+    first_delta = next(place for place, event in enumerate(events) if event["type"].endswith("_delta"))
+    middle = sum(len(part) for part in parts[: first_delta + 1])
+    return Response(content_type="text/event-stream; charset=utf-8", body=b"".join(parts), middle=middle)
+
+
+Answer: TypeAlias = Callable[[str, Json], Turn]
+"""From the session of a request and its body to a turn."""
+
+_SIDE = say("ok")
+_NOT_FOUND = Turn(status=404, error_message="the scripted model knows only POST /v1/messages")
+_BROKEN = Turn(status=400, error_message="the body is not a JSON object with messages")
+
+
+class Server(LoopbackServer):
+    daemon_threads = False  # only such threads are waited for when the server closes
+    block_on_close = True
+
+    def __init__(self, answer: Answer, host: str) -> None:
+        self.stopping = threading.Event()
+        super().__init__((host, 0), partial(_Exchange, answer, self.stopping))
+        self.port: int = self.socket.getsockname()[1]
+        self._accepting = threading.Thread(target=self.serve_forever, args=(0.02,), name="scripted-model", daemon=True)
+        self._accepting.start()
+
+    def stop(self) -> None:
+        self.shutdown()  # from here on no new connection
+        self.close_all()
+        self.stopping.set()  # after the connections: whoever wakes up now finds nobody to write to
+        self.server_close()
+        self._accepting.join()
+
+    def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: Any) -> None:
+        """A client that goes away is no error; a script that raises is, and shows its traceback."""
+        if not isinstance(sys.exception(), ConnectionError):
+            BaseServer.handle_error(self, request, client_address)
+
+
+class _Exchange(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def __init__(self, answer: Answer, stopping: threading.Event, *connection: Any) -> None:
+        self._answer, self._stopping = answer, stopping
+        super().__init__(*connection)  # which also handles the connection
+
+    def do_POST(self) -> None:
+        body = self._read_body()
+        turn = self._choose(body)
+        self._stopping.wait(turn.delay)
+        self._send(turn, response_for(turn, body))
+
+    def _read_body(self) -> Json:
+        raw = self.rfile.read(int(self.headers.get("content-length", 0)))
+        with suppress(ValueError):
+            body = json.loads(raw)
+            if isinstance(body, dict) and "messages" in body:
+                return cast("Json", body)
+        return {}
+
+    def _choose(self, body: Json) -> Turn:
+        if self.path.partition("?")[0] != "/v1/messages":
+            return _NOT_FOUND
+        if not body:
+            return _BROKEN
+        if not body.get("tools") and "format" not in body.get("output_config", {}):  # a side question of the CLI's own
+            return _SIDE
+        return self._answer(self.headers.get("x-claude-code-session-id", ""), body)
+
+    def _send(self, turn: Turn, response: Response) -> None:
+        self._send_head(turn, response)
+        self.wfile.write(response.body[: response.middle])
+        self._stopping.wait(turn.hang)
+        if turn.cut:
+            self.close_connection = True
+            return
+        self.wfile.write(response.body[response.middle :])
+
+    def _send_head(self, turn: Turn, response: Response) -> None:
+        size = str(len(response.body))
+        fixed = {"content-type": response.content_type, "content-length": size, "request-id": new_id("req")}
+        self.send_response_only(response.status)
+        for name, value in {**fixed, **turn.headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that is overridden
+        """Keep the terminal to the loop."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One request of an agent's main loop; subagents and retries of the same session count as its turns."""
+
+    number: int
+    """How many requests came before this one."""
+    call: int
+    """How many other sessions of agents appeared before the one of this request. Clients without a session are no agents."""
+    turn: int
+    """How many requests of the same session came before this one."""
+    prompt: str
+    """The text of the first user message, as the client sent it: with the reminders that the CLI puts around it."""
+    body: Json
+
+
+Script: TypeAlias = Callable[[Request], Turn]
+NOTHING_LEFT = say("There is nothing left to do.")
+
+
+def by_call(calls: Sequence[Sequence[Turn]], after: Turn = NOTHING_LEFT) -> Script:
+    """One sequence of turns for each agent call, in order of appearance; what goes beyond gets `after`."""
+
+    def script(request: Request) -> Turn:
+        turns = calls[request.call] if request.call < len(calls) else ()
+        return turns[request.turn] if request.turn < len(turns) else after
+
+    return script
+
+
+def environment(model_url: str, home: Path) -> dict[str, str]:
+    """The variables of a run that talks to the scripted model and to nothing else. PATH is the caller's to add."""
+    return {
+        "HOME": str(home),
+        "CLAUDE_CODE_TMPDIR": str(home / "tmp"),
+        "ANTHROPIC_BASE_URL": model_url,
+        "ANTHROPIC_API_KEY": "dummy",
+        "IS_SANDBOX": "1",  # root may skip permissions only inside a sandbox
+        "CLAUDE_CODE_MAX_RETRIES": "0",  # ten retries of an error take three minutes
+        "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",  # they would keep the process alive after its result
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "DISABLE_ERROR_REPORTING": "1",
+        "DISABLE_TELEMETRY": "1",
+    }
+
+
+class ScriptedModel:
+    """The server. Use it as a context manager, or `start` and `stop` it; the system chooses the port.
+
+    The script may be asked by several threads at once, one for each connection.
+    """
+
+    def __init__(self, script: Script, host: str = "127.0.0.1") -> None:
+        """Take the script; nothing listens before `start`."""
+        self._script, self._host = script, host
+        self._server: Server | None = None
+        self._requests: list[Request] = []
+        self._turns: dict[str, int] = {}
+        self._counting = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def url(self) -> str:
+        if self._server is None:
+            raise OperatorError("the scripted model is not running", remedy="ask for its url between start and stop")
+        return f"http://{self._host}:{self._server.port}"
+
+    @property
+    def requests(self) -> list[Request]:
+        """The main-loop requests so far, as a copy."""
+        with self._counting:
+            return list(self._requests)
+
+    def start(self) -> None:
+        if self._server is None:
+            self._server = Server(self._answer, self._host)
+
+    def stop(self) -> None:
+        """End every connection, also those that hang, and wait for the threads behind them."""
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
+
+    def _answer(self, session: str, body: Json) -> Turn:
+        return self._script(self._count(session, body))
+
+    def _count(self, session: str, body: Json) -> Request:
+        with self._counting:
+            turn = self._turns.setdefault(session, 0)
+            self._turns[session] = turn + 1
+            request = Request(
+                number=len(self._requests),
+                call=[known for known in self._turns if known or not session].index(session),
+                turn=turn,
+                prompt=_prompt(body),
+                body=body,
+            )
+            self._requests.append(request)
+            return request
+
+
+def _prompt(body: Json) -> str:
+    content = next((message["content"] for message in body["messages"] if message["role"] == "user"), "")
+    if isinstance(content, str):
+        return content
+    return "\n".join(block["text"] for block in content if block["type"] == "text")
