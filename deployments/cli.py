@@ -307,7 +307,7 @@ def align(
 @app.command()
 def deploy(pool: Pool = "helmsman", notify: Notify = "", as_json: Json = False) -> None:
     """Bring work pool, deployments and automations onto the configured Prefect server; again after every upgrade."""
-    from deployments.deploying import deploy
+    from deployments.deploy import deploy
 
     raise typer.Exit(deploy(pool, as_json=as_json, notify=notify))
 

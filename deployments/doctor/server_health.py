@@ -12,8 +12,7 @@ from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate
 from prefect.client.schemas.responses import GlobalConcurrencyLimitResponse
 from prefect.exceptions import ObjectNotFound
 
-from deployments.automations import CRASHED_RUN, SILENT_RUN
-from deployments.deploying import SWEEP, declare_ours
+from deployments.deploy import CRASHED_RUN, SILENT_RUN, SWEEP, declare_ours
 from deployments.doctor.finding import Finding
 from tasks.merging.lock import SLOTS
 

@@ -10,8 +10,7 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from deployments.automations import CANCELLED_RUN, CRASHED_RUN, SILENT_RUN, automations, declare
-from deployments.deploying import placed, project
+from deployments.deploy import CANCELLED_RUN, CRASHED_RUN, SILENT_RUN, automations, declare, placed, project
 from helmsman.records.verdict import Outcome
 from tasks.loops.opening import now_utc
 from tasks.repository.git import open_repository

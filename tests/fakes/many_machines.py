@@ -41,7 +41,7 @@ PORTS = {"redis": 6379, "s3": 9000, "git": 9418, "prefect": 4200}
 DEPLOY = """
 from prefect.client.orchestration import get_client
 from prefect_aws import AwsClientParameters, AwsCredentials, S3Bucket
-from deployments.deploying import declare_ours, deploy
+from deployments.deploy import declare_ours, deploy
 access = AwsCredentials(aws_access_key_id="{key}", aws_secret_access_key="{secret}", region_name="us-east-1",
     aws_client_parameters=AwsClientParameters(endpoint_url="{s3}"))
 access.get_s3_client().create_bucket(Bucket="helmsman")

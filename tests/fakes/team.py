@@ -37,7 +37,7 @@ TWO_SESSIONS = two_sessions.WISHES.goal or ""
 ANSWER = (call(bash("echo 42 > answer")), say("It is so.\n<promise>COMPLETE</promise>"))
 DEPLOY = """
 from prefect.client.orchestration import get_client
-from deployments.deploying import declare_ours, deploy
+from deployments.deploy import declare_ours, deploy
 deploy("helmsman", as_json=True)
 with get_client(sync_client=True) as client:
     declare_ours(client, silence_seconds={silence}, settled_seconds={settled})
@@ -46,7 +46,7 @@ with get_client(sync_client=True) as client:
 NOTIFY = """
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
 from prefect.client.orchestration import get_client
-from deployments.deploying import declare_ours
+from deployments.deploy import declare_ours
 sent = {{"subject": "{{{{subject}}}}", "body": "{{{{body}}}}"}}
 block = CustomWebhookNotificationBlock(name="ops", url="{url}", json_data=sent)
 block.save("questions", overwrite=True)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from deployments.automations import CRASHED_RUN, SILENT_RUN
+from deployments.deploy import CRASHED_RUN, SILENT_RUN
 from deployments.doctor.finding import Finding
 from deployments.doctor.server_health import FORGOTTEN, limits, server_findings
 from tasks.merging.lock import SLOTS

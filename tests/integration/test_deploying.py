@@ -2,7 +2,7 @@
 
 import pytest
 
-from deployments.deploying import new_pool
+from deployments.deploy import new_pool
 from helmsman.errors import OperatorError
 
 

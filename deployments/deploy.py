@@ -4,7 +4,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,17 +14,129 @@ import httpx
 import yaml
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.client.schemas.objects import StateType
+from prefect.events import Automation
+from prefect.events.schemas.automations import AutomationCore, Posture
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.workers.process import ProcessWorker
 from pydantic import ValidationError
 
-from deployments.automations import automations, declare
 from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import shown
 from helmsman.plain import clean
 from tasks.engine.embedded import configured_api, engine
+from tasks.loops.reviving import SETTLED_SECONDS
 from tasks.processes.environment import ours
 from tasks.processes.process import run
+
+SILENCE_SECONDS = 90.0
+"""Three heartbeats of a run under a worker: prefect.yaml has them sent every 30 s, the shortest that Prefect knows."""
+MARGIN_SECONDS = 2.0
+"""By which a sweep comes after a crash is settled, not just before."""
+SILENT_RUN = "helmsman: a run that is silent has crashed"
+CRASHED_RUN = "helmsman: after a crash the sweep looks whether the run may go on"
+CANCELLED_RUN = "helmsman: a run that was cancelled says how to go on"
+ASKS_A_PERSON = "helmsman: a loop asks a person"
+LINK = "{{ ': ' ~ (flow_run|ui_url) if flow_run|ui_url else '.' }}"
+"""The server knows its own address only where PREFECT_UI_URL is set."""
+OURS_UNDER_A_WORKER = [{"prefect.resource.id": "prefect.tag.helmsman"}, {"prefect.resource.role": "deployment"}]
+"""Whatever else runs on the same server is left alone; so is a run that no worker could start again."""
+
+
+def automations(
+    sweep: UUID,
+    silence_seconds: float = SILENCE_SECONDS,
+    settled_seconds: float = SETTLED_SECONDS,
+    notify: UUID | None = None,
+) -> tuple[AutomationCore, ...]:
+    """What the engine does for runs under a worker (decision 012 says why), each known by its name.
+
+    `sweep` is the deployment of that name, `notify` a notification block of the server.
+    """
+    return (
+        _automation(  # nobody reports a run whose worker died with it: its heartbeats end or never begin
+            SILENT_RUN,
+            "Worker and process died, or their machine: the run would show as running for ever.",
+            {
+                "posture": Posture.Proactive,
+                "after": ["prefect.flow-run.heartbeat", "prefect.flow-run.Running"],
+                "expect": ["prefect.flow-run.*"],  # whatever else is heard of a run will do: that it was suspended, say
+                "within": silence_seconds,
+            },
+            _state(StateType.CRASHED, f"Nothing was heard of its process for {silence_seconds:g} s."),
+        ),
+        _sweep_after_crash(sweep, settled_seconds),
+        _automation(  # a worker writes "Flow run was cancelled successfully." over what the run itself said
+            CANCELLED_RUN,
+            "Work and state of a cancelled loop are kept; the run's page is where a person looks for the way on.",
+            _after("Cancelled"),
+            _state(
+                StateType.CANCELLED,
+                "Cancelled; its work is kept. Retry this run to go on with it, or start a new one that names the loop.",
+                name="Stopped by a person",  # another name than the event's, or this would answer itself for ever
+                force=True,
+            ),
+        ),
+        *([_asks_a_person(notify)] if notify else ()),
+    )
+
+
+def _sweep_after_crash(sweep: UUID, settled_seconds: float) -> AutomationCore:
+    """The sweep comes by itself every two minutes; this has it come as soon as the crash is settled."""
+    then = {
+        "type": "run-deployment",
+        "source": "selected",
+        "deployment_id": str(sweep),
+        "parameters": {"settled_seconds": settled_seconds},
+        "schedule_after": settled_seconds + MARGIN_SECONDS,
+    }
+    told = "A run that crashed goes on from the loop's state in git, unless it crashed before without a finished iteration since."
+    return _automation(CRASHED_RUN, told, _after("Crashed"), then)
+
+
+def _asks_a_person(block: UUID) -> AutomationCore:
+    """Send each question of a loop under a worker to a notification block: chat, mail or a webhook."""
+    message = {
+        "type": "send-notification",
+        "block_document_id": str(block),
+        "subject": "Helmsman: {{ flow_run.name }} asks a person",
+        "body": "{{ flow_run.state.message }}\nAnswer by Resume in the menu of the run's page" + LINK,
+    }
+    told = "A loop waits for an answer; it is given by Resume in the menu of the run's page."
+    return _automation(ASKS_A_PERSON, told, _after("Suspended"), message)
+
+
+def _after(state: str) -> dict[str, Any]:
+    return {"posture": Posture.Reactive, "expect": [f"prefect.flow-run.{state}"]}
+
+
+def _state(state: StateType, message: str, **more: Any) -> dict[str, Any]:
+    return {"type": "change-flow-run-state", "state": state, "message": message, **more}
+
+
+def declare(client: SyncPrefectClient, wanted: Iterable[AutomationCore]) -> None:
+    """Have exactly these under their names. One that is as it should be is not touched: a changed one begins its waits anew."""
+    for automation in wanted:
+        found = client.read_automations_by_name(automation.name)
+        for surplus in found[1:]:
+            client.delete_automation(surplus.id)
+        if not found:
+            client.create_automation(automation)
+        elif _meaning(found[0]) != _meaning(automation):
+            client.update_automation(found[0].id, automation.model_copy(update={"enabled": found[0].enabled}))
+
+
+def _automation(name: str, description: str, when: Mapping[str, Any], then: Mapping[str, Any]) -> AutomationCore:
+    """One trigger, counted for each run by itself, and one thing that is done."""
+    runs = {"match": {"prefect.resource.id": "prefect.flow-run.*"}, "for_each": ["prefect.resource.id"], "threshold": 1}
+    trigger = {"type": "event", **runs, "match_related": OURS_UNDER_A_WORKER, **when}
+    return AutomationCore.model_validate({"name": name, "description": description, "trigger": trigger, "actions": [then]})
+
+
+def _meaning(automation: AutomationCore | Automation) -> dict[str, Any]:
+    """What it does; whether it is switched on is the operator's choice."""
+    return automation.model_dump(include={"description", "trigger", "actions"})
+
 
 SWEEP = "sweep/sweep"
 PROCESS = "process"
@@ -144,14 +256,8 @@ def _deploy_all(pool: str) -> list[str]:
         file = Path(scratch) / "prefect.yaml"
         file.write_text(yaml.safe_dump(wanted), encoding="utf-8")
         command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file)]
-        ended = run(
-            command,
-            cwd=folder,
-            env={**os.environ, "PWD": str(folder)},
-            tag=f"deploy-{uuid4().hex}",
-            deadline=LONGEST_SECONDS,
-            merge_stderr=True,
-        )
+        environment, tag = {**os.environ, "PWD": str(folder)}, f"deploy-{uuid4().hex}"
+        ended = run(command, cwd=folder, env=environment, tag=tag, deadline=LONGEST_SECONDS, merge_stderr=True)
     if ended.exit_code != 0:
         words = "\n".join(clean(line) for line in (ended.head + ended.tail).splitlines()[-20:])
         raise WorldError("Prefect could not deploy the flows", found=words, remedy="look at the server's log")
