@@ -11,16 +11,16 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from helmsman.markdown_seen import rendered, visible
 from helmsman.memory.quoting import block_quote
 from helmsman.naming import loop_id
 from helmsman.oversee.commands_said import command_in
+from helmsman.parsers.markdown_seen import rendered, visible
 from helmsman.plain import clean
 from helmsman.pushes import Allowed, ForgeRepository, wanted
 from helmsman.records.base import Record
 from helmsman.records.issue_event import HIGHEST_NUMBER, LONGEST_BODY, LONGEST_COMMENT, LONGEST_TITLE, Happened, IssueEvent
 from helmsman.records.push import OWN_BRANCHES, Nothing, is_branch
-from helmsman.show.issues import read_mark
+from helmsman.render.issues import read_mark
 
 Kind = Literal["issues", "issue_comment"]
 KINDS: tuple[Kind, ...] = ("issues", "issue_comment")

@@ -24,7 +24,7 @@ from helmsman.records.events import (
     MergeFailed,
     WaitStarted,
 )
-from helmsman.show.doings import Doings, Told, after
+from helmsman.render.doings import Doings, Told, after
 from helmsman.texts import counted, dollars_told, duration
 from tasks.places import loop_folder
 from tasks.repository.git import Repository

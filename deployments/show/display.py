@@ -37,7 +37,7 @@ from helmsman.records.events import (
     WaitStarted,
 )
 from helmsman.records.usage import Usage
-from helmsman.show.gates import answer_line, gate_lines
+from helmsman.render.gates import answer_line, gate_lines
 from helmsman.texts import (
     begun_lines,
     check_text,

@@ -12,7 +12,6 @@ from deployments.show.groups import show_group
 from deployments.show.lines import show
 from helmsman.agents.telling import in_short
 from helmsman.errors import OperatorError
-from helmsman.explanation import explanation, steering_lines
 from helmsman.orient.hats import worn
 from helmsman.oversee.usage import in_words, open_windows
 from helmsman.plain import clean, clean_lines
@@ -20,9 +19,10 @@ from helmsman.records.events import StepStarted, ToolCalled, UsageCounted
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import LoopResult, result_of
 from helmsman.records.state import SALVAGES_REMEMBERED, LoopState
-from helmsman.show.gates import gate_lines
-from helmsman.show.loop_list import list_lines
-from helmsman.show.next_steps import next_lines
+from helmsman.render.explain import explanation, steering_lines
+from helmsman.render.gates import gate_lines
+from helmsman.render.loop_list import list_lines
+from helmsman.render.next_steps import next_lines
 from helmsman.texts import (
     context_text,
     dollars_told,

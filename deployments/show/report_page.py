@@ -8,8 +8,8 @@ from pathlib import Path
 
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
-from helmsman.show.page import MOST_DETAILED, page
-from helmsman.show.traces import trace_of
+from helmsman.render.page import MOST_DETAILED, page
+from helmsman.render.traces import trace_of
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import read_records, show_state, state_ref

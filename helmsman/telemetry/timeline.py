@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from helmsman.records.checks import CheckResult
 from helmsman.records.events import AgentStarted, CheckFinished, StepFinished, StepStarted, ToolCalled, ToolReturned
-from helmsman.show.doings import Told
+from helmsman.render.doings import Told
 
 TOOLS_KEPT = 256
 """Tool calls of one attempt that get a span, the first ones; all of them are counted."""

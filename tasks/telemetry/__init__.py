@@ -14,7 +14,7 @@ from typing import TypeVar
 from helmsman.records.events import Event, IterationRecorded, StepFinished, TelemetryFailed
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from helmsman.show.doings import Told
+from helmsman.render.doings import Told
 from helmsman.telemetry.metrics import iteration_points, loop_points
 from helmsman.telemetry.spans import BESIDE, beside_spans, iteration_spans, loop_span
 from helmsman.telemetry.timeline import Timeline, after

@@ -24,11 +24,11 @@ from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.parallel import ParallelResult
 from helmsman.records.state import LoopState
-from helmsman.show.dashboard import dashboard, standing
-from helmsman.show.group import group_page
-from helmsman.show.plan import plan_page
-from helmsman.show.summary import summary
-from helmsman.show.tables import checks_table, gates_table, iterations_table, verdicts_table
+from helmsman.render.dashboard import dashboard, standing
+from helmsman.render.group import group_page
+from helmsman.render.plan import plan_page
+from helmsman.render.summary import summary
+from helmsman.render.tables import checks_table, gates_table, iterations_table, verdicts_table
 from helmsman.texts import counted
 from tasks.engine.runs import run_id
 from tasks.system.secrets import redact, without_secrets

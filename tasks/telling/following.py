@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from helmsman.records.events import Event
 from helmsman.records.iteration import IterationRecord
-from helmsman.show.doings import Told
+from helmsman.render.doings import Told
 from tasks.repository.git import Repository
 from tasks.repository.objects import read_objects
 from tasks.repository.state_ref import state_ref

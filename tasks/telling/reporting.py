@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import suppress
 
-from helmsman.explanation import explanation
 from helmsman.oversee.gates import gate_due
 from helmsman.plain import clean
 from helmsman.records.iteration import IterationRecord
@@ -11,7 +10,8 @@ from helmsman.records.modes import short_rung
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.show.next_steps import next_steps
+from helmsman.render.explain import explanation
+from helmsman.render.next_steps import next_steps
 from helmsman.texts import SIGNS, dollars_told, duration, iteration_lines, tokens_told
 from tasks.worktrees.workplace import Workplace
 

@@ -24,9 +24,9 @@ from helmsman.records.push import Nothing
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.show.cells import code, prose
-from helmsman.show.issue_thread import CANCEL, RESUME, TELL, commands
-from helmsman.show.issues import refused, understood
+from helmsman.render.cells import code, prose
+from helmsman.render.issue_thread import CANCEL, RESUME, TELL, commands
+from helmsman.render.issues import refused, understood
 from tasks.lock import Driven, drive_alone, holder
 from tasks.loops.creating import Begun, first_state, write_first
 from tasks.loops.opening import close, configure, now_utc, require_budget

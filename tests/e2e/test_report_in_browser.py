@@ -8,7 +8,7 @@ from playwright.sync_api import Page
 
 from bench.pathologies import wander
 from deployments.show.report_page import report
-from helmsman.show.page import page as page_of
+from helmsman.render.page import page as page_of
 from tests.fakes import wanderers
 from tests.fakes.browser import Heard, browser_page
 from tests.fakes.prefect_server import PrefectServer

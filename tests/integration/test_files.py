@@ -11,7 +11,7 @@ import pytest
 
 from helmsman.config import CheckConfig
 from helmsman.records.checks import CheckReport
-from helmsman.show.tables import checks_table
+from helmsman.render.tables import checks_table
 from tasks.checking.checks import Room, run_check
 from tasks.processes.process import never
 from tasks.system.files import lies_within, read_plain, read_within, remove_within

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.plain import clean
-from helmsman.show.charts import (
+from helmsman.render.charts import (
     COLOURS,
     DASHES,
     KINDS,
@@ -25,7 +25,7 @@ from helmsman.show.charts import (
     strip,
     timeline,
 )
-from helmsman.show.svg import INK, LARGEST, rounded_scale, short_number, thinned
+from helmsman.render.svg import INK, LARGEST, rounded_scale, short_number, thinned
 
 pytestmark = pytest.mark.feature("H4")
 

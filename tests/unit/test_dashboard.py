@@ -13,8 +13,8 @@ from helmsman.records.modes import Ladder, Rung
 from helmsman.records.oversight import Conflict, Imperative, Oversight
 from helmsman.records.state import LoopState, Spending
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from helmsman.show.dashboard import dashboard
-from helmsman.show.system import Sign
+from helmsman.render.dashboard import dashboard
+from helmsman.render.system import Sign
 from tests.unit.builders import NOW, STOP, call, check, config, execution, record, report, state
 from tests.unit.histories import SIDEWAYS, green, history, red, step
 from tests.unit.rendered import read

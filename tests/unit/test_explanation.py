@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config.oversight import DetectConfig
-from helmsman.explanation import explanation, numbers, steering_lines
 from helmsman.oversee.detectors.motion import regressing
 from helmsman.records.modes import Ladder, Rung
 from helmsman.records.oversight import Failed, Oversight
 from helmsman.records.proof import SinceStart
 from helmsman.records.verdict import Considered
 from helmsman.records.verification import Case, Consequence, Grounds, OutcomeTable
-from helmsman.show.details import iteration
-from helmsman.show.tables import verdicts_table
+from helmsman.render.details import iteration
+from helmsman.render.explain import explanation, numbers, steering_lines
+from helmsman.render.tables import verdicts_table
 from tests.unit.builders import CONTINUE, config, record, state
 from tests.unit.histories import BACK, history, step
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.records.gates import GATES, Choice, Gate, GateKind
-from helmsman.show.cells import prose
-from helmsman.show.gates import EVIDENCE_LINES, EVIDENCE_WIDTH, answer_command, gate_lines
+from helmsman.render.cells import prose
+from helmsman.render.gates import EVIDENCE_LINES, EVIDENCE_WIDTH, answer_command, gate_lines
 from tests.unit.builders import NOW
 
 pytestmark = pytest.mark.feature("H1", "H4")

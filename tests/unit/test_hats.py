@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import LoopConfig
-from helmsman.explanation import explanation
 from helmsman.orient.allowance import claude_config
 from helmsman.orient.hats import CALLED, HOLDS, USUAL, WORDS, Scene, choose, scene_of, worn, worn_hat
 from helmsman.orient.prompt import brief
@@ -24,8 +23,9 @@ from helmsman.records.oversight import Failed, Learnt, Overseen, Oversight
 from helmsman.records.reflexion import JudgeMemory
 from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState, record_of
-from helmsman.show.dashboard import dashboard
-from helmsman.show.details import iteration as iteration_details
+from helmsman.render.dashboard import dashboard
+from helmsman.render.details import iteration as iteration_details
+from helmsman.render.explain import explanation
 from helmsman.texts import iteration_lines
 from tests.unit import builders
 from tests.unit.builders import CONTINUE, NOW, check, config, orientation, report

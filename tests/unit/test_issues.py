@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.issues import event_key, issue_goal, issue_loop_id, read_issue, seen, sift_issue
-from helmsman.markdown_seen import MOST_PARSED
+from helmsman.parsers.markdown_seen import MOST_PARSED
 from helmsman.pushes import Allowed
 from helmsman.records.issue import IssueLink
 from helmsman.records.issue_event import LONGEST_BODY, LONGEST_TITLE, Happened, IssueEvent
 from helmsman.records.push import Nothing
 from helmsman.records.request import is_loop_id
-from helmsman.show.issue_thread import by_hand, due, pull_request_body, pull_request_title
-from helmsman.show.issues import read_mark
+from helmsman.render.issue_thread import by_hand, due, pull_request_body, pull_request_title
+from helmsman.render.issues import read_mark
 from tests.fakes.issues import Kind, comment_event, issue_event
 from tests.unit.builders import STOP, check, report, state
 

@@ -24,11 +24,11 @@ from helmsman.records.moments import Progress
 from helmsman.records.oversight import Oversight
 from helmsman.records.state import Spending, Waiting
 from helmsman.records.usage import Usage
-from helmsman.show.details import MINUS
-from helmsman.show.page import MOST_DETAILED, MOST_OUTPUTS, page
-from helmsman.show.pieces import OUTPUT_SHOWN
-from helmsman.show.style import STYLE
-from helmsman.show.traces import checks_kind, judge_kind, trace_of
+from helmsman.render.details import MINUS
+from helmsman.render.page import MOST_DETAILED, MOST_OUTPUTS, page
+from helmsman.render.pieces import OUTPUT_SHOWN
+from helmsman.render.style import STYLE
+from helmsman.render.traces import checks_kind, judge_kind, trace_of
 from helmsman.texts import duration, money
 from tests.unit.builders import CONTINUE, HOUR, NOW, STOP, WAIT, check, record, report, state
 from tests.unit.full_records import JUDGEMENT, full_record, full_state, overwritten

@@ -6,8 +6,8 @@ from helmsman.plans.hand import in_hand
 from helmsman.records.plan import ItemProof, Plan, PlanItem, PlanProgress, PlanTouched, Tick
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from helmsman.show.page import page
-from helmsman.show.plan import plan_page, plan_section, states_of
+from helmsman.render.page import page
+from helmsman.render.plan import plan_page, plan_section, states_of
 from helmsman.texts import iteration_lines, plan_lines
 from tests.unit import builders
 

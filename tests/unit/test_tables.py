@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from helmsman.records.checks import CheckReport
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.state import LoopState
-from helmsman.show.tables import FAILURES, ITERATIONS, ROWS, checks_table, gates_table, iterations_table, verdicts_table
+from helmsman.render.tables import FAILURES, ITERATIONS, ROWS, checks_table, gates_table, iterations_table, verdicts_table
 from tests.unit.builders import check, config, record, report, state
 from tests.unit.histories import SIDEWAYS, green, history, red, step, waited
 from tests.unit.rendered import read

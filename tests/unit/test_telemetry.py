@@ -21,7 +21,7 @@ from helmsman.records.events import (
 from helmsman.records.judgement import Judgement, JudgementOutcome
 from helmsman.records.usage import Usage
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from helmsman.show.doings import Told
+from helmsman.render.doings import Told
 from helmsman.telemetry.ids import Place, agent_span, read_traceparent, span_id, trace_id, traceparent
 from helmsman.telemetry.metrics import iteration_points, loop_points
 from helmsman.telemetry.names import ATTRIBUTES, INSTRUMENTS, SPANS

@@ -7,7 +7,7 @@ from helmsman.records.memory import WorkingMemory
 from helmsman.records.research import Research
 from helmsman.records.session import Compaction, ContextUse, ErrorVector, FailureClass, StopAttempt
 from helmsman.records.state import advance
-from helmsman.show.asking import evidence
+from helmsman.render.asking import evidence
 from helmsman.texts import brought, context_text, iteration_lines, said_lines, summary_lines
 from helmsman.verify.claims import read_claims
 from tests.unit.builders import call, check, execution, record, report, state

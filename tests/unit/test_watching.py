@@ -37,8 +37,8 @@ from helmsman.records.reflexion import JudgeMemory, Rejection
 from helmsman.records.session import ContextUse, LastCall, StopAttempt
 from helmsman.records.state import Waiting
 from helmsman.records.usage import Usage
-from helmsman.show.doings import CALLS_KEPT, CHECKS_KEPT, Doings, Told, after
-from helmsman.show.terminal import BARS, Row, Sight, changed_rows, chart, frame
+from helmsman.render.doings import CALLS_KEPT, CHECKS_KEPT, Doings, Told, after
+from helmsman.render.terminal import BARS, Row, Sight, changed_rows, chart, frame
 from tests.unit import builders
 from tests.unit.builders import HOUR, LIMIT_REACHED, MINUTE, NOW, STOP
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from helmsman.oversee.decide.situation import Question
 from helmsman.oversee.decide.table import QUESTIONS
 from helmsman.records.verdict import Outcome
-from helmsman.show.markup import Markup, element
+from helmsman.render.markup import Markup, element
 from tools.reference.chances import WAYS, ways_of
 from tools.reference.drawing import ACCENT, FAINT, GROUND, box, picture, text, way
 from tools.reference.markdown import ROOT, about, cell, page, table, tree

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from helmsman.show.markup import Markup
+from helmsman.render.markup import Markup
 from tools.reference.drawing import GROUND, badge, box, picture, text, way
 from tools.reference.markdown import cell, table
 

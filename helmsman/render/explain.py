@@ -10,7 +10,7 @@ from helmsman.records.modes import Rung
 from helmsman.records.moments import Progress
 from helmsman.records.oversight import Diagnosis, Oversight
 from helmsman.records.verdict import Considered
-from helmsman.show.verification import grounds_lines, table_lines
+from helmsman.render.verification import grounds_lines, table_lines
 from helmsman.texts import counted, hat_line, signal_word, told_signals
 
 LEARNT_SHOWN = 5

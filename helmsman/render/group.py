@@ -1,7 +1,7 @@
 """A group of loops as one table. Markdown."""
 
 from helmsman.records.parallel import ParallelLoop, ParallelResult
-from helmsman.show.cells import code, prose, stacked, table
+from helmsman.render.cells import code, prose, stacked, table
 from helmsman.texts import SIGNS, counted, dollars_told
 
 WIDTHS = (16, 12, 16, 34, 30)

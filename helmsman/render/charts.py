@@ -11,8 +11,8 @@ from itertools import groupby
 from typing import Literal
 
 from helmsman.plain import shortened
-from helmsman.show.markup import Markup, element
-from helmsman.show.svg import (
+from helmsman.render.markup import Markup, element
+from helmsman.render.svg import (
     INK,
     LARGEST,
     Point,

@@ -13,8 +13,8 @@ from helmsman.records.modes import Rung
 from helmsman.records.oversight import Diagnosis, Learnt
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Severity, Signal
-from helmsman.show.cells import BREAK, code, prose
-from helmsman.show.system import Row, Sign, System, worst
+from helmsman.render.cells import BREAK, code, prose
+from helmsman.render.system import Row, Sign, System, worst
 from helmsman.texts import context_text, counted, dollars_told, duration, stop_text, tokens_told
 
 SHOWN = 5

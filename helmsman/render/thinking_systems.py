@@ -10,10 +10,10 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.oversight import Variety
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.show.cells import code, prose
-from helmsman.show.outlook import LEAST, Outlook, outlook
-from helmsman.show.system import Row, Sign, System, passing_checks, worst
-from helmsman.show.working_systems import listed
+from helmsman.render.cells import code, prose
+from helmsman.render.outlook import LEAST, Outlook, outlook
+from helmsman.render.system import Row, Sign, System, passing_checks, worst
+from helmsman.render.working_systems import listed
 from helmsman.texts import SIGNS, counted, money
 
 TREND = 8

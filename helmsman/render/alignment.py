@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from helmsman.plain import clean
 from helmsman.records.alignment import Alignment, AlignResult
-from helmsman.show.cells import code, prose
+from helmsman.render.cells import code, prose
 from helmsman.texts import counted, money
 
 

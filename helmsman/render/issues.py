@@ -14,7 +14,7 @@ from helmsman.records.gates import GATE, GATES, Answer, Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Change, Comment, Escalation, Found, TrackedIssue
 from helmsman.records.verdict import Outcome
-from helmsman.show.cells import code, prose
+from helmsman.render.cells import code, prose
 
 LONGEST_BODY = 60_000
 """Characters; GitHub takes 65,536."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from helmsman.plain import clean, short_line
 from helmsman.records.verification import Case, Consequence, Grounds, OutcomeName, OutcomeTable, Verification, Word
-from helmsman.show.cells import code, prose, stacked, table
+from helmsman.render.cells import code, prose, stacked, table
 from helmsman.texts import check_text, counted, duration
 
 SHOWN = 30

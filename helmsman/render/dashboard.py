@@ -6,11 +6,11 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.modes import Rung
 from helmsman.records.moments import Moment
 from helmsman.records.state import LoopState
-from helmsman.show.cells import prose, stacked, table
-from helmsman.show.charts import Series, as_data_uri, line_chart, timeline
-from helmsman.show.system import System
-from helmsman.show.thinking_systems import ahead, audit, policy
-from helmsman.show.working_systems import control, coordination, operations
+from helmsman.render.cells import prose, stacked, table
+from helmsman.render.charts import Series, as_data_uri, line_chart, timeline
+from helmsman.render.system import System
+from helmsman.render.thinking_systems import ahead, audit, policy
+from helmsman.render.working_systems import control, coordination, operations
 from helmsman.texts import SIGNS, counted, dollars_told, duration, plan_text, tokens_told
 
 DRAWN = 200

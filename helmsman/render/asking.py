@@ -12,8 +12,8 @@ from helmsman.records.checks import CheckReport
 from helmsman.records.gates import Gate
 from helmsman.records.modes import Rung, short_rung
 from helmsman.records.state import LoopState
-from helmsman.show.cells import code, fence, prose
-from helmsman.show.first_facts import LISTED, failing_names
+from helmsman.render.cells import code, fence, prose
+from helmsman.render.first_facts import LISTED, failing_names
 from helmsman.texts import counted, duration, money_text
 
 FAILURES_SHOWN = 3

@@ -15,14 +15,14 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.modes import Climb
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
-from helmsman.show.details import ENDINGS, HEADS, answers_table, iteration
-from helmsman.show.first_facts import Code, Line, first_facts
-from helmsman.show.markup import NOTHING, Markup, element, escaped, joined, opening
-from helmsman.show.next_steps import next_steps
-from helmsman.show.pieces import bullets, code, facts, folded, output, paragraph, span, table
-from helmsman.show.plan import plan_section
-from helmsman.show.style import STYLE
-from helmsman.show.traces import Trace, figures_of, trace_of
+from helmsman.render.details import ENDINGS, HEADS, answers_table, iteration
+from helmsman.render.first_facts import Code, Line, first_facts
+from helmsman.render.markup import NOTHING, Markup, element, escaped, joined, opening
+from helmsman.render.next_steps import next_steps
+from helmsman.render.pieces import bullets, code, facts, folded, output, paragraph, span, table
+from helmsman.render.plan import plan_section
+from helmsman.render.style import STYLE
+from helmsman.render.traces import Trace, figures_of, trace_of
 from helmsman.texts import SIGNS, counted, dollars_told, duration, merged_text, money
 
 MOST_DETAILED = 500

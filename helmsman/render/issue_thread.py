@@ -9,9 +9,9 @@ from helmsman.oversee.gates import BY_A_WORD
 from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.show.cells import code, prose
-from helmsman.show.issues import LONGEST_BODY, harmless, issue_body, mark, under
-from helmsman.show.tables import checks_table, gates_table, iterations_table, verdicts_table
+from helmsman.render.cells import code, prose
+from helmsman.render.issues import LONGEST_BODY, harmless, issue_body, mark, under
+from helmsman.render.tables import checks_table, gates_table, iterations_table, verdicts_table
 from helmsman.texts import counted, dollars_told, duration, tokens_told
 
 TELL, CANCEL, RESUME = "tell", "cancel", "resume"

@@ -9,8 +9,8 @@ from helmsman.records.checks import CheckReport
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import Judgement, JudgementOutcome
 from helmsman.records.modes import Rung
-from helmsman.show.charts import Kind, Series, bars, line_chart, strip, timeline
-from helmsman.show.markup import Markup
+from helmsman.render.charts import Kind, Series, bars, line_chart, strip, timeline
+from helmsman.render.markup import Markup
 
 WIDTH = 440
 """Of a chart, so that two stand side by side, and one on a phone with letters that can be read."""

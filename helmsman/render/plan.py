@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 
 from helmsman.records.plan import ItemState, PlanProgress, Sketched
 from helmsman.records.state import LoopState
-from helmsman.show.cells import code, prose, stacked, table
-from helmsman.show.markup import NOTHING, Markup, element, escaped
-from helmsman.show.pieces import code as html_code
-from helmsman.show.pieces import paragraph
-from helmsman.show.pieces import table as html_table
+from helmsman.render.cells import code, prose, stacked, table
+from helmsman.render.markup import NOTHING, Markup, element, escaped
+from helmsman.render.pieces import code as html_code
+from helmsman.render.pieces import paragraph
+from helmsman.render.pieces import table as html_table
 from helmsman.texts import plan_text
 
 HEAD = ("item", "stands", "title", "needs", "proven in", "tries")

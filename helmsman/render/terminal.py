@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from helmsman.explanation import steering_lines
 from helmsman.oversee.limits import gauges
 from helmsman.plain import clean
 from helmsman.records.gates import Answer
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState, Spending
 from helmsman.records.usage import Usage
-from helmsman.show.doings import Doings
-from helmsman.show.gates import answer_line, gate_lines
+from helmsman.render.doings import Doings
+from helmsman.render.explain import steering_lines
+from helmsman.render.gates import answer_line, gate_lines
 from helmsman.texts import check_text, context_text, counted, duration, judgement_lines, money_text, plan_lines
 
 BARS = "▁▂▃▄▅▆▇█"

@@ -15,11 +15,11 @@ from helmsman.records.moments import Moment, Movement
 from helmsman.records.reflexion import Rejection
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Considered
-from helmsman.show.asking import not_taken
-from helmsman.show.cells import BREAK, code, fence, prose, stacked, table
-from helmsman.show.gates import answer_command
-from helmsman.show.system import passing_checks
-from helmsman.show.verification import grounds_markdown, table_markdown
+from helmsman.render.asking import not_taken
+from helmsman.render.cells import BREAK, code, fence, prose, stacked, table
+from helmsman.render.gates import answer_command
+from helmsman.render.system import passing_checks
+from helmsman.render.verification import grounds_markdown, table_markdown
 from helmsman.texts import counted, duration, money
 
 ITERATIONS = 50

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
-from helmsman.show.cells import BREAK, code, prose, stacked, table
-from helmsman.show.dashboard import standing
-from helmsman.show.first_facts import Code, Line, first_facts
-from helmsman.show.next_steps import next_steps
+from helmsman.render.cells import BREAK, code, prose, stacked, table
+from helmsman.render.dashboard import standing
+from helmsman.render.first_facts import Code, Line, first_facts
+from helmsman.render.next_steps import next_steps
 
 WIDTHS = (10, 70)
 

@@ -7,7 +7,7 @@ from helmsman.plain import clean
 from helmsman.records.gates import Gate
 from helmsman.records.result import LoopResult
 from helmsman.records.verdict import Outcome
-from helmsman.show.gates import answer_command
+from helmsman.render.gates import answer_command
 
 LIMITS = "limits."
 

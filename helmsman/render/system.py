@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from helmsman.records.checks import CheckReport
-from helmsman.show.cells import stacked, table, wrapped
+from helmsman.render.cells import stacked, table, wrapped
 
 Row = tuple[str, str]
 """What is told, and what there is to tell; the second is Markdown already, and empty where there is nothing."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from helmsman.show.charts import Kind
-from helmsman.show.markup import NOTHING, Markup, element, escaped, escaped_lines, joined
+from helmsman.render.charts import Kind
+from helmsman.render.markup import NOTHING, Markup, element, escaped, escaped_lines, joined
 
 OUTPUT_SHOWN = 6000
 """Characters of an output that the page holds; the record has more."""

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from helmsman.explanation import numbers
 from helmsman.plain import shortened, spelled
 from helmsman.records.checks import CheckResult
 from helmsman.records.gates import GATES, Answer
@@ -12,11 +11,12 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import Judgement
 from helmsman.records.modes import short_rung
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
-from helmsman.show.charts import Kind
-from helmsman.show.markup import NOTHING, Markup, element, escaped, joined
-from helmsman.show.pieces import bullets, code, facts, folded, mark, output, paragraph, part, span, table
-from helmsman.show.traces import checks_kind, judge_kind
-from helmsman.show.verification import grounds_lines, table_lines
+from helmsman.render.charts import Kind
+from helmsman.render.explain import numbers
+from helmsman.render.markup import NOTHING, Markup, element, escaped, joined
+from helmsman.render.pieces import bullets, code, facts, folded, mark, output, paragraph, part, span, table
+from helmsman.render.traces import checks_kind, judge_kind
+from helmsman.render.verification import grounds_lines, table_lines
 from helmsman.texts import check_text, counted, dollars_told, duration, guard_text, money, session_lines, tools_told
 
 HEADS = ("#", "ended", "agent", "work", "checks", "completion", "rung", "cost")

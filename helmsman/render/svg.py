@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from helmsman.plain import shortened
-from helmsman.show.markup import Markup, element, escaped
+from helmsman.render.markup import Markup, element, escaped
 
 Point = tuple[float, float]
 
