@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from helmsman.errors import OperatorError
 from helmsman.records.events import StepStarted
 from helmsman.records.state import LoopState
-from helmsman.render.loop_list import Listed
+from helmsman.render.lines import Listed
 from helmsman.texts import interrupted_text
 from tasks.lock import holder
 from tasks.places import group_folder, loop_folder

@@ -17,8 +17,7 @@ from helmsman.plain import clean, clean_lines
 from helmsman.records.events import CheckFinished, Event, PreparationStarted
 from helmsman.records.request import LoopRequest
 from helmsman.records.verification import Verification
-from helmsman.render.verification import MARK, verification_lines, verification_markdown
-from helmsman.render.verification_files import junit_of, sarif_of
+from helmsman.render.verification import MARK, junit_of, sarif_of, verification_lines, verification_markdown
 from helmsman.texts import check_text
 from helmsman.verify.rubric.reading import settings as rubric_settings
 from tasks.checking.trusted_run import Range

@@ -1,31 +1,23 @@
 """What people read of records, in words: the same lines in the live view, in plain output and in the log."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 
 from helmsman.plain import clean, short_line
-from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.records.checks import CheckResult
 from helmsman.records.claims import Trust
 from helmsman.records.events import StepStarted
-from helmsman.records.evidence import AgentCall, Guarded
-from helmsman.records.findings import Finding, Weight
-from helmsman.records.hats import Worn
+from helmsman.records.evidence import Guarded
 from helmsman.records.issue import IssueLink
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.judgement import Judgement
 from helmsman.records.merging import Merged
 from helmsman.records.result import LoopResult
 from helmsman.records.session import ContextUse, LastCall, StopAttempt
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome, Severity, Signal
 
-GUARDED_SHOWN = 5
-FAILING_SHOWN = 3
 SAID_SHOWN = 300
 """Characters of the agent's last words."""
-NOT_STARTED = frozenset({126, 127})
-"""Exit codes of a shell for a command that may not be executed, or is not there."""
-ERRORS_SHOWN = 3
 SIGNS = {
     Outcome.COMPLETED: "✔ completed",
     Outcome.STOPPED: "■ stopped",
@@ -110,97 +102,10 @@ def told_signals(record: IterationRecord) -> Iterator[Signal]:
     yield from (signal for signal in record.signals if not (done and signal.rule.startswith("limits.")))
 
 
-def iteration_lines(record: IterationRecord) -> Iterator[str]:
-    """An iteration in a few lines: what the agent did, what changed, what the checks say, what was decided."""
-    call = record.execution.call
-    yield _agent_line(record)
-    if record.hat:
-        yield f"    {hat_line(record.hat)}"
-    if call.error:
-        yield f"    its words: {clean(call.error)[:300]}"
-    yield from (f"    guard      {guard_text(guarded)}" for guarded in call.guarded[:GUARDED_SHOWN])
-    yield from (f"    {line}" for line in session_lines(call))
-    yield from _research_lines(record)
-    yield f"    tree       {_change_text(record)}"
-    yield from (f"    {line}" for line in check_lines(record.checks))
-    yield from (f"    {line}" for line in finding_lines(record.findings))
-    yield from (f"    {line}" for line in _item_lines(record))
-    if record.claims.wants_to_finish:
-        yield f"    claim      asks to be done ({clean(record.claims.how)})"
-    if record.blocked:
-        yield f"    blocked    {clean(record.claims.blocked)}"
-    yield from (f"    untrue     {clean(one.said)}: {clean(one.found)}" for one in record.contradictions)
-    yield from (f"    {line}" for line in judgement_lines(record.judgement))
-    yield from (f"    {signal_word(signal):<10} {clean(signal.message)}" for signal in told_signals(record))
-    yield f"    → {record.decision.word}: {clean(record.decision.reason)}"
-    if record.execution.change.leftovers_committed:
-        yield "    note       the agent left work uncommitted; Helmsman committed it"
-
-
 def said_lines(call: LastCall) -> Iterator[str]:
     """What the agent said last; nothing where it said nothing."""
     if call.words:
         yield f"{'blocked' if call.blocked else 'said':<10} {short_line(call.words, SAID_SHOWN)}"
-
-
-def summary_lines(record: IterationRecord) -> tuple[str, str, str, str, str]:
-    """An iteration in five lines, for a log that has them of every iteration: agent, tree, checks, claim, decision."""
-    failing = [clean(result.name) for result in record.checks.failures] if record.checks else []
-    failures = f"; failing: {', '.join(failing[:FAILING_SHOWN])}" if failing else ""
-    claim = f"asks to be done ({clean(record.claims.how)})" if record.claims.wants_to_finish else "does not ask to be done"
-    claim = f"is blocked: {clean(record.claims.blocked)}" if record.blocked else claim
-    judged = f"; judge: {record.judgement.outcome}" if record.judgement else ""
-    return (
-        _agent_line(record),
-        f"    tree       {_change_text(record)}",
-        f"    checks     {brought(record)}{failures}",
-        f"    claim      {claim}{judged}",
-        f"    → {record.decision.word}: {clean(record.decision.reason)}",
-    )
-
-
-def brought(record: IterationRecord) -> str:
-    """What an iteration came to, in a few words: `2 of 8 checks green`."""
-    if record.checks is None:
-        return f"agent: {record.execution.call.outcome.replace('_', ' ')}"
-    results = record.checks.results
-    return f"{sum(one.passed for one in results)} of {counted(len(results), 'check')} green" if results else "no check configured"
-
-
-def _research_lines(record: IterationRecord) -> Iterator[str]:
-    """What research came to, and what of it is incomplete."""
-    found = record.memory.research
-    if not record.researched:
-        return
-    yield f"    research   {'complete' if found.complete else 'incomplete'}" + (
-        f": {short_line(found.approach, SAID_SHOWN)}" if found.complete else ""
-    )
-    yield from (f"    missing    {clean(problem)}" for problem in found.problems)
-
-
-def _agent_line(record: IterationRecord) -> str:
-    """Which attempt, how the agent's call ended, and what it took."""
-    call = record.execution.call
-    attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
-    resumed = " (resumed)" if call.resumed else ""
-    used = tools_told(call.tool_calls, call.untold), dollars_told(call.usage.cost_usd, call.untold), duration(call.seconds)
-    what = "research, agent" if record.researched else "agent"
-    return f"#{record.iteration}{attempt}  {what} {call.outcome}{resumed}: {', '.join(used)}"
-
-
-def hat_line(hat: Worn) -> str:
-    """Which hat is worn, and why."""
-    return f"hat        {clean(hat.name)}: {clean(hat.why)}{f' ({clean(hat.preset)})' if hat.preset else ''}"
-
-
-def begun_lines(report: CheckReport | None, warnings: Sequence[str]) -> Iterator[str]:
-    """The checks before any work: what the loop begins with, what could not even start, and what nothing proves."""
-    yield "#0  the checks before any work" if report else "#0  before any work"
-    yield from (f"    {line}" for line in (check_lines(report) if report else ()))
-    for result in report.failures if report else ():
-        if result.error or result.exit_code in NOT_STARTED:
-            yield f"    warn       {clean(result.name)} cannot start; fix it in helmsman.toml, unless the work is to make it"
-    yield from (f"    warn       {clean(warning)}" for warning in warnings)
 
 
 def guard_text(guarded: Guarded) -> str:
@@ -209,46 +114,15 @@ def guard_text(guarded: Guarded) -> str:
     return f"{verb} ({guarded.rule}): {clean(guarded.tool)} {clean(guarded.detail)}"
 
 
-def session_lines(call: AgentCall) -> Iterator[str]:
-    """What happened inside a session, where there is something to say."""
-    if call.stops:
-        yield f"stop       {_stops_text(call.stops)}"
-    if call.rotated:
-        yield f"rotated    {clean(call.rotated)}"
-    for compaction in call.context.compactions:
-        yield f"compacted  {compaction.before:,} → {compaction.after:,} tokens ({clean(compaction.trigger)})"
-    for error in [one for one in call.errors if one.times > 1][-ERRORS_SHOWN:]:
-        yield f"failure    {error.times} times {error.kind} {clean(error.where)}: {clean(error.message)[:120]}"
-
-
 def stop_text(attempt: StopAttempt) -> str:
     """What the checks said of the agent's wish to stop."""
     return f"{'blocked' if attempt.blocked else 'allowed'}: {clean(attempt.why)}"
-
-
-def _stops_text(attempts: Sequence[StopAttempt]) -> str:
-    times = sum(attempt.blocked for attempt in attempts)
-    before = f"blocked {counted(times, 'time')} (checks fail), then " if times and not attempts[-1].blocked else ""
-    if times > 1 and attempts[-1].blocked:
-        return f"blocked {counted(times, 'time')}, the last time: {clean(attempts[-1].why)}"
-    return f"{before}{stop_text(attempts[-1])}"
 
 
 def context_text(use: ContextUse) -> str:
     """How full the context was at its fullest, and how much of what tools answered was noise."""
     full = f"{use.peak / use.window:.0%} of {use.window:,} tokens at its fullest" if use.window else f"{use.peak:,} tokens"
     return full + (f", {use.noise_share:.0%} of tool output is noise" if use.heard else "")
-
-
-def check_lines(report: CheckReport | None) -> Iterator[str]:
-    if report is None:
-        yield "checks     not run"
-        return
-    if not report.results:
-        yield "checks     NONE CONFIGURED: nothing was verified"
-    yield from (f"check      {check_text(result)}" for result in report.results)
-    if report.clean is False and report.results:
-        yield "           verified in the agent's folder (workspace.clean = false)"
 
 
 def check_text(result: CheckResult) -> str:
@@ -267,23 +141,6 @@ def _case_text(name: str) -> str:
     """A test's name; unittest says it twice, `test_a (module.Case.test_a)`."""
     short, _, where = clean(name).partition(" (")
     return short if where.removesuffix(")").endswith(f".{short}") else clean(name)
-
-
-def finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
-    for finding in findings:
-        sign = "✘" if finding.weight is Weight.BLOCK else "!"
-        word = "finding" if finding.weight is Weight.BLOCK else "hint"
-        yield f"{word:9}  {sign} {finding.rule} {clean(finding.where)}: {clean(finding.message)}"
-
-
-def judgement_lines(judgement: Judgement | None) -> Iterator[str]:
-    if judgement is None:
-        return
-    yield f"judge      {judgement.outcome}" + (f": {clean(judgement.cause)}" if judgement.cause else "")
-    for one in judgement.criteria:
-        votes = f" ({one.votes_met} of {one.votes_cast} votes)" if one.votes_cast > 1 else ""
-        sign = "✔" if one.met else "?" if one.cannot_tell else "✘"
-        yield f"criterion  {sign} {clean(one.criterion)}{votes}: {clean(one.reason)[:200]}"
 
 
 def issue_text(link: IssueLink) -> str:
@@ -328,17 +185,6 @@ def plan_lines(state: LoopState) -> Iterator[str]:
         yield f"    missing    {clean(state.plan.missing)[:300]}"
 
 
-def _item_lines(record: IterationRecord) -> Iterator[str]:
-    """What became of the plan's item that was in hand."""
-    item, touched = record.item, record.execution.plan
-    if item is not None:
-        told = "✔ proven" if item.proven else f"✘ {clean(item.why)}"
-        ticked = f", ticked in {record.tick.commit[:10]}" if record.tick else ""
-        yield f"item       {clean(item.item)}: {told}{ticked}"
-    if touched is not None:
-        yield f"plan       {clean(touched.why)}" if touched.kept else f"plan       its file was put back: {clean(touched.why)}"
-
-
 def trust_line(trust: Trust) -> str:
     held = trust.checked - trust.contradicted
     return f"trust      {held} of {counted(trust.checked, 'claim')} held ({(trust.score or 0):.0%})"
@@ -379,11 +225,3 @@ def _how_failed(result: CheckResult) -> str:
     if result.error:
         return clean(result.error)
     return "timed out" if result.timed_out else f"exit {result.exit_code}"
-
-
-def _change_text(record: IterationRecord) -> str:
-    change = record.execution.change
-    if change.files_changed == 0:
-        return "unchanged"
-    lines = f"+{change.insertions} −{change.deletions}"
-    return f"{counted(change.files_changed, 'file')}, {lines}, {counted(len(change.commits), 'commit')}, now {change.commit[:10]}"

@@ -20,7 +20,7 @@ from helmsman.orient.alignment import with_answers
 from helmsman.plain import clean
 from helmsman.records.alignment import ALIGNMENT, ROUNDS, Alignment, AlignRequest, AlignResult, Specification, result_of
 from helmsman.records.forms import LEFT
-from helmsman.render.alignment import result_lines
+from helmsman.render.lines import aligned_lines
 from helmsman.texts import counted
 from tasks.alignment.aligning import Work, present, put, with_checkout
 from tasks.alignment.config import configured
@@ -47,7 +47,7 @@ def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *
     if as_json:
         print(result.model_dump_json())
     else:
-        lines = ["", *result_lines(result), *(f"next       {line}" for line in _following(repo, result))]
+        lines = ["", *aligned_lines(result), *(f"next       {line}" for line in _following(repo, result))]
         console.print("\n".join(lines), markup=False, soft_wrap=True)
     return EXIT_CODES[result.outcome]
 

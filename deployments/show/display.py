@@ -37,19 +37,9 @@ from helmsman.records.events import (
     WaitStarted,
 )
 from helmsman.records.usage import Usage
-from helmsman.render.gates import answer_line, gate_lines
-from helmsman.texts import (
-    begun_lines,
-    check_text,
-    counted,
-    duration,
-    guard_text,
-    iteration_lines,
-    merged_text,
-    money_text,
-    rounded,
-    stop_text,
-)
+from helmsman.render.gate import answer_line, gate_lines
+from helmsman.render.lines import begun_lines, iteration_lines
+from helmsman.texts import check_text, counted, duration, guard_text, merged_text, money_text, rounded, stop_text
 from tasks.telling.journal import Listener
 
 News = (

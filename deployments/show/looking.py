@@ -19,16 +19,12 @@ from helmsman.records.events import StepStarted, ToolCalled, UsageCounted
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import LoopResult, result_of
 from helmsman.records.state import SALVAGES_REMEMBERED, LoopState
-from helmsman.render.explain import explanation, steering_lines
-from helmsman.render.gates import gate_lines
-from helmsman.render.loop_list import list_lines
-from helmsman.render.next_steps import next_lines
+from helmsman.render.facts import finding_facts, hat_fact
+from helmsman.render.gate import gate_lines
+from helmsman.render.lines import explanation, iteration_lines, list_lines, next_lines, steering_lines
 from helmsman.texts import (
     context_text,
     dollars_told,
-    finding_lines,
-    hat_line,
-    iteration_lines,
     merging_lines,
     plan_lines,
     result_lines,
@@ -79,9 +75,9 @@ def _status_lines(repository: Repository, state: LoopState, result: LoopResult, 
         *said_lines(state.last_call),
         *([f"guards     {clean(state.last_call.unguarded)}"] if state.last_call.unguarded else ()),
         *(f"usage      {in_words(window)}" for window in open_windows(state.usage, now_utc())),
-        *([hat_line(due)] if (due := worn(state)) and state.ending is None else ()),
+        *([hat_fact(due).line] if (due := worn(state)) and state.ending is None else ()),
         *(steering_lines(state.oversight, state.config) if state.worked else ()),
-        *finding_lines(state.findings),
+        *(fact.line for fact in finding_facts(state.findings) if not fact.is_detail),
         *(_now_lines(folder, state) if driver else ()),
         *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),
         *(f"salvaged   {ref}" for ref in salvage_refs(repository, state.loop)[-SALVAGES_REMEMBERED:]),

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
-from helmsman.render.page import MOST_DETAILED, page
-from helmsman.render.traces import trace_of
+from helmsman.render.report import MOST_DETAILED, html_report, trace_of
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import read_records, show_state, state_ref
@@ -41,7 +40,7 @@ def report_page(repository: Repository, loop: str) -> str:
     newest_first = islice(read_records(repository, loop), MOST_TRACED)
     detailed = list(islice(newest_first, MOST_DETAILED))
     earlier = [trace_of(record) for record in newest_first]
-    return page(shown.state, detailed[::-1], state_ref(loop), earlier[::-1], shown.unverified)
+    return html_report(shown.state, detailed[::-1], state_ref(loop), earlier[::-1], shown.unverified)
 
 
 def _write(path: Path, text: str) -> None:

@@ -22,8 +22,8 @@ from helmsman.records.events import GateAnswered, GateOpened, IterationRecorded
 from helmsman.records.request import is_loop_id
 from helmsman.records.result import result_of
 from helmsman.render.doings import Doings, Told, after
-from helmsman.render.gates import gate_lines
-from helmsman.render.next_steps import next_lines
+from helmsman.render.gate import gate_lines
+from helmsman.render.lines import next_lines
 from helmsman.render.terminal import LABEL, Row, Sight, changed_rows, frame
 from helmsman.texts import result_lines
 from tasks.people.answer_box import seen

@@ -1,5 +1,1 @@
-"""What people see of records: charts, a page, a dashboard. Pure: records in, text out.
-
-Three kinds of text, each with its own way to keep foreign words from being more than words: HTML and SVG of `markup` (`page`,
-`details`, `charts`), Markdown of `cells` (`dashboard`, `tables`, `asking`, `issues`), and plain rows (`terminal`, `gates`).
-"""
+"""What people see of a loop: one set of facts, shown in a terminal, in the engine's UI, on a page of HTML, in an issue."""

@@ -4,32 +4,29 @@ from collections.abc import Iterator
 
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.modes import Rung
-from helmsman.records.moments import Moment
 from helmsman.records.state import LoopState
-from helmsman.render.cells import prose, stacked, table
-from helmsman.render.charts import Series, as_data_uri, line_chart, timeline
-from helmsman.render.system import System
-from helmsman.render.thinking_systems import ahead, audit, policy
-from helmsman.render.working_systems import control, coordination, operations
+from helmsman.render.charts import as_data_uri, levels, line_chart, strip
+from helmsman.render.markdown_page import cell, prose, stacked, table
+from helmsman.render.systems import systems
 from helmsman.texts import SIGNS, counted, dollars_told, duration, plan_text, tokens_told
 
 DRAWN = 200
 """Iterations in a chart."""
-
-SYSTEMS = (operations, coordination, control, audit, ahead, policy)
+TITLES = tuple(rung.title for rung in Rung)
 
 
 def dashboard(state: LoopState, record: IterationRecord | None = None) -> str:
     """How the loop stands. `record` is its last iteration, None where none has ended since it was opened."""
-    systems = [system(state, record) for system in SYSTEMS]
+    every = systems(state, record)
+    overview = ((one.title, f"{one.sign} {one.sign.words}", cell(one.short)) for one in every)
     return stacked([
         f"# {state.loop}: {standing(state)}",
         prose(state.config.goal.strip().partition("\n")[0], 200),
         f"{_spent(state)}  \n{_last(state, record)}",
         f"**plan**: {prose(plan_text(state), 200)}" if state.plan.total else "",
-        _overview(systems),
+        table(("System", "Stands", "In short"), overview, (24, 14, 62)),
         *_charts(state),
-        *(system.section() for system in systems),
+        *(system.section() for system in every),
     ])  # fmt: skip
 
 
@@ -42,24 +39,19 @@ def standing(state: LoopState) -> str:
 
 def _spent(state: LoopState) -> str:
     spent = state.spending
-    told = dollars_told(spent.cost_usd, state.untold), tokens_told(spent.tokens, state.untold)
-    used = f"{', '.join(told)}, {duration(spent.seconds)}"
+    used = dollars_told(spent.cost_usd, state.untold), tokens_told(spent.tokens, state.untold), duration(spent.seconds)
     done = f"{counted(state.iteration, 'iteration')} of {state.config.limits.iterations}"
-    return f"**{done}**, {counted(spent.agent_calls, 'agent call')}, {used}, as of {state.updated_at:%Y-%m-%d %H:%M:%S} UTC"
+    at = f"as of {state.updated_at:%Y-%m-%d %H:%M:%S} UTC"
+    return f"**{done}**, {counted(spent.agent_calls, 'agent call')}, {', '.join(used)}, {at}"
 
 
 def _last(state: LoopState, record: IterationRecord | None) -> str:
-    if state.ending:
-        return f"**ended** by {prose(state.ending.rule, 80)}: {prose(state.ending.reason, 600)}"
-    if record is None:
+    decision = state.ending or (record.decision if record else None)
+    if decision is None:
         return ""
-    decision, hat = record.decision, f" in the hat of a {prose(record.hat.name, 40)}" if record.hat else ""
-    return f"**after #{record.iteration}{hat}: {decision.word}** by {prose(decision.rule, 80)}: {prose(decision.reason, 600)}"
-
-
-def _overview(systems: list[System]) -> str:
-    rows = ((one.title, f"{one.sign} {one.sign.words}", one.short) for one in systems)
-    return table(("System", "Stands", "In short"), rows, (24, 14, 62))
+    hat = f" in the hat of a {prose(record.hat.name, 40)}" if record and record.hat else ""
+    what = "ended" if state.ending or record is None else f"after #{record.iteration}{hat}: {decision.word}"
+    return f"**{what}** by {prose(decision.rule, 80)}: {prose(decision.reason, 600)}"
 
 
 def _charts(state: LoopState) -> Iterator[str]:
@@ -67,16 +59,9 @@ def _charts(state: LoopState) -> Iterator[str]:
     moments = state.history[-DRAWN:]
     if len(moments) < 2:  # noqa: PLR2004 - one point is no line
         return
-    yield _image("how much is measured as done", _progress(moments))
+    done = {"done": [(float(moment.iteration), moment.completion * 100) for moment in moments]}
+    drawn = line_chart("Measured as done", done, y_label="%", reach=(0, 100))
+    yield f"![how much is measured as done]({as_data_uri(drawn)})"
     if any(moment.rung for moment in moments):
-        rungs = [(moment.iteration, moment.rung) for moment in moments]
-        yield _image("rungs of the ladder", timeline("Rung of the ladder", rungs, [rung.title for rung in Rung]))
-
-
-def _progress(moments: tuple[Moment, ...]) -> str:
-    points = [(float(moment.iteration), moment.completion * 100) for moment in moments]
-    return line_chart("Measured as done", [Series("done", points)], y_label="%", y_range=(0, 100))
-
-
-def _image(told: str, svg: str) -> str:
-    return f"![{told}]({as_data_uri(svg)})"
+        cells = [(str(moment.iteration), TITLES[min(moment.rung, Rung.EJECT)]) for moment in moments]
+        yield f"![rungs of the ladder]({as_data_uri(strip('Rung of the ladder', cells, looks=levels(TITLES)))})"

@@ -1,7 +1,4 @@
-"""How far it may still be: the pace of the last iterations, and how many more that makes until all that is measured is green.
-
-An estimate and no promise. It is the median pace, because one leap or one fall says little, with the quartiles around it.
-"""
+"""How far it may still be: the pace of the last iterations, and how many more that makes until all that is measured is green."""
 
 import math
 from collections.abc import Sequence
@@ -20,7 +17,10 @@ SLOWEST = 0.002
 
 @dataclass(frozen=True)
 class Outlook:
-    """Paces are in completion an iteration."""
+    """The pace of the last iterations, in completion an iteration: an estimate and no promise.
+
+    It is the median pace, because one leap or one fall says little, with the quartiles around it.
+    """
 
     seen: int
     """Iterations that the pace is read from."""
@@ -59,8 +59,7 @@ class Outlook:
 
 def outlook(history: Sequence[Moment], window: int) -> Outlook:
     """Read from the last iterations whose work was checked and is still there."""
-    kept = [moment for moment in history if still_told(moment)]
-    last = kept[-max(window, LEAST) :]
+    last = [moment for moment in history if still_told(moment)][-max(window, LEAST) :]
     if len(last) < LEAST:
         return Outlook(seen=len(last), completion=last[-1].completion if last else 0.0)
     paces = sorted(_pace(first, second) for first, second in combinations(last, 2))

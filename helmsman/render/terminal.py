@@ -12,9 +12,10 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState, Spending
 from helmsman.records.usage import Usage
 from helmsman.render.doings import Doings
-from helmsman.render.explain import steering_lines
-from helmsman.render.gates import answer_line, gate_lines
-from helmsman.texts import check_text, context_text, counted, duration, judgement_lines, money_text, plan_lines
+from helmsman.render.facts import judge_facts
+from helmsman.render.gate import answer_line, gate_lines
+from helmsman.render.lines import steering_lines
+from helmsman.texts import check_text, context_text, counted, duration, money_text, plan_lines
 
 BARS = "▁▂▃▄▅▆▇█"
 CHECKS_SHOWN = 6
@@ -238,9 +239,9 @@ def _said_last(sight: Sight) -> Iterator[Row]:
 
 def _judged(state: LoopState, record: IterationRecord | None) -> Iterator[Row]:
     """The verdict of the last iteration; where it had none, the last rejection that is remembered."""
-    lines = list(judgement_lines(record.judgement if record else None))
-    if lines:
-        yield Row(lines[0], rank=12)
+    verdict = next(judge_facts(record.judgement if record else None), None)
+    if verdict:
+        yield Row(verdict.line, rank=12)
     elif state.judge.feedback:
         last = state.judge.feedback[-1]
         yield Row(f"judge      rejected #{last.iteration}: {clean(last.reason)}", rank=12)

@@ -18,7 +18,7 @@ from helmsman.errors import Cancelled, WorldError
 from helmsman.orient.alignment import align_question, by_template, read_proposal, settled
 from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, AlignResult, Made, Specification, result_of
 from helmsman.records.push import PushedAlignment
-from helmsman.render.alignment import result_lines
+from helmsman.render.lines import aligned_lines
 from tasks.alignment import aligning
 from tasks.alignment.aligning import Work
 from tasks.alignment.config import configured
@@ -100,7 +100,7 @@ def _told(state: State[dict[str, Any]], line: str, **more: str) -> State[dict[st
 
 
 def _state(kind: StateType, name: str, result: AlignResult) -> State[dict[str, Any]]:
-    return EndState(type=kind, name=name, message=" ".join(result_lines(result)), data=result.model_dump(mode="json"))
+    return EndState(type=kind, name=name, message=" ".join(aligned_lines(result)), data=result.model_dump(mode="json"))
 
 
 def _tags(work: Work) -> set[str]:

@@ -12,7 +12,7 @@ from prefect.states import Scheduled
 
 from helmsman.errors import Cancelled, HelmsmanError
 from helmsman.records.request import Request
-from helmsman.render.form_words import in_form_words
+from helmsman.render.gate import in_form_words
 from tasks.engine.runs import is_under_a_worker, run_id
 from tasks.system.secrets import redacting_errors
 

@@ -11,7 +11,7 @@ from helmsman.records.lessons import Drawn
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.render.issue_thread import by_hand
+from helmsman.render.issue import by_hand
 from tasks.leaving.agents_md import commit_patch, propose
 from tasks.leaving.handing_over import hand_over
 from tasks.leaving.wiki import archive, keep_up

@@ -24,11 +24,7 @@ from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.parallel import ParallelResult
 from helmsman.records.state import LoopState
-from helmsman.render.dashboard import dashboard, standing
-from helmsman.render.group import group_page
-from helmsman.render.plan import plan_page
-from helmsman.render.summary import summary
-from helmsman.render.tables import checks_table, gates_table, iterations_table, verdicts_table
+from helmsman.render.artifacts import Page, group_page, pages_of
 from helmsman.texts import counted
 from tasks.engine.runs import run_id
 from tasks.system.secrets import redact, without_secrets
@@ -36,21 +32,6 @@ from tasks.system.secrets import redact, without_secrets
 ANSWER_SECONDS = 10
 """For one answer of the engine; Prefect itself would wait a minute."""
 SHELVES_REMEMBERED = 4
-
-
-@dataclass(frozen=True)
-class Page:
-    """One artifact as it should be."""
-
-    name: str
-    data: str | float
-    description: str
-    of_iteration: bool = False
-    """Whether it tells of the last iteration, and so belongs on that one's page too."""
-
-    @property
-    def kind(self) -> str:
-        return "markdown" if isinstance(self.data, str) else "progress"
 
 
 @dataclass
@@ -117,23 +98,6 @@ def bring_up_to_date(
     iteration = _iteration_run(client, run, record) if record else None
     for page in pages_of(*without_secrets((state, record or shelf.last))):  # before anything is cut
         _put(client, shelf, page, _key(page.name, state.loop), run, iteration)
-
-
-def pages_of(state: LoopState, record: IterationRecord | None) -> list[Page]:
-    """All that is shown of a loop; pages list what is last here first."""
-    plan = plan_page(state)
-    stands = f"{standing(state)} after iteration {state.iteration}"
-    done = round(100 * max(0.0, min(1.0, state.oversight.progress.completion)), 1)
-    return [
-        Page("progress", done, f"{stands}: {done:g} % measured as done"),
-        Page("gates", gates_table(state), f"{stands}: what people are asked, and their answers"),
-        Page("verdicts", verdicts_table(state, record), f"{stands}: what was decided and judged", of_iteration=True),
-        Page("checks", checks_table(state, record), f"{stands}: checks and what they printed", of_iteration=True),
-        *([Page("plan", plan, f"{stands}: the plan and its items", of_iteration=True)] if plan else ()),
-        Page("iterations", iterations_table(state), f"{stands}: all iterations in a table"),
-        Page("dashboard", dashboard(state, record), f"{stands}: the loop as a viable system", of_iteration=True),
-        Page("summary", summary(state), f"{stands}: what is done, what proves it, what comes next"),
-    ]
 
 
 def _shelf(client: SyncPrefectClient, run: UUID, loop: str) -> Shelf:

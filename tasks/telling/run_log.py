@@ -6,7 +6,7 @@ from prefect.client.schemas.objects import State, StateType
 from prefect.logging import get_run_logger
 
 from helmsman.records.iteration import IterationRecord
-from helmsman.texts import brought, summary_lines
+from helmsman.render.lines import brought, summary_lines
 from tasks.system.secrets import redact
 
 

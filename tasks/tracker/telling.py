@@ -10,7 +10,7 @@ from helmsman.oversee.escalations import changes, concerns
 from helmsman.records.gates import Answer
 from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
-from helmsman.render.issues import notification
+from helmsman.render.issue import notification
 from tasks.people.notifying import notify
 from tasks.tracker.access import open_tracker, where
 from tasks.tracker.answers import heard_answer

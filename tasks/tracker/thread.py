@@ -3,9 +3,8 @@
 from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Comment
-from helmsman.render.asking import evidence
-from helmsman.render.issue_thread import due
-from helmsman.render.issues import mark, read_mark, under
+from helmsman.render.gate import evidence
+from helmsman.render.issue import due, mark, read_mark, under
 from tasks.tracker.access import where
 from tasks.tracker.port import Tracker
 from tasks.tracker.remembering import remember, remembered

@@ -7,8 +7,8 @@ from helmsman.errors import HelmsmanError
 from helmsman.oversee.escalations import deeds
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Act, Comment, Deed, Escalation, Found, TrackedIssue
-from helmsman.render.asking import evidence
-from helmsman.render.issues import closing_comment, issue_body, title, tracked
+from helmsman.render.gate import evidence
+from helmsman.render.issue import closing_comment, issue_body, title, tracked
 from tasks.tracker.access import where
 from tasks.tracker.port import Tracker
 from tasks.tracker.remembering import remember, remembered

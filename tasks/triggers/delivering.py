@@ -3,8 +3,7 @@
 from helmsman.errors import OperatorError
 from helmsman.records.issue import PullRequest
 from helmsman.records.state import LoopState
-from helmsman.render.issue_thread import pull_request_body, pull_request_title
-from helmsman.render.issues import read_mark
+from helmsman.render.issue import pull_request_body, pull_request_title, read_mark
 from tasks.repository.branch_files import work_of
 from tasks.repository.remote import push_branch
 from tasks.tracker.access import open_tracker

@@ -13,7 +13,7 @@ COMPUTES = {
     "shlex", "string", "tomllib", "types", "typing", "unicodedata", "warnings", "zoneinfo",
     "pydantic", "pydantic_core",
     "xml", "defusedxml", "markdown_it", "tree_sitter",  # read text that they are given
-    "jinja2", "importlib",  # read the package's own templates and tables
+    "jinja2", "markupsafe", "importlib",  # read the package's own templates and tables
     "helmsman",
 }  # fmt: skip
 """All that the core may import. What is missing here and only computes may be added; what acts belongs into tasks/."""

@@ -8,7 +8,7 @@ from playwright.sync_api import Page
 
 from bench.pathologies import wander
 from deployments.show.report_page import report
-from helmsman.render.page import page as page_of
+from helmsman.render.report import html_report as page_of
 from tests.fakes import wanderers
 from tests.fakes.browser import Heard, browser_page
 from tests.fakes.prefect_server import PrefectServer
@@ -87,7 +87,7 @@ def test_charts_are_large_enough_to_be_read_and_nothing_has_to_be_scrolled_sidew
             page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
             assert overflow(page) == 0
             assert all(wide >= 320 and high >= 50 for wide, high in charts(page).values())
-            assert len(charts(page)) == 10
+            assert len(charts(page)) == 9
             assert cut_off(page) == []
             assert_quiet(heard, address)
 

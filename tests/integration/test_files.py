@@ -11,7 +11,7 @@ import pytest
 
 from helmsman.config import CheckConfig
 from helmsman.records.checks import CheckReport
-from helmsman.render.tables import checks_table
+from helmsman.render.artifacts import checks_page
 from tasks.checking.checks import Room, run_check
 from tasks.processes.process import never
 from tasks.system.files import lies_within, read_plain, read_within, remove_within
@@ -177,7 +177,7 @@ def test_a_report_that_is_not_read_because_it_lies_outside_is_told(tree: Path, c
     (tree / "mine.xml").write_text(REPORT.format("mine"))
     result = run_check(Room(Worktree(tree), f"it-{uuid4().hex}", never), 0, CheckConfig(command=command, report=report), 20)
     assert (result.passed, result.error, "is not read" in result.remark) == (True, "", told)
-    shown = checks_table(state(config()).model_copy(update={"checks": CheckReport(tree="t", results=(result,))}))
+    shown = checks_page(state(config()).model_copy(update={"checks": CheckReport(tree="t", results=(result,))}))
     assert ("is not read" in shown) is told
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from deployments.show.report_page import NAME, report
 from helmsman.errors import OperatorError
-from helmsman.render.page import MOST_DETAILED
+from helmsman.render.report import MOST_DETAILED
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.state_ref import (

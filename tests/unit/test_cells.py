@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmsman.plain import short_line
-from helmsman.render.cells import LONGEST_OUTPUT_LINE, code, fence, prose, stacked, table, wrapped
+from helmsman.render.markdown_page import LONGEST_OUTPUT_LINE, code, fence, prose, stacked, table, wrapped
 from tests.unit.rendered import JOINER, read
 
 EVIL = (

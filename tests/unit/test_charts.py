@@ -14,18 +14,19 @@ from helmsman.plain import clean
 from helmsman.render.charts import (
     COLOURS,
     DASHES,
+    INK,
     KINDS,
-    LEVELS,
+    LARGEST,
     MOST_CELLS,
     MOST_POINTS,
-    Series,
     as_data_uri,
-    bars,
+    levels,
     line_chart,
+    rounded_scale,
+    short_number,
     strip,
-    timeline,
+    thinned,
 )
-from helmsman.render.svg import INK, LARGEST, rounded_scale, short_number, thinned
 
 pytestmark = pytest.mark.feature("H4")
 
@@ -36,14 +37,13 @@ HOSTILE = "<script>alert(1)</script>\"' onload='x' ]]> &amp; \x00\x1b[2J \ud800 
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
 POINTS = st.lists(st.tuples(NUMBERS, NUMBERS), max_size=30)
 TEXTS = st.text(max_size=30) | st.just(HOSTILE)
-RUNGS = ("E-0 patch", "E-I refactor", "E-II redesign")
+RUNGS = ("E-0 patch", "E-I refactor", "E-II redesign", "E-III human", "E-IV eject")
 RANGES = st.none() | st.tuples(st.integers(-5, 0), st.integers(1, 100))
 
 IN_GENERAL: dict[str, Callable[[str], str]] = {
-    "lines": lambda text: line_chart(text, [Series(text, [(1, 2), (2, 3)]), Series(text, [])], y_label=text, x_label=text),
-    "timeline": lambda text: timeline(text, [(1, 0), (2, 1)], [text, "b"]),
-    "bars": lambda text: bars(text, [(text, 1.0), ("b", -2)], unit=text),
+    "lines": lambda text: line_chart(text, {text: [(1, 2), (2, 3)], f"{text}2": []}, y_label=text),
     "strip": lambda text: strip(text, [(text, "good"), ("2", text)]),
+    "ladder": lambda text: strip(text, [("1", text), ("2", "b")], looks=levels((text, "b"))),
 }
 
 
@@ -84,40 +84,24 @@ def test_a_foreign_text_stays_a_text(draw: Callable[[str], str], text: str) -> N
 def test_lines_stay_within_the_image_whatever_the_numbers_are(
     series: list[tuple[str, list[tuple[float, float]]]], limits: tuple[int, int] | None
 ) -> None:
-    svg = line_chart("Numbers", [Series(*one) for one in series], y_range=limits, width=700)
+    svg = line_chart("Numbers", dict(series), reach=limits or (), width=700)
     assert all(-1 <= place <= 701 for place in places(svg))
-    drawn = any(abs(x) < LARGEST and abs(y) < LARGEST for _, points in series for x, y in points)
+    drawn = any(abs(x) < LARGEST and abs(y) < LARGEST for points in dict(series).values() for x, y in points)
     assert ("nothing to show yet" in texts(svg)) is not drawn
-
-
-@given(values=st.lists(st.tuples(TEXTS, NUMBERS), max_size=40))
-def test_bars_stay_within_the_image_whatever_the_numbers_are(values: list[tuple[str, float]]) -> None:
-    assert all(-1 <= place <= 721 for place in places(bars("Numbers", values)))
-
-
-@given(steps=st.lists(st.tuples(st.integers(), st.integers(-2, 9)), max_size=60))
-def test_a_timeline_leaves_out_levels_that_have_no_label(steps: list[tuple[int, int]]) -> None:
-    svg = timeline("Ladder", steps, RUNGS)
-    assert all(-1 <= place <= 721 for place in places(svg))
-    known = [step for step in steps if 0 <= step[1] < len(RUNGS) and abs(step[0]) < LARGEST]
-    assert ("nothing to show yet" in texts(svg)) is not known
 
 
 def test_what_is_no_number_is_left_out() -> None:
     odd = [(1, 1.0), (2, math.nan), (3, math.inf), (4, -math.inf), (5, 2.0), (math.nan, 1.0)]
-    assert line_chart("Cost", [Series("cost", odd)]) == line_chart("Cost", [Series("cost", [(1, 1.0), (5, 2.0)])])
-    assert bars("Cost", [("a", 1.0), ("b", math.nan)]) == bars("Cost", [("a", 1.0)])
+    assert line_chart("Cost", {"cost": odd}) == line_chart("Cost", {"cost": [(1, 1.0), (5, 2.0)]})
 
 
-@pytest.mark.parametrize(
-    "svg", [line_chart("E", []), line_chart("E", [Series("x", [])]), timeline("E", [], RUNGS), bars("E", []), strip("E", [])]
-)
+@pytest.mark.parametrize("svg", [line_chart("E", {}), line_chart("E", {"x": []}), strip("E", [])])
 def test_an_empty_chart_says_so_under_its_title(svg: str) -> None:
     assert texts(svg) == ["E", "nothing to show yet"]
 
 
 def test_one_point_is_a_dot_without_a_line() -> None:
-    svg = line_chart("Cost", [Series("cost", [(7, 0.25)])], y_label="US dollars")
+    svg = line_chart("Cost", {"cost": [(7, 0.25)]}, y_label="US dollars")
     (dot,) = named(svg, "circle")
     assert dot.find(f"{SVG}title") is not None
     assert [tip.text for tip in named(svg, "title")] == ["cost at 7: 0.25"]
@@ -126,7 +110,7 @@ def test_one_point_is_a_dot_without_a_line() -> None:
 
 
 def test_several_lines_have_a_legend_and_differ_without_their_colours() -> None:
-    svg = line_chart("Control", [Series(name, [(1, 1), (2, 3)]) for name in "PID"])
+    svg = line_chart("Control", {name: [(1, 1), (2, 3)] for name in "PID"})
     assert {"P", "I", "D"} <= set(texts(svg))
     dashes = [line.get("stroke-dasharray") for line in named(svg, "polyline")]
     assert len(set(dashes)) == 3
@@ -134,15 +118,15 @@ def test_several_lines_have_a_legend_and_differ_without_their_colours() -> None:
 
 
 def test_higher_values_stand_higher_and_later_ones_further_right() -> None:
-    svg = line_chart("Progress", [Series("completion", [(1, 10), (2, 40), (3, 90)])], y_range=(0, 100))
+    svg = line_chart("Progress", {"completion": [(1, 10), (2, 40), (3, 90)]}, reach=(0, 100))
     dots = [(float(dot.get("cx") or ""), float(dot.get("cy") or "")) for dot in named(svg, "circle")]
     assert all(x2 > x1 and y2 < y1 for (x1, y1), (x2, y2) in pairwise(dots))
     assert (dots[1][1] - dots[0][1]) / (dots[2][1] - dots[0][1]) == pytest.approx(30 / 80, abs=0.01)
 
 
 def test_an_axis_holds_zero_and_is_widened_by_values_beyond_its_range() -> None:
-    assert {"0", "100", "200"} <= set(texts(line_chart("P", [Series("p", [(1, 180)])], y_range=(0, 100))))
-    assert "-1" in texts(line_chart("D", [Series("d", [(1, -0.6), (2, 0.4)])]))
+    assert {"0", "100", "200"} <= set(texts(line_chart("P", {"p": [(1, 180)]}, reach=(0, 100))))
+    assert "-1" in texts(line_chart("D", {"d": [(1, -0.6), (2, 0.4)]}))
 
 
 @given(
@@ -161,12 +145,12 @@ def test_fewer_points_keep_both_ends_and_the_extremes(points: list[tuple[float, 
 
 def test_ten_thousand_iterations_are_a_small_image() -> None:
     long = range(1, 10_001)
-    line = line_chart("Cost", [Series("cost", [(number, number % 37) for number in long])])
-    ladder = timeline("Ladder", [(number, number % 3) for number in long], RUNGS)
+    line = line_chart("Cost", {"cost": [(number, number % 37) for number in long]})
+    ladder = strip("Ladder", [(str(number), RUNGS[number % 3]) for number in long], looks=levels(RUNGS))
     cells = strip("Checks", [(str(number), "good") for number in long])
     assert max(len(line), len(ladder), len(cells)) < 60_000
     assert sum(len((drawn.get("points") or "").split()) for drawn in named(line, "polyline")) <= MOST_POINTS
-    assert len(named(ladder, "rect")) <= MOST_CELLS
+    assert len(named(ladder, "rect")) <= MOST_CELLS + len(RUNGS)
     assert len(named(cells, "rect")) <= MOST_CELLS + len(KINDS)
 
 
@@ -175,7 +159,7 @@ def test_of_cells_that_fall_together_the_worst_shows() -> None:
     bad = [
         rect
         for rect in named(strip("Checks", cells), "rect")
-        if rect.find(f"{SVG}title") is not None and rect.get("fill") == KINDS["bad"][0]
+        if rect.find(f"{SVG}title") is not None and rect.get("fill") == KINDS["bad"].colour
     ]
     (tip,) = [rect[0].text for rect in bad]
     assert tip == "771 to 780: bad at worst"
@@ -186,31 +170,24 @@ def test_cells_differ_by_height_as_well_as_by_colour() -> None:
     assert len(heights) == len(KINDS)
 
 
-def test_a_stay_on_a_level_is_one_bar_that_tells_from_where_to_where() -> None:
-    svg = timeline("Ladder", [(1, 0), (2, 0), (3, 1), (4, 1), (5, 0)], RUNGS)
-    assert [tip.text for tip in named(svg, "title")] == [
-        "E-0 patch: iteration 1 to 2",
-        "E-I refactor: iteration 3 to 4",
-        "E-0 patch: iteration 5",
-    ]
-
-
-def test_bars_beyond_two_dozen_are_counted() -> None:
-    svg = bars("Rules", [(f"rule {number}", number) for number in range(30)], unit="times")
-    assert "and 6 more" in texts(svg)
-    assert "23 times" in texts(svg)
-    assert "24 times" not in texts(svg)
+def test_a_higher_step_of_a_ladder_is_a_higher_cell_and_an_unknown_one_the_lowest() -> None:
+    svg = strip("Ladder", [("1", RUNGS[2]), ("2", "?"), ("3", RUNGS[1])], looks=levels(RUNGS))
+    assert [float(cell.get("height") or 0) for cell in named(svg, "rect") if len(cell)] == pytest.approx(
+        [34 * 3 / 5, 34 / 5, 34 * 2 / 5], abs=0.1
+    )
 
 
 def test_a_data_uri_holds_the_image() -> None:
-    svg = bars("Été ✔", [("a", 1)])
+    svg = strip("Été ✔", [("1", "good")])
     kind, _, content = as_data_uri(svg).partition(",")
     assert kind == "data:image/svg+xml;base64"
     assert base64.b64decode(content).decode() == svg
 
 
 @pytest.mark.parametrize("ground", ["#ffffff", "#f6f7f9", "#161b22", "#0f1318"])
-@pytest.mark.parametrize("colour", sorted({*COLOURS, *LEVELS, INK, *(colour for colour, _ in KINDS.values())}))
+@pytest.mark.parametrize(
+    "colour", sorted({*COLOURS, *(one.colour for one in levels(RUNGS).values()), INK, *(one.colour for one in KINDS.values())})
+)
 def test_every_colour_stands_out_on_light_and_on_dark_ground(colour: str, ground: str) -> None:
     bright, dark = sorted((_luminance(colour), _luminance(ground)), reverse=True)
     assert (bright + 0.05) / (dark + 0.05) >= (3.8 if colour == INK else 2.8)

@@ -12,7 +12,7 @@ from helmsman.oversee.commands_said import answer_in, command_in, sets_limits
 from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from helmsman.render.issues import command_lines, refused
+from helmsman.render.issue import command_lines, refused
 from tests.unit.builders import MINUTE, NOW, state
 
 pytestmark = pytest.mark.feature("H3")

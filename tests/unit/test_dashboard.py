@@ -14,7 +14,7 @@ from helmsman.records.oversight import Conflict, Imperative, Oversight
 from helmsman.records.state import LoopState, Spending
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from helmsman.render.dashboard import dashboard
-from helmsman.render.system import Sign
+from helmsman.render.systems import Sign
 from tests.unit.builders import NOW, STOP, call, check, config, execution, record, report, state
 from tests.unit.histories import SIDEWAYS, green, history, red, step
 from tests.unit.rendered import read
@@ -56,7 +56,7 @@ def test_there_are_six_systems_each_with_its_sign() -> None:
         ("1", "tool calls", "11 (Bash 8, some words 3) in 9 turns"),
         ("1", "context", "60% of 200,000 tokens at its fullest, 30% of tool output is noise"),
         ("2", "attempt", "2; work was salvaged 1 time"),
-        ("2", "guard rails", "denied by some words: some words"),
+        ("2", "guard rails", "denied (some words): some words some words"),
         ("3", "controller", f"P 0.52 {TIMES} 0.50, I 1.50 {TIMES} 0.20, D -0.040 {TIMES} 0.30 (exploration) → 0.61: adjust"),
         ("3", "iterations", "████░░░░░░ 11 of 30 iterations (37%)"),
         ("3", "time", "█░░░░░░░░░ 1:30:00 of 12 hours (12%)"),

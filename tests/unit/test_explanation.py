@@ -11,9 +11,10 @@ from helmsman.records.oversight import Failed, Oversight
 from helmsman.records.proof import SinceStart
 from helmsman.records.verdict import Considered
 from helmsman.records.verification import Case, Consequence, Grounds, OutcomeTable
-from helmsman.render.details import iteration
-from helmsman.render.explain import explanation, numbers, steering_lines
-from helmsman.render.tables import verdicts_table
+from helmsman.render.artifacts import verdicts_page
+from helmsman.render.facts import control_facts
+from helmsman.render.lines import explanation, steering_lines
+from helmsman.render.report import html_report
 from tests.unit.builders import CONTINUE, config, record, state
 from tests.unit.histories import BACK, history, step
 
@@ -53,7 +54,7 @@ def test_whatever_the_reason_the_line_is_one_and_short(reason: str) -> None:
 
 @pytest.mark.parametrize(("idle", "words"), [(1, "1 iteration in a row"), (2, "2 iterations in a row")])
 def test_one_iteration_is_told_in_the_singular(idle: int, words: str) -> None:
-    assert any(words in line for line in numbers(Oversight(idle=idle)))
+    assert any(words in fact.value for fact in control_facts(Oversight(idle=idle)))
 
 
 @pytest.mark.feature("S4")
@@ -88,7 +89,7 @@ def test_work_that_is_done_is_told_with_its_cases_and_what_that_rests_on() -> No
     decided = record(
         CONTINUE.model_copy(update={"grounds": grounds}), since_start=SinceStart(table=OutcomeTable(cases=(case,), unnamed=2))
     )
-    shown = "\n".join(explanation(decided)), str(iteration(decided)), verdicts_table(state(), decided)
+    shown = "\n".join(explanation(decided)), html_report(state(), [decided], "refs/x"), verdicts_page(state(), decided)
     for text in shown:
         assert "TO" in text.partition("t::a")[0].rpartition("FAIL")[2]
         assert "on the work in a clean checkout" in text

@@ -7,7 +7,7 @@ import pytest
 from helmsman.errors import OperatorError
 from helmsman.layers import COMMAND_LINE, Layer, resolve
 from helmsman.records.request import LoopRequest
-from helmsman.render.form_words import in_form_words
+from helmsman.render.gate import in_form_words
 
 pytestmark = pytest.mark.feature("D1")
 

@@ -4,7 +4,7 @@ import pytest
 
 from helmsman.records.parallel import Choice, ParallelLoop, ParallelResult
 from helmsman.records.verdict import Outcome
-from helmsman.render.group import group_page
+from helmsman.render.artifacts import group_page
 
 pytestmark = [pytest.mark.feature("M5"), pytest.mark.feature("H5")]
 

@@ -24,9 +24,8 @@ from helmsman.records.reflexion import JudgeMemory
 from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState, record_of
 from helmsman.render.dashboard import dashboard
-from helmsman.render.details import iteration as iteration_details
-from helmsman.render.explain import explanation
-from helmsman.texts import iteration_lines
+from helmsman.render.lines import explanation, iteration_lines
+from helmsman.render.report import html_report
 from tests.unit import builders
 from tests.unit.builders import CONTINUE, NOW, check, config, orientation, report
 from tests.unit.full_records import full_record, full_state
@@ -271,7 +270,7 @@ def test_the_hat_is_on_record_and_told() -> None:
 
 def test_report_and_dashboard_name_the_hat() -> None:
     made = full_record(CONTINUE)
-    assert "debugger: test failures in 2 iterations in a row" in str(iteration_details(made))
+    assert "debugger: test failures in 2 iterations in a row" in html_report(full_state(), [made], "refs/x")
     assert "**after #7 in the hat of a debugger: continue**" in dashboard(full_state(ending=None), made)
 
 

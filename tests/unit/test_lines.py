@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from deployments.show.lines import in_local_time, laid_out
-from helmsman.render.loop_list import Listed, list_lines
+from helmsman.render.lines import Listed, list_lines
 from tests.unit.builders import state
 
 pytestmark = pytest.mark.feature("H4")

@@ -18,17 +18,14 @@ from helmsman.records.control import Control
 from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.judgement import JudgementOutcome
 from helmsman.records.modes import Ladder, Rung, short_rung
 from helmsman.records.moments import Progress
 from helmsman.records.oversight import Oversight
 from helmsman.records.state import Spending, Waiting
 from helmsman.records.usage import Usage
-from helmsman.render.details import MINUS
-from helmsman.render.page import MOST_DETAILED, MOST_OUTPUTS, page
-from helmsman.render.pieces import OUTPUT_SHOWN
-from helmsman.render.style import STYLE
-from helmsman.render.traces import checks_kind, judge_kind, trace_of
+from helmsman.render.facts import checks_kind
+from helmsman.render.report import MINUS, MOST_DETAILED, MOST_OUTPUTS, html_report, style, trace_of
+from helmsman.render.templating import OUTPUT_SHOWN
 from helmsman.texts import duration, money
 from tests.unit.builders import CONTINUE, HOUR, NOW, STOP, WAIT, check, record, report, state
 from tests.unit.full_records import JUDGEMENT, full_record, full_state, overwritten
@@ -95,7 +92,7 @@ def read(html: str) -> Read:
 
 def text_of(html: str) -> str:
     """All that is read, without the style."""
-    return " ".join(read(html.replace(STYLE, "")).texts)
+    return " ".join(read(html.replace(style(), "")).texts)
 
 
 def assert_harmless(html: str) -> None:
@@ -116,39 +113,39 @@ def assert_harmless(html: str) -> None:
 @settings(max_examples=60)
 def test_foreign_text_in_every_field_stays_text(text: str) -> None:
     records = [overwritten(full_record(iteration=number), text) for number in (6, 7)]
-    html = page(overwritten(full_state(), text), records, text)
+    html = html_report(overwritten(full_state(), text), records, text)
     assert_harmless(html)
     html.encode()  # no half characters
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", html)
-    shown = clean(text).strip()
-    assert " ".join(text_of(html).split()).count(" ".join(shown.split())) > 50
+    shown, read = (re.sub("[`']", " ", one) for one in (clean(text), text_of(html)))  # backticks make code of what is between
+    assert " ".join(read.split()).count(" ".join(shown.split())) > 50
 
 
 def test_nothing_is_loaded_and_the_browser_is_told_so() -> None:
-    html = page(full_state(), [full_record()], REF)
+    html = html_report(full_state(), [full_record()], REF)
     assert_harmless(html)
     (policy,) = [meta["content"] for meta in read(html).named("meta") if meta.get("http-equiv") == "Content-Security-Policy"]
-    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-    assert f"<style>{STYLE}</style>" in html
+    digest = base64.b64encode(hashlib.sha256(style().encode()).digest()).decode()
+    assert f"<style>{style()}</style>" in html
     assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
     assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", html)
 
 
 def test_the_whole_record_is_there() -> None:
-    text = text_of(page(full_state(), [full_record()], REF))
+    text = " ".join(text_of(html_report(full_state(), [full_record()], REF)).split())
     for words in (
         "Mend the shop.", "All of it.", "… waiting", "ladder.human", "a person has to choose", "helmsman approve mend-it",
         "What shall become of it?", "Which of the two orders counts?", "| 7 | 62% |", "beginning with a redesign", "the team",
         "Leave the tests alone.", '{"limits": {"iterations": 40}}', "ada (command line)",
-        "Is there pain?", "rung 3 of 3", "otherwise with: a clean iteration", "nothing moves", "told: Go on.", "3 / 2",
+        "Is there pain?", "rung 3 of 3", "otherwise with: a clean iteration", "nothing moves", "Go on.", "3 / 2",
         "✘ pytest: 2 passed, 1 failed, 4 skipped", "collected 3 items", "1 failed, 2 passed", "cache.db", "✔ lint",
         "all tests pass", "1 test fails", "a claim did not hold", "tests.deleted", "tests/test_shop.py:3",
         "errors are swallowed", "1 of 3, 2 needed", "the except is empty", "shop.py:4", "50% of the weight met",
         f"2 files +33 {MINUS}11", "Mend the shop",
         "RUBRIC.md", "two more tests failed than before", "refs/helmsman/mend-it/failed/7-1",
-        "claude-of-the-day", "1,324 (4 written, 300 read from the cache)", "90,000 of 200,000 tokens", "Bash 12, mcp__tool 3",
+        "claude-of-the-day", "1,324 (4 written, 300 read from the cache)", "45% of 200,000 tokens", "Bash 12, mcp__tool 3",
         "turns are used up", "denied (no-verify): Bash git commit -n", "It is nearly done.",
-        "P 0.38, I 1.50, D -0.125", "the part `drift` broke", "E-II redesign to E-III human", "the redesign failed",
+        "P 0.38, I 1.50, D -0.125", "the part drift broke", "E-II redesign to E-III human", "the redesign failed",
         "refs/helmsman/mend-it/salvage/3-1", REF, "3 iterations without progress",
     ):  # fmt: skip
         assert words in text, words
@@ -156,7 +153,7 @@ def test_the_whole_record_is_there() -> None:
 
 def cells(html: str) -> list[list[str]]:
     """The lines of iterations as they are read, newest first."""
-    return [_Line(line).cells for line in re.findall(r'<summary class="row">(.*?)</summary>', html)]
+    return [_Line(line).cells for line in re.findall(r'<summary class="row">(.*?)</summary>', html, re.DOTALL)]
 
 
 class _Line(HTMLParser):
@@ -177,7 +174,8 @@ class _Line(HTMLParser):
         self._depth -= 1
 
     def handle_data(self, data: str) -> None:
-        self.cells[-1] += data
+        if self._depth:
+            self.cells[-1] += data
 
 
 @given(
@@ -204,7 +202,7 @@ def test_every_number_of_a_line_is_the_records(
         ),
     )
     spent = Spending(cost_usd=dollars, tokens=insertions, agent_calls=files, seconds=deletions)
-    html = page(state(spending=spent, iteration=iteration), [made], REF)
+    html = html_report(state(spending=spent, iteration=iteration), [made], REF)
     (line,) = cells(html)
     tools = f"finished, {files} tool call{'s' if files > 1 else ''}"
     work = f"{files} file{'s' if files > 1 else ''} +{insertions} {MINUS}{deletions}"
@@ -225,14 +223,14 @@ def test_every_number_of_a_line_is_the_records(
 
 
 def test_iterations_stand_newest_first_and_only_the_newest_is_open() -> None:
-    html = page(state(iteration=3), [record(iteration=number) for number in (1, 2, 3)], REF)
+    html = html_report(state(iteration=3), [record(iteration=number) for number in (1, 2, 3)], REF)
     assert [line[0] for line in cells(html)] == ["3", "2", "1"]
-    entries = re.findall(r"<details( open=.open.)?><summary class=.row.", html)
+    entries = re.findall(r"<details( open=.open.)?>\s*<summary class=.row.", html)
     assert [bool(entry) for entry in entries] == [True, False, False]
 
 
 def test_a_second_attempt_is_told_from_the_first() -> None:
-    html = page(state(), [record(WAIT), record(attempt=2)], REF)
+    html = html_report(state(), [record(WAIT), record(attempt=2)], REF)
     assert [line[0] for line in cells(html)] == ["1.2", "1"]
 
 
@@ -241,14 +239,14 @@ def test_an_answer_stands_with_the_iteration_that_ended_next(hours: float, besid
     ends = [CONTINUE.model_copy(update={"at": NOW + number * HOUR}) for number in (1, 2)]
     records = [full_record(end, iteration=number) for number, end in enumerate(ends, start=1)]
     answer = full_state().answers[0].model_copy(update={"at": NOW + hours * HOUR})
-    html = page(full_state(answers=(answer,)), records, REF)
+    html = html_report(full_state(answers=(answer,)), records, REF)
     assert_answered(html, {"2": 1, "1": 2}, beside)
 
 
 def test_an_answer_from_before_what_is_shown_stands_with_none_of_it() -> None:
     earlier, shown = full_record(iteration=1), full_record(CONTINUE.model_copy(update={"at": NOW + 2 * HOUR}), iteration=2)
     answer = full_state().answers[0].model_copy(update={"at": NOW + HOUR / 2})
-    assert_answered(page(full_state(answers=(answer,)), [shown], REF, [trace_of(earlier)]), {"2": 1}, [])
+    assert_answered(html_report(full_state(answers=(answer,)), [shown], REF, [trace_of(earlier)]), {"2": 1}, [])
 
 
 def assert_answered(html: str, places: dict[str, int], beside: list[str]) -> None:
@@ -262,25 +260,25 @@ def test_a_long_loop_is_shown_in_part_and_drawn_whole() -> None:
     one = full_record()
     records = [one.model_copy(update={"iteration": number, "attempt": 1}) for number in range(9_401, 10_001)]
     earlier = [trace_of(one)._replace(iteration=number, attempt=1) for number in range(1, 9_401)]
-    html = page(full_state(iteration=10_000), records, REF, earlier)
+    html = html_report(full_state(iteration=10_000), records, REF, earlier)
     assert len(cells(html)) == MOST_DETAILED
     assert html.count("output of pytest") == html.count("its last words") == MOST_OUTPUTS
     assert "9500 earlier attempts only in the charts" in html
     assert "completion" in html
-    assert re.search(r"<text[^>]*>1</text>.*<text[^>]*>10k</text>", html)
+    assert re.search(r"<text[^>]*>1</text>.*<text[^>]*>10k</text>", html, re.DOTALL)
     assert len(html) < 12_000_000
 
 
 def test_of_a_long_output_the_end_is_shown_and_the_rest_counted() -> None:
     long = "x" * 500 + "\nBEGIN" + "y" * OUTPUT_SHOWN + "END"
-    html = page(state(), [record(checks=report(check(passed=False, head=long)))], REF)
+    html = html_report(state(), [record(checks=report(check(passed=False, head=long)))], REF)
     assert "END" in html
     assert "BEGIN" not in html
     assert f"[{len(long) - OUTPUT_SHOWN:,} characters left out]" in html
 
 
 def test_a_loop_that_has_not_begun_has_a_page_as_well() -> None:
-    html = page(state(), [], REF)
+    html = html_report(state(), [], REF)
     assert_harmless(html)
     text = text_of(html)
     assert "None has ended yet." in text
@@ -298,7 +296,7 @@ def test_the_page_begins_with_whether_it_is_done_what_proves_it_what_it_cost_and
         spending=Spending(cost_usd=1.2, tokens=3000, seconds=60),
         findings=(finding,),
     )
-    text = " ".join(text_of(page(done, [record(STOP)], REF)).split())
+    text = " ".join(text_of(html_report(done, [record(STOP)], REF)).split())
     proof = "Proof 1 of 1 check green; proven at cccccccccccc"
     order = ("Done yes:", proof, "Cost $1.20", "Look at git diff", "a test is gone", "Next", "Completion")
     places = [text.index(words) for words in order]
@@ -307,18 +305,18 @@ def test_the_page_begins_with_whether_it_is_done_what_proves_it_what_it_cost_and
 
 def test_a_loop_that_waits_says_until_when() -> None:
     waiting = Waiting(until=NOW + HOUR, rule="agent.usage_limit", reason="the usage limit is reached.")
-    text = text_of(page(state(waiting=waiting), [record(WAIT)], REF))
+    text = text_of(html_report(state(waiting=waiting), [record(WAIT)], REF))
     assert f"it goes on at {NOW + HOUR:%Y-%m-%d %H:%M} UTC: the usage limit is reached." in text
 
 
 @pytest.mark.feature("X3")
 def test_what_comes_next_can_be_copied_into_a_shell_whatever_the_branch_is_called() -> None:
-    html = page(state(ending=STOP, iteration=1, branch="a;touch${IFS}pwned"), [record(STOP)], REF)
+    html = html_report(state(ending=STOP, iteration=1, branch="a;touch${IFS}pwned"), [record(STOP)], REF)
     assert "git diff ...'a;touch${IFS}pwned' Next git merge 'a;touch${IFS}pwned'" in " ".join(text_of(html).split())
 
 
 def test_completion_looks_like_completion() -> None:
-    html = page(state(ending=STOP, iteration=1), [record(STOP)], REF)
+    html = html_report(state(ending=STOP, iteration=1), [record(STOP)], REF)
     assert '<div class="why good">' in html
     assert "git merge helmsman/mend-it" in text_of(html)
 
@@ -337,20 +335,11 @@ def test_checks_are_good_bad_or_doubtful(found: CheckReport | None, kind: str) -
     assert checks_kind(found) == kind
 
 
-@pytest.mark.parametrize(
-    ("outcome", "kind"),
-    list(zip(JudgementOutcome, ("good", "bad", "warn"), strict=True)),
-)
-def test_a_verdict_is_good_or_bad(outcome: JudgementOutcome, kind: str) -> None:
-    assert judge_kind(JUDGEMENT.model_copy(update={"outcome": outcome})) == kind
-    assert judge_kind(None) == "neutral"
-
-
 def test_a_trace_holds_the_records_numbers() -> None:
     made: IterationRecord = full_record()
     expected: dict[str, Any] = {
-        "iteration": 7, "attempt": 2, "label": "7.2", "counts": True, "completion": 0.625, "proportional": 0.375, "integral": 1.5,
-        "derivative": -0.125, "output": 0.8125, "rung": 3, "cost_usd": 1.75, "tokens": 1390, "context": 0.45, "window": 200_000,
+        "iteration": 7, "attempt": 2, "label": "7.2", "counts": True, "completion": 0.625, "terms": (0.375, 1.5, -0.125, 0.8125),
+        "rung": 3, "cost_usd": 1.75, "tokens": 1390, "context": 0.45, "window": 200_000,
         "checks": "bad", "claims": "bad", "judge": "bad", "rules": ("stuck", "limits.cost_usd"),
     }  # fmt: skip
     assert {name: getattr(trace_of(made), name) for name in expected} == expected
@@ -358,7 +347,7 @@ def test_a_trace_holds_the_records_numbers() -> None:
 
 def test_a_judge_that_was_never_asked_has_no_chart() -> None:
     def html(judgement: Any) -> str:
-        return page(full_state(), [full_record().model_copy(update={"judgement": judgement})], REF)
+        return html_report(full_state(), [full_record().model_copy(update={"judgement": judgement})], REF)
 
     assert "Verdicts of the judge" in html(JUDGEMENT)
     assert "Verdicts of the judge" not in html(None)

@@ -6,9 +6,10 @@ from helmsman.plans.hand import in_hand
 from helmsman.records.plan import ItemProof, Plan, PlanItem, PlanProgress, PlanTouched, Tick
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from helmsman.render.page import page
-from helmsman.render.plan import plan_page, plan_section, states_of
-from helmsman.texts import iteration_lines, plan_lines
+from helmsman.render.artifacts import plan_page, states_of
+from helmsman.render.lines import iteration_lines
+from helmsman.render.report import html_report
+from helmsman.texts import plan_lines
 from tests.unit import builders
 
 pytestmark = pytest.mark.feature("M8")
@@ -41,7 +42,7 @@ def test_an_item_is_done_in_hand_ready_blocked_or_escalated() -> None:
 
 def test_titles_of_a_plan_become_no_markup_anywhere() -> None:
     state = following(2, done=0, title=HOSTILE)
-    html = page(state, [], "refs/helmsman/mend-it")
+    html = html_report(state, [], "refs/helmsman/mend-it")
     assert "<script" not in html
     assert "&lt;script&gt;" in html
     markdown = plan_page(state)
@@ -57,7 +58,7 @@ def test_the_page_of_the_engine_holds_a_row_for_every_item() -> None:
     assert "its check fails" in told
     assert "220 further items are left out" in plan_page(following(300, done=2))
     assert plan_page(builders.state()) == ""
-    assert plan_section(builders.state()) == ""
+    assert "The plan" not in html_report(builders.state(), [], "refs/helmsman/mend-it")
 
 
 def test_a_line_says_how_far_it_is() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from helmsman.oversee.start_warnings import GREEN, NO_CHECK, NOTHING_ELSE, start_warnings
 from helmsman.records.plan import PlanItem
-from helmsman.texts import begun_lines
+from helmsman.render.lines import begun_lines
 from tests.unit.builders import check, config, report
 
 JUDGE: dict[str, Any] = {"judge": {"criteria": ["it is good"]}}

@@ -4,7 +4,7 @@ import pytest
 
 from helmsman.records.checks import TestCounts
 from helmsman.records.state import LoopState
-from helmsman.render.summary import summary
+from helmsman.render.artifacts import summary
 from tests.unit import builders
 from tests.unit.rendered import read
 from tests.unit.shown import troubled_gate, troubled_state

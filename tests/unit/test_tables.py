@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from helmsman.records.checks import CheckReport
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.state import LoopState
-from helmsman.render.tables import FAILURES, ITERATIONS, ROWS, checks_table, gates_table, iterations_table, verdicts_table
+from helmsman.render.artifacts import FAILURES, ITERATIONS, ROWS, checks_page, gates_page, iterations_page, verdicts_page
 from tests.unit.builders import check, config, record, report, state
 from tests.unit.histories import SIDEWAYS, green, history, red, step, waited
 from tests.unit.rendered import read
@@ -16,15 +16,15 @@ from tests.unit.shown import troubled_gate, troubled_record, troubled_report, tr
 from tests.unit.test_cells import EVIL, FOREIGN
 
 PAGES: dict[str, Callable[[str], str]] = {
-    "iterations": lambda text: iterations_table(troubled_state(text)),
-    "checks": lambda text: checks_table(troubled_state(text), troubled_record(text)),
-    "verdicts": lambda text: verdicts_table(troubled_state(text), troubled_record(text)),
-    "gates": lambda text: gates_table(troubled_state(text)),
+    "iterations": lambda text: iterations_page(troubled_state(text)),
+    "checks": lambda text: checks_page(troubled_state(text), troubled_record(text)),
+    "verdicts": lambda text: verdicts_page(troubled_state(text), troubled_record(text)),
+    "gates": lambda text: gates_page(troubled_state(text)),
 }
 
 
 def rows_of(state: LoopState) -> list[list[str]]:
-    return read(iterations_table(state)).tables[0][1:]
+    return read(iterations_page(state)).tables[0][1:]
 
 
 @pytest.mark.feature("H5")
@@ -37,13 +37,13 @@ def test_an_iteration_is_told_with_its_numbers() -> None:
 
 @pytest.mark.feature("H5")
 def test_the_newest_fifty_are_shown_and_those_before_are_counted() -> None:
-    page = read(iterations_table(state(iteration=10_000, history=history(*[green()] * 80))))
+    page = read(iterations_page(state(iteration=10_000, history=history(*[green()] * 80))))
     assert [row[0] for row in page.tables[0][1:]] == [str(number) for number in range(80, 80 - ITERATIONS, -1)]
     assert f"{10_000 - ITERATIONS} earlier iterations left out: helmsman log mend-it has them." in page.paragraphs
 
 
 def test_a_wait_is_no_iteration_and_still_a_row() -> None:
-    page = read(iterations_table(state(iteration=2, history=history(green(), waited(), green()))))
+    page = read(iterations_page(state(iteration=2, history=history(green(), waited(), green()))))
     assert len(page.tables[0]) == 1 + 3
     assert "usage limit" in page.tables[0][2][-1]
     assert "left out" not in " ".join(page.paragraphs)
@@ -64,25 +64,25 @@ def test_the_tree_before_the_first_iteration_is_the_last_row() -> None:
 @pytest.mark.feature("H5")
 def test_failing_checks_show_the_ends_of_what_they_printed() -> None:
     failing = check(passed=False, head="the beginning", tail="the outcome")
-    page = read(checks_table(state(checks=report(failing, check(passed=True)))))
-    assert page.headings == ["mend-it: 1 of 2 checks pass", "✘ pytest", "Invariants"]
+    page = read(checks_page(state(checks=report(failing, check(passed=True)))))
+    assert page.headings == ["mend-it: 1 of 2 checks pass", "✘ pytest", "Findings"]
     assert page.fences == ["the outcome\n"]
 
 
 def test_a_check_that_could_not_run_says_why() -> None:
-    page = read(checks_table(troubled_state("no such file"), troubled_record("no such file")))
-    assert page.tables[0][3][0] == "✘"
-    assert page.tables[0][3][3:] == ["\N{EN DASH}", "2.0 s", "timed out; no such file"]
+    page = read(checks_page(troubled_state("no such file"), troubled_record("no such file")))
+    assert page.tables[0][3] == ["", "✘ pytest (no such file)"]
+    assert "python -m pytest, timed out, 2.0 s" in page.paragraphs
 
 
 def test_where_nothing_was_checked_the_report_before_is_shown_as_such() -> None:
-    page = read(checks_table(state(checks=report(check(passed=True))), record(checks=None)))
+    page = read(checks_page(state(checks=report(check(passed=True))), record(checks=None)))
     assert "In the last iteration nothing was checked; this is the report before it." in page.paragraphs
 
 
 def test_many_checks_and_failures_are_counted() -> None:
     many = CheckReport(tree="d" * 40, results=(check(passed=False, head="x"),) * 100)
-    page = read(checks_table(state(checks=many)))
+    page = read(checks_page(state(checks=many)))
     assert len(page.tables[0]) == 1 + ROWS
     assert f"and {100 - ROWS} more" in page.paragraphs
     assert len(page.fences) == FAILURES
@@ -90,28 +90,33 @@ def test_many_checks_and_failures_are_counted() -> None:
 
 @pytest.mark.feature("H5")
 def test_the_way_to_a_decision_is_told_with_what_would_change_it() -> None:
-    page = read(verdicts_table(troubled_state(), troubled_record()))
+    page = read(verdicts_page(troubled_state(), troubled_record()))
     assert page.headings == ["mend-it: verdicts", "After iteration 11: continue", "Completion", "Claims", "Judge", "Rejections"]
-    assert page.tables[0][1:] == [["", "Is a limit reached?", "some words"], ["→", "Else?", "some words"]]
-    assert "What would change it: some words." in page.paragraphs
+    assert page.tables[0][3:] == [
+        ["no", "Is a limit reached? some words"],
+        ["yes", "Else? some words; otherwise with: some words"],
+    ]
 
 
 @pytest.mark.feature("H5")
 def test_each_criterion_is_told_with_its_votes() -> None:
-    page = read(verdicts_table(troubled_state(), troubled_record()))
-    assert [row[:2] for row in page.tables[3][1:]] == [["✔", "c1"], ["✘", "c2"]]
-    assert [" ".join(row[2].split()) for row in page.tables[3][1:]] == ["3 of 3, needs 2", "1 of 3, needs 2"]
+    page = read(verdicts_page(troubled_state(), troubled_record()))
+    assert page.tables[3][2:5] == [
+        ["criterion", "✔ c1 (3 of 3 votes): some words"],
+        ["votes", "3 of 3, 2 needed"],
+        ["evidence", "some words"],
+    ]
 
 
 def test_without_criteria_there_is_no_judge_and_without_iterations_no_decision() -> None:
-    page = read(verdicts_table(state()))
+    page = read(verdicts_page(state()))
     assert page.headings == ["mend-it: verdicts", "Claims", "Judge"]
     assert "There are no criteria, so no judge is asked." in page.paragraphs
 
 
 @pytest.mark.feature("H5")
 def test_an_open_question_is_told_with_the_command_behind_each_choice() -> None:
-    page = read(gates_table(state(gate=troubled_gate("What now?"))))
+    page = read(gates_page(state(gate=troubled_gate("What now?"))))
     assert page.headings[0] == "mend-it: a person is asked"
     assert [row[0] for row in page.tables[0]] == ["Choice", "approve", "take-over", "stop"]
     assert page.tables[0][1][2] == "helmsman approve mend-it"
@@ -119,13 +124,13 @@ def test_an_open_question_is_told_with_the_command_behind_each_choice() -> None:
 
 def test_answers_are_told_newest_first_with_who_gave_them() -> None:
     answers = tuple(troubled_state().answers[0].model_copy(update={"gate": f"milestone-{n}-1"}) for n in (5, 10))
-    rows = read(gates_table(state(answers=answers))).tables[0][1:]
+    rows = read(gates_page(state(answers=answers))).tables[0][1:]
     assert [row[0].partition("\n")[0] for row in rows] == ["milestone-10-1", "milestone-5-1"]
     assert " ".join(rows[0][1].split()) == "approve some words (command line)"
 
 
 def test_where_nobody_was_asked_it_says_so() -> None:
-    page = read(gates_table(state()))
+    page = read(gates_page(state()))
     assert page.headings == ["mend-it: nobody is asked", "Answers"]
 
 
@@ -157,5 +162,5 @@ def test_a_page_stays_small_however_much_there_is_to_tell(name: str) -> None:
             "answers": troubled_state("&" * 2000).answers * 20,
         }
     )
-    for page in (iterations_table(many), checks_table(many), verdicts_table(many), gates_table(many)):
+    for page in (iterations_page(many), checks_page(many), verdicts_page(many), gates_page(many)):
         assert len(page) < 200_000

@@ -7,8 +7,9 @@ from helmsman.records.memory import WorkingMemory
 from helmsman.records.research import Research
 from helmsman.records.session import Compaction, ContextUse, ErrorVector, FailureClass, StopAttempt
 from helmsman.records.state import advance
-from helmsman.render.asking import evidence
-from helmsman.texts import brought, context_text, iteration_lines, said_lines, summary_lines
+from helmsman.render.gate import evidence
+from helmsman.render.lines import brought, iteration_lines, summary_lines
+from helmsman.texts import context_text, said_lines
 from helmsman.verify.claims import read_claims
 from tests.unit.builders import call, check, execution, record, report, state
 

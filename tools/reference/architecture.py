@@ -9,10 +9,10 @@ from pathlib import Path
 from helmsman.oversee.decide.situation import Question
 from helmsman.oversee.decide.table import QUESTIONS
 from helmsman.records.verdict import Outcome
-from helmsman.render.markup import Markup, element
 from tools.reference.chances import WAYS, ways_of
 from tools.reference.drawing import ACCENT, FAINT, GROUND, box, picture, text, way
 from tools.reference.markdown import ROOT, about, cell, page, table, tree
+from tools.reference.markup import Markup, element
 from tools.reference.states import Way, state_diagram
 
 LAYERS = ("deployments", "flows", "tasks", "blocks", "helmsman")

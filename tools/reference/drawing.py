@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from helmsman.render.markup import Markup, element, escaped, joined
+from tools.reference.markup import Markup, element, escaped, joined
 
 INK, FAINT, ACCENT, GROUND = "ink", "faint", "accent", "ground"
 """Classes of docs/site.css."""

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from helmsman.render.markup import Markup
 from tools.reference.drawing import GROUND, badge, box, picture, text, way
 from tools.reference.markdown import cell, table
+from tools.reference.markup import Markup
 
 STEP, HEIGHT, WIDTH, LANE = 78, 40, 170, 26
 _STATE = re.compile(r'^\s*state "(?P<name>[^"]+)" as (?P<id>\w+)$', re.MULTILINE)

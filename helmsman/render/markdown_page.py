@@ -1,4 +1,6 @@
-"""Foreign text in rows, sentences and fences of Markdown: it ends none of them and becomes no HTML, link, image or heading.
+"""Markdown for the engine's pages and for issues.
+
+Foreign text in rows, sentences and fences ends none of them and becomes no HTML, link, image or heading.
 
 Two UIs read the result, and they do not agree: one knows no entity by number, one makes links of addresses behind backslashes.
 Both are met with what means the same to every reader: a backslash before a bar, and a joiner inside of addresses.
@@ -61,6 +63,36 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[i
 def wrapped(markdown: str, width: int) -> str:
     """A cell in lines of about so many characters. It is broken between words, and never within code."""
     return BREAK.join(BREAK.join(_lines(line, width)) for line in markdown.split(BREAK))
+
+
+def cell(text: str, most: int = LONGEST_LINE) -> str:
+    """A plain text with all its lines, as a cell holds it. What stands between backticks is code."""
+    return BREAK.join(_with_code(line, most) for line in text.split("\n") if line.strip())
+
+
+def _with_code(line: str, most: int) -> str:
+    pieces = short_line(line, most).split("`")
+    if len(pieces) % 2 == 0:
+        pieces[-2:] = ["`".join(pieces[-2:])]
+    between = range(1, len(pieces) - 1)
+    return "".join(code(one) if at % 2 else _spaced(one or " " * (at in between)) for at, one in enumerate(pieces))
+
+
+def _spaced(piece: str) -> str:
+    """The blanks around a text stay; two pieces of code never touch, since their marks would become one."""
+    words = prose(piece)
+    return f"{' ' * piece.startswith(' ')}{words}{' ' * piece.endswith(' ')}" if words else " " * bool(piece)
+
+
+def facts_table(
+    facts: Iterable[tuple[str, str]], head: tuple[str, str] = ("", ""), widths: tuple[int, int] = (12, 80), most: int = 600
+) -> str:
+    """Names and what there is to tell of each; a name that stands above already is left out."""
+    rows, before = list[tuple[str, str]](), ""
+    for name, text in facts:
+        rows.append((f"**{name}**" if name and name != before else "", cell(text, most)))
+        before = name
+    return table(head, rows, widths)
 
 
 def stacked(parts: Iterable[str]) -> str:

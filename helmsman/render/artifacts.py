@@ -1,0 +1,350 @@
+"""What a loop shows in the engine's UI, as Markdown: a summary first, then how it works and all that was found. And a group."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from helmsman.plain import spelled
+from helmsman.records.checks import CheckReport
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.gates import Answer, Gate
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.modes import Rung, short_rung
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.parallel import ParallelLoop, ParallelResult
+from helmsman.records.plan import ItemState, PlanProgress, Sketched
+from helmsman.records.reflexion import Rejection
+from helmsman.records.result import result_of
+from helmsman.records.state import LoopState
+from helmsman.render.dashboard import dashboard, standing
+from helmsman.render.facts import (
+    Fact,
+    check_facts,
+    coded,
+    decision_facts,
+    finding_facts,
+    front_facts,
+    judge_facts,
+    untrue_facts,
+)
+from helmsman.render.gate import answer_command, not_taken
+from helmsman.render.lines import next_steps
+from helmsman.render.markdown_page import BREAK, cell, code, facts_table, fence, prose, stacked, table
+from helmsman.render.verification import grounds_markdown, table_markdown
+from helmsman.texts import SIGNS, counted, dollars_told, duration, money, plan_text
+
+ITERATIONS, FAILURES, ROWS = 50, 8, 40
+"""Iterations in a table, failing checks whose output is shown, rows of what the configuration does not bound."""
+PLAN_HEAD = ("item", "stands", "title", "needs", "proven in", "tries")
+STANDS: Mapping[ItemState, str] = {
+    "done": "✔ done",
+    "now": "▶ in hand",
+    "ready": "○ ready",
+    "blocked": "… waits for others",
+    "escalated": "✘ a person is asked",
+}
+
+
+@dataclass(frozen=True)
+class Page:
+    """One artifact as it should be."""
+
+    name: str
+    data: str | float
+    description: str
+    of_iteration: bool = False
+    """Whether it tells of the last iteration, and so belongs on that one's page too."""
+
+    @property
+    def kind(self) -> str:
+        return "markdown" if isinstance(self.data, str) else "progress"
+
+
+def pages_of(state: LoopState, record: IterationRecord | None) -> list[Page]:
+    """All that is shown of a loop; the engine lists what is last here first."""
+    plan = plan_page(state)
+    stands = f"{standing(state)} after iteration {state.iteration}"
+    done = round(100 * max(0.0, min(1.0, state.oversight.progress.completion)), 1)
+    return [
+        Page("progress", done, f"{stands}: {done:g} % measured as done"),
+        Page("gates", gates_page(state), f"{stands}: what people are asked, and their answers"),
+        Page("verdicts", verdicts_page(state, record), f"{stands}: what was decided and judged", of_iteration=True),
+        Page("checks", checks_page(state, record), f"{stands}: checks and what they printed", of_iteration=True),
+        *([Page("plan", plan, f"{stands}: the plan and its items", of_iteration=True)] if plan else ()),
+        Page("iterations", iterations_page(state), f"{stands}: all iterations in a table"),
+        Page("dashboard", dashboard(state, record), f"{stands}: the loop as a viable system", of_iteration=True),
+        Page("summary", summary(state), f"{stands}: what is done, what proves it, what comes next"),
+    ]
+
+
+def summary(state: LoopState) -> str:
+    """What a person asks first."""
+    facts = [(fact.name, fact.value) for fact in front_facts(state)]
+    return stacked([
+        f"# {state.loop}: {standing(state)}",
+        prose(state.config.goal.strip().partition("\n")[0], 200),
+        facts_table([*facts, ("Next", "\n".join(_next(state)))], widths=(10, 70)),
+    ])  # fmt: skip
+
+
+def _next(state: LoopState) -> Iterator[str]:
+    if state.gate is not None:
+        yield f"answer: Resume in the menu of the run's page, or {coded(f'helmsman answer {state.loop}')}"
+    elif state.outcome is None:
+        yield "the loop works; nothing is asked of you"
+    else:
+        yield from (coded(command) for _, command in next_steps(result_of(state, "")))
+
+
+# --- iterations and plan ------------------------------------------------------------------------------------------
+
+
+def iterations_page(state: LoopState) -> str:
+    """The newest iterations first, and how many there were before those."""
+    shown = state.worked[-ITERATIONS:]
+    before = state.iteration - len({moment.iteration for moment in shown if moment.movement is not Movement.WAITED})
+    left_out = f"{counted(max(0, before), 'earlier iteration')} left out: `helmsman log {state.loop}` has them."
+    start = [moment for moment in state.history[:1] if moment.iteration == 0]
+    head = ("#", "Done", "Movement", "Checks", "Tests", "Change", "Tools", "Cost", "Time", "Rung", "Remarks")
+    rows = [*map(_iteration, reversed(shown)), *(map(_start, start) if before <= 0 else ())]
+    return stacked([
+        f"# {state.loop}: {counted(state.iteration, 'iteration')}",
+        table(head, rows, (8, 6, 10, 6, 12, 20, 8, 10, 12, 6, 18)) or "No iteration has ended yet.",
+        "Rungs: " + ", ".join(rung.title for rung in Rung) + ". Tests: those that pass, of those that ran." if rows else "",
+        left_out if before > 0 else "",
+    ])  # fmt: skip
+
+
+def _iteration(moment: Moment) -> tuple[str, ...]:
+    attempt = f" ({moment.attempt})" if moment.attempt > 1 else ""
+    change = f"+{moment.insertions} −{moment.deletions} in {moment.files_changed:,}" if moment.files_changed else "–"
+    return (
+        f"{moment.iteration}{attempt}",
+        f"{moment.completion:.0%}",
+        str(moment.movement),
+        _checked(moment),
+        _tests(moment),
+        change,
+        "–" if "tools" in moment.untold else f"{moment.tool_calls:,}",
+        "–" if "cost" in moment.untold and not moment.cost_usd else money(moment.cost_usd),
+        duration(moment.seconds),
+        short_rung(moment.rung),
+        _remarks(moment),
+    )
+
+
+def _start(moment: Moment) -> tuple[str, ...]:
+    """The tree that nobody had worked on yet."""
+    return ("start", f"{moment.completion:.0%}", "–", _checked(moment), _tests(moment), *("–",) * 5, "")
+
+
+def _checked(moment: Moment) -> str:
+    return ("✔" if moment.green else "✘") if moment.checked else "–"
+
+
+def _tests(moment: Moment) -> str:
+    run = moment.passing_tests + moment.failing_tests
+    return f"{moment.passing_tests:,} of {run:,}" if run else "–"
+
+
+def _remarks(moment: Moment) -> str:
+    said = (
+        (spelled(moment.outcome), moment.outcome is not AgentOutcome.FINISHED),
+        ("taken back", moment.undone),
+        ("asked to be done", moment.asked),
+        ("only tests", moment.test_only),
+        (f"{moment.denials} refused", moment.denials > 0),
+        (f"{moment.relevance:.0%} to the point", moment.relevance < 0.5),  # noqa: PLR2004 - half of it was about something else
+    )
+    return ", ".join(words for words, holds in said if holds)
+
+
+def plan_page(state: LoopState) -> str:
+    """The plan; empty where there is none."""
+    if not state.plan.total:
+        return ""
+    return stacked([
+        f"# {state.loop}: {prose(plan_text(state), 200)}",
+        left_out(state),
+        state.plan.missing and f"**Missing:** {prose(state.plan.missing, 600)}",
+        table(PLAN_HEAD, ((code(one), stands, prose(title, 80), prose(needs, 80), *rest)
+                          for one, stands, title, needs, *rest in plan_rows(state))),
+    ])  # fmt: skip
+
+
+def plan_rows(state: LoopState) -> Iterator[tuple[str, ...]]:
+    """Each item that is sketched, under `PLAN_HEAD`."""
+    plan, states = state.plan, states_of(state)
+    for item in plan.sketch:
+        proven = f"#{plan.ticked[item.id]}" if item.id in plan.ticked else "before" if item.done else ""
+        needs, tries = ", ".join(item.needs), str(plan.tries.get(item.id, "") or "")
+        yield item.id, STANDS[states[item.id]], item.title, needs, proven, tries
+
+
+def left_out(state: LoopState) -> str:
+    """How many items no row shows."""
+    more = state.plan.total - len(state.plan.sketch)
+    return f"{more:,} further items are left out here; the file has them all." if more > 0 else ""
+
+
+def states_of(state: LoopState) -> dict[str, ItemState]:
+    """How each item that is sketched stands."""
+    plan = state.plan
+    done = {item.id for item in plan.sketch if item.done}
+    escalated = state.ending is not None and state.ending.rule == "plan.tries"
+    over = state.ending is not None and not escalated
+    return {item.id: _state(item, plan, done, escalated=escalated, over=over) for item in plan.sketch}
+
+
+def _state(item: Sketched, plan: PlanProgress, done: set[str], *, escalated: bool, over: bool) -> ItemState:
+    if item.done:
+        return "done"
+    if item.id == plan.now and not over:
+        return "escalated" if escalated else "now"
+    return "ready" if all(name in done for name in item.needs) else "blocked"
+
+
+# --- checks and verdicts ------------------------------------------------------------------------------------------
+
+
+def _table(facts: Iterator[Fact]) -> str:
+    """The first of them, and how many more there are."""
+    every = list(facts)
+    more = f"\n\nand {len(every) - ROWS} more" if len(every) > ROWS else ""
+    return facts_table(fact[:2] for fact in every[:ROWS]) + more
+
+
+def checks_page(state: LoopState, record: IterationRecord | None = None) -> str:
+    """Checks on the last tree, with the ends of what failing ones printed, and what was found in the change."""
+    report = record.checks if record and record.checks else state.checks
+    skipped = record is not None and record.checks is None
+    if report is None:
+        return stacked([f"# {state.loop}: checks", "Nothing has been checked yet."])
+    return stacked([
+        f"# {state.loop}: {passing_checks(report)}",
+        "In the last iteration nothing was checked; this is the report before it." if skipped else "",
+        f"Checked: tree {code(report.tree[:10])} after {counted(state.iteration, 'iteration')}.",
+        _table(check_facts(report)),
+        *_outputs(report),
+        "## Findings",
+        _table(finding_facts(state.findings)) or "✔ Nothing was found.",
+    ])  # fmt: skip
+
+
+def passing_checks(report: CheckReport) -> str:
+    """How many of them pass, in a clause."""
+    passing, every = sum(result.passed for result in report.results), len(report.results)
+    return f"{passing} of {every} {'check passes' if every == 1 else 'checks pass'}" if every else "no check is configured"
+
+
+def _outputs(report: CheckReport) -> Iterator[str]:
+    for result in report.failures[:FAILURES]:
+        how = "timed out" if result.timed_out else "not run" if result.exit_code is None else f"exit {result.exit_code}"
+        yield f"## ✘ {prose(result.name, 120)}"
+        yield f"{code(result.command, 200)}, {how}, {duration(result.seconds)}"
+        names = result.counts.failing if result.counts else ()
+        yield "\n".join(f"- {code(name, 200)}" for name in names[:20])
+        printed = result.tail or result.head
+        yield fence(printed) if printed.strip() else "It printed nothing."
+    if len(report.failures) > FAILURES:
+        yield f"{len(report.failures) - FAILURES} more fail; their output is left out."
+
+
+def verdicts_page(state: LoopState, record: IterationRecord | None = None) -> str:
+    """What was decided and by which questions; what stands against completion; what the judge says."""
+    return stacked([f"# {state.loop}: verdicts", *(_decided(record) if record else ()), *_claims(state), *_judged(state, record)])
+
+
+def _decided(record: IterationRecord) -> Iterator[str]:
+    decision, proof, judgement = record.decision, record.proof, record.judgement
+    yield f"## After iteration {record.iteration}: {decision.word}"
+    yield facts_table(fact[:2] for fact in decision_facts(decision))
+    yield "## Completion"
+    judged = ("✔" if judgement.approved else f"✘ {judgement.cause}") if judgement else "was not asked"
+    rows = (
+        ("asked for", f"✔ {proof.how}" if proof.asked else "✘"),
+        ("checks green", "✔" if proof.green else "✘"),
+        *((spelled(denial.rule), f"✘ {denial.why}") for denial in proof.denied),
+        ("judge", judged),
+    )
+    yield facts_table(rows, widths=(18, 76))
+    yield from table_markdown(record.since_start.table) if record.since_start else ()
+    yield from grounds_markdown(decision.grounds) if decision.grounds else ()
+
+
+def _claims(state: LoopState) -> Iterator[str]:
+    trust = state.trust
+    yield "## Claims"
+    held = f"{trust.checked - trust.contradicted} of {counted(trust.checked, 'claim')} held"
+    yield f"Over the whole loop {held} ({trust.score:.0%})." if trust.score is not None else "No claim could be compared yet."
+    yield _table(untrue_facts(state.contradictions)) or "✔ Nothing of the last iteration was untrue."
+
+
+def _judged(state: LoopState, record: IterationRecord | None) -> Iterator[str]:
+    yield "## Judge"
+    if record and record.judgement:
+        yield _table(judge_facts(record.judgement))
+    elif not state.config.judge.criteria:
+        yield "There are no criteria, so no judge is asked."
+    elif not state.judge.feedback:
+        yield "It has not been asked yet: it is, once the agent asks to be done and every check passes."
+    if state.judge.feedback:
+        yield "### Rejections"
+        head = ("#", "When", "In a row", "Criteria", "Reason")
+        yield table(head, map(_rejection, state.judge.feedback[::-1]), (5, 17, 8, 16, 62))
+
+
+def _rejection(one: Rejection) -> tuple[str, ...]:
+    criteria = ", ".join(code(name, 60) for name in one.criteria)
+    return (str(one.iteration), f"{one.at:%Y-%m-%d %H:%M}", str(one.consecutive), criteria, prose(one.reason, 600))
+
+
+# --- questions to people, groups ----------------------------------------------------------------------------------
+
+
+def gates_page(state: LoopState) -> str:
+    """The open question with how to answer it, and what was answered before."""
+    answers = table(("Question", "Answer", "Guidance", "Settings"), map(_answer, state.answers[::-1]), (22, 24, 44, 20))
+    seen = state.gate.evidence if state.gate and state.gate.evidence.strip() else ""
+    return stacked([
+        f"# {state.loop}: {'a person is asked' if state.gate else 'nobody is asked'}",
+        *(_open(state.gate, state.loop) if state.gate else ()),
+        f"## Answers\n\n{answers or 'Nobody was asked yet, or nobody has answered.'}",
+        f"## What was seen\n\n{seen}" if seen else "",  # Markdown already; the last thing, so that it can swallow nothing
+    ])  # fmt: skip
+
+
+def _open(gate: Gate, loop: str) -> Iterator[str]:
+    yield f"**{prose(gate.question)}**"
+    if gate.refused:
+        yield not_taken(gate)
+    of = f", of {prose(gate.asked_of, 80)}" if gate.asked_of else ""
+    until = f"until {gate.deadline:%Y-%m-%d %H:%M} UTC, then: {gate.at_timeout}" if gate.deadline else "without a deadline"
+    yield f"Asked {gate.asked_at:%Y-%m-%d %H:%M} UTC{of}, {until}. Key: {code(gate.key, 80)}"
+    yield "\n".join(f"{number}. {prose(question, 600)}" for number, question in enumerate(gate.questions, 1))
+    choices = ((f"**{choice}**", effect, code(answer_command(gate, choice, loop))) for choice, effect in gate.choices.items())
+    yield table(("Choice", "What it does", "Command"), choices, (12, 42, 44))
+
+
+def _answer(answer: Answer) -> tuple[str, ...]:
+    question = f"{code(answer.gate, 80)}{BREAK}{answer.at:%Y-%m-%d %H:%M}"
+    choice = f"**{answer.choice}**{BREAK}{prose(answer.by, 60) or 'somebody'} ({answer.via})"
+    return (question, choice, prose(answer.guidance, 600), prose(json.dumps(answer.settings)) if answer.settings else "")
+
+
+def group_page(result: ParallelResult) -> str:
+    """How every loop of a group stands, and which was chosen."""
+    spent = dollars_told(result.spent, result.untold)
+    return stacked([
+        f"# {prose(result.group, 80)}: {result.completed} of {counted(len(result.loops), 'loop')} completed, {spent}",
+        table(("Loop", "Stands", "Cost", "Goal", "Why"), map(_loop, result.loops), (16, 12, 16, 34, 30)),
+        f"**best:** {prose(result.chosen.loop, 80)}: {prose(result.chosen.reason, 600)}" if result.chosen else "",
+        "\n".join(f"- {prose(words, 600)}" for words in result.problems),
+    ])  # fmt: skip
+
+
+def _loop(one: ParallelLoop) -> tuple[str, str, str, str, str]:
+    stands = SIGNS[one.outcome] if one.outcome else "▶ under way" if one.branch else "not begun"
+    why = f"merged as {one.merged[:10]}" if one.merged else one.reason
+    goal = f"{one.goal} ({one.approach})" if one.approach else one.goal
+    return code(one.loop), stands, dollars_told(one.cost_usd, one.untold), prose(goal), cell(why)

@@ -1,0 +1,227 @@
+"""Lines for a terminal and for logs: an iteration, why it was decided so, what may be typed next, the loops of a repository."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from helmsman.config import LoopConfig
+from helmsman.memory.telling import recalled_lines
+from helmsman.plain import clean, cut_between_words
+from helmsman.records.alignment import AlignResult
+from helmsman.records.checks import CheckReport
+from helmsman.records.gates import Gate
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.modes import Rung
+from helmsman.records.oversight import Diagnosis, Oversight
+from helmsman.records.result import LoopResult
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Considered, Outcome
+from helmsman.render.facts import LIMITS, change_text, check_facts, control_facts, facts, green_text, hat_fact, shares_text
+from helmsman.render.gate import answer_command
+from helmsman.render.verification import grounds_lines, table_lines
+from helmsman.texts import SIGNS, age, counted, dollars_told, duration, money, signal_word, told_signals, tools_told
+
+REASON_SHOWN, GOAL_SHOWN, FAILING_SHOWN = 100, 60, 3
+NOT_STARTED = frozenset({126, 127})
+"""Exit codes of a shell for a command that may not be executed, or is not there."""
+LIST_HEAD = ("LOOP", "STATE", "ITERATIONS", "COST", "CHANGED", "BRANCH", "GOAL")
+
+
+# --- an iteration -------------------------------------------------------------------------------------------------
+
+
+def iteration_lines(record: IterationRecord) -> Iterator[str]:
+    """An iteration in a few lines: what the agent did, what changed, what the checks say, what was decided."""
+    yield _agent_line(record)
+    for fact in facts(record):
+        if not fact.is_detail:
+            yield f"    → {fact.value}" if fact.name == "→" else f"    {fact.line}"
+
+
+def summary_lines(record: IterationRecord) -> tuple[str, str, str, str, str]:
+    """An iteration in five lines, for a log that has them of every iteration: agent, tree, checks, claim, decision."""
+    failing = [clean(result.name) for result in record.checks.failures] if record.checks else []
+    failures = f"; failing: {', '.join(failing[:FAILING_SHOWN])}" if failing else ""
+    claim = f"asks to be done ({clean(record.claims.how)})" if record.claims.wants_to_finish else "does not ask to be done"
+    claim = f"is blocked: {clean(record.claims.blocked)}" if record.blocked else claim
+    judged = f"; judge: {record.judgement.outcome}" if record.judgement else ""
+    return (
+        _agent_line(record),
+        f"    tree       {change_text(record)}",
+        f"    checks     {brought(record)}{failures}",
+        f"    claim      {claim}{judged}",
+        f"    → {record.decision.word}: {clean(record.decision.reason)}",
+    )
+
+
+def brought(record: IterationRecord) -> str:
+    """What an iteration came to, in a few words: `2 of 8 checks green`."""
+    if record.checks is None:
+        return f"agent: {record.execution.call.outcome.replace('_', ' ')}"
+    return green_text(record.checks)
+
+
+def begun_lines(report: CheckReport | None, warnings: Sequence[str]) -> Iterator[str]:
+    """The checks before any work: what the loop begins with, what could not even start, and what nothing proves."""
+    yield "#0  the checks before any work" if report else "#0  before any work"
+    yield from (f"    {fact.line}" for fact in (check_facts(report) if report else ()) if not fact.is_detail)
+    for result in report.failures if report else ():
+        if result.error or result.exit_code in NOT_STARTED:
+            yield f"    warn       {clean(result.name)} cannot start; fix it in helmsman.toml, unless the work is to make it"
+    yield from (f"    warn       {clean(warning)}" for warning in warnings)
+
+
+def _agent_line(record: IterationRecord) -> str:
+    """Which attempt, how the agent's call ended, and what it took."""
+    call = record.execution.call
+    attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
+    resumed = " (resumed)" if call.resumed else ""
+    used = tools_told(call.tool_calls, call.untold), dollars_told(call.usage.cost_usd, call.untold), duration(call.seconds)
+    what = "research, agent" if record.researched else "agent"
+    return f"#{record.iteration}{attempt}  {what} {call.outcome}{resumed}: {', '.join(used)}"
+
+
+# --- why ----------------------------------------------------------------------------------------------------------
+
+
+def explanation(record: IterationRecord) -> Iterator[str]:
+    """The decision of one iteration: the way through the table, the numbers, and what would have changed it."""
+    decision = record.decision
+    attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
+    yield f"#{record.iteration}{attempt}  {decision.word} ({decision.rule})"
+    yield f"    {clean(decision.reason)}"
+    yield "way"
+    for step in decision.path:
+        yield from _asked(step)
+    if not decision.path:
+        yield "    not recorded: an earlier version of Helmsman took this decision"
+    if record.since_start and record.since_start.table.cases:
+        yield "outcomes"
+        yield from (f"    {line}" for line in table_lines(record.since_start.table))
+    if decision.grounds:
+        yield from grounds_lines(decision.grounds)
+    yield from (fact.line for fact in control_facts(record.oversight))
+    if record.hat:
+        yield hat_fact(record.hat).line
+    if record.moment:
+        yield f"movement   {record.moment.movement}"
+    yield from (f"{signal_word(signal):<10} {clean(signal.rule)}: {clean(signal.message)}" for signal in told_signals(record))
+    yield from recalled_lines(record.recalled)
+    yield from (f"learned    {clean(lesson)}" for lesson in record.learned.lessons)
+    if record.failed:
+        failed = record.failed
+        yield f"taken off  {failed.commit[:10]} stays at {failed.ref}; the branch is at {failed.back_to[:10]}"
+
+
+def steering_lines(oversight: Oversight, config: LoopConfig) -> Iterator[str]:
+    """How a loop is steered, for a look at its state: what is ordinary is left out."""
+    control, ladder = oversight.control, oversight.ladder
+    yield f"progress   {shares_text(oversight.progress)}, urgency {control.output:.2f} ({control.band})"
+    why = clean(cut_between_words(ladder.reason, REASON_SHOWN))
+    health = ", ".join(filter(None, (
+        f"{ladder.rung.title} because of {why}" if ladder.rung > Rung.PATCH else "",
+        f"diagnosis {oversight.diagnosis}" if oversight.diagnosis not in {Diagnosis.NONE, Diagnosis.PRODUCTIVE} else "",
+    )))  # fmt: skip
+    watched = "" if config.ladder.act else " (only watched: ladder.act is off)"
+    yield f"health     {health or 'nothing to notice'}{watched}"
+    yield from (f"fault      {clean(fault)}; its default was used" for fault in oversight.faults)
+
+
+def _asked(step: Considered) -> Iterator[str]:
+    yield f"    {'yes' if step.held else 'no ':<3} {clean(step.question)} {clean(step.because)}"
+    if step.held:
+        yield f"        otherwise with: {clean(step.otherwise)}"
+
+
+# --- what may be typed now ----------------------------------------------------------------------------------------
+
+
+def next_lines(result: LoopResult, gate: Gate | None = None) -> Iterator[str]:
+    """One command that shows the work, and one that goes on, as lines."""
+    yield from (f"{label:<10} {command}" for label, command in next_steps(result, gate))
+
+
+def next_steps(result: LoopResult, gate: Gate | None = None) -> Iterator[tuple[str, str]]:
+    """What each command is for, and the command. Where a question is open, `gate`: its answer comes first."""
+    if result.unverified:
+        yield "next", f"helmsman resume {result.loop}  # says what can be done about an unverified state, and does nothing else"
+        return
+    yield "look", _look(result)
+    if step := _step(result, gate):
+        yield "next", step
+
+
+def _look(result: LoopResult) -> str:
+    if result.merged:
+        return f"git show --stat --first-parent {result.merged.commit[:12]}"
+    return f"git diff ...{_branch(result)}" if result.outcome is Outcome.COMPLETED else f"helmsman log {result.loop}"
+
+
+def _step(result: LoopResult, gate: Gate | None) -> str:
+    if gate is not None:
+        choice, effect = next(iter(gate.choices.items()))
+        return f"{answer_command(gate, choice, result.loop)}  # {effect} Other choices: helmsman answer {result.loop}"
+    if result.merged:
+        same = result.merged.commit == result.merged.base
+        return "" if same else f"git revert -m 1 {result.merged.commit[:12]}  # only to take it out again"
+    if result.outcome is Outcome.COMPLETED:
+        return f"git merge {_branch(result)}"
+    more = f" --set {result.rule}=VALUE" if result.outcome is Outcome.STOPPED and result.rule.startswith(LIMITS) else ""
+    return f"helmsman resume {result.loop}{more}"
+
+
+def _branch(result: LoopResult) -> str:
+    return shlex.quote(clean(result.branch))  # git allows what a shell would run, and whoever reads it may copy it
+
+
+# --- several loops, an alignment ----------------------------------------------------------------------------------
+
+
+class Listed(NamedTuple):
+    """A loop, and what its state does not say."""
+
+    state: LoopState
+    driven: bool = False
+    interrupted: bool = False
+    """Whether its driver died."""
+    unverified: str = ""
+    """What was found in the place of a state that Helmsman signed."""
+
+
+def list_lines(loops: Sequence[Listed], now: datetime) -> Iterator[str]:
+    """One loop a line under a head; each column is as wide as what stands in it."""
+    rows = [LIST_HEAD, *(_row(one, now) for one in loops)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _row(one: Listed, now: datetime) -> tuple[str, ...]:
+    state = one.state
+    sign = "▶ running" if one.driven and state.outcome is None else "✘ interrupted" if one.interrupted else SIGNS[state.outcome]
+    spent = state.spending.cost_usd
+    mark = f"(unverified: {clean(one.unverified)}) " if one.unverified else ""
+    return (
+        state.loop,
+        sign,
+        f"{state.iteration} of {state.config.limits.iterations}",
+        "not told" if "cost" in state.untold and not spent else money(spent),
+        f"{age((now - state.updated_at).total_seconds())} ago",
+        clean(state.branch),
+        f"{mark}{clean(state.config.goal.strip().splitlines()[0])[:GOAL_SHOWN]}",
+    )
+
+
+def aligned_lines(result: AlignResult) -> Iterator[str]:
+    """What came of an alignment, in a few lines."""
+    yield f"alignment  {clean(result.file)}"
+    if result.by == "template":
+        yield "by         the template: no model looked for gaps"
+    if result.reason:
+        yield f"because    {' '.join(clean(result.reason).split())}"
+    if result.cost_usd:
+        yield f"cost       {money(result.cost_usd)}, {counted(result.round, 'round')}"
+    if result.questions:
+        yield f"open       {counted(len(result.questions), 'question')}; a loop does not start before they are answered"
+        yield from (f"           {number}. {clean(question)}" for number, question in enumerate(result.questions, 1))
