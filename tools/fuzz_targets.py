@@ -69,7 +69,7 @@ from tasks.loops.config_files import read_file, read_layers, read_rubric_file
 from tasks.memory.exchange import read as read_exported
 from tasks.repository.state_ref import parse_state
 from tasks.system.secrets import redact
-from tasks.telling.journal import last_events
+from tasks.telling.journal import last_entries
 
 ROOT = Path(__file__).parents[1]
 FOLDER = Path("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - a place that costs no disk; each run has its own
@@ -372,7 +372,7 @@ TARGETS: Mapping[str, Target] = {
     "assignments": Target(_assignments, words=(b'limits.iterations=40\nchecks=["make"]\nGOAL=a',)),
     "state": Target(_state, ("tests/fixtures/states/*.json",), longest=16384),
     "record": Target(_record, ("tests/fixtures/records/*.json",), longest=16384),
-    "journal": Target(partial(_on_disk, last_events, "journal.jsonl"), words=(b'2026-01-01 {"kind":"check_started"}\n',)),
+    "journal": Target(partial(_on_disk, last_entries, "journal.jsonl"), words=(b'2026-01-01 {"kind":"check_started"}\n',)),
     "memory": Target(partial(_on_disk, read_exported, "memory.json"), words=(b'{"format":"helmsman-memory","version":1}',)),
     "shown": Target(_shown, words=(b"a\x1b[31m\xe2\x80\xae|<b>`",)),
 }

@@ -9,17 +9,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, as a tool is
 
-from helmsman.telemetry.names import ATTRIBUTES, INSTRUMENTS, SPANS
+from helmsman.render.spans import telemetry_names
 from tools.parts import ROOT, draw
 
 DOCUMENT = ROOT / "docs" / "telemetry.md"
 
 
 def tables() -> Mapping[str, str]:
+    names = telemetry_names()
     made = {
-        "spans": _table(("span", "what it is"), SPANS),
-        "attributes": _table(("attribute", "what it says"), ATTRIBUTES),
-        "metrics": _metrics(),
+        "spans": _table(("span", "what it is"), names["spans"]),
+        "attributes": _table(("attribute", "what it says"), names["attributes"]),
+        "metrics": _metrics(names["instruments"]),
     }
     return {name: "\n".join(rows) for name, rows in made.items()}
 
@@ -29,10 +30,10 @@ def _table(heads: tuple[str, str], rows: Mapping[str, str]) -> Iterator[str]:
     yield from (f"| `{name}` | {meaning} |" for name, meaning in rows.items())
 
 
-def _metrics() -> Iterator[str]:
+def _metrics(instruments: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     yield "| metric | kind | unit | what it counts |\n|---|---|---|---|"
-    for name, one in INSTRUMENTS.items():
-        yield f"| `{name}` | {one.kind} | `{one.unit}` | {one.meaning} |"
+    for name, one in instruments.items():
+        yield f"| `{name}` | {one['kind']} | `{one['unit']}` | {one['meaning']} |"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Several loops on one screen: a row for each with what it is doing, above them what is settled. Read from their journals."""
 
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import reduce
@@ -15,8 +15,6 @@ from deployments.show.display import plain_lines
 from deployments.show.lines import style_of
 from helmsman.plain import clean
 from helmsman.records.events import (
-    AgentIntroduced,
-    Event,
     GateAnswered,
     GateOpened,
     IterationRecorded,
@@ -24,7 +22,7 @@ from helmsman.records.events import (
     MergeFailed,
     WaitStarted,
 )
-from helmsman.render.doings import Doings, Told, after
+from helmsman.render.activity import Activity, after
 from helmsman.texts import counted, dollars_told, duration
 from tasks.places import loop_folder
 from tasks.repository.git import Repository
@@ -41,44 +39,30 @@ class Row:
     def __init__(self, name: str, follower: Follower) -> None:
         """What its journal holds so far is the past, and is not told again."""
         self.name = name
-        self.cost = 0.0
-        self.untold: tuple[str, ...] = ()
-        self.asked = False
-        self.doings = Doings()
+        self.activity = Activity()
         self._follower = follower
         self._follower.news()
 
     def look(self) -> list[str]:
         """Lines to be told of what has happened since the last look."""
         news = self._follower.news()
-        self.doings = reduce(after, news, self.doings)
-        return [line for told in news for line in self._told(told)]
+        self.activity = reduce(after, news, self.activity)
+        return [line for logged in news if isinstance(logged.event, TELLING) for line in plain_lines(logged.event)]
 
     def cells(self, now: datetime) -> tuple[str, str, str, str]:
-        doings = self.doings
-        since = f" {duration((now - doings.since).total_seconds())}" if doings.since and doings.step else ""
-        step = "waits for your answer" if self.asked else f"{clean(doings.step)}{since}" if doings.step else "…"
-        calls = counted(doings.tool_calls, "tool call") if doings.tool_calls else ""
+        activity = self.activity
+        since = f" {duration((now - activity.since).total_seconds())}" if activity.since and activity.step else ""
+        step = "waits for your answer" if activity.asked else f"{clean(activity.step)}{since}" if activity.step else "…"
+        calls = counted(activity.tool_calls, "tool call") if activity.tool_calls else ""
         return (
-            f"#{doings.iteration}" if doings.iteration else "",
+            f"#{activity.iteration}" if activity.iteration else "",
             step,
             calls,
-            dollars_told(self.cost + doings.used.cost_usd, self.untold),
+            dollars_told(activity.cost_usd + activity.used.cost_usd, activity.untold),
         )
 
     def close(self) -> None:
         self._follower.close()
-
-    def _told(self, told: Told) -> Iterator[str]:
-        event: Event = told.event
-        if isinstance(event, AgentIntroduced):
-            self.untold = event.untold
-        if isinstance(event, IterationRecorded):
-            self.cost += event.record.usage.cost_usd
-        if isinstance(event, GateOpened | GateAnswered):
-            self.asked = isinstance(event, GateOpened)
-        if isinstance(event, TELLING):
-            yield from plain_lines(event)
 
 
 class GroupView:

@@ -1,9 +1,8 @@
 """What a person sees while a loop runs: a live line in a terminal, plain lines elsewhere. Fed from events, asked by nobody."""
 
-import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 
 from rich.console import Console
 from rich.live import Live
@@ -13,7 +12,6 @@ from deployments.show.lines import in_local_time, show_on
 from helmsman.plain import clean, short_line
 from helmsman.records.events import (
     AgentIntroduced,
-    AgentStarted,
     AttemptInterrupted,
     CheckFinished,
     CheckStarted,
@@ -33,10 +31,9 @@ from helmsman.records.events import (
     TelemetryFailed,
     ToolCalled,
     ToolGuarded,
-    UsageCounted,
     WaitStarted,
 )
-from helmsman.records.usage import Usage
+from helmsman.render.activity import Activity, LoggedEvent, after
 from helmsman.render.gate import answer_line, gate_lines
 from helmsman.render.lines import begun_lines, iteration_lines
 from helmsman.texts import check_text, counted, duration, guard_text, merged_text, money_text, rounded, stop_text
@@ -150,125 +147,75 @@ class LiveView:
     def __init__(self, console: Console) -> None:
         """Print settled lines to this console, above the live one."""
         self._console = console
-        self._iteration = 0
-        self._step, self._in_step = "", False
-        self._detail = ""
-        self._tools = 0
-        self._cost, self._tokens, self._call = 0.0, 0, Usage()
-        self._cost_limit: float | None = None
-        self._untold: tuple[str, ...] = ()
-        self._since = self._begun = time.monotonic()
-        self._until: datetime | None = None
+        self._activity = Activity()
+        self._title, self._detail = "", ""
+        self._since = self._begun = datetime.now(UTC)
 
     def __call__(self, event: Event) -> None:
-        handler = self._handlers().get(type(event))
-        if handler is not None:
-            handler(event)
+        logged = LoggedEvent(datetime.now(UTC), event)
+        within = isinstance(event, PreparationStarted) and self._activity.steps
+        self._activity = after(self._activity, logged)
+        if (title := _title(event)) and not within:
+            self._title, self._since, self._detail = title, logged.at, ""
+        self._detail = _detail(event) or self._detail
+        if isinstance(event, News):
+            self._settle(_news(event))
+        elif isinstance(event, LinkStarted):
+            self._settle([_link(event)])
+        elif isinstance(event, IterationRecorded):
+            self._settle(iteration_lines(event.record))
 
     def render(self) -> Text:
-        now = time.monotonic()
-        head = f" #{self._iteration} " if self._iteration else " "
-        tools = f" · {counted(self._tools, 'tool call')}" if self._tools else ""
+        now, activity = datetime.now(UTC), self._activity
+        head = f" #{activity.iteration} " if activity.iteration and activity.step != "baseline" else " "
+        tools = f" · {counted(activity.tool_calls, 'tool call')}" if activity.tool_calls and activity.step == "execute" else ""
         line = Text(f"●{head}", style="bold cyan", overflow="ellipsis", no_wrap=True)
-        line.append(f"{self._step} {duration(now - self._since)}{tools}", style="bold")
+        line.append(f"{self._title} {duration((now - self._since).total_seconds())}{tools}", style="bold")
         line.append(f" · {self._used()}", style="dim")
-        in_all = f" · {duration(now - self._begun)} in all"
+        in_all = f" · {duration((now - self._begun).total_seconds())} in all"
         line.append(in_all if len(line) + len(in_all) <= self._console.width else "", style="dim")
         line.append(f"\n  {self._detail[: max(self._console.width - 4, 20)]}", style="dim")
         return line
 
     def _used(self) -> str:
         """By the whole loop, the call of the agent that runs included."""
-        tokens = self._tokens + self._call.tokens
-        dollars = money_text(self._cost + self._call.cost_usd, self._cost_limit, self._untold)
+        activity = self._activity
+        tokens = activity.tokens + activity.used.tokens
+        dollars = money_text(activity.cost_usd + activity.used.cost_usd, activity.cost_limit, activity.untold)
         return f"{dollars} · {rounded(tokens)} tokens" if tokens else dollars
-
-    def _handlers(self) -> dict[type, Callable[..., None]]:
-        return {
-            LinkStarted: self._on_link,
-            LoopBegun: self._on_news,
-            AgentIntroduced: self._on_agent,
-            MemoryNoted: self._on_news,
-            AttemptInterrupted: self._on_news,
-            TelemetryFailed: self._on_news,
-            MergeFailed: self._on_news,
-            LoopMerged: self._on_news,
-            GateOpened: self._on_gate,
-            GateAnswered: self._on_news,
-            PreparationStarted: self._on_preparation,
-            StepStarted: self._on_step,
-            AgentStarted: self._on_started,
-            UsageCounted: self._on_usage,
-            ToolCalled: self._on_tool,
-            CheckStarted: self._on_check,
-            CheckFinished: self._on_checked,
-            SignalRaised: self._on_signal,
-            IterationRecorded: self._on_recorded,
-            WaitStarted: self._on_wait,
-        }
-
-    def _enter(self, step: str) -> None:
-        self._step, self._detail, self._since, self._tools = step, "", time.monotonic(), 0
-
-    def _on_news(self, event: News) -> None:
-        self._settle(_news(event))
-
-    def _on_link(self, event: LinkStarted) -> None:
-        self._iteration = 0
-        self._enter(f"beginning {event.loop}")
-        self._settle([_link(event)])
-
-    def _on_agent(self, event: AgentIntroduced) -> None:
-        self._untold = event.untold
-        self._on_news(event)
-
-    def _on_gate(self, event: GateOpened) -> None:
-        self._on_news(event)
-        self._enter("waiting for an answer")
-
-    def _on_preparation(self, event: PreparationStarted) -> None:
-        if self._in_step:
-            self._detail = clean(event.what)
-        else:
-            self._enter(f"preparing {clean(event.what)}")
-
-    def _on_step(self, event: StepStarted) -> None:
-        self._in_step = True
-        if event.step == "baseline":
-            self._enter(f"checking {BASELINE}")
-            return
-        self._iteration = event.iteration
-        self._enter(event.step)
-
-    def _on_started(self, event: AgentStarted) -> None:
-        self._cost, self._tokens, self._call = event.cost_usd, event.tokens, Usage()
-        self._cost_limit = event.cost_limit
-
-    def _on_usage(self, event: UsageCounted) -> None:
-        self._call = event.usage
-
-    def _on_tool(self, event: ToolCalled) -> None:
-        self._tools += 1
-        self._detail = f"{clean(event.tool)}: {clean(event.detail)}"
-
-    def _on_check(self, event: CheckStarted) -> None:
-        self._detail = clean(event.name)
-
-    def _on_checked(self, event: CheckFinished) -> None:
-        self._detail = check_text(event.result)
-
-    def _on_signal(self, event: SignalRaised) -> None:
-        self._detail = clean(event.signal.message)
-
-    def _on_recorded(self, event: IterationRecorded) -> None:
-        used = event.record.usage
-        self._cost, self._tokens, self._call = self._cost + used.cost_usd, self._tokens + used.tokens, Usage()
-        self._settle(iteration_lines(event.record))
 
     def _settle(self, lines: Iterable[str]) -> None:
         """Above the live line, to stay."""
         show_on(self._console, lines)
 
-    def _on_wait(self, event: WaitStarted) -> None:
-        self._enter(in_local_time(f"waiting until {event.until:%Y-%m-%d %H:%M:%S} UTC,"))
-        self._detail = clean(event.reason)
+
+def _title(event: Event) -> str:
+    """What begins with it; empty: nothing."""
+    match event:
+        case LinkStarted():
+            return f"beginning {event.loop}"
+        case PreparationStarted():
+            return f"preparing {clean(event.what)}"
+        case StepStarted():
+            return f"checking {BASELINE}" if event.step == "baseline" else event.step
+        case GateOpened():
+            return "waiting for an answer"
+        case WaitStarted():
+            return in_local_time(f"waiting until {event.until:%Y-%m-%d %H:%M:%S} UTC,")
+        case _:
+            return ""
+
+
+def _detail(event: Event) -> str:
+    """What it says of the step under way."""
+    match event:
+        case ToolCalled():
+            return _in_session(event)
+        case CheckFinished():
+            return check_text(event.result)
+        case PreparationStarted(what=text) | CheckStarted(name=text) | WaitStarted(reason=text):
+            return clean(text)
+        case SignalRaised():
+            return clean(event.signal.message)
+        case _:
+            return ""

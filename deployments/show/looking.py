@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,10 @@ from helmsman.errors import OperatorError
 from helmsman.orient.hats import worn
 from helmsman.oversee.usage import in_words, open_windows
 from helmsman.plain import clean, clean_lines
-from helmsman.records.events import StepStarted, ToolCalled, UsageCounted
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import LoopResult, result_of
 from helmsman.records.state import SALVAGES_REMEMBERED, LoopState
+from helmsman.render.activity import Activity, after
 from helmsman.render.facts import finding_facts, hat_fact
 from helmsman.render.gate import gate_lines
 from helmsman.render.lines import explanation, iteration_lines, list_lines, next_lines, steering_lines
@@ -36,7 +37,7 @@ from tasks.loops.opening import now_utc
 from tasks.places import LoopFolder, loop_folder, worktree_of
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import Shown, list_loops, read_cuts, read_records, salvage_refs, show_state, state_ref
-from tasks.telling.journal import last_events
+from tasks.telling.journal import last_entries
 from tasks.telling.reporting import NAME
 
 
@@ -152,23 +153,13 @@ def show_explanation(repo: Path, loop: str, iteration: int | None, *, as_json: b
 
 def _now_lines(folder: LoopFolder, state: LoopState) -> list[str]:
     """What the driver is doing at this moment, from the end of its journal."""
-    step, tool, used = None, None, None
-    for event in last_events(folder.journal):
-        match event:
-            case StepStarted():
-                used = used if step and (step.iteration, step.attempt) == (event.iteration, event.attempt) else None
-                step, tool = event, None
-            case ToolCalled():
-                tool = event
-            case UsageCounted():
-                used = event.usage
-            case _:
-                pass
-    if step is None:
+    now = reduce(after, last_entries(folder.journal), Activity())
+    if not now.step:
         return []
-    detail = f" – {clean(tool.tool)}: {clean(tool.detail)}" if tool else ""
-    cost = f", {dollars_told(used.cost_usd, state.untold)} and {tokens_told(used.tokens, state.untold)} so far" if used else ""
-    return [f"now        #{step.iteration} {step.step}{detail}{cost}"]
+    detail = f" – {now.calls[-1].text}" if now.calls and now.step == "execute" else ""
+    told = f"{dollars_told(now.used.cost_usd, state.untold)} and {tokens_told(now.used.tokens, state.untold)}"
+    cost = f", {told} so far" if now.used.tokens or now.used.cost_usd else ""
+    return [f"now        #{now.iteration} {clean(now.step)}{detail}{cost}"]
 
 
 def _report_lines(folder: LoopFolder, state: LoopState) -> list[str]:

@@ -21,10 +21,10 @@ from helmsman.plain import clean
 from helmsman.records.events import GateAnswered, GateOpened, IterationRecorded
 from helmsman.records.request import is_loop_id
 from helmsman.records.result import result_of
-from helmsman.render.doings import Doings, Told, after
+from helmsman.render.activity import Activity, LoggedEvent, after
 from helmsman.render.gate import gate_lines
 from helmsman.render.lines import next_lines
-from helmsman.render.terminal import LABEL, Row, Sight, changed_rows, frame
+from helmsman.render.terminal import LABEL, Row, ScreenModel, changed_rows, frame
 from helmsman.texts import result_lines
 from tasks.people.answer_box import seen
 from tasks.places import loop_folder
@@ -52,15 +52,15 @@ class Watched:
         self._repository, self._loop = repository, loop
         self._folder = loop_folder(repository, loop)
         self._follower = Follower(self._folder.journal)
-        self._doings = Doings()
+        self._activity = Activity()
         self._looked = 0.0
         self._read_state()
         self._read_driver()
 
-    def look(self) -> list[Told]:
+    def look(self) -> list[LoggedEvent]:
         """Read what has changed. Returns what was told meanwhile."""
         news = self._follower.news()
-        self._doings = reduce(after, news, self._doings)
+        self._activity = reduce(after, news, self._activity)
         moved = state_mark(self._repository, self._loop) != self._mark or time.monotonic() - self._read_at > STATE_SECONDS
         has_ended = self._state.ending is not None
         if moved and not (has_ended and not self._repository.common.exists()):  # a demo takes its repository away at the end
@@ -70,11 +70,11 @@ class Watched:
         return news
 
     @property
-    def sight(self) -> Sight:
+    def screen(self) -> ScreenModel:
         gate, driver = self._state.gate, self._driver
-        return Sight(
+        return ScreenModel(
             state=self._state,
-            doings=self._doings,
+            activity=self._activity,
             record=self._record,
             driver=driver.name if driver else "",
             driven_since=driver.since if driver else None,
@@ -111,10 +111,10 @@ def watch(repo: Path, loop: str | None, *, once: bool, as_json: bool) -> int:
                 follow(watched, console, news)
             if as_json:
                 show_status(repo, name, as_json=True)
-            elif watched.sight.over:
-                _conclude(watched.sight, console)
+            elif watched.screen.over:
+                _conclude(watched.screen, console)
             else:
-                _show_frame(watched.sight, console, cut=on_screen)
+                _show_frame(watched.screen, console, cut=on_screen)
     except KeyboardInterrupt:
         if not as_json:
             console.print("no longer watched; the loop is left alone")
@@ -170,49 +170,49 @@ def _watching(repository: Repository, name: str) -> Generator[Watched]:
         watched.close()
 
 
-def _wait(watched: Watched, _console: Console, _news: Sequence[Told]) -> None:
-    while not watched.sight.over:
+def _wait(watched: Watched, _console: Console, _news: Sequence[LoggedEvent]) -> None:
+    while not watched.screen.over:
         time.sleep(LOOK_SECONDS)
         watched.look()
 
 
-def _in_lines(watched: Watched, console: Console, news: Sequence[Told]) -> None:
+def _in_lines(watched: Watched, console: Console, news: Sequence[LoggedEvent]) -> None:
     """Where there is no screen: a line for each thing, as it comes, from the beginning of the iteration under way."""
     lines, before, news = PlainLines(console), None, _under_way(news)
     while True:
-        sight = watched.sight
+        screen = watched.screen
         _tell(lines, news)
-        _print(console, changed_rows(before, sight))
-        if sight.over:
+        _print(console, changed_rows(before, screen))
+        if screen.over:
             break
-        before = sight
+        before = screen
         time.sleep(LOOK_SECONDS)
         news = watched.look()
     _tell(lines, watched.look())  # its last words, where they came between the look at the journal and the one at its driver
 
 
-def _tell(lines: PlainLines, news: Sequence[Told]) -> None:
+def _tell(lines: PlainLines, news: Sequence[LoggedEvent]) -> None:
     """Questions and answers are left to the state, which tells of those from before this view as well."""
     for told in news:
         if not isinstance(told.event, GateOpened | GateAnswered):
             lines(told.event)
 
 
-def _under_way(news: Sequence[Told]) -> Sequence[Told]:
+def _under_way(news: Sequence[LoggedEvent]) -> Sequence[LoggedEvent]:
     last = max((number for number, told in enumerate(news) if isinstance(told.event, IterationRecorded)), default=-1)
     return news[last + 1 :]
 
 
-def _on_screen(watched: Watched, console: Console, news: Sequence[Told]) -> None:
+def _on_screen(watched: Watched, console: Console, news: Sequence[LoggedEvent]) -> None:
     """Draws where something has happened, the size has changed or a second has gone by; does next to nothing otherwise."""
-    if watched.sight.over:
+    if watched.screen.over:
         return
     drawn, size = -DRAW_SECONDS, console.size
     with _ending_in_order(), Live(console=console, screen=True, auto_refresh=False) as live:
-        while not (sight := watched.sight).over:
+        while not (screen := watched.screen).over:
             if news or size != console.size or time.monotonic() - drawn >= DRAW_SECONDS:
                 drawn, size = time.monotonic(), console.size
-                rows = [*_rows(sight, size.width, size.height), FOOT]
+                rows = [*_rows(screen, size.width, size.height), FOOT]
                 live.update(Group(*fit(rows, console, size.width, size.height)), refresh=True)
             time.sleep(LOOK_SECONDS)
             news = watched.look()
@@ -232,13 +232,13 @@ def _ending_in_order() -> Generator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _rows(sight: Sight, width: int, height: int) -> list[Row]:
+def _rows(screen: ScreenModel, width: int, height: int) -> list[Row]:
     """What the screen holds, with moments as the clock on the wall shows them."""
-    return [row._replace(text=in_local_time(row.text)) for row in frame(sight, width, height)]
+    return [row._replace(text=in_local_time(row.text)) for row in frame(screen, width, height)]
 
 
-def _show_frame(sight: Sight, console: Console, *, cut: bool) -> None:
-    rows = _rows(sight, *console.size)
+def _show_frame(screen: ScreenModel, console: Console, *, cut: bool) -> None:
+    rows = _rows(screen, *console.size)
     if cut:
         console.print(Group(*fit(rows, console, console.width, len(rows) * WIDEST)))
     else:
@@ -250,9 +250,9 @@ def _print(console: Console, rows: Sequence[Row]) -> None:
         console.print(Text(in_local_time(row.text), row.style), soft_wrap=True)
 
 
-def _conclude(sight: Sight, console: Console) -> None:
+def _conclude(screen: ScreenModel, console: Console) -> None:
     """How it stands, in the words of `status`."""
-    state = sight.state
-    result = result_of(state, state_ref(state.loop), sight.unverified)
+    state = screen.state
+    result = result_of(state, state_ref(state.loop), screen.unverified)
     what_next = gate_lines(state.gate, state.loop) if state.gate else next_lines(result)
-    show_on(console, (*result_lines(result, driver=sight.driver), *what_next))
+    show_on(console, (*result_lines(result, driver=screen.driver), *what_next))

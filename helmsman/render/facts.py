@@ -20,7 +20,7 @@ from helmsman.records.oversight import Oversight
 from helmsman.records.session import StopAttempt
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, Outcome, Severity, Signal
-from helmsman.render.charts import KINDS, Kind
+from helmsman.render.charts import Kind
 from helmsman.texts import (
     check_text,
     context_text,
@@ -266,7 +266,9 @@ def _check_kind(result: CheckResult) -> Kind:
 def checks_kind(report: CheckReport | None) -> Kind:
     """Whether checks passed; warn: only after another try on the same tree."""
     kinds = [_check_kind(result) for result in (report.results if report else ())]
-    return max(kinds, key=tuple(KINDS).index, default="neutral")
+    worst_first: tuple[Kind, ...] = ("bad", "warn", "good")
+    none: Kind = "neutral"
+    return next((kind for kind in worst_first if kind in kinds), none)
 
 
 def finding_facts(findings: Sequence[Finding]) -> Iterator[Fact]:

@@ -11,7 +11,7 @@ from helmsman.records.gates import Answer
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState, Spending
 from helmsman.records.usage import Usage
-from helmsman.render.doings import Doings
+from helmsman.render.activity import Activity
 from helmsman.render.facts import judge_facts
 from helmsman.render.gate import answer_line, gate_lines
 from helmsman.render.lines import steering_lines
@@ -38,11 +38,11 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sight:
+class ScreenModel:
     """Everything that a frame is made of."""
 
     state: LoopState
-    doings: Doings
+    activity: Activity
     record: IterationRecord | None
     """Of the iteration that ended last."""
     driver: str
@@ -57,8 +57,8 @@ class Sight:
     @property
     def under_way(self) -> datetime | None:
         """When the step began that is being done: by this driver, not by one that died; None where there is none."""
-        since = self.doings.since
-        if not self.driver or not self.doings.step or since is None:
+        since = self.activity.since
+        if not self.driver or not self.activity.step or since is None:
             return None
         return since if self.driven_since is None or since >= self.driven_since else None
 
@@ -68,25 +68,25 @@ class Sight:
         return self.state.ending is not None and not self.driver
 
 
-def frame(sight: Sight, width: int, height: int) -> list[Row]:
+def frame(screen: ScreenModel, width: int, height: int) -> list[Row]:
     """The whole screen, from the top. The size only says how much of a chart fits."""
     return [
-        _head(sight),
-        *_unverified(sight),
-        _goal(sight),
-        _driven(sight),
-        *_waiting(sight),
-        *_gate(sight),
-        *(Row(line, rank=7) for line in plan_lines(sight.state)),
-        *_progress(sight.state, width, height),
-        *_spent(sight),
-        *_said_last(sight),
-        *_calls(sight),
-        *_checks(sight),
+        _head(screen),
+        *_unverified(screen),
+        _goal(screen),
+        _driven(screen),
+        *_waiting(screen),
+        *_gate(screen),
+        *(Row(line, rank=7) for line in plan_lines(screen.state)),
+        *_progress(screen.state, width, height),
+        *_spent(screen),
+        *_said_last(screen),
+        *_calls(screen),
+        *_checks(screen),
     ]
 
 
-def changed_rows(before: Sight | None, now: Sight) -> list[Row]:
+def changed_rows(before: ScreenModel | None, now: ScreenModel) -> list[Row]:
     """What a person without a screen has to be told once, where it is not as it was: goal, driver, question, answer."""
     if before is None:
         return [*_unverified(now), _goal(now), *_asked_and_driven(now)]
@@ -94,8 +94,8 @@ def changed_rows(before: Sight | None, now: Sight) -> list[Row]:
     return [row for row in (*_unverified(now), _goal(now), *_answered(now), *_asked_and_driven(now)) if row not in known]
 
 
-def _asked_and_driven(sight: Sight) -> list[Row]:
-    return [] if sight.over else [_driven(sight), *_gate(sight)]
+def _asked_and_driven(screen: ScreenModel) -> list[Row]:
+    return [] if screen.over else [_driven(screen), *_gate(screen)]
 
 
 def chart(shares: Sequence[float], height: int) -> list[str]:
@@ -108,64 +108,64 @@ def _cell(level: int) -> str:
     return BARS[min(level, len(BARS)) - 1] if level > 0 else " "
 
 
-def _unverified(sight: Sight) -> list[Row]:
-    found = clean(sight.unverified)
+def _unverified(screen: ScreenModel) -> list[Row]:
+    found = clean(screen.unverified)
     return [Row(f"unverified {found}: believe nothing of this", "bold red", rank=-1, whole=True)] if found else []
 
 
-def _head(sight: Sight) -> Row:
-    doings, since, limit = sight.doings, sight.under_way, sight.state.config.limits.iterations
-    name = clean(sight.state.loop)
+def _head(screen: ScreenModel) -> Row:
+    activity, since, limit = screen.activity, screen.under_way, screen.state.config.limits.iterations
+    name = clean(screen.state.loop)
     if since is None:
-        return Row(f"{'●' if sight.driver else '○'} {name}  #{sight.state.due} of {limit}  {_idle(sight)}", "bold")
-    attempt = f" (attempt {doings.attempt})" if doings.attempt > 1 else ""
-    calls = f", {counted(doings.tool_calls, 'tool call')}" if doings.tool_calls else ""
-    step = f"{clean(doings.step)} {_age(since, sight.now)}{calls}"
-    return Row(f"● {name}  #{doings.iteration or sight.state.due} of {limit}{attempt}  {step}", "bold cyan")
+        return Row(f"{'●' if screen.driver else '○'} {name}  #{screen.state.due} of {limit}  {_idle(screen)}", "bold")
+    attempt = f" (attempt {activity.attempt})" if activity.attempt > 1 else ""
+    calls = f", {counted(activity.tool_calls, 'tool call')}" if activity.tool_calls else ""
+    step = f"{clean(activity.step)} {_age(since, screen.now)}{calls}"
+    return Row(f"● {name}  #{activity.iteration or screen.state.due} of {limit}{attempt}  {step}", "bold cyan")
 
 
-def _goal(sight: Sight) -> Row:
-    return Row(f"goal       {clean(sight.state.config.goal.strip())}", rank=5)
+def _goal(screen: ScreenModel) -> Row:
+    return Row(f"goal       {clean(screen.state.config.goal.strip())}", rank=5)
 
 
-def _idle(sight: Sight) -> str:
-    if sight.state.ending is not None:
-        return "is about to end or to begin again" if sight.driver else "has ended"
-    if sight.state.gate is not None:
+def _idle(screen: ScreenModel) -> str:
+    if screen.state.ending is not None:
+        return "is about to end or to begin again" if screen.driver else "has ended"
+    if screen.state.gate is not None:
         return "waits for your answer"
-    if sight.state.waiting is not None:
+    if screen.state.waiting is not None:
         return "waits"
-    return "between two steps" if sight.driver else "nobody drives it"
+    return "between two steps" if screen.driver else "nobody drives it"
 
 
-def _driven(sight: Sight) -> Row:
-    if sight.driver:
-        return Row(f"driven by  {clean(sight.driver)}", "dim", rank=30)
-    return Row(f"driven by  nobody{_taking_up(sight)}: helmsman resume {clean(sight.state.loop)}", "yellow", rank=1, whole=True)
+def _driven(screen: ScreenModel) -> Row:
+    if screen.driver:
+        return Row(f"driven by  {clean(screen.driver)}", "dim", rank=30)
+    return Row(f"driven by  nobody{_taking_up(screen)}: helmsman resume {clean(screen.state.loop)}", "yellow", rank=1, whole=True)
 
 
-def _taking_up(sight: Sight) -> str:
+def _taking_up(screen: ScreenModel) -> str:
     """What may bring a driver without anybody's doing; a loop that is resumed by hand meanwhile would keep that one out."""
-    if sight.state.gate is not None:
+    if screen.state.gate is not None:
         return "; where no engine takes it up after your answer"
-    if sight.state.iteration == 0 and sight.doings.since is None:
+    if screen.state.iteration == 0 and screen.activity.since is None:
         return " yet; an engine takes a moment to come up; if none was started"
     return "; go on with"
 
 
-def _waiting(sight: Sight) -> Iterator[Row]:
-    waiting = sight.state.waiting
+def _waiting(screen: ScreenModel) -> Iterator[Row]:
+    waiting = screen.state.waiting
     if waiting is not None:
-        moment = f"{waiting.until:%Y-%m-%d %H:%M:%S} UTC ({_age(sight.now, waiting.until)} more)"
+        moment = f"{waiting.until:%Y-%m-%d %H:%M:%S} UTC ({_age(screen.now, waiting.until)} more)"
         yield Row(f"waiting    until {moment}: {clean(waiting.reason)}", "yellow", rank=2, whole=True)
 
 
-def _gate(sight: Sight) -> Iterator[Row]:
-    gate, answer = sight.state.gate, sight.answered
+def _gate(screen: ScreenModel) -> Iterator[Row]:
+    gate, answer = screen.state.gate, screen.answered
     if gate is not None and answer is not None:
         yield Row(f"given      {answer_line(answer)[LABEL:]}; the loop has not taken it yet", "green", rank=2, whole=True)
     elif gate is not None:
-        yield from _gate_rows(gate_lines(gate, sight.state.loop))
+        yield from _gate_rows(gate_lines(gate, screen.state.loop))
 
 
 def _gate_rows(lines: Sequence[str]) -> Iterator[Row]:
@@ -178,9 +178,9 @@ def _gate_rows(lines: Sequence[str]) -> Iterator[Row]:
         yield Row(line, "bold yellow" if matters else "yellow", rank, whole=True)
 
 
-def _answered(sight: Sight) -> Iterator[Row]:
+def _answered(screen: ScreenModel) -> Iterator[Row]:
     """The last answer that the loop has taken."""
-    yield from (Row(answer_line(answer), rank=13) for answer in sight.state.answers[-1:])
+    yield from (Row(answer_line(answer), rank=13) for answer in screen.state.answers[-1:])
 
 
 def _progress(state: LoopState, width: int, height: int) -> Iterator[Row]:
@@ -201,10 +201,10 @@ def _axis(row: int, rows: int) -> str:
     return {0: f"{'100%':>{LABEL - 1}}", rows - 1: f"{'0%':>{LABEL - 1}}"}.get(row, "")
 
 
-def _spent(sight: Sight) -> Iterator[Row]:
+def _spent(screen: ScreenModel) -> Iterator[Row]:
     """The call of the agent that runs, or that was cut off and is not charged yet, is added."""
-    state, doings = sight.state, sight.doings
-    used = doings.used if (doings.iteration, doings.attempt) == (state.due, state.attempt) else Usage()
+    state, activity = screen.state, screen.activity
+    used = activity.used if (activity.iteration, activity.attempt) == (state.due, state.attempt) else Usage()
     before, limits = state.spending, state.config.limits
     more = {"cost_usd": before.cost_usd + used.cost_usd, "tokens": before.tokens + used.tokens}
     spending = before.model_copy(update=more)
@@ -224,13 +224,13 @@ def _alarm(state: LoopState, spending: Spending) -> str:
     return "red" if nearest >= limits.alarm_at else "yellow" if nearest >= limits.warn_at else ""
 
 
-def _said_last(sight: Sight) -> Iterator[Row]:
+def _said_last(screen: ScreenModel) -> Iterator[Row]:
     """What the last iteration came to."""
-    state, record = sight.state, sight.record
+    state, record = screen.state, screen.record
     if state.last_call.context.peak:
         yield Row(f"context    {context_text(state.last_call.context)}", rank=13)
     yield from _judged(state, record)
-    yield from _answered(sight)
+    yield from _answered(screen)
     decision = state.ending or (record.decision if record else None)
     if decision is not None:
         number = f"#{record.iteration} " if record else ""
@@ -247,18 +247,18 @@ def _judged(state: LoopState, record: IterationRecord | None) -> Iterator[Row]:
         yield Row(f"judge      rejected #{last.iteration}: {clean(last.reason)}", rank=12)
 
 
-def _calls(sight: Sight) -> Iterator[Row]:
+def _calls(screen: ScreenModel) -> Iterator[Row]:
     """Oldest first; the newest stays longest."""
-    calls, style = sight.doings.calls, "" if sight.under_way else "dim"
-    least = 20 if sight.state.gate else 2
+    calls, style = screen.activity.calls, "" if screen.under_way else "dim"
+    least = 20 if screen.state.gate else 2
     for number, said in enumerate(calls):
         label = "" if number else "calls"
-        yield Row(f"{label:<{LABEL}}{_age(said.at, sight.now):>8}  {said.text}", style, rank=least + len(calls) - number)
+        yield Row(f"{label:<{LABEL}}{_age(said.at, screen.now):>8}  {said.text}", style, rank=least + len(calls) - number)
 
 
-def _checks(sight: Sight) -> Iterator[Row]:
+def _checks(screen: ScreenModel) -> Iterator[Row]:
     """Those of the attempt under way; before any has begun, the last report."""
-    report, checks = sight.state.checks, [said.text for said in sight.doings.checks.values()]
+    report, checks = screen.state.checks, [said.text for said in screen.activity.checks.values()]
     shown = checks or [check_text(result) for result in (report.results if report else ())]
     for number, text in enumerate(shown[-CHECKS_SHOWN:]):
         style = {"✔": "green", "✘": "red"}.get(text[:1], "") if checks else "dim"

@@ -17,7 +17,7 @@ from helmsman.records.events import ToolGuarded
 from helmsman.records.evidence import AgentCall, AgentOutcome, Guarded
 from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
-from helmsman.telemetry.ids import trace_context
+from helmsman.render.spans import trace_context
 from tasks.agents.adapting import IN_WORLD, ended_by, left_running, run_program, watch_for_pain, wording
 from tasks.agents.call_folder import CallFolder, begin, finish, finished_call, session_asked_for, set_aside, with_rotation
 from tasks.agents.claude_binary import find_binary

@@ -14,10 +14,9 @@ from typing import TypeVar
 from helmsman.records.events import Event, IterationRecorded, StepFinished, TelemetryFailed
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from helmsman.render.doings import Told
-from helmsman.telemetry.metrics import iteration_points, loop_points
-from helmsman.telemetry.spans import BESIDE, beside_spans, iteration_spans, loop_span
-from helmsman.telemetry.timeline import Timeline, after
+from helmsman.render.activity import Activity, LoggedEvent, after
+from helmsman.render.metrics import iteration_points, loop_points
+from helmsman.render.spans import BESIDE, beside_spans, iteration_spans, loop_span
 from tasks.places import LoopFolder
 from tasks.repository.git import Repository
 from tasks.repository.state_ref import show_state
@@ -67,7 +66,7 @@ class _Watch:
         """Go on where an earlier driver stopped: what it did is in the journal."""
         self._repository, self._state = repository, state
         self._marks = Marks(folder.telemetry)
-        self._line = reduce(after, _lived(folder), Timeline())
+        self._line = reduce(after, _lived(folder), Activity())
         self._sender = Sender(state.uid, warn)
         try:
             self._catch_up()
@@ -76,7 +75,7 @@ class _Watch:
             raise
 
     def hear(self, event: Event) -> None:
-        self._line = after(self._line, Told(datetime.now(UTC), event))
+        self._line = after(self._line, LoggedEvent(datetime.now(UTC), event))
         match event:
             case IterationRecorded():
                 self._tell_iteration(event.record)
@@ -121,7 +120,7 @@ class _Watch:
             self._sender.hand_over(lambda: Parcel((loop_span(state, ending),), points, lambda: marks.end(ending)))
 
 
-def _lived(folder: LoopFolder) -> list[Told]:
+def _lived(folder: LoopFolder) -> list[LoggedEvent]:
     follower = Follower(folder.journal)
     try:
         return follower.news()

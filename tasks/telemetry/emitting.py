@@ -21,9 +21,7 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from helmsman.telemetry.ids import read_traceparent, trace_id
-from helmsman.telemetry.names import INSTRUMENTS
-from helmsman.telemetry.shapes import Attributes, Point, Span
+from helmsman.render.spans import Attributes, Point, Span, read_traceparent, telemetry_names, trace_id
 from tasks.system.secrets import redact
 from tasks.telemetry.wanted import exported
 
@@ -177,10 +175,11 @@ class _Points:
             instrument.record(point.value, attributes)
 
     def _make(self, name: str) -> Counter | Histogram:
-        what = INSTRUMENTS[name]
-        if what.kind == "counter":
-            return self._meter.create_counter(name, what.unit, what.meaning)
-        return self._meter.create_histogram(name, what.unit, what.meaning, explicit_bucket_boundaries_advisory=what.buckets)
+        what = telemetry_names()["instruments"][name]
+        if what["kind"] == "counter":
+            return self._meter.create_counter(name, what["unit"], what["meaning"])
+        buckets = what["buckets"]
+        return self._meter.create_histogram(name, what["unit"], what["meaning"], explicit_bucket_boundaries_advisory=buckets)
 
 
 class _Heard(logging.Handler):

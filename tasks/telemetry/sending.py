@@ -5,7 +5,7 @@ from collections.abc import Callable
 from queue import Full, Queue
 from typing import NamedTuple
 
-from helmsman.telemetry.shapes import Point, Span
+from helmsman.render.spans import Point, Span
 from tasks.system.secrets import redact
 
 WAITING_PARCELS = 32

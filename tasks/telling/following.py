@@ -2,17 +2,16 @@
 
 import os
 import stat
-from datetime import datetime
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from helmsman.records.events import Event
 from helmsman.records.iteration import IterationRecord
-from helmsman.render.doings import Told
+from helmsman.render.activity import LoggedEvent
 from tasks.repository.git import Repository
 from tasks.repository.objects import read_objects
 from tasks.repository.state_ref import state_ref
+from tasks.telling.journal import read_entry
 
 FIRST_LOOK = 1024 * 1024
 """Bytes at the end of a journal that are read back at the start: what the loop is doing now stands there."""
@@ -20,8 +19,6 @@ AT_ONCE = 4 * 1024 * 1024
 """Bytes that one look takes at most; the rest waits for the next. A line that is longer is none of ours."""
 STATES_BACK = 5
 """How far back a record is looked for: a cancel, an interrupted attempt or a question makes a state that has none."""
-
-_EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 
 
 class Follower:
@@ -33,7 +30,7 @@ class Follower:
         self._reader: _Reader | None = None
         self._begun = False
 
-    def news(self) -> list[Told]:
+    def news(self) -> list[LoggedEvent]:
         """What is new, oldest first; at the first look the end of what is there."""
         lines = [] if self._begun else self._begin()
         turned_over = self._is_turned_over()  # asked before: from then on, nothing more is written to the one that we read
@@ -41,7 +38,7 @@ class Follower:
             lines += self._reader.lines()
         if turned_over:
             lines += self._turn()
-        return [told for told in map(_read, lines) if told is not None]
+        return [told for told in map(read_entry, lines) if told is not None]
 
     def close(self) -> None:
         if self._reader is not None:
@@ -128,12 +125,3 @@ def _open(path: Path, most: int) -> _Reader | None:
         return _Reader(handle, most)
     os.close(handle)
     return None
-
-
-def _read(line: bytes) -> Told | None:
-    moment, _, event = line.decode(errors="replace").partition(" ")
-    try:
-        at = datetime.fromisoformat(moment)
-        return Told(at, _EVENTS.validate_json(event)) if at.tzinfo else None
-    except ValueError:  # pydantic's is one as well
-        return None

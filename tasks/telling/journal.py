@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from helmsman.records.events import Event
+from helmsman.render.activity import LoggedEvent
 from tasks.system.secrets import without_secrets
 
 LONGEST_JOURNAL = 4 * 1024 * 1024
@@ -69,24 +70,21 @@ def journal_to(path: Path) -> Listener:
     return append
 
 
-def last_events(path: Path) -> list[Event]:
+def last_entries(path: Path) -> list[LoggedEvent]:
     """The last events of a journal, oldest first; a line that was cut off or is not ours is passed over."""
-    return [event for _, event in last_entries(path)]
-
-
-def last_entries(path: Path) -> list[tuple[datetime, Event]]:
-    """The same, each with its time."""
     if not path.exists():
         return []
     with path.open("rb") as file:
         file.seek(max(path.stat().st_size - TAIL_BYTES, 0))
-        lines = file.read().decode(errors="replace").splitlines()
-    return [entry for entry in map(_read_entry, lines) if entry is not None]
+        lines = file.read().splitlines()
+    return [entry for entry in map(read_entry, lines) if entry is not None]
 
 
-def _read_entry(line: str) -> tuple[datetime, Event] | None:
-    time, _, event = line.partition(" ")
+def read_entry(line: bytes) -> LoggedEvent | None:
+    """None where it is no line of ours."""
+    moment, _, event = line.decode(errors="replace").partition(" ")
     try:
-        return datetime.fromisoformat(time), _EVENTS.validate_json(event)
-    except ValueError:
+        at = datetime.fromisoformat(moment)
+        return LoggedEvent(at, _EVENTS.validate_json(event)) if at.tzinfo else None
+    except ValueError:  # pydantic's is one as well
         return None

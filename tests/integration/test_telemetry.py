@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.telemetry.ids import Place, span_id, trace_id, traceparent
-from helmsman.telemetry.shapes import Attributes, Point, Span
+from helmsman.render.spans import Attributes, Place, Point, Span, span_id, trace_id, traceparent
 from tasks.telemetry import sending
 from tasks.telemetry.sending import Parcel, Sender
 from tasks.telemetry.wanted import wanted

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.records.events import ToolCalled
-from helmsman.render.doings import Told
+from helmsman.render.activity import LoggedEvent
 from tasks.telling.following import AT_ONCE, FIRST_LOOK, Follower
 from tasks.telling.journal import LONGEST_JOURNAL, journal_to
 from tests.unit.builders import NOW
@@ -23,7 +23,7 @@ def tool(detail: str) -> ToolCalled:
     return ToolCalled(tool="Bash", detail=detail)
 
 
-def details(news: Sequence[Told]) -> list[str]:
+def details(news: Sequence[LoggedEvent]) -> list[str]:
     return [told.event.detail for told in news if isinstance(told.event, ToolCalled)]
 
 

@@ -21,13 +21,23 @@ from helmsman.records.events import (
 from helmsman.records.judgement import Judgement, JudgementOutcome
 from helmsman.records.usage import Usage
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from helmsman.render.doings import Told
-from helmsman.telemetry.ids import Place, agent_span, read_traceparent, span_id, trace_id, traceparent
-from helmsman.telemetry.metrics import iteration_points, loop_points
-from helmsman.telemetry.names import ATTRIBUTES, INSTRUMENTS, SPANS
-from helmsman.telemetry.shapes import LONGEST, Span
-from helmsman.telemetry.spans import BESIDE, beside_spans, iteration_spans, loop_span
-from helmsman.telemetry.timeline import CHECKS_KEPT, TOOLS_KEPT, Timeline, after
+from helmsman.render.activity import FINISHED_KEPT, TOOLS_KEPT, Activity, LoggedEvent, after
+from helmsman.render.metrics import iteration_points, loop_points
+from helmsman.render.spans import (
+    BESIDE,
+    LONGEST,
+    Place,
+    Span,
+    agent_span,
+    beside_spans,
+    iteration_spans,
+    loop_span,
+    read_traceparent,
+    span_id,
+    telemetry_names,
+    trace_id,
+    traceparent,
+)
 from tasks.loops import steps
 from tests.unit import builders
 from tests.unit.builders import NOW, STOP
@@ -37,16 +47,19 @@ from tools.telemetry import DOCUMENT, tables
 
 pytestmark = pytest.mark.feature("H6")
 
+NAMES = telemetry_names()
 EVIL = "good\x1b]0;owned\x07\x1b[2Jwiped\r\x08\x9b31m\u202e\nnews"
 JUDGED = Judgement(
     outcome=JudgementOutcome.REJECTED, cause="no", model="judge-1", calls=2, seconds=4, usage=Usage(cost_usd=0.25, input_tokens=7)
 )
 
 
-def lived(*events: Event) -> Timeline:
+def lived(*events: Event) -> Activity:
     """One event a second, from a minute before the iteration's end."""
     begun = NOW - timedelta(minutes=1)
-    return reduce(after, (Told(begun + timedelta(seconds=second), event) for second, event in enumerate(events)), Timeline())
+    return reduce(
+        after, (LoggedEvent(begun + timedelta(seconds=second), event) for second, event in enumerate(events)), Activity()
+    )
 
 
 def begun(step: str, iteration: int = 1) -> StepStarted:
@@ -154,7 +167,7 @@ def test_steps_beside_iterations_are_those_of_the_loop_itself() -> None:
 def test_what_a_program_does_not_tell_is_left_out_and_no_zero() -> None:
     untold = builders.execution(builders.call(untold=(Capability.TOKENS, Capability.COST), usage=Usage()))
     record = builders.record(execution=untold)
-    agent = next(span for span in iteration_spans(builders.state(), record, Timeline()) if span.name.startswith("invoke_agent"))
+    agent = next(span for span in iteration_spans(builders.state(), record, Activity()) if span.name.startswith("invoke_agent"))
     assert not [name for name in agent.attributes if "usage" in name or "cost" in name]
     points = {point.instrument for point in iteration_points(builders.state(), record)}
     assert not points & {"helmsman.cost", "gen_ai.client.token.usage"}
@@ -175,9 +188,9 @@ def test_a_loop_that_failed_is_an_error_and_one_that_waits_or_completed_is_none(
 
 def test_no_more_than_so_many_tool_calls_and_checks_get_a_span() -> None:
     many = (called(identity=str(number)) for number in range(TOOLS_KEPT + 50))
-    checked = (CheckFinished(result=builders.check(passed=True)) for _ in range(CHECKS_KEPT + 50))
+    checked = (CheckFinished(result=builders.check(passed=True)) for _ in range(FINISHED_KEPT + 50))
     names = [span.name for span in spans_of(begun("execute"), *many, *checked, ended("execute"))]
-    assert (names.count("execute_tool Bash"), names.count("check pytest")) == (TOOLS_KEPT, CHECKS_KEPT)
+    assert (names.count("execute_tool Bash"), names.count("check pytest")) == (TOOLS_KEPT, FINISHED_KEPT)
 
 
 @given(st.text() | st.just(EVIL))
@@ -227,9 +240,9 @@ def everything_told() -> tuple[list[Span], set[str], set[str]]:
 
 def test_the_tables_name_every_attribute_span_and_instrument_and_nothing_else() -> None:
     spans, attributes, instruments = everything_told()
-    assert attributes == ATTRIBUTES.keys()
-    assert instruments == INSTRUMENTS.keys()
-    patterns = [re.compile(re.sub(r"\{\w+\}", ".+", name)) for name in SPANS]
+    assert attributes == NAMES["attributes"].keys()
+    assert instruments == NAMES["instruments"].keys()
+    patterns = [re.compile(re.sub(r"\{\w+\}", ".+", name)) for name in NAMES["spans"]]
     assert all(any(pattern.fullmatch(span.name) for span in spans) for pattern in patterns)
     assert all(any(pattern.fullmatch(span.name) for pattern in patterns) for span in spans)
 
@@ -242,9 +255,11 @@ def test_names_of_the_conventions_are_the_conventions_own() -> None:
         import_module(where.format(*part)) for part in (("_incubating.", "gen_ai"), ("_incubating.", "vcs"), ("", "error"))
     ]
     known = {value for module in modules for name, value in vars(module).items() if name.isupper()}
-    assert {name for name in ATTRIBUTES if not name.startswith("helmsman.")} <= known
+    assert {name for name in NAMES["attributes"] if not name.startswith("helmsman.")} <= known
     metrics = vars(import_module("opentelemetry.semconv._incubating.metrics.gen_ai_metrics")).values()
-    assert {name for name in INSTRUMENTS if not name.startswith("helmsman.")} <= {one for one in metrics if isinstance(one, str)}
+    assert {name for name in NAMES["instruments"] if not name.startswith("helmsman.")} <= {
+        one for one in metrics if isinstance(one, str)
+    }
 
 
 @given(st.text(), st.integers(1, 99))

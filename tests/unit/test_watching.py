@@ -37,8 +37,8 @@ from helmsman.records.reflexion import JudgeMemory, Rejection
 from helmsman.records.session import ContextUse, LastCall, StopAttempt
 from helmsman.records.state import Waiting
 from helmsman.records.usage import Usage
-from helmsman.render.doings import CALLS_KEPT, CHECKS_KEPT, Doings, Told, after
-from helmsman.render.terminal import BARS, Row, Sight, changed_rows, chart, frame
+from helmsman.render.activity import CALLS_KEPT, CHECKS_KEPT, Activity, LoggedEvent, after
+from helmsman.render.terminal import BARS, Row, ScreenModel, changed_rows, chart, frame
 from tests.unit import builders
 from tests.unit.builders import HOUR, LIMIT_REACHED, MINUTE, NOW, STOP
 
@@ -56,10 +56,10 @@ def tool(detail: str) -> ToolCalled:
 # --- what is being done -------------------------------------------------------------------------------------------
 
 
-def done(*events: Event) -> Doings:
+def done(*events: Event) -> Activity:
     """One event a second."""
-    told = (Told(NOW + timedelta(seconds=second), event) for second, event in enumerate(events))
-    return reduce(after, told, Doings())
+    told = (LoggedEvent(NOW + timedelta(seconds=second), event) for second, event in enumerate(events))
+    return reduce(after, told, Activity())
 
 
 def test_the_step_that_began_and_has_not_ended_is_the_one_under_way() -> None:
@@ -67,36 +67,36 @@ def test_the_step_that_began_and_has_not_ended_is_the_one_under_way() -> None:
         StepStarted(iteration=2, attempt=1, step="orient"),
         StepFinished(iteration=2, attempt=1, step="orient", seconds=1),
     )
-    doings = done(begun, ended, EXECUTE, ended)
-    assert (doings.iteration, doings.attempt, doings.step, doings.since) == (2, 1, "execute", NOW + timedelta(seconds=2))
+    seen = done(begun, ended, EXECUTE, ended)
+    assert (seen.iteration, seen.attempt, seen.step, seen.since) == (2, 1, "execute", NOW + timedelta(seconds=2))
     assert done(begun, ended).step == ""
-    assert sight(done(begun, ended)).under_way is None
+    assert model(done(begun, ended)).under_way is None
 
 
 def test_tool_calls_and_what_was_answered_to_them_stand_in_one_list_and_only_calls_are_counted() -> None:
     denied = ToolGuarded(guarded=Guarded(rule="destructive", tool="Bash", detail="rm -rf /", denied=True))
     sent_back = StopAnswered(attempt=StopAttempt(blocked=True, why="the check fails"))
-    doings = done(EXECUTE, tool("ls"), denied, sent_back, SignalRaised(signal=LIMIT_REACHED), WaitStarted(until=NOW, reason="r"))
-    assert [said.text for said in doings.calls] == [
+    seen = done(EXECUTE, tool("ls"), denied, sent_back, SignalRaised(signal=LIMIT_REACHED), WaitStarted(until=NOW, reason="r"))
+    assert [said.text for said in seen.calls] == [
         "Bash: ls",
         "denied (destructive): Bash rm -rf /",
         "wants to stop, blocked: the check fails",
         "limit: 50 of 50 US dollars used (100%)",
     ]
-    assert doings.tool_calls == 1
+    assert seen.tool_calls == 1
 
 
 def test_a_check_has_one_line_which_says_whether_it_runs_or_what_came_of_it() -> None:
     failed = CheckFinished(result=builders.check(passed=False, name="unit"))
-    doings = done(EXECUTE, CheckStarted(name="lint"), CheckStarted(name="unit"), failed)
-    assert [said.text for said in doings.checks.values()] == ["… lint", "✘ unit (exit 1)"]
+    seen = done(EXECUTE, CheckStarted(name="lint"), CheckStarted(name="unit"), failed)
+    assert [said.text for said in seen.checks.values()] == ["… lint", "✘ unit (exit 1)"]
 
 
 @pytest.mark.parametrize("again", [(3, 1), (2, 2)])
 def test_another_iteration_or_attempt_begins_with_nothing_called(again: tuple[int, int]) -> None:
     begin = StepStarted(iteration=again[0], attempt=again[1], step="orient")
-    doings = done(EXECUTE, tool("ls"), CheckStarted(name="unit"), begin)
-    assert (doings.tool_calls, doings.calls, doings.checks) == (0, (), {})
+    seen = done(EXECUTE, tool("ls"), CheckStarted(name="unit"), begin)
+    assert (seen.tool_calls, seen.calls, seen.checks) == (0, (), {})
     assert done(EXECUTE, tool("ls"), replace_step(EXECUTE, "checks")).tool_calls == 1
 
 
@@ -105,28 +105,28 @@ def replace_step(event: StepStarted, step: str) -> StepStarted:
 
 
 def test_between_two_iterations_no_step_is_under_way() -> None:
-    doings = done(EXECUTE, tool("ls"), IterationRecorded(record=builders.record(iteration=2)))
-    assert (doings.step, doings.tool_calls) == ("", 1)
+    seen = done(EXECUTE, tool("ls"), IterationRecorded(record=builders.record(iteration=2)))
+    assert (seen.step, seen.tool_calls) == ("", 1)
 
 
 def test_only_the_last_calls_and_checks_are_kept() -> None:
-    doings = done(EXECUTE, *(event for n in range(100) for event in (tool(f"{n}"), CheckStarted(name=f"{n}"))))
-    assert len(doings.calls) == CALLS_KEPT
-    assert len(doings.checks) == CHECKS_KEPT
-    assert (doings.calls[-1].text, doings.tool_calls) == ("Bash: 99", 100)
+    seen = done(EXECUTE, *(event for n in range(100) for event in (tool(f"{n}"), CheckStarted(name=f"{n}"))))
+    assert len(seen.calls) == CALLS_KEPT
+    assert len(seen.checks) == CHECKS_KEPT
+    assert (seen.calls[-1].text, seen.tool_calls) == ("Bash: 99", 100)
 
 
 # --- the frame ----------------------------------------------------------------------------------------------------
 
 
-def sight(doings: Doings | None = None, *, driver: str = DRIVER, **fields: Any) -> Sight:
+def model(activity: Activity | None = None, *, driver: str = DRIVER, **fields: Any) -> ScreenModel:
     record, answered = fields.pop("record", None), fields.pop("answered", None)
     state = builders.state(**fields)
     driven_since = NOW - HOUR if driver else None
-    return Sight(state, doings or Doings(), record, driver, driven_since, answered, NOW + MINUTE)
+    return ScreenModel(state, activity or Activity(), record, driver, driven_since, answered, NOW + MINUTE)
 
 
-def shown(of: Sight, width: int = 100, height: int = 24) -> list[str]:
+def shown(of: ScreenModel, width: int = 100, height: int = 24) -> list[str]:
     return [row.text for row in frame(of, width, height)]
 
 
@@ -135,9 +135,9 @@ def moment(completion: float, number: int = 1) -> Moment:
 
 
 def test_the_first_row_says_what_is_being_done_and_for_how_long() -> None:
-    assert shown(sight(done(EXECUTE, tool("ls"))))[0] == "● mend-it  #2 of 30  execute 0:01:00, 1 tool call"
+    assert shown(model(done(EXECUTE, tool("ls"))))[0] == "● mend-it  #2 of 30  execute 0:01:00, 1 tool call"
     again = replace(done(EXECUTE), attempt=2)
-    assert shown(sight(again))[0] == "● mend-it  #2 of 30 (attempt 2)  execute 0:01:00"
+    assert shown(model(again))[0] == "● mend-it  #2 of 30 (attempt 2)  execute 0:01:00"
 
 
 @pytest.mark.parametrize(
@@ -151,24 +151,24 @@ def test_the_first_row_says_what_is_being_done_and_for_how_long() -> None:
     ],
 )
 def test_where_no_step_is_under_way_the_first_row_says_why(fields: dict[str, Any], words: str) -> None:
-    assert words in shown(sight(iteration=4, **fields))[0]
+    assert words in shown(model(iteration=4, **fields))[0]
 
 
 def test_where_only_tool_calls_were_read_the_step_is_the_one_that_calls_tools() -> None:
-    assert shown(sight(done(tool("ls"), tool("ls")), iteration=4))[0] == "● mend-it  #5 of 30  execute 0:01:00, 2 tool calls"
+    assert shown(model(done(tool("ls"), tool("ls")), iteration=4))[0] == "● mend-it  #5 of 30  execute 0:01:00, 2 tool calls"
 
 
 def test_a_step_of_a_driver_that_died_is_not_under_way() -> None:
-    doings = done(EXECUTE)
-    assert sight(doings).under_way == NOW
-    assert sight(doings, driver="").under_way is None
-    assert replace(sight(doings), driven_since=NOW + MINUTE).under_way is None  # another one has taken over
+    seen = done(EXECUTE)
+    assert model(seen).under_way == NOW
+    assert model(seen, driver="").under_way is None
+    assert replace(model(seen), driven_since=NOW + MINUTE).under_way is None  # another one has taken over
 
 
 def test_a_loop_is_over_when_it_has_ended_and_its_driver_has_gone() -> None:
-    assert sight(driver="", ending=STOP).over
-    assert not sight(ending=STOP).over
-    assert not sight(driver="").over
+    assert model(driver="", ending=STOP).over
+    assert not model(ending=STOP).over
+    assert not model(driver="").over
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_loop_is_over_when_it_has_ended_and_its_driver_has_gone() -> None:
     ],
 )
 def test_where_nobody_drives_it_the_way_on_is_told(fields: dict[str, Any], row: str) -> None:
-    assert row in shown(sight(driver="", **fields))
+    assert row in shown(model(driver="", **fields))
 
 
 def test_how_it_is_steered_and_what_it_has_used_up_is_told() -> None:
@@ -191,7 +191,7 @@ def test_how_it_is_steered_and_what_it_has_used_up_is_told() -> None:
     oversight = Oversight(progress=Progress(completion=0.5), control=Control(output=0.4), ladder=ladder, idle=2)
     limits = {"cost_usd": 10, "tokens": 1_000_000, "wall_clock_hours": 2}
     spending = {"agent_calls": 4, "cost_usd": 9.5, "tokens": 250_000, "seconds": 1800}
-    of = sight(
+    of = model(
         of=builders.config(limits=limits),
         oversight=oversight,
         spending=spending,
@@ -218,7 +218,7 @@ def test_what_the_running_call_has_used_is_added_until_its_iteration_is_recorded
 
     def spent(*events: Event) -> str:
         config, spending = builders.config(limits={"cost_usd": 10}), {"cost_usd": 1, "tokens": 1000}
-        return next(line for line in shown(sight(done(*events), of=config, spending=spending)) if line.startswith("spent"))
+        return next(line for line in shown(model(done(*events), of=config, spending=spending)) if line.startswith("spent"))
 
     assert spent(due, used) == spent(due, used, replace_step(due, "checks")) == "spent      $1.50 of $10.00 (15%), 1,200 tokens"
     for passed in (IterationRecorded(record=builders.record()), again):
@@ -227,34 +227,34 @@ def test_what_the_running_call_has_used_is_added_until_its_iteration_is_recorded
 
 def test_the_last_verdict_and_decision_are_told() -> None:
     judged = Judgement(outcome=JudgementOutcome.REJECTED, cause="c2 is not met")
-    rows = shown(sight(record=builders.record(judgement=judged, iteration=3), iteration=3))
+    rows = shown(model(record=builders.record(judgement=judged, iteration=3), iteration=3))
     assert "judge      rejected: c2 is not met" in rows
     assert "decision   #3 continue (continue): the check fails" in rows
 
 
 def test_where_the_last_iteration_was_not_judged_the_last_rejection_is_told() -> None:
     rejected = Rejection(iteration=2, at=NOW, consecutive=1, reason="c1 is not met")
-    rows = shown(sight(record=builders.record(iteration=3), judge=JudgeMemory(feedback=(rejected,))))
+    rows = shown(model(record=builders.record(iteration=3), judge=JudgeMemory(feedback=(rejected,))))
     assert "judge      rejected #2: c1 is not met" in rows
 
 
 def test_until_when_it_waits_is_told() -> None:
     waiting = Waiting(until=NOW + HOUR, rule="agent.usage_limit", reason="the usage limit is reached")
-    assert "waiting    until 2026-11-22 13:00:00 UTC (0:59:00 more): the usage limit is reached" in shown(sight(waiting=waiting))
+    assert "waiting    until 2026-11-22 13:00:00 UTC (0:59:00 more): the usage limit is reached" in shown(model(waiting=waiting))
 
 
 GATE = Gate(key="merge-3", kind=GateKind.MERGE, question="May it be merged?", asked_at=NOW)
 
 
 def test_an_open_question_is_told_with_the_commands_that_answer_it() -> None:
-    rows = shown(sight(gate=GATE))
+    rows = shown(model(gate=GATE))
     assert "question   May it be merged?" in rows
     assert "           helmsman reject mend-it --guidance TEXT" in rows
 
 
 def test_a_question_that_is_answered_is_not_asked_any_more() -> None:
     answer = Answer(gate="merge-3", kind=GateKind.MERGE, choice=Choice.APPROVE, by=f"ada{EVIL}", via="tracker", at=NOW)
-    rows = shown(sight(gate=GATE, answered=answer))
+    rows = shown(model(gate=GATE, answered=answer))
     assert [row for row in rows if row.startswith("given      approve by ada") and row.endswith("not taken it yet")]
     assert not [row for row in rows if "helmsman approve" in row]
 
@@ -262,33 +262,33 @@ def test_a_question_that_is_answered_is_not_asked_any_more() -> None:
 def test_the_last_answer_that_was_taken_is_told() -> None:
     given = Answer(gate="merge-1", kind=GateKind.MERGE, choice=Choice.REVISE, by="ada", via="engine", at=NOW)
     answers = [given, given.model_copy(update={"by": "bob", "guidance": "mend it"})]
-    rows = shown(sight(answers=answers))
+    rows = shown(model(answers=answers))
     assert [row for row in rows if row.startswith("answered")] == ["answered   revise by bob (engine): mend it"]
-    assert [row.text for row in changed_rows(sight(gate=GATE, answers=answers[:1]), sight(answers=answers))] == [
+    assert [row.text for row in changed_rows(model(gate=GATE, answers=answers[:1]), model(answers=answers))] == [
         "answered   revise by bob (engine): mend it"
     ]
 
 
 def test_before_any_check_has_begun_the_last_report_is_shown() -> None:
     report = builders.report(builders.check(passed=False))
-    assert "checks     ✘ pytest (exit 1)" in shown(sight(checks=report))
-    assert "checks     … lint" in shown(sight(done(EXECUTE, CheckStarted(name="lint")), checks=report))
+    assert "checks     ✘ pytest (exit 1)" in shown(model(checks=report))
+    assert "checks     … lint" in shown(model(done(EXECUTE, CheckStarted(name="lint")), checks=report))
 
 
 def test_what_changes_is_told_once_where_there_is_no_screen() -> None:
-    first, asked = sight(), sight(gate=GATE)
+    first, asked = model(), model(gate=GATE)
     assert [row.text[:9] for row in changed_rows(None, first)] == ["goal     ", "driven by"]
     assert changed_rows(first, replace(first, now=NOW + HOUR)) == []
     assert changed_rows(first, asked)[0].text.startswith("asked ")
     assert changed_rows(asked, asked) == []
-    assert "helmsman resume" in changed_rows(first, sight(driver="", iteration=1))[0].text
-    assert changed_rows(first, sight(driver="", ending=STOP)) == []
+    assert "helmsman resume" in changed_rows(first, model(driver="", iteration=1))[0].text
+    assert changed_rows(first, model(driver="", ending=STOP)) == []
 
 
 @given(st.text() | st.just(EVIL))
 def test_nothing_that_others_wrote_reaches_the_screen_as_more_than_text(evil: str) -> None:
     guarded = Guarded(rule="r", tool=evil, detail=evil, denied=True)
-    doings = done(
+    seen = done(
         StepStarted(iteration=1, attempt=1, step=evil),
         ToolCalled(tool=evil, detail=evil),
         ToolGuarded(guarded=guarded),
@@ -297,8 +297,8 @@ def test_nothing_that_others_wrote_reaches_the_screen_as_more_than_text(evil: st
         CheckStarted(name=evil),
         CheckFinished(result=builders.check(passed=False, name=evil + "2", error=evil)),
     )
-    of = sight(
-        doings,
+    of = model(
+        seen,
         driver=f"process {evil}",
         loop=evil,
         of=builders.config(f"g{evil}"),
@@ -332,7 +332,7 @@ def test_a_chart_is_read_from_its_lowest_row_up() -> None:
 
 
 def test_a_high_screen_has_a_high_chart_and_a_narrow_one_the_last_columns() -> None:
-    of = sight(history=tuple(moment(1, n) for n in range(50)))
+    of = model(history=tuple(moment(1, n) for n in range(50)))
     assert [row for row in shown(of, 80, 50) if "█" in row] == [
         *(f"{axis:>10} {'█' * 50}" for axis in ("100%", "", "", "")),
         f"{'0%':>10} {'█' * 50}",
@@ -371,5 +371,5 @@ def test_a_row_is_cut_where_the_screen_ends_and_carried_on_where_it_may_be_typed
 
 
 def test_a_goal_of_a_megabyte_is_laid_out_like_any_other() -> None:
-    of = sight(of=builders.config("x" * 1_000_000))
+    of = model(of=builders.config("x" * 1_000_000))
     assert [one for one in fit(frame(of, 80, 24), screen(), 80, 24) if one.plain.startswith("goal       xxx")]

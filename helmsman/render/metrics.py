@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
+from helmsman.records.agents import Capability
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision
-from helmsman.telemetry.calls import ModelCall, model_calls
-from helmsman.telemetry.shapes import Point
-from helmsman.telemetry.spans import checks_of, mode_of
+from helmsman.render.spans import ModelCall, Point, agent_call, chats, checks_of, mode_of
 
 
 def iteration_points(state: LoopState, record: IterationRecord) -> Iterator[Point]:
@@ -21,7 +20,7 @@ def iteration_points(state: LoopState, record: IterationRecord) -> Iterator[Poin
     }
     yield Point("helmsman.iterations", 1, mode | came_of_it)
     yield Point("helmsman.iteration.duration", max(record.seconds, 0.0), mode)
-    for call in model_calls(state, record):
+    for call in (agent_call(state, record), *(call for call, _ in chats(record))):
         yield from _call_points(call, mode)
     if record.judgement:
         yield Point("helmsman.verdicts", 1, mode | {"helmsman.verdict": record.judgement.outcome.value})
@@ -40,12 +39,12 @@ def loop_points(state: LoopState, ending: Decision) -> Iterator[Point]:
 
 
 def _call_points(call: ModelCall, mode: dict[str, str]) -> Iterator[Point]:
-    if call.tells_cost:
+    if Capability.COST not in call.untold:
         models = {name: value for name, value in call.said.items() if name.endswith(".model")}
-        yield Point("helmsman.cost", max(call.usage.cost_usd, 0.0), mode | {"helmsman.paid_for": call.paid_for} | models)
+        yield Point("helmsman.cost", max(call.usage.cost_usd, 0.0), {**mode, "helmsman.paid_for": call.paid_for, **models})
     if call.seconds:
         yield Point("gen_ai.client.operation.duration", call.seconds, call.said)
-    if call.tells_tokens:
+    if Capability.TOKENS not in call.untold:
         without_error = {name: value for name, value in call.said.items() if name != "error.type"}
         for kind, tokens in (("input", call.inward), ("output", call.usage.output_tokens)):
-            yield Point("gen_ai.client.token.usage", tokens, without_error | {"gen_ai.token.type": kind})
+            yield Point("gen_ai.client.token.usage", tokens, {**without_error, "gen_ai.token.type": kind})
