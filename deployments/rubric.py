@@ -13,13 +13,13 @@ from pydantic import ValidationError
 from deployments.wishes import Wishes, wished
 from helmsman.config import CheckConfig
 from helmsman.errors import HelmsmanError
+from helmsman.parsers.problem import Problem
+from helmsman.parsers.rubric import Rubric
+from helmsman.parsers.rubric_items import RubricCheck, RubricCriterion
 from helmsman.plain import clean, clean_lines
 from helmsman.records.checks import CheckReport
 from helmsman.texts import counted
-from helmsman.verify.rubric.lines import RubricCheck, RubricCriterion
-from helmsman.verify.rubric.pieces import Flaw
-from helmsman.verify.rubric.reading import Rubric
-from helmsman.verify.rubric.redundancy import Audit, audit
+from helmsman.verify.redundancy import Audit, audit
 from tasks.loops.config_files import RUBRIC, BrokenFile, RubricFile, read_rubric_file
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import loop_names, read_records
@@ -33,7 +33,7 @@ WIDTH = 12
 class _Findings:
     file: str
     rubric: Rubric
-    flaws: Sequence[Flaw]
+    flaws: Sequence[Problem]
     audit: Audit
     checks_from: str
     """The source of the checks that were audited: those that a loop would get."""
@@ -68,7 +68,7 @@ def _read(path: Path) -> RubricFile:
     try:
         return read_rubric_file(path)
     except BrokenFile as error:
-        return RubricFile({}, Rubric(), (Flaw(error.line, error.cause, error.remedy),), ours=True)
+        return RubricFile({}, Rubric(), (Problem(error.line, error.cause, error.remedy),), ours=True)
 
 
 def _repository(repo: Path) -> Repository | None:
@@ -142,7 +142,7 @@ def _criterion_lines(criterion: RubricCriterion) -> Iterator[str]:
 
 
 def _proof(criterion: RubricCriterion) -> str:
-    proofs = [("tests", criterion.config.tests), ("checks", criterion.checks)]
+    proofs = [("tests", criterion.config.tests), ("checks", criterion.config.checks)]
     named = [f"{what} {', '.join(names)}" for what, names in proofs if names]
     return f"proven by {' and '.join(named)}" if named else "proven by the judge alone"
 
@@ -173,10 +173,7 @@ def _uncovered_lines(held: Audit) -> Iterator[str]:
 def _plain(found: _Findings) -> Mapping[str, Any]:
     rubric = found.rubric
     checks = [{"line": check.line, **check.config.model_dump(mode="json")} for check in rubric.checks]
-    criteria = [
-        {"line": criterion.line, **criterion.config.model_dump(mode="json"), "checks": list(criterion.checks)}
-        for criterion in rubric.criteria
-    ]
+    criteria = [{"line": criterion.line, **criterion.config.model_dump(mode="json")} for criterion in rubric.criteria]
     return {
         "file": found.file,
         "valid": not found.flaws,

@@ -13,13 +13,13 @@ from deployments.wishes import hidden_said
 from helmsman.config import LoopConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.layers import Layer, from_assignments, merged
+from helmsman.parsers.rubric import settings as rubric_settings
 from helmsman.plain import clean, clean_lines
 from helmsman.records.events import CheckFinished, Event, PreparationStarted
 from helmsman.records.request import LoopRequest
 from helmsman.records.verification import Verification
 from helmsman.render.verification import MARK, junit_of, sarif_of, verification_lines, verification_markdown
 from helmsman.texts import check_text
-from helmsman.verify.rubric.reading import settings as rubric_settings
 from tasks.checking.trusted_run import Range
 from tasks.checking.verifying import clean_checkout_of, verify
 from tasks.loops.config_files import flawed, read_rubric_file

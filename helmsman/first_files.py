@@ -3,13 +3,15 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from helmsman.config import CheckConfig
+from helmsman.parsers.markdown_text import Block, Kind, blocks
+from helmsman.parsers.problem import Problem
+from helmsman.parsers.rubric import read_rubric
+from helmsman.parsers.rubric_items import items
 from helmsman.plain import clean, one_line
 from helmsman.toml_strings import toml_line, toml_string
-from helmsman.verify.rubric.items import criterion_items
-from helmsman.verify.rubric.pieces import Flaw, Kind, Piece, pieces
-from helmsman.verify.rubric.reading import read_rubric
 
 DEFAULT_TIMEOUT: float = CheckConfig.model_fields["timeout_seconds"].default
 
@@ -97,7 +99,7 @@ title: What the work in this repository is judged by
 """
 _WITH = """\
 <!-- An independent model that never saw the agent's reasoning answers each criterion with yes or no, once the checks pass.
-     An item may end with options: (weight 2, 2 of 3 votes, tests: test_name, check: tests). The commands stand in helmsman.toml.
+     An item may end with the votes that it needs: (2 of 3 votes). The commands stand in helmsman.toml.
      `helmsman rubric check` shows what is understood. -->
 """
 _WITHOUT = """\
@@ -106,7 +108,7 @@ _WITHOUT = """\
 
      ## Judge criteria
 
-     - [api-errors] Every endpoint answers a wrong request with a JSON body that names the field. (tests: test_names_the_field)
+     - [api-errors] Every endpoint answers a wrong request with a JSON body that names the field. (2 of 3 votes)
 
      `helmsman rubric check` shows what is understood. -->
 """
@@ -121,15 +123,15 @@ def rubric_md(criteria: Sequence[str]) -> str:
     return f"{_FRONT}\n{_WITH}\n## Judge criteria\n\n{items}\n"
 
 
-def criterion_flaws(text: str) -> tuple[Flaw, ...]:
-    """What is wrong with a criterion as it was written, such as an option that does not exist."""
-    return read_rubric(f"## Judge criteria\n- [c1] {one_line(text)}").flaws
+def criterion_problems(text: str) -> tuple[Problem, ...]:
+    """What is wrong with a criterion as it was written, such as votes that cannot be."""
+    return read_rubric(f"## Judge criteria\n- [c1] {one_line(text)}").problems
 
 
 def _criterion_line(text: str, number: int) -> str:
     """Brackets at the end that are meant as options stay options. Those that would be wrong ones belong to the sentence."""
     line = f"- [c{number}] {one_line(text)}"
-    return line + _END_OF_SENTENCE if line.endswith((")", ").", "):")) and criterion_flaws(text) else line
+    return line + _END_OF_SENTENCE if line.endswith((")", ").", "):")) and criterion_problems(text) else line
 
 
 # --- acceptance criteria in a goal --------------------------------------------------------------------------------
@@ -139,22 +141,15 @@ _LABEL = re.compile(r"\W*(?:acceptance criteria|criteria(?: of acceptance)?|defi
 
 def criteria_of(goal: str) -> tuple[str, ...]:
     """The list below a heading or a line such as `Acceptance criteria:`; none where there is no such list."""
-    every = [*pieces(goal)]
-    start = next((place for place, piece in enumerate(every, 1) if _labels(piece)), None)
+    text = goal.replace("\r\n", "\n").replace("\r", " ")
+    every = blocks(text)
+    start = next((place for place, block in enumerate(every, 1) if _labels(block)), None)
     if start is None:
         return ()
-    return tuple(text for item in criterion_items(_until_something_else(every[start:])) if (text := one_line(item.text)))
+    listed = takewhile(lambda block: block.depth or block.kind is Kind.COMMENT, every[start:])
+    return tuple(said for _, words in items(listed, text.split("\n")) if (said := one_line(words)))
 
 
-def _labels(piece: Piece) -> bool:
-    return piece.kind in {Kind.HEADING, Kind.TEXT} and _LABEL.fullmatch(piece.text) is not None
-
-
-def _until_something_else(rest: Sequence[Piece]) -> Iterator[Piece]:
-    """Up to a heading, or to prose that no item holds."""
-    apart = True
-    for piece in rest:
-        if piece.kind is Kind.HEADING or (piece.kind is Kind.TEXT and apart and not piece.depth):
-            return
-        yield piece
-        apart = piece.kind is Kind.BLANK
+def _labels(block: Block) -> bool:
+    last = block.text.rpartition("\n")[2]
+    return block.kind in {Kind.HEADING, Kind.TEXT} and not block.depth and _LABEL.fullmatch(last) is not None

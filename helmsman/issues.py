@@ -14,7 +14,7 @@ from pydantic import Field
 from helmsman.memory.quoting import block_quote
 from helmsman.naming import loop_id
 from helmsman.oversee.commands_said import command_in
-from helmsman.parsers.markdown_seen import rendered, visible
+from helmsman.parsers.markdown_text import rendered, visible
 from helmsman.plain import clean
 from helmsman.pushes import Allowed, ForgeRepository, wanted
 from helmsman.records.base import Record

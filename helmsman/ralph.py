@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
 from helmsman.layers import did_you_mean, shown
-from helmsman.verify.rubric.pieces import Flaw
-from helmsman.verify.rubric.reading import MOST_FLAWS
+from helmsman.parsers.problem import MOST_PROBLEMS, Problem
 
 T = TypeVar("T")
 
@@ -97,15 +96,15 @@ MOST_PROMISES = 5
 _PROMISE = re.compile(r"<promise>[^<>\n]{1,200}</promise>")
 
 
-def read_rc(text: str) -> tuple[list[RcLine], list[Flaw]]:
+def read_rc(text: str) -> tuple[list[RcLine], list[Problem]]:
     """What `.ralphrc` sets, a later line over an earlier one of the same name; and the first of what cannot be understood."""
-    lines, flaws = dict[str, RcLine](), list[Flaw]()
+    lines, flaws = dict[str, RcLine](), list[Problem]()
     for number, name, value in _assignments(text):
         try:
             lines[name] = RcLine(number, name, _nested(_meant(name, value)))
         except _Unusable as error:
-            flaws.append(Flaw(number, *error.args))
-        if len(flaws) == MOST_FLAWS:
+            flaws.append(Problem(number, *error.args))
+        if len(flaws) == MOST_PROBLEMS:
             break
     order = tuple(KEYS)
     return sorted((one for one in lines.values() if one.values), key=lambda one: order.index(one.name)), flaws

@@ -12,8 +12,8 @@ from helmsman.config import CheckConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.first_files import DEFAULT_TIMEOUT, Aside, FirstCheck, FirstSetUp, helmsman_toml, rubric_md
 from helmsman.orient.projects.kinds import Kind
+from helmsman.parsers.rubric import read_rubric
 from helmsman.texts import counted, duration
-from helmsman.verify.rubric.reading import read_rubric
 from tasks.checking.detecting import Fate, Tried
 from tasks.loops.config_files import RUBRIC, read_layers
 
@@ -50,7 +50,7 @@ def pages(plan: Plan, obstacles: Mapping[str, str], setup: FirstSetUp | None = N
     asides = [Aside(tried.candidate.command, f"{tried.candidate.where}: {outcome(tried)}") for tried in plan.left]
     toml = helmsman_toml(plan.goal, list(_checks(plan.kept)), asides, setup)
     rubric = rubric_md(plan.criteria)
-    if plan.criteria and (flaws := read_rubric(rubric).flaws):
+    if plan.criteria and (flaws := read_rubric(rubric).problems):
         raise OperatorError(
             "the acceptance criteria cannot be written into RUBRIC.md",
             found="; ".join(flaw.cause for flaw in flaws[:5]),

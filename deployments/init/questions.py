@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from deployments.dialogue import YES, say, typed
 from deployments.init.pages import Plan, outcome
 from helmsman.errors import OperatorError
-from helmsman.first_files import criteria_of, criterion_flaws
+from helmsman.first_files import criteria_of, criterion_problems
 from helmsman.orient.commands import worth_keeping
 from helmsman.orient.projects.kinds import Candidate, Kind
 from helmsman.plain import clean, one_line
-from helmsman.verify.rubric.redundancy import kinds
+from helmsman.verify.redundancy import kinds
 from tasks.checking.detecting import Scratch, Tried, try_one
 
 NO = frozenset({"n", "no"})
@@ -92,7 +92,7 @@ def _kind(command: str) -> Kind:
 def _criteria() -> Iterator[str]:
     say("Acceptance criteria, which an independent model has to see met: one a line, an empty line ends.")
     while text := one_line(_line("-")):
-        flaws = criterion_flaws(text)
+        flaws = criterion_problems(text)
         if not flaws:
             yield text
         for flaw in flaws:

@@ -7,12 +7,12 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from helmsman.code_blocks import CodeBlocks
 from helmsman.memory.guardrail_effect import Verdict, persons, verdict
 from helmsman.memory.learned_guardrails import contradiction
 from helmsman.memory.merge import SAME, alike
 from helmsman.memory.quoting import plain
 from helmsman.oversee.imperatives import imperatives
+from helmsman.parsers.markdown_text import CodeBlocks
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Tier
 from helmsman.records.oversight import Imperative
 from helmsman.records.state import LoopState

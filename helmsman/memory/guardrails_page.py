@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from helmsman.code_blocks import CodeBlocks
 from helmsman.memory.guardrail_effect import effect_text
 from helmsman.memory.learned_guardrails import REMOVED, code
+from helmsman.parsers.markdown_text import CodeBlocks
 from helmsman.plain import clean, clean_lines
 from helmsman.records.base import Record
 from helmsman.records.lessons import LONGEST_TEXT, Guardrail

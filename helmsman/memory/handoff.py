@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from helmsman.code_blocks import CodeBlocks
 from helmsman.errors import OperatorError
 from helmsman.memory.quoting import block_quote, plain
 from helmsman.orient.alignment import own_goal
 from helmsman.orient.alignment_file import read
+from helmsman.parsers.markdown_text import CodeBlocks
 from helmsman.plain import clean_lines
 from helmsman.prompts import Piece, render_pieces
 from helmsman.records.alignment import LONGEST_MORE, Alignment

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from helmsman.code_blocks import CodeBlocks
 from helmsman.config import LoopConfig
 from helmsman.orient.alignment import own_goal
+from helmsman.parsers.markdown_text import CodeBlocks
 from helmsman.records.lessons import Estimate
 from helmsman.records.verdict import Severity, Signal
 from helmsman.texts import counted

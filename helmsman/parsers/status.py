@@ -15,8 +15,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from helmsman.code_blocks import outside_code
 from helmsman.parsers.loose import items, mapping, text
+from helmsman.parsers.markdown_text import outside_code
 from helmsman.plain import short_line
 from helmsman.records.claims import LONGEST_BLOCKED, Claims, StatusReport
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from helmsman.code_blocks import outside_code
+from helmsman.parsers.markdown_text import outside_code
 from helmsman.parsers.paths import Paths, as_path, git_would_show
 from helmsman.parsers.status import read_ending
 from helmsman.plain import short_line

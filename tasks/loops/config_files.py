@@ -9,10 +9,10 @@ import yaml
 
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, shown
+from helmsman.parsers.problem import MOST_PROBLEMS, Problem
+from helmsman.parsers.rubric import Rubric, read_rubric, settings
+from helmsman.parsers.rubric_front import from_front_matter, said_twice
 from helmsman.toml_of import toml_of
-from helmsman.verify.rubric.front import from_front_matter, said_twice
-from helmsman.verify.rubric.pieces import Flaw
-from helmsman.verify.rubric.reading import MOST_FLAWS, Rubric, is_rubric, read_rubric, settings
 from tasks.places import user_config_file
 from tasks.system.files import read_plain, resolve_inside
 
@@ -44,7 +44,7 @@ class RubricFile:
     front: Mapping[str, Any]
     """What its front matter says, as configuration."""
     rubric: Rubric
-    flaws: tuple[Flaw, ...]
+    flaws: tuple[Problem, ...]
     """Of both, in the order of lines."""
     ours: bool
     """Whether anything in it speaks to Helmsman; else it is a document of somebody's own."""
@@ -81,11 +81,10 @@ def read_rubric_file(path: Path) -> RubricFile:
     """Read a rubric with all its flaws. Raises OperatorError when it is no text or its front matter no YAML."""
     said, lines, body = _split(path)
     front, flaws = from_front_matter(said, lines[:body])
-    text = "\n".join(lines[body:])
-    rubric, sections = read_rubric(text, body + 1), is_rubric(text)
-    if sections or not said:
-        flaws += [*rubric.flaws, *said_twice(front, settings(rubric), lines[:body])]
-    return RubricFile(front, rubric, tuple(sorted(flaws, key=lambda flaw: flaw.line)[:MOST_FLAWS]), sections or bool(said))
+    rubric = read_rubric("\n".join(lines[body:]), body + 1)
+    if rubric.ours or not said:
+        flaws += [*rubric.problems, *said_twice(front, settings(rubric), lines[:body])]
+    return RubricFile(front, rubric, tuple(sorted(flaws, key=lambda flaw: flaw.line)[:MOST_PROBLEMS]), rubric.ours or bool(said))
 
 
 def _split(path: Path) -> tuple[dict[str, Any], list[str], int]:
@@ -130,7 +129,7 @@ def _rubric(path: Path) -> list[Layer]:
     return [layer for layer in layers if layer.values]
 
 
-def flawed(path: Path, flaws: Sequence[Flaw], remedy: str) -> OperatorError:
+def flawed(path: Path, flaws: Sequence[Problem], remedy: str) -> OperatorError:
     """What is wrong with a file, line by line."""
     told = [f"{path.name}:{flaw.line}: {flaw.cause}; {flaw.remedy}" for flaw in flaws]
     return OperatorError("\n  ".join([f"{path} cannot be used:", *told]), remedy=remedy)

@@ -348,14 +348,14 @@ def in_terminal(tmp_path: Path, *answers: str, arguments: Sequence[str] = ()) ->
 def test_in_a_terminal_goal_checks_and_criteria_are_asked_for(tmp_path: Path, top: Path) -> None:
     shown = in_terminal(
         tmp_path, "", 'Make "it" work', "9", "1, 2", "echo 1 passed in 1.00s", "exit 7", "n", "exit 8", "yes", "",
-        "It is calm (weigth 2)", "It is calm (weight 2)", "",
+        "It is calm (weight 2)", "It is calm (2 of 3)", "",
     )  # fmt: skip
     assert "expected numbers from 1 to 3, such as: 1" in shown
-    assert "did you mean weight?" in shown
+    assert "of options only votes stand in brackets" in shown
     config = wished(open_repository(top), Wishes()).config
     assert config.goal == 'Make "it" work'
     assert [check.command for check in config.checks] == ["make test", "make lint", "echo 1 passed in 1.00s", "exit 8"]
-    assert [(one.text, one.weight) for one in config.judge.criteria] == [("It is calm", 2)]
+    assert [(one.text, one.votes) for one in config.judge.criteria] == [("It is calm", 3)]
 
 
 def test_in_a_terminal_nothing_is_run_by_who_declines_it(tmp_path: Path, top: Path) -> None:

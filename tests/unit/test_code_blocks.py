@@ -2,7 +2,7 @@
 
 import pytest
 
-from helmsman.code_blocks import CodeBlocks
+from helmsman.parsers.markdown_text import CodeBlocks
 
 
 def code(text: str, deepest: int = 3) -> str:

@@ -17,9 +17,9 @@ from helmsman.orient.commands import MOST_CANDIDATES, TEXTS, Found, find_command
 from helmsman.orient.projects.kinds import NAMES, Candidate, Folder, Kind
 from helmsman.orient.projects.scripts import SCRIPTS
 from helmsman.orient.projects.usual import USUAL
+from helmsman.parsers.rubric import read_rubric
 from helmsman.plain import one_line
 from helmsman.toml_strings import toml_string
-from helmsman.verify.rubric.reading import read_rubric
 
 pytestmark = pytest.mark.feature("O1")
 
@@ -313,7 +313,7 @@ def test_what_is_written_is_the_same_configuration_when_it_is_read(
 
 
 OPTIONS = st.sampled_from(
-    ["(weight 2)", "(weigth 2)", "(2 of 3 votes).", "(tests: )", "(check: a, votes)", "(", ")", "```", "<!--", "[a]"]
+    ["(weight 2)", "(2 of 3 votes).", "(9 of 3 votes)", "(tests: )", "(check: a, votes)", "(", ")", "```", "<!--", "[a]"]
 )
 SENTENCES = st.lists(SAID | OPTIONS | st.sampled_from(["- a", "## Checks", "[ ] x", "a."]), min_size=1, max_size=3).map(" ".join)
 
@@ -323,16 +323,16 @@ SENTENCES = st.lists(SAID | OPTIONS | st.sampled_from(["- a", "## Checks", "[ ] 
 def test_a_written_rubric_has_no_flaw_and_a_criterion_for_each_that_was_given(criteria: list[str]) -> None:
     rubric = read_rubric(rubric_md(criteria))
     if criteria:
-        assert rubric.flaws == ()
+        assert rubric.problems == ()
     assert rubric.checks == ()
     assert [criterion.config.id for criterion in rubric.criteria] == [f"c{number}" for number in range(1, len(criteria) + 1)]
 
 
 @pytest.mark.feature("V1")
-def test_options_that_are_right_are_options_and_wrong_ones_words() -> None:
-    right, wrong = read_rubric(rubric_md(["It is fast. (weight 2)", "It is calm (weigth 2)"])).criteria
-    assert (right.config.text, right.config.weight) == ("It is fast.", 2)
-    assert (wrong.config.text, wrong.config.weight) == ("It is calm (weigth 2) .", 1)
+def test_votes_that_are_right_are_votes_and_other_options_words() -> None:
+    right, wrong = read_rubric(rubric_md(["It is fast. (2 votes)", "It is calm (weight 2)"])).criteria
+    assert (right.config.text, right.config.needed, right.config.votes) == ("It is fast.", 2, 2)
+    assert (wrong.config.text, wrong.config.weight) == ("It is calm (weight 2) .", 1)
 
 
 @pytest.mark.parametrize(

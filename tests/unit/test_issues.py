@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.issues import event_key, issue_goal, issue_loop_id, read_issue, seen, sift_issue
-from helmsman.parsers.markdown_seen import MOST_PARSED
+from helmsman.parsers.markdown_text import MOST_PARSED
 from helmsman.pushes import Allowed
 from helmsman.records.issue import IssueLink
 from helmsman.records.issue_event import LONGEST_BODY, LONGEST_TITLE, Happened, IssueEvent

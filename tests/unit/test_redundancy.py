@@ -1,15 +1,16 @@
 """What the audit says of checks and criteria."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.config import CheckConfig
+from helmsman.config import CheckConfig, CriterionConfig
+from helmsman.parsers.rubric_items import RubricCriterion
 from helmsman.records.checks import CheckReport
-from helmsman.verify.rubric.reading import read_rubric
-from helmsman.verify.rubric.redundancy import KINDS, LEAST_REPORTS, MOST_FOUND, Agreement, NeverFailed, Uncovered, audit, kinds
+from helmsman.verify.redundancy import KINDS, LEAST_REPORTS, MOST_FOUND, Agreement, NeverFailed, Uncovered, audit, kinds
 from tests.unit.builders import check
 
 pytestmark = pytest.mark.feature("V11")
@@ -77,9 +78,12 @@ def test_a_check_that_is_no_longer_configured_is_not_compared() -> None:
 
 
 def test_criteria_that_only_the_judge_proves_are_told() -> None:
-    text = "## Checks\n- `x` (name: types)\n## Judge criteria\n- a\n- [b] b (check: types)\n- c (tests: t)\n- d (weight 2)"
-    rubric = read_rubric(text)
-    assert audit(rubric.criteria, [check.config for check in rubric.checks], []).unproven == ("c1", "c4")
+    proofs: tuple[dict[str, Any], ...] = ({}, {"checks": ("types",)}, {"tests": ("t",)}, {"weight": 2})
+    criteria = [
+        RubricCriterion(number, CriterionConfig.model_validate({"id": f"c{number}", "text": "a", **proof}))
+        for number, proof in enumerate(proofs, 1)
+    ]
+    assert audit(criteria, [A], []).unproven == ("c1", "c4")
 
 
 def test_pairs_are_bounded() -> None:

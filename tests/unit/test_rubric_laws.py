@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import LoopConfig
-from helmsman.verify.rubric.reading import MOST_FLAWS, read_rubric, settings
+from helmsman.parsers.problem import MOST_PROBLEMS
+from helmsman.parsers.rubric import read_rubric, settings
 
 pytestmark = pytest.mark.feature("V1")
 
@@ -19,7 +20,7 @@ DOCUMENTS = st.lists(MARKS, max_size=60).map("".join) | st.text(max_size=300)
 @given(DOCUMENTS, st.integers(1, 50))
 def test_any_text_is_read_and_every_flaw_lies_in_it(text: str, first: int) -> None:
     rubric = read_rubric(text, first)
-    lines = [flaw.line for flaw in rubric.flaws]
+    lines = [one.line for one in rubric.problems]
     assert lines == sorted(lines)
     assert all(first <= line <= first + text.count("\n") for line in lines)
 
@@ -27,7 +28,7 @@ def test_any_text_is_read_and_every_flaw_lies_in_it(text: str, first: int) -> No
 @given(DOCUMENTS)
 def test_whatever_is_without_flaw_is_valid_configuration(text: str) -> None:
     rubric = read_rubric(text)
-    if not rubric.flaws:
+    if not rubric.problems:
         config = LoopConfig.model_validate({"goal": "g", **settings(rubric)}, strict=True)
         assert len(config.checks) == len(rubric.checks)
 
@@ -36,7 +37,7 @@ def test_whatever_is_without_flaw_is_valid_configuration(text: str) -> None:
 def test_where_it_begins_in_the_file_moves_lines_and_nothing_else(text: str, first: int) -> None:
     here, there = read_rubric(text), read_rubric(text, first)
     assert settings(here) == settings(there)
-    assert [flaw.line + first - 1 for flaw in here.flaws] == [flaw.line for flaw in there.flaws]
+    assert [one.line + first - 1 for one in here.problems] == [one.line for one in there.problems]
 
 
 WORDS = st.from_regex(r"[a-z]{1,8}( [a-z]{1,8}){0,3}", fullmatch=True)
@@ -48,7 +49,7 @@ def test_what_is_written_down_is_read_back(commands: list[str], sentences: list[
     rubric = read_rubric(text)
     assert [check.config.command for check in rubric.checks] == commands
     assert [criterion.config.text for criterion in rubric.criteria] == sentences
-    assert rubric.flaws == ()
+    assert rubric.problems == ()
 
 
 HOSTILE = {
@@ -75,4 +76,4 @@ HOSTILE = {
 @pytest.mark.parametrize("what", HOSTILE)
 def test_text_made_to_exhaust_the_reader_is_read_soon(what: str) -> None:
     for heading in ("## Checks\n- ", "## Judge criteria\n- "):
-        assert len(read_rubric(heading + HOSTILE[what]).flaws) <= MOST_FLAWS
+        assert len(read_rubric(heading + HOSTILE[what]).problems) <= MOST_PROBLEMS

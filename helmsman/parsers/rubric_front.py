@@ -7,8 +7,8 @@ from typing import Any, cast
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import LONGEST_VALUE, describe, shown
-from helmsman.verify.rubric.options import near
-from helmsman.verify.rubric.pieces import Flaw
+from helmsman.parsers.problem import MOST_PROBLEMS, Problem
+from helmsman.parsers.rubric import near
 
 SHORT = {
     "model": "judge.model",
@@ -23,38 +23,38 @@ OTHERS = frozenset({"base_branch", "mode", "autonomous"})
 """Keys that rubrics of other loops have; here the command line says where a loop works and what becomes of its work."""
 ABOUT = frozenset({"title", "name", "description", "version", "author", "date", "tags"})
 """What documents say of themselves."""
-MOST_FLAWS = 50
 _NEAR = 0.7
 """As for keys of the other files; there is no prose here that could be meant as it stands."""
 _OWN = frozenset({*LoopConfig.model_fields, "goal_file"})
 _KNOWN = _OWN | SHORT.keys() | OTHERS | ABOUT
 
 
-def from_front_matter(said: Mapping[Any, Any], lines: Sequence[str]) -> tuple[dict[str, Any], list[Flaw]]:
-    """What front matter says, as configuration, and its flaws. `lines` are those of the file, to say where a key stands."""
+def from_front_matter(said: Mapping[Any, Any], lines: Sequence[str]) -> tuple[dict[str, Any], list[Problem]]:
+    """What front matter says, as configuration, and its problems. `lines` are those of the file, to say where a key stands."""
     values: dict[str, Any] = {key: value for key, value in said.items() if key in _OWN}
-    unknown = [key for key in said if key not in _KNOWN][:MOST_FLAWS]
-    flaws = [_unknown(_name(key), _line(_name(key), lines)) for key in unknown]
+    unknown = [key for key in said if key not in _KNOWN][:MOST_PROBLEMS]
+    problems = [_unknown(_name(key), _line(_name(key), lines)) for key in unknown]
     for short in (short for short in SHORT if short in said):
         section, key = SHORT[short].split(".")
         table: Any = values.get(section, {})
         if not isinstance(table, Mapping):
             continue  # whoever merges the configuration says that it must be a table
         if key in table:
-            flaws.append(Flaw(_line(short, lines), f"{short} and {SHORT[short]} say the same thing", "keep one of the two"))
+            problems.append(Problem(_line(short, lines), f"{short} and {SHORT[short]} say the same thing", "keep one of the two"))
         values[section] = {**cast("Mapping[str, Any]", table), key: said[short]}
-    return values, flaws
+    return values, problems
 
 
-def said_twice(front: Mapping[str, Any], body: Mapping[str, Any], lines: Sequence[str]) -> Iterator[Flaw]:
+def said_twice(front: Mapping[str, Any], body: Mapping[str, Any], lines: Sequence[str]) -> Iterator[Problem]:
     """What stands in the front matter and in a section as well."""
     judges: tuple[Any, Any] = front.get("judge"), body.get("judge")
     if "checks" in front and "checks" in body:
-        yield Flaw(_line("checks", lines), "checks stand in the front matter and in ## Checks", "keep one of the two")
+        yield Problem(_line("checks", lines), "checks stand in the front matter and in ## Checks", "keep one of the two")
     if isinstance(judges[0], Mapping) and isinstance(judges[1], Mapping):
         first, second = cast("Mapping[str, Any]", judges[0]), cast("Mapping[str, Any]", judges[1])
         for key in sorted(first.keys() & second.keys()):
-            yield Flaw(_line("judge", lines), f"judge.{key} stands in the front matter and in a section", "keep one of the two")
+            cause = f"judge.{key} stands in the front matter and in a section"
+            yield Problem(_line("judge", lines), cause, "keep one of the two")
 
 
 def _name(key: Any) -> str:
@@ -62,15 +62,15 @@ def _name(key: Any) -> str:
     return key if isinstance(key, str) else shown(key)
 
 
-def _unknown(key: str, line: int) -> Flaw:
+def _unknown(key: str, line: int) -> Problem:
     meant = near(key, [*SHORT, *_OWN], _NEAR)
     if meant:
-        return Flaw(line, f"unknown key {shown(key)}", f"did you mean {meant}?")
+        return Problem(line, f"unknown key {shown(key)}", f"did you mean {meant}?")
     try:
         describe(key[:LONGEST_VALUE])
     except OperatorError as error:  # it knows the keys of every section
-        return Flaw(line, error.problem, "correct it or take it out; `helmsman config` shows every key")
-    return Flaw(line, f"unknown key {shown(key)}", "write the sections as tables, not with dots")
+        return Problem(line, error.problem, "correct it or take it out; `helmsman config` shows every key")
+    return Problem(line, f"unknown key {shown(key)}", "write the sections as tables, not with dots")
 
 
 def _line(key: str, lines: Sequence[str]) -> int:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from helmsman.config import CheckConfig
+from helmsman.parsers.rubric_items import RubricCriterion
 from helmsman.records.checks import CheckReport
-from helmsman.verify.rubric.reading import RubricCriterion
 
 LEAST_REPORTS = 10
 """Reports below which agreement may be chance: two checks that fail independently half of the time agree in 1 of 1,000."""
@@ -70,7 +70,7 @@ def audit(criteria: Iterable[RubricCriterion], checks: Sequence[CheckConfig], re
     names = list(dict.fromkeys(check.title for check in checks))[:MOST_CHECKS]
     return Audit(
         reports=len(seen),
-        unproven=tuple(criterion.config.id for criterion in criteria if not (criterion.config.tests or criterion.checks)),
+        unproven=tuple(criterion.config.id for criterion in criteria if not (criterion.config.tests or criterion.config.checks)),
         agreeing=tuple(_agreeing(names, seen))[:MOST_FOUND],
         never_failed=tuple(_never_failed(names, seen)),
         uncovered=tuple(_uncovered(checks, seen)),

@@ -1,0 +1,203 @@
+"""Markdown: its blocks with their lines, what in it is code, and what a forge shows of it.
+
+Where such a text hides something is settled by a parser: patterns take the `<!--` of a code span for a comment, or the comment
+behind an escaped backtick for code. Where in doubt, the text is cut.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+MOST_PARSED = 32_000
+"""Characters; of hostile ones these take two seconds, and twice as many four times as long."""
+DEEPEST = 100
+"""Quotations and lists in each other. What is deeper is not parsed, and cut where it may hide something."""
+_HIDDEN = re.compile(r"<!--.*?-->|<\?.*?>|<![A-Za-z\[].*?>", re.DOTALL)
+"""What a browser takes for a comment."""
+_OPENED = re.compile(r"<[!?]")
+_LEAVES = frozenset({"inline", "html_block", "fence", "code_block", "hr", "definition"})
+_UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
+"""Categories of characters that nobody sees; some hide whole sentences from whoever sets a label."""
+_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+"""Other characters that show nothing: what else has Unicode's property Default_Ignorable_Code_Point, and Braille's blank."""
+_FENCE = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
+_FENCES = re.compile("```|~~~")
+_TAB = 4
+
+# --- blocks ---------------------------------------------------------------------------------------------------------
+
+
+class Kind(StrEnum):
+    HEADING = "heading"
+    ITEM = "item"
+    TEXT = "text"
+    FENCE = "fence"
+    COMMENT = "comment"
+    HTML = "HTML"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of a document, with the lines that it takes."""
+
+    kind: Kind
+    line: int
+    """Where it begins, counted from 1."""
+    end: int
+    """Its last line."""
+    text: str
+    """Without marks: a heading's title, the first paragraph of an item, a fence's content."""
+    depth: int = 0
+    """Items that hold it, an item itself included."""
+    level: int = 0
+    """Of a heading."""
+    closed: bool = True
+    """Whether a fence or a comment comes to its end."""
+
+
+@cache
+def _block_parser() -> "MarkdownIt":
+    from markdown_it import MarkdownIt  # late: it takes a tenth of a second
+
+    parser = MarkdownIt("zero", {"html": True, "maxNesting": DEEPEST})
+    return parser.enable(["heading", "list", "fence", "hr", "html_block"]).disable(["inline", "text_join"])
+
+
+def blocks(text: str) -> list[Block]:
+    """Headings, items, fences, comments and paragraphs, in their order. Indentation alone makes no code here."""
+    lines, found, depth, level = text.split("\n"), list[Block](), 0, 0
+    for token in _block_parser().parse(text):
+        first, last = token.map or (0, 0)
+        if token.type == "list_item_open":
+            depth += 1
+            found.append(Block(Kind.ITEM, first + 1, first + 1, "", depth))
+        elif token.type == "list_item_close":
+            depth -= 1
+        elif token.type == "heading_open":
+            level = int(token.tag[1:])
+        elif token.type == "inline" and found and found[-1] == Block(Kind.ITEM, found[-1].line, found[-1].line, "", depth):
+            found[-1], level = replace(found[-1], end=last, text=token.content), 0
+        elif token.type == "inline":
+            found.append(Block(Kind.HEADING if level else Kind.TEXT, first + 1, last, token.content, depth, level))
+            level = 0
+        elif token.type == "fence":
+            end = lines[last - 1].strip()
+            closed = last > first + 1 and end.startswith(token.markup) and set(end) == {token.markup[0]}
+            found.append(Block(Kind.FENCE, first + 1, last, token.content, depth, closed=closed))
+        elif token.type == "html_block":
+            comment = token.content.lstrip().startswith("<!--")
+            closed = not comment or "-->" in token.content
+            found.append(Block(Kind.COMMENT if comment else Kind.HTML, first + 1, last, token.content, depth, closed=closed))
+    return found
+
+
+# --- code, line by line ---------------------------------------------------------------------------------------------
+
+
+class CodeBlocks:
+    """Is told the lines of a text in their order, and knows which of them belong to a block of code."""
+
+    def __init__(self, deepest: int = 3) -> None:
+        """`deepest`: columns that a fence is set in at most; in an entry of a list it may be more than the three of a text."""
+        self._deepest = deepest
+        self._fence = ""
+
+    @property
+    def open(self) -> bool:
+        """Whether the line after those told so far is in a block."""
+        return bool(self._fence)
+
+    def holds(self, line: str) -> bool:
+        """Whether the next line belongs to a block; the fences around it do."""
+        inside, fence = self.open, self._fence_of(line)
+        if fence and not inside:
+            self._fence = fence
+        elif inside and fence.startswith(self._fence) and not line.strip(" \t\r`~"):
+            self._fence = ""
+        return inside or bool(fence)
+
+    def _fence_of(self, line: str) -> str:
+        plain = line.expandtabs(_TAB)
+        bare = plain.lstrip(" ")
+        found = _FENCE.match(bare)
+        return found[0] if found and len(plain) - len(bare) <= self._deepest else ""
+
+
+def outside_code(text: str) -> str:
+    """A text without its blocks of code."""
+    if not _FENCES.search(text):
+        return text
+    code = CodeBlocks()
+    return "\n".join(line for line in text.splitlines() if not code.holds(line))
+
+
+# --- what a forge shows ---------------------------------------------------------------------------------------------
+
+
+def visible(text: str) -> str:
+    """The text without characters that show nothing."""
+    kept = (one for one in _BLANK.sub("", text) if one in "\n\t" or unicodedata.category(one) not in _UNSEEN)
+    return "".join(kept)
+
+
+def rendered(text: str) -> str:
+    """The Markdown of what is shown. From where a comment is never closed, nothing is."""
+    whole = re.sub(r"\r\n?", "\n", text)
+    return visible(_without_hidden(whole if len(whole) <= MOST_PARSED else _begun(whole[:MOST_PARSED]))).strip()
+
+
+def _begun(text: str) -> str:
+    """Of a text that was cut: without what may be a comment whose end is gone."""
+    *_, last = [0, *(found.start() for found in _OPENED.finditer(text))]
+    return text[:last] if last else text
+
+
+def _without_hidden(text: str) -> str:
+    from markdown_it import MarkdownIt
+
+    lines: list[str | None] = [*text.split("\n")]
+    parser = MarkdownIt("commonmark", {"inline_definitions": True, "maxNesting": DEEPEST}).enable("table")
+    place, read = [0, 0], set[int]()
+    for token in parser.parse(text):
+        place = token.map or place  # a table's cells have none of their own
+        if token.type not in _LEAVES:
+            continue
+        first, last = place
+        read.update(range(first, last))
+        kept, is_open = _shown(token, _joined(lines[first:last]), text)
+        lines[first:last] = [kept, *[None] * (last - first - 1)]
+        if is_open:
+            return _joined(lines[:last])
+    unread = (at for at, line in enumerate(lines) if at not in read and line and _OPENED.search(line))
+    return _joined(lines[: next(unread, len(lines))])
+
+
+def _joined(lines: list[str | None]) -> str:
+    return "\n".join(line for line in lines if line is not None)
+
+
+def _shown(token: "Token", source: str, text: str) -> tuple[str, bool]:
+    """What is shown of a block, and whether a comment that begins there hides all the rest."""
+    if token.type == "definition":
+        return _definition(token, text), False
+    if token.type == "html_block":
+        before, *opened = _OPENED.split(_HIDDEN.sub("", source), maxsplit=1)
+        return before, bool(opened)
+    for part in token.children or ():
+        if part.type == "html_inline" and _OPENED.match(part.content):
+            source = source.replace(part.content, "", 1) if part.content in source else _HIDDEN.sub("", source)
+    return source, False
+
+
+def _definition(token: "Token", text: str) -> str:
+    """Of a link's definition, where it leads to, if there is such a link; else nothing of it is seen."""
+    label = str(token.meta["label"])
+    used = text.casefold().count(f"[{label}]".casefold()) > 1
+    return f"[{label}]: {token.meta['url']}" if used else ""

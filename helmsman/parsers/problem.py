@@ -1,0 +1,17 @@
+"""What is wrong with a file that a person wrote."""
+
+from dataclasses import dataclass
+
+MOST_PROBLEMS = 50
+"""That are told of one file."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong."""
+
+    line: int
+    """Counted from 1, in the file."""
+    cause: str
+    remedy: str
+    """What to do, as an instruction."""

@@ -1,0 +1,216 @@
+"""RUBRIC.md: what the work is to be like, the commands that prove it, and the criteria that a judge has to see met.
+
+Every problem is told, each with its line. Nothing that could be a check or a criterion is left out in silence.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from enum import StrEnum
+from itertools import islice
+from typing import Any
+
+from helmsman.parsers.markdown_text import Block, Kind, blocks
+from helmsman.parsers.problem import MOST_PROBLEMS, Problem
+from helmsman.parsers.rubric_items import RubricCheck, RubricCriterion, read_checks, read_criteria
+from helmsman.verify.diff import shown
+
+LONGEST_ENVISIONING = 20_000
+"""Characters, as the configuration has it."""
+_LONGEST_TITLE = 80
+_LONGEST_WORD = 40
+_NEAR = 0.81
+"""Likeness from which one word was probably meant as the other: `cheks` is near `checks`, `checklist` just not."""
+
+
+class Section(StrEnum):
+    """What Helmsman reads; other sections are for people."""
+
+    ENVISIONING = "Envisioning"
+    CHECKS = "Checks"
+    CRITERIA = "Judge criteria"
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """What a rubric says, as far as it can be read."""
+
+    envisioning: str = ""
+    checks: tuple[RubricCheck, ...] = ()
+    criteria: tuple[RubricCriterion, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    """In the order of lines, 50 at most."""
+    ours: bool = False
+    """Whether one of our headings is there, or one that was meant to be; else it is a document of somebody's own."""
+
+
+_SQUEEZED = re.compile(r"(?m)^( {0,3}##)(?=[A-Za-z])")
+
+
+def read_rubric(text: str, first_line: int = 1) -> Rubric:
+    """Read what follows the front matter; `first_line` is where in the file it begins. Never raises."""
+    text = _SQUEEZED.sub(r"\1 ", text.replace("\r\n", "\n").replace("\r", " "))
+    lines, every = text.split("\n"), blocks(text)
+    parts = _parts(every)
+    checks, criteria = list(read_checks(parts[Section.CHECKS], lines)), list(read_criteria(parts[Section.CRITERIA], lines))
+    read = Rubric(
+        _prose(every, lines),
+        tuple(item for item in checks if isinstance(item, RubricCheck)),
+        tuple(item for item in criteria if isinstance(item, RubricCriterion)),
+        ours=any(_section(block) or _meant(block) for block in every),
+    )
+    of_items = [item for item in (*checks, *criteria) if isinstance(item, Problem)]
+    found = (_unreadable(every, lines), _headings(every), _empty(parts, read), of_items, _of_the_whole(read, parts))
+    problems = sorted((one for source in found for one in islice(source, MOST_PROBLEMS)), key=lambda one: one.line)
+    behind = first_line - 1
+    return replace(
+        read,
+        checks=tuple(replace(one, line=one.line + behind) for one in read.checks),
+        criteria=tuple(replace(one, line=one.line + behind) for one in read.criteria),
+        problems=tuple(replace(one, line=one.line + behind) for one in problems[:MOST_PROBLEMS]),
+    )
+
+
+def settings(rubric: Rubric) -> dict[str, Any]:
+    """What a rubric says, as configuration: `checks`, `judge.criteria`, `judge.envisioning`."""
+    checks, criteria = ([one.config.model_dump(exclude_defaults=True) for one in of] for of in (rubric.checks, rubric.criteria))
+    judge = {"criteria": criteria, "envisioning": rubric.envisioning}
+    said = {"checks": checks, "judge": {key: value for key, value in judge.items() if value}}
+    return {key: value for key, value in said.items() if value}
+
+
+def near(word: str, known: Iterable[str], likeness: float = _NEAR) -> str:
+    """The known word that was probably meant; empty where none is alike. Words of more than 40 characters are not compared."""
+    found = get_close_matches(word[:_LONGEST_WORD], [name for name in known if len(name) <= _LONGEST_WORD], n=1, cutoff=likeness)
+    return found[0] if found else ""
+
+
+# --- sections -----------------------------------------------------------------------------------------------------
+
+_TITLES = {
+    "envisioning": Section.ENVISIONING,
+    "checks": Section.CHECKS,
+    "judge criteria": Section.CRITERIA,
+    "judge's criteria": Section.CRITERIA,
+    "judging criteria": Section.CRITERIA,
+}
+_LIKELY = {
+    "criteria": Section.CRITERIA,
+    "acceptance criteria": Section.CRITERIA,
+    "judge": Section.CRITERIA,
+    "commands": Section.CHECKS,
+}
+"""Titles that in a rubric were probably meant as ours, and elsewhere were not."""
+_LEVEL = 2
+_ASIDE = re.compile(r"[(:\u2013\u2014]")
+_DECORATION = re.compile(r"^[\W\d_]+|[\W_]+$")
+
+
+def _title(heading: Block) -> str:
+    """A heading's words in small letters: without number, sign, decoration, or what follows in brackets or behind a colon."""
+    words = _DECORATION.sub("", _ASIDE.split(heading.text[:_LONGEST_TITLE].strip("*_` "))[0]).replace("\u2019", "'")
+    return " ".join(re.split(r"[\s_-]+", words.lower()))
+
+
+def _is_ours(block: Block) -> bool:
+    """Whether it is a heading of the level of our sections."""
+    return block.kind is Kind.HEADING and block.level == _LEVEL and not block.depth
+
+
+def _section(block: Block) -> Section | None:
+    return _TITLES.get(_title(block)) if _is_ours(block) else None
+
+
+def _meant(block: Block) -> str:
+    """The title that was probably meant by a heading of our level."""
+    return near(_title(block), _TITLES) if _is_ours(block) else ""
+
+
+def _parts(every: Iterable[Block]) -> dict[Section, list[Block]]:
+    """The blocks of each of our sections, its headings first; a section that comes twice is one."""
+    parts: dict[Section, list[Block]] = {section: [] for section in Section}
+    current: Section | None = None
+    for block in every:
+        current = _section(block) if _is_ours(block) else current
+        if current:
+            parts[current].append(block)
+    return parts
+
+
+def _prose(every: Sequence[Block], lines: Sequence[str]) -> str:
+    """What stands below our headings of that name, as it was written, without comments."""
+    kept, current = [False] * len(lines), None
+    starts = {block.line: block for block in every if _is_ours(block)}
+    for number in range(len(lines)):
+        current = _section(starts[number + 1]) if number + 1 in starts else current
+        kept[number] = current is Section.ENVISIONING and number + 1 not in starts
+    for block in every:
+        if block.kind is Kind.COMMENT:
+            kept[block.line - 1 : block.end] = [False] * (block.end - block.line + 1)
+    return "\n".join(line for line, keep in zip(lines, kept, strict=True) if keep).strip()
+
+
+# --- problems of the document ---------------------------------------------------------------------------------------
+
+_ENDS = {Kind.FENCE: "the same mark on a line of its own", Kind.COMMENT: "-->"}
+_LACKING = {
+    Section.CHECKS: ("## Checks has no command", "list commands as `- npm test`, or put them into a fence, one a line"),
+    Section.CRITERIA: ("## Judge criteria has no criterion", "list criteria as `- Every endpoint answers errors in JSON.`"),
+}
+
+
+def _unreadable(every: Iterable[Block], lines: Sequence[str]) -> Iterator[Problem]:
+    """What is never closed, and what no program can be given."""
+    for block in every:
+        if not block.closed:
+            yield Problem(block.line, f"this {block.kind} is opened and never closed", f"close it with {_ENDS[block.kind]}")
+    for number, line in enumerate(lines, 1):
+        if "\0" in line:
+            yield Problem(number, "there is a NUL character", "remove it; no program can be given one")
+
+
+def _headings(every: Iterable[Block]) -> Iterator[Problem]:
+    """Headings that are nearly ours: misspelt, or of another level."""
+    inside: Section | None = None
+    for block in every:
+        if block.kind is not Kind.HEADING or block.depth:
+            continue
+        title = _title(block)
+        exact, likely = _TITLES.get(title), _LIKELY.get(title) or _TITLES.get(_meant(block))
+        if block.level == _LEVEL:
+            inside = exact
+            if likely and not exact:
+                yield Problem(block.line, f"unknown section ## {shown(block.text, _LONGEST_TITLE)}", f"did you mean ## {likely}?")
+        elif exact and not (block.level == 1 and inside is Section.CHECKS):  # there it is a comment
+            yield Problem(block.line, f"{exact} is a heading of level {block.level}", f"write ## {exact}")
+
+
+def _empty(parts: Mapping[Section, list[Block]], read: Rubric) -> Iterator[Problem]:
+    for section, (cause, remedy) in _LACKING.items():
+        inside = parts[section]
+        yield from (Problem(one.line, "HTML is not read here", "write Markdown") for one in inside if one.kind is Kind.HTML)
+        if inside and not any(block.kind in {Kind.ITEM, Kind.FENCE} for block in inside):
+            yield Problem(inside[0].line, cause, remedy)
+    if not (parts[Section.CHECKS] or parts[Section.CRITERIA] or read.envisioning):
+        cause = "nothing in it tells Helmsman anything"
+        yield Problem(1, cause, "write ## Checks with commands, ## Judge criteria with criteria, or both")
+
+
+def _of_the_whole(read: Rubric, parts: Mapping[Section, list[Block]]) -> Iterator[Problem]:
+    """What no line is wrong with by itself."""
+    names = ((check.line, check.config.title) for check in read.checks)
+    yield from _repeated(names, "a check is named {}", "- **OTHER**: `COMMAND`")
+    yield from _repeated(((one.line, one.config.id) for one in read.criteria), "a criterion has the id {}", "[other-id]")
+    if len(read.envisioning) > LONGEST_ENVISIONING:
+        cause = f"## Envisioning has {len(read.envisioning)} characters"
+        yield Problem(parts[Section.ENVISIONING][0].line, cause, f"keep it to {LONGEST_ENVISIONING}: the judge reads all of it")
+
+
+def _repeated(named: Iterable[tuple[int, str]], cause: str, example: str) -> Iterator[Problem]:
+    first: dict[str, int] = {}
+    for line, name in named:
+        if name in first:
+            said = cause.format(name[:_LONGEST_TITLE])
+            yield Problem(line, f"{said}, as on line {first[name]} already", f"give one of them another: {example}")
+        first.setdefault(name, line)
