@@ -1,7 +1,11 @@
 """Foreign text made plain: what a terminal would obey instead of showing it is a space."""
 
+import re
+
 LONGEST_LINE = 300
 """Characters of foreign text in a row or a sentence."""
+_TAG = re.compile(r"<(?=/?[a-zA-Z!])")
+_CODE_FENCE = re.compile(r"`{3,}|~{3,}")
 
 
 def clean(text: str) -> str:
@@ -32,6 +36,11 @@ def shortened(text: str, most: int) -> str:
 def short_line(text: str, most: int = LONGEST_LINE) -> str:
     """Foreign text on one line, cut where it is longer."""
     return shortened(one_line(text), most)
+
+
+def inert(text: str, most: int = LONGEST_LINE) -> str:
+    """The same for Markdown: what opens a comment, a tag or a block of code is taken apart."""
+    return short_line(_TAG.sub("< ", _CODE_FENCE.sub("'", text)), most)
 
 
 def cut_between_words(text: str, most: int) -> str:

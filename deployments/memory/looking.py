@@ -24,7 +24,7 @@ from deployments.start_directory import start_directory
 from helmsman.errors import OperatorError
 from helmsman.layers import shown
 from helmsman.memory.guardrail_effect import effect_text, verdict
-from helmsman.memory.levels import effects, rises
+from helmsman.memory.levels import effects
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType
 from tasks.memory.guardrails_file import guardrails_place
 from tasks.memory.projects import project_of
@@ -92,7 +92,7 @@ def show_one(repo: Path, name: str, *, as_json: bool) -> None:
 def show_stats(repo: Path, *, as_json: bool) -> None:
     with opened_memory(repo) as memory:
         standing = _guardrails(memory, None, retired=False)
-        levels = effects(rises(memory.store.episodes(uid)) for uid in memory.store.learning_loops())
+        levels = effects(memory.store.episodes(uid) for uid in memory.store.learning_loops())
         file = guardrails_place(memory.repository) if memory.repository else None
         numbers = Numbers(memory.store.stats(), tuple(standing), levels, file)
         answer(memory, stats_lines(numbers), _plain_numbers(numbers), as_json=as_json)

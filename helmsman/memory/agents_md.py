@@ -10,9 +10,9 @@ from typing import NamedTuple
 from helmsman.memory.guardrail_effect import Verdict, persons, verdict
 from helmsman.memory.learned_guardrails import contradiction
 from helmsman.memory.merge import SAME, alike
-from helmsman.memory.quoting import plain
 from helmsman.oversee.imperatives import imperatives
 from helmsman.parsers.markdown_text import CodeBlocks
+from helmsman.plain import inert
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Tier
 from helmsman.records.oversight import Imperative
 from helmsman.records.state import LoopState
@@ -94,7 +94,7 @@ def _fitting(order: str, when: str = "") -> Iterator[_Candidate]:
 
 
 def _whole(text: str) -> str:
-    return plain(text, 2 * len(text))  # longer than what is taken apart can get
+    return inert(text, 2 * len(text))  # longer than what is taken apart can get
 
 
 def _certain(lesson: Lesson) -> bool:

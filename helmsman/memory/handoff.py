@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from helmsman.errors import OperatorError
-from helmsman.memory.quoting import block_quote, plain
+from helmsman.memory.quoting import block_quote
 from helmsman.orient.alignment import own_goal
 from helmsman.orient.alignment_file import read
 from helmsman.parsers.markdown_text import CodeBlocks
-from helmsman.plain import clean_lines
+from helmsman.plain import clean_lines, inert
 from helmsman.prompts import Piece, render_pieces
 from helmsman.records.alignment import LONGEST_MORE, Alignment
 from helmsman.records.base import Record
@@ -97,12 +97,12 @@ def _lines(state: LoopState, summary: Summary | None) -> Iterator[str]:
     yield from _listed("Proven by", _proofs(state), _CHECKS)
     yield from _listed("Done, in the agent's words", [_done(one) for one in memory.completed], _DONE)
     yield from _listed("Decisions", [_decision(one) for one in memory.decisions], _DECISIONS)
-    yield from _listed("Remaining", [plain(memory.remaining_gap, _GAP)], 1)
-    yield from _listed("Uncertain", [plain(one, _ENTRY) for one in memory.uncertainties], _OPEN)
+    yield from _listed("Remaining", [inert(memory.remaining_gap, _GAP)], 1)
+    yield from _listed("Uncertain", [inert(one, _ENTRY) for one in memory.uncertainties], _OPEN)
 
 
 def _goal(goal: str) -> str:
-    return plain(own_goal(goal), _GOAL)
+    return inert(own_goal(goal), _GOAL)
 
 
 def _listed(title: str, entries: Sequence[str], most: int) -> Iterator[str]:
@@ -115,17 +115,17 @@ def _listed(title: str, entries: Sequence[str], most: int) -> Iterator[str]:
 def _proofs(state: LoopState) -> list[str]:
     passed = [result for result in state.checks.results if result.passed] if state.checks else []
     criteria = ", ".join(criterion.id for criterion in state.config.judge.criteria)
-    return [*([plain(f"a judge: {criteria}", _ENTRY)] if criteria else []), *map(_proof, passed)]
+    return [*([inert(f"a judge: {criteria}", _ENTRY)] if criteria else []), *map(_proof, passed)]
 
 
 def _proof(result: CheckResult) -> str:
     counts = result.counts
     numbers = f" ({counts.passed} passed, {counts.skipped} skipped)" if counts else ""
-    return plain(result.command, _ENTRY - len(numbers)) + numbers
+    return inert(result.command, _ENTRY - len(numbers)) + numbers
 
 
 def _done(one: Completed) -> str:
-    return plain(one.text, _ENTRY)
+    return inert(one.text, _ENTRY)
 
 
 def _decision(one: Choice) -> str:
@@ -135,7 +135,7 @@ def _decision(one: Choice) -> str:
         f"reason: {one.reason}" if one.reason else "",
         f"revisit if {one.revisit_if}" if one.revisit_if else "",
     )
-    return plain("; ".join(part for part in parts if part), _CHOICE)
+    return inert("; ".join(part for part in parts if part), _CHOICE)
 
 
 # --- into the file ------------------------------------------------------------------------------------------------
@@ -236,8 +236,8 @@ def _with_lines(earlier: _Section, lines: Sequence[str]) -> _Section:
 def _in_a_line(section: _Section) -> str:
     day, loop = section.name or ("", "")
     said = dict(line.split(": ", 1) for line in section.body.split("\n") if line.startswith(("Goal: ", "Outcome: ")))
-    outcome = f" ({plain(said['Outcome'], _GOAL_IN_A_LINE)})" if "Outcome" in said else ""
-    return f"> - {day} {loop}: {plain(said.get('Goal', ''), _GOAL_IN_A_LINE)}{outcome}"
+    outcome = f" ({inert(said['Outcome'], _GOAL_IN_A_LINE)})" if "Outcome" in said else ""
+    return f"> - {day} {loop}: {inert(said.get('Goal', ''), _GOAL_IN_A_LINE)}{outcome}"
 
 
 # --- for the next loop --------------------------------------------------------------------------------------------

@@ -4,13 +4,11 @@ import re
 from collections.abc import Iterable, Sequence
 
 from helmsman.memory.words import terms
-from helmsman.plain import clean, one_line, shortened
+from helmsman.plain import clean, shortened
 from helmsman.records.lessons import LONGEST_DETAIL, LONGEST_TEXT
 
 TELLING = 2
 """Words that are not vague, from which a text says what was done."""
-_TAG = re.compile(r"<(?=/?[a-zA-Z!])")
-_CODE_FENCE = re.compile(r"`{3,}|~{3,}")
 _MARKS = str.maketrans({"“": "'", "”": "'", "`": "'"})
 _VAGUE = (
     "fix fixed fixes update change work wip test stuff code more progress cleanup misc final done commit address comment review "
@@ -25,11 +23,6 @@ _ORDER = re.compile(
     r"\b(?:delete|remove|skip|disable|weaken|comment out|xfail|deactivate|loosen|bypass|mute)\b.{0,30}"
     r"\b(?:tests?|checks?|asserts?|assertions?|specs?|guard ?rails?|invariants?|judge|hooks?)\b"
 )
-
-
-def plain(text: str, longest: int) -> str:
-    """One line of at most so many characters; what opens a comment, a tag or a block of code is taken apart."""
-    return shortened(one_line(_TAG.sub("< ", _CODE_FENCE.sub("'", text))), longest)
 
 
 def block_quote(lines: list[str]) -> str:

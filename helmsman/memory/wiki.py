@@ -5,23 +5,33 @@ once: INDEX.md holds its checksum, and one that was changed is told and left.
 """
 
 import hashlib
+import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
+from typing import NamedTuple
 
-from helmsman.memory.quoting import block_quote, plain
+from helmsman.memory.quoting import block_quote
 from helmsman.orient.alignment import own_goal
+from helmsman.plain import inert
+from helmsman.prompts import render
 from helmsman.records.base import Record
-from helmsman.records.checks import CheckReport
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.memory import Choice
 from helmsman.records.oversight import Imperative
 from helmsman.records.state import LoopState
 from helmsman.texts import counted, dollars_told, duration
 
 BEGIN, END = "<!-- helmsman:begin -->", "<!-- helmsman:end -->"
 INDEX, SPEC, MAP, CONSTRAINTS = "INDEX.md", "spec.md", "map.md", "constraints.md"
+PAGES = {
+    INDEX: ("Wiki", "What is known of this project. Archives of loops are never changed: each has its checksum here."),
+    SPEC: ("What is wanted", "The goal that was worked toward last."),
+    MAP: ("Map", "Folders of this project, and what they do."),
+    CONSTRAINTS: ("Constraints", "What must and must not be done here, with the document and the line that say so."),
+}
+"""Title, and what it is for, in a sentence."""
 SUMMARY, ITERATIONS = "summary.md", "iterations.md"
 ARCHIVED = (SUMMARY, ITERATIONS)
 """Files of one archive."""
@@ -30,25 +40,23 @@ MOST_LOOPS = 300
 MOST_ITERATIONS = 200
 """Iterations that one archive tells of, the last ones."""
 MOST_CONSTRAINTS, MOST_FILES = 150, 50
-_GOAL, _LINE, _TITLE, _SLUG = 2_000, 300, 80, 50
+MOST_FOLDERS, MOST_AT_THE_TOP = 80, 40
+"""Folders of the two upper levels that the map shows, and files of the top that it names."""
+TELLING = ("README.md", "README.rst", "README", "__init__.py", "package.json", "mod.rs", "lib.rs", "doc.go")
+"""Files of a folder that say what it does; the first that says something counts."""
+_GOAL, _TITLE, _SLUG = 2_000, 80, 50
+_SAYS, _NAME, _KINDS = 160, 100, 3
+_LONGEST, _LONGEST_LINE = 10_000, 1_000
+"""Characters of a file that are looked at for the map."""
 _OURS = re.compile(rf"^{BEGIN}[ \t]*\r?\n(.*?)^{END}[ \t]*(?=\r?$)", re.MULTILINE | re.DOTALL)
 _ENTRY = re.compile(r"- \[([a-z0-9-]{1,80})\]\(loops/\1/summary\.md\) (.*) \(uid ([a-z0-9-]{1,50}), sha256 ([0-9a-f]{64})\)")
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
+_BRACKETS = str.maketrans("[]", "()")
+_SENTENCE = re.compile(r'\s*\{?\s*(?:r?"""|//!|//|"description": *")?\s*((?!``)[A-Z`][^<>{}=|"]*?)(?:[.!?](?:\s|"|$)|"|$)')
+"""Prose, in a document, a docstring, a comment or a manifest."""
 
 
-class Page(Record):
-    """A page of which one part is ours."""
-
-    name: str
-    """Its file."""
-    title: str
-    about: str
-    """What it is for, in a sentence."""
-    body: str
-    """Our part."""
-
-
-class Entry(Record):
+class Entry(NamedTuple):
     """A completed loop as INDEX.md lists it."""
 
     loop: str
@@ -59,8 +67,8 @@ class Entry(Record):
     checksum: str
 
 
-class DecisionPage(Record):
-    """Something that a loop decided."""
+class Decision(NamedTuple):
+    """A page on something that a loop decided."""
 
     slug: str
     key: str
@@ -68,103 +76,69 @@ class DecisionPage(Record):
     text: str
 
 
+class Tree(Record):
+    """A project as it lies in a commit."""
+
+    files: tuple[str, ...] = ()
+    """Paths from the top, as many as were read."""
+    left_out: int = 0
+    texts: Mapping[str, str] = {}
+    """Beginnings of those files that tell something, by path."""
+
+
 # --- pages --------------------------------------------------------------------------------------------------------
 
 
-def renewed(page: Page, old: str | None) -> str | None:
-    """The file's text with our part of it made anew; None where it has no such part, and so is not ours to write."""
-    block = f"{BEGIN}\n{page.body.rstrip()}\n{END}"
+def renewed(name: str, body: str, old: str | None) -> str | None:
+    """A page's text with our part of it made anew; None where it has no such part, and so is not ours to write."""
+    block = f"{BEGIN}\n{body.rstrip()}\n{END}"
     if old is None:
-        return f"# {page.title}\n\n{page.about} What stands between the markers is made anew; all else is yours.\n\n{block}\n"
+        title, about = PAGES[name]
+        return f"# {title}\n\n{about} What stands between the markers is made anew; all else is yours.\n\n{block}\n"
     if len(_OURS.findall(old)) != 1 or old.count(BEGIN) != 1 or old.count(END) != 1:
         return None
     newline = "\r\n" if "\r\n" in old else "\n"
     return _OURS.sub(lambda _: block.replace("\n", newline), old)
 
 
-def our_part(text: str) -> str:
-    """What stands between the markers of a page."""
-    found = _OURS.search(text)
-    return found[1].replace("\r\n", "\n") if found else ""
-
-
-def spec_page(state: LoopState) -> Page:
+def spec_page(state: LoopState) -> str:
     """What the project was meant to become last: the goal of a loop, and what proves it."""
-    config = state.config
-    lines = [
-        f"Of loop {state.loop}:",
-        "",
-        *block_quote([plain(line, _LINE) for line in own_goal(config.goal)[:_GOAL].splitlines()]).split("\n"),
-        *_listed("What proves it", [f"`{plain(check.command, _LINE)}`" for check in config.checks]),
-        *_listed("What a judge looks for", [f"{one.id}: {plain(one.text, _LINE)}" for one in config.judge.criteria]),
-    ]
-    return Page(name=SPEC, title="What is wanted", about="The goal that was worked toward last.", body="\n".join(lines))
+    goal = block_quote([inert(line) for line in own_goal(state.config.goal)[:_GOAL].splitlines()])
+    return render("wiki_spec", loop=state.loop, goal=goal, config=state.config)
 
 
-def constraints_page(orders: Sequence[Imperative]) -> Page:
+def constraints_page(orders: Sequence[Imperative]) -> str:
     """What must be and what must not be, by the project's own documents; a loop's goal is none of them."""
     strict = [order for order in orders if order.modality in {"must", "must_not"} and order.source != "goal"]
-    body = [line for source, said in groupby(strict[:MOST_CONSTRAINTS], lambda order: order.source) for line in _of(source, said)]
-    left = len(strict) - MOST_CONSTRAINTS
-    more = ["", f"{left} more are left out."] if left > 0 else []
-    about = "What must and must not be done here, with the document and the line that say so."
-    return Page(name=CONSTRAINTS, title="Constraints", about=about, body="\n".join([*(body or ["(none found)"]), *more]))
+    documents = [(source, list(said)) for source, said in groupby(strict[:MOST_CONSTRAINTS], lambda order: order.source)]
+    return render("wiki_constraints", documents=documents, left=len(strict) - MOST_CONSTRAINTS)
 
 
-def _of(source: str, orders: Iterable[Imperative]) -> Iterator[str]:
-    yield from ("", f"## {plain(source, _TITLE)}", "")
-    for order in orders:
-        place = f" (line {order.line})" if order.line else ""
-        yield f"> - {'MUST NOT' if order.modality == 'must_not' else 'MUST'}: {plain(order.text, _LINE)}{place}"
-
-
-def index_page(entries: Sequence[Entry], decisions: Sequence[tuple[str, str]]) -> Page:
+def index_page(entries: Sequence[Entry], decisions: Sequence[tuple[str, str]]) -> str:
     """Where everything is. `decisions`: names of files and titles, newest last."""
-    loops = [_entry_line(one) for one in entries[-MOST_LOOPS:]]
-    decided = [f"- [{plain(title, _TITLE).translate(_BRACKETS)}](decisions/{name})" for name, title in decisions[-MOST_FILES:]]
-    lines = [
-        f"- [{SPEC}]({SPEC}): what is wanted",
-        f"- [{MAP}]({MAP}): modules, and what they do",
-        f"- [{CONSTRAINTS}]({CONSTRAINTS}): what must and must not be done",
-        *("", "## Decisions", "", *(decided or ["(none yet)"])),
-        *("", "## Completed loops", "", *(loops or ["(none yet)"])),
-    ]
-    about = "What is known of this project. Archives of loops are never changed: each has its checksum here."
-    return Page(name=INDEX, title="Wiki", about=about, body="\n".join(lines))
-
-
-_BRACKETS = str.maketrans("[]", "()")
-
-
-def _entry_line(one: Entry) -> str:
-    return f"- [{one.loop}](loops/{one.loop}/{SUMMARY}) {one.said} (uid {one.uid}, sha256 {one.checksum})"
+    titled = [(name, inert(title, _TITLE).translate(_BRACKETS)) for name, title in decisions[-MOST_FILES:]]
+    return render("wiki_index", decisions=titled, loops=entries[-MOST_LOOPS:])
 
 
 def read_index(text: str) -> tuple[Entry, ...]:
     """The archives that INDEX.md lists."""
-    found = (_ENTRY.fullmatch(line) for line in our_part(text).split("\n"))
+    ours = _OURS.search(text)
+    found = (_ENTRY.fullmatch(line) for line in (ours[1].replace("\r\n", "\n") if ours else "").split("\n"))
     return tuple(Entry(loop=one[1], said=one[2], uid=one[3], checksum=one[4]) for one in found if one)
-
-
-def _listed(title: str, entries: Sequence[str]) -> list[str]:
-    return ["", f"{title}:", "", *(f"- {entry}" for entry in entries)] if entries else []
 
 
 # --- decisions ----------------------------------------------------------------------------------------------------
 
 
-def decision_pages(state: LoopState) -> tuple[DecisionPage, ...]:
+def decision_pages(state: LoopState) -> tuple[Decision, ...]:
     """What the agent decided in a completed loop."""
-    return tuple(_decision(state, choice, at) for at, choice in enumerate(state.memory.decisions) if plain(choice.chose, _TITLE))
-
-
-def _decision(state: LoopState, choice: Choice, at: int) -> DecisionPage:
-    key = f"{state.uid}-{at}"
-    title = plain(choice.chose, _TITLE)
-    parts = (("Chose", choice.chose), ("Rejected", choice.rejected), ("Reason", choice.reason), ("Revisit if", choice.revisit_if))
-    said = [f"> {name}: {plain(text, 2 * _LINE)}" for name, text in parts if text]
-    head = f"<!-- helmsman:decision {plain(key, _TITLE)} -->\n# {title}\n\nOf loop {state.loop}, {_day(_ended(state))}."
-    return DecisionPage(slug=slug(choice.chose), key=key, text=f"{head}\n\n" + "\n".join(said) + "\n")
+    pages = list[Decision]()
+    for at, choice in enumerate(state.memory.decisions):
+        if inert(choice.chose, _TITLE):
+            key = f"{state.uid}-{at}"
+            text = render("wiki_decision", key=key, choice=choice, loop=state.loop, day=_day(state))
+            pages.append(Decision(slug=slug(choice.chose), key=key, text=f"{text}\n"))
+    return tuple(pages)
 
 
 def key_of(text: str) -> str:
@@ -189,13 +163,24 @@ def slug(text: str) -> str:
 
 def archive_files(state: LoopState, records: Sequence[IterationRecord]) -> Mapping[str, str]:
     """What happened in a loop, for ever. `records`: its iterations, oldest first; of many the last ones."""
-    last = records[-MOST_ITERATIONS:]
-    return {SUMMARY: "\n".join(_summary(state, last)) + "\n", ITERATIONS: "\n".join(_iterations(state, last)) + "\n"}
+    last, spending = records[-MOST_ITERATIONS:], state.spending
+    dollars, iterations = dollars_told(spending.cost_usd, state.untold), counted(state.iteration, "iteration")
+    summary = render(
+        "wiki_summary",
+        state=state,
+        goal=own_goal(state.config.goal),
+        uid=uid_line(state),
+        day=_day(state),
+        spent=f"{iterations}, {dollars}, {duration(spending.seconds)}",
+        files=[*dict.fromkeys(name for record in last for name in record.execution.change.files)],
+        most=MOST_FILES,
+    )
+    return {SUMMARY: f"{summary}\n", ITERATIONS: render("wiki_iterations", loop=state.loop, records=last) + "\n"}
 
 
 def entry_of(state: LoopState, folder: str, checksum: str) -> Entry:
-    goal = plain(own_goal(state.config.goal), _TITLE)
-    said = f"{_day(_ended(state))}: {state.outcome}, {counted(state.iteration, 'iteration')}: {goal}"
+    goal = inert(own_goal(state.config.goal), _TITLE)
+    said = f"{_day(state)}: {state.outcome}, {counted(state.iteration, 'iteration')}: {goal}"
     return Entry(loop=folder, said=said, uid=slug(state.uid), checksum=checksum)
 
 
@@ -212,49 +197,61 @@ def uid_line(state: LoopState) -> str:
     return f"- uid: {state.uid}"
 
 
-def _summary(state: LoopState, records: Sequence[IterationRecord]) -> Iterator[str]:
-    spent, memory, ending = state.spending, state.memory, state.ending
-    yield from (f"# Loop {state.loop}", "", "> " + plain(own_goal(state.config.goal), _GOAL), "", uid_line(state))
-    yield f"- outcome: {state.outcome} on {_day(_ended(state))}: {plain(ending.reason, _LINE) if ending else ''}"
-    dollars = dollars_told(spent.cost_usd, state.untold)
-    yield f"- spent: {counted(state.iteration, 'iteration')}, {dollars}, {duration(spent.seconds)}"
-    yield f"- branch: `{plain(state.branch, _LINE)}` from {state.base_commit} to {state.head}"
-    results = state.checks.results if state.checks else ()
-    checked = [f"{'passed' if one.passed else 'failed'}: {plain(one.command, _LINE)}" for one in results]
-    yield from _listed("Checks at the end", checked)
-    yield from _listed("Done, in the agent's words", [plain(one.text, _LINE) for one in memory.completed])
-    yield from _listed("Uncertain", [plain(one, _LINE) for one in memory.uncertainties])
-    files = dict.fromkeys(name for record in records for name in record.execution.change.files)
-    more = [f"… and {len(files) - MOST_FILES} more"] if len(files) > MOST_FILES else []
-    yield from _listed("Files that were changed", [*(plain(name, _LINE) for name in list(files)[:MOST_FILES]), *more])
+def _day(state: LoopState) -> str:
+    ended: datetime = state.ending.at if state.ending else state.updated_at
+    return ended.date().isoformat()
 
 
-def _iterations(state: LoopState, records: Sequence[IterationRecord]) -> Iterator[str]:
-    yield f"# Iterations of loop {state.loop}"
-    if records and records[0].iteration > 1:
-        yield f"\nThe first {records[0].iteration - 1} are left out."
-    for record in records:
-        change = record.execution.change
-        again = f", attempt {record.attempt}" if record.attempt > 1 else ""
-        yield f"\n## Iteration {record.iteration}{again}\n"
-        lines = f"{change.insertions} lines more, {change.deletions} less"
-        yield f"- changed: {counted(change.files_changed, 'file')}, {lines}, now {change.commit[:12]}"
-        yield f"- checks: {_checks(record.checks)}"
-        if record.judgement:
-            yield f"- judge: {record.judgement.outcome} {plain(record.judgement.cause, _LINE)}".rstrip()
-        yield f"- decided: {record.decision.word} ({record.decision.rule}): {plain(record.decision.reason, _LINE)}"
+# --- the map: folders, and what the first sentence of their own README or package says ----------------------------
 
 
-def _checks(report: CheckReport | None) -> str:
-    if report is None:
-        return "not run"
-    failing = sum(not one.passed for one in report.results)
-    return f"{failing} of {len(report.results)} failed" if failing else "all passed"
+def map_page(tree: Tree) -> str:
+    """Folders of the two upper levels, and what they do."""
+    below = _below(tree.files)
+    folders = _upper(below)
+    lines = [_folder(name, below[name], _what(name, tree.texts)) for name in sorted(folders)]
+    top = [f"`{inert(name, _NAME)}`" for name in sorted(tree.files) if "/" not in name]
+    more = f", and {len(top) - MOST_AT_THE_TOP} more" if len(top) > MOST_AT_THE_TOP else ""
+    left = [len(below) - len(folders), tree.left_out]
+    body = [
+        *(lines or ["(no folders)"]),
+        *(["", f"At the top: {', '.join(top[:MOST_AT_THE_TOP])}{more}"] if top else []),
+        *(["", f"Left out: {counted(left[0], 'folder')} and {counted(left[1], 'file')}."] if any(left) else []),
+    ]
+    return "\n".join(body)
 
 
-def _ended(state: LoopState) -> datetime:
-    return state.ending.at if state.ending else state.updated_at
+def wanted(files: Sequence[str], most: int) -> tuple[str, ...]:
+    """Files whose beginnings are worth reading for the map, those of large folders first."""
+    known = set(files)
+    inside = (f"{folder}/{name}" for folder in _upper(_below(files)) for name in TELLING)
+    return tuple(path for path in inside if path in known)[:most]
 
 
-def _day(moment: datetime) -> str:
-    return moment.date().isoformat()
+def _upper(below: Mapping[str, Sequence[str]]) -> list[str]:
+    return sorted(below, key=lambda name: (name.count("/"), -len(below[name]), name))[:MOST_FOLDERS]
+
+
+def _below(files: Sequence[str]) -> Mapping[str, list[str]]:
+    """What lies in the folders of the two upper levels."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in files:
+        parts = path.split("/")
+        for depth in range(1, min(len(parts), 3)):
+            found["/".join(parts[:depth])].append(path)
+    return found
+
+
+def _folder(name: str, files: Sequence[str], says: str) -> str:
+    kinds = Counter(posixpath.splitext(path)[1] for path in files)
+    most = ", ".join(inert(kind, 12) for kind, _ in kinds.most_common(_KINDS) if kind)
+    about = f": {says}" if says else ""
+    return f"- `{inert(name, _NAME)}/` ({counted(len(files), 'file')}{f', {most}' if most else ''}){about}"
+
+
+def _what(folder: str, texts: Mapping[str, str]) -> str:
+    """The first sentence in which one of its files says what it is for."""
+    heads = (texts.get(f"{folder}/{name}", "")[:_LONGEST] for name in TELLING)
+    lines = (line for head in heads for line in re.sub(r"(?<=\w)\r?\n(?=\w)", " ", head).split("\n"))
+    found = (_SENTENCE.match(line[:_LONGEST_LINE]) for line in lines)
+    return next((inert(f"{one[1]}.", _SAYS) for one in found if one), "")

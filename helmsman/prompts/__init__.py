@@ -1,4 +1,4 @@
-"""What models are told, as Jinja2 templates. A name that is not filled in is an error, never a blank."""
+"""What models are told or left to read, as Jinja2 templates. A name that is not filled in is an error, never a blank."""
 
 import re
 from dataclasses import dataclass
@@ -6,6 +6,8 @@ from functools import lru_cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from helmsman.plain import inert
 
 
 @dataclass(frozen=True)
@@ -71,5 +73,5 @@ def settings() -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     environment = Environment(**settings())  # noqa: S701 - see there
-    environment.filters["quoted"] = _quoted
+    environment.filters |= {"quoted": _quoted, "inert": inert}
     return environment

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from helmsman.errors import HelmsmanError, WorldError
 from helmsman.memory import wiki
-from helmsman.memory.wiki import Entry, Page
-from helmsman.memory.wiki_map import Tree, map_page, wanted
+from helmsman.memory.wiki import Entry, Tree
 from helmsman.plain import clean
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
@@ -95,25 +94,30 @@ def _kept_up(place: Workplace, state: LoopState) -> list[str]:
     folder = wiki_folder(place.repository)
     tree = _tree(place.repository, state.head)
     orders = read_orders(place.worktree, state.config) if place.worktree.is_dir() else ()
-    pages = (wiki.spec_page(state), map_page(tree), wiki.constraints_page(orders))
     entries, problems = _entries(folder)
-    return [*(problem for page in (*pages, _index(folder, entries)) for problem in _renew(folder, page)), *problems]
+    pages = {
+        wiki.SPEC: wiki.spec_page(state),
+        wiki.MAP: wiki.map_page(tree),
+        wiki.CONSTRAINTS: wiki.constraints_page(orders),
+        wiki.INDEX: _index(folder, entries),
+    }
+    return [*(problem for name, body in pages.items() for problem in _renew(folder, name, body)), *problems]
 
 
-def _renew(folder: Path, page: Page) -> Iterator[str]:
+def _renew(folder: Path, name: str, body: str) -> Iterator[str]:
     """Our part of a page, and nothing else of it."""
     try:
-        old = read_page(folder / page.name)
-        new = wiki.renewed(page, old)
+        old = read_page(folder / name)
+        new = wiki.renewed(name, body, old)
         if new is None:
-            yield f"{page.name} of the wiki has no part between the two markers any more, so it is left as it is"
+            yield f"{name} of the wiki has no part between the two markers any more, so it is left as it is"
         elif new != old:
-            write_page(folder / page.name, new)
+            write_page(folder / name, new)
     except HelmsmanError as error:
         yield clean(" ".join(str(error).split()))[:500]
 
 
-def _index(folder: Path, entries: Sequence[Entry]) -> Page:
+def _index(folder: Path, entries: Sequence[Entry]) -> str:
     return wiki.index_page(entries, [(name, wiki.title_of(text)) for name, text in _decisions(folder)])
 
 
@@ -121,7 +125,7 @@ def _tree(repository: Repository, commit: str) -> Tree:
     listed = git_bytes(repository.common, "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit).split(b"\0")
     names = [os.fsdecode(name) for name in listed if name]
     files = tuple(names[:MOST_FILES_READ])
-    told = [name for name in wanted(files, MOST_TEXTS) if name.isprintable()]
+    told = [name for name in wiki.wanted(files, MOST_TEXTS) if name.isprintable()]
     found = read_objects(repository.common, [f"{commit}:{name}" for name in told])
     texts = {name: one[1].decode("utf-8-sig", "replace") for name, one in zip(told, found, strict=True) if one}
     return Tree(files=files, left_out=len(names) - len(files), texts=texts)
@@ -143,7 +147,7 @@ def _archived(place: Workplace, state: LoopState) -> list[str]:
     elif _found(folder, name) != files:
         return [*problems, f"loops/{name} of the wiki is not what this loop left, so INDEX.md does not list it"]
     entry = wiki.entry_of(state, name, wiki.checksum(files))
-    return [*problems, *_renew(folder, _index(folder, [*entries, entry]))]
+    return [*problems, *_renew(folder, wiki.INDEX, _index(folder, [*entries, entry]))]
 
 
 def _files(place: Workplace, state: LoopState) -> dict[str, bytes]:

@@ -6,19 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.memory.quoting import plain
 from helmsman.memory.wiki import (
     BEGIN,
     CONSTRAINTS,
     END,
+    INDEX,
     ITERATIONS,
+    MAP,
+    MOST_AT_THE_TOP,
     MOST_CONSTRAINTS,
     MOST_FILES,
+    MOST_FOLDERS,
     MOST_ITERATIONS,
     MOST_LOOPS,
+    SPEC,
     SUMMARY,
     Entry,
-    Page,
+    Tree,
     archive_files,
     checksum,
     constraints_page,
@@ -26,17 +30,18 @@ from helmsman.memory.wiki import (
     entry_of,
     index_page,
     key_of,
-    our_part,
+    map_page,
     read_index,
     renewed,
     slug,
     spec_page,
     title_of,
     uid_line,
+    wanted,
 )
-from helmsman.memory.wiki_map import MOST_AT_THE_TOP, MOST_FOLDERS, Tree, map_page, wanted
 from helmsman.orient.alignment import goal_text
 from helmsman.oversee.imperatives import imperatives
+from helmsman.plain import inert
 from helmsman.records.alignment import Alignment, Specification
 from helmsman.records.memory import Choice, Completed, WorkingMemory
 from helmsman.records.state import LoopState
@@ -44,7 +49,6 @@ from tests.unit.builders import STOP, check, config, record, report, state
 from tests.unit.full_records import full_record, full_state, overwritten
 
 pytestmark = pytest.mark.feature("L8")
-PAGE = Page(name="a.md", title="A", about="About it.", body="one\ntwo")
 FOREIGN = st.lists(
     st.one_of(st.sampled_from([BEGIN, END, "\n", "\r\n", "# x", "```", "](x)", "<b>", "\x1b[2J"]), st.text(max_size=5))
 ).map("".join)
@@ -58,19 +62,18 @@ def completed(**fields: object) -> LoopState:
 
 
 def test_a_missing_page_is_made_with_a_place_for_a_person() -> None:
-    text = renewed(PAGE, None)
-    assert (
-        text == f"# A\n\nAbout it. What stands between the markers is made anew; all else is yours.\n\n{BEGIN}\none\ntwo\n{END}\n"
+    assert renewed(MAP, "one\ntwo", None) == (
+        "# Map\n\nFolders of this project, and what they do. What stands between the markers is made anew; all else is yours.\n\n"
+        f"{BEGIN}\none\ntwo\n{END}\n"
     )
-    assert our_part(text or "") == "one\ntwo\n"
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_a_persons_words_around_our_part_stay(newline: str) -> None:
     old = f"# Mine\n\nbefore\n{BEGIN}\nold\n{END}\n\nafter \\1\n".replace("\n", newline)
-    new = renewed(PAGE, old)
+    new = renewed(MAP, "one\ntwo", old)
     assert new == f"# Mine\n\nbefore\n{BEGIN}\none\ntwo\n{END}\n\nafter \\1\n".replace("\n", newline)
-    assert renewed(PAGE, new) == new
+    assert renewed(MAP, "one\ntwo", new) == new
 
 
 @pytest.mark.parametrize(
@@ -86,12 +89,12 @@ def test_a_persons_words_around_our_part_stay(newline: str) -> None:
     ],
 )
 def test_a_page_without_our_part_is_not_ours_to_write(old: str) -> None:
-    assert renewed(PAGE, old) is None
+    assert renewed(MAP, "one\ntwo", old) is None
 
 
 @given(FOREIGN, st.integers(1, 300))
 def test_foreign_words_are_one_line_that_opens_nothing(text: str, longest: int) -> None:
-    line = plain(text, longest)
+    line = inert(text, longest)
     assert len(line) <= longest
     assert line.isprintable() or not line
     assert not re.search(r"<[!a-zA-Z/]|```", line)
@@ -104,12 +107,13 @@ def test_whatever_records_say_every_page_keeps_one_part_of_ours(text: str) -> No
     orders = imperatives("a.md", f"You must {text}.\n")
     tree = Tree(files=(f"{text}/x.py", "a/b.py", text), texts={"a/README.md": text, "AGENTS.md": f"- `a/`: {text}"})
     entries = [entry_of(loop, "a-loop", "0" * 64)]
-    pages = (spec_page(loop), constraints_page(orders), map_page(tree), index_page(entries, [("001-x.md", text)]))
-    for page in pages:
-        made = renewed(page, None)
+    index = index_page(entries, [("001-x.md", text)])
+    pages = {SPEC: spec_page(loop), CONSTRAINTS: constraints_page(orders), MAP: map_page(tree), INDEX: index}
+    for name, body in pages.items():
+        made = renewed(name, body, None)
         assert made is not None
-        assert renewed(page, made) == made
-    assert read_index(renewed(pages[-1], None) or "") == tuple(entries)
+        assert renewed(name, body, made) == made
+    assert read_index(renewed(INDEX, index, None) or "") == tuple(entries)
 
 
 def test_the_constraints_are_what_must_and_must_not_be_by_document() -> None:
@@ -119,24 +123,23 @@ def test_the_constraints_are_what_must_and_must_not_be_by_document() -> None:
         *imperatives("specs/a.md", "# A\n\nThe parser must accept empty input.\n"),
     )
     page = constraints_page(orders)
-    assert page.name == CONSTRAINTS
-    assert page.body.strip() == (
+    assert page.strip() == (
         "## AGENTS.md\n\n> - MUST NOT: Never edit generated files. (line 1)\n\n"
         "## specs/a.md\n\n> - MUST: The parser must accept empty input. (line 3)"
     )
-    assert imperatives(CONSTRAINTS, page.body) == ()
-    assert constraints_page(()).body == "(none found)"
+    assert imperatives(CONSTRAINTS, page) == ()
+    assert constraints_page(()) == "(none found)"
 
 
 def test_of_very_many_constraints_the_rest_is_counted() -> None:
     many = imperatives("a.md", "".join(f"- You must do {n}.\n" for n in range(200)))
-    assert constraints_page(many).body.endswith(f"{len(many) - MOST_CONSTRAINTS} more are left out.")
+    assert constraints_page(many).endswith(f"{len(many) - MOST_CONSTRAINTS} more are left out.")
 
 
 def test_what_is_wanted_is_the_operators_goal_and_what_proves_it() -> None:
     told = goal_text("Mend the shop.\n# All of it", Alignment(specification=Specification(goal="x", deliverables=("agreed",))))
     wanted_so = state(config(told, judge={"criteria": [{"id": "calm", "text": "It is calm."}]}))
-    body = spec_page(wanted_so).body
+    body = spec_page(wanted_so)
     assert "> Mend the shop.\n> # All of it\n" in body
     assert "- `pytest`" in body
     assert "- calm: It is calm." in body
@@ -146,8 +149,8 @@ def test_what_is_wanted_is_the_operators_goal_and_what_proves_it() -> None:
 def test_the_index_leads_everywhere_and_is_bounded() -> None:
     entries = [entry_of(completed(), f"loop-{n}", f"{n:064x}") for n in range(MOST_LOOPS + 5)]
     page = index_page(entries, [("001-a-table.md", "A [table](x)")])
-    assert "- [A (table)(x)](decisions/001-a-table.md)" in page.body
-    found = read_index(renewed(page, None) or "")
+    assert "- [A (table)(x)](decisions/001-a-table.md)" in page
+    found = read_index(renewed(INDEX, page, None) or "")
     assert found == tuple(entries[5:])
     assert found[0].said == "2026-11-22: completed, 2 iterations: make it work"
 
@@ -164,7 +167,7 @@ def test_the_map_says_what_folders_do_by_their_own_words() -> None:
             "rs/lib.rs": "//! Fast loops.\n//! Unsafe inside.\nfn main() {}\n",
         },
     )
-    assert map_page(tree).body.split("\n") == [
+    assert map_page(tree).split("\n") == [
         "- `rs/` (1 file, .rs): Fast loops.",
         "- `src/` (2 files, .py)",
         "- `src/parse/` (2 files, .py): Turns text into trees.",
@@ -185,23 +188,23 @@ def test_the_map_says_what_folders_do_by_their_own_words() -> None:
 )
 def test_a_readme_is_read_for_its_first_sentence(text: str, says: str) -> None:
     page = map_page(Tree(files=("shop/README.md",), texts={"shop/README.md": text}))
-    assert page.body.startswith(f"- `shop/` (1 file, .md){': ' if says else ''}{says}")
+    assert page.startswith(f"- `shop/` (1 file, .md){': ' if says else ''}{says}")
 
 
 @pytest.mark.parametrize("name", ["__init__.py", "package.json", "lib.rs", "doc.go", "README.md"])
 @pytest.mark.parametrize("text", ["(" * 100_000, "A" * 100_000, "A " * 50_000, "\x00", '{"description": 3}', "def f(:", "\ud800"])
 def test_a_file_that_cannot_be_read_says_nothing_and_breaks_nothing(name: str, text: str) -> None:
-    assert map_page(Tree(files=(f"a/{name}",), texts={f"a/{name}": text})).body.startswith("- `a/` (1 file")
+    assert map_page(Tree(files=(f"a/{name}",), texts={f"a/{name}": text})).startswith("- `a/` (1 file")
 
 
 def test_of_very_many_folders_and_files_the_upper_and_larger_ones_are_shown() -> None:
     files = [f"d{n:03d}/x{m}.py" for n in range(200) for m in range(1 + (n == 150))] + [f"f{n}" for n in range(100)]
     page = map_page(Tree(files=tuple(files), left_out=7))
-    lines = [line for line in page.body.split("\n") if line.startswith("- ")]
+    lines = [line for line in page.split("\n") if line.startswith("- ")]
     assert (len(lines), any("`d150/`" in line for line in lines)) == (MOST_FOLDERS, True)
-    assert f"and {100 - MOST_AT_THE_TOP} more" in page.body
-    assert "Left out: 120 folders and 7 files." in page.body
-    assert page.body.count("`f") == MOST_AT_THE_TOP
+    assert f"and {100 - MOST_AT_THE_TOP} more" in page
+    assert "Left out: 120 folders and 7 files." in page
+    assert page.count("`f") == MOST_AT_THE_TOP
     assert wanted([*files, "d000/README.md", "d001/README.md", "README.md"], 1) == ("d000/README.md",)
 
 
@@ -270,8 +273,8 @@ def test_a_checksum_is_another_one_for_any_other_name_or_content() -> None:
 
 
 def test_an_entry_that_somebody_forged_in_a_persons_part_counts_for_nothing() -> None:
-    text = renewed(index_page([], []), None) or ""
+    text = renewed(INDEX, index_page([], []), None) or ""
     entry = Entry(loop="x", said="y", uid="u1", checksum="0" * 64)
     forged = f"- [x](loops/x/summary.md) y (uid u1, sha256 {'0' * 64})\n"
     assert read_index(text + forged) == ()
-    assert read_index(renewed(index_page([entry], []), None) or "") == (entry,)
+    assert read_index(renewed(INDEX, index_page([entry], []), None) or "") == (entry,)
