@@ -6,7 +6,7 @@ over, and the reader of the alignment looks for no question behind its four sect
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple, NoReturn
 
 from helmsman.errors import OperatorError
 from helmsman.memory.quoting import block_quote
@@ -17,9 +17,8 @@ from helmsman.plain import clean_lines, inert
 from helmsman.prompts import Piece, render_pieces
 from helmsman.records.alignment import LONGEST_MORE, Alignment
 from helmsman.records.base import Record
-from helmsman.records.checks import CheckResult
 from helmsman.records.lessons import Summary
-from helmsman.records.memory import Choice, Completed
+from helmsman.records.memory import Choice
 from helmsman.records.state import LoopState
 from helmsman.texts import counted, dollars_told, duration
 from helmsman.tokens import tokens, trim
@@ -55,8 +54,7 @@ class Handoff(Record):
         return self.day, self.loop
 
 
-@dataclass(frozen=True)
-class _Section:
+class _Section(NamedTuple):
     """Lines from one heading of the first or second level to the next."""
 
     lines: tuple[str, ...]
@@ -76,6 +74,13 @@ class _Section:
         """Its words, however they are quoted."""
         return clean_lines("\n".join(_QUOTE.sub("", line, count=1) for line in self.lines[1:])).strip()
 
+    @property
+    def in_a_line(self) -> str:
+        day, loop = self.name or ("", "")
+        said = dict(line.split(": ", 1) for line in self.body.split("\n") if line.startswith(("Goal: ", "Outcome: ")))
+        outcome = f" ({inert(said['Outcome'], _GOAL_IN_A_LINE)})" if "Outcome" in said else ""
+        return f"> - {day} {loop}: {inert(said.get('Goal', ''), _GOAL_IN_A_LINE)}{outcome}"
+
 
 # --- what a loop leaves -------------------------------------------------------------------------------------------
 
@@ -88,54 +93,38 @@ def handoff_of(state: LoopState, summary: Summary | None = None) -> Handoff:
 
 
 def _lines(state: LoopState, summary: Summary | None) -> Iterator[str]:
-    memory, spent = state.memory, state.spending
-    yield f"Goal: {_goal(state.config.goal)}"
+    memory, used = state.memory, state.spending
     kind = f"{summary.subject.task_type}, " if summary else ""
-    dollars = dollars_told(spent.cost_usd, state.untold)
-    took = f"{counted(state.iteration, 'iteration')}, {duration(spent.seconds)}, {dollars}"
-    yield f"Outcome: {kind}{state.outcome or 'unfinished'} after {took}"
-    yield from _listed("Proven by", _proofs(state), _CHECKS)
-    yield from _listed("Done, in the agent's words", [_done(one) for one in memory.completed], _DONE)
-    yield from _listed("Decisions", [_decision(one) for one in memory.decisions], _DECISIONS)
-    yield from _listed("Remaining", [inert(memory.remaining_gap, _GAP)], 1)
-    yield from _listed("Uncertain", [inert(one, _ENTRY) for one in memory.uncertainties], _OPEN)
+    took = f"{counted(state.iteration, 'iteration')}, {duration(used.seconds)}, {dollars_told(used.cost_usd, state.untold)}"
+    yield from (_goal(state.config.goal), f"Outcome: {kind}{state.outcome or 'unfinished'} after {took}")
+    lists = (
+        ("Proven by", _proofs(state), _CHECKS),
+        ("Done, in the agent's words", [inert(one.text, _ENTRY) for one in memory.completed], _DONE),
+        ("Decisions", [_decision(one) for one in memory.decisions], _DECISIONS),
+        ("Remaining", [inert(memory.remaining_gap, _GAP)], 1),
+        ("Uncertain", [inert(one, _ENTRY) for one in memory.uncertainties], _OPEN),
+    )
+    for title, entries, most in lists:
+        if kept := [entry for entry in entries if entry][-most:]:
+            yield from ("", f"{title}:", *(f"- {entry}" for entry in kept))
 
 
 def _goal(goal: str) -> str:
-    return inert(own_goal(goal), _GOAL)
-
-
-def _listed(title: str, entries: Sequence[str], most: int) -> Iterator[str]:
-    """The newest entries, which stand last."""
-    kept = [entry for entry in entries if entry][-most:]
-    if kept:
-        yield from ("", f"{title}:", *(f"- {entry}" for entry in kept))
+    return f"Goal: {inert(own_goal(goal), _GOAL)}"
 
 
 def _proofs(state: LoopState) -> list[str]:
-    passed = [result for result in state.checks.results if result.passed] if state.checks else []
     criteria = ", ".join(criterion.id for criterion in state.config.judge.criteria)
-    return [*([inert(f"a judge: {criteria}", _ENTRY)] if criteria else []), *map(_proof, passed)]
-
-
-def _proof(result: CheckResult) -> str:
-    counts = result.counts
-    numbers = f" ({counts.passed} passed, {counts.skipped} skipped)" if counts else ""
-    return inert(result.command, _ENTRY - len(numbers)) + numbers
-
-
-def _done(one: Completed) -> str:
-    return inert(one.text, _ENTRY)
+    found = [inert(f"a judge: {criteria}", _ENTRY)] if criteria else []
+    for result in state.checks.results if state.checks else ():
+        numbers = f" ({result.counts.passed} passed, {result.counts.skipped} skipped)" if result.counts else ""
+        found += [inert(result.command, _ENTRY - len(numbers)) + numbers] if result.passed else []
+    return found
 
 
 def _decision(one: Choice) -> str:
-    parts = (
-        f"chose {one.chose}",
-        f"rejected {one.rejected}" if one.rejected else "",
-        f"reason: {one.reason}" if one.reason else "",
-        f"revisit if {one.revisit_if}" if one.revisit_if else "",
-    )
-    return inert("; ".join(part for part in parts if part), _CHOICE)
+    more = (("rejected", one.rejected), ("reason:", one.reason), ("revisit if", one.revisit_if))
+    return inert("; ".join([f"chose {one.chose}", *(f"{name} {text}" for name, text in more if text)]), _CHOICE)
 
 
 # --- into the file ------------------------------------------------------------------------------------------------
@@ -162,19 +151,17 @@ def with_handoff(text: str, handoff: Handoff) -> str:
     head = "\n".join(text.split("\n")[:end]).rstrip()
     after = head + f"\n\n{more}\n".replace("\n", newline)
     if _understood(after) != before.model_copy(update={"more": more}):
-        raise _refused("with a handoff it would not be read as it is read now")
+        _refuse("with a handoff it would not be read as it is read now")
     return after
 
 
 def _understood(text: str) -> Alignment:
     found = read(text.removeprefix("\ufeff"))
-    if isinstance(found, str):
-        raise _refused(found)
-    return found
+    return found if isinstance(found, Alignment) else _refuse(found)
 
 
-def _refused(why: str) -> OperatorError:
-    return OperatorError("nothing can be handed over in the alignment file", found=why, remedy="fix the file")
+def _refuse(why: str) -> NoReturn:
+    raise OperatorError("nothing can be handed over in the alignment file", found=why, remedy="fix the file")
 
 
 def with_section(more: str, handoff: Handoff) -> str:
@@ -216,28 +203,17 @@ def _names(sections: Sequence[_Section]) -> set[tuple[str, str]]:
 
 
 def _shortened(sections: Sequence[_Section], old: Sequence[_Section]) -> list[_Section]:
-    """With a line for each of the old ones, where such lines are already or where the first of the old ones stood."""
+    """With a line for each of the old ones, where such lines are already or where the first of the old ones stood. What a person
+    wrote between the lines stays; of the lines the newest ones.
+    """
     known = next((section for section in sections if section.is_earlier), None)
-    place = known or old[0]
-    earlier = _with_lines(known or _Section((EARLIER, "")), [_in_a_line(section) for section in old])
-    gone = {id(section) for section in old if section is not place}
-    return [earlier if section is place else section for section in sections if id(section) not in gone]
-
-
-def _with_lines(earlier: _Section, lines: Sequence[str]) -> _Section:
-    """What a person wrote between the lines stays; of the lines the newest ones."""
-    heading, *known = "\n".join(earlier.lines).rstrip().split("\n")
-    every = [heading, *(known or [""]), *lines]
-    ours = [at for at, line in enumerate(every) if _EARLIER_LINE.fullmatch(line.rstrip())]
-    gone = set(ours[: max(0, len(ours) - MOST_EARLIER)])
-    return _Section((*(line for at, line in enumerate(every) if at not in gone), ""))
-
-
-def _in_a_line(section: _Section) -> str:
-    day, loop = section.name or ("", "")
-    said = dict(line.split(": ", 1) for line in section.body.split("\n") if line.startswith(("Goal: ", "Outcome: ")))
-    outcome = f" ({inert(said['Outcome'], _GOAL_IN_A_LINE)})" if "Outcome" in said else ""
-    return f"> - {day} {loop}: {inert(said.get('Goal', ''), _GOAL_IN_A_LINE)}{outcome}"
+    place, gone = known or old[0], {id(section) for section in old}
+    before = "\n".join(known.lines).rstrip().split("\n") if known else []
+    lines = [*(before if len(before) > 1 else [EARLIER, ""]), *(section.in_a_line for section in old)]
+    ours = [at for at, line in enumerate(lines) if _EARLIER_LINE.fullmatch(line.rstrip())]
+    too_many = set(ours[: max(0, len(ours) - MOST_EARLIER)])
+    earlier = _Section((*(line for at, line in enumerate(lines) if at not in too_many), ""))
+    return [earlier if section is place else section for section in sections if section is place or id(section) not in gone]
 
 
 # --- for the next loop --------------------------------------------------------------------------------------------
@@ -271,5 +247,5 @@ def handoff_section(handed: str) -> Sequence[Piece]:
 
 def spent(alignment: Alignment) -> bool:
     """Whether a loop has completed the goal that was agreed on: a loop with another goal may then start beside it."""
-    goal = f"Goal: {_goal(alignment.specification.goal)}"
+    goal = _goal(alignment.specification.goal)
     return any(goal in section.body.split("\n") for section in _sections(alignment.more) if section.name)

@@ -1,19 +1,26 @@
-"""Which lessons a prompt carries: what fits the work that is due, has proved itself and is not too old, in few words.
+"""Which lessons a prompt carries, and in which words: what fits the work that is due, has proved itself and is not too old.
 
 Its score is the product of relevance (to the fourth power), confidence, the share of uses that went well, and freshness.
 Relevance is what lesson and work have in common (words, failing tests, a class of failure), less for another type of work and for
 another project. A lesson that has too little in common is not told, even where nothing else is there.
+
+All that is told is quoted: a row of the store and a line of guardrails.md may come from whoever could write there, an agent too.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from helmsman.config.memory import MemoryConfig
-from helmsman.memory.telling import cost
+from helmsman.memory.estimates import in_words
 from helmsman.memory.words import terms
-from helmsman.records.lessons import Lesson, LessonKind, Reminder, Subject, Tier
+from helmsman.orient.budget import whole
+from helmsman.plain import clean
+from helmsman.prompts import Piece, render_pieces
+from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Recalled, Reminder, Subject, Tier
 from helmsman.texts import counted
+from helmsman.tokens import tokens
 
 SAME_TEST = 0.6
 """What it counts for, from 0 to 1, that the tests a lesson is about fail now…"""
@@ -41,6 +48,11 @@ ALIKE = 0.7
 """Share of their words from which only the better one of two lessons is told, also where the rest makes them opposites."""
 
 _DAY = timedelta(days=1)
+_HEADINGS = {
+    LessonKind.CONVENTION: "How this project does things:",
+    LessonKind.STRATEGY: "What led to success:",
+    LessonKind.ANTIPATTERN: "What failed again and again, so do something else:",
+}
 
 
 @dataclass(frozen=True)
@@ -54,10 +66,12 @@ class Found:
     """How many of them it holds."""
 
 
-@dataclass(frozen=True)
-class _Weighed:
+class _Weighed(NamedTuple):
     found: Found
     own: bool
+    """Of the same project."""
+    tests: int
+    """That it is about and that fail now."""
     score: float
 
     @property
@@ -68,6 +82,10 @@ class _Weighed:
     def warns(self) -> bool:
         return self.lesson.kind is LessonKind.ANTIPATTERN
 
+    @property
+    def rank(self) -> tuple[float, float, str]:
+        return -self.score, -self.lesson.updated_at.timestamp(), self.lesson.id
+
 
 def reminders(
     found: Iterable[Found], subject: Subject, config: MemoryConfig, now: datetime, allowance: int
@@ -76,88 +94,55 @@ def reminders(
 
     The best are chosen; told are this project's before those of others, and antipatterns last.
     """
-    weighed = [one for each in _once(found) if (one := _weigh(each, subject, config, now)) is not None]
-    chosen = _chosen(sorted(weighed, key=_best_first), subject, config, now, allowance)
-    return tuple(reminder for _, reminder in sorted(chosen, key=lambda pair: _as_told(pair[0])))
-
-
-def _once(found: Iterable[Found]) -> Iterable[Found]:
-    """Each lesson once, as it fits best, whichever way it was come upon."""
-    best: dict[str, Found] = {}
+    best: dict[str, Found] = {}  # each lesson once, as it fits best, whichever way it was come upon
     for one in found:
         known = best.get(one.lesson.id)
-        if known is None or one.text > known.text:
-            best[one.lesson.id] = one
-    return best.values()
+        best[one.lesson.id] = one if known is None or one.text > known.text else known
+    weighed = [_weigh(one, subject, now) for one in best.values() if _may_be_told(one.lesson, subject, config)]
+    relevant = sorted((one for one in weighed if one is not None), key=lambda one: one.rank)
+    chosen = _chosen(relevant, subject, config, now, allowance)
+    return tuple(told for _, told in sorted(chosen, key=lambda pair: (pair[0].warns, not pair[0].own, pair[0].rank)))
 
 
-def _weigh(found: Found, subject: Subject, config: MemoryConfig, now: datetime) -> _Weighed | None:
-    """None where it may not be told."""
-    lesson = found.lesson
-    if not (_has_proved_itself(lesson, config) and _concerns(lesson, subject)):
-        return None
-    relevance = _relevance(found, subject)
-    if relevance < LEAST:
-        return None
-    score = relevance**POWER * lesson.confidence * lesson.success_rate * _freshness(lesson, now)
-    return _Weighed(found, lesson.project == subject.project, score)
-
-
-def _has_proved_itself(lesson: Lesson, config: MemoryConfig) -> bool:
-    stands = lesson.tier is Tier.SEMANTIC and not lesson.retired and bool(lesson.text.strip())
-    return stands and lesson.confidence >= config.min_confidence and lesson.success_rate >= config.min_success
-
-
-def _concerns(lesson: Lesson, subject: Subject) -> bool:
-    """Other projects have other conventions; and a warning is for those who stand where it applies."""
+def _may_be_told(lesson: Lesson, subject: Subject, config: MemoryConfig) -> bool:
+    """Whether it has proved itself. Other projects have other conventions; and a warning is for those who stand where it
+    applies.
+    """
+    if lesson.tier is not Tier.SEMANTIC or lesson.retired or not lesson.text.strip():
+        return False
+    if lesson.confidence < config.min_confidence or lesson.success_rate < config.min_success:
+        return False
     if lesson.kind is LessonKind.CONVENTION:
         return lesson.project == subject.project
-    if lesson.kind is LessonKind.ANTIPATTERN:
-        return lesson.failure in subject.failures or lesson.task_type is subject.task_type
-    return True
+    applies = lesson.failure in subject.failures or lesson.task_type is subject.task_type
+    return applies or lesson.kind is not LessonKind.ANTIPATTERN
 
 
-def _relevance(found: Found, subject: Subject) -> float:
-    """Things in common add up as chances do: each takes its share of what the others leave open."""
+def _weigh(found: Found, subject: Subject, now: datetime) -> _Weighed | None:
+    """None where it has too little in common. Things in common add up as chances do: each takes its share of what the others
+    leave open.
+    """
     lesson = found.lesson
-    own = lesson.project == subject.project
+    own, tests = lesson.project == subject.project, len(set(lesson.tests) & set(subject.tests))
+    fewer = min(len(lesson.tests), len(subject.tests))
     apart = 1 - _share(found) * min(found.words / ENOUGH_WORDS, 1)
-    apart *= 1 - SAME_TEST * _same_tests(lesson, subject)
+    apart *= 1 - SAME_TEST * (tests / fewer if fewer else 0)
     apart *= 1 - SAME_CLASS * (lesson.failure in subject.failures)
     apart *= 1 - OWN_CONVENTION * (own and lesson.kind is LessonKind.CONVENTION)
     type_fits = lesson.task_type is subject.task_type
-    return (1 - apart) * (1 if type_fits else OTHER_TYPE) * (1 if own else OTHER_PROJECT)
+    relevance = (1 - apart) * (1 if type_fits else OTHER_TYPE) * (1 if own else OTHER_PROJECT)
+    fresh = OLD + (1 - OLD) * 0.5 ** (_age(lesson, now) / HALF_LIFE)
+    score = relevance**POWER * lesson.confidence * lesson.success_rate * fresh
+    return _Weighed(found, own, tests, score) if relevance >= LEAST else None
 
 
 def _share(found: Found) -> float:
     return min(max(found.text, 0.0), 1.0)
 
 
-def _same_tests(lesson: Lesson, subject: Subject) -> float:
-    """Share of the fewer."""
-    fewer = min(len(lesson.tests), len(subject.tests))
-    return _tests_in_common(lesson, subject) / fewer if fewer else 0.0
-
-
-def _tests_in_common(lesson: Lesson, subject: Subject) -> int:
-    return len(set(lesson.tests) & set(subject.tests))
-
-
 def _age(lesson: Lesson, now: datetime) -> timedelta:
     """None at all where a clock went wrong."""
     return max(now - lesson.updated_at, timedelta(0))
-
-
-def _freshness(lesson: Lesson, now: datetime) -> float:
-    return OLD + (1 - OLD) * 0.5 ** (_age(lesson, now) / HALF_LIFE)
-
-
-def _best_first(one: _Weighed) -> tuple[float, float, str]:
-    return -one.score, -one.lesson.updated_at.timestamp(), one.lesson.id
-
-
-def _as_told(one: _Weighed) -> tuple[bool, bool, float, float, str]:
-    return one.warns, not one.own, *_best_first(one)
 
 
 def _chosen(
@@ -171,10 +156,11 @@ def _chosen(
         words = (one.lesson.kind, frozenset(terms(one.lesson.text))) if room[one.warns] else None
         if words is None or any(_alike(words, other) for other in said):
             continue
-        reminder = _reminder(one, subject, now)
-        if cost([*(told for _, told in chosen), reminder]) <= allowance:
+        why = "; ".join(_because(one, subject, now))
+        told = Reminder(lesson=one.lesson.id, kind=one.lesson.kind, text=one.lesson.text, why=why, score=round(one.score, 4))
+        if cost([*(reminder for _, reminder in chosen), told]) <= allowance:
             room[one.warns] -= 1
-            chosen.append((one, reminder))
+            chosen.append((one, told))
             said.append(words)
         if not any(room.values()):
             break
@@ -186,22 +172,65 @@ def _alike(one: tuple[LessonKind, frozenset[str]], other: tuple[LessonKind, froz
     return one[0] is other[0] and len(one[1] & other[1]) >= ALIKE * len(one[1] | other[1])
 
 
-def _reminder(one: _Weighed, subject: Subject, now: datetime) -> Reminder:
-    lesson = one.lesson
-    why = "; ".join(_because(one, subject, now))
-    return Reminder(lesson=lesson.id, kind=lesson.kind, text=lesson.text, why=why, score=round(one.score, 4))
-
-
 def _because(one: _Weighed, subject: Subject, now: datetime) -> Iterator[str]:
-    lesson, same = one.lesson, _tests_in_common(one.lesson, subject)
+    lesson = one.lesson
     yield "of this project" if one.own else "of another project"
     fits = lesson.task_type is subject.task_type
     yield f"the same type of work ({lesson.task_type})" if fits else f"another type of work ({lesson.task_type})"
     yield f"it holds {counted(one.found.words, 'word')} of what is asked, {_share(one.found):.0%} by weight"
-    if same:
-        yield f"{same} of its {counted(len(lesson.tests), 'test')} {'fails' if same == 1 else 'fail'} now"
+    if one.tests:
+        yield f"{one.tests} of its {counted(len(lesson.tests), 'test')} {'fails' if one.tests == 1 else 'fail'} now"
     if lesson.failure is not None and lesson.failure in subject.failures:
         yield f"its class of failure ({lesson.failure}) is there now"
     yield f"confidence {lesson.confidence:.2f}"
     yield f"{lesson.successes} of {counted(lesson.uses, 'use')} went well"
     yield f"seen {counted(_age(lesson, now) // _DAY, 'day')} ago"
+
+
+# --- in words -----------------------------------------------------------------------------------------------------
+
+
+def lessons_section(recalled: Recalled) -> Sequence[Piece]:
+    """What the prompt says at its end, where models weigh most: first of other work, then of this project."""
+    return (*_notes(recalled.reminders), *_guardrail_notes(recalled.guardrails))
+
+
+def _notes(reminders: Sequence[Reminder]) -> Sequence[Piece]:
+    """Lessons, quoted kind by kind, a line each."""
+    lines = {kind: [f"- {clean(one.text).strip()}" for one in reminders if one.kind is kind] for kind in _HEADINGS}
+    kinds = [{"heading": _HEADINGS[kind], "lines": "\n".join(said)} for kind, said in lines.items() if said]
+    return render_pieces("lessons", kinds=kinds) if kinds else ()
+
+
+def _guardrail_notes(guardrails: Sequence[Guardrail]) -> Sequence[Piece]:
+    """Guardrails, quoted, a line each."""
+    lines = "\n".join(f"- {_in_a_line(one)}" for one in guardrails)
+    return render_pieces("guardrails", lines=lines) if guardrails else ()
+
+
+def cost(reminders: Sequence[Reminder]) -> int:
+    """Tokens that they take in a prompt."""
+    return tokens(whole(_notes(reminders)))
+
+
+def guardrails_cost(guardrails: Sequence[Guardrail]) -> int:
+    """Tokens that they take in a prompt, with the line end that parts them from what stands above."""
+    return tokens("\n" + whole(_guardrail_notes(guardrails))) if guardrails else 0
+
+
+def recalled_lines(recalled: Recalled) -> Iterator[str]:
+    """For people: what memory said to an iteration, and why."""
+    if recalled.problem:
+        yield f"memory     none: {clean(recalled.problem)}"
+    for one in recalled.guardrails:
+        yield f"guardrail  {_in_a_line(one)}"
+    for one in recalled.reminders:
+        yield f"recalled   {one.kind}: {clean(one.text)}"
+        yield f"           because: {clean(one.why)}; score {one.score:.2f}"
+    if recalled.estimate is not None:
+        yield f"estimate   {in_words(recalled.estimate)}"
+
+
+def _in_a_line(one: Guardrail) -> str:
+    instruction, trigger = clean(one.instruction).strip(), clean(one.trigger).strip()
+    return f"{trigger}: {instruction}" if trigger else instruction

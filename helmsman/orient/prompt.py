@@ -8,7 +8,7 @@ from itertools import pairwise, takewhile
 
 from helmsman.config import MemoryConfig
 from helmsman.memory.handoff import handoff_section
-from helmsman.memory.telling import lessons_section
+from helmsman.memory.recall import lessons_section
 from helmsman.orient.approaches import approach_section
 from helmsman.orient.budget import fit, whole
 from helmsman.orient.checks import failed

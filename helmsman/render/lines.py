@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from helmsman.config import LoopConfig
-from helmsman.memory.telling import recalled_lines
+from helmsman.memory.recall import recalled_lines
 from helmsman.plain import clean, cut_between_words
 from helmsman.records.alignment import AlignResult
 from helmsman.records.checks import CheckReport

@@ -7,8 +7,7 @@ from datetime import datetime
 from helmsman.config.memory import MemoryConfig
 from helmsman.errors import WorldError
 from helmsman.memory.estimates import FEWEST, NEWEST, estimate
-from helmsman.memory.recall import Found, reminders
-from helmsman.memory.telling import guardrails_cost
+from helmsman.memory.recall import Found, guardrails_cost, reminders
 from helmsman.records.lessons import Estimate, Guardrail, Lesson, LessonKind, Recalled, Subject, Tier
 from helmsman.records.verdict import Outcome
 from tasks.memory import Reads

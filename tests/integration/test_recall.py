@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from helmsman.config.memory import MemoryConfig
-from helmsman.memory.telling import cost, guardrails_cost, lessons_section
+from helmsman.memory.recall import cost, guardrails_cost, lessons_section
 from helmsman.orient.budget import whole
 from helmsman.records.lessons import Lesson, LessonKind, Recalled, Subject, TaskType, Tier
 from helmsman.records.session import FailureClass

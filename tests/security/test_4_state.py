@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from helmsman.errors import OperatorError
-from helmsman.memory.telling import lessons_section
+from helmsman.memory.recall import lessons_section
 from helmsman.orient.budget import whole
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.lessons import Recalled

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmsman.config.memory import MemoryConfig
-from helmsman.memory.recall import HALF_LIFE, OLD, POWER, Found, reminders
-from helmsman.memory.telling import cost
+from helmsman.memory.recall import HALF_LIFE, OLD, POWER, Found, cost, reminders
 from helmsman.records.lessons import Lesson, LessonKind, Reminder, Subject, TaskType, Tier
 from helmsman.records.session import FailureClass
 from tests.unit.builders import NOW

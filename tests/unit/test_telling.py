@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.memory.telling import cost, guardrails_cost, lessons_section, recalled_lines
+from helmsman.memory.recall import cost, guardrails_cost, lessons_section, recalled_lines
 from helmsman.orient.budget import fit, whole
 from helmsman.records.lessons import Estimate, Guardrail, LessonKind, Range, Recalled, Reminder, TaskType
 from helmsman.records.session import FailureClass
