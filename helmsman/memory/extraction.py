@@ -5,8 +5,9 @@ work that had not ended them, or a criterion that the judge rejected first, for 
 an antipattern; a decision with its reason, in a completed loop, for a convention. `bench/lessons.py` measures it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import Literal
 
 from helmsman.memory.quoting import cleaned, details, listed, orders, quoted, sentences, tells
 from helmsman.memory.words import terms
@@ -59,8 +60,33 @@ def after_loop(state: LoopState, summary: Summary, episodes: Sequence[Episode]) 
     if summary.outcome is not Outcome.COMPLETED:
         return ()
     whole = sorted((one for one in episodes if one.uid == summary.uid), key=_order)
-    taught = [one for number, one in enumerate(whole) if any(_strategies(one, _back(whole, number)))]
+    taught = {_order(one) for number, one in enumerate(whole) if any(_strategies(one, _back(whole, number)))}
     return (*_resolutions(whole, taught), *_choices(state, summary))
+
+
+def observation(
+    of: Episode | Summary,
+    kind: LessonKind,
+    text: str,
+    detail: Iterable[str],
+    confidence: float,
+    failures: tuple[FailureClass, ...] = (),
+    tests: tuple[str, ...] = (),
+    by: Literal["rules", "model"] = "rules",
+) -> Observation:
+    """Of an antipattern, the class is the first of its failures."""
+    warns = kind is LessonKind.ANTIPATTERN
+    return Observation(
+        kind=kind,
+        text=text,
+        detail=details(detail),
+        subject=of.subject.model_copy(update={"failures": failures, "tests": tests}),
+        failure=failures[0] if warns else None,
+        confidence=confidence,
+        good=not warns,
+        source=of.uid,
+        by=by,
+    )
 
 
 def _before(episode: Episode, earlier: Sequence[Episode]) -> Sequence[Episode]:
@@ -78,17 +104,16 @@ def _order(episode: Episode) -> tuple[int, int]:
     return episode.iteration, episode.attempt
 
 
+# --- strategies ---------------------------------------------------------------------------------------------------
+
+
 def _strategies(episode: Episode, before: Sequence[Episode]) -> Iterator[Observation]:
-    if _got_there(episode, before):
+    """Of the iteration, and of none before it, that brought the work to its proof, or to where little is missing."""
+    best = max((one.completion for one in before if one.checked), default=0.0)
+    got_there = episode.completion >= SUCCESS > best and episode.movement is Movement.FORWARD
+    if episode.checked and (got_there or episode.completion >= 1 > best):
         confidence = _PROVEN if episode.completion >= 1 else _GREEN if episode.green else _NEARLY
         yield from _strategy("This ended the failures of earlier work", episode, before, confidence)
-
-
-def _got_there(episode: Episode, before: Sequence[Episode]) -> bool:
-    """Whether this iteration, and none before it, brought the work to its proof, or to where little is missing."""
-    best = max((one.completion for one in before if one.checked), default=0.0)
-    proven = episode.completion >= 1 > best
-    return episode.checked and (proven or (episode.completion >= SUCCESS > best and episode.movement is Movement.FORWARD))
 
 
 def _strategy(how: str, episode: Episode, before: Sequence[Episode], confidence: float) -> Iterator[Observation]:
@@ -103,19 +128,14 @@ def _strategy(how: str, episode: Episode, before: Sequence[Episode], confidence:
             f"{how}: {quoted(approach, _APPROACH)}." if approach else f"{how}.",
             f"These had not: {_ways(tried)}.",
             f"Failing before: {listed(tests, 3, 120)}." if tests else f"It ended {_named(classes)}." if told else "",
-            f"Changed: {listed(episode.files, 3, 60)}." if episode.files else "",
+            _changed(episode),
         )
     )
-    subject = episode.subject.model_copy(update={"failures": classes, "tests": tests})
-    yield Observation(
-        kind=LessonKind.STRATEGY,
-        text=text,
-        detail=_rests_on(episode, tests),
-        subject=subject,
-        confidence=confidence,
-        good=True,
-        source=episode.uid,
-    )
+    yield observation(episode, LessonKind.STRATEGY, text, _rests_on(episode, tests), confidence, classes, tests)
+
+
+def _changed(episode: Episode) -> str:
+    return f"Changed: {listed(episode.files, 3, 60)}." if episode.files else ""
 
 
 def _ended(episode: Episode) -> tuple[tuple[FailureClass, ...], tuple[str, ...]]:
@@ -151,13 +171,9 @@ def _ways(tried: Sequence[str]) -> str:
     return ", ".join(quoted(way, _TRIED) for way in tried)
 
 
-def _rests_on(episode: Episode, tests: Sequence[str]) -> str:
-    return details(
-        (
-            f"Loop {cleaned(episode.loop, 80)}, iteration {episode.iteration}: completion {episode.completion:.0%}.",
-            f"Tests that it ended: {listed(tests, 5, 120)}." if tests else "",
-        )
-    )
+def _rests_on(episode: Episode, tests: Sequence[str] = ()) -> Iterator[str]:
+    yield f"Loop {cleaned(episode.loop, 80)}, iteration {episode.iteration}: completion {episode.completion:.0%}."
+    yield f"Tests that it ended: {listed(tests, 5, 120)}." if tests else ""
 
 
 def _criteria(episode: Episode, before: Sequence[Episode]) -> Iterator[Observation]:
@@ -166,22 +182,13 @@ def _criteria(episode: Episode, before: Sequence[Episode]) -> Iterator[Observati
     for one in episode.verdicts:
         reason = rejected.get(one.criterion, "")
         if one.met and tells(reason) and not orders(one.reason):
-            text = sentences(
-                (
-                    f"A judge rejected such work first: {quoted(reason, _REASON)}.",
-                    f"Accepted later: {quoted(one.reason, _REASON)}." if one.reason else "",
-                    f"Changed: {listed(episode.files, 3, 60)}." if episode.files else "",
-                )
-            )
-            yield Observation(
-                kind=LessonKind.STRATEGY,
-                text=text,
-                detail=_rests_on(episode, ()),
-                subject=episode.subject.model_copy(update={"failures": (), "tests": ()}),
-                confidence=_JUDGED,
-                good=True,
-                source=episode.uid,
-            )
+            first = f"A judge rejected such work first: {quoted(reason, _REASON)}."
+            accepted = f"Accepted later: {quoted(one.reason, _REASON)}." if one.reason else ""
+            text = sentences((first, accepted, _changed(episode)))
+            yield observation(episode, LessonKind.STRATEGY, text, _rests_on(episode), _JUDGED)
+
+
+# --- antipatterns -------------------------------------------------------------------------------------------------
 
 
 def _antipatterns(episode: Episode, before: Sequence[Episode]) -> Iterator[Observation]:
@@ -197,6 +204,12 @@ def _antipatterns(episode: Episode, before: Sequence[Episode]) -> Iterator[Obser
         text = f"{_named((error.kind,)).capitalize()} in one session after the other at {said}."
         found.setdefault(error.kind, _antipattern(episode, error, text, why, _TROUBLE))
     yield from found.values()
+
+
+def _antipattern(episode: Episode, error: ErrorVector, text: str, why: str, confidence: float) -> Observation:
+    tests = (place(error),) if error.where else ()
+    detail = (f"Loop {cleaned(episode.loop, 80)}, up to iteration {episode.iteration}: {why}.",)
+    return observation(episode, LessonKind.ANTIPATTERN, text, detail, confidence, (error.kind,), tests)
 
 
 _Repeated = tuple[ErrorVector, Sequence[Episode], str, str]
@@ -226,12 +239,8 @@ def _by_return(episode: Episode, before: Sequence[Episode]) -> Iterator[_Repeate
         back = [now and not was for was, now in pairwise(row)]
         if back[-1] and sum(back) + row[0] == RETURNS + 1 and error.kind not in OF_THE_WORLD:
             failing = [one for one in (*checked, episode) if _has(one, error)]
-            yield (
-                error,
-                failing,
-                "came back again and again",
-                f"the same failure came back {counted(RETURNS, 'time')} after it was gone",
-            )
+            why = f"the same failure came back {counted(RETURNS, 'time')} after it was gone"
+            yield error, failing, "came back again and again", why
 
 
 def _by_machine(episode: Episode, before: Sequence[Episode]) -> Iterator[tuple[ErrorVector, str]]:
@@ -244,21 +253,10 @@ def _by_machine(episode: Episode, before: Sequence[Episode]) -> Iterator[tuple[E
             yield error, f"{_named((error.kind,))} inside the sessions of {IN_SESSIONS} iterations in a row"
 
 
-def _antipattern(episode: Episode, error: ErrorVector, text: str, why: str, confidence: float) -> Observation:
-    tests = (place(error),) if error.where else ()
-    return Observation(
-        kind=LessonKind.ANTIPATTERN,
-        text=text,
-        detail=details((f"Loop {cleaned(episode.loop, 80)}, up to iteration {episode.iteration}: {why}.",)),
-        subject=episode.subject.model_copy(update={"failures": (error.kind,), "tests": tests}),
-        failure=error.kind,
-        confidence=confidence,
-        good=False,
-        source=episode.uid,
-    )
+# --- of a whole loop ----------------------------------------------------------------------------------------------
 
 
-def _resolutions(episodes: Sequence[Episode], taught: Sequence[Episode]) -> Iterator[Observation]:
+def _resolutions(episodes: Sequence[Episode], taught: Collection[tuple[int, int]]) -> Iterator[Observation]:
     """What ended, for good, a class of failure that had come too often."""
     stubborn = {item.kind: None for one in episodes for item in one.learning if item.level >= INTERVENED}
     checked = [one for one in episodes if one.checked]
@@ -268,20 +266,21 @@ def _resolutions(episodes: Sequence[Episode], taught: Sequence[Episode]) -> Iter
         if failing and failing[-1] + 1 < len(checked):
             end = checked[failing[-1] + 1]
             ends[_order(end)] = end
-    known = {_order(one) for one in taught}
-    for order, end in ends.items():
-        if order not in known:
-            yield from _strategy(
-                "This ended failures that had come again and again", end, _back(episodes, episodes.index(end)), _RESOLVED
-            )
+    for end in (end for order, end in ends.items() if order not in taught):
+        before = _back(episodes, episodes.index(end))
+        yield from _strategy("This ended failures that had come again and again", end, before, _RESOLVED)
 
 
 def _choices(state: LoopState, summary: Summary) -> Iterator[Observation]:
     """Decisions that a completed loop rests on, as its agent noted them, with what the work does not show: why, or what else."""
+    rests_on = (
+        f"Loop {cleaned(summary.loop, 80)}, {counted(summary.iterations, 'iteration')}.",
+        "From the notes of a completed loop.",
+    )
     for choice in state.memory.decisions[-MOST_CHOICES:]:
         if _sound(choice) and (choice.reason or choice.rejected):
             confidence = _CHOICES[bool(choice.reason and choice.rejected)]
-            yield _of_loop(LessonKind.CONVENTION, summary, _choice(choice), confidence, "From the notes of a completed loop.")
+            yield observation(summary, LessonKind.CONVENTION, _choice(choice), rests_on, confidence)
 
 
 def _sound(choice: Choice) -> bool:
@@ -301,16 +300,7 @@ def _choice(choice: Choice) -> str:
     )
 
 
-def _of_loop(kind: LessonKind, summary: Summary, text: str, confidence: float, why: str) -> Observation:
-    return Observation(
-        kind=kind,
-        text=text,
-        detail=details((f"Loop {cleaned(summary.loop, 80)}, {counted(summary.iterations, 'iteration')}.", why)),
-        subject=summary.subject.model_copy(update={"failures": (), "tests": ()}),
-        confidence=confidence,
-        good=True,
-        source=summary.uid,
-    )
+# --- what they say ------------------------------------------------------------------------------------------------
 
 
 def _telling(approach: str) -> str:

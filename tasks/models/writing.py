@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from helmsman.config import LoopConfig
 from helmsman.errors import Cancelled, HelmsmanError
-from helmsman.memory.asked import lessons_request, read_lessons
+from helmsman.memory.lessons_question import lessons_request, read_lessons
 from helmsman.orient.compaction import Past, compact_by_template, compaction_request, read_compacted
 from helmsman.orient.focus import focus_request, read_focus
 from helmsman.oversee.best import Candidate, compare_request, read_choice

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from helmsman.memory.asked import lessons_request
+from helmsman.memory.lessons_question import lessons_request
 from helmsman.orient.alignment import align_question
 from helmsman.orient.compaction import Past, compaction_request
 from helmsman.orient.focus import focus_request

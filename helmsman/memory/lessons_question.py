@@ -10,7 +10,8 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from helmsman.answer_form import NUMBER, TEXT, closed, many, one_of
-from helmsman.memory.quoting import cleaned, details, orders, tells
+from helmsman.memory.extraction import observation
+from helmsman.memory.quoting import cleaned, orders, tells
 from helmsman.memory.words import terms
 from helmsman.orient.answers import printable, read_answer
 from helmsman.orient.budget import fence, fit
@@ -82,8 +83,8 @@ def read_lessons(text: str, summary: Summary, episodes: Sequence[Episode]) -> tu
         return answer
     by_number = {one.iteration: one for one in shown(episodes, summary.uid)}
     found: dict[str, Observation] = {}
-    for observation in _read(answer.lessons, summary, by_number):
-        found.setdefault(observation.text.casefold(), observation)
+    for one in _read(answer.lessons, summary, by_number):
+        found.setdefault(one.text.casefold(), one)
     return tuple(found.values())[:MOST_LESSONS]
 
 
@@ -94,19 +95,15 @@ def shown(episodes: Sequence[Episode], uid: str) -> tuple[Episode, ...]:
 
 
 def _facts(state: LoopState, summary: Summary, episodes: Sequence[Episode]) -> Sequence[Piece]:
-    choices = "\n".join(_choice_line(choice.chose, choice.reason) for choice in state.memory.decisions[-_CHOICES:])
+    chosen = ((f"- {one.chose}", f", because {one.reason}" if one.reason else "") for one in state.memory.decisions[-_CHOICES:])
     return render_pieces(
         "lessons_facts",
         outcome=summary.outcome,
         iterations=counted(summary.iterations, "iteration"),
         rule=clean(summary.rule),
         episodes="\n".join(map(_line, episodes)) or "(none)",
-        decisions=choices,
+        decisions="\n".join(cleaned(chose + why, _LINE) for chose, why in chosen),
     )
-
-
-def _choice_line(chose: str, reason: str) -> str:
-    return cleaned(f"- {chose}" + (f", because {reason}" if reason else ""), _LINE)
 
 
 def _line(episode: Episode) -> str:
@@ -129,7 +126,12 @@ def _read(items: Sequence[object], summary: Summary, episodes: Mapping[int, Epis
         cited = [episodes[number] for number in dict.fromkeys(found.iterations) if number in episodes]
         known = len(cited) == len(set(found.iterations))
         if known and len(terms(text)) >= FEWEST_WORDS and _harmless(found) and _borne_out(found, summary, cited):
-            yield _observation(found, text, summary)
+            numbers = ", ".join(str(number) for number in dict.fromkeys(found.iterations))
+            drawn = f"A model drew it from iterations {numbers} of loop {cleaned(summary.loop, 80)}."
+            failures = (FailureClass(found.failure),) if found.kind == LessonKind.ANTIPATTERN else ()
+            confidence = COMPLETED if summary.outcome is Outcome.COMPLETED else UNFINISHED
+            detail = (drawn, cleaned(found.why, LONGEST_WHY))
+            yield observation(summary, LessonKind(found.kind), text, detail, confidence, failures, by="model")
 
 
 def _harmless(found: _Found) -> bool:
@@ -145,22 +147,3 @@ def _borne_out(found: _Found, summary: Summary, cited: Sequence[Episode]) -> boo
         return any(one.movement is Movement.FORWARD or one.completion >= 1 for one in cited)
     failing = [one for one in cited if any(error.kind == found.failure for error in (*one.errors, *one.troubles))]
     return len(failing) >= WITNESSES
-
-
-def _observation(found: _Found, text: str, summary: Summary) -> Observation:
-    antipattern = found.kind == LessonKind.ANTIPATTERN
-    cited = ", ".join(str(number) for number in dict.fromkeys(found.iterations))
-    failure = FailureClass(found.failure) if antipattern else None
-    return Observation(
-        kind=LessonKind(found.kind),
-        text=text,
-        detail=details(
-            (f"A model drew it from iterations {cited} of loop {cleaned(summary.loop, 80)}.", cleaned(found.why, LONGEST_WHY))
-        ),
-        subject=summary.subject.model_copy(update={"failures": (failure,) if failure else (), "tests": ()}),
-        failure=failure,
-        confidence=COMPLETED if summary.outcome is Outcome.COMPLETED else UNFINISHED,
-        good=not antipattern,
-        source=summary.uid,
-        by="model",
-    )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.memory.asked import COMPLETED, FORM, MOST_LESSONS, SHOWN, lessons_request, read_lessons, shown
+from helmsman.memory.lessons_question import COMPLETED, FORM, MOST_LESSONS, SHOWN, lessons_request, read_lessons, shown
 from helmsman.memory.quoting import orders
 from helmsman.orient.answers import LONGEST_ANSWER
 from helmsman.records.lessons import LessonKind, Observation
