@@ -24,7 +24,7 @@ from typing import Any
 
 from deployments.demo_model import Request, ScriptedModel, Turn, bash, call, environment, say
 from helmsman.config import ContextConfig, SteeringConfig
-from helmsman.orient.guardrails import Rules
+from helmsman.guardrails import Rules
 from tasks.session.hook_server import TOKEN, HookServer, hook_server
 from tasks.session.steering import Means, Steering, settings
 from tests.fakes.claude_cli import ARGUMENTS, bundled_cli

@@ -32,7 +32,6 @@ from helmsman.orient.alignment_file import read as read_alignment
 from helmsman.orient.alignment_file import render as render_alignment
 from helmsman.orient.compaction import read_compacted
 from helmsman.orient.focus import read_focus
-from helmsman.orient.guardrails.shell import read as read_shell
 from helmsman.orient.projects.kinds import read_json, read_toml
 from helmsman.orient.research import read as read_research
 from helmsman.oversee.best import Candidate, read_choice
@@ -42,6 +41,7 @@ from helmsman.oversee.scans import read_scan
 from helmsman.parsers.agent_actions import detail_of, parse_event
 from helmsman.parsers.agent_dialects import reader_of
 from helmsman.parsers.claude_stream import ClaudeReader, spoken_by_model, tool_calls, tool_results
+from helmsman.parsers.shell import commands
 from helmsman.parsers.test_files import why_test
 from helmsman.plain import clean, clean_lines, short_line
 from helmsman.plans.complaint import Complaint
@@ -233,7 +233,7 @@ def _change(data: bytes) -> None:
 
 
 def _shell(data: bytes) -> None:
-    read_shell(text(data), "/tree")
+    commands(text(data), "/tree")
 
 
 def _orders(data: bytes) -> None:

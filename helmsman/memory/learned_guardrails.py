@@ -1,6 +1,6 @@
 """Guardrails that the system makes itself: an instruction for each class of failure that came back too often, and its effect.
 
-Not to be confused with `helmsman.orient.guardrails`, the rules for single tool calls.
+Not to be confused with `helmsman.guardrails`, the rules for single tool calls.
 """
 
 import hashlib

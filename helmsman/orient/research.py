@@ -7,7 +7,7 @@ It is bounded: what is incomplete is asked for again, a few times, and then the 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from helmsman.orient.guardrails.rules import RESEARCH_FILE as FILE
+from helmsman.guardrails import RESEARCH_FILE as FILE
 from helmsman.orient.progress import percent
 from helmsman.plain import clean, clean_lines
 from helmsman.prompts import Piece, render_pieces

@@ -15,8 +15,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from helmsman.orient.guardrails.words import word_set
 from helmsman.parsers.test_files import is_test_file
+from helmsman.plain import word_set
 from helmsman.records.evidence import Change
 from helmsman.records.findings import Weight
 from helmsman.records.pain import MOST_LEAKS, Leak

@@ -2,8 +2,8 @@
 
 from contextlib import suppress
 
+from helmsman.guardrails import RESEARCH_FILE
 from helmsman.orient.feedback import evolution_file, feedback_file
-from helmsman.orient.guardrails.rules import RESEARCH_FILE
 from helmsman.records.state import LoopState
 from tasks.loops.working import own_file
 from tasks.worktrees.workplace import Workplace

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import Cancelled
+from helmsman.guardrails import RESEARCH_FILE
 from helmsman.memory.guardrails_page import render_for_agent as render_guardrails
 from helmsman.orient.checks import LOGS, logs
 from helmsman.orient.feedback import evolution_file, feedback_file
-from helmsman.orient.guardrails.rules import RESEARCH_FILE
 from helmsman.orient.hats import worn
 from helmsman.orient.progress import LONGEST_FILE, read, render
 from helmsman.orient.research import research_of, researching

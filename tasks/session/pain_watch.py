@@ -12,20 +12,20 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from itertools import islice, pairwise
+from itertools import islice
 from posixpath import join, normpath
 from stat import S_ISDIR
 from typing import NamedTuple
 
 from helmsman.config import PainConfig
-from helmsman.orient.guardrails import Rule, Rules, Session
-from helmsman.orient.guardrails.command_rules import findings
-from helmsman.orient.guardrails.git import Git, parsed
-from helmsman.orient.guardrails.lexing import Operator, Token, Word, tokens
-from helmsman.orient.guardrails.paths import Kind, locate
-from helmsman.orient.guardrails.shell import HOME, LONGEST, UNKNOWN, Command, placed, read
-from helmsman.orient.guardrails.words import has_flag, operands, word_set
+from helmsman.guardrails import Rule, Rules
+from helmsman.guardrails.commands import findings
+from helmsman.guardrails.git import Git, git_of
+from helmsman.guardrails.paths import Kind, locate
 from helmsman.parsers.agent_actions import Called, ToolResult
+from helmsman.parsers.shell import HOME, Command, commands, placed
+from helmsman.parsers.shell_words import UNKNOWN, has_flag, operands
+from helmsman.plain import word_set
 from helmsman.records.state import LoopState
 from tasks.processes.environment import ours
 
@@ -36,7 +36,7 @@ _ANYWHERE = word_set("localhost 127.0.0.1 [::1] 0.0.0.0 testpypi test.pypi file:
 """In the words of a command that publishes for a trial."""
 _REVIEWED = ("gh pr",)
 """What a person still has to agree to."""
-_FORCES = word_set("--force --force-with-lease --mirror")
+_FORCES = "-f --force --force-with-lease --mirror"
 _TRIAL = word_set("--dry-run -n")
 _BRINGS = word_set("fetch pull remote")
 """Verbs of git that tell of forced updates too: here, of what others did."""
@@ -133,7 +133,7 @@ class Watch:
     def _targets(self, command: str, folder: str) -> tuple[str, ...]:
         """What is there now of what a command may remove, and what no command may."""
         found: dict[str, None] = {}
-        for path in islice(_removals(read(command, folder, self._rules.home), self._rules), _MOST_TARGETS):
+        for path in islice(_removals(commands(command, folder, self._rules.home), self._rules), _MOST_TARGETS):
             place = locate(path, "/", self._rules)
             if place and place.holds_worktree:  # the loop made the working tree itself
                 found[path] = None
@@ -149,10 +149,10 @@ class Watch:
     def _done(self, command: str, noted: _Noted, result: ToolResult) -> str:
         if result.failed or noted.called.arguments.get("run_in_background"):
             return ""
-        commands = read(command, noted.folder, self._rules.home)
-        sure = _surely_ran(command, commands)
+        script = commands(command, noted.folder, self._rules.home)
+        sure = [one for one in script if one.sure and not one.background]
         told = next(filter(None, (_sent_or_erased(one, self._rules) for one in sure)), "")
-        return told or _overwritten(commands, sure, result.output, self._rules)
+        return told or _overwritten(script, sure, result.output, self._rules)
 
 
 def tokens_left(state: LoopState) -> float | None:
@@ -210,7 +210,7 @@ def _rules(worktree: str, home: str) -> Rules:
 
 def _stands_in(command: str, folder: str | None, rules: Rules, *, failed: bool) -> str | None:
     """Where the session's shell stands after a command. The CLI brings it back when it has left the working tree."""
-    after = read(f"{command}\n:", folder or rules.worktree, rules.home)[-1].folder
+    after = commands(f"{command}\n:", folder or rules.worktree, rules.home)[-1].folder
     if failed and after != (folder or rules.worktree):
         return None
     if folder is None:
@@ -219,9 +219,9 @@ def _stands_in(command: str, folder: str | None, rules: Rules, *, failed: bool) 
     return after if place and place.kind is Kind.INSIDE else rules.worktree if place else None
 
 
-def _removals(commands: Sequence[Command], rules: Rules) -> Iterator[str]:
+def _removals(script: Sequence[Command], rules: Rules) -> Iterator[str]:
     """Paths and patterns that commands remove with all that is below them, in the order in which they stand there."""
-    for command in commands:
+    for command in script:
         for word in _removed_words(command):
             path = placed(word, command.folder, rules.home or HOME)
             if path and UNKNOWN not in path and not any(name in path.lower() for name in _CACHE):
@@ -230,7 +230,7 @@ def _removals(commands: Sequence[Command], rules: Rules) -> Iterator[str]:
 
 def _removed_words(command: Command) -> Iterator[str]:
     words = command.arguments
-    if command.program == "rm" and has_flag(words, "rR", word_set("--recursive")):
+    if command.program == "rm" and has_flag(words, "-rR --recursive"):
         yield from operands(words)
     elif command.program == "find" and words[-1:] == ("-delete",) and not any(word[:1] in _FILTERS for word in words[:-1]):
         yield from words[:-1]
@@ -244,40 +244,18 @@ def _loss(path: str, rules: Rules) -> str:
     return "it removed the working tree's .git" if place.path else "it removed the whole working tree"
 
 
-def _surely_ran(text: str, commands: Sequence[Command]) -> Sequence[Command]:
-    """Those of the commands that ran to a good end where the whole did: the list of `&&` that it ends with."""
-    script = list(tokens(text)) if len(text) <= LONGEST else []
-    while script and isinstance(script[-1], Operator) and script[-1].text in {")", ";", "\n"}:
-        script.pop()
-    start = next((at for at in range(len(script), 0, -1) if _parts(script[at - 1])), 0)
-    last = script[start:]
-    if not last or "||" in text or _defines(script) or Word(("!",), quoted=False) in last:
-        return ()
-    number = 1 + sum(isinstance(token, Operator) for token in last)
-    return [command for command in commands[-number:] if not command.background]
-
-
-def _parts(token: Token) -> bool:
-    return isinstance(token, Operator) and token.text != "&&"
-
-
-def _defines(script: Sequence[Token]) -> bool:
-    """Whether a function is defined: `name() …`."""
-    return Word(("function",), quoted=False) in script or (Operator("("), Operator(")")) in pairwise(script)
-
-
-def _overwritten(commands: Sequence[Command], sure: Sequence[Command], output: str, rules: Rules) -> str:
+def _overwritten(script: Sequence[Command], sure: Sequence[Command], output: str, rules: Rules) -> str:
     """Git tells what came of a push; where its words were thrown away, that it ran to a good end has to do."""
-    told = (" -> " in output or "up-to-date" in output) and not any(parsed(one).verb in _BRINGS for one in commands)
-    forced = any(_forced(command, rules) for command in (commands if told else sure))
+    told = (" -> " in output or "up-to-date" in output) and not any(git_of(one).verb in _BRINGS for one in script)
+    forced = any(_forced(command, rules) for command in (script if told else sure))
     return "it overwrote what a remote holds, by a forced git push" if forced and (not told or _UPDATED in output) else ""
 
 
 def _forced(command: Command, rules: Rules) -> bool:
-    git = parsed(command, rules.home)
-    if command.program != "git" or git.verb != "push" or _TRIAL & set(git.words):
+    git = git_of(command, rules.home)
+    if git.verb != "push" or _TRIAL & set(git.words):
         return False
-    forced = has_flag(git.words, "f", _FORCES) or any(word.startswith("+") for word in operands(git.words))
+    forced = has_flag(git.words, _FORCES) or any(word.startswith("+") for word in operands(git.words))
     return forced and not _for_a_trial(git, rules)
 
 
@@ -294,7 +272,7 @@ def _sent_or_erased(command: Command, rules: Rules) -> str:
     disk = next((word for word in _written_over(command) if _is_disk(word, command, rules)), "")
     if disk:
         return f"it wrote over a disk ({command.program})"
-    rule = next((one.rule for one in findings((replace(command, wrappers=()),), Session(), rules)), None)
+    rule = next((one.rule for one in findings((replace(command, wrappers=()),), rules)), None)
     words = [word for word in command.arguments if not word.startswith("-")][:1]
     told = " ".join((command.program, *words))[:60]
     local = any(name in word for word in command.arguments for name in _ANYWHERE)

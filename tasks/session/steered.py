@@ -4,13 +4,12 @@ import hashlib
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
+from helmsman.guardrails import Rules, is_fix
+from helmsman.guardrails.context import known_window
+from helmsman.orient.alignment import own_goal
 from helmsman.orient.allowance import checks_allowance, claude_config
-from helmsman.orient.context import known_window
-from helmsman.orient.guardrails import Rules
-from helmsman.orient.guardrails.of_loop import rules_of
 from helmsman.orient.research import researching
 from helmsman.parsers.test_files import is_test_file
 from helmsman.records.events import StopAnswered
@@ -91,9 +90,17 @@ def _gate(place: Workplace, state: LoopState, start: str, stop: Callable[[], boo
 
 
 def _rules(place: Workplace, state: LoopState, start: str, home: str) -> Rules:
-    return replace(
-        rules_of(state),
+    """For the iteration that is due."""
+    config = state.config
+    return Rules(
         worktree=os.path.realpath(place.worktree),
+        protected=config.invariants.protect,
+        allowed=config.invariants.allow,
+        level=state.oversight.ladder.rung if config.ladder.act else 0,
+        branch=state.branch,
+        nesting=config.limits.nesting,
+        fix=is_fix(own_goal(config.goal)),
+        looks_only=researching(state),
         start=start,
         home=home,
         resolve=os.path.realpath,

@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from helmsman.config import ContextConfig, SteeringConfig
-from helmsman.orient.context import Tier, advice, closing, rotation, tier
-from helmsman.orient.guardrails import Advise, Deny, Rule, Rules, Session, ToolCall, after, before, judge
-from helmsman.orient.guardrails.trouble import Told, Trouble, failed, gutter, saw, succeeded
+from helmsman.guardrails import Advise, Deny, Rule, Rules, Session, ToolCall, after, before, judge
+from helmsman.guardrails.context import Tier, advice, closing, rotation, tier
+from helmsman.guardrails.failure_patterns import Told, Trouble, failed, gutter, saw, succeeded
 from helmsman.parsers.agent_actions import LONGEST_OUTPUT, Called, ToolResult, detail_of
 from helmsman.parsers.loose import ends, mapping, text
 from helmsman.records.evidence import AgentOutcome, Guarded

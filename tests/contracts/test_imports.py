@@ -12,7 +12,7 @@ COMPUTES = {
     "fnmatch", "functools", "graphlib", "hashlib", "html", "itertools", "json", "math", "operator", "posixpath", "re", "reprlib",
     "shlex", "string", "tomllib", "types", "typing", "unicodedata", "warnings", "zoneinfo",
     "pydantic", "pydantic_core",
-    "xml", "defusedxml", "markdown_it", "tree_sitter",  # read text that they are given
+    "xml", "defusedxml", "markdown_it", "tree_sitter", "tree_sitter_bash",  # read text that they are given
     "jinja2", "markupsafe", "importlib",  # read the package's own templates and tables
     "helmsman",
 }  # fmt: skip

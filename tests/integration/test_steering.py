@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import ContextConfig, SteeringConfig
+from helmsman.guardrails import Rules
 from helmsman.layers import RESERVED
-from helmsman.orient.guardrails import Rules
 from helmsman.parsers.agent_actions import Called, ToolResult
 from helmsman.records.evidence import AgentOutcome, Guarded
 from helmsman.records.session import ContextUse, FailureClass

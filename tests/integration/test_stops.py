@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from helmsman.config import ContextConfig, SteeringConfig
-from helmsman.orient.guardrails import Rules
+from helmsman.guardrails import Rules
 from helmsman.parsers.agent_actions import Called, ToolPatience, ToolResult
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.session import ContextUse, StopAttempt

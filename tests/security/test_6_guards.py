@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from deployments.demo_model import Turn, bash, by_call, call, say
-from helmsman.orient.guardrails import Allow, Deny, Judgement, Rules, Session, ToolCall, judge
+from helmsman.guardrails import Allow, Deny, Judgement, Rules, Session, ToolCall, judge
+from helmsman.guardrails.table import table
 from helmsman.records.iteration import IterationRecord
 from tasks.places import loop_folder
 from tasks.repository.git import open_repository
@@ -17,7 +18,6 @@ from tasks.repository.state_ref import read_records
 from tasks.triggers.deliveries import Deliveries
 from tests.fakes.command_line import Driving, driving, make_repository
 from tests.fakes.prefect_server import PrefectServer
-from tests.security.guard_cases import DENIED
 
 pytestmark = pytest.mark.timeout(300)  # the first test also starts the engine
 
@@ -178,7 +178,7 @@ def test_folders_of_an_earlier_version_are_closed_to_others(tmp_path: Path, monk
 
 # --- plain words --------------------------------------------------------------------------------------------------
 
-RULES = Rules("/nest/dev/loops/parser", branch="helmsman/parser", home="/nest/dev")
+RULES = Rules("/nest/dev/loops/parser", start="3f2a9c1d7e5b", branch="helmsman/parser", home="/nest/dev")
 
 
 def judged(command: str) -> Judgement:
@@ -186,14 +186,16 @@ def judged(command: str) -> Judgement:
 
 
 @pytest.mark.feature("A2")
-@pytest.mark.parametrize("command", DENIED)
-def test_plain_words_that_take_the_loop_in_hand_are_denied_with_what_to_do(command: str) -> None:
-    answer = judged(command)
-    assert isinstance(answer, Deny)
-    assert (answer.rule, len(answer.reason) > 20) == (DENIED[command][0], True)
+def test_plain_words_that_take_the_loop_in_hand_are_denied_with_what_to_do() -> None:
+    """Each row of guardrails.toml has its examples."""
+    expected = {command: row["rule"] for row in table()["deny"] for command in row["denied"]}
+    answers = {command: judged(command) for command in expected}
+    assert {command: "" if isinstance(answer, Allow) else answer.rule for command, answer in answers.items()} == expected
+    denials = [answer for answer in answers.values() if isinstance(answer, Deny)]
+    assert len(denials) >= len(expected) - 5  # to leave a branch is only advised against, and so is to clean
+    assert [denial for denial in denials if len(denial.reason) < 60] == []
 
 
 @pytest.mark.feature("A2")
-@pytest.mark.parametrize("command", [honest for _, honest in DENIED.values()])
-def test_their_nearest_honest_look_alikes_pass(command: str) -> None:
-    assert judged(command) == Allow()
+def test_their_nearest_honest_look_alikes_pass() -> None:
+    assert [command for row in table()["deny"] for command in row["allowed"] if judged(command) != Allow()] == []

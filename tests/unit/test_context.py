@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import ContextConfig
-from helmsman.orient.context import Tier, advice, known_window, rotation, tier
+from helmsman.guardrails.context import Tier, advice, known_window, rotation, tier
 from helmsman.records.session import ContextUse
 
 pytestmark = pytest.mark.feature("S9")

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import ContextConfig
-from helmsman.orient.context import rotation
-from helmsman.orient.guardrails.trouble import Trouble, gutter
+from helmsman.guardrails.context import rotation
+from helmsman.guardrails.failure_patterns import Trouble, gutter
 from helmsman.oversee.feedback import UNRUNNABLE, feedback_of
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.modes import Feedback

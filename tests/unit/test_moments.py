@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.orient.guardrails.rules import Rule
+from helmsman.guardrails import Rule
 from helmsman.oversee.moments import moment_of
 from helmsman.records.checks import TestCounts
 from helmsman.records.evidence import AgentOutcome, Change, Commit, Execution, Guarded

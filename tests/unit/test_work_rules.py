@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from helmsman.orient.guardrails import Advise, Allow, Deny, Rule, Rules, Session, ToolCall, is_fix, judge
+from helmsman.guardrails import Advise, Allow, Deny, Rule, Rules, Session, ToolCall, is_fix, judge
 from helmsman.records.session import ErrorVector, FailureClass
 
 pytestmark = pytest.mark.feature("A2")
@@ -62,34 +62,33 @@ def test_adding_tests_and_putting_them_back_is_welcome(call: ToolCall) -> None:
     assert rule(call) == (Allow, None)
 
 
-@pytest.mark.parametrize(
-    ("goal", "fix"),
-    [
-        ("Fix the discount so that the sum is right", True),
-        ("The shop crashes when the cart is empty", False),
-        ("# Task\n\nfix the race in the queue", True),
-        ("Add crash reporting", False),
-        ("Make round() use banker's rounding; checks must stay green", False),
-        ("Fix the cart. The tests in tests/test_cart.py are wrong and must be rewritten", False),
-        ("Get all our checks green", True),
-        ("Show failing jobs on the dashboard", False),
-        ("resolve symlinks in the importer", False),
-        ("Replace moment by date-fns. Make all checks pass", False),
-        ("Upgrade to Django 5 and fix the deprecations", False),
-        ("Fix the sum; adapt the tests where they assert the old one", False),
-        ("make the tests pass", True),
-        ("Fix what makes the checkout fail.\nAdd a test for it.", True),
-        ("Add a login page", False),
-        ("Fix the failing tests", False),
-        ("Refactor the tests; fix what they find", False),
-        ("Update the snapshots after the redesign and fix the build", False),
-        ("Deflake the integration suite: fix the flaky ones", False),
-        ("", False),
-        ("fix " * 100_000, True),
-    ],
+FIXES = (
+    "Fix the discount so that the sum is right",
+    "# Task\n\nfix the race in the queue",
+    "Get all our checks green",
+    "make the tests pass",
+    "Fix what makes the checkout fail.\nAdd a test for it.",
+    "fix " * 100_000,
 )
-def test_a_goal_is_a_fix_where_tests_judge_it_and_are_not_themselves_its_matter(goal: str, fix: bool) -> None:
-    assert is_fix(goal) is fix
+OTHER_GOALS = (
+    "",
+    "The shop crashes when the cart is empty",
+    "Add crash reporting",
+    "Make round() use banker's rounding; checks must stay green",
+    "Fix the cart. The tests in tests/test_cart.py are wrong and must be rewritten",
+    "Show failing jobs on the dashboard",
+    "Replace moment by date-fns. Make all checks pass",
+    "Upgrade to Django 5 and fix the deprecations",
+    "Fix the sum; adapt the tests where they assert the old one",
+    "Fix the failing tests",
+    "Update the snapshots after the redesign and fix the build",
+    "Deflake the integration suite: fix the flaky ones",
+)
+
+
+def test_a_goal_is_a_fix_where_tests_judge_it_and_are_not_themselves_its_matter() -> None:
+    assert [goal for goal in FIXES if not is_fix(goal)] == []
+    assert [goal for goal in OTHER_GOALS if is_fix(goal)] == []
 
 
 def test_a_new_file_waits_for_a_broken_build() -> None:

@@ -8,20 +8,18 @@ does more than look succeeds.
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from helmsman.orient.guardrails.looks import may_change
-from helmsman.orient.guardrails.rules import Advise, Rule
-from helmsman.orient.guardrails.tool_calls import ToolCall, key_of, only_looks
+from helmsman.guardrails.commands import may_change
+from helmsman.guardrails.rules import Advise, Rule
+from helmsman.guardrails.session import ToolCall, key_of, only_looks
+from helmsman.guardrails.table import table
 from helmsman.records.session import ErrorVector, FailureClass
 
 SAME_FAILURE = 5
 """How often the same failure may come back over changes: as often as calls may fail in a row."""
 GUTTER = 3
 """Times the failures in a row at which the agent was told, until a fresh session serves better: it was told three times."""
-KEPT_MOVES = 4
-KEPT_FAULTS = 16
-KEPT_CONTENTS = 20
-KEPT_FILES = 100
-BROKEN = frozenset({FailureClass.BUILD, FailureClass.SYNTAX, FailureClass.TYPES})
+KEPT_MOVES, KEPT_FAULTS, KEPT_CONTENTS, KEPT_FILES = 4, 16, 20, 100
+_BROKEN = frozenset({FailureClass.BUILD, FailureClass.SYNTAX, FailureClass.TYPES})
 """Failures after which new work stands on nothing."""
 
 
@@ -67,7 +65,7 @@ class Trouble:
     @property
     def broken(self) -> ErrorVector | None:
         """The failure that stands in the way of all else."""
-        return self.last if self.last and self.last.kind in BROKEN else None
+        return self.last if self.last and self.last.kind in _BROKEN else None
 
 
 Told = tuple[Trouble, tuple[Advise, ...]]
@@ -91,8 +89,7 @@ def failed(trouble: Trouble, call: ToolCall, error: ErrorVector, limit: int) -> 
         after = _longest(replace(trouble, looks_in_row=trouble.looks_in_row + (error.kind is not FailureClass.OTHER)))
         return after, _in_row(after.looks_in_row, error, limit) if after != trouble else ()
     before = replace(trouble, changed=trouble.changed or may_change(call.commands("")))
-    after = _longest(_command_failed(before, key_of(call, ""), error))
-    return _said(before, after, error, limit)
+    return _said(before, _longest(_command_failed(before, key_of(call, ""), error)), error, limit)
 
 
 def saw(trouble: Trouble, path: str, content: str) -> Told:
@@ -102,18 +99,15 @@ def saw(trouble: Trouble, path: str, content: str) -> Told:
         return trouble, ()
     versions = Versions(path, (*known.contents, content)[-KEPT_CONTENTS:])
     others = tuple(one for one in trouble.versions if one.path != path)
-    after = replace(trouble, versions=(*others, versions)[-KEPT_FILES:])
     *before, left = known.contents or ("",)
     back = content in before and left in before
-    return after, _reverted(path) if back else ()
+    return replace(trouble, versions=(*others, versions)[-KEPT_FILES:]), _advise(Rule.REVERTED, path=path) if back else ()
 
 
 def gutter(trouble: Trouble, limit: int) -> str:
     """Why a fresh session serves better; empty where it does not."""
-    in_row = max(trouble.in_row, trouble.edits_in_row)
-    if in_row < GUTTER * limit:
-        return ""
-    return f"{in_row} tool calls failed one after the other ({GUTTER * limit} are allowed)"
+    in_row, most = max(trouble.in_row, trouble.edits_in_row), GUTTER * limit
+    return f"{in_row} tool calls failed one after the other ({most} are allowed)" if in_row >= most else ""
 
 
 def _key(error: ErrorVector) -> str:
@@ -145,14 +139,14 @@ def _longest(trouble: Trouble) -> Trouble:
 
 def _said(before: Trouble, after: Trouble, error: ErrorVector, limit: int) -> Told:
     if after.same > before.same and after.same % SAME_FAILURE == 0:
-        return after, _same_again(after.same, error)
+        return after, _advise(Rule.SAME_FAILURE, error, times=after.same)
     if said := _in_row(after.in_row, error, limit):
         return after, said
     if _takes_turns(after.moves):
-        return replace(after, moves=()), _advise(Rule.ALTERNATING, _MOVES)
+        return replace(after, moves=()), _advise(Rule.ALTERNATING)
     last = after.faults[-1].command if after.faults else ""
     if after.faults != before.faults and _takes_turns(tuple(one.failure for one in after.faults if one.command == last)[-4:]):
-        return replace(after, faults=()), _advise(Rule.ALTERNATING, _FAULTS)
+        return replace(after, faults=()), _advise(Rule.ALTERNATING, text="alternating_failures")
     return after, ()
 
 
@@ -164,74 +158,23 @@ def _takes_turns(kept: tuple[str, ...]) -> bool:
             return False
 
 
-def _advise(rule: Rule, text: str) -> tuple[Advise, ...]:
-    return (Advise(rule, text),)
-
-
-_MOVES = (
-    "Two commands that fail are run in turns and nothing is changed in between, so both will fail again. Change what one of them"
-    " complains of, or look at what it needs to run."
-)
-_FAULTS = (
-    "Two failures take turns: what fixes one brings back the other. Look at both together and write down in one sentence what"
-    " they have in common before the next change."
-)
-
-
 def _in_row(times: int, error: ErrorVector, limit: int) -> tuple[Advise, ...]:
-    if times == 0 or times % limit:
-        return ()
-    text = (
-        f"{times} tool calls of one kind have failed one after the other, the last one as {_told(error)}. Stop and look: read the"
-        f" whole message of the first failure and the code that it points at, say in one sentence what causes it, then make the"
-        f" smallest change that tests this. {REMEDIES[error.kind]}"
-    )
-    return _advise(Rule.FAILURES, text)
+    return () if times == 0 or times % limit else _advise(Rule.FAILURES, error, times=times)
 
 
-def _same_again(times: int, error: ErrorVector) -> tuple[Advise, ...]:
-    text = (
-        f"The same failure has come back {times} times over changes: {_told(error)}. Its cause may be somewhere else. Show that"
-        f" the code which you change is the code that runs. {REMEDIES[error.kind]}"
-    )
-    return _advise(Rule.SAME_FAILURE, text)
+def _advise(
+    rule: Rule, error: ErrorVector | None = None, *, text: str = "", times: int = 0, path: str = ""
+) -> tuple[Advise, ...]:
+    """In the words of guardrails.toml, with what to do next about this class of failure."""
+    told = remedy = ""
+    if error:
+        where = f" at {_plain(error.where)}" if error.where else ""
+        told = f"{error.kind}{where}" + (f" ({_plain(error.message)})" if error.message else "")
+        remedy = table()["remedies"][error.kind]
+    words = table()["advice"][text or rule]
+    return (Advise(rule, words.format(times=times, error=told, path=_plain(path), remedy=remedy).rstrip()),)
 
 
-def _reverted(path: str) -> tuple[Advise, ...]:
-    text = (
-        f"`{_name(path)}` goes back and forth between two contents: two approaches take turns. Write down in"
-        " .helmsman/progress.md why each of them fails, then choose a third one."
-    )
-    return _advise(Rule.REVERTED, text)
-
-
-REMEDIES: dict[FailureClass, str] = {
-    FailureClass.TEST: "Run one failing test alone and compare what it expects with what it gets.",
-    FailureClass.BUILD: "Fix only the first error of the build; those behind it often follow from it.",
-    FailureClass.TYPES: "Take the first error and look up the types that it names.",
-    FailureClass.LINT: "Run the linter on one file and fix what it names, or use its own fixer.",
-    FailureClass.SYNTAX: "Read the lines around the place that is named, brackets and indentation first.",
-    FailureClass.MISSING_MODULE: "Look how this project installs what it needs and from which folder its own commands run.",
-    FailureClass.MISSING_FILE: "List the folder first and use the path as it is there.",
-    FailureClass.MISSING_COMMAND: "Look which tools are installed (`command -v`) and which the project's own scripts use.",
-    FailureClass.USAGE: "Read the program's `--help` for the version that is installed.",
-    FailureClass.EDIT: "Read the file again and copy the lines to replace exactly as they are now.",
-    FailureClass.PERMISSION: "Work inside the working tree; what needs more rights is not part of this work.",
-    FailureClass.NETWORK: "There may be no network here: use what is installed or in the repository.",
-    FailureClass.TIMEOUT: "Run a smaller part, or find what waits for something that never comes.",
-    FailureClass.RESOURCES: "Run a smaller part; nothing in the code can be told from a process that was killed.",
-    FailureClass.GIT: "Look at `git status` first; commit or put aside what is there.",
-    FailureClass.EXCEPTION: "Read the last frame in the project's own code and the values it had.",
-    FailureClass.OTHER: "Make the command tell more: one step at a time, verbose, without a pipe behind it.",
-}
-"""What to do next, by class."""
-
-
-def _told(error: ErrorVector) -> str:
-    where = f" at {_name(error.where)}" if error.where else ""
-    return f"{error.kind}{where}" + (f" ({_name(error.message)})" if error.message else "")
-
-
-def _name(text: str) -> str:
+def _plain(text: str) -> str:
     """Foreign text in a sentence: printable and bounded."""
     return "".join(char if char.isprintable() else " " for char in text[:160])

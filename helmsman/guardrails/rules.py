@@ -49,24 +49,14 @@ class Level(NamedTuple):
     """Rules that only advise; all others deny."""
 
 
-_ALWAYS_ADVISED = frozenset({Rule.REPEATED_LOOK, Rule.UNREAD, Rule.BROKEN_BUILD})
+_ADVISED = frozenset({Rule.REPEATED_LOOK, Rule.UNREAD, Rule.BROKEN_BUILD, Rule.OTHER_BRANCH})
+"""Branches are told from files by name only, so leaving one is never denied."""
+LEVELS = (Level(3, 4, _ADVISED | {Rule.CLEAN}), Level(3, 3, _ADVISED), Level(2, 2, _ADVISED))
+"""By level of escalation: 0 patch, 1 refactor, 2 redesign."""
 
-LEVELS = (
-    Level(same_command=3, same_look=4, advised=_ALWAYS_ADVISED | {Rule.OTHER_BRANCH, Rule.CLEAN}),
-    Level(same_command=3, same_look=3, advised=_ALWAYS_ADVISED | {Rule.OTHER_BRANCH}),
-    Level(same_command=2, same_look=2, advised=_ALWAYS_ADVISED | {Rule.OTHER_BRANCH}),
-)
-"""By level of escalation: 0 patch, 1 refactor, 2 redesign. Branches are told from files by name only: never denied."""
-
-TEMPORARY = ("/tmp", "/private/tmp", "/var/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders", "/dev/shm")  # noqa: S108 - only compared
-DEVICES = ("/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd", "/proc/self/fd")
-OWN_FILES = ("/RUBRIC.md", "/helmsman.toml", "/.claude/autochecks.sh", "/.claude/settings*.json")
-"""What judges the work or steers the loop is nobody's to edit during an iteration."""
 OWN_FOLDER = ".helmsman"
-AGENTS_FILE = "progress.md"
-"""The one file in `.helmsman/` that the agent writes."""
-RESEARCH_FILE = "research.md"
-"""And the other one, in an iteration of research."""
+AGENTS_FILE, RESEARCH_FILE = "progress.md", "research.md"
+"""The files in `.helmsman/` that the agent writes, the second one in an iteration of research."""
 
 
 def same_path(path: str) -> str:

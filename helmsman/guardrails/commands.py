@@ -1,0 +1,320 @@
+"""What speaks against single commands, by the rows of guardrails.toml; what commands write, look at and change."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from posixpath import basename, dirname
+
+from helmsman.guardrails.git import QUESTIONS, Scene, branches_made, commits_after, git_of, is_here, written_by_git
+from helmsman.guardrails.paths import Kind, locate
+from helmsman.guardrails.rules import Finding, Rule, Rules
+from helmsman.guardrails.table import Row, rows, table
+from helmsman.parsers.shell import HOME, PARENT, Command, commands
+from helmsman.parsers.shell_words import (
+    INTERPRETER,
+    SHELLS,
+    UNKNOWN,
+    ShellCall,
+    has_flag,
+    operands,
+    script_of,
+    shell_call,
+)
+from helmsman.plain import word_set
+
+
+def findings(
+    script: Sequence[Command], rules: Rules, commits: int = 0, branches: Iterable[str] = (), *, background: bool = False
+) -> Iterator[Finding]:
+    """What speaks against each command of a call; `commits` and `branches` are the session's own, as its past tells."""
+    made = frozenset((*branches, *branches_made(script), rules.branch))
+    background = background or any(command.background for command in script)
+    for command in script:
+        scene = Scene(command, git_of(command, rules.home), rules, commits, made, background)
+        names = _beginnings("mkfs" if command.program.startswith("mkfs.") else command.program, command.arguments)
+        verbs = frozenset({scene.git.verb, " ".join((scene.git.verb, *scene.git.words[:1]))})
+        for row in rows():
+            if not (verbs if row.git else names).isdisjoint(row.git or row.commands) and _applies(row, scene):
+                yield Finding(row.rule, row.reason)
+        commits = commits_after(commits, (command,), rules.worktree, failed=False)
+
+
+def _beginnings(program: str, arguments: Iterable[str]) -> frozenset[str]:
+    """A program alone and with its first words, as the rows name it; the empty name is that of any command."""
+    words = [program, *(word for word in arguments if not word.startswith("-"))]
+    return frozenset({"", *(" ".join(words[:length]) for length in (1, 2, 3))})
+
+
+def _applies(row: Row, scene: Scene) -> bool:
+    words = scene.git.words if row.git else scene.command.arguments
+    return (
+        (not row.wrappers or not row.wrappers.isdisjoint(scene.command.wrappers))
+        and (not row.flags or has_flag(words, row.flags))
+        and not (row.unless_flags and has_flag(words, row.unless_flags))
+        and row.unless.isdisjoint(words)
+        and not (row.rule is Rule.NESTED and scene.rules.nesting > 0)
+        and (not row.git or row.anywhere or is_here(scene))
+        and (not row.when or _QUESTIONS[row.when](scene))
+    )
+
+
+# what the rows ask ----------------------------------------------------------------------------------------------------
+
+_EVERYTHING = word_set("* .* {*,.*} .[!.]*")
+_EVERYBODY = word_set("-1 0 1")
+_FETCHERS = frozenset({"curl", "wget"})
+_INTERPRETERS = word_set("node perl ruby php deno bun")
+_SOURCES = frozenset({"source", "."})
+_STDIN = frozenset({"", "/dev/stdin", "/dev/fd/0"})
+_FETCHED = "\ue000"
+"""Stands in a script for what was put there before it is read; UNKNOWN itself is dropped from every text."""
+
+
+def _is_outside(words: Iterable[str], scene: Scene) -> bool:
+    places = (locate(word, scene.command.folder, scene.rules) for word in words)
+    return any(place and place.kind is Kind.OUTSIDE for place in places)
+
+
+def _removes_all(scene: Scene) -> bool:
+    for word in operands(scene.command.arguments):
+        every = basename(word.rstrip("/")) in _EVERYTHING
+        place = locate((dirname(word) or ".") if every else word, scene.command.folder, scene.rules)
+        home = place and place.kind is not Kind.INSIDE and place.path in {HOME, scene.rules.home or HOME}
+        if place and (place.holds_worktree or place.path == ".git" or home):
+            return True
+    return False
+
+
+def _ends_others(scene: Scene) -> bool:
+    """A pid can't be told from others, but where nothing was started none is ours."""
+    words, name = scene.command.arguments, scene.command.program
+    if "-0" not in words and any(word.lstrip("-") == PARENT for word in words):
+        return True  # what runs the agent; a signal of 0 only asks whether it is there
+    if name != "kill":
+        return word_set("-P --parent --dry-run --help -h").isdisjoint(words)
+    if not word_set("-0 -l -L").isdisjoint(words):
+        return False
+    # Behind the signal: `-9`, `-TERM`, `-s TERM`, `--`. A lone `-1` is a signal, behind a signal it is everybody.
+    signal = 2 if words[:1] in {("-s",), ("-n",)} else int("".join(words[:1])[:1] == "-" and words[0] != "--")
+    pids = words[signal:][words[signal : signal + 1] == ("--",) :]
+    return not _EVERYBODY.isdisjoint(pids) or (not scene.background and any(pid.isdigit() for pid in pids))
+
+
+def _runs_what_is_fetched(scene: Scene) -> bool:
+    command = scene.command
+    piped = not _FETCHERS.isdisjoint(command.upstream) and _reads_script(command)
+    return piped or (not _FETCHERS.isdisjoint(command.inner) and _runs_words(command))
+
+
+def _reads_script(command: Command) -> bool:
+    """Whether it runs what comes down the pipe: a script or a module of its own makes that its data."""
+    program, words = command.program, command.arguments
+    if program in SHELLS:
+        call = shell_call(words)
+        return not ("c" in call.letters or _only_checks(call)) and ("s" in call.letters or call.first in _STDIN)
+    if program in _SOURCES:
+        return "".join(words[:1]) in _STDIN
+    if INTERPRETER.fullmatch(program) or program in _INTERPRETERS:
+        return all(word == "-" or re.fullmatch("-[uBEsSIO]+", word) for word in words) and not command.stdin
+    return False
+
+
+def _only_checks(call: ShellCall) -> bool:
+    """`-n` reads a script and runs nothing; not every shell heeds it where it is interactive."""
+    return "n" in call.letters and "i" not in call.letters
+
+
+def _runs_words(command: Command) -> bool:
+    """`$(curl …)`, `sh -c "$(curl …)"`, `bash <(curl …)`, `eval`: what was fetched is run, and not an argument of what runs."""
+    if _runs(command, UNKNOWN):
+        return True
+    if command.program in SHELLS and _only_checks(shell_call(command.arguments)):
+        return False
+    script = script_of(command.words, command.stdin).replace(UNKNOWN, _FETCHED)
+    return any(_runs(one, _FETCHED) for one in commands(script, ""))
+
+
+def _runs(command: Command, mark: str) -> bool:
+    """Whether it runs a file or a script that begins with the mark."""
+    program, words = command.program, command.arguments
+    scripts: Iterable[str] = ()
+    if program in SHELLS:
+        call = shell_call(words)
+        scripts = () if _only_checks(call) else (call.first, call.start_up)
+    elif INTERPRETER.fullmatch(program) or program in _INTERPRETERS:
+        file = next((word for word in words if not word.startswith("-")), "") if "-m" not in words else ""
+        scripts = (file, *(script for flag, script in pairwise(words) if flag in {"-c", "-e"}))
+    elif program in {"eval", "trap", *_SOURCES}:
+        scripts = words
+    return any(text.lstrip().startswith(mark) for text in (*command.words[:1], *scripts))
+
+
+_QUESTIONS: Mapping[str, Callable[[Scene], bool]] = {
+    **QUESTIONS,
+    "overwrites_a_device": lambda scene: _is_outside(
+        (word[3:] for word in scene.command.arguments if word.startswith("of=/dev/")), scene
+    ),
+    "removes_all": _removes_all,
+    "opens_the_outside": lambda scene: _is_outside(list(operands(scene.command.arguments))[1:], scene),
+    "ends_others": _ends_others,
+    "runs_what_is_fetched": _runs_what_is_fetched,
+}
+
+
+# what commands write --------------------------------------------------------------------------------------------------
+
+_TARGET = word_set("-t --target-directory")
+_QUOTED = r"""[rbuf]{0,2}(['"`])([^'"`\n]{1,300})\1"""
+_BOUND = re.compile(rf"""\b([A-Za-z_]\w{{0,60}})\s{{0,9}}=\s{{0,9}}(?:(?:pathlib\.)?Path\(\s{{0,9}})?{_QUOTED}""")
+_FILE = rf"""(?:{_QUOTED}|([A-Za-z_]\w{{0,60}}))"""
+_INLINE = (
+    re.compile(rf"""\bopen\(\s{{0,9}}{_FILE}\s{{0,9}},\s{{0,9}}(?:mode\s{{0,9}}=\s{{0,9}})?['"][rbt+]{{0,2}}[wax+]"""),
+    re.compile(rf"""\bPath\(\s{{0,9}}{_FILE}\s{{0,9}}\)\.(?:write_text|write_bytes|unlink|touch|rename|replace|rmdir)\("""),
+    re.compile(
+        rf"""\b(?:rmtree|os\.remove|os\.unlink|os\.truncate|File\.write|File\.delete|FileUtils\.rm_rf)\(\s{{0,9}}{_FILE}"""
+    ),
+    re.compile(rf"""\b(?:writeFile|appendFile|rm|unlink|truncate|createWriteStream|rmdir)(?:Sync|Stream)?\(\s{{0,9}}{_FILE}"""),
+    re.compile(
+        r"""\bopen\(?\s{0,9}(?:my\s)?\s{0,9}\$?\w{1,40},\s{0,9}(['"])\s{0,9}>{1,2}\s{0,9}(?:['"],\s{0,9}['"])?([^'"\n<>]{1,300})['"]()"""
+    ),
+    re.compile(r"()()\b([A-Za-z_]\w{0,60})\.(?:write_text|write_bytes|unlink)\("),
+)
+"""How a script in a line opens files for writing: by their names, or by a variable that was just set."""
+
+
+def written(command: Command) -> Iterator[str]:
+    """Words that name what is written, relative to the command's folder."""
+    yield from command.writes
+    program = "python" if INTERPRETER.fullmatch(command.program) else command.program
+    for way, programs in table()["writes"].items():
+        if program in programs:
+            yield from _WRITES[way](command, programs[program])
+
+
+def _last_operand(command: Command, valued: str) -> Iterable[str]:
+    """A folder that an option names, else the last of two or more words."""
+    names = list(operands(command.arguments, word_set(valued) | _TARGET))
+    return _values(command.arguments, _TARGET) or (names[-1:] if len(names) > 1 else [])
+
+
+def _values(words: Sequence[str], flags: frozenset[str]) -> list[str]:
+    joined = (word.partition("=") for word in words if word.startswith("--"))
+    return [
+        *(after for flag, after in pairwise(words) if flag in flags),
+        *(value for name, equals, value in joined if equals and name in flags),
+    ]
+
+
+def _output_option(command: Command, flags: str) -> Iterable[str]:
+    """`-` is the terminal. A cluster such as `-sSo` counts."""
+    letters = tuple(flag[1] for flag in flags.split() if flag[1] != "-")
+    clusters = (word for word in command.arguments if re.fullmatch(r"-[A-Za-z]{1,12}", word) and word.endswith(letters))
+    return (word for word in _values(command.arguments, word_set(flags).union(clusters)) if word != "-")
+
+
+def _sed(command: Command) -> Iterable[str]:
+    """In place only; the first word is the script, unless -e or -f gives it."""
+    words = [word for word in command.arguments if word]
+    if not has_flag(words, "-i --in-place"):
+        return ()
+    given = has_flag(words, "--expression --file") or not word_set("-e -f").isdisjoint(words)
+    return list(operands(words, word_set("-e -f --expression --file")))[not given :]
+
+
+def _perl(command: Command) -> Iterable[str]:
+    scripts = frozenset(word for word in command.arguments if re.fullmatch(r"-[a-zA-Z0-9.]{0,12}e", word))
+    return operands(command.arguments, scripts) if has_flag(command.arguments, "-i") else ()
+
+
+def _find(command: Command) -> Iterable[str]:
+    """With `-delete`: what has the name, in the folder that is searched."""
+    if "-delete" in command.arguments:
+        name = next(iter(_values(command.arguments, frozenset({"-name", "-iname"}))), UNKNOWN)
+        yield f"{next(operands(command.arguments[:1]), '.')}/{name}"
+
+
+def _inline_script(command: Command, _: str) -> Iterable[str]:
+    words = command.arguments
+    scripts = [after for flag, after in pairwise(words) if flag.startswith("-") and flag[-1:] in "ceEpr"]
+    text = "\n".join((*scripts[:5], command.stdin if not [word for word in operands(words) if word != "-"] else ""))
+    bound = {match[1]: match[3] for match in _BOUND.finditer(text)}
+    found = (match[2] or bound.get(match[3] or "", "") for pattern in _INLINE for match in pattern.finditer(text))
+    return (name for name in found if name)
+
+
+_OWN_WAYS: Mapping[str, Callable[[Command], Iterable[str]]] = {
+    "dd": lambda command: (word[3:] for word in command.arguments if word.startswith("of=")),
+    "sed": _sed,
+    "gsed": _sed,
+    "find": _find,
+    "perl": _perl,
+    "git": written_by_git,
+}
+_WRITES: Mapping[str, Callable[[Command, str], Iterable[str]]] = {
+    "every_operand": lambda command, valued: operands(command.arguments, word_set(valued)),
+    "last_operand": _last_operand,
+    "every_operand_and_target": lambda command, valued: (
+        *operands(command.arguments, _TARGET | word_set(valued)),
+        *_values(command.arguments, _TARGET),
+    ),
+    "all_but_the_first": lambda command, valued: list(operands(command.arguments, word_set(valued)))[1:],
+    "output_option": _output_option,
+    "inline_script": _inline_script,
+    "own_way": lambda command, _: _OWN_WAYS[command.program](command),
+}
+
+
+# looks and changes ----------------------------------------------------------------------------------------------------
+
+_SCRIPT = re.compile(r"[^-].*\.(?:py|js|mjs|cjs|ts|rb|pl|php|sh|bash)")
+_CHECKS = re.compile(r"test|spec|check|lint|build|type|verify|^dev$|^start$|^pytest$|^ruff$|^mypy$|^tsc$|^eslint$|^jest$")
+"""Names of scripts and jobs that look at the code and leave it as it is."""
+_FIXES = "--fix --write --fix-only --update-snapshot --inline-snapshot --snapshot-update"
+_RUNNERS = word_set("npm pnpm yarn bun uv poetry pdm bundle")
+_RUNNING, _JOBS = word_set("test t tst build lint start check"), word_set("run run-script exec")
+
+
+def is_look(script: Sequence[Command]) -> bool:
+    """Whether a script only looks; one of which nothing can be read counts as a look."""
+    return all(_looks(command) and not _keeps(command) for command in script)
+
+
+def may_change(script: Sequence[Command]) -> bool:
+    """Whether a script may have changed files, packages or processes."""
+    return any(_changes(command) for command in script)
+
+
+def _keeps(command: Command) -> bool:
+    return any(not target.startswith("/dev/") for target in written(command))
+
+
+def _names(kind: str, command: Command) -> bool:
+    """Whether the table names its program, or the program with one of its first words."""
+    words = command.program in table()[kind]["any"].split(), command.arguments[:2]
+    return words[0] or not set(table()[kind].get(command.program, "").split()).isdisjoint(words[1])
+
+
+def _looks(command: Command) -> bool:
+    if command.program == "git":
+        git = git_of(command)
+        stash = git.verb == "stash" and git.words[:1] in {("list",), ("show",)}
+        return stash or git.verb in table()["looks"]["git"].split()
+    return not command.program or (command.program == "kill" and "-0" in command.arguments) or _names("looks", command)
+
+
+def _changes(command: Command) -> bool:
+    if _looks(command):
+        return _keeps(command) or command.background
+    words = command.arguments
+    verb = "".join(words[:1])
+    if command.program in _RUNNERS and verb in _RUNNING | _JOBS:
+        return verb in _JOBS and not any(map(_CHECKS.search, words[1:3]))
+    return _is_script(command) or _names("changes", command) or command.background or has_flag(words, _FIXES) or _keeps(command)
+
+
+def _is_script(command: Command) -> bool:
+    """Whether it runs a program of the project's own that may write anything: a generator, a migration, a text on its input."""
+    if not (INTERPRETER.fullmatch(command.program) or command.program in _INTERPRETERS | SHELLS):
+        return False
+    first = next(iter(command.arguments), "-")
+    return bool(command.stdin) if first == "-" else bool(_SCRIPT.fullmatch(first)) and not _CHECKS.search(first)

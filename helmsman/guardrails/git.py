@@ -1,0 +1,238 @@
+"""Git commands: their verb, which commits and branches are the session's own, and what would destroy older work."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from itertools import pairwise
+from posixpath import normpath
+from typing import NamedTuple
+
+from helmsman.guardrails.paths import Kind, is_below, locate
+from helmsman.guardrails.rules import Rules
+from helmsman.guardrails.table import table
+from helmsman.parsers.shell import HOME, Command, placed
+from helmsman.parsers.shell_words import UNKNOWN, has_flag, operands
+from helmsman.plain import word_set
+
+_VALUED = word_set("-C -c --git-dir --work-tree --namespace --exec-path --config-env")
+_BACK, _STEP = re.compile(r"(?:HEAD|@)((?:\^|~[0-9]{0,6})*)"), re.compile(r"\^|~([0-9]{0,6})")
+_SHORTEST_ID = 4
+_MAINLINES = word_set("main master trunk develop")
+_REMOTES = ("origin/", "upstream/", "refs/remotes/", "remotes/")
+_EVERYWHERE = frozenset({"--global", "--system"})
+"""Such a configuration acts in this repository too, whichever folder it is set in."""
+_REBASE_VALUED = word_set("-x --exec -s --strategy -X --strategy-option --onto")
+_REBASES = re.compile(r"--rebase(?:=|\Z)|-[^-rsXSjo]*r")
+"""Of a pull; in a cluster such as `-qr`, but not in the value of another letter: `-Xours`."""
+_MERGES = word_set("--no-rebase --rebase=false --rebase=no --rebase=off --rebase=0 -rfalse")
+_CONFIG_VALUED = word_set("-f --file --blob --type --default --value --comment --url")
+_CONFIG_READS = "-l --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool --list"
+_CONFIG_SECTIONS = word_set("--rename-section --remove-section rename-section remove-section")
+_LOOPS_REFS = "refs/helmsman"
+_COMMITS = {"commit": "--amend --dry-run", **dict.fromkeys(("revert", "cherry-pick"), "-n --no-commit --abort --quit --skip")}
+"""Verbs that add a commit, unless one of the options is there."""
+
+
+class Git(NamedTuple):
+    verb: str = ""
+    words: tuple[str, ...] = ()
+    """Behind the verb."""
+    folder: str | None = None
+
+
+class Scene(NamedTuple):
+    """A command, and what is known when it runs."""
+
+    command: Command
+    git: Git
+    rules: Rules
+    commits: int
+    """The branch's commits since the session began, as far as known."""
+    branches: frozenset[str]
+    """Branches of the loop and of this session."""
+    background: bool
+    """Whether the session has started anything in the background."""
+
+
+def git_of(command: Command, home: str = "") -> Git:
+    """Options before the verb are read; `-C` says where. `home`: the home folder, where it is known."""
+    if command.program != "git":
+        return Git(folder=command.folder)
+    words, folder, start = command.arguments, command.folder, 0
+    while start < len(words) and words[start].startswith("-"):
+        if words[start] == "-C" and words[start + 1 :]:
+            folder = placed(words[start + 1], folder, home or HOME)
+        start += 2 if words[start] in _VALUED else 1
+    return Git("".join(words[start : start + 1]), words[start + 1 :], folder)
+
+
+def steps_back(name: str) -> int | None:
+    """How many first parents before HEAD `HEAD~2^` is; None for all other names."""
+    match = _BACK.fullmatch(name)
+    return sum(int(step[1]) if step[1] else 1 for step in _STEP.finditer(match[1])) if match else None
+
+
+def _behind(words: Sequence[str], flags: str) -> list[str]:
+    return [after for flag, after in pairwise(words) if flag in flags.split()]
+
+
+# what a session made --------------------------------------------------------------------------------------------------
+
+
+def branches_made(commands: Iterable[Command]) -> Iterator[str]:
+    """Names of branches that a script makes."""
+    for git in map(git_of, commands):
+        if git.verb in {"checkout", "switch", "worktree"}:
+            yield from _behind(git.words, "-b -B -c -C --create --orphan")
+        elif git.verb == "branch" and not any(word.startswith("-") for word in git.words):
+            yield from git.words[:1]
+
+
+def commits_after(commits: int, commands: Sequence[Command], worktree: str, *, failed: bool) -> int:
+    """How many commits of its own the worktree's branch has after a script, as far as its text tells.
+
+    Where the script failed, a commit counts unless it was the last thing to run. What is done in another repository, or in a
+    folder that is not known, takes none away.
+    """
+    for git in map(git_of, commands[:-1] if failed else commands):
+        unknown = git.folder is None or is_below(git.folder, HOME)
+        here = not unknown and is_below(git.folder or "", normpath(worktree) if worktree else "")
+        if git.verb in _COMMITS and not has_flag(git.words, _COMMITS[git.verb]):
+            commits += here or unknown
+        elif git.verb == "reset" and here:
+            commits = max(0, commits - max((steps_back(word) or 0 for word in git.words), default=0))
+    return commits
+
+
+def written_by_git(command: Command) -> Iterator[str]:
+    """Paths in the worktree that a git command overwrites, moves or removes by name.
+
+    To put files back as the index or HEAD has them undoes an edit, of a formatter for one; that is no edit.
+    """
+    _, words, _ = git = git_of(command)
+    refs: Sequence[str] = ()
+    if git.verb in {"rm", "mv"}:
+        yield from operands(words)
+    elif git.verb == "restore":
+        refs = [*_behind(words, "-s --source"), *(word[9:] for word in words if word.startswith("--source="))]
+        yield from () if _is_head(refs) else operands(words, word_set("-s --source"))
+    elif git.verb == "checkout" and not _behind(words, "-b -B --orphan"):
+        names = list(operands(words))
+        if "--" in words:
+            place = words.index("--")
+            refs, names = list(operands(words[:place])), list(words[place + 1 :])
+        elif len(names) > 1 and "." not in names[0]:  # the first of several names is a commit unless it looks like a file
+            refs, names = names[:1], names[1:]
+        yield from () if _is_head(refs) else names
+
+
+def _is_head(refs: Iterable[str]) -> bool:
+    return all(steps_back(ref) == 0 for ref in refs)
+
+
+# what the rows of guardrails.toml ask ---------------------------------------------------------------------------------
+
+
+def is_here(scene: Scene) -> bool:
+    """Not in another repository, in a temporary folder for one, nor in a folder that the text does not tell."""
+    place = locate(scene.git.folder or UNKNOWN, "/", scene.rules)
+    return (place is not None and place.kind is Kind.INSIDE) or not _EVERYWHERE.isdisjoint(scene.git.words)
+
+
+def _too_old(name: str, scene: Scene) -> bool:
+    """Whether a name surely is older than the session's start, on a remote, or another line of work."""
+    back = steps_back(name)
+    if back is not None:
+        return back > scene.commits
+    base = name.rstrip("^~0123456789") if name[-1:] == "^" or "~" in name else name
+    if base != name and _is_start(base, scene.rules):
+        return True
+    return name.startswith(_REMOTES) or "@{u" in name or (name in _MAINLINES and name not in scene.branches)
+
+
+def _is_start(name: str, rules: Rules) -> bool:
+    return len(name) >= _SHORTEST_ID and bool(rules.start) and (rules.start.startswith(name) or name.startswith(rules.start))
+
+
+def _resets_too_far(scene: Scene) -> bool:
+    """Soft or hard, the branch loses commits; by parts or with paths, behind a `--` for one, it stays where it is."""
+    words, names = scene.git.words, list(operands(scene.git.words))
+    return len(names) == 1 and "--" not in words[:-1] and not has_flag(words, "-p --patch") and _too_old(names[0], scene)
+
+
+def _rebases_too_far(scene: Scene) -> bool:
+    words = scene.git.words
+    names = [*operands(words, _REBASE_VALUED), *_behind(words, "--onto")]
+    return not names or has_flag(words, "--root") or any(_too_old(name, scene) for name in names)
+
+
+def _filters_too_far(scene: Scene) -> bool:
+    return not any(_is_start(word.partition("..")[0], scene.rules) for word in scene.git.words if ".." in word)
+
+
+def _pulls_by_rebase(scene: Scene) -> bool:
+    """The last option that says how wins."""
+    rebases = [word not in _MERGES for word in scene.git.words if word in _MERGES or _REBASES.match(word)]
+    return rebases[-1:] == [True]
+
+
+def _forces_another_branch(scene: Scene) -> bool:
+    """By force a branch is deleted, set elsewhere, or overwritten by another one's new name."""
+    words, names = scene.git.words, list(operands(scene.git.words))
+    renamed = has_flag(words, "-mMcC --move --copy")
+    lost = names if has_flag(words, "-dD --delete") else names[-1:] if renamed else names[:1]
+    others = [name for name in lost if name not in scene.branches]
+    return has_flag(words, "-DMCf --force") and bool(others) and not others[0].startswith(UNKNOWN)
+
+
+def _removes_a_worktree(scene: Scene) -> bool:
+    words = scene.git.words
+    places = [locate(word, scene.git.folder, scene.rules) for word in operands(words[1:])] if words[:1] == ("remove",) else []
+    return any(place and (place.kind is Kind.OUTSIDE or place.holds_worktree) for place in places)
+
+
+def _leaves_the_branch(scene: Scene) -> bool:
+    """A branch has no suffix, no slash at the end and no pattern."""
+    words, names = scene.git.words, list(operands(scene.git.words))
+    made = _behind(words, "-b -B --orphan") or has_flag(words, "-cC --create")
+    if made or "--" in words[:-1] or len(names) != 1 or names[0] in scene.branches:
+        return False
+    name = names[0]
+    is_path = name == "-" or "." in name or "*" in name or name.endswith("/") or name.startswith(UNKNOWN)
+    return not is_path or name.startswith(_REMOTES) or steps_back(name) is not None
+
+
+def _sets_a_kept_key(scene: Scene) -> bool:
+    """Whether `git config` changes a key that the loop and the operator rely on."""
+    words, kept = scene.git.words, table()["git"]["kept"].split()
+    names = list(operands(words, _CONFIG_VALUED))
+    verb = "".join(names[:1])
+    if has_flag(words, _CONFIG_READS) or verb in {"get", "list"}:
+        return False
+    if has_flag(words, "-e --edit") or verb == "edit":
+        return True
+    if not _CONFIG_SECTIONS.isdisjoint(words):
+        return any(name.lower().partition(".")[0] in {key.partition(".")[0] for key in kept} for name in names)
+    sets = len(names) > 1 or has_flag(words, "--add --replace-all --unset --unset-all")
+    keys = names[1:2] if verb in {"set", "unset"} else names[:1] if sets else []
+    return any(fnmatchcase(key.lower(), pattern) for key in keys for pattern in kept)
+
+
+QUESTIONS: Mapping[str, Callable[[Scene], bool]] = {
+    "resets_too_far": _resets_too_far,
+    "rebases_too_far": _rebases_too_far,
+    "has_no_commit": lambda scene: not scene.commits,
+    "filters_too_far": _filters_too_far,
+    "pulls_by_rebase": _pulls_by_rebase,
+    "forces_another_branch": _forces_another_branch,
+    "removes_a_worktree": _removes_a_worktree,
+    "leaves_the_branch": _leaves_the_branch,
+    "sets_a_symbolic_ref": lambda scene: (
+        len([*operands(scene.git.words, frozenset({"-m"}))]) > 1 or has_flag(scene.git.words, "-d --delete")
+    ),
+    "fetches_into_the_loops_refs": lambda scene: any(
+        name.partition(":")[2].startswith(_LOOPS_REFS) for name in operands(scene.git.words)
+    ),
+    "names_something": lambda scene: next(operands(scene.git.words), None) is not None,
+    "sets_a_kept_key": _sets_a_kept_key,
+}

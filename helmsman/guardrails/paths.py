@@ -1,0 +1,161 @@
+"""Where a path leads: into the worktree, to a temporary place, or outside; and which places a call may not write to."""
+
+import re
+from collections.abc import Iterable, Sequence
+from enum import Enum, auto
+from fnmatch import translate
+from functools import lru_cache
+from posixpath import dirname, join, normpath
+from typing import NamedTuple
+
+from helmsman.guardrails.rules import AGENTS_FILE, OWN_FOLDER, RESEARCH_FILE, Finding, Rule, Rules
+from helmsman.parsers.shell import HOME, placed
+from helmsman.parsers.shell_words import UNKNOWN
+
+TEMPORARY = ("/tmp", "/private/tmp", "/var/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders", "/dev/shm")  # noqa: S108 - only compared
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd", "/proc/self/fd")
+_OWN_FILES = ("/RUBRIC.md", "/helmsman.toml", "/.claude/autochecks.sh", "/.claude/settings*.json")
+"""What judges the work or steers the loop is nobody's to edit during an iteration."""
+_BYPRODUCTS = (
+    "__pycache__/",
+    ".pytest_cache/",
+    ".mypy_cache/",
+    ".ruff_cache/",
+    "node_modules/",
+    "*.pyc",
+    ".DS_Store",
+    "__pycache__",
+)
+"""They lie in protected folders too, and are nobody's work."""
+_HARMLESS_IN_GIT = ("/.git/**/*.lock", "/.git/COMMIT_EDITMSG", "/.git/MERGE_MSG", "/.git/SQUASH_MSG")
+_LOOPS_FILES = "/.git/helmsman/"
+"""In whichever repository: a worktree's own git folder lies elsewhere."""
+_LONGEST = 4096
+"""Characters of a path; no system opens a longer one."""
+_MOST_PARTS = 256
+_SHOWN = 200
+
+
+class Kind(Enum):
+    INSIDE = auto()
+    TEMPORARY = auto()
+    OUTSIDE = auto()
+
+
+class Place(NamedTuple):
+    kind: Kind
+    path: str
+    """Relative to the worktree where it is inside, "" for its top; else absolute."""
+    holds_worktree: bool = False
+    """Whether it is the worktree itself or a folder above it."""
+
+
+def locate(word: str, folder: str | None, rules: Rules) -> Place | None:
+    """Where a word leads that is used as a path in `folder`; None where the text doesn't tell."""
+    path = placed(word, folder, rules.home or HOME) if 0 < len(word) <= _LONGEST else None
+    if path is None:
+        return None
+    plain, resolved = _clean(path), _resolved(path, rules)
+    tops = {normpath(rules.worktree), _resolved(normpath(rules.worktree), rules)}
+    holds = any(is_below(top, resolved) for top in tops)
+    for top in sorted(tops):
+        if is_below(resolved, top):
+            return Place(Kind.INSIDE, resolved[len(top) :].strip("/"), holds)
+    if any(is_below(plain, device) for device in _DEVICES):
+        return Place(Kind.TEMPORARY, plain)
+    temporary = any(is_below(resolved, normpath(top)) for top in (*TEMPORARY, *rules.temporary) if top)
+    return Place(Kind.TEMPORARY if temporary else Kind.OUTSIDE, resolved, holds)
+
+
+def _clean(path: str) -> str:
+    """With one slash at the start, where POSIX keeps two."""
+    return f"/{path.lstrip('/')}" if path.startswith("//") else path
+
+
+def _resolved(path: str, rules: Rules) -> str:
+    """Links are followed as far as the path is known."""
+    known, unknown, _ = path.partition(UNKNOWN)
+    if not unknown:
+        return _clean(normpath(rules.resolve(path)))
+    folder = dirname(known)
+    return _clean(normpath(join(rules.resolve(folder), path[len(folder) :].lstrip("/"))))
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether a path is a folder or in it."""
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def matches_any(path: str, globs: Iterable[str]) -> bool:
+    """A glob without a slash means a name in any folder; one that ends with a slash means everything below."""
+    parts = path.split("/")
+    return len(parts) <= _MOST_PARTS and any(_matches(parts, _pieces(glob)) for glob in globs)
+
+
+@lru_cache(maxsize=500)
+def _pieces(glob: str) -> tuple[re.Pattern[str] | None, ...]:
+    """One pattern for each part of a path; None for any number of parts."""
+    below = f"{glob}**" if glob.endswith("/") else glob
+    anywhere = below if "/" in glob.rstrip("/") else f"**/{below}"
+    names = anywhere.removeprefix("./").removeprefix("/").split("/")
+    return tuple(None if name == "**" else re.compile(translate(name.replace("[", "[[]"))) for name in names)
+
+
+def _matches(parts: Sequence[str], pieces: Sequence[re.Pattern[str] | None]) -> bool:
+    """The parts against the pieces, each pair looked at once: `reached` says which pieces may come next."""
+    reached = [True, *(False for _ in pieces)]
+    for part in (*parts, None):
+        for number, piece in enumerate(pieces):  # `**` may stand for nothing
+            reached[number + 1] |= reached[number] and piece is None
+        if part is None:
+            break
+        moved = (reached[number] and piece is not None and piece.match(part) for number, piece in enumerate(pieces))
+        stays = [reached[number] and piece is None for number, piece in enumerate(pieces)]
+        reached = [a or b for a, b in zip([*stays, False], [False, *map(bool, moved)], strict=True)]
+    return reached[-1]
+
+
+def write_finding(word: str, folder: str | None, rules: Rules, *, folders_only: bool = False) -> Finding | None:
+    """What speaks against writing to a place. `folders_only`: an empty folder harms no protected file."""
+    place = locate(word, folder, rules)
+    if place is None:
+        return None
+    if place.kind is Kind.TEMPORARY:
+        return _of_loop(word) if _LOOPS_FILES in f"{place.path}/" else None
+    if place.kind is Kind.OUTSIDE:
+        text = (
+            f"{shown(word)} is outside the working tree. Write inside {shown(rules.worktree)}, or in {TEMPORARY[0]} for what is"
+        )
+        return Finding(Rule.OUTSIDE, f"{text} temporary.")
+    return None if folders_only else _inside(place.path, rules)
+
+
+def _inside(path: str, rules: Rules) -> Finding | None:
+    first, _, rest = path.partition("/")
+    if first == ".git" and not matches_any(path, _HARMLESS_IN_GIT):
+        text = "belongs to git. Use git's own commands: add, commit, restore, config user.name."
+        return Finding(Rule.GIT_INTERNALS, f"{shown(path)} {text}")
+    if first == OWN_FOLDER and rest != AGENTS_FILE and not (rules.looks_only and rest == RESEARCH_FILE):
+        return _of_loop(path)
+    if rules.looks_only and first != OWN_FOLDER and not matches_any(path, _BYPRODUCTS):
+        text = "stays as it is in this iteration, which is for research. Write what you found to"
+        return Finding(Rule.PROTECTED, f"{shown(path)} {text} {OWN_FOLDER}/{RESEARCH_FILE}.")
+    protected = matches_any(path, rules.protected) and not matches_any(path, (*_BYPRODUCTS, *rules.allowed))
+    if not protected and not matches_any(path, _OWN_FILES):
+        return None
+    return Finding(
+        Rule.PROTECTED,
+        f"{shown(path)} is protected: it judges the work. Leave it as it is and change the code so that it passes;"
+        f" where you think that it is wrong, say so in {OWN_FOLDER}/{AGENTS_FILE}.",
+    )
+
+
+def _of_loop(path: str) -> Finding:
+    text = f"{shown(path)} belongs to the loop; reading is fine. Write your notes to {OWN_FOLDER}/{AGENTS_FILE}."
+    return Finding(Rule.OWN_STATE, text)
+
+
+def shown(text: str) -> str:
+    """A path in a sentence: printable and bounded."""
+    plain = "".join(char if char.isprintable() else "?" for char in text[:_SHOWN])
+    return f"`{plain}…`" if len(text) > _SHOWN else f"`{plain}`"

@@ -1,0 +1,206 @@
+"""A tool call as the agent's hook reports it, what a session remembers of those before it, and what is answered."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from posixpath import normpath
+from typing import Any, NamedTuple, cast
+
+from helmsman.agent_tools import WRITERS
+from helmsman.guardrails.commands import findings, is_look, may_change, written
+from helmsman.guardrails.git import branches_made, commits_after, git_of
+from helmsman.guardrails.paths import write_finding
+from helmsman.guardrails.rules import Advise, Allow, Deny, Finding, Judgement, Rule, Rules
+from helmsman.guardrails.work import work_findings
+from helmsman.parsers.shell import LONGEST, Command, commands
+
+KEPT_CALLS, KEPT_BRANCHES = 200, 50
+_LONGEST_ARGUMENTS = 20_000
+_LOOKS = frozenset({"Read", "Grep", "Glob", "LS"})
+_ENDS = (";", "&& true", "&&true", "; true", "|| true", "||true")
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """What the hook got; the values are the agent's and may be of any type."""
+
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    cwd: str = ""
+
+    def argument(self, name: str) -> Any:
+        given: Any = self.arguments
+        return cast("Mapping[str, Any]", given).get(name) if isinstance(given, Mapping) else None
+
+    @property
+    def command(self) -> str:
+        return _as_text(self.argument("command")) if self.tool == "Bash" else ""
+
+    @property
+    def path(self) -> str:
+        """The file that a writing tool writes."""
+        name = WRITERS.get(_as_text(self.tool))
+        return (_as_text(self.argument(name)) or _as_text(self.argument("file_path"))) if name else ""
+
+    def folder(self, otherwise: str) -> str:
+        """Where it is made."""
+        cwd = _as_text(self.cwd)
+        return cwd if cwd.startswith("/") else otherwise
+
+    def commands(self, worktree: str, home: str = "") -> tuple[Command, ...]:
+        return commands(self.command, self.folder(worktree), home) if self.command else ()
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+class Seen(NamedTuple):
+    """One call, by the digest of its normal form, since something was last changed."""
+
+    key: str
+    times: int
+    """With the same outcome, as far as it is known."""
+    failed: bool = False
+    outcome: str = ""
+    """Digest of its last output; empty where it is not known."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """What happened so far; its size is bounded."""
+
+    worktree: str = ""
+    seen: tuple[Seen, ...] = ()
+    """Newest last, KEPT_CALLS at most."""
+    commits: int = 0
+    """Commits made in this session that are still on the branch, as far as its commands tell."""
+    branches: tuple[str, ...] = ()
+    """Branches made in this session."""
+    background: bool = False
+    """Whether anything was started in the background."""
+
+    def found(self, call: ToolCall) -> Seen:
+        """How often the call was made since the last change."""
+        key = key_of(call, self.worktree)
+        return next((one for one in self.seen if one.key == key), Seen(key, 0))
+
+
+def judge(call: ToolCall, session: Session, rules: Rules) -> Judgement:
+    """The first denial, else the first advice. Give the session as it was before this call, then fold the call into it.
+
+    It is a guard rail for an agent that means well, not a sandbox: what can't be read from the text of a call is allowed.
+    """
+    found = list(_findings(call, replace(session, worktree=session.worktree or rules.worktree), rules))
+    for finding in found:
+        if finding.rule not in rules.strictness.advised:
+            return Deny(finding.rule, finding.text)
+    return Advise(found[0].rule, found[0].text) if found else Allow()
+
+
+def _findings(call: ToolCall, session: Session, rules: Rules) -> Iterator[Finding]:
+    script = call.commands(rules.worktree, rules.home)
+    yield from findings(script, rules, session.commits, session.branches, background=session.background)
+    if call.path and (finding := write_finding(call.path, call.folder(rules.worktree), rules)):
+        yield finding
+    for command in script:
+        folder, empty = git_of(command, rules.home).folder, command.program == "mkdir"
+        for word in written(command):
+            if finding := write_finding(word, folder, rules, folders_only=empty):
+                yield finding
+    yield from work_findings(call, script, rules)
+    if is_counted(call):
+        yield from _repeated(call, session, rules)
+    if len(call.command) > LONGEST:
+        text = f"Only the first {LONGEST} characters of this command were read. Use the Write tool for long files."
+        yield Finding(Rule.UNREAD, text)
+
+
+def _repeated(call: ToolCall, session: Session, rules: Rules) -> Iterator[Finding]:
+    """The same again, and nothing was changed in between."""
+    found, level = session.found(call), rules.strictness
+    if only_looks(call, session.worktree):
+        if found.times + 1 >= level.same_look:
+            yield Finding(Rule.REPEATED_LOOK, f"You have looked at this {found.times} times and nothing was changed since.")
+    elif found.times + 1 >= level.same_command:
+        times = {1: "once", 2: "twice"}.get(found.times, f"{found.times} times")
+        outcome = "and it failed; it will fail again" if found.failed else "and its result will be the same"
+        yield Finding(
+            Rule.REPEATED,
+            f"The same command ran {times} with no file change in between, {outcome}. Read its last output, change"
+            " the code or the command, or look at one failing part alone.",
+        )
+
+
+def before(session: Session, call: ToolCall) -> Session:
+    """The session when a call was judged and is about to run, or was denied."""
+    script = call.commands(session.worktree)
+    made = tuple(dict.fromkeys((*session.branches, *branches_made(script))))
+    starts = any(one.background or not {"setsid", "nohup"}.isdisjoint(one.wrappers) for one in script)
+    starts |= call.tool == "Bash" and call.argument("run_in_background") is True
+    counted = _with(session, call, lambda one: one._replace(times=one.times + 1))
+    return replace(counted, branches=made[-KEPT_BRANCHES:], background=session.background or starts)
+
+
+def after(session: Session, call: ToolCall, failed: bool, changed: bool, outcome: str = "") -> Session:
+    """The session when a call has run. `changed`: a tool that changes files has succeeded since; all counts begin again.
+
+    A command that may itself have changed something makes every other command new, but not its own repetition. One that comes to
+    another `outcome` than before, by digest, is no repetition.
+    """
+    script = call.commands(session.worktree)
+    commits = commits_after(session.commits, script, session.worktree, failed=failed)
+    if changed or (call.path and not failed):
+        return replace(session, seen=(), commits=commits)
+    told = _with(session, call, lambda one: _concluded(one, outcome, failed=failed))
+    kept = (told.found(call),) if may_change(script) else told.seen
+    return replace(told, seen=kept, commits=commits)
+
+
+def _with(session: Session, call: ToolCall, change: Callable[[Seen], Seen]) -> Session:
+    if not is_counted(call):
+        return session
+    found = session.found(call)
+    others = tuple(one for one in session.seen if one.key != found.key)
+    return replace(session, seen=(*others, change(found))[-KEPT_CALLS:])
+
+
+def _concluded(one: Seen, outcome: str, *, failed: bool) -> Seen:
+    another = bool(outcome and one.outcome) and outcome != one.outcome
+    return one._replace(times=1 if another else one.times, failed=failed, outcome=outcome or one.outcome)
+
+
+def is_counted(call: ToolCall) -> bool:
+    """Whether repeating it says something: commands and looks into files."""
+    return bool(call.command.strip()) or _as_text(call.tool) in _LOOKS
+
+
+def only_looks(call: ToolCall, worktree: str = "") -> bool:
+    """Whether a call leaves everything as it is."""
+    return not call.command or is_look(call.commands(worktree))
+
+
+def key_of(call: ToolCall, worktree: str) -> str:
+    """Digest of what is run and where, whatever the spacing and the way to write paths."""
+    folder = call.folder(worktree)
+    folder = normpath(folder).removeprefix(normpath(worktree)) if worktree else folder
+    whole = f"{_as_text(call.tool)}\n{folder}\n{_normal(call.command, worktree) if call.command else _arguments(call)}"
+    return sha256(whole.encode("utf-8", "backslashreplace")).hexdigest()[:32]
+
+
+def _normal(command: str, worktree: str) -> str:
+    text = " ".join(command.split())
+    if worktree.strip("/"):
+        top = normpath(worktree)
+        text = text.removeprefix(f"cd {top} && ").replace(f"{top}/", "")
+    while end := next((end for end in _ENDS if text.endswith(end)), ""):
+        text = text[: -len(end)].rstrip()
+    return text
+
+
+def _arguments(call: ToolCall) -> str:
+    try:
+        return json.dumps(call.arguments, sort_keys=True, default=str)[:_LONGEST_ARGUMENTS]
+    except (TypeError, ValueError, RecursionError):
+        return ""

@@ -1,0 +1,142 @@
+"""Words of a command: options and operands, what only says how it is run, the script that it is given."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from helmsman.plain import word_set
+
+UNKNOWN = "\0"
+"""Stands for what the text does not tell; no argument can hold it."""
+SHELLS = word_set("sh bash zsh dash ksh")
+INTERPRETER = re.compile(r"(?:python|pypy)[0-9.]*")
+KEYWORDS = word_set("if then do else elif while until ! { } coproc function")
+"""What follows them may be a command."""
+ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+
+_MOST_WRAPPERS = 10
+_WRAPPERS: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("nohup", "setsid", "command", "builtin", "bunx"), frozenset()),
+    **dict.fromkeys(("poetry run", "pdm run", "hatch run", "pipenv run", "rye run", "bundle exec"), frozenset()),
+    **dict.fromkeys(("pnpm exec", "yarn exec", "npm exec"), frozenset()),
+    "env": word_set("-u --unset -C --chdir"),
+    "time": word_set("-f -o"),
+    "timeout": word_set("-s --signal -k --kill-after"),
+    "nice": word_set("-n"),
+    "ionice": word_set("-c -n"),
+    "stdbuf": word_set("-i -o -e"),
+    "exec": word_set("-a"),
+    "sudo": word_set("-u -g -h -p -C -D --user --group"),
+    "doas": word_set("-u -C"),
+    "xargs": word_set("-I -n -P -d -L -a -E -s --max-args --max-procs --delimiter"),
+    "xvfb-run": word_set("-s -n"),
+    "npx": word_set("-p --package"),
+    "uvx": word_set("--from --with -p --python"),
+    "uv run": word_set("--with --python -p --extra --group --package --project --directory --env-file"),
+}
+"""What stands in front of a command and only says how it is run, and those of its options that take a value."""
+_FOR_GOOD = frozenset("cs")
+"""A shell reads `+c` and `+s` like `-c` and `-s`."""
+_START_UP = frozenset({"--rcfile", "--init-file"})
+
+
+def name_of(word: str) -> str:
+    """A program without the folder it is in."""
+    return word.rpartition("/")[2]
+
+
+def operands(words: Iterable[str], valued: frozenset[str] = frozenset()) -> Iterator[str]:
+    """The words that are no options and no value of one; all of them behind `--`."""
+    skip = done = False
+    for word in words:
+        if skip:
+            skip = False
+        elif done or not word.startswith("-") or word == "-":
+            yield word
+        elif word == "--":
+            done = True
+        else:
+            skip = word in valued
+
+
+def has_flag(words: Iterable[str], flags: str) -> bool:
+    """Whether one of the flags is there, as in `-rf --force`: a letter also in a cluster, a long name also with a value."""
+    letters = {letter for flag in flags.split() if flag[1:2] != "-" for letter in flag[1:]}
+    names = {flag for flag in flags.split() if flag[1:2] == "-"}
+    return any(
+        word.partition("=")[0] in names if word[1:2] == "-" else letters & {*word[1:]} and word[0] == "-" for word in words
+    )
+
+
+def unwrap(words: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Give the wrappers' names, and the words of what they run."""
+    found: list[str] = []
+    rest = list(words)
+    for _ in range(_MOST_WRAPPERS):
+        while rest and (ASSIGNMENT.match(rest[0]) or rest[0] in KEYWORDS):
+            del rest[0]
+        length = _wrapper(rest)
+        if not length:
+            break
+        found.append(name_of(rest[0]))
+        del rest[:length]
+    return tuple(found), tuple(rest)
+
+
+def _wrapper(words: Sequence[str]) -> int:
+    """How many words a wrapper at the start has with its options; 0 where there is none."""
+    program = name_of("".join(words[:1]))
+    if INTERPRETER.fullmatch(program) and "-m" in words[1:3] and words[-1] != "-m":
+        return words.index("-m") + 1
+    if program == "command" and has_flag(words[1:2], "-vV"):
+        return 0  # it only says where a program is
+    name = program if program in _WRAPPERS else " ".join((program, *words[1:2]))
+    if name not in _WRAPPERS:
+        return 0
+    end = name.count(" ") + 1
+    while end < len(words) and words[end].startswith("-"):
+        end += 2 if words[end] in _WRAPPERS[name] else 1
+    return end + (name == "timeout")
+
+
+class ShellCall(NamedTuple):
+    """How a shell is called."""
+
+    letters: frozenset[str]
+    """Its options."""
+    first: str = ""
+    """The first word that is no option nor the value of one."""
+    start_up: str = ""
+    """A file that it runs before all others."""
+
+
+def shell_call(words: Iterable[str]) -> ShellCall:
+    """Read the arguments of a shell."""
+    letters: frozenset[str] = frozenset()
+    start_up, rest = "", iter(words)
+    for word in rest:
+        if word in {"-", "--"}:
+            return ShellCall(letters, next(rest, ""), start_up)
+        if not word.startswith(("-", "+")):
+            return ShellCall(letters, word, start_up)
+        if word in _START_UP:
+            start_up = next(rest, "")
+        elif not word.startswith("--"):
+            given = frozenset(word[1:])
+            letters = letters | given if word[0] == "-" else letters - (given - _FOR_GOOD) | (given & _FOR_GOOD)
+            if {"o", "O"} & given:  # `-euo pipefail`
+                next(rest, "")
+    return ShellCall(letters, "", start_up)
+
+
+def script_of(words: Sequence[str], stdin: str) -> str:
+    """The script that a command is given as text."""
+    program = name_of("".join(words[:1]))
+    if program == "eval":
+        return " ".join(words[1:])
+    if program not in SHELLS:
+        return ""
+    call = shell_call(words[1:])
+    if "c" in call.letters:
+        return call.first
+    return stdin if "s" in call.letters or not call.first else ""
