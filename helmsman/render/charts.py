@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -17,7 +17,6 @@ from helmsman.plain import shortened
 from helmsman.render.templating import render_html
 
 Point = tuple[float, float]
-Kind = Literal["good", "bad", "neutral", "warn"]
 
 LARGEST = 1e15
 """Numbers beyond it are no measurement; sums of larger ones would overflow."""

@@ -20,7 +20,6 @@ from helmsman.records.oversight import Oversight
 from helmsman.records.session import StopAttempt
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, Outcome, Severity, Signal
-from helmsman.render.charts import Kind
 from helmsman.texts import (
     check_text,
     context_text,
@@ -41,6 +40,7 @@ LISTED = 8
 """Failing tests, or whatever else is listed, that are named."""
 ERRORS_SHOWN, GUARDED_SHOWN, LEARNT_SHOWN, FILES_SHOWN, SAID_SHOWN = 3, 5, 5, 40, 300
 LIMITS = "limits."
+Kind = Literal["good", "bad", "neutral", "warn"]
 Part = Literal["Decision", "Signals", "Checks", "Claims", "Findings", "Judge", "Plan", "Work", "Agent", "Control"]
 PARTS: tuple[Part, ...] = "Decision", "Signals", "Checks", "Claims", "Findings", "Judge", "Plan", "Work", "Agent", "Control"
 """In the order in which a page shows them."""
@@ -265,10 +265,11 @@ def _check_kind(result: CheckResult) -> Kind:
 
 def checks_kind(report: CheckReport | None) -> Kind:
     """Whether checks passed; warn: only after another try on the same tree."""
-    kinds = [_check_kind(result) for result in (report.results if report else ())]
-    worst_first: tuple[Kind, ...] = ("bad", "warn", "good")
-    none: Kind = "neutral"
-    return next((kind for kind in worst_first if kind in kinds), none)
+    if report is None or not report.results:
+        return "neutral"
+    if not report.passed:
+        return "bad"
+    return "warn" if any(result.flaky for result in report.results) else "good"
 
 
 def finding_facts(findings: Sequence[Finding]) -> Iterator[Fact]:
@@ -362,7 +363,8 @@ def _control(oversight: Oversight) -> Iterator[tuple[str, str]]:
     if oversight.strategy.reasoning and ladder.rung < Rung.HUMAN:  # there is no next iteration to go about
         yield "strategy", f"{oversight.strategy.stance}: {clean(oversight.strategy.reasoning)}"
     for learnt in oversight.learning[:LEARNT_SHOWN]:
-        yield "learning", f"{learnt.kind}: level {learnt.level}, {learnt.in_row} in a row, {learnt.seen} in all"
+        helped = {True: ", what was done helped", False: ", what was done did not help", None: ""}[learnt.helped]
+        yield "learning", f"{learnt.kind}: level {learnt.level}, {learnt.in_row} in a row, {learnt.seen} in all{helped}"
     yield from (("issue", f"{clean(issue.rule)}: {clean(issue.message)}") for issue in oversight.issues)
     yield from (("fault", f"{clean(fault)}; its default was used") for fault in oversight.faults)
 

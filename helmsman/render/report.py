@@ -24,8 +24,8 @@ from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from helmsman.render.artifacts import PLAN_HEAD, left_out, plan_rows
-from helmsman.render.charts import Kind, Point, levels, line_chart, strip
-from helmsman.render.facts import PARTS, VERDICTS, Fact, checks_kind, coded, facts, front_facts
+from helmsman.render.charts import Point, levels, line_chart, strip
+from helmsman.render.facts import PARTS, VERDICTS, Fact, Kind, checks_kind, coded, facts, front_facts
 from helmsman.render.lines import next_steps
 from helmsman.render.templating import render_html
 from helmsman.render.verification import grounds_lines, table_lines

@@ -1,6 +1,6 @@
 """The systems that a viable system is made of, each with a sign and the numbers behind it; all texts are plain."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -16,13 +16,13 @@ from helmsman.records.findings import Weight
 from helmsman.records.gates import Answer
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.modes import Rung
-from helmsman.records.oversight import Diagnosis, Learnt, Variety
+from helmsman.records.oversight import Variety
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome, Severity
-from helmsman.render.facts import coded, green_text
+from helmsman.render.facts import Part, check_facts, coded, control_facts, facts, finding_facts, green_text, untrue_facts
 from helmsman.render.markdown_page import cell, facts_table
 from helmsman.render.outlook import LEAST, Outlook, outlook
-from helmsman.texts import SIGNS, context_text, counted, dollars_told, duration, guard_text, money, stop_text, tokens_told
+from helmsman.texts import SIGNS, counted, money
 
 SHOWN = 5
 """Of commits, rules, signals: so many, and how many more there are."""
@@ -30,6 +30,10 @@ IN_ORDER = frozenset({AgentOutcome.FINISHED, AgentOutcome.ROTATED})
 IN_PART = frozenset({AgentOutcome.MAX_TURNS, AgentOutcome.CALL_BUDGET, AgentOutcome.TIMED_OUT, AgentOutcome.CONTEXT_FULL})
 EXPLAINED = {Severity.REDIRECT, Severity.PAUSE, Severity.ABORT}
 LIMITS = {"wall_clock_hours": "time", "cost_usd": "cost"}
+BETWEEN = frozenset({"guard", "stop", "refused"})
+"""Facts of the agent's call that tell how it and others kept out of each other's way."""
+MOST_ROWS = 40
+"""Of a system."""
 STEPS = 10
 """Of a gauge."""
 TREND = 8
@@ -67,6 +71,7 @@ class System:
     def section(self) -> str:
         """All that it tells, under a heading."""
         rows = [row for row in self.rows if row[1]]
+        rows = [*rows[:MOST_ROWS], *([("", f"and {len(rows) - MOST_ROWS} more")] if len(rows) > MOST_ROWS else ())]
         told = facts_table(rows, (self.sign.words, cell(self.short)), (26, 80), LONGEST_LINE) if rows else cell(self.short)
         return f"## {self.sign} {self.title}\n\n{told}"
 
@@ -105,30 +110,19 @@ def _operations(record: IterationRecord | None) -> System:
         (not at_work or call.pain, Sign.BAD),
         (call.outcome in IN_PART or (record.moment is not None and not got_on(record.moment)), Sign.WATCH),
     )
-    lines, now = f"+{change.insertions} −{change.deletions}", f"at {coded(change.commit[:10])}"
-    tree = f"{counted(change.files_changed, 'file')}, {lines}, now {now}" if change.files_changed else f"unchanged, {now}"
-    tools = ", ".join(f"{name} {times}" for name, times in call.tools[:SHOWN])
-    used = dollars_told(record.usage.cost_usd, call.untold), tokens_told(record.usage.tokens, call.untold)
     rows = (
-        ("agent", f"{spelled(call.outcome)} after {duration(call.seconds)}{f', {call.model}' if call.model else ''}"),
-        ("its words", call.error),
-        ("ended early", call.pain or call.rotated),
-        ("tree", tree),
-        ("commits", _listed(f"{coded(one.id[:10])} {shortened(one.subject, 120)}" for one in change.commits)),
-        ("tests", _tests(record)),
-        ("tool calls", f"{call.tool_calls:,}{f' ({tools})' if tools else ''} in {counted(call.turns, 'turn')}"),
-        ("used", f"{', '.join(used)}, {duration(record.seconds)}"),
-        ("context", context_text(call.context) if call.context.peak else ""),
+        ("ended early", call.pain),
+        *_told(record, "Agent", without=BETWEEN),
+        *_told(record, "Work", "Plan"),
         ("movement", str(record.moment.movement) if record.moment else ""),
     )
     changed = f"{counted(change.files_changed, 'file')} changed in {counted(len(change.commits), 'commit')}"
     return System("1", "operations", sign, f"{spelled(call.outcome)}, {changed}", rows)
 
 
-def _tests(record: IterationRecord) -> str:
-    counts = [result.counts for result in record.checks.results if result.counts] if record.checks else []
-    passed, failed, skipped = (sum(getattr(one, name) for one in counts) for name in ("passed", "failed", "skipped"))
-    return f"{passed:,} passed, {failed:,} failed, {skipped:,} skipped" if counts else ""
+def _told(record: IterationRecord | None, *parts: Part, without: Collection[str] = ()) -> list[Row]:
+    """What there is to tell of these parts of an iteration."""
+    return [one[:2] for one in (facts(record) if record else ()) if one.part in parts and one.name not in without]
 
 
 # --- 2: out of each other's way -----------------------------------------------------------------------------------
@@ -136,36 +130,23 @@ def _tests(record: IterationRecord) -> str:
 
 def _coordination(state: LoopState, record: IterationRecord | None) -> System:
     """What keeps agent, checks, drivers and orders from getting into each other's way."""
-    call, conflicts = record.execution.call if record else None, state.oversight.conflicts
+    call, conflicts, remote = record.execution.call if record else None, state.oversight.conflicts, state.config.remote
     denied = sum(one.denied for one in call.guarded) if call else 0
     put_back = record.execution.put_back if record else ()
-    left_behind = record.checks.left_behind if record and record.checks else ()
     watched = denied or put_back or state.salvaged or (call and (call.permission_denials or call.unguarded))
-    remote = state.config.remote
     where = "the repository's own checkout" if state.config.workspace.in_place else "a worktree of its own"
+    off = "" if state.config.steering.hooks else "off: nothing watches single tool calls (steering.hooks)"
     rows = (
         ("place", f"branch {coded(state.branch)} in {where}, one driver at a time by a lock"),
         ("remote", f"pushed to {coded(remote.name)} after every iteration" if remote.push else ""),
         ("attempt", f"{state.attempt}; work was salvaged {counted(len(state.salvaged), 'time')}" if state.attempt > 1 else ""),
-        ("guard rails", _guard_rails(state, record)),
-        ("refused by the CLI", _listed(call.permission_denials if call else ())),
-        ("wish to stop", _listed(stop_text(stop) for stop in (call.stops if call else ()))),
-        ("put back", _listed(map(coded, put_back))),
-        ("left by checks", _listed(map(coded, left_behind))),
+        ("guard rails", off or (call.unguarded if call else "") or "on"),
+        *(row for row in _told(record, "Agent") if row[0] in BETWEEN),
         ("conflicts", _listed(f"{shortened(c.first.text, 140)} × {shortened(c.second.text, 140)} ({c.kind})" for c in conflicts)),
         ("salvaged", _listed(coded(kept.ref) for kept in state.salvaged)),
-        ("taken off", f"{coded(state.failed.ref)}: {state.failed.why}" if state.failed else ""),
     )
     short = f"{counted(denied, 'tool call')} denied, {counted(len(conflicts), 'conflict')} between orders"
     return System("2", "coordination", _worst((conflicts, Sign.BAD), (watched, Sign.WATCH)), short, rows)
-
-
-def _guard_rails(state: LoopState, record: IterationRecord | None) -> str:
-    if not state.config.steering.hooks:
-        return "off: nothing watches single tool calls (steering.hooks)"
-    if record and record.execution.call.unguarded:
-        return record.execution.call.unguarded
-    return _listed(map(guard_text, record.execution.call.guarded if record else ())) or "on; nothing was denied or advised on"
 
 
 # --- 3: steering --------------------------------------------------------------------------------------------------
@@ -186,39 +167,19 @@ def _control(state: LoopState, record: IterationRecord | None) -> System:
     )
     waiting = f"until {state.waiting.until:%Y-%m-%d %H:%M} UTC: {state.waiting.reason}" if state.waiting else ""
     rows = (
-        ("controller", _terms(state)),
         *((LIMITS.get(gauge.name, gauge.unit), _gauge(gauge)) for gauge in used),
         ("calls in an hour", f"{len(state.recent_calls)} of {limits.calls_per_hour}"),
         ("usage windows", _listed(in_words(window) for window in open_windows(state.usage, state.updated_at))),
-        ("ladder", f"{ladder.rung.title}{f': {ladder.reason}' if ladder.reason else ''}"),
-        ("without progress", f"{counted(oversight.idle, 'iteration')} in a row" if oversight.idle else ""),
         ("waits", waiting),
-        ("feedback", str(oversight.feedback)),
-        ("diagnosis", spelled(oversight.diagnosis) if oversight.diagnosis is not Diagnosis.NONE else ""),
-        ("failures that return", _listed(_learnt(one) for one in oversight.learning if one.in_row)),
-        ("signals", _listed(f"{one.severity.lower()} {one.rule}: {one.message}" for one in (record.signals if record else ()))),
-        ("faults of the overseer", _listed(f"{fault}; its default was used" for fault in oversight.faults)),
+        *(fact[:2] for fact in control_facts(oversight)),
+        *_told(record, "Signals"),
     )
     return System("3", "control", sign, f"urgency {steered.output:.2f} ({steered.band}), {ladder.rung.title}", rows)
-
-
-def _terms(state: LoopState) -> str:
-    steered, gains = state.oversight.control, state.oversight.control.gains
-    terms = (
-        f"P {steered.proportional:.2f} × {gains.kp:.2f}, I {steered.integral:.2f} × {gains.ki:.2f}, "
-        f"D {steered.derivative:+.3f} × {gains.kd:.2f} ({steered.phase})"
-    )
-    return f"{terms} → {steered.output:.2f}: {steered.band}"
 
 
 def _gauge(gauge: Gauge) -> str:
     full = max(0, min(STEPS, round(gauge.share * STEPS)))
     return f"{'█' * full}{'░' * (STEPS - full)} {gauge.told} ({gauge.share:.0%})"
-
-
-def _learnt(one: Learnt) -> str:
-    helped = {True: ", what was done helped", False: ", what was done did not help", None: ""}[one.helped]
-    return f"{spelled(one.kind)}: {one.in_row} in a row, {one.seen} in all, level {one.level}{helped}"
 
 
 # --- 3*: audit ----------------------------------------------------------------------------------------------------
@@ -235,46 +196,21 @@ def _audit(state: LoopState, record: IterationRecord | None) -> System:
         (state.findings or judge.rejections, Sign.WATCH),
         otherwise=Sign.GOOD if report else Sign.IDLE,
     )
-    failing = report.failures if report else ()
-    names = [name for result in failing if result.counts for name in result.counts.failing]
     held = f"{trust.checked - trust.contradicted} of {counted(trust.checked, 'claim')} held so far"
-    related = f"{drift.related} of {counted(drift.deeds, 'file')} had to do with the task"
+    waiting = counted(len(state.config.judge.criteria), "criterion waits", "criteria wait")
+    unasked = f"was not asked in this iteration; {waiting} for it" if state.config.judge.criteria else "no criteria"
     rows = (
-        ("checks", "none is configured: nothing is verified" if report is not None and not report.results else ""),
-        ("failing checks", _listed(coded(result.name) for result in failing)),
-        ("failing tests", _listed(map(coded, names))),
-        (
-            "findings",
-            _listed(f"{'✘' if one in blocking else '▲'} {coded(one.rule)} {coded(one.where)}" for one in state.findings),
-        ),
+        *(fact[:2] for fact in check_facts(report)),
+        *(fact[:2] for fact in finding_facts(state.findings)),
         ("claims", held if trust.checked else "none could be compared yet"),
-        ("untrue", _listed(f"{shortened(one.said, 160)} – {shortened(one.found, 160)}" for one in state.contradictions)),
-        ("purpose", related if drift.deeds else ""),
-        ("judge", _judge(state, record)),
+        *(_told(record, "Claims") or [fact[:2] for fact in untrue_facts(state.contradictions)]),
+        ("purpose", f"{drift.related} of {counted(drift.deeds, 'file')} had to do with the task" if drift.deeds else ""),
+        *(_told(record, "Judge") or [("judge", unasked)]),
         ("rejections in a row", f"{judge.rejections} of {state.config.judge.rejections}" if judge.rejections else ""),
-        ("asks to be done", _proof(record)),
     )
     passing = green_text(report) if report else "nothing was checked yet"
-    short = f"{passing}, {counted(len(blocking), 'blocking finding')}, {counted(len(state.contradictions), 'claim')} did not hold"
-    return System("3*", "audit", sign, short, rows)
-
-
-def _judge(state: LoopState, record: IterationRecord | None) -> str:
-    criteria = counted(len(state.config.judge.criteria), "criterion", "criteria")
-    judgement = record.judgement if record else None
-    if not state.config.judge.criteria:
-        return "none: there are no criteria"
-    if judgement is None:
-        return f"was not asked in this iteration; {criteria} wait for it"
-    met = sum(one.met for one in judgement.criteria)
-    return f"{judgement.outcome}, {met} of {criteria} met{f': {judgement.cause}' if judgement.cause else ''}"
-
-
-def _proof(record: IterationRecord | None) -> str:
-    if record is None or not record.proof.asked:
-        return "no"
-    denied = f", denied: {record.proof.objections}" if record.proof.denied else ""
-    return f"yes ({record.proof.how}), checks {'green' if record.proof.green else 'not green'}{denied}"
+    untrue = f"{counted(len(state.contradictions), 'claim')} did not hold"
+    return System("3*", "audit", sign, f"{passing}, {counted(len(blocking), 'blocking finding')}, {untrue}", rows)
 
 
 # --- 4: what lies ahead -------------------------------------------------------------------------------------------
@@ -297,7 +233,6 @@ def _ahead(state: LoopState) -> System:
         ("progress", ", ".join(f"{name} {share:.0%}" for name, share in shares if share is not None)),
         ("trend", " → ".join(f"{moment.completion:.0%}" for moment in worked(state.history, TREND))),
         ("iterations left", _estimate(state, seen)),
-        ("strategy", f"{strategy.stance}: {strategy.reasoning}" if strategy.reasoning else ""),
         ("first of all", _listed(strategy.priorities)),
         ("gap, as the agent sees it", state.memory.remaining_gap),
         ("agent's confidence", f"{sure} % by its own word" if sure is not None else ""),
