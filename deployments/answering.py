@@ -12,7 +12,7 @@ from helmsman.oversee.answers import answer_of, answered, lapsed
 from helmsman.records.forms import form_for, read_form
 from helmsman.records.gates import Answer, Choice, Gate
 from helmsman.records.state import LoopState
-from helmsman.render.gate import gate_lines
+from helmsman.render import gate_lines
 from tasks.engine.embedded import configured_api
 from tasks.lock import holder
 from tasks.loops.opening import now_utc

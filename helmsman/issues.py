@@ -20,7 +20,7 @@ from helmsman.pushes import Allowed, ForgeRepository, wanted
 from helmsman.records.base import Record
 from helmsman.records.issue_event import HIGHEST_NUMBER, LONGEST_BODY, LONGEST_COMMENT, LONGEST_TITLE, Happened, IssueEvent
 from helmsman.records.push import OWN_BRANCHES, Nothing, is_branch
-from helmsman.render.issue import read_mark
+from helmsman.render import read_mark
 
 Kind = Literal["issues", "issue_comment"]
 KINDS: tuple[Kind, ...] = ("issues", "issue_comment")

@@ -54,7 +54,7 @@ from helmsman.records.alignment import Alignment, Specification
 from helmsman.records.evidence import AgentCall
 from helmsman.records.forms import LONGEST_SETTINGS
 from helmsman.records.iteration import IterationRecord
-from helmsman.render.issue import read_mark
+from helmsman.render import read_mark
 from helmsman.verify.claims import read_claims
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.hints import Change, hints

@@ -20,7 +20,7 @@ from helmsman.records.chain import LONGEST_CHAIN_ID, MOST_LINKS, ChainRequest, C
 from helmsman.records.request import LoopRequest
 from helmsman.records.result import exit_code, result_of
 from helmsman.records.verdict import Outcome
-from helmsman.render.lines import next_lines
+from helmsman.render import next_lines
 from helmsman.texts import SIGNS, counted, merged_text
 from tasks.engine.embedded import engine, engine_in_words
 from tasks.loops.opening import configure

@@ -22,7 +22,7 @@ from helmsman.records.events import (
     MergeFailed,
     WaitStarted,
 )
-from helmsman.render.activity import Activity, after
+from helmsman.render import Activity, after
 from helmsman.texts import counted, dollars_told, duration
 from tasks.places import loop_folder
 from tasks.repository.git import Repository

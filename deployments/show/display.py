@@ -33,9 +33,9 @@ from helmsman.records.events import (
     ToolGuarded,
     WaitStarted,
 )
-from helmsman.render.activity import Activity, LoggedEvent, after
-from helmsman.render.gate import answer_line, gate_lines
-from helmsman.render.lines import begun_lines, iteration_lines
+from helmsman.render import Activity, LoggedEvent, after, gate_lines, iteration_lines
+from helmsman.render.gate import answer_line
+from helmsman.render.lines import begun_lines
 from helmsman.texts import check_text, counted, duration, guard_text, merged_text, money_text, rounded, stop_text
 from tasks.telling.journal import Listener
 

@@ -6,7 +6,7 @@ from deployments.choosing import holder_name, listed
 from deployments.show.lines import show
 from helmsman.plain import clean
 from helmsman.records.result import result_of
-from helmsman.render.lines import list_lines
+from helmsman.render import list_lines
 from helmsman.texts import counted
 from tasks.loops.opening import now_utc
 from tasks.places import group_folder

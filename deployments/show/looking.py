@@ -19,10 +19,9 @@ from helmsman.plain import clean, clean_lines
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import LoopResult, result_of
 from helmsman.records.state import SALVAGES_REMEMBERED, LoopState
-from helmsman.render.activity import Activity, after
+from helmsman.render import Activity, after, explanation, gate_lines, iteration_lines, list_lines, next_lines
 from helmsman.render.facts import finding_facts, hat_fact
-from helmsman.render.gate import gate_lines
-from helmsman.render.lines import explanation, iteration_lines, list_lines, next_lines, steering_lines
+from helmsman.render.lines import steering_lines
 from helmsman.texts import (
     context_text,
     dollars_told,

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
-from helmsman.render.report import MOST_DETAILED, html_report, trace_of
+from helmsman.render import html_report
+from helmsman.render.report import MOST_DETAILED, trace_of
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import read_records, show_state, state_ref

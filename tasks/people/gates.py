@@ -18,7 +18,8 @@ from helmsman.records.gates import GATE, Answer, Choice, Gate, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from helmsman.render.gate import evidence, form_text, in_short
+from helmsman.render import evidence, form_text
+from helmsman.render.gate import in_short
 from tasks.engine.runs import is_under_a_worker
 from tasks.loops.opening import now_utc
 from tasks.people import answer_box, pausing

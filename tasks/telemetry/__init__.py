@@ -14,7 +14,7 @@ from typing import TypeVar
 from helmsman.records.events import Event, IterationRecorded, StepFinished, TelemetryFailed
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from helmsman.render.activity import Activity, LoggedEvent, after
+from helmsman.render import Activity, LoggedEvent, after
 from helmsman.render.metrics import iteration_points, loop_points
 from helmsman.render.spans import BESIDE, beside_spans, iteration_spans, loop_span
 from tasks.places import LoopFolder

@@ -24,7 +24,8 @@ from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.parallel import ParallelResult
 from helmsman.records.state import LoopState
-from helmsman.render.artifacts import Page, group_page, pages_of
+from helmsman.render import pages_of
+from helmsman.render.artifacts import Page, group_page
 from helmsman.texts import counted
 from tasks.engine.runs import run_id
 from tasks.system.secrets import redact, without_secrets

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from helmsman.records.iteration import IterationRecord
-from helmsman.render.activity import LoggedEvent
+from helmsman.render import LoggedEvent
 from tasks.repository.git import Repository
 from tasks.repository.objects import read_objects
 from tasks.repository.state_ref import state_ref

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from helmsman.records.events import Event
-from helmsman.render.activity import LoggedEvent
+from helmsman.render import LoggedEvent
 from tasks.system.secrets import without_secrets
 
 LONGEST_JOURNAL = 4 * 1024 * 1024

@@ -10,7 +10,8 @@ from helmsman.records.modes import short_rung
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.render.lines import explanation, iteration_lines, next_steps
+from helmsman.render import explanation, iteration_lines
+from helmsman.render.lines import next_steps
 from helmsman.texts import SIGNS, dollars_told, duration, tokens_told
 from tasks.worktrees.workplace import Workplace
 

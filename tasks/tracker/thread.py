@@ -3,8 +3,8 @@
 from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Comment
-from helmsman.render.gate import evidence
-from helmsman.render.issue import due, mark, read_mark, under
+from helmsman.render import evidence, read_mark
+from helmsman.render.issue import due, mark, under
 from tasks.tracker.access import where
 from tasks.tracker.port import Tracker
 from tasks.tracker.remembering import remember, remembered

@@ -3,7 +3,8 @@
 from helmsman.errors import OperatorError
 from helmsman.records.issue import PullRequest
 from helmsman.records.state import LoopState
-from helmsman.render.issue import pull_request_body, pull_request_title, read_mark
+from helmsman.render import read_mark
+from helmsman.render.issue import pull_request_body, pull_request_title
 from tasks.repository.branch_files import work_of
 from tasks.repository.remote import push_branch
 from tasks.tracker.access import open_tracker

@@ -24,7 +24,8 @@ from helmsman.records.push import Nothing
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.render.issue import CANCEL, RESUME, TELL, commands, refused, understood
+from helmsman.render import understood
+from helmsman.render.issue import CANCEL, RESUME, TELL, commands, refused
 from helmsman.render.markdown_page import code, prose
 from tasks.lock import Driven, drive_alone, holder
 from tasks.loops.creating import Begun, first_state, write_first

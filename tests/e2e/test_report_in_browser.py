@@ -8,7 +8,7 @@ from playwright.sync_api import Page
 
 from bench.pathologies import wander
 from deployments.show.report_page import report
-from helmsman.render.report import html_report as page_of
+from helmsman.render import html_report as page_of
 from tests.fakes import wanderers
 from tests.fakes.browser import Heard, browser_page
 from tests.fakes.prefect_server import PrefectServer

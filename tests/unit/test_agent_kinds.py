@@ -20,7 +20,8 @@ from helmsman.layers import Layer, leaves, resolve
 from helmsman.memory.handoff import handoff_of
 from helmsman.oversee.answers import reconfigured
 from helmsman.records.agents import TELLS, Agent, AgentKind, Capability
-from helmsman.render.lines import Listed, list_lines
+from helmsman.render import list_lines
+from helmsman.render.lines import Listed
 from tests.fakes.repositories import loop_state
 
 pytestmark = pytest.mark.feature("A5")

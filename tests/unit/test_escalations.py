@@ -14,8 +14,8 @@ from helmsman.records.oversight import Oversight
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Act, Comment, Deed, Escalation, Found, TrackedIssue
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from helmsman.render.gate import evidence
-from helmsman.render.issue import closing_comment, harmless, issue_body, notification, read_mark, title, tracked
+from helmsman.render import evidence, read_mark
+from helmsman.render.issue import closing_comment, harmless, issue_body, notification, title, tracked
 from tests.unit.builders import HOUR, MINUTE, NOW, state
 from tests.unit.markdown import outside_of_fences
 

@@ -15,7 +15,8 @@ from helmsman.records.issue import IssueLink
 from helmsman.records.issue_event import LONGEST_BODY, LONGEST_TITLE, Happened, IssueEvent
 from helmsman.records.push import Nothing
 from helmsman.records.request import is_loop_id
-from helmsman.render.issue import by_hand, due, pull_request_body, pull_request_title, read_mark
+from helmsman.render import read_mark
+from helmsman.render.issue import by_hand, due, pull_request_body, pull_request_title
 from tests.fakes.issues import Kind, comment_event, issue_event
 from tests.unit.builders import STOP, check, report, state
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from deployments.show.lines import in_local_time, laid_out
-from helmsman.render.lines import Listed, list_lines
+from helmsman.render import list_lines
+from helmsman.render.lines import Listed
 from tests.unit.builders import state
 
 pytestmark = pytest.mark.feature("H4")

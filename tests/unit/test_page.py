@@ -23,8 +23,9 @@ from helmsman.records.moments import Progress
 from helmsman.records.oversight import Oversight
 from helmsman.records.state import Spending, Waiting
 from helmsman.records.usage import Usage
+from helmsman.render import html_report
 from helmsman.render.facts import checks_kind
-from helmsman.render.report import MINUS, MOST_DETAILED, MOST_OUTPUTS, html_report, style, trace_of
+from helmsman.render.report import MINUS, MOST_DETAILED, MOST_OUTPUTS, style, trace_of
 from helmsman.render.templating import OUTPUT_SHOWN
 from helmsman.texts import duration, money
 from tests.unit.builders import CONTINUE, HOUR, NOW, STOP, WAIT, check, record, report, state

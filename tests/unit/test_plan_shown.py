@@ -6,9 +6,8 @@ from helmsman.plans.hand import in_hand
 from helmsman.records.plan import ItemProof, Plan, PlanItem, PlanProgress, PlanTouched, Tick
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from helmsman.render import html_report, iteration_lines
 from helmsman.render.artifacts import plan_page, states_of
-from helmsman.render.lines import iteration_lines
-from helmsman.render.report import html_report
 from helmsman.texts import plan_lines
 from tests.unit import builders
 

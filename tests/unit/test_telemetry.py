@@ -21,7 +21,8 @@ from helmsman.records.events import (
 from helmsman.records.judgement import Judgement, JudgementOutcome
 from helmsman.records.usage import Usage
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from helmsman.render.activity import FINISHED_KEPT, TOOLS_KEPT, Activity, LoggedEvent, after
+from helmsman.render import Activity, LoggedEvent, after
+from helmsman.render.activity import FINISHED_KEPT, TOOLS_KEPT
 from helmsman.render.metrics import iteration_points, loop_points
 from helmsman.render.spans import (
     BESIDE,

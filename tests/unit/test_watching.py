@@ -37,7 +37,8 @@ from helmsman.records.reflexion import JudgeMemory, Rejection
 from helmsman.records.session import ContextUse, LastCall, StopAttempt
 from helmsman.records.state import Waiting
 from helmsman.records.usage import Usage
-from helmsman.render.activity import CALLS_KEPT, CHECKS_KEPT, Activity, LoggedEvent, after
+from helmsman.render import Activity, LoggedEvent, after
+from helmsman.render.activity import CALLS_KEPT, CHECKS_KEPT
 from helmsman.render.terminal import BARS, Row, ScreenModel, changed_rows, chart, frame
 from tests.unit import builders
 from tests.unit.builders import HOUR, LIMIT_REACHED, MINUTE, NOW, STOP
