@@ -28,6 +28,7 @@ from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.observed import Observed
 from helmsman.oversee.overseeing import oversee
 from helmsman.oversee.signals import Sight
+from helmsman.parsers.test_report import read_summary
 from helmsman.records.briefing import Orientation
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Claims
@@ -41,7 +42,6 @@ from helmsman.records.state import LoopState, advance, record_of
 from helmsman.records.verdict import Outcome
 from helmsman.verify.completion import prove
 from helmsman.verify.failures import error_vector
-from helmsman.verify.summaries import read_summary
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import list_loops, read_records
 

@@ -43,6 +43,7 @@ from helmsman.parsers.agent_dialects import reader_of
 from helmsman.parsers.claude_stream import ClaudeReader, spoken_by_model, tool_calls, tool_results
 from helmsman.parsers.shell import commands
 from helmsman.parsers.test_files import why_test
+from helmsman.parsers.test_report import read_junit, read_ran, read_summary
 from helmsman.plain import clean, clean_lines, short_line
 from helmsman.plans.complaint import Complaint
 from helmsman.plans.files import read_plan, ticked
@@ -61,8 +62,6 @@ from helmsman.verify.hints import Change, hints
 from helmsman.verify.judge.answers import Answer
 from helmsman.verify.judge.view import View
 from helmsman.verify.judge.votes import UnreadableError, read_vote
-from helmsman.verify.junit import read_junit, read_ran
-from helmsman.verify.summaries import read_summary
 from helmsman.verify.touched import settings_of, touched
 from helmsman.verify.variety import counts_of
 from tasks.loops.config_files import read_file, read_layers, read_rubric_file

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 
-from helmsman.verify.summaries import clean_lines
+from helmsman.parsers.test_report import clean_lines
 
 _NOT_RUN = "(?:skip(?:ped|ping)?|xfail(?:ed)?|pending|todo|ignored|deselected|disabled)"
 _BEFORE = re.compile(rf"(?<![^\s\[(*]){_NOT_RUN}\s?[\])*:]*+\s++(?=(\S*+))", re.IGNORECASE)

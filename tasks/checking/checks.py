@@ -12,14 +12,13 @@ from threading import Event
 
 from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
 from helmsman.errors import Cancelled, OperatorError
+from helmsman.parsers.test_report import read_junit, read_passing, read_ran, read_summary
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.events import CheckFinished, CheckStarted, PreparationStarted
 from helmsman.records.processes import survivors_named
 from helmsman.verify.failures import listed
 from helmsman.verify.flaky import doubtful, second_opinion
-from helmsman.verify.junit import read_junit, read_passing, read_ran
 from helmsman.verify.required import ran
-from helmsman.verify.summaries import read_summary
 from tasks.processes.environment import check_environment, ours
 from tasks.processes.process import Ended, run
 from tasks.repository import setup

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.verify.junit import read_ran
+from helmsman.parsers.test_report import read_ran
 from helmsman.verify.required import ran
 
 RECORDINGS = Path(__file__).parent.parent / "recordings" / "summaries"

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from helmsman.parsers.runner_tables import runners
+from helmsman.parsers.test_report import read_summary, runners_in
 from helmsman.records.checks import TestCounts
-from helmsman.verify.summaries import DIALECTS, clean_lines, read_summary, runs_in
 from tests.unit.runner_situations import RECORDED
 
 pytestmark = pytest.mark.feature("V3")
@@ -132,9 +133,8 @@ def test_the_summary_gives_the_numbers_and_the_names_of_failing_tests(name: str)
 
 @pytest.mark.parametrize("name", OF_ALL)
 def test_only_the_runner_that_wrote_an_output_recognises_it(name: str) -> None:
-    lines = clean_lines(recording(name))
     wrote = [] if OF_ALL[name] is None else [name.partition("_")[0]]
-    assert [dialect.runner for dialect in DIALECTS if runs_in(dialect, lines)] == wrote
+    assert runners_in(recording(name)) == wrote
 
 
 @pytest.mark.feature("V9")
@@ -149,7 +149,7 @@ def test_a_green_suite_in_which_no_test_passed_is_read_as_one_in_which_none_ran(
 def test_every_recording_has_an_expectation_and_every_runner_a_recording() -> None:
     recorded = {path.stem for path in RECORDINGS.glob("*.txt")}
     assert recorded == set(OF_ALL)
-    assert {name.partition("_")[0] for name in recorded} == {dialect.runner for dialect in DIALECTS}
+    assert {name.partition("_")[0] for name in recorded} == {runner.name for runner in runners()}
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.parsers.runner_sessions import NAME_LENGTH, NAMES_KEPT
+from helmsman.parsers.test_report import read_summary
 from helmsman.records.checks import TestCounts
-from helmsman.verify.failing import NAME_LENGTH, NAMES_KEPT
-from helmsman.verify.summaries import read_summary
 
 pytestmark = pytest.mark.feature("V3")
 

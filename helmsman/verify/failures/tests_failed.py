@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
+from helmsman.parsers.test_report import read_summary
 from helmsman.records.session import FailureClass as Class
 from helmsman.verify.failures.rules import Hit, first_hit, own_frame, rules
-from helmsman.verify.summaries import read_summary
 
 _TELLING = tuple(
     re.compile(pattern, re.MULTILINE)

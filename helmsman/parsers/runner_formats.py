@@ -1,11 +1,78 @@
-"""The Test Anything Protocol, and Node.js's own runner, which prints it or its own summary with the same totals."""
+"""What runners print whose output is more than a summary and names: go test, mocha, node's own runner, and TAP."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 
+from helmsman.parsers.runner_sessions import Run, Span, Tally, between, line_at, matching, run_counts, tally_of, total
 from helmsman.records.checks import TestCounts
-from helmsman.verify.runs import Run, Tally, line_at, matching, run_counts, total
+
+# go test --------------------------------------------------------------------------------------------------------------
+
+_GO_PACKAGE = re.compile(r"(ok  |FAIL|\?   )\t(\S++)[ \t](.+)")
+_GO_TEST = re.compile(r" *--- (PASS|FAIL|SKIP): (.+) \([0-9.]++s\)")
+
+
+def read_go(lines: list[str]) -> Iterator[Run]:
+    start = 0
+    for number, package in matching(_GO_PACKAGE, lines):
+        tests = [(match[1], match[2]) for _, match in matching(_GO_TEST, lines[start:number])]
+        yield Run(number, number, _go_counts(package, tests))
+        start = number + 1
+
+
+def _go_counts(package: re.Match[str], tests: list[tuple[str, str]]) -> TestCounts:
+    """Count tests where go names them, subtests too; a package of which it names none counts as one test."""
+    status, name, note = package[1].strip(), package[2], package[3]
+    outcomes = [outcome for outcome, _ in tests]
+    failing = [test for outcome, test in tests if outcome == "FAIL"]
+    if status == "FAIL":
+        failing = failing or [name]  # it was not built, panicked or ran out of time
+    anonymous = status == "ok" and not tests and "[no tests to run]" not in note
+    return run_counts(outcomes.count("PASS") + anonymous, len(failing), outcomes.count("SKIP"), failing)
+
+
+# mocha ----------------------------------------------------------------------------------------------------------------
+
+_MOCHA_PASSING = re.compile(r"  [0-9]{1,9} passing(?: \(.+\))?")
+_MOCHA_OTHER = re.compile("  [0-9]{1,9} (?:pending|failing)")
+_MOCHA_DEPTH = 20
+_MOCHA_TITLE = re.compile(r"  ([0-9]{1,9})\) (.+)")
+
+
+def read_mocha(lines: list[str]) -> Iterator[Run]:
+    """Read runs of mocha, where the names stand below the summary."""
+    found = list(_mocha_summaries(lines))
+    for (first, last), below in zip(found, between(found, lines), strict=True):
+        tally = tally_of(" ".join(lines[first : last + 1]))
+        failed = total(tally, ["failing"])
+        names = _mocha_names(below, failed)
+        yield Run(first, last, run_counts(total(tally, ["passing"]), failed, total(tally, ["pending"]), names))
+
+
+def _mocha_summaries(lines: list[str]) -> Iterator[Span]:
+    """A summary stands between blank lines; what a test prints stands among the names of tests."""
+    for number, _ in matching(_MOCHA_PASSING, lines):
+        others = list(takewhile(_MOCHA_OTHER.fullmatch, lines[number + 1 : number + 3]))
+        last = number + len(others)
+        if not line_at(lines, number - 1) and not line_at(lines, last + 1):
+            yield number, last
+
+
+def _mocha_names(lines: list[str], failed: int) -> Iterator[str]:
+    """A title is numbered and takes a line for each suite around the test, up to a line that ends with a colon."""
+    expected = 1
+    for number, title in matching(_MOCHA_TITLE, lines):
+        if expected <= failed and int(title[1]) == expected:
+            expected += 1
+            yield _mocha_name([title[2], *lines[number + 1 : number + _MOCHA_DEPTH]])
+
+
+def _mocha_name(lines: list[str]) -> str:
+    suites = list(takewhile(lambda line: line and not line.endswith(":"), lines))
+    return " ".join(part.strip() for part in lines[: len(suites) + 1]).removesuffix(":")
+
 
 # node --test ----------------------------------------------------------------------------------------------------------
 
@@ -43,9 +110,9 @@ def _node_totals(lines: list[str]) -> Tally:
 def _node_counts(totals: Tally, above: list[str], below: list[str], *, tap: bool) -> TestCounts:
     """A todo proves nothing, whether it passes or fails; node itself counts neither as a failure."""
     empty = sum(bool(_NODE_FILE.fullmatch(line)) for line in above)
-    failed = total(totals, "fail", "cancelled")
+    failed = total(totals, ["fail", "cancelled"])
     names = _tap_failing(above) if tap else _node_failing(below)
-    return run_counts(totals["pass"] - empty, failed, total(totals, "skipped", "todo"), names if failed else ())
+    return run_counts(totals["pass"] - empty, failed, total(totals, ["skipped", "todo"]), names if failed else ())
 
 
 def _node_failing(lines: list[str]) -> Iterator[str]:

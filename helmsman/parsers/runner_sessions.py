@@ -1,28 +1,82 @@
-"""Which of a runner's summaries are its own, and which are text that some test printed.
+"""Runs of test runners in lines of output, and which of a runner's summaries are its own.
 
 A runner that captures what tests print shows it again when they fail, and tests of test tools print whole sessions. So
 beginnings and ends are matched like brackets: only the outermost sessions count, each with the last end it had.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from enum import Enum, auto
+from enum import Enum
+from itertools import islice
+from typing import NamedTuple
+
+from helmsman.records.checks import TestCounts
 
 Span = tuple[int, int]
 """Number of the first and of the last line."""
+Tally = dict[str, int]
+NAMES_KEPT = 50
+NAME_LENGTH = 300
+_LABELLED = re.compile(r"(?<![A-Za-z ])([A-Za-z ]++)(?:=|: )([0-9]{1,9})")
+_NUMBERED = re.compile(r"([0-9]{1,9}) ([a-z]+)")
+
+
+class Run(NamedTuple):
+    """One run of a runner, and where it stands in the output."""
+
+    first: int
+    last: int
+    counts: TestCounts
+
+
+def run_counts(passed: int, failed: int, skipped: int, names: Iterable[str]) -> TestCounts:
+    return TestCounts(passed=max(passed, 0), failed=failed, skipped=skipped, failing=failing_names(names))
+
+
+def failing_names(names: Iterable[str]) -> tuple[str, ...]:
+    """The first of each name, in order, on one line and cut to a bearable length: they end up in prompts and records."""
+    tidy = (" ".join(name.split())[:NAME_LENGTH] for name in names)
+    return tuple(islice(dict.fromkeys(name for name in tidy if name), NAMES_KEPT))
+
+
+def tally_of(text: str, *, labels: bool = False) -> Tally:
+    """Read `3 failed, 1 passed`, or with labels `Failures: 1` and `expected failures=2`, whatever stands between."""
+    if labels:
+        return {name.strip(): int(number) for name, number in _LABELLED.findall(text)}
+    return {word: int(number) for number, word in _NUMBERED.findall(text)}
+
+
+def total(tally: Tally, names: Iterable[str]) -> int:
+    return sum(tally.get(name, 0) for name in names)
+
+
+def line_at(lines: list[str], number: int) -> str:
+    return lines[number] if 0 <= number < len(lines) else ""
+
+
+def matching(pattern: str | re.Pattern[str], lines: list[str]) -> Iterator[tuple[int, re.Match[str]]]:
+    whole = re.compile(pattern)
+    return ((number, match) for number, line in enumerate(lines) if (match := whole.fullmatch(line)))
+
+
+def between(found: list[Span], lines: list[str]) -> Iterator[list[str]]:
+    """The lines from below each summary to the next one."""
+    ends = [*(first for first, _ in found), len(lines)][1:]
+    return (lines[last + 1 : end] for (_, last), end in zip(found, ends, strict=True))
 
 
 class Mark(Enum):
     """What a line says about the session it stands in."""
 
-    START = auto()
+    START = "start"
     """A session announces itself; it closes with END."""
-    REPORT = auto()
+    REPORT = "report"
     """Failures follow, with what tests printed. It opens a quiet session, where none is open; BARE_END closes that."""
-    RECAP = auto()
+    RECAP = "recap"
     """Names follow; nothing printed by a test comes after this."""
-    END = auto()
-    BARE_END = auto()
+    END = "end"
+    BARE_END = "bare_end"
 
 
 @dataclass

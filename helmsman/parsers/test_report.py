@@ -1,15 +1,67 @@
-"""JUnit XML, the test report that nearly every runner can write."""
+"""Numbers and names of tests: from JUnit XML, which nearly every runner can write, else from what a runner prints at its end."""
 
+import re
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
 from defusedxml.ElementTree import ParseError, fromstring
 
+from helmsman.parsers.runner_sessions import Run, failing_names
+from helmsman.parsers.runner_tables import runners, runs_in
 from helmsman.records.checks import TestCounts
-from helmsman.verify.failing import failing_names
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element  # only the type; defusedxml does the parsing
+
+_LINE_LENGTH = 1000
+"""No summary line is longer; the bound keeps every pattern cheap on hostile output."""
+# Control sequences, operating system commands (titles, links), character sets, single letters; none can backtrack.
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]*+(?:\x07|\x1b\\)|[ -/]++[0-~]|[0-Z\\^-~])")
+
+# --- what a runner prints -------------------------------------------------------------------------------------------
+
+
+def read_summary(output: str) -> TestCounts | None:
+    """Add up the runs of all known runners. None when there is no summary line that we know.
+
+    The output may be the head and the tail of a longer one.
+    """
+    lines = clean_lines(output)
+    runs = _unquoted(run for runner in runners() for run in runs_in(runner, lines))
+    if not runs:
+        return None
+    return TestCounts(
+        passed=sum(run.counts.passed for run in runs),
+        failed=sum(run.counts.failed for run in runs),
+        skipped=sum(run.counts.skipped for run in runs),
+        failing=failing_names(name for run in runs for name in run.counts.failing),
+    )
+
+
+def runners_in(output: str) -> list[str]:
+    """The names of the runners that recognise an output as theirs."""
+    lines = clean_lines(output)
+    return list(dict.fromkeys(runner.name for runner in runners() if runs_in(runner, lines)))
+
+
+def clean_lines(output: str) -> list[str]:
+    """Take colours and trailing blanks away and cut lines that are too long."""
+    return [line[:_LINE_LENGTH].rstrip() for line in _ESCAPE.sub("", output).splitlines()]
+
+
+def _unquoted(runs: Iterable[Run]) -> list[Run]:
+    """Drop a run that lies inside the session of another: a test printed it."""
+    kept: list[Run] = []
+    end = -1
+    for run in sorted(runs, key=lambda run: (run.first, -run.last)):
+        if run.last > end:
+            kept.append(run)
+            end = run.last
+    return kept
+
+
+# --- JUnit XML ------------------------------------------------------------------------------------------------------
 
 Outcome = Literal["passed", "failed", "skipped"]
 

@@ -1,0 +1,201 @@
+"""What a test runner printed, read as the table of `runners.toml` says.
+
+A summary is recognised by the shape of its own line and of the lines beside it, so that one runner's output is never
+taken for another's. A test that is expected to fail counts as skipped: it proves nothing about the goal.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter
+
+from helmsman.parsers.runner_formats import read_go, read_mocha, read_node, read_tap
+from helmsman.parsers.runner_sessions import (
+    Mark,
+    Run,
+    Span,
+    Tally,
+    between,
+    line_at,
+    matching,
+    outermost,
+    run_counts,
+    tally_of,
+    total,
+)
+from helmsman.records.checks import TestCounts
+
+_READERS: Mapping[str, Callable[[list[str]], Iterable[Run]]] = {
+    "go": read_go,
+    "mocha": read_mocha,
+    "node": read_node,
+    "tap": read_tap,
+}
+Words = tuple[str, ...]
+
+
+class Names(NamedTuple):
+    """Where the names of failing tests stand."""
+
+    pattern: str
+    always: bool = False
+    """Also where nothing is counted as failed."""
+    where: Words = ()
+    """Only where one of these is counted."""
+    below: bool = False
+    after: str = ""
+    """Below the last of these lines; everywhere, where it is in the part of the output that was not kept."""
+    block: bool = False
+    """They follow each other without another line."""
+    behind: str = ""
+    """The line before one."""
+    section: str = ""
+    within: str = ".*"
+    """A line that names what follows, and what it has to name."""
+    as_section: str = ""
+    """What stands for a name where the whole section failed."""
+    joined: bool = False
+    """The name of the section stands before."""
+    otherwise: bool = False
+    """Only where nothing was found before."""
+    twice: bool = False
+    """A name is given again in brackets."""
+    message: bool = False
+    """A message follows behind a dash."""
+
+
+class Runner(NamedTuple):
+    """How one runner tells what it did."""
+
+    name: str
+    reader: str = ""
+    nothing: str = ""
+    begins: str = ""
+    session: Mapping[str, str] = {}
+    ends: str = ""
+    beside: Mapping[int, str] = {}
+    above: str = ""
+    read: tuple[int, ...] = (0,)
+    last: int = 0
+    """Lines from the first of the summary to its last."""
+    labels: bool = False
+    passed: Words = ()
+    ran: Words = ()
+    not_run: str = ""
+    failed: Words = ()
+    failed_outside: Words = ()
+    """Not counted among those that ran."""
+    more_failed: str = ""
+    below_failed: str = ""
+    else_failed: int = 0
+    """The line whose number counts where no test failed."""
+    skipped: Words = ()
+    names: tuple[Names, ...] = ()
+
+
+@cache
+def runners() -> tuple[Runner, ...]:
+    table: Any = tomllib.loads(files("helmsman.parsers").joinpath("runners.toml").read_text("utf-8"))["runner"]
+    return TypeAdapter(tuple[Runner, ...]).validate_python(table)
+
+
+def runs_in(runner: Runner, lines: list[str]) -> list[Run]:
+    """The runs of one runner. One that began and has no summary is a run of no test."""
+    found = [*_runs(runner, lines), *_empty(runner.nothing, lines)]
+    return found or _empty(runner.begins, lines)[:1]
+
+
+def _empty(pattern: str, lines: list[str]) -> list[Run]:
+    return [Run(number, number, run_counts(0, 0, 0, ())) for number, _ in matching(pattern, lines)] if pattern else []
+
+
+def _runs(runner: Runner, lines: list[str]) -> Iterable[Run]:
+    if runner.reader:
+        return _READERS[runner.reader](lines)
+    if runner.session:
+        marks = [(Mark(name), re.compile(pattern)) for name, pattern in runner.session.items()]
+        told = ((number, next((mark for mark, one in marks if one.fullmatch(line)), None)) for number, line in enumerate(lines))
+        spans = outermost((number, mark) for number, mark in told if mark)
+        return [Run(first, last, _counts(runner, last, lines, lines[first:last], [])) for first, last in spans]
+    return _summaries(runner, lines)
+
+
+def _summaries(runner: Runner, lines: list[str]) -> Iterator[Run]:
+    """Of each summary what stands above it up to the one before, and below it up to the next."""
+    spans = list[Span]()
+    for number, match in matching(runner.ends, lines):
+        beside = all(re.fullmatch(pattern, line_at(lines, number + at)) for at, pattern in runner.beside.items())
+        start = spans[-1][0] if spans else 0
+        if beside and (not runner.above or match["level"] or runner.above in lines[start:number]):
+            spans.append((number, number + runner.last))
+    start = 0
+    for (first, last), below in zip(spans, between(spans, lines), strict=True):
+        yield Run(first, last, _counts(runner, first, lines, lines[start:first], below))
+        start = first
+
+
+def _counts(runner: Runner, number: int, lines: list[str], above: list[str], below: list[str]) -> TestCounts:
+    tally = tally_of(" ".join(line_at(lines, number + at) for at in runner.read), labels=runner.labels)
+    found = [[*_names(rule, below if rule.below else above)] for rule in runner.names]
+    named = [(rule, section, name) for rule, names in zip(runner.names, found, strict=True) for section, name in names]
+    broken = {section for rule, section, name in named if name == rule.as_section}
+    of_tests, skipped = total(tally, runner.failed), total(tally, runner.skipped)
+    failed = of_tests + total(tally, runner.failed_outside) + len(broken) + _numbers(runner.more_failed, above)
+    failed += _numbers(runner.below_failed, [line_at(lines, number + 1)])
+    if not failed and runner.else_failed:
+        failed = total(tally_of(line_at(lines, number + runner.else_failed)), runner.failed)
+    passed = total(tally, runner.passed) if runner.passed else _ran(runner, lines[number], tally, above) - of_tests - skipped
+    told = list[str]()
+    for rule, names in zip(runner.names, found, strict=True):
+        if (failed or rule.always) and not (rule.otherwise and told) and (not rule.where or total(tally, rule.where)):
+            told += (_shown(rule, section, name) for section, name in names)
+    return run_counts(passed, failed, skipped, told)
+
+
+def _ran(runner: Runner, line: str, tally: Tally, above: list[str]) -> int:
+    match = re.fullmatch(runner.ends, line)
+    ran = int(match["ran"]) if match and "ran" in match.groupdict() else total(tally, runner.ran)
+    return ran - (sum(1 for _ in matching(runner.not_run, above)) if runner.not_run else 0)
+
+
+def _numbers(pattern: str, lines: list[str]) -> int:
+    return sum(int(match[1]) for _, match in matching(pattern, lines)) if pattern else 0
+
+
+def _names(rule: Names, lines: list[str]) -> Iterator[tuple[str, str]]:
+    """Section and name of each failing test."""
+    if rule.after:
+        heading = re.compile(rule.after)
+        lines = list(takewhile(lambda line: not heading.fullmatch(line), reversed(lines)))[::-1]
+    pattern, heads, behind = re.compile(rule.pattern), re.compile(rule.section or r"(?!)"), re.compile(rule.behind or ".*")
+    section = ""
+    for number, line in enumerate(lines):
+        if head := heads.fullmatch(line):
+            section = head[1] or ""
+        elif (match := pattern.fullmatch(line)) and behind.fullmatch(line_at(lines, number - 1)):
+            if not rule.section or re.fullmatch(rule.within, section):
+                yield section, match[1]
+        elif rule.block:
+            return
+
+
+def _shown(rule: Names, section: str, name: str) -> str:
+    if rule.joined or (rule.as_section and name == rule.as_section):
+        return f"{section} > {name}" if rule.joined else section
+    if rule.twice and name.endswith(" ]"):
+        return name.partition(" [ ")[0]
+    return _without_message(name) if rule.message else name
+
+
+def _without_message(text: str) -> str:
+    """Cut the message off; a dash inside the brackets belongs to the test's parameters."""
+    for dash in re.finditer(" - ", text):
+        name = text[: dash.start()]
+        if "[" not in name or name.endswith("]"):
+            return name
+    return text
