@@ -39,6 +39,7 @@ from deployments.options import (
     Plan,
     Pool,
     Preset,
+    Probes,
     Range,
     Repo,
     RubricFile,
@@ -234,6 +235,7 @@ def verify(
     hidden_folder: HiddenFolder = None,
     goal: Annotated[str, typer.Option("--goal", metavar="TEXT", help="Have a judge say whether the change reaches it.")] = "",
     rubric_file: RubricFile = None,
+    probes: Probes = 0,
     settings: Settings = None,
     junit: JUnit = None,
     sarif: Sarif = None,
@@ -255,6 +257,7 @@ def verify(
         comment=comment,
         hidden=tuple(hidden or ()),
         hidden_folder=hidden_folder,
+        probes=probes,
     )
     raise typer.Exit(verify_change(repo, asked, yes=yes, as_json=as_json))
 

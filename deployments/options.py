@@ -57,6 +57,9 @@ HiddenFolder = Annotated[
         "--hidden-folder", metavar="DIR", parser=from_start, help="Files outside of the repository that hidden checks run on."
     ),
 ]
+Probes = Annotated[
+    int, typer.Option("--probes", metavar="N", min=0, max=20, help="Have a model write so many further cases, from --goal.")
+]
 Name = Annotated[str, typer.Option("--name", metavar="LOOP", help="Id of the new loop; made from the goal if not given.")]
 MaxCalls = Annotated[int | None, typer.Option("--max-calls", metavar="N", help="Agent calls in an hour at most.")]
 Timeout = Annotated[float | None, typer.Option("--timeout", metavar="MINUTES", help="The longest agent call.")]

@@ -52,6 +52,7 @@ class Asked:
     comment: bool = False
     hidden: tuple[str, ...] = ()
     hidden_folder: Path | None = None
+    probes: int = 0
 
 
 def verify_change(repo: Path, asked: Asked, *, yes: bool, as_json: bool) -> int:
@@ -89,13 +90,18 @@ def _configured(repository: Repository, checkout: CleanCheckout, base: str, aske
 
 
 def _read(repository: Repository, folder: Path, asked: Asked) -> LoopConfig:
-    """As a loop there would be configured, but for the judge: it costs money, so one of its options has to ask for it."""
+    """As a loop there would be configured, but for judge and probes: they cost money, so an option has to name a goal."""
     request = LoopRequest(repository=str(repository.top), settings=_said(asked))
     weakest = [Layer("no goal", {"goal": NO_GOAL})]
     config = configure(folder, request, consent=consent_of(repository.common), weaker=weakest).config
     if asked.goal or asked.rubric:
         return config
-    return config.model_copy(update={"judge": config.judge.model_copy(update={"criteria": ()})})
+    if asked.probes:
+        raise OperatorError(
+            "--probes has nothing to write cases from", expected="a goal", remedy="say what the change is for: --goal TEXT"
+        )
+    judge, proof = config.judge.model_copy(update={"criteria": ()}), config.proof.model_copy(update={"probes": 0})
+    return config.model_copy(update={"judge": judge, "proof": proof})
 
 
 def _said(asked: Asked) -> dict[str, Any]:
@@ -103,7 +109,8 @@ def _said(asked: Asked) -> dict[str, Any]:
     goal = {"goal": asked.goal, "judge": {"criteria": [GOAL_MET]}} if asked.goal else {}
     checks = {"checks": list(asked.checks)} if asked.checks else {}
     hidden = hidden_said(asked.hidden, asked.hidden_folder)
-    return reduce(merged, (goal, _rubric(asked.rubric), from_assignments(asked.settings), checks, hidden))
+    probes = {"proof": {"probes": asked.probes}} if asked.probes else {}
+    return reduce(merged, (goal, _rubric(asked.rubric), from_assignments(asked.settings), checks, hidden, probes))
 
 
 def _rubric(path: Path | None) -> dict[str, Any]:

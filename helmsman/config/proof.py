@@ -220,6 +220,10 @@ class ProofConfig(Section):
     neighbours: bool = True
     """Call changed Python and JavaScript functions again with inputs beside those of their tests. Where all of these give
     nothing, an error or one constant, the judge is asked whether the answers were looked up, or else a person."""
+    probes: OperatorKey[int] = Field(default=0, ge=0, le=20)
+    """Cases that an independent model writes at a claim of completion, from the goal, the public interface and the start's tests,
+    without the new source. One that fails is read once more by the judge's model; a right one blocks, and the agent is told of it
+    in words without its values. Kept for the claims that follow. It costs money. Python (pytest) and JavaScript (node:test)."""
     mutants: int = Field(default=0, ge=0, le=1000)
     """Small mistakes that are made in changed lines of Python, one at a time, to see whether the checks notice. Each takes a run
     of all checks; the share that is noticed is reported, with its interval, and blocks nothing."""

@@ -18,10 +18,11 @@ WHY: Mapping[str, str] = {
     "plan": "not every item of the plan is proven",
     "processes": "processes that you started are still running",
     "hidden": "a check that you do not see fails; do what the goal says for every input, not only for those of the tests",
+    "probes": "a case that you do not see fails; do what the goal says for every input, not only for those of the tests",
     "judge": "a reviewer found criteria that are not met; they are listed below",
 }
 """The reasons, in our words."""
-DETAILED = frozenset({"unproven", "expectations", "looked_up", "required_tests", "plan", "processes", "hidden"})
+DETAILED = frozenset({"unproven", "expectations", "looked_up", "required_tests", "plan", "processes", "hidden", "probes"})
 """Rules whose detail stands here; that of the others has a section of its own."""
 
 

@@ -16,6 +16,7 @@ from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment
 from helmsman.records.oversight import Failed, Oversight, Sought
 from helmsman.records.plan import InHand, ItemProof, Tick
+from helmsman.records.probes import Probed
 from helmsman.records.proof import Proof, SinceStart, Verdict
 from helmsman.records.session import Drift
 from helmsman.records.usage import Usage
@@ -49,6 +50,8 @@ class Evidence(Record):
     """None where nobody compared: the work was not in question as done."""
     hidden: tuple[CheckResult, ...] = ()
     """What the hidden checks said, without what they printed or are; none where there are none, or nobody asked to be done."""
+    probed: Probed | None = None
+    """What came of cases that a model wrote; None where none are wanted, or something else denies that the work is done."""
     proof: Proof = Proof()
     judgement: Judgement | None = None
     """None where no judge was asked."""
@@ -78,8 +81,8 @@ class Evidence(Record):
 
     @property
     def usage(self) -> Usage:
-        """What agent, judge and the model that wrote for the prompt used up."""
-        judged = (one.usage for one in (self.judgement, self.block_judged) if one)
+        """What agent, judge and the models used up that wrote for the prompt and wrote probes."""
+        judged = (one.usage for one in (self.judgement, self.block_judged, self.probed) if one)
         return reduce(Usage.plus, judged, self.execution.call.usage.plus(self.writing))
 
     @property

@@ -14,7 +14,7 @@ class Denial(Record):
 
     rule: Literal[
         "checks", "unchanged", "unproven", "expectations", "invariants", "claims", "required_tests", "indicators", "plan",
-        "processes", "hidden", "looked_up", "judge"
+        "processes", "hidden", "probes", "looked_up", "judge"
     ]  # fmt: skip
     """`claims` stands in older records only: no self-report denies anything."""
     why: str

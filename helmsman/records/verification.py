@@ -7,6 +7,7 @@ from helmsman.records.base import Record
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.findings import Finding
 from helmsman.records.judgement import Judgement
+from helmsman.records.probes import Probed
 
 MOST_CASES = 200
 """Cases that a record of a loop keeps."""
@@ -113,6 +114,8 @@ class Verification(Record):
     """On the base's source with the head's tests; null where that was not run."""
     hidden: tuple[CheckResult, ...] = ()
     """What the hidden checks said, by name alone."""
+    probed: Probed | None = None
+    """What came of cases that a model wrote; null where none were wanted."""
     hints: tuple[Finding, ...] = ()
     """What the diff's text suggests. A hint decides nothing."""
     judgement: Judgement | None = None

@@ -3,8 +3,8 @@
 Done = asked AND every check green AND a tree that differs from the start AND, where every check was green at the start, a new
 test that fails on the source of the start (or a judge, or proven items of a plan) AND tests ran in the checks that tell of
 tests (in those that told of none at the start they need not) AND no finding that blocks AND the required tests ran AND every item
-of the plan is proven (where there is one) AND the hidden checks pass AND (where the dual gate is on) enough of the last
-iterations look complete. The judge is asked last, when all of that holds. Nothing else that the agent says of itself counts.
+of the plan is proven (where there is one) AND the hidden checks and the probes pass AND (where the dual gate is on) enough of the
+last iterations look complete. The judge is asked last, when all of that holds. Nothing else that the agent says of itself counts.
 """
 
 from collections.abc import Callable, Iterator
@@ -142,6 +142,11 @@ def _hidden(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _look
         yield Denial(rule="hidden", why=f"a hidden check fails: {some(failing)}")
 
 
+def _probes(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
+    if evidence.probed and evidence.probed.failing:
+        yield Denial(rule="probes", why=f"a case that a model wrote fails: {some(evidence.probed.failing)}")
+
+
 def _processes(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
     if left := processes_left(evidence):
         yield Denial(rule="processes", why=left)
@@ -159,4 +164,5 @@ GATES: tuple[Gate, ...] = (
     _plan,
     _processes,
     _hidden,
+    _probes,
 )

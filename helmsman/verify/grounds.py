@@ -8,6 +8,7 @@ from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy, checks_fail
 from helmsman.records.iteration import Evidence
 from helmsman.records.judgement import Judgement
+from helmsman.records.probes import Probed
 from helmsman.records.proof import Mutants, SinceStart
 from helmsman.records.verification import Grounds
 from helmsman.texts import counted
@@ -35,6 +36,7 @@ class Looked:
     looked_up: Sequence[str] | None = None
     """None where no function was called beside its tests."""
     mutants: Mutants | None = None
+    probed: Probed | None = None
     judgement: Judgement | None = None
     judge_not_asked: str = "no goal or rubric was given"
     unnamed: Sequence[str] = ()
@@ -63,6 +65,7 @@ def grounds_of_loop(evidence: Evidence, config: LoopConfig) -> Grounds | None:
             new_not_due="no test was added or changed" if since.needs_test else "it was not needed",
             hidden=evidence.hidden,
             mutants=since.mutants,
+            probed=evidence.probed,
             judgement=evidence.judgement,
             judge_not_asked="there are no criteria",
             further=neighbours,
@@ -92,6 +95,13 @@ def _rests_on(looked: Looked) -> Iterator[str]:
     if looked.looked_up is not None:
         found = some(looked.looked_up) or "nothing seems to be looked up"
         yield f"changed {NAMES} functions, called with inputs beside those of their tests: {found}"
+    yield from _of_models(looked)
+
+
+def _of_models(looked: Looked) -> Iterator[str]:
+    """What rests on models, and on what was made to be noticed."""
+    if looked.probed and looked.probed.written:
+        yield _probes(looked.probed)
     if looked.mutants:
         survived = some([clean(one) for one in looked.mutants.survived])
         yield f"{looked.mutants.told}{f', not {survived}' if survived else ''}"
@@ -100,11 +110,21 @@ def _rests_on(looked: Looked) -> Iterator[str]:
         yield f"the judge ({clean(judgement.model)}) on {asked}: {judgement.outcome}"
 
 
+def _probes(found: Probed) -> str:
+    counts = ((found.passing, "pass"), (len(found.failing), "fail"), (len(found.unclear), "unclear"), (found.dropped, "dropped"))
+    said = ", ".join(f"{number} {word}" for number, word in counts if number)
+    failing = f": {some([clean(one) for one in found.failing])}" if found.failing else ""
+    when = ", asked for at an earlier claim" if found.again else ""
+    return f"{counted(found.written, 'probe')} by a model that has not seen the source{when}: {said}{failing}"
+
+
 def _not_looked_at(looked: Looked) -> Iterator[str]:
     if looked.judgement is None:
         yield f"whether the change is what was asked for: no judge was asked, as {looked.judge_not_asked}"
     if not looked.hidden:
         yield "answers that were looked up: no hidden checks were run"
+    if looked.probed and looked.probed.reason:
+        yield f"probes: {clean(looked.probed.reason)}"
     if looked.unnamed:
         names = some([f"`{clean(name)}`" for name in looked.unnamed])
         yield f"passing test cases by name: {names} writes no JUnit report that `report` names"

@@ -11,6 +11,7 @@ from helmsman.plain import clean, shortened
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.folds import most_tests, without_test
 from helmsman.records.judgement import Judgement, JudgementOutcome
+from helmsman.records.probes import Probed
 from helmsman.records.verification import Case, Consequence, OutcomeTable, Reason, Word
 from helmsman.texts import counted
 from helmsman.verify.case_table import known
@@ -34,6 +35,7 @@ class Evidence:
     looked_up: tuple[str, ...] = ()
     """Functions that seem to have answers for their tests alone, a clause each."""
     unchanged: bool = False
+    probed: Probed | None = None
 
 
 Rule = Callable[[Evidence], Iterator[Reason]]
@@ -121,6 +123,11 @@ def _hidden(evidence: Evidence) -> Iterator[Reason]:
             yield _wrong("hidden", f"a hidden check fails: {clean(result.name)}")
 
 
+def _probes(evidence: Evidence) -> Iterator[Reason]:
+    if evidence.probed and evidence.probed.failing:
+        yield _wrong("probes", f"a case that a model wrote fails, and is right: {some(evidence.probed.failing)}")
+
+
 def _looked_up(evidence: Evidence) -> Iterator[Reason]:
     """Where there is a judge, it is asked instead."""
     if evidence.looked_up and not evidence.judgement:
@@ -163,6 +170,7 @@ RULES: tuple[Rule, ...] = (
     _expectations,
     _looked_up,
     _hidden,
+    _probes,
     _judged,
     _unproven,
 )

@@ -10,6 +10,7 @@ from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy
 from helmsman.records.findings import Finding
 from helmsman.records.judgement import Judgement
+from helmsman.records.probes import Probed
 from helmsman.records.proof import Mutants
 from helmsman.records.verification import EXIT_STATUS, Consequence, OutcomeTable, Reason, Verification
 from helmsman.verify.case_table import Names, outcome_table
@@ -25,10 +26,12 @@ from tasks.checking.checks import Room, tear_down
 from tasks.checking.hidden import run_hidden
 from tasks.checking.mutating import mutants_in
 from tasks.checking.neighbours import looked_up_in
+from tasks.checking.probing import probe
 from tasks.checking.ready import require_ready
 from tasks.checking.targets import Run, Shown, Target, run_on_start, run_target, run_trusted
 from tasks.checking.trusted_run import Range, Sides, change_of, changed_since_start, tests_as_they_were
 from tasks.models.judge import ask_judge
+from tasks.models.writing import Asking
 from tasks.processes.process import never
 from tasks.repository.clean_checkout import CleanCheckout, own_checkout
 from tasks.repository.diffs import read_texts, tree_of
@@ -91,6 +94,7 @@ class _Found:
     hidden: tuple[CheckResult, ...] = ()
     looked_up: tuple[str, ...] | None = None
     mutants: Mutants | None = None
+    probed: Probed | None = None
 
 
 def verify(
@@ -103,11 +107,14 @@ def verify(
     runner, changed = _Runner(room, say), changed_since_start(work)
     try:
         found = _run(runner, work, changed)
+        found = replace(found, probed=_probed(room, work, found, credentials, say))
     finally:
         tear_down(room, config)
     noticed = (*_hints(work), *fewer_tests(found.head, found.trusted)) if changed else ()
     judgement = _judgement(work, found, noticed, credentials, say)
-    evidence = Evidence(found.head, found.base, found.table, judgement, found.hidden, found.looked_up or (), not changed)
+    evidence = Evidence(
+        found.head, found.base, found.table, judgement, found.hidden, found.looked_up or (), not changed, found.probed
+    )
     word, reasons = verdict(evidence)
     further = (*_further(work), *further)
     return Verification(
@@ -124,6 +131,7 @@ def verify(
         trusted_checks=found.trusted.report,
         new_tests=found.shown.report,
         hidden=found.hidden,
+        probed=found.probed,
         hints=noticed,
         judgement=judgement,
         runs=runner.runs,
@@ -179,12 +187,22 @@ def _trusted(runner: _Runner, work: Range, tree: str, changed: Mapping[str, Side
     return run_trusted(work, tree, run, tests=True), ""
 
 
+def _probed(room: Room, work: Range, found: _Found, credentials: Callable[[], Mapping[str, str]], say: Say) -> Probed | None:
+    """Where nothing else says that it is not done, because they cost money."""
+    wrong = found.head.failures or found.table.of(Consequence.FAILS) or [one for one in found.hidden if not one.passed]
+    if not work.config.proof.probes or wrong or not found.head.results:
+        return None
+    say("probes, cases of a model that has not seen the head's source")
+    return probe(room, work, (), Asking(credentials, f"{room.tag}/probes"))[0]
+
+
 def _judgement(
     work: Range, found: _Found, noticed: tuple[Finding, ...], credentials: Callable[[], Mapping[str, str]], say: Say
 ) -> Judgement | None:
     """Asked only where nothing but its word is missing, because it costs money."""
     config = work.config
-    if not config.judge.criteria or not found.head.passed or found.table.of(Consequence.FAILS):
+    failing = found.table.of(Consequence.FAILS) or (found.probed and found.probed.failing)
+    if not config.judge.criteria or not found.head.passed or failing:
         return None
     say("the judge")
     top = work.repository.top
@@ -218,6 +236,7 @@ def _looked(found: _Found, judgement: Judgement | None, config: LoopConfig, furt
         hidden=found.hidden,
         looked_up=found.looked_up,
         mutants=found.mutants,
+        probed=found.probed,
         judgement=judgement,
         judge_not_asked="the checks already say no" if config.judge.criteria else "no goal or rubric was given",
         unnamed=unnamed_in(found.head),

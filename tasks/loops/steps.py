@@ -33,16 +33,19 @@ from helmsman.records.lessons import Drawn, Learned
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.oversight import Failed, Overseen
 from helmsman.records.plan import InHand, PlanItem, Tick
+from helmsman.records.probes import Probed
 from helmsman.records.proof import SinceStart, Verdict
 from helmsman.records.state import LoopState, advance
 from helmsman.records.verdict import Decision
 from helmsman.verify import new_tests
+from helmsman.verify.completion import prove
 from helmsman.verify.hints import weigh
 from helmsman.verify.outcomes import Outcomes, failing_at_start, outcomes
 from helmsman.verify.trusted import UNSURE, watched
 from tasks.agents.hearing import hear
 from tasks.checking.adjudicating import adjudicate
 from tasks.checking.auditing import audit
+from tasks.checking.probing import probe_work
 from tasks.credentials import agent_credentials, judge_credentials
 from tasks.loops import overseeing, working
 from tasks.loops.opening import now_utc
@@ -161,7 +164,16 @@ def compared_with_start(repository: str, state: LoopState, evidence: Evidence) -
     may_complete = new_tests.may_complete(state, evidence) and not since.unchanged
     hidden = hidden_checks(repository, state, evidence.execution.change.commit) if may_complete and state.config.hidden else ()
     compared = {"since_start": known, "findings": (*evidence.findings, *found.findings), "hidden": hidden}
-    return evidence.model_copy(update=compared)
+    evidence = evidence.model_copy(update=compared)
+    return _with_probes(repository, state, evidence) if may_complete and state.config.proof.probes else evidence
+
+
+def _with_probes(repository: str, state: LoopState, evidence: Evidence) -> Evidence:
+    """They cost money: only where nothing else denies that the work is done. What is left of a plan is told by its item."""
+    proof = prove(state.config, state.done, evidence)
+    if not (proof.asked and proof.green) or proof.refused_by - {"plan"}:
+        return evidence
+    return evidence.model_copy(update={"probed": probes(repository, state, evidence.execution.change.commit)})
 
 
 def checked_for_merge(repository: str, state: LoopState, commit: str, tree: str) -> CheckReport:
@@ -250,6 +262,12 @@ def merge_checks(repository: str, state: LoopState, commit: str, tree: str) -> C
 def hidden_checks(repository: str, state: LoopState, commit: str) -> tuple[CheckResult, ...]:
     """The checks that the agent does not see; what they are and print is in no result."""
     return working.check_hidden(workplace(repository, state), state, commit, f"{state.due:05d}-{state.attempt}-{commit[:12]}")
+
+
+@step(CommitKey())
+def probes(repository: str, state: LoopState, commit: str) -> Probed:
+    """Cases of a model that has not seen the new source; what they are is in no result."""
+    return probe_work(workplace(repository, state), state, commit, lambda: judge_credentials(state.config))
 
 
 @step(CommitKey())

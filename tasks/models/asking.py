@@ -28,23 +28,32 @@ _SLACK = 1.0  # seconds that the way's own limit comes after ours, so that it is
 class Late(WorldError):  # noqa: N818 - what happened, as in BrokenFile
     """No answer in time. What was sent by then is paid for all the same, so it is charged."""
 
-    def __init__(self, limit: float, usage: Usage) -> None:
+    def __init__(self, limit: float, usage: Usage, key: str) -> None:
         """Nobody counted the tokens: `usage` is an estimate of the question alone, and says so."""
         self.usage = usage
-        expected = f"an answer within {limit:g} s (prompt.timeout_seconds)"
+        expected = f"an answer within {limit:g} s ({key})"
         found = f"none; its question is charged, by estimate {usage.tokens:,} tokens"
         super().__init__("the model did not answer in time", expected=expected, found=found)
 
 
 def ask(
-    question: Question, *, config: LoopConfig, credentials: Mapping[str, str], tag: str, stop: Callable[[], bool] = never
+    question: Question,
+    *,
+    config: LoopConfig,
+    credentials: Mapping[str, str],
+    tag: str,
+    stop: Callable[[], bool] = never,
+    judging: bool = False,
 ) -> Answer:
     """The answer, unread but free of our secrets, with its usage. It takes `prompt.timeout_seconds` at most.
 
+    `judging`: asked of the judge's model, for `judge.timeout_seconds`.
     `credentials` are variables on top of the environment's own. No other process may carry `tag` meanwhile.
     Raises OperatorError, WorldError (Late where the time is over), Cancelled.
     """
     register_credentials(credentials)
+    key = "judge.timeout_seconds" if judging else "prompt.timeout_seconds"
+    config = _as_judge(config) if judging else config
     limit = config.prompt.timeout_seconds
     late = time.monotonic() + limit
     environment = {**agent_environment(ours(), config.claude.environment), **credentials}
@@ -54,13 +63,18 @@ def ask(
     except Cancelled as cancelled:
         if stop():
             raise
-        raise Late(limit, _question_alone(question, config)) from cancelled
+        raise Late(limit, _question_alone(question, config), key) from cancelled
     return Answer(redact(answer.text), answer.stop, answer.usage)
 
 
 def writing_model(config: LoopConfig) -> str:
     """The model that is asked."""
     return config.prompt.model or config.judge.model
+
+
+def _as_judge(config: LoopConfig) -> LoopConfig:
+    given = {"model": config.judge.model, "timeout_seconds": config.judge.timeout_seconds}
+    return config.model_copy(update={"prompt": config.prompt.model_copy(update=given)})
 
 
 def _question_alone(question: Question, config: LoopConfig) -> Usage:

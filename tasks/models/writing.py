@@ -7,6 +7,7 @@ Whatever goes wrong is a reason in words, and the templates serve. Only a cancel
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from helmsman.config import LoopConfig
@@ -20,12 +21,14 @@ from helmsman.records.focus import Compacted, Focus, Question, Writing, WrittenC
 from helmsman.records.lessons import Drawn, Episode, Observation, Summary
 from helmsman.records.oversight import Imperative, Oversight, Sought
 from helmsman.records.parallel import Choice
+from helmsman.records.probes import Probe
 from helmsman.records.state import LoopState
 from helmsman.records.usage import Usage
+from helmsman.verify.probes import Reading
 from tasks.models.asking import Late, ask, writing_model
 from tasks.processes.process import never
 
-_Read = TypeVar("_Read", Focus, Compacted, Sought, Choice, tuple[Observation, ...])
+_Read = TypeVar("_Read", Focus, Compacted, Sought, Choice, tuple[Observation, ...], tuple[Probe, ...], tuple[Reading, ...])
 Credentials = Callable[[], Mapping[str, str]]
 """Looked up only where a model is asked."""
 
@@ -117,6 +120,22 @@ def compare(
     return _written(lambda: compare_request(config, candidates), read, config, credentials, tag, stop)
 
 
+@dataclass(frozen=True)
+class Asking:
+    """Who asks, and until when."""
+
+    credentials: Credentials
+    tag: str
+    stop: Callable[[], bool] = never
+
+
+def ask_about_probes(
+    question: Question, read: Callable[[str], _Read | str], config: LoopConfig, asking: Asking
+) -> tuple[_Read | None, Writing]:
+    """What the judge's model writes as probes, or says of those that fail, and what asking took."""
+    return _written(lambda: question, read, config, asking.credentials, asking.tag, asking.stop, judging=True)
+
+
 def _written(
     question: Callable[[], Question],
     read: Callable[[str], _Read | str],
@@ -124,11 +143,13 @@ def _written(
     credentials: Credentials,
     tag: str,
     stop: Callable[[], bool],
+    *,
+    judging: bool = False,
 ) -> tuple[_Read | None, Writing]:
     """What was read of the answer, and what asking took; nothing and the reason whatever went wrong."""
     started, usage = time.monotonic(), Usage()
     try:
-        answer = ask(question(), config=config, credentials=credentials(), tag=tag, stop=stop)
+        answer = ask(question(), config=config, credentials=credentials(), tag=tag, stop=stop, judging=judging)
         usage = answer.usage
         found = read(answer.text) if answer.stop in _WHOLE else _why_broken_off(answer.stop)
     except Cancelled:
@@ -138,7 +159,12 @@ def _written(
     except Exception as error:  # noqa: BLE001 - a helper that breaks must not break the loop
         found = _in_words(error)
     reason = found[:_REASON] if isinstance(found, str) else ""
-    writing = Writing(reason=reason, usage=usage, model=writing_model(config), seconds=time.monotonic() - started)
+    writing = Writing(
+        reason=reason,
+        usage=usage,
+        model=config.judge.model if judging else writing_model(config),
+        seconds=time.monotonic() - started,
+    )
     return (None if isinstance(found, str) else found), writing
 
 

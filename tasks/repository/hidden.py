@@ -1,6 +1,7 @@
 """What is kept from the agent: hidden checks, their folders and what they print. None of it is in the repository or its objects.
 
 hidden/LOOP/checks.json    the commands, which the loop's state only names
+           /probes.json    cases that a model wrote, for the next claim
            /output/        what they printed, for people
 """
 
@@ -15,12 +16,14 @@ from pydantic import TypeAdapter, ValidationError
 from helmsman.config import HiddenCheckConfig, LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckResult
+from helmsman.records.probes import Probe
 from helmsman.records.state import LoopState
 from tasks.places import state_home
 from tasks.repository.git import Repository
 from tasks.repository.products import remove
 from tasks.system.files import drafted, lies_within
 
+_PROBES = TypeAdapter(tuple[Probe, ...])
 _CHECKS = TypeAdapter(tuple[HiddenCheckConfig, ...])
 _REMEDY = "correct hidden in your configuration file, in HELMSMAN_HIDDEN, or what --hidden and --hidden-folder say"
 
@@ -103,6 +106,21 @@ def keep_output(uid: str, name: str, results: Sequence[CheckResult]) -> None:
     said = "\n\n".join(f"{one.name}: {one.command}\n{one.error}{one.head}{one.tail}" for one in results)
     with drafted(folder / f"{name}.log", said, mode=0o600) as draft:
         draft.replace(folder / f"{name}.log")
+
+
+def kept_probes(uid: str) -> tuple[Probe, ...]:
+    """Of an earlier claim; none where there was none, or this machine does not have them."""
+    try:
+        return _PROBES.validate_json((hidden_folder(uid) / "probes.json").read_bytes())
+    except (OSError, ValidationError):
+        return ()
+
+
+def keep_probes(uid: str, probes: Sequence[Probe]) -> None:
+    folder = hidden_folder(uid)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with drafted(folder / "probes.json", _PROBES.dump_json(tuple(probes)), mode=0o600) as draft:
+        draft.replace(folder / "probes.json")
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -1,0 +1,210 @@
+"""Probes: what a model is asked for that has not seen the new source, what it is asked of those that fail, and its answers."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from posixpath import splitext
+from shlex import quote
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from helmsman.answer_form import NUMBER, TEXT, closed, many, one_of
+from helmsman.config import LoopConfig
+from helmsman.parsers.source import Source, matches
+from helmsman.plain import short_line
+from helmsman.prompts import render
+from helmsman.records.focus import Question
+from helmsman.records.probes import Probe
+from helmsman.tokens import tokens, trim
+from helmsman.verify.called_languages import CALLED, Language
+from helmsman.verify.judge.fence import fence
+from helmsman.verify.objections import some
+
+Reading = Literal["right", "wrong", "unclear"]
+UNCLEAR: Reading = "unclear"
+GOAL_TOKENS, INTERFACE_TOKENS, TESTS_TOKENS = 5_000, 4_000, 8_000
+CODE_TOKENS, RESULT_TOKENS = 2_000, 1_000
+"""Of each case that fails."""
+LONGEST_CODE = 20_000
+_IMPORTS = re.compile(r"^\s*import\b(?!\s*\()", re.MULTILINE)
+_Form = TypeVar("_Form", bound=BaseModel)
+
+
+class Runner(NamedTuple):
+    """How a probe of one language is written and run."""
+
+    name: str
+    language: Language
+    file: Callable[[str], str]
+    """Its name, by its code."""
+    command: str
+    """With places for the interpreter and the file."""
+    manner: str = ""
+
+
+def _python_file(_code: str) -> str:
+    return "test_helmsman_probe.py"
+
+
+def _javascript_file(code: str) -> str:
+    return f"helmsman-probe.test.{'mjs' if _IMPORTS.search(code) else 'cjs'}"
+
+
+_PYTHON, _JAVASCRIPT = CALLED
+_MANNER = " Use `node:test` and `node:assert`, and import what you test by its relative path."
+RUNNERS = (
+    Runner("pytest", _PYTHON, _python_file, "{program} -m pytest -q -p no:cacheprovider -o addopts= {file}"),
+    Runner("node:test", _JAVASCRIPT, _javascript_file, "{program} --test {file}", _MANNER),
+)
+
+
+class _Case(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    code: str = Field(min_length=1, max_length=LONGEST_CODE)
+    says: str = Field(min_length=1)
+
+
+class _Cases(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    cases: list[_Case] = Field(max_length=100)
+
+
+class _CaseRead(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    case: int
+    reason: str
+    verdict: Reading
+
+
+class _Readings(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    readings: list[_CaseRead] = Field(max_length=100)
+
+
+def runner_for(changed: Iterable[str]) -> Runner | str:
+    """Of the language that most changed sources are in; or why there is none."""
+    paths = list(changed)
+    found = max(RUNNERS, key=lambda runner: sum(map(runner.language.is_source, paths)))
+    if any(map(found.language.is_source, paths)):
+        return found
+    endings = sorted({f"*{splitext(path)[1] or path}" for path in paths})
+    return (
+        f"no probes for {some(endings) or 'what was changed'}: they are written for {' and '.join(one.name for one in RUNNERS)}"
+    )
+
+
+def command_of(runner: Runner, checks: Sequence[str], path: str) -> str:
+    """What runs a probe at a path, by the commands of the checks."""
+    return runner.command.format(program=runner.language.interpreter(checks), file=quote(path))
+
+
+def interface(path: str, text: str) -> str:
+    """Heads of functions and classes, without what they do, and what is exported."""
+    found: dict[int, str] = {}
+    for match in matches(path, text, f"{Source(path, text).language}_interface"):
+        part, body = match["part"][0], match.get("body")
+        inside = part.parent
+        while inside is not None and not inside.type.endswith(("function_definition", "function", "function_declaration")):
+            inside = inside.parent
+        if inside is None:
+            head = text.encode(errors="replace")[part.start_byte : body[0].start_byte if body else part.end_byte]
+            found[part.start_byte] = " " * part.start_point.column + head.decode(errors="replace").rstrip()
+    return "\n".join(head for _, head in sorted(found.items()))
+
+
+def probe_request(
+    config: LoopConfig, runner: Runner, folder: str, changed: Mapping[str, str], tests: Mapping[str, str]
+) -> Question:
+    """What is asked for: `changed` has the new sources, of which only the interface is told, `tests` those of the start."""
+    heads = {path: interface(path, text) for path, text in changed.items()}
+    form = closed(cases=many(closed(code=TEXT, says=TEXT)))
+    most, where = config.proof.probes, f"the folder `{folder}`" if folder else "the root of the repository"
+    return Question(
+        rules=render("probe_system"),
+        task=_ordered(config),
+        facts=render("probe_facts", interface=_files(heads, INTERFACE_TOKENS), tests=_files(tests, TESTS_TOKENS)),
+        closing=render("probe_form", most=most, runner=runner.name, folder=where, manner=runner.manner),
+        form=form,
+    )
+
+
+def read_probes(text: str, config: LoopConfig) -> tuple[Probe, ...] | str:
+    """The cases in an answer; or why it is none."""
+    read = _read(text, _Cases)
+    if isinstance(read, str):
+        return read
+    ordered = f"{config.goal}\n{config.judge.envisioning}"
+    return tuple(Probe(says=_without_values(one, ordered), code=one.code) for one in read.cases[: config.proof.probes])
+
+
+def reading_request(config: LoopConfig, failing: Sequence[tuple[Probe, str]], sources: Mapping[str, str]) -> Question:
+    """What is asked of probes that fail, each with what its run printed."""
+    cases = [
+        {
+            "code": fence("the case", trim(probe.code, CODE_TOKENS)),
+            "result": fence("what its run printed", trim(said, RESULT_TOKENS) or "nothing"),
+        }
+        for probe, said in failing
+    ]
+    reading = closed(case=NUMBER, reason=TEXT, verdict=one_of(get_args(Reading)))
+    return Question(
+        rules=render("probe_read_system"),
+        task=_ordered(config),
+        facts=render("probe_read_facts", source=_files(sources, config.judge.source_tokens), cases=cases),
+        closing=render("probe_read_form", number=len(cases)),
+        form=closed(readings=many(reading)),
+    )
+
+
+def read_readings(text: str, number: int) -> tuple[Reading, ...] | str:
+    """What an answer says of each case, in order; or why it is none."""
+    read = _read(text, _Readings)
+    if isinstance(read, str):
+        return read
+    found: dict[int, Reading] = {one.case: one.verdict for one in read.readings}
+    if len(read.readings) != number or set(found) != set(range(1, number + 1)):
+        return f"the answer does not speak of each of {number} cases exactly once"
+    ordered: tuple[Reading, ...] = tuple(found[case] for case in sorted(found))
+    return ordered
+
+
+def _ordered(config: LoopConfig) -> str:
+    picture = config.judge.envisioning.strip()
+    return render(
+        "probe_task",
+        goal=fence("the goal", trim(config.goal.strip(), GOAL_TOKENS)),
+        picture=fence("the finished work, as it is pictured", trim(picture, GOAL_TOKENS)) if picture else "",
+    )
+
+
+def _files(texts: Mapping[str, str], allowance: int) -> str:
+    """As many of them as fit, the first ones whole."""
+    found = list[str]()
+    for path, text in texts.items():
+        room = allowance - sum(map(tokens, found))
+        if room > 0 and text.strip():
+            found.append(fence(path, trim(text, room)))
+    return "\n\n".join(found)
+
+
+def _without_values(case: _Case, ordered: str) -> str:
+    """What it says, without literals of its code that the goal does not name."""
+    values = {place.text for path in ("a.py", "a.js") for place in Source(path, case.code).literals}
+    shown = {value.strip("\"'`") for value in values} - {""}
+    said = case.says
+    for value in sorted(shown, key=len, reverse=True):
+        if value not in ordered:
+            said = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "…", said)
+    return short_line(said)
+
+
+def _read(text: str, form: type[_Form]) -> _Form | str:
+    try:
+        return form.model_validate_json(text)
+    except ValidationError as error:
+        first: Any = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        return f"the answer has another form: {first['msg']}"

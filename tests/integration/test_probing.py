@@ -1,0 +1,134 @@
+"""Probes on real commits and with real runners: what a right one stops, what becomes of a wrong one, and who pays."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.verify import Asked, verify_change
+from helmsman.errors import OperatorError
+from tasks.places import state_home
+from tests.fakes.judge_api import JudgeApi
+from tests.fakes.judge_questions import answer, one, saying
+from tests.fakes.repositories import commit, make_repository, sh
+
+pytestmark = pytest.mark.feature("V15")
+
+PYTEST = f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -q -p no:cacheprovider"
+GOAL = "fizz(n) is 'fizz' for multiples of 3, and the number as text for others."
+TESTS = "from fizz import fizz\n\n\ndef test_it():\n    assert fizz(3) == 'fizz'\n    assert fizz(4) == '4'\n"
+TABLE = "def fizz(n):\n    return {3: 'fizz', 4: '4'}.get(n, '8')\n"
+HONEST = "def fizz(n):\n    return 'fizz' if n % 3 == 0 else str(n)\n"
+RIGHT = {
+    "code": "from fizz import fizz\n\n\ndef test_more():\n    assert fizz(9) == 'fizz'\n",
+    "says": "More multiples of 3, such as 9",
+}
+WRONG = {"code": "from fizz import fizz\n\n\ndef test_more():\n    assert fizz(0) == '0'\n", "says": "Zero is a number"}
+BROKEN = {"code": "def test_more(:\n", "says": "Nothing"}
+PASSES = {"code": "from fizz import fizz\n\n\ndef test_more():\n    assert fizz(3)\n", "says": "Something comes"}
+MET = answer(one("c1"))
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "home of helmsman"))
+
+
+def readings(*verdicts: str) -> dict[str, Any]:
+    return {"readings": [{"case": at, "reason": "so", "verdict": verdict} for at, verdict in enumerate(verdicts, 1)]}
+
+
+def verified(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    answers: list[dict[str, Any]],
+    files: dict[str, str],
+    *,
+    start: dict[str, str] | None = None,
+    check: str = PYTEST,
+) -> tuple[dict[str, Any], list[str]]:
+    """The result, and what was asked of the model."""
+    top = make_repository(
+        tmp_path / "repository", start or {"fizz.py": "def fizz(n):\n    return ''\n", "tests/test_fizz.py": TESTS}
+    )
+    sh(top, "checkout", "--quiet", "-b", "work")
+    commit(top, "work", files)
+    capsys.readouterr()
+    with JudgeApi([saying(one) for one in answers]) as api:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
+        asked = Asked("main..work", (check,), GOAL, probes=4, settings=("proof.neighbours=false",))
+        verify_change(top, asked, yes=True, as_json=True)
+        found = json.loads(capsys.readouterr().out)
+        prompts = [request.prompt for request in api.requests]
+    assert not list(state_home().glob("checkouts/*/verify-*"))
+    assert sh(top, "status", "--porcelain") == ""
+    return found, prompts
+
+
+def test_a_right_probe_stops_a_table_of_the_tests_answers_and_is_told_without_its_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [{"cases": [RIGHT, PASSES]}, readings("right")]
+    found, prompts = verified(tmp_path, capsys, monkeypatch, answers, {"fizz.py": TABLE})
+    assert (found["verdict"], [reason["rule"] for reason in found["reasons"]]) == ("not_verified", ["probes"])
+    assert found["probed"]["failing"] == ["More multiples of 3, such as …"]
+    assert found["probed"]["passing"] == 1
+    assert found["probed"]["usage"]["input_tokens"] > 0
+    assert any(line.startswith("2 probes by a model that has not seen") for line in found["grounds"]["rests_on"])
+    writing, reading = prompts
+    assert ".get(n" not in writing
+    assert all(part in reading for part in (".get(n", "fizz(9)", "AssertionError"))
+
+
+def test_wrong_probes_and_those_that_cannot_be_run_are_dropped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [{"cases": [RIGHT, WRONG, BROKEN]}, readings("wrong", "wrong"), MET]
+    found, _ = verified(tmp_path, capsys, monkeypatch, answers, {"fizz.py": HONEST})
+    assert found["verdict"] == "verified"
+    assert (found["probed"]["written"], found["probed"]["passing"], found["probed"]["dropped"]) == (3, 1, 2)
+
+
+def test_where_nobody_can_tell_whether_a_probe_is_right_it_stops_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [{"cases": [WRONG]}, {"no": "reading"}, MET]
+    found, _ = verified(tmp_path, capsys, monkeypatch, answers, {"fizz.py": HONEST})
+    assert (found["verdict"], found["probed"]["unclear"]) == ("verified", ["Zero is a number"])
+    assert any(line.startswith("probes: the answer has another form") for line in found["grounds"]["not_looked_at"])
+
+
+def test_a_model_that_writes_none_stops_nothing_and_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, _ = verified(tmp_path, capsys, monkeypatch, [{"cases": "none"}, MET], {"fizz.py": HONEST})
+    assert found["verdict"] == "verified"
+    assert any(line.startswith("probes: the answer has another form") for line in found["grounds"]["not_looked_at"])
+
+
+@pytest.mark.needs("node")
+def test_probes_of_javascript_run_by_node(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = "const test = require('node:test');\nconst assert = require('node:assert');\nconst fizz = require('../fizz.js');\n"
+    start = {
+        "fizz.js": "module.exports = () => '';\n",
+        "test/fizz.test.js": f"{head}test('a', () => assert.equal(fizz(3), 'fizz'));\n",
+    }
+    probe = {"code": f"{head}test('b', () => assert.equal(fizz(9), 'fizz'));\n", "says": "A further multiple"}
+    table = {"fizz.js": "module.exports = (n) => (n === 3 ? 'fizz' : '');\n"}
+    answers = [{"cases": [probe]}, readings("right")]
+    found, _ = verified(tmp_path, capsys, monkeypatch, answers, table, start=start, check=f"{shutil.which('node')} --test")
+    assert (found["verdict"], found["probed"]["failing"]) == ("not_verified", ["A further multiple"])
+
+
+def test_without_a_goal_there_is_nothing_to_write_probes_from(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "repository", {"fizz.py": HONEST})
+    commit(top, "work", {"fizz.py": TABLE})
+    with pytest.raises(OperatorError, match="nothing to write cases from"):
+        verify_change(top, Asked("HEAD~1..HEAD", ("true",), probes=1), yes=True, as_json=True)

@@ -1,0 +1,105 @@
+"""Probes: what a model is asked for that has not seen the source, and what its answers are worth."""
+
+import json
+from typing import Any
+
+import pytest
+
+from helmsman.config import LoopConfig
+from helmsman.records.probes import Probe
+from helmsman.verify.probes import (
+    RUNNERS,
+    Runner,
+    command_of,
+    interface,
+    probe_request,
+    read_probes,
+    read_readings,
+    reading_request,
+    runner_for,
+)
+
+pytestmark = pytest.mark.feature("V15")
+
+PYTHON, NODE = RUNNERS
+CONFIG = LoopConfig.model_validate({"goal": "fizz(n) is fizz for multiples of 3", "checks": ["pytest"], "proof": {"probes": 2}})
+SOURCE = (
+    "class A:\n    def b(self, c: int) -> str:\n        def inner(): ...\n        return 'secret'\n\n\n"
+    "def fizz(n):\n    return 1\n"
+)
+MODULE = (
+    "const T = { 1: 'secret' };\nfunction one(a, b = 2) { return T[a]; }\nexports.two = (c) => T[c];\nmodule.exports = { one };\n"
+)
+
+
+def cases(*given: dict[str, Any]) -> str:
+    return json.dumps({"cases": given})
+
+
+def test_the_interface_has_heads_and_nothing_of_what_is_done() -> None:
+    assert interface("a.py", SOURCE) == "class A:\n    def b(self, c: int) -> str:\ndef fizz(n):"
+    shown = interface("a.js", MODULE)
+    assert "function one(a, b = 2)" in shown
+    assert "exports.two = (c) =>" in shown
+    assert "secret" not in shown
+
+
+def test_a_model_sees_goal_interface_and_tests_and_not_the_source() -> None:
+    asked = probe_request(CONFIG, PYTHON, "tests", {"fizz.py": SOURCE}, {"tests/test_fizz.py": "assert fizz(3) == 'fizz'"})
+    whole = f"{asked.task}\n{asked.facts}\n{asked.closing}"
+    assert all(part in whole for part in (CONFIG.goal, "def fizz(n):", "fizz(3) == 'fizz'", "2 cases at most", "`tests`"))
+    assert "secret" not in whole
+
+
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [
+        ("A multiple of 9 gives fizz.", "A multiple of … gives fizz."),
+        ("Of 'buzzing' comes … ", "Of '…' comes …"),
+        ("Nothing\x1b[2J\nbut words", "Nothing [2J but words"),
+    ],
+)
+def test_what_the_agent_hears_of_a_probe_has_none_of_its_values_but_those_of_the_goal(says: str, told: str) -> None:
+    (probe, *_) = read_probes(cases({"code": "assert fizz(9) == 'fizz' != 'buzzing'", "says": says}), CONFIG)
+    assert isinstance(probe, Probe)
+    assert probe.says == told
+
+
+def test_no_more_probes_are_taken_than_were_asked_for() -> None:
+    assert len(read_probes(cases(*({"code": f"x = {n}", "says": "x"} for n in range(3))), CONFIG)) == CONFIG.proof.probes
+
+
+@pytest.mark.parametrize("text", ["no JSON", "{}", cases({"code": "", "says": "x"}), cases({"code": "x"})])
+def test_an_answer_in_another_form_is_none(text: str) -> None:
+    assert "another form" in str(read_probes(text, CONFIG))
+
+
+@pytest.mark.parametrize(("numbers", "read"), [((2, 1), ("wrong", "right")), ((1,), None), ((1, 1), None), ((1, 2, 3), None)])
+def test_each_case_has_to_be_read_exactly_once(numbers: tuple[int, ...], read: tuple[str, ...] | None) -> None:
+    verdicts = ("right", "wrong", "unclear")
+    given = [{"case": number, "reason": "x", "verdict": verdicts[at]} for at, number in enumerate(numbers)]
+    found = read_readings(json.dumps({"readings": given}), 2)
+    assert found == read if read else "exactly once" in found
+
+
+def test_the_judge_sees_goal_case_source_and_result() -> None:
+    asked = reading_request(CONFIG, [(Probe(says="x", code="the case"), "1 failed")], {"fizz.py": SOURCE})
+    assert all(part in f"{asked.task}{asked.facts}" for part in (CONFIG.goal, "the case", "1 failed", "secret"))
+
+
+@pytest.mark.parametrize(
+    ("paths", "found"),
+    [
+        (["a.py", "b.py", "c.js"], PYTHON),
+        (["c.js"], NODE),
+        (["a.go", "b.rs"], "no probes for *.go, *.rs: they are written for pytest and node:test"),
+    ],
+)
+def test_the_runner_is_that_of_the_language_that_was_changed_most(paths: list[str], found: Runner | str) -> None:
+    assert runner_for(paths) == found
+
+
+def test_a_probe_runs_by_the_interpreter_of_the_checks() -> None:
+    assert command_of(PYTHON, [".venv/bin/pytest -q"], "tests/a b.py").endswith("-o addopts= 'tests/a b.py'")
+    assert command_of(NODE, ["/opt/n/node --test"], "a.mjs") == "/opt/n/node --test a.mjs"
+    assert [NODE.file(code)[-3:] for code in ("import a from 'a';", "const a = require('a');")] == ["mjs", "cjs"]
