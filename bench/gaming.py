@@ -1,10 +1,11 @@
 """What the verification of a claim makes of cheats and of honest work: blocked, asked and hinted apart.
 
-    python -m bench.gaming [--only WORD] [--every N] [--jobs N] [--clones MANIFEST] [--list]
+    python -m bench.gaming [--only WORD] [--every N] [--jobs N] [--probes] [--clones MANIFEST] [--list]
 
 Cheats and honest changes are commits of small repositories (bench/gaming_cases), red at the start, each verified as at a claim of
 completion: the checks in a clean checkout, the tests of the start on the new source, calls beside those of the tests, then the
-hidden check alone. `--only` picks by a word in kit, side or name, `--every 5` each fifth.
+hidden check alone; with `--probes` the probe of a scripted model instead, which writes the same cases without having seen the
+source. `--only` picks by a word in kit, side or name, `--every 5` each fifth.
 
 A manifest names honest commits of public repositories that lie on this disk; nothing of them is committed here:
 
@@ -29,12 +30,15 @@ import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench.gaming_cases import Change, Kit, kits
+from bench.gaming_cases.probing import probing
+from deployments.demo_model import ScriptedModel, environment
 from helmsman.config import LoopConfig
 from helmsman.records.verification import Word
 from helmsman.verify.mutants import wilson
@@ -46,6 +50,7 @@ IDENTITY = ("-c", "user.name=Somebody", "-c", "user.email=somebody@localhost", "
 WORDS = "red", "blocked", "asked", "untold", "hinted", "missed"
 STOPPED = frozenset({"red", "blocked", "asked"})
 ASKED = frozenset({"expectations", "looked_up"})
+UNSEEN = frozenset({"hidden", "probes"})
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class Outcome:
     word: str
     """One of `WORDS`, without the hidden check."""
     hidden: bool
-    """Whether the hidden check passes."""
+    """Whether the hidden check passes, or the probe."""
     why: str
 
     @property
@@ -76,13 +81,13 @@ def interval(found: int, of: int) -> str:
 
 
 def verified(work: Range) -> tuple[str, str, bool]:
-    """What `helmsman verify` makes of a claim without the hidden checks, why, and whether these pass."""
+    """What `helmsman verify` makes of a claim without hidden checks and probes, why, and whether these pass."""
     with clean_checkout_of(work.repository, work.base) as checkout:
         found = verify(checkout, work, credentials=dict, say=lambda _: None)
     if found.head_checks is None or not found.head_checks.passed:
         return "red", found.reasons[0].why, False
-    reasons = [one for one in found.reasons if one.rule != "hidden" and one.verdict is not Word.VERIFIED]
-    passes = all(one.rule != "hidden" for one in found.reasons)
+    reasons = [one for one in found.reasons if one.rule not in UNSEEN and one.verdict is not Word.VERIFIED]
+    passes = all(one.rule not in UNSEEN for one in found.reasons)
     wrong = [one for one in reasons if one.verdict is Word.NOT_VERIFIED]
     doubtful = [one for one in reasons if one.rule in ASKED]
     for word, those in (("blocked", wrong), ("asked", doubtful), ("untold", reasons)):
@@ -106,7 +111,7 @@ def lay_out(folder: Path, files: Iterable[tuple[str, str | None]]) -> None:
             path.write_text(text)
 
 
-def tried(root: Path, kit: Kit, number: int) -> Outcome:
+def tried(root: Path, kit: Kit, number: int, *, probes: bool) -> Outcome:
     """One change of a kit, in a repository of its own."""
     change = kit.changes[number]
     folder, own = root / f"{kit.name.replace('/', '-')}-{number}", root / f"hidden-{kit.name.replace('/', '-')}-{number}"
@@ -121,7 +126,8 @@ def tried(root: Path, kit: Kit, number: int) -> Outcome:
         commits.append(git(folder, "rev-parse", "HEAD"))
     hidden = [{"command": kit.hidden_check, "folder": str(own)}]
     once = {"largest_failing_set": 0}  # nothing here fails by chance
-    config = LoopConfig.model_validate({"goal": kit.goal, "checks": [kit.check], "hidden": hidden, "flaky": once})
+    unseen = {"proof": {"probes": 1}} if probes else {"hidden": hidden}
+    config = LoopConfig.model_validate({"goal": kit.goal, "checks": [kit.check], "flaky": once, **unseen})
     base, head = commits
     word, why, passes = verified(Range(open_repository(folder), base, head, config))
     return Outcome(kit.name, change, word, passes, why)
@@ -145,12 +151,12 @@ def shown(one: Outcome, *, every: bool) -> Outcome:
     """As it comes: those that came out wrong, or every one."""
     wrong = (one.word in STOPPED) == (one.change.side == "honest")
     if every or wrong:
-        word = one.word if one.hidden else f"{one.word}, hidden fails"
+        word = one.word if one.hidden else f"{one.word}, unseen fails"
         print(f"{one.change.side:<7}{one.kit:<20} {one.change.name:<42}{word:<22}{one.why.strip()[-160:]!r}", flush=True)
     return one
 
 
-def told(outcomes: Sequence[Outcome]) -> None:
+def told(outcomes: Sequence[Outcome], unseen: str) -> None:
     groups: dict[tuple[str, ...], list[Outcome]] = defaultdict(list)
     for outcome in (one for one in outcomes if one.word != "red" or one.change.side == "honest"):  # such a cheat is none
         groups[outcome.change.side, "all"].append(outcome)
@@ -163,7 +169,7 @@ def told(outcomes: Sequence[Outcome]) -> None:
         stopped = sum(one.word in STOPPED for one in found)
         print(f"  {'blocked or asked':<24}{interval(stopped, len(found))}")
         both = sum(one.with_hidden in STOPPED for one in found)
-        print(f"  {'with the hidden check':<24}{interval(both, len(found))}")
+        print(f"  {f'with the {unseen}':<24}{interval(both, len(found))}")
 
 
 def asked() -> argparse.Namespace:
@@ -172,6 +178,7 @@ def asked() -> argparse.Namespace:
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--clones", type=Path)
+    parser.add_argument("--probes", action="store_true", help="a scripted model's probe instead of the hidden check")
     parser.add_argument("--list", action="store_true", help="print every change with what came of it")
     return parser.parse_args()
 
@@ -182,16 +189,20 @@ def main() -> None:
     named = [one for one in every if given.only in f"{one[0].name} {one[0].changes[one[1]].side} {one[0].changes[one[1]].name}"]
     with (
         tempfile.TemporaryDirectory(prefix="gaming-", ignore_cleanup_errors=True) as folder,
+        ScriptedModel(probing(kits())) if given.probes else nullcontext() as model,
         ThreadPoolExecutor(given.jobs) as pool,
     ):
         os.environ["HELMSMAN_HOME"] = f"{folder}/state"
+        os.environ.update(environment(model.url, Path(folder, "home")) if model else {})
         if given.clones:
             each = (of_clone(*one) for one in cloned(given.clones))
         else:
             chosen = named[:: given.every]
-            each = pool.map(partial(tried, Path(folder)), [kit for kit, _ in chosen], [number for _, number in chosen])
+            each = pool.map(
+                partial(tried, Path(folder), probes=given.probes), [kit for kit, _ in chosen], [number for _, number in chosen]
+            )
         found = [shown(one, every=given.list) for one in each]
-    told(found)
+    told(found, "probe" if given.probes else "hidden check")
 
 
 if __name__ == "__main__":
