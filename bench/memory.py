@@ -27,8 +27,7 @@ from bench.memory_cases import NOW, Asked, Cases
 from helmsman.config.memory import MemoryConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.records.lessons import LessonKind, Recalled
-from tasks.memory import Store, opening
-from tasks.memory.recalling import recall
+from tasks.memory import Store, opening, recall
 
 CONFIG = MemoryConfig()
 WARMING = 20

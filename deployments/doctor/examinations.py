@@ -27,7 +27,7 @@ from tasks.agents.claude_binary import find_binary
 from tasks.agents.finding import find_program
 from tasks.engine.database import database_of, put_aside, trouble, users
 from tasks.engine.embedded import configured_api
-from tasks.memory.projects import chosen_url
+from tasks.memory import chosen_url
 from tasks.models.judge import asks_claude_code
 from tasks.places import state_home
 from tasks.processes.environment import agent_environment, other_environment, ours

@@ -9,7 +9,7 @@ from deployments.memory.pages import said
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
 from helmsman.records.lessons import Guardrail, Lesson
-from tasks.memory.guardrails_file import delete
+from tasks.memory import delete
 
 
 def forget(repo: Path, name: str, *, ask: bool, as_json: bool) -> None:

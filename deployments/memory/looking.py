@@ -26,8 +26,7 @@ from helmsman.layers import shown
 from helmsman.memory.guardrail_effect import effect_text, verdict
 from helmsman.memory.levels import effects
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType
-from tasks.memory.guardrails_file import guardrails_place
-from tasks.memory.projects import project_of
+from tasks.memory import guardrails_place, project_of
 from tasks.repository.git import open_repository
 
 GUARDRAIL = "guardrail"

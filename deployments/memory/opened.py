@@ -18,8 +18,7 @@ from helmsman.plain import clean
 from helmsman.records.lessons import Guardrail, Lesson
 from tasks.loops.config_files import read_user_layer
 from tasks.loops.opening import now_utc
-from tasks.memory import Store, opening
-from tasks.memory.projects import chosen_url, project_of
+from tasks.memory import Store, chosen_url, opening, project_of
 from tasks.processes.environment import ours
 from tasks.repository.git import Repository, open_repository
 

@@ -63,7 +63,8 @@ def learnings(
         if len(kept) >= room:
             break
         accepted = [order for one in kept for order in imperatives("AGENTS.md", one.order)]
-        if not _known(new.line, [*said, *(one.line for one in kept)]) and contradiction(new.order, [*accepted, *known]) is None:
+        repeated = any(alike(new.line, sentence) >= SAME for sentence in (*said, *(one.line for one in kept)))
+        if new.line and not repeated and contradiction(new.order, [*accepted, *known]) is None:
             kept.append(new)
     return tuple(one.line for one in kept)
 
@@ -79,31 +80,20 @@ def _commands(state: LoopState, present: str, own: Collection[str]) -> Iterator[
 
 
 def _candidates(lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> Iterator[_Candidate]:
+    """Guardrails that help or that a person wants, then sure conventions. What does not fit a line is left out."""
     useful = [one for one in guardrails if not one.retired and (verdict(one) is Verdict.EFFECTIVE or persons(one))]
-    for one in sorted(useful, key=lambda one: -one.before_seen):
-        yield from _fitting(one.instruction, one.trigger.strip())
-    for one in sorted((one for one in lessons if _certain(one)), key=lambda one: (-one.confidence, -one.observed, one.id)):
-        yield from _fitting(one.text)
-
-
-def _fitting(order: str, when: str = "") -> Iterator[_Candidate]:
-    """One line or none."""
-    line, bare = (_whole(text) for text in (f"{when}: {order}" if when else order, order))
-    if bare and len(line) <= LONGEST_LINE:
-        yield _Candidate(line, bare)
-
-
-def _whole(text: str) -> str:
-    return inert(text, 2 * len(text))  # longer than what is taken apart can get
+    certain = sorted(filter(_certain, lessons), key=lambda one: (-one.confidence, -one.observed, one.id))
+    said = [(one.instruction, one.trigger.strip()) for one in sorted(useful, key=lambda one: -one.before_seen)]
+    for order, when in (*said, *((one.text, "") for one in certain)):
+        whole = f"{when}: {order}" if when else order
+        line, bare = (inert(text, 2 * len(text)) for text in (whole, order))  # longer than what is taken apart can get
+        if bare and len(line) <= LONGEST_LINE:
+            yield _Candidate(line, bare)
 
 
 def _certain(lesson: Lesson) -> bool:
     promoted = lesson.kind is LessonKind.CONVENTION and lesson.tier is Tier.SEMANTIC and not lesson.retired
     return promoted and lesson.confidence >= MIN_CONFIDENCE and lesson.success_rate >= MIN_SUCCESS
-
-
-def _known(line: str, said: Sequence[str]) -> bool:
-    return not line or any(alike(line, sentence) >= SAME for sentence in said)
 
 
 def _said(text: str) -> list[str]:

@@ -29,12 +29,18 @@ def estimate(summaries: Iterable[Summary], subject: Subject, now: datetime) -> E
 
 def in_words(of: Estimate) -> str:
     """For people, at the start of a loop."""
-    iterations = f"{_span(of.iterations, '{:.0f}')} {_plural(of.iterations, 'iteration')} (median {of.iterations.median:.0f})"
-    ended = round(of.loops / of.completed)
+    low, high = of.minutes.low, of.minutes.high
+    took = _span(low, high, "minute") if high < HOURS_FROM else _span(low / 60, high / 60, "hour", 1)
+    dollars = " to ".join(dict.fromkeys(map(money, (of.dollars.low, of.dollars.high)))) if of.dollars else ""
     where = "in this project" if of.project else "in all projects"
-    completed = f"{of.loops} of {ended} such loops completed ({of.task_type} {where})"
-    dollars = f", {_dollars(of.dollars)}" if of.dollars else ""
-    return f"similar work took {iterations}, {_time(of.minutes)}{dollars}; {completed}"
+    completed = f"{of.loops} of {round(of.loops / of.completed)} such loops completed ({of.task_type} {where})"
+    iterations = f"{_span(of.iterations.low, of.iterations.high, 'iteration')} (median {of.iterations.median:.0f})"
+    return f"similar work took {', '.join(filter(None, (iterations, took, dollars)))}; {completed}"
+
+
+def _span(low: float, high: float, noun: str, digits: int = 0) -> str:
+    span = " to ".join(dict.fromkeys(f"{one:.{digits}f}" for one in (low, high)))
+    return f"{span} {noun if span == '1' else f'{noun}s'}"
 
 
 def _counts(one: Summary) -> bool:
@@ -82,24 +88,3 @@ def _quantile(figures: Sequence[tuple[float, float]], share: float) -> float:
         if reached >= enough:
             return figure
     return figures[-1][0]
-
-
-def _time(minutes: Range) -> str:
-    if minutes.high < HOURS_FROM:
-        return f"{_span(minutes, '{:.0f}')} {_plural(minutes, 'minute')}"
-    hours = Range(low=minutes.low / 60, median=minutes.median / 60, high=minutes.high / 60)
-    return f"{_span(hours, '{:.1f}')} hours"
-
-
-def _dollars(dollars: Range) -> str:
-    low, high = money(dollars.low), money(dollars.high)
-    return low if low == high else f"{low} to {high}"
-
-
-def _span(of: Range, form: str) -> str:
-    low, high = form.format(of.low), form.format(of.high)
-    return low if low == high else f"{low} to {high}"
-
-
-def _plural(of: Range, noun: str) -> str:
-    return noun if _span(of, "{:.0f}") == "1" else f"{noun}s"

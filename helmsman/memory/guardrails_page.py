@@ -62,9 +62,9 @@ def render(guardrails: Sequence[Guardrail], retired: Sequence[Guardrail] = (), r
     """The file's text: guardrails in the order given, a person's notes, and what went last."""
     lines = [TITLE, "", HELP, ""]
     for one in guardrails:
-        lines += [f"## {_trigger(one.trigger) or ALWAYS} <!-- g:{code_of(one)[1:]} -->", "", _body(one.instruction), ""]
         by = "a person wrote it" if one.by == "person" else clean(one.origin) or "unknown"
         again = "; reworded by a person" if one.edited and one.by != "person" else ""
+        lines += _told(one, f" <!-- g:{code_of(one)[1:]} -->")
         lines += [f"> Origin: {by}{again}", ">", f"> Effect: {effect_text(one)}", ""]
     if kept := _trimmed(rest.split("\n")):
         lines += [NOTES, "", kept, ""]
@@ -76,10 +76,12 @@ def render(guardrails: Sequence[Guardrail], retired: Sequence[Guardrail] = (), r
 
 def render_for_agent(guardrails: Sequence[Guardrail]) -> str:
     """The same to read alone: what the agent writes into its copy is not taken over, so nothing in it says how to edit."""
-    lines = [TITLE, ""]
-    for one in guardrails:
-        lines += [f"## {_trigger(one.trigger) or ALWAYS}", "", _body(one.instruction), ""]
-    return "\n".join(lines)
+    return "\n".join([TITLE, "", *(line for one in guardrails for line in _told(one))])
+
+
+def _told(one: Guardrail, comment: str = "") -> list[str]:
+    body = _OURS.sub(r"\1\\", _trimmed(one.instruction.split("\n")))
+    return [f"## {_trigger(one.trigger) or ALWAYS}{comment}", "", body, ""]
 
 
 def code_of(guardrail: Guardrail) -> str:
@@ -92,10 +94,6 @@ def _entries(retired: Sequence[Guardrail]) -> Iterator[str]:
     for one in last[:MOST_RETIRED]:
         said = ": ".join(part for part in (_trigger(one.trigger), " ".join(clean(one.instruction).split())) if part)
         yield f"- [{code_of(one)}] {said} ({(one.retired_at or one.created_at):%Y-%m-%d}, {clean(one.retired)})"
-
-
-def _body(instruction: str) -> str:
-    return _OURS.sub(r"\1\\", _trimmed(instruction.split("\n")))
 
 
 def _trigger(text: str) -> str:
@@ -165,13 +163,12 @@ class _Page:
 
 def read(text: str, known: Sequence[Guardrail], project: str, now: datetime) -> Edits:
     """What a person made of the file. `known`: all of the project's guardrails, retired ones too. Never raises."""
-    standing = tuple(one for one in known if not one.retired)
-    if len(text) > LARGEST:
-        return Edits(guardrails=standing, problems=(f"it is longer than {LARGEST:,} characters",), foreign=True)
     by_code = {code_of(one): one for one in known}
-    page = _page(text, by_code)
-    if not page.titled and page.mark is None:
-        return Edits(guardrails=standing, problems=(f"neither `{TITLE}` nor Helmsman's last line is in it",), foreign=True)
+    page = _page(text[: LARGEST + 1], by_code)
+    ours = page.titled or page.mark is not None
+    if len(text) > LARGEST or not ours:
+        why = f"neither `{TITLE}` nor Helmsman's last line is in it" if not ours else f"it is longer than {LARGEST:,} characters"
+        return Edits(guardrails=tuple(one for one in known if not one.retired), problems=(why,), foreign=True)
     reading = _Reading(by_code, page, project, now)
     for block in page.blocks:
         reading.take(block)
@@ -240,19 +237,16 @@ class _Reading:
         one = None if its_code in self.seen else self.known.get(its_code)
         if one is None:
             self._new(block, block.flaw())
-        else:
-            self._stands(its_code, self._worded(its_code, one, block), block)
-
-    def _worded(self, its_code: str, one: Guardrail, block: _Block) -> Guardrail:
-        """With the words of the file, where a person wrote them."""
+            return
         shown = self.mark.get(its_code)
         if block.fingerprint in {shown, _fingerprint(one.trigger, one.instruction)}:
             taken_back = one.retired and shown is None and self.page.mark is not None
-            return _back(one) if taken_back else one
-        if flaw := block.flaw():
+            self._stands(its_code, _back(one) if taken_back else one, block)
+        elif flaw := block.flaw():
             self._note(block, f"{flaw}; the guardrail is left as it was")
-            return one
-        return _reworded(one, block)
+            self._stands(its_code, one, block)
+        else:  # the words of the file, where a person wrote them
+            self._stands(its_code, _reworded(one, block), block)
 
     def _new(self, block: _Block, flaw: str) -> None:
         if not flaw and block.fingerprint in self.seen:

@@ -35,10 +35,7 @@ from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.loops.orders import read_orders
-from tasks.memory import Change, Reads, Store, looking, opening
-from tasks.memory.guardrails_file import sync_edits, write_down
-from tasks.memory.projects import chosen_url, project_of
-from tasks.memory.recalling import recall
+from tasks.memory import Change, Reads, Store, chosen_url, looking, opening, project_of, recall, sync_edits, write_down
 from tasks.models.writing import Credentials, draw_lessons
 from tasks.telling.journal import publish
 from tasks.worktrees.workplace import Workplace

@@ -9,13 +9,33 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from tasks.memory.guardrails_file import delete, guardrails_place, sync_edits, write_down
+from tasks.memory.projects import chosen_url, project_of
+from tasks.memory.recalling import recall
+
 if TYPE_CHECKING:
     from tasks.memory.reads import Reads
     from tasks.memory.store import Change, Store
 else:  # these bring the database library in
     Change = Reads = Store = object
 
-__all__ = ["Change", "Imported", "Merged", "Reads", "Stats", "Store", "looking", "opening"]
+__all__ = [
+    "Change",
+    "Imported",
+    "Merged",
+    "Reads",
+    "Stats",
+    "Store",
+    "chosen_url",
+    "delete",
+    "guardrails_place",
+    "looking",
+    "opening",
+    "project_of",
+    "recall",
+    "sync_edits",
+    "write_down",
+]
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from helmsman.memory.guardrails_page import LARGEST, Edits, read, render
 from helmsman.records.events import MemoryNoted
 from helmsman.records.lessons import Guardrail
 from tasks.lock import locked_within
-from tasks.memory import Store
 from tasks.places import helmsman_folder
 from tasks.repository.git import Repository
 from tasks.system.files import write_atomic
 from tasks.telling.journal import publish
+
+if TYPE_CHECKING:
+    from tasks.memory.store import Store
 
 PATIENCE_SECONDS = 5.0
 """For another process of ours that reads or writes it; each takes a moment."""
@@ -53,7 +56,7 @@ def guardrails_place(repository: Repository) -> Path:
     return helmsman_folder(repository.common) / NAME
 
 
-def sync_edits(repository: Repository, store: Store, project: str, now: datetime) -> Seen:
+def sync_edits(repository: Repository, store: "Store", project: str, now: datetime) -> Seen:
     """Take over what a person made of the file since it was written. Returns the file as it was then."""
     seen = read_edits(guardrails_place(repository), store.guardrails(project, retired=True), project, now)
     _note(seen.warnings)
@@ -66,7 +69,7 @@ def sync_edits(repository: Repository, store: Store, project: str, now: datetime
     return seen
 
 
-def write_down(repository: Repository, store: Store, project: str, now: datetime) -> None:
+def write_down(repository: Repository, store: "Store", project: str, now: datetime) -> None:
     """Bring the file up to date, after what a person wrote meanwhile; where there is nothing, no file is made."""
     seen = sync_edits(repository, store, project, now)
     if seen.edits is not None or store.guardrails(project, retired=True):
@@ -74,7 +77,7 @@ def write_down(repository: Repository, store: Store, project: str, now: datetime
         _note((written.warning,) if written.warning else ())
 
 
-def delete(repository: Repository, store: Store, gone: Guardrail, now: datetime) -> Written:
+def delete(repository: Repository, store: "Store", gone: Guardrail, now: datetime) -> Written:
     """Remove a guardrail for good, from the store and the file, and take over whatever else a person changed there.
 
     The file is read while the guardrail is still known: later its words would be kept there as a note of somebody's.
@@ -89,7 +92,7 @@ def delete(repository: Repository, store: Store, gone: Guardrail, now: datetime)
     return Written(written.changed, "; ".join(filter(None, (*seen.warnings, written.warning))))
 
 
-def _written(repository: Repository, store: Store, project: str, seen: Seen) -> Written:
+def _written(repository: Repository, store: "Store", project: str, seen: Seen) -> Written:
     """In the order that the file has; what is new comes last."""
     known = store.guardrails(project, retired=True)
     place = {one.id: at for at, one in enumerate(seen.edits.guardrails)} if seen.edits else {}

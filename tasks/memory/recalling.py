@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from helmsman.config.memory import MemoryConfig
 from helmsman.errors import WorldError
@@ -10,7 +11,9 @@ from helmsman.memory.estimates import FEWEST, NEWEST, estimate
 from helmsman.memory.recall import Found, guardrails_cost, reminders
 from helmsman.records.lessons import Estimate, Guardrail, Lesson, LessonKind, Recalled, Subject, Tier
 from helmsman.records.verdict import Outcome
-from tasks.memory import Reads
+
+if TYPE_CHECKING:
+    from tasks.memory.reads import Reads
 
 FOUND = 30
 """Lessons that are looked at by their words: of all projects, and as many of this one."""
@@ -26,7 +29,7 @@ _IN_EVERY_NAME = frozenset(_PARTS.split())
 """Parts of the names of tests that say nothing."""
 
 
-def recall(store: Reads, subject: Subject, config: MemoryConfig, now: datetime) -> Recalled:
+def recall(store: "Reads", subject: Subject, config: MemoryConfig, now: datetime) -> Recalled:
     """What memory has to say. A store that does not answer has nothing to say, and that is told."""
     try:
         return _recalled(store, subject, config, now)
@@ -34,7 +37,7 @@ def recall(store: Reads, subject: Subject, config: MemoryConfig, now: datetime) 
         return Recalled(subject=subject, problem=" ".join(str(error).split()))
 
 
-def _recalled(store: Reads, subject: Subject, config: MemoryConfig, now: datetime) -> Recalled:
+def _recalled(store: "Reads", subject: Subject, config: MemoryConfig, now: datetime) -> Recalled:
     guardrails = _guardrails(store, subject, config)
     room = config.tokens - guardrails_cost(guardrails)
     wanted = room > 0 and config.lessons + config.antipatterns > 0
@@ -46,7 +49,7 @@ def _recalled(store: Reads, subject: Subject, config: MemoryConfig, now: datetim
     )
 
 
-def _guardrails(store: Reads, subject: Subject, config: MemoryConfig) -> tuple[Guardrail, ...]:
+def _guardrails(store: "Reads", subject: Subject, config: MemoryConfig) -> tuple[Guardrail, ...]:
     """Those that the prompt has room for, a person's first, then those whose failure is there now, then the newest."""
     ranked = sorted(store.guardrails(subject.project), key=lambda one: one.created_at, reverse=True)
     ranked.sort(key=lambda one: (one.by != "person", one.failure not in subject.failures))
@@ -57,7 +60,7 @@ def _guardrails(store: Reads, subject: Subject, config: MemoryConfig) -> tuple[G
     return tuple(told)
 
 
-def _found(store: Reads, subject: Subject) -> Iterator[Found]:
+def _found(store: "Reads", subject: Subject) -> Iterator[Found]:
     """By words, and what may hold for the project whatever the words are."""
     project, told = subject.project, Tier.SEMANTIC
     yield from store.search(asked(subject), tiers=[told], limit=FOUND, project=project)
@@ -77,7 +80,7 @@ def asked(subject: Subject) -> str:
     return " ".join([subject.text[:GOAL], *telling, subject.text[GOAL:]])
 
 
-def _estimate(store: Reads, subject: Subject, now: datetime) -> Estimate | None:
+def _estimate(store: "Reads", subject: Subject, now: datetime) -> Estimate | None:
     """All projects are asked only where this one has too little to tell."""
     own = store.summaries(subject.task_type, subject.project, limit=NEWEST)
     enough = sum(one.outcome is Outcome.COMPLETED for one in own) >= FEWEST

@@ -19,7 +19,7 @@ from prefect.logging import get_run_logger
 
 from helmsman.errors import Cancelled
 from tasks.engine.embedded import is_embedded
-from tasks.memory.projects import project_of
+from tasks.memory import project_of
 from tasks.places import helmsman_folder
 from tasks.repository.git import Repository
 

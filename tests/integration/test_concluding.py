@@ -13,8 +13,8 @@ from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.loops.remembering import conclude, to_be_asked
-from tasks.memory import opening
-from tasks.memory.projects import URL, project_of
+from tasks.memory import opening, project_of
+from tasks.memory.projects import URL
 from tasks.system.secrets import without_secrets
 from tests.fakes.repositories import Work, begin, make_repository
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson

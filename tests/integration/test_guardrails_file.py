@@ -11,8 +11,8 @@ import pytest
 
 from helmsman.memory.guardrails_page import LARGEST, render
 from helmsman.records.lessons import Guardrail
-from tasks.memory import guardrails_file
-from tasks.memory.guardrails_file import Seen, guardrails_place, read_edits, write
+from tasks.memory import guardrails_file, guardrails_place
+from tasks.memory.guardrails_file import Seen, read_edits, write
 from tasks.repository.git import git, open_repository
 from tests.unit.builders import NOW
 from tests.unit.guardrail_cases import LINT, PROJECT, guardrail

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tasks.memory.projects import project_of
+from tasks.memory import project_of
 from tasks.repository.git import open_repository
 from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, looking, make_repository, the_object
 from tests.integration.memory_bench import EVIL, FIRST, SECOND, TESTED, MemoryBench, fill, ids

@@ -10,9 +10,7 @@ from rich.cells import cell_len
 from helmsman.memory.guardrail_effect import effect_text
 from helmsman.records.lessons import Lesson, LessonKind, TaskType
 from helmsman.records.session import FailureClass
-from tasks.memory import opening
-from tasks.memory.guardrails_file import guardrails_place, write_down
-from tasks.memory.projects import project_of
+from tasks.memory import guardrails_place, opening, project_of, write_down
 from tasks.repository.git import open_repository
 from tests.fakes.command_line import RESULT_KEYS, looking, make_repository, the_object
 from tests.integration.memory_bench import EVIL, FIRST, SECOND, TESTED, MemoryBench, fill, ids

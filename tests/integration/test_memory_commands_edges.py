@@ -15,9 +15,7 @@ from deployments.memory.opened import WITHOUT, emit, opened_memory
 from deployments.memory.pages import list_lines
 from deployments.start_directory import start_directory
 from helmsman.errors import OperatorError, WorldError
-from tasks.memory import opening
-from tasks.memory.guardrails_file import delete, guardrails_place, write_down
-from tasks.memory.projects import project_of
+from tasks.memory import delete, guardrails_place, opening, project_of, write_down
 from tasks.repository.git import open_repository
 from tests.fakes.command_line import make_repository
 from tests.fakes.postgres import Postgres

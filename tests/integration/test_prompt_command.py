@@ -12,8 +12,7 @@ from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.lessons import Tier
 from helmsman.records.state import LoopState
 from tasks.loops.working import execute
-from tasks.memory import opening
-from tasks.memory.projects import project_of
+from tasks.memory import opening, project_of
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import write_state
 from tasks.worktrees.workplace import workplace

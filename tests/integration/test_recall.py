@@ -13,8 +13,8 @@ from helmsman.orient.budget import whole
 from helmsman.records.lessons import Lesson, LessonKind, Recalled, Subject, TaskType, Tier
 from helmsman.records.session import FailureClass
 from helmsman.tokens import tokens
-from tasks.memory import Store, opening
-from tasks.memory.recalling import BESIDE, FOUND, asked, recall
+from tasks.memory import Store, opening, recall
+from tasks.memory.recalling import BESIDE, FOUND, asked
 from tests.integration.memory_stores import DAY, NOW, guardrail, lesson, summary
 
 pytestmark = pytest.mark.feature("L4")
