@@ -18,7 +18,7 @@ def impurities(module: ast.Module) -> list[str]:
 
 
 def _impurities_of(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Name) and node.id in ACTS:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in ACTS:
         yield f"line {node.lineno}: {node.id}"
     if isinstance(node, ast.Attribute) and node.attr in CLOCKS and _last_name(node.value) in DATES:
         yield f"line {node.lineno}: {ast.unparse(node)}, where a clock is read; take `now` as an argument"

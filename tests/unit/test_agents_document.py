@@ -26,10 +26,14 @@ def test_the_document_is_up_to_date_and_the_tool_says_so() -> None:
 
 
 def test_the_examples_can_be_read() -> None:
-    settings, described, file = BLOCKS
+    settings, described, file, stream = BLOCKS
     assert resolve([Layer("it", {"goal": "g", **tomllib.loads(settings)})]).config.agent.kind == "codex"
     assert template(resolve([Layer("it", {"goal": "g", **tomllib.loads(described)})]).config.agent).prompt == "file"
     assert read_kind(file, "it").exits == {"75": AgentOutcome.RATE_LIMITED}
+    assert (
+        read_kind(file.replace('output = "text"\n', stream.partition("\n")[0] + "\n") + stream.partition("\n")[2], "it").stream
+        is not None
+    )
 
 
 def test_the_endings_that_can_be_named_are_endings() -> None:

@@ -341,7 +341,7 @@ def test_our_own_orders_are_given_whole_or_not_at_all(allowance: int) -> None:
     generous = {*outside_of_fences(brief(loud(20_000), orientation()).prompt), "(left out: it does not fit)"}
     tight = outside_of_fences(brief(loud(allowance), orientation()).prompt)
     assert [line for line in tight if line not in generous] == []
-    assert any("Take the first step and commit it." in line for line in tight)  # the order of the rung itself
+    assert any("Replace earlier work where the plan needs it." in line for line in tight)  # the order of the rung itself
 
 
 def test_a_check_of_several_lines_is_set_in_as_a_whole() -> None:
