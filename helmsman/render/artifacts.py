@@ -28,7 +28,7 @@ from helmsman.render.facts import (
     untrue_facts,
 )
 from helmsman.render.gate import answer_command, not_taken
-from helmsman.render.lines import next_steps
+from helmsman.render.lines import explanation, iteration_lines, next_steps
 from helmsman.render.markdown_page import BREAK, cell, code, facts_table, fence, prose, stacked, table
 from helmsman.render.verification import grounds_markdown, table_markdown
 from helmsman.texts import SIGNS, counted, dollars_told, duration, money, plan_text
@@ -94,6 +94,29 @@ def _next(state: LoopState) -> Iterator[str]:
         yield "the loop works; nothing is asked of you"
     else:
         yield from (coded(command) for _, command in next_steps(result_of(state, "")))
+
+
+def markdown_report(state: LoopState, record: IterationRecord, worktree: str, gate: Gate | None) -> str:
+    """A loop that ended, with its last iteration. `gate`: the question that is asked next."""
+    best, failed = state.oversight.best, state.failed
+    why = f"taken off the branch: {code(failed.ref)} after iteration {failed.iteration}: {prose(failed.why)}" if failed else ""
+    lines = (
+        *(f"{fact.name.lower()}: {cell(fact.value)}" for fact in front_facts(state)),
+        f"best: {code(best.commit[:12])} of iteration {best.iteration}, {best.completion:.0%}" if best else "",
+        why,
+        f"worktree: {code(worktree)}",
+        *(f"{label}: {code(command)}" for label, command in next_steps(result_of(state, ""), gate)),
+    )
+    climbs = state.oversight.ladder.climbs
+    last = {"The last decision": "\n".join(explanation(record)), "The last iteration": "\n".join(iteration_lines(record))}
+    return stacked([
+        f"# Loop {state.loop}: {SIGNS[state.outcome]}",
+        prose(state.config.goal, 500),
+        "\n".join(f"- {line}" for line in lines if line),
+        f"#{iterations_page(state)}".rstrip(),
+        "\n".join(f"- after {one.iteration}: {one.before.title} to {one.after.title}: {prose(one.reason)}" for one in climbs),
+        *(f"## {title}\n\n{fence(text)}" for title, text in last.items()),
+    ])  # fmt: skip
 
 
 # --- iterations and plan ------------------------------------------------------------------------------------------

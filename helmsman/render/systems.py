@@ -1,12 +1,16 @@
 """The systems that a viable system is made of, each with a sign and the numbers behind it; all texts are plain."""
 
-from collections.abc import Collection, Iterable
+import math
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import combinations
+from statistics import median
 
 from helmsman.oversee.detectors.windows import worked
 from helmsman.oversee.limits import Gauge, gauges
-from helmsman.oversee.movement import got_on
+from helmsman.oversee.movement import got_on, still_told
+from helmsman.oversee.progress import UNPROVEN
 from helmsman.oversee.usage import in_words, open_windows
 from helmsman.oversee.variety import score
 from helmsman.plain import LONGEST_LINE, shortened, spelled
@@ -16,12 +20,12 @@ from helmsman.records.findings import Weight
 from helmsman.records.gates import Answer
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.modes import Rung
+from helmsman.records.moments import Moment
 from helmsman.records.oversight import Variety
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome, Severity
 from helmsman.render.facts import Part, check_facts, coded, control_facts, facts, finding_facts, green_text, untrue_facts
 from helmsman.render.markdown_page import cell, facts_table
-from helmsman.render.outlook import LEAST, Outlook, outlook
 from helmsman.texts import SIGNS, counted, money
 
 SHOWN = 5
@@ -34,6 +38,10 @@ BETWEEN = frozenset({"guard", "stop", "refused"})
 """Facts of the agent's call that tell how it and others kept out of each other's way."""
 MOST_ROWS = 40
 """Of a system."""
+LEAST = 3
+"""Iterations before any pace is told."""
+SLOWEST = 0.002
+"""Completion an iteration below which it does not get on."""
 STEPS = 10
 """Of a gauge."""
 TREND = 8
@@ -216,6 +224,45 @@ def _audit(state: LoopState, record: IterationRecord | None) -> System:
 # --- 4: what lies ahead -------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Outlook:
+    """The pace of the last iterations, in completion an iteration: an estimate and no promise."""
+
+    seen: int
+    """Iterations that the pace is read from."""
+    completion: float = 0.0
+    pace: float = 0.0
+    """The median, because one leap or one fall says little."""
+
+    @property
+    def known(self) -> bool:
+        return self.seen >= LEAST
+
+    @property
+    def reached(self) -> bool:
+        """Whether all that is measured is green; what is missing then is that it is proven."""
+        return self.completion >= UNPROVEN - 1e-9
+
+    @property
+    def left(self) -> int | None:
+        """Iterations until everything is green at this pace; None where it never will be."""
+        if self.reached:
+            return 0
+        return math.ceil((UNPROVEN - self.completion) / self.pace - 1e-9) if self.pace >= SLOWEST else None
+
+
+def outlook(history: Sequence[Moment], window: int) -> Outlook:
+    """Read from the last iterations whose work was checked and is still there."""
+    last = [moment for moment in history if still_told(moment)][-max(window, LEAST) :]
+    if len(last) < LEAST:
+        return Outlook(seen=len(last), completion=last[-1].completion if last else 0.0)
+    return Outlook(len(last), last[-1].completion, median(_pace(first, second) for first, second in combinations(last, 2)))
+
+
+def _pace(first: Moment, second: Moment) -> float:
+    return (second.completion - first.completion) / max(1, second.iteration - first.iteration)
+
+
 def _ahead(state: LoopState) -> System:
     """Where the work is going, how fast, and what is planned."""
     deadband, seen = state.config.control.deadband, outlook(state.history, state.config.control.window)
@@ -258,12 +305,9 @@ def _estimate(state: LoopState, seen: Outlook) -> str:
         return f"everything that is measured is green; what is missing is that it is asked for and proven ({granted})"
     if not seen.known:
         return f"too early to tell: {seen.seen} of {LEAST} iterations to read a pace from ({granted})"
-    between = f"{seen.slow * 100:+.1f} to {seen.fast * 100:+.1f}"
-    pace = f"{seen.pace * 100:+.1f} points an iteration (median of the last {seen.seen}; middle half {between})"
-    if seen.left is None:
-        return f"none can be told: {seen.completion:.0%} done at {pace}; {granted}"
-    most = "no end" if seen.most is None else seen.most
-    return f"about {seen.left} (from {seen.least} to {most}): {seen.completion:.0%} done at {pace}; {granted}"
+    left = "none can be told" if seen.left is None else f"about {seen.left}"
+    pace = f"{seen.pace * 100:+.1f} points an iteration (median of the last {seen.seen})"
+    return f"{left}: {seen.completion:.0%} done at {pace}; {granted}"
 
 
 def _variety(trend: tuple[Variety, ...]) -> str:
