@@ -1,4 +1,4 @@
-"""`helmsman doctor --fix`: each thing is broken for real, mended once, and found in order the second time."""
+"""`helmsman doctor --fix`: each thing is broken for real, fixed once, and found in order the second time."""
 
 import json
 import os
@@ -80,8 +80,8 @@ class Broken:
 
     def doctor(self, what: str, *, fix: bool = False) -> tuple[Finding, str]:
         look = next(examination for name, examination in EXAMINATIONS if name == what)
-        ((finding, mended),) = examined(lambda repo: [look(repo)], self.repository, fix=fix)
-        return finding, mended
+        ((finding, fixed),) = examined(lambda repo: [look(repo)], self.repository, fix=fix)
+        return finding, fixed
 
 
 @pytest.fixture
@@ -95,15 +95,15 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Broken:
 
 
 def mends(broken: Broken, what: str, words: str) -> None:
-    """It is found, told and not touched; then mended; then in order."""
+    """It is found, told and not touched; then fixed; then in order."""
     for _ in range(2):
         seen, _ = broken.doctor(what)
-        assert (seen.verdict != "ok", seen.mend is not None, "--fix" in seen.remedy) == (True, True, True), seen
-    after, mended = broken.doctor(what, fix=True)
-    assert words in mended
+        assert (seen.verdict != "ok", seen.fix is not None, "--fix" in seen.remedy) == (True, True, True), seen
+    after, fixed = broken.doctor(what, fix=True)
+    assert words in fixed
     assert (after.verdict, after.fix) == ("ok", None), after
-    again, mended = broken.doctor(what, fix=True)
-    assert (again.verdict, mended) == ("ok", ""), again
+    again, fixed = broken.doctor(what, fix=True)
+    assert (again.verdict, fixed) == ("ok", ""), again
 
 
 @pytest.mark.feature("H4")
@@ -128,8 +128,8 @@ def test_what_the_driver_of_another_clone_runs_is_not_ended_in_this_one(broken: 
         agent = other.submit(run, ["sleep", "300"], cwd=broken.repository.parent, on_start=started.put, **how)
         try:
             started.get(timeout=30)
-            told, mended = broken.doctor("processes", fix=True)
-            assert (told.verdict, told.mend, mended, agent.done()) == ("ok", None, "", False), told
+            told, fixed = broken.doctor("processes", fix=True)
+            assert (told.verdict, told.fix, fixed, agent.done()) == ("ok", None, "", False), told
         finally:
             stop.set()
     assert agent.result().by == "stop"
@@ -140,9 +140,9 @@ def test_who_is_driven_again_between_looking_and_mending_is_spared(broken: Broke
     with subprocess.Popen(["sleep", "300"], env={**os.environ, TAG: f"{state.uid}/3-1"}) as own:
         try:
             seen, _ = broken.doctor("processes")
-            assert seen.mend is not None
+            assert seen.fix is not None
             with drive_alone(loop_folder(open_repository(broken.repository), "resumed").lock, "resumed"):
-                assert (seen.mend(), own.poll()) == ("ended 0", None)
+                assert (seen.fix(), own.poll()) == ("ended 0", None)
         finally:
             own.kill()
 
@@ -168,10 +168,10 @@ OWED: dict[str, dict[str, Any]] = {
 def test_a_completed_loop_that_was_killed_before_it_had_left_is_told_and_keeps_its_worktree(broken: Broken, owed: str) -> None:
     state = broken.completed(**OWED[owed])
     path = broken.worktree(state)
-    told, mended = broken.doctor("loops", fix=True)
-    assert (told.verdict, owed in told.found, mended) == ("warn", True, ""), told
+    told, fixed = broken.doctor("loops", fix=True)
+    assert (told.verdict, owed in told.found, fixed) == ("warn", True, ""), told
     assert told.remedy.endswith("helmsman resume mend-it")
-    assert broken.doctor("worktrees", fix=True)[0].mend is None
+    assert broken.doctor("worktrees", fix=True)[0].fix is None
     assert (path.exists(), has_left(str(broken.repository), state)) == (True, False)
 
 
@@ -214,8 +214,8 @@ def lock_it(path: Path) -> None:
 def test_a_worktree_in_which_somebody_has_worked_since_stays(broken: Broken, leave: Callable[[Path], None]) -> None:
     path = broken.worktree(broken.completed())
     leave(path)
-    told, mended = broken.doctor("worktrees", fix=True)
-    assert (told.verdict, told.mend, mended) == ("warn", None, "")
+    told, fixed = broken.doctor("worktrees", fix=True)
+    assert (told.verdict, told.fix, fixed) == ("warn", None, "")
     assert "keep what is yours" in told.remedy
     assert path.exists()
 
@@ -237,8 +237,8 @@ def test_who_locks_a_worktree_between_looking_and_mending_keeps_it(broken: Broke
     path = broken.worktree(broken.completed())
     seen, _ = broken.doctor("worktrees")
     lock_it(path)
-    assert seen.mend is not None
-    assert f"{path} stays: " in seen.mend()
+    assert seen.fix is not None
+    assert f"{path} stays: " in seen.fix()
     assert path.exists()
 
 
@@ -298,7 +298,7 @@ def test_a_database_that_somebody_uses_is_not_touched(broken: Broken) -> None:
     a_newer_one(file)
     with file.open("rb"):
         told, _ = broken.doctor("database", fix=True)
-    assert (told.mend, f"process {os.getpid()} has it open" in told.found, file.exists()) == (None, True, True)
+    assert (told.fix, f"process {os.getpid()} has it open" in told.found, file.exists()) == (None, True, True)
 
 
 def test_a_database_that_somebody_uses_by_another_name_is_not_touched(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,7 +308,7 @@ def test_a_database_that_somebody_uses_by_another_name_is_not_touched(broken: Br
     monkeypatch.setenv("PREFECT_HOME", str(folder.parent / "link"))
     with (folder / "prefect.db").open("rb"):
         told, _ = broken.doctor("database", fix=True)
-    assert (told.mend, f"process {os.getpid()} has it open" in told.found) == (None, True)
+    assert (told.fix, f"process {os.getpid()} has it open" in told.found) == (None, True)
 
 
 def test_a_database_that_is_put_aside_keeps_what_is_in_its_log_only(tmp_path: Path) -> None:
@@ -325,8 +325,8 @@ def test_a_database_that_is_put_aside_keeps_what_is_in_its_log_only(tmp_path: Pa
 
 def test_a_loop_that_was_cut_off_is_told_with_the_way_on(broken: Broken) -> None:
     broken.loop("half-done")
-    told, mended = broken.doctor("loops", fix=True)
-    assert (told.verdict, mended) == ("warn", "")
+    told, fixed = broken.doctor("loops", fix=True)
+    assert (told.verdict, fixed) == ("warn", "")
     assert "helmsman resume half-done" in told.remedy
 
 
@@ -350,10 +350,10 @@ def test_clean_checkouts_of_loops_that_are_over_or_gone_are_removed_and_others_a
 def test_a_loop_that_cannot_be_read_is_told_and_hides_none_of_the_others(broken: Broken, what: str) -> None:
     path = broken.worktree(broken.completed())
     broken.newer("of-tomorrow")
-    told, mended = broken.doctor(what, fix=True)
+    told, fixed = broken.doctor(what, fix=True)
     assert (told.verdict, "loop of-tomorrow was written by a newer version" in told.found) == ("warn", True), told
     assert "upgrade Helmsman" in told.remedy
-    assert (mended, path.exists()) == ((f"removed {path}", False) if what == "worktrees" else ("", True))
+    assert (fixed, path.exists()) == ((f"removed {path}", False) if what == "worktrees" else ("", True))
 
 
 def test_where_there_is_no_repository_nothing_in_it_is_missed(tmp_path: Path, broken: Broken) -> None:
