@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from deployments.verify import Asked, verify_change
+from deployments.verify import verify_change
 from tasks.repository.git import git
 
 MAKES = 2
@@ -59,7 +59,7 @@ def main() -> None:
 def measured(top: Path, name: str, check: str, seconds: float) -> str:
     said, told = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(told):
-        verify_change(top, Asked("main..work", (check,)), yes=True, as_json=True)
+        verify_change(top, yes=True, as_json=True, commits="main..work", check=[check])
     found = json.loads(said.getvalue())
     reports = [found[key] for key in ("base_checks", "head_checks", "trusted_checks", "new_tests") if found[key]]
     inside = sum(result["seconds"] for report in reports for result in report["results"])

@@ -1,6 +1,7 @@
 """Which loop a command means, who drives it, and where it was interrupted."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,18 +32,20 @@ def chosen_loop(repository: Repository, loop: str | None) -> str:
         return show_state(repository, loop).state.loop
     names = loop_names(repository)
     if not names:
-        raise OperatorError(
-            "no loop was started in this repository yet",
-            found=str(repository.top),
-            remedy="helmsman run GOAL --check CMD",
-        )
+        what, remedy = "no loop was started in this repository yet", "helmsman run GOAL --check CMD"
+        raise OperatorError(what, found=str(repository.top), remedy=remedy)
     return next((name for name in names if holder(loop_folder(repository, name).lock)), names[0])
 
 
 def driver_of(repository: Repository, loop: str) -> Driver | None:
     """Who drives the loop now; None: nobody does, on this machine or any that shares its disk."""
     found = holder(loop_folder(repository, loop).lock)
-    return Driver(_name(found), _moment(found.get("since"))) if found is not None else None
+    if found is None:
+        return None
+    since = None
+    with suppress(ValueError):
+        since = datetime.fromisoformat(str(found.get("since")))
+    return Driver(_name(found), since if since and since.tzinfo else None)
 
 
 def is_group(repository: Repository, name: str) -> bool:
@@ -74,11 +77,3 @@ def listed(repository: Repository, shown: Shown) -> Listed:
     """A loop with what is known of its driver."""
     driven = driver_of(repository, shown.state.loop) is not None
     return Listed(shown.state, driven, bool(interruption(repository, shown.state)), shown.unverified)
-
-
-def _moment(text: Any) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(str(text))
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else None

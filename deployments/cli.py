@@ -1,60 +1,185 @@
-"""`helmsman`: the command line. It reads arguments and prints; everything heavy is imported by the command that needs it."""
+"""`helmsman`: the command line. A table of commands; what one of them does is imported when it is called."""
 
 import gc
 import os
 import sys
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from inspect import Signature
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
+from typer.core import TyperGroup
 
-from deployments.borrowed_flags import in_words, refuse_borrowed
-from deployments.complaints import report as report_error
-from deployments.complaints import report_misuse, report_unforeseen
 from deployments.dialogue import say_first
-from deployments.help import GroupedCommands
-from deployments.memory.commands import memory
-from deployments.options import (
-    HERE,
-    Agent,
-    By,
-    Check,
-    Choice,
-    CompletionPromise,
-    ConfigFile,
-    Detach,
-    GoalFile,
-    Guidance,
-    Hidden,
-    HiddenFolder,
-    Json,
-    JUnit,
-    Loop,
-    LoopOrGroup,
-    MaxCalls,
-    Merge,
-    MilestoneEvery,
-    Name,
-    Notify,
-    Plan,
-    Pool,
-    Preset,
-    Probes,
-    Range,
-    Repo,
-    RubricFile,
-    Sarif,
-    Settings,
-    Timeout,
-    Version,
-    Yes,
+from deployments.errors import report as report_error
+from deployments.errors import report_misuse, report_unforeseen
+from deployments.options import OPTIONS, Version
+from deployments.start_directory import leave_start_directory
+from helmsman.errors import HelmsmanError, OperatorError
+
+if TYPE_CHECKING:  # typer brings a click of its own, in a private package
+    from typer._click.core import Context
+    from typer._click.formatting import HelpFormatter
+
+
+class Command(NamedTuple):
+    does: str
+    """The function that it calls, `module:name`; what that returns is the exit status."""
+    options: str
+    """In the order of its help: names of `OPTIONS`, or `PARAMETER=NAME` where the function calls it otherwise."""
+    help: str
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """Names of `OPTIONS` by the function's parameters."""
+        pairs = (word.partition("=") for word in self.options.split())
+        return {name: row or name for name, _, row in pairs}
+
+
+COMMANDS = {
+    "run": Command("run:start",
+        "goal goal_file repo check no_checks hidden hidden_folder in_place max_iterations max_calls timeout"
+        " milestone_every completion_promise merge agent name plan preset config settings yes=yes_to_start detach as_json",
+        "Start a new loop and drive it to its end."),
+    "resume": Command("run:go_on", "loop repo max_iterations=new_limit settings yes detach accepted=accept_state as_json",
+        "Go on with a loop that was interrupted, cancelled or stopped."),
+    "chain": Command("group:chain", "file=loops_file goals repo checks=each_check name=chain_name draft settings yes as_json",
+        "Drive loops one after the other, each on the work of the one before it. Given again, it goes on where it ended."),
+    "parallel": Command("group:parallel",
+        "file=loops_file goals approaches best_of repo checks=each_check workers merge plan=group_plan name=group_name"
+        " settings yes as_json",
+        "Drive loops at the same time, each in a worktree of its own. Given again, it goes on where it ended."),
+    "status": Command("show:show_status", "loop=loop_or_latest repo as_json",
+        "Show how a loop stands: outcome, reason, checks, cost, branch; or a group, with a line for each of its loops."),
+    "watch": Command("watch:watch", "loop=loop_or_latest repo once as_json",
+        "Watch a loop from any terminal until it ends: step, tools, checks, progress, cost, questions. Ctrl-C leaves it"
+        " alone."),
+    "log": Command("show:show_log", "loop iteration=whole_iteration repo as_json",
+        "Show what each iteration did, what the checks said and what was decided; with N, one of them in full."),
+    "explain": Command("show:show_explanation", "loop iteration=other_iteration repo as_json",
+        "Show why the last iteration, or the Nth, was decided as it was: every question, its numbers, what would have"
+        " changed it."),
+    "prompt": Command("preview:show_prompt", "loop=loop_or_new iteration=sent_iteration judge settings repo as_json",
+        "Print what the agent, or the judge, is sent: system text and message, with tokens by part. Nothing is run or"
+        " written."),
+    "report": Command("show:report", "loop output repo",
+        "Write a loop on one page of HTML, with charts and every iteration; it needs nothing but a browser."),
+    "list": Command("show:show_list", "repo as_json", "List the repository's loops, the latest first."),
+    "cancel": Command("answer:cancel_loop", "loop=loop_or_group repo as_json",
+        "Stop a running loop within seconds; its state and work are kept and it can be resumed."),
+    "approve": Command("answer:approve", "loop guidance settings by repo as_json",
+        "Say yes to what a loop asks; with --guidance the next iteration is told, with --set limits or other keys change."),
+    "reject": Command("answer:reject", "loop guidance by repo as_json",
+        "Say no to what a loop asks: it works on where that is offered, else it ends."),
+    "answer": Command("answer:answer", "loop choice guidance settings by repo as_json",
+        "Show what a loop asks and what each choice will do, or answer it with one of them."),
+    "config": Command("preview:show_configuration", "key repo config settings changed as_json",
+        "Show every configuration value and where it comes from."),
+    "init": Command("init:initialise", "goal=goal_option repo yes=yes_to_what_works force=force_files as_json",
+        "Find the commands that prove something, try each, and write helmsman.toml and RUBRIC.md."),
+    "verify": Command("verify:verify_change",
+        "commits repo check hidden hidden_folder goal=judged_goal probes rubric settings junit sarif comment yes as_json",
+        "Verify any change without a loop: its checks on both ends, and each end's tests on the other's source."),
+    "trust": Command("trust:trust", "repo yes=yes_to_files forget=revoke as_json",
+        "Show what a repository asks for that only you may decide, and agree to it; --json alone only shows."),
+    "receive": Command("receiver.serving:serve", "repos host port",
+        "Listen for signed webhooks: pushed commits and labelled issues start loops."),
+    "align": Command("align:align_goal", "goal goal_file repo out yes=yes_to_open as_json",
+        "Find out what nobody has said yet, ask it, and write it down before a loop starts."),
+    "deploy": Command("deploy:deploy", "pool notify as_json",
+        "Bring work pool, deployments and automations onto the configured Prefect server; again after every upgrade."),
+    "doctor": Command("doctor:examine", "repo fix as_json", "Look for what is missing on this machine and say how to fix it."),
+    "demo": Command("demo:tell", "keep",
+        "Watch a whole loop: the real agent CLI and the real engine, steered against a scripted model, offline."),
+    "rubric check": Command("rubric:check_rubric", "file=rubric_file repo as_json",
+        "Show what is understood of RUBRIC.md, every flaw in it, and which checks and criteria prove little."),
+    "memory list": Command("memory:show_list", "project kind task_type retired limit repo=memory_repo as_json",
+        "List lessons and guardrails, the ones seen last first."),
+    "memory search": Command("memory:show_found", "text kind limit repo=memory_repo as_json",
+        "Find lessons by their words, the most fitting first."),
+    "memory show": Command("memory:show_one", "name=lesson repo=memory_repo as_json",
+        "Show a lesson or a guardrail with everything that speaks for it."),
+    "memory stats": Command("memory:show_stats", "repo=memory_repo as_json",
+        "Show the memory in numbers: where it is, what is in it, and whether guardrails and levels of learning did any"
+        " good."),
+    "memory forget": Command("memory:forget", "name=lesson yes=yes_to_forget repo=memory_repo as_json",
+        "Remove a lesson or a guardrail for good."),
+    "memory export": Command("memory:export_to", "file=target force repo=memory_repo as_json",
+        "Write everything into one JSON file, with its version and its SHA-256."),
+    "memory import": Command("memory:import_from", "file=exported repo=memory_repo as_json",
+        "Merge an exported file in: the newer of two stays, and a file that is not whole changes nothing."),
+    "presets list": Command("presets:list_presets", "repo=presets_repo as_json",
+        "List the presets by name, the repository's own among them."),
+    "presets show": Command("presets:show_preset", "name=preset_or_path repo=presets_repo as_json",
+        "Show a preset whole: hats and when they are worn, checks that fit, settings, and what every iteration is told."),
+    "presets new": Command("presets:new_preset", "name=new_preset copied repo=presets_repo as_json",
+        "Write a preset of your own to `.helmsman/presets/`, to be edited and committed."),
+}  # fmt: skip
+COMMANDS_OF = {
+    "rubric": "Look at RUBRIC.md.",
+    "memory": "Look at what loops have learnt; take it elsewhere, or forget it.",
+    "presets": "Hats, words and settings for common kinds of work: look at them, make your own.",
+}
+GROUPS = {
+    "Begin": ("doctor", "init", "align", "run", "demo"),
+    "Without a loop": ("verify",),
+    "Look": ("status", "watch", "list", "log", "explain", "prompt", "report", "config"),
+    "Decide": ("approve", "reject", "answer", "resume", "cancel", "trust"),
+    "Several loops": ("chain", "parallel"),
+    "What loops go by": ("rubric", "presets", "memory"),
+    "Serve": ("deploy", "receive"),
+}
+OTHERS = "Others"
+SPACES = 6
+"""Around a command's name."""
+EXAMPLE = (
+    ('helmsman run "Make the parser accept trailing commas" --check "pytest -q"', "start a loop"),
+    ("helmsman watch", "see what it does"),
+    ("helmsman status", "how it stands, and what comes next"),
 )
-from deployments.presets.commands import presets
-from deployments.rubric_commands import rubric
-from deployments.several.commands import chain, parallel
-from deployments.show.commands import explain, list_loops, log, prompt, report, show_config, status, watch
-from deployments.start_directory import from_start, leave_start_directory
-from helmsman.errors import HelmsmanError
+BORROWED = {
+    "--force-max": "give --set completion.force_max=true: go on improving after the work is proven",
+    "--hitl-threshold": "give --set judge.rejections=N: rejections in a row before a person is asked",
+    "--with-judge": "write criteria under `## Judge criteria` in RUBRIC.md, or set judge.criteria: then there is a judge",
+    "--no-controller": "give --set ladder.act=false: the overseer only watches and reports",
+    "--auto-intervene": "leave it out: the overseer intervenes by default (ladder.act=true)",
+    "--auto-escalate": "leave it out: the overseer escalates by default; --set ladder.patience=N says after how many iterations",
+    "--pause-on-critical": "give --set gates.ask=true: what needs a person pauses the run instead of ending it",
+    "--base-branch": "give --merge BRANCH: proven work is merged into it",
+    "--calls": "give --max-calls N: agent calls an hour",
+}
+"""Flags that people know from other loops, and what to give instead. Those that mean the same here are options of `run`."""
+YOUNG_OBJECTS = 50_000
+"""Made before the youngest are looked through: with Python's 700, that took a fifth of a start, for what lives to the end."""
+
+
+class GroupedCommands(TyperGroup):
+    """Commands under headings; one that no group names is under the last."""
+
+    def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:
+        shown = {
+            name: command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name)) and not command.hidden
+        }
+        named = {name for names in GROUPS.values() for name in names}
+        groups = {**GROUPS, OTHERS: tuple(name for name in shown if name not in named)}
+        width = max(map(len, shown), default=0)
+        for title, names in groups.items():
+            rows = [
+                (f"{name:<{width}}", shown[name].get_short_help_str(formatter.width - width - SPACES))
+                for name in names
+                if name in shown
+            ]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: "Context", formatter: "HelpFormatter") -> None:
+        del ctx
+        with formatter.section("Example"):
+            for command, what in EXAMPLE:
+                formatter.write(f"  # {what}\n  {command}\n")
+
 
 app = typer.Typer(
     name="helmsman",
@@ -65,12 +190,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.add_typer(rubric, name="rubric")
-app.add_typer(memory, name="memory")
-app.add_typer(presets, name="presets")
-
-YOUNG_OBJECTS = 50_000
-"""Made before the youngest are looked through: with Python's 700, that took a fifth of a start, for what lives to the end."""
 
 
 @app.callback()
@@ -78,263 +197,44 @@ def common(version: Version = False) -> None:
     pass
 
 
-@app.command()
-def run(
-    goal: Annotated[str | None, typer.Argument(metavar="[GOAL]", help="What shall be true at the end.")] = None,
-    goal_file: GoalFile = None,
-    repo: Repo = HERE,
-    check: Check = None,
-    no_checks: Annotated[bool, typer.Option("--no-checks", help="Run no check at all; nothing is verified then.")] = False,
-    hidden: Hidden = None,
-    hidden_folder: HiddenFolder = None,
-    in_place: Annotated[bool, typer.Option("--in-place", help="Work on the current branch instead of in a worktree.")] = False,
-    max_iterations: Annotated[int | None, typer.Option("--max-iterations", metavar="N", help="Stop after N iterations.")] = None,
-    max_calls: MaxCalls = None,
-    timeout: Timeout = None,
-    milestone_every: MilestoneEvery = None,
-    completion_promise: CompletionPromise = None,
-    merge: Merge = "",
-    agent: Agent = "",
-    name: Name = "",
-    plan: Plan = "",
-    preset: Preset = "",
-    config: ConfigFile = None,
-    settings: Settings = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before the agent starts.")] = False,
-    detach: Detach = False,
-    as_json: Json = False,
-) -> None:
-    """Start a new loop and drive it to its end."""
-    say_first("preparing  the loop", as_json=as_json)
-    from deployments.running import start
-    from deployments.wishes import KEYS, Wishes
+def _called(row: Command) -> Callable[..., None]:
+    """What typer calls. It reads the options from its signature."""
 
-    wishes = Wishes(
-        goal=goal,
-        goal_file=goal_file,
-        checks=tuple(check or ()),
-        no_checks=no_checks,
-        hidden=tuple(hidden or ()),
-        hidden_folder=hidden_folder,
-        in_place=in_place,
-        keys=dict(zip(KEYS, (max_iterations, max_calls, timeout, milestone_every, completion_promise), strict=True)),
-        merge=merge,
-        agent=agent,
-        name=name,
-        config=config,
-        settings=tuple(settings or ()),
-        plan=plan,
-        preset=preset,
-    )
-    raise typer.Exit(start(repo, wishes, yes=yes, as_json=as_json, detach=detach))
+    def command(**options: Any) -> None:
+        if "detach" in options:
+            say_first("preparing  the loop", as_json=options["as_json"])
+        module, _, name = row.does.partition(":")
+        raise typer.Exit(getattr(import_module(f"deployments.{module}"), name)(**options) or 0)
+
+    parameters = [OPTIONS[option].parameter(name) for name, option in row.parameters.items()]
+    command.__signature__ = Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+    return command
 
 
-@app.command()
-def resume(
-    loop: Loop,
-    repo: Repo = HERE,
-    max_iterations: Annotated[int | None, typer.Option("--max-iterations", metavar="N", help="A new limit.")] = None,
-    settings: Settings = None,
-    yes: Yes = False,
-    detach: Detach = False,
-    accept_state: Annotated[
-        str, typer.Option(metavar="COMMIT", help="Sign the loop's state at that commit, which could not be verified.")
-    ] = "",
-    as_json: Json = False,
-) -> None:
-    """Go on with a loop that was interrupted, cancelled or stopped."""
-    say_first("preparing  the loop", as_json=as_json)
-    from deployments.running import go_on
-
-    assignments = (*(settings or ()), *([f"limits.iterations={max_iterations}"] if max_iterations is not None else ()))
-    raise typer.Exit(go_on(repo, loop, assignments, accepted=accept_state, yes=yes, as_json=as_json, detach=detach))
+def _add_commands() -> None:
+    groups = {name: typer.Typer(help=told, no_args_is_help=True, rich_markup_mode=None) for name, told in COMMANDS_OF.items()}
+    for name, group in groups.items():
+        app.add_typer(group, name=name)
+    for words, row in COMMANDS.items():
+        group, _, name = words.rpartition(" ")
+        groups.get(group, app).command(name, help=row.help)(_called(row))
 
 
-app.command()(chain)
-app.command()(parallel)
+_add_commands()
 
 
-for look in (status, watch, log, explain, prompt, report):
-    app.command()(look)
-app.command("list")(list_loops)
+def refuse_borrowed(arguments: Sequence[str]) -> None:
+    """Raise OperatorError for the first flag that has another name here; what follows `--` is no flag."""
+    flags = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    for flag in (argument.partition("=")[0] for argument in flags):
+        if flag in BORROWED:
+            raise OperatorError(f"{flag} is not an option of helmsman", remedy=BORROWED[flag])
 
 
-@app.command()
-def cancel(loop: LoopOrGroup, repo: Repo = HERE, as_json: Json = False) -> None:
-    """Stop a running loop within seconds; its state and work are kept and it can be resumed."""
-    from deployments.cancelling import cancel_loop
-
-    raise typer.Exit(cancel_loop(repo, loop, as_json=as_json))
-
-
-@app.command()
-def approve(
-    loop: Loop,
-    guidance: Guidance = "",
-    settings: Settings = None,
-    by: By = "",
-    repo: Repo = HERE,
-    as_json: Json = False,
-) -> None:
-    """Say yes to what a loop asks; with --guidance the next iteration is told, with --set limits or other keys change."""
-    from deployments.answering import answer_loop
-
-    told = answer_loop(repo, loop, "approve", guidance=guidance, settings=tuple(settings or ()), by=by, as_json=as_json)
-    raise typer.Exit(told)
-
-
-@app.command()
-def reject(loop: Loop, guidance: Guidance = "", by: By = "", repo: Repo = HERE, as_json: Json = False) -> None:
-    """Say no to what a loop asks: it works on where that is offered, else it ends."""
-    from deployments.answering import answer_loop, rejection
-
-    choice = rejection(repo, loop)
-    raise typer.Exit(answer_loop(repo, loop, choice, guidance=guidance, settings=(), by=by, as_json=as_json))
-
-
-@app.command()
-def answer(
-    loop: Loop,
-    choice: Choice = None,
-    guidance: Guidance = "",
-    settings: Settings = None,
-    by: By = "",
-    repo: Repo = HERE,
-    as_json: Json = False,
-) -> None:
-    """Show what a loop asks and what each choice will do, or answer it with one of them."""
-    from deployments.answering import answer_loop
-
-    told = answer_loop(repo, loop, choice, guidance=guidance, settings=tuple(settings or ()), by=by, as_json=as_json)
-    raise typer.Exit(told)
-
-
-app.command("config")(show_config)
-
-
-@app.command()
-def init(
-    goal: Annotated[str | None, typer.Option("--goal", metavar="TEXT", help="What shall be true at the end.")] = None,
-    repo: Repo = HERE,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: take the commands that work.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a helmsman.toml or RUBRIC.md that is there.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Find the commands that prove something, try each, and write helmsman.toml and RUBRIC.md."""
-    from deployments.init.initialising import initialise
-
-    raise typer.Exit(initialise(repo, goal, yes=yes, force=force, as_json=as_json))
-
-
-@app.command()
-def verify(
-    commits: Range = "",
-    repo: Repo = HERE,
-    check: Check = None,
-    hidden: Hidden = None,
-    hidden_folder: HiddenFolder = None,
-    goal: Annotated[str, typer.Option("--goal", metavar="TEXT", help="Have a judge say whether the change reaches it.")] = "",
-    rubric_file: RubricFile = None,
-    probes: Probes = 0,
-    settings: Settings = None,
-    junit: JUnit = None,
-    sarif: Sarif = None,
-    comment: Annotated[bool, typer.Option("--comment", help="Keep one comment on the pull request of this CI job.")] = False,
-    yes: Yes = False,
-    as_json: Json = False,
-) -> None:
-    """Verify any change without a loop: its checks on both ends, and each end's tests on the other's source."""
-    from deployments.verify import Asked, verify_change
-
-    asked = Asked(
-        range=commits,
-        checks=tuple(check or ()),
-        goal=goal,
-        rubric=rubric_file,
-        settings=tuple(settings or ()),
-        junit=junit,
-        sarif=sarif,
-        comment=comment,
-        hidden=tuple(hidden or ()),
-        hidden_folder=hidden_folder,
-        probes=probes,
-    )
-    raise typer.Exit(verify_change(repo, asked, yes=yes, as_json=as_json))
-
-
-@app.command()
-def trust(
-    repo: Repo = HERE,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree to exactly what its files ask for now.")] = False,
-    revoke: Annotated[bool, typer.Option("--revoke", help="Take back all that was agreed to.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Show what a repository asks for that only you may decide, and agree to it; --json alone only shows."""
-    from deployments.trust import trust
-
-    raise typer.Exit(trust(repo, yes=yes, forget=revoke, as_json=as_json))
-
-
-@app.command()
-def receive(
-    repos: Annotated[
-        Path,
-        typer.Option(
-            "--repos", metavar="FILE", parser=from_start, help="Which repositories may start loops; docs/push.md shows one."
-        ),
-    ],
-    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0: a free one, which is printed.")] = 8747,
-) -> None:
-    """Listen for signed webhooks: pushed commits and labelled issues start loops."""
-    from deployments.receiver.serving import serve
-
-    serve(repos, host, port)
-
-
-@app.command()
-def align(
-    goal: Annotated[str | None, typer.Argument(metavar="[GOAL]", help="What shall be true at the end.")] = None,
-    goal_file: GoalFile = None,
-    repo: Repo = HERE,
-    out: Annotated[str, typer.Option("--out", metavar="FILE", help="The file, from the repository's top.")] = "ALIGNMENT.md",
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: leave questions open in the file.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Find out what nobody has said yet, ask it, and write it down before a loop starts."""
-    from deployments.align.aligning import align_goal
-
-    raise typer.Exit(align_goal(repo, goal, goal_file, out, yes=yes, as_json=as_json))
-
-
-@app.command()
-def deploy(pool: Pool = "helmsman", notify: Notify = "", as_json: Json = False) -> None:
-    """Bring work pool, deployments and automations onto the configured Prefect server; again after every upgrade."""
-    from deployments.deploy import deploy
-
-    raise typer.Exit(deploy(pool, as_json=as_json, notify=notify))
-
-
-@app.command()
-def doctor(
-    repo: Repo = HERE,
-    fix: Annotated[bool, typer.Option("--fix", help="Fix what can be fixed safely, and say what was done.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Look for what is missing on this machine and say how to fix it."""
-    from deployments.doctor.examinations import examine
-
-    raise typer.Exit(examine(repo, fix=fix, as_json=as_json))
-
-
-@app.command()
-def demo(
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the demo's folder to look around in.")] = False,
-) -> None:
-    """Watch a whole loop: the real agent CLI and the real engine, steered against a scripted model, offline."""
-    from deployments.demo import tell
-
-    raise typer.Exit(tell(keep=keep))
+def in_words(arguments: list[str]) -> list[str]:
+    """`helmsman help COMMAND` and `helmsman version` say what the options of that name do."""
+    first, *others = arguments or [""]
+    return {"help": [*others[:1], "--help"], "version": ["--version"]}.get(first, arguments)
 
 
 def main() -> None:

@@ -16,8 +16,7 @@ from pathlib import Path
 from rich.console import Console
 
 from deployments.demo_model import ScriptedModel, Turn, bash, by_call, call, edit, environment, read, say
-from deployments.running import start
-from deployments.wishes import Wishes
+from deployments.run import start
 from helmsman.config import WorkspaceConfig
 from tasks.places import worktree_of
 from tasks.repository.git import git, open_repository
@@ -88,23 +87,16 @@ def tell(*, keep: bool) -> int:
         with _own_homes(folder):
             root = _repository(folder)
             with ScriptedModel(by_call(_sessions(root))) as model:
-                _use(environment(model.url, folder / "home"))
+                os.environ.update(environment(model.url, folder / "home"))
                 console.print(OPENING.format(folder=root), markup=False, soft_wrap=True)
-                status = start(root, _wishes(), yes=True, as_json=False)
+                status = start(root, yes=True, goal=GOAL, check=[f"{_python()} -m unittest -q"], name=LOOP)
             _show_git(console, root)
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
-    console.print(
-        f"\nThe demo took {time.monotonic() - begun:.0f} s. " + _farewell(folder, keep=keep),
-        markup=False,
-        soft_wrap=True,
-    )
+    farewell = f"Its folder is kept: {folder}" if keep else "Its folder is removed; --keep would keep it."
+    console.print(f"\nThe demo took {time.monotonic() - begun:.0f} s. {farewell}", markup=False, soft_wrap=True)
     return status
-
-
-def _wishes() -> Wishes:
-    return Wishes(goal=GOAL, checks=(f"{_python()} -m unittest -q",), name=LOOP)
 
 
 def _python() -> str:
@@ -156,16 +148,12 @@ def _own_homes(folder: Path) -> Generator[None]:
     before = dict(os.environ)
     for name in [name for name in os.environ if name.startswith(("HELMSMAN_", "PREFECT_", "ANTHROPIC_", "CLAUDE"))]:
         del os.environ[name]
-    _use({"HELMSMAN_HOME": str(folder / "state"), "PREFECT_HOME": str(folder / "prefect")})
+    os.environ.update({"HELMSMAN_HOME": str(folder / "state"), "PREFECT_HOME": str(folder / "prefect")})
     try:
         yield
     finally:
         os.environ.clear()
         os.environ.update(before)
-
-
-def _use(variables: dict[str, str]) -> None:
-    os.environ.update(variables)
 
 
 def _show_git(console: Console, root: Path) -> None:
@@ -174,7 +162,3 @@ def _show_git(console: Console, root: Path) -> None:
         (f"The loop's memory, {state_ref(LOOP)}", ("log", "--format=%h %s", "--first-parent", state_ref(LOOP))),
     ):
         console.print(f"\n{title}\n{git(root, *command).rstrip()}", markup=False, soft_wrap=True)
-
-
-def _farewell(folder: Path, *, keep: bool) -> str:
-    return f"Its folder is kept: {folder}" if keep else "Its folder is removed; --keep would keep it."

@@ -106,19 +106,15 @@ class Response:
 
 def response_for(turn: Turn, body: Json) -> Response:
     if turn.status is not None:
-        error = json.dumps(_error(turn)).encode()
+        kind = turn.error_type or _ERROR_TYPES.get(turn.status, "api_error")
+        said = {"type": kind, "message": turn.error_message or kind}
+        error = json.dumps({"type": "error", "error": said, "request_id": new_id("req")}).encode()
         return Response(status=turn.status, body=error, middle=len(error) // 2)
     message = _message(turn, body.get("model", "scripted"))
     if body.get("stream"):
         return _streamed(list(_events(message)))
     whole = json.dumps(message).encode()
     return Response(body=whole, middle=len(whole) // 2)
-
-
-def _error(turn: Turn) -> Json:
-    kind = turn.error_type or _ERROR_TYPES.get(turn.status or 500, "api_error")
-    error = {"type": kind, "message": turn.error_message or kind}
-    return {"type": "error", "error": error, "request_id": new_id("req")}
 
 
 def _message(turn: Turn, model: str) -> Json:
@@ -151,18 +147,13 @@ def _events(message: Json) -> Iterator[Json]:
     unfinished: Json = {"content": [], "stop_reason": None, "usage": {**message["usage"], "output_tokens": 1}}
     yield {"type": "message_start", "message": {**message, **unfinished}}
     for index, block in enumerate(message["content"]):
-        yield from _block_events(index, block)
+        kind = block["type"]
+        yield {"type": "content_block_start", "index": index, "content_block": {**block, **_EMPTY_BLOCKS[kind]}}
+        yield from ({"type": "content_block_delta", "index": index, "delta": delta} for delta in _DELTAS[kind](block))
+        yield {"type": "content_block_stop", "index": index}
     end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
     yield {"type": "message_delta", "delta": end, "usage": message["usage"]}
     yield {"type": "message_stop"}
-
-
-def _block_events(index: int, block: Json) -> Iterator[Json]:
-    kind = block["type"]
-    yield {"type": "content_block_start", "index": index, "content_block": {**block, **_EMPTY_BLOCKS[kind]}}
-    for delta in _DELTAS[kind](block):
-        yield {"type": "content_block_delta", "index": index, "delta": delta}
-    yield {"type": "content_block_stop", "index": index}
 
 
 def _streamed(events: list[Json]) -> Response:

@@ -44,10 +44,7 @@ OURS_UNDER_A_WORKER = [{"prefect.resource.id": "prefect.tag.helmsman"}, {"prefec
 
 
 def automations(
-    sweep: UUID,
-    silence_seconds: float = SILENCE_SECONDS,
-    settled_seconds: float = SETTLED_SECONDS,
-    notify: UUID | None = None,
+    sweep: UUID, silence_seconds: float = SILENCE_SECONDS, settled_seconds: float = SETTLED_SECONDS, notify: UUID | None = None
 ) -> tuple[AutomationCore, ...]:
     """What the engine does for runs under a worker (decision 012 says why), each known by its name.
 

@@ -1,7 +1,10 @@
 """What passes between a command and whoever sits at the terminal: on standard error, since standard output is for results."""
 
 import shlex
+import signal
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from deployments.start_directory import start_directory
@@ -48,3 +51,24 @@ def readable(text: str) -> str:
 def repo_option(repo: Path) -> str:
     """How a command that continues names the repository; not at all where the user stands in it."""
     return "" if repo == start_directory() else f" --repo {shlex.quote(str(repo))}"
+
+
+ENDINGS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+
+
+@contextmanager
+def ending_tidily() -> Generator[None]:
+    """A signal that ends the block leaves no checkout behind, and no later one disturbs that: a closed terminal sends several."""
+    heeded = [one for one in ENDINGS if signal.getsignal(one) is not signal.SIG_IGN]  # nohup has us ignore one
+
+    def end(number: int, _: object) -> None:
+        for one in heeded:
+            signal.signal(one, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    before = [(one, signal.signal(one, end)) for one in heeded]
+    try:
+        yield
+    finally:
+        for one, handler in before:
+            signal.signal(one, handler)

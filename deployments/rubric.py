@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from deployments.wishes import Wishes, wished
+from deployments.settings import configuration
 from helmsman.config import CheckConfig
 from helmsman.errors import HelmsmanError
 from helmsman.parsers.problem import Problem
@@ -41,26 +41,31 @@ class _Findings:
 
 def check_rubric(repo: Path, file: Path | None, *, as_json: bool) -> int:
     """Print what a rubric says, its flaws and the audit. Returns 0, or 2 when it has a flaw."""
-    repository = _repository(repo)
+    repository = None
+    with suppress(HelmsmanError):  # a rubric can be looked at before there is a repository
+        repository = open_repository(repo)
     path = file or (repository.top if repository else repo) / RUBRIC
-    found = _examine(path, repository)
+    read = _read(path)
+    checks, source = _checks(path, read.rubric, repository)
+    reports = list(_reports(repository)) if repository else []
+    found = _Findings(path.name, read.rubric, read.flaws, audit(read.rubric.criteria, checks, reports), source)
     print(json.dumps(_plain(found)) if as_json else "\n".join(_lines(found)))
     return 2 if found.flaws else 0
 
 
-def _examine(path: Path, repository: Repository | None) -> _Findings:
-    read = _read(path)
-    its_own = repository is not None and path.resolve() == (repository.top / RUBRIC).resolve()
-    checks, source = _audited(path.name, read.rubric, repository, its_own=its_own)
-    reports = list(_reports(repository)) if repository else []
-    return _Findings(path.name, read.rubric, read.flaws, audit(read.rubric.criteria, checks, reports), source)
+def _checks(path: Path, rubric: Rubric, repository: Repository | None) -> tuple[Sequence[CheckConfig], str]:
+    """The checks that a loop would get, and their source; none where the configuration is broken, by this rubric or otherwise.
 
-
-def _audited(name: str, rubric: Rubric, repository: Repository | None, *, its_own: bool) -> tuple[Sequence[CheckConfig], str]:
-    """The checks that a loop would get, and their source. A file that is not the repository's own is taken at its word."""
+    A file that is not the repository's own is taken at its word.
+    """
+    configured, source = (), RUBRIC
+    with suppress(HelmsmanError):
+        if repository:
+            resolved = configuration(repository, {}, goal_later=True)
+            configured, source = resolved.config.checks, resolved.origins["checks"]
     own = [check.config for check in rubric.checks]
-    configured, source = _configured(repository)
-    return (own, name) if own and not (its_own and configured) else (configured, source)
+    its_own = repository is not None and path.resolve() == (repository.top / RUBRIC).resolve()
+    return (own, path.name) if own and not (its_own and configured) else (configured, source)
 
 
 def _read(path: Path) -> RubricFile:
@@ -69,22 +74,6 @@ def _read(path: Path) -> RubricFile:
         return read_rubric_file(path)
     except BrokenFile as error:
         return RubricFile({}, Rubric(), (Problem(error.line, error.cause, error.remedy),), ours=True)
-
-
-def _repository(repo: Path) -> Repository | None:
-    """A rubric can be looked at before there is a repository."""
-    with suppress(HelmsmanError):
-        return open_repository(repo)
-    return None
-
-
-def _configured(repository: Repository | None) -> tuple[tuple[CheckConfig, ...], str]:
-    """The checks that a loop would get and where from; none where the configuration is broken, by this rubric or otherwise."""
-    with suppress(HelmsmanError):
-        if repository:
-            resolved = wished(repository, Wishes(), goal_later=True)
-            return resolved.config.checks, resolved.origins["checks"]
-    return (), RUBRIC
 
 
 def _reports(repository: Repository) -> Iterator[CheckReport]:
@@ -98,20 +87,15 @@ def _reports(repository: Repository) -> Iterator[CheckReport]:
 
 
 def _lines(found: _Findings) -> Iterator[str]:
-    yield f"{clean(found.file)}: {_verdict(found)}"
+    numbers = f"{counted(len(found.rubric.checks), 'check')}, {len(found.rubric.criteria)} criteria"
+    seen = ", envisioning" if found.rubric.envisioning else ""
+    yield f"{clean(found.file)}: {numbers}{seen}; {counted(len(found.flaws), 'flaw') if found.flaws else 'valid'}"
     yield from _part("checks", map(_check_line, found.rubric.checks))
     yield from _part("criteria", (line for criterion in found.rubric.criteria for line in _criterion_lines(criterion)))
     yield from _part(f"audit, with {counted(found.audit.reports, 'past report')}", _audit_lines(found))
     if found.flaws:
         yield ""
         yield from (clean(f"{found.file}:{flaw.line}: {flaw.cause}; {flaw.remedy}") for flaw in found.flaws)
-
-
-def _verdict(found: _Findings) -> str:
-    rubric = found.rubric
-    numbers = f"{counted(len(rubric.checks), 'check')}, {len(rubric.criteria)} criteria"
-    seen = ", envisioning" if rubric.envisioning else ""
-    return f"{numbers}{seen}; {counted(len(found.flaws), 'flaw') if found.flaws else 'valid'}"
 
 
 def _part(title: str, lines: Iterator[str]) -> Iterator[str]:
@@ -157,10 +141,6 @@ def _audit_lines(found: _Findings) -> Iterator[str]:
         one, other = map(clean, pair.checks)
         yield f"always the same verdict: {one} and {other}, in {pair.reports} reports, {pair.failures} of them failures"
     yield from (f"never failed: {clean(never.check)}, in {never.reports} reports" for never in held.never_failed)
-    yield from _uncovered_lines(held)
-
-
-def _uncovered_lines(held: Audit) -> Iterator[str]:
     doubt = f" (what these do is not known: {clean(', '.join(held.opaque))})" if held.opaque else ""
     for gap in held.uncovered:
         past = f"; one that did failed in {counted(gap.failures, 'report')}" if gap.failures else ""
@@ -173,7 +153,7 @@ def _uncovered_lines(held: Audit) -> Iterator[str]:
 def _plain(found: _Findings) -> Mapping[str, Any]:
     rubric = found.rubric
     checks = [{"line": check.line, **check.config.model_dump(mode="json")} for check in rubric.checks]
-    criteria = [{"line": criterion.line, **criterion.config.model_dump(mode="json")} for criterion in rubric.criteria]
+    criteria = [{"line": one.line, **one.config.model_dump(mode="json")} for one in rubric.criteria]
     return {
         "file": found.file,
         "valid": not found.flaws,

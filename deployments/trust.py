@@ -48,12 +48,9 @@ def refuse_untrusted(repository: Repository, *, ask: bool) -> None:
     """Raise OperatorError where the repository is not trusted and nobody is there to be asked."""
     if ask or is_trusted(repository):
         return
-    raise OperatorError(
-        "nobody has said yet that this repository's own commands may run here",
-        expected="a yes, once for each repository",
-        found=str(repository.top),
-        remedy="look at what it runs, then `helmsman trust`, or give --yes",
-    )
+    what, expected = "nobody has said yet that this repository's own commands may run here", "a yes, once for each repository"
+    remedy = "look at what it runs, then `helmsman trust`, or give --yes"
+    raise OperatorError(what, expected=expected, found=str(repository.top), remedy=remedy)
 
 
 def refuse_programs(repository: Repository) -> None:
@@ -82,7 +79,8 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
     requested = _requested(repository)
     if not (forget or as_json or yes):
         say(*_shown(repository, requested))
-        _ask(repository, requested)
+        if _open(repository, requested) or not is_trusted(repository):
+            _ask(repository, requested)
     if yes and not forget:
         agree_to(repository.common, requested)
     if as_json:
@@ -93,8 +91,6 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
 
 
 def _ask(repository: Repository, requested: list[Requested]) -> None:
-    if not _open(repository, requested) and is_trusted(repository):
-        return
     if not is_anybody_there():
         raise OperatorError("nobody is there to be asked", remedy="helmsman trust --yes agrees to what is shown")
     asked = "Let its own commands run here, and its files set exactly this?" if requested else "Let its own commands run here?"

@@ -1,15 +1,13 @@
 """`helmsman verify`: the verification of a loop for any change, without a loop, an agent or an engine."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
-from deployments.dialogue import say
-from deployments.ending import ending_tidily
+from deployments.dialogue import ending_tidily, say
+from deployments.settings import Said, checks_said
 from deployments.trust import consenting, may_ask, settle
-from deployments.wishes import hidden_said
 from helmsman.config import LoopConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.layers import Layer, from_assignments, merged
@@ -38,47 +36,30 @@ GOAL_MET = "The change reaches the goal, wholly and without breaking what was th
 FROM_CHECKOUT = "helmsman.toml and what else configures the checks: the base has no checks, so those of the checkout were run"
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What was said on the command line."""
-
-    range: str = ""
-    checks: tuple[str, ...] = ()
-    goal: str = ""
-    rubric: Path | None = None
-    settings: tuple[str, ...] = ()
-    junit: Path | None = None
-    sarif: Path | None = None
-    comment: bool = False
-    hidden: tuple[str, ...] = ()
-    hidden_folder: Path | None = None
-    probes: int = 0
-
-
-def verify_change(repo: Path, asked: Asked, *, yes: bool, as_json: bool) -> int:
+def verify_change(repo: Path, *, yes: bool, as_json: bool, commits: str = "", comment: bool = False, **said: Any) -> int:
     """Verify, print, write the files that were asked for. Returns 0 verified, 1 not verified, 2 cannot tell."""
     repository = open_repository(repo)
     ask = may_ask(yes=yes, as_json=as_json)
-    commits = commits_of(repository, asked.range)
+    ends = commits_of(repository, commits)
     settle(repository, yes=yes, ask=ask)
-    with ending_tidily(), clean_checkout_of(repository, commits.base) as checkout, listening(_tell):
-        config, further = consenting(repository, lambda: _configured(repository, checkout, commits.base, asked), ask=ask)
-        work = Range(repository, commits.base, commits.head, config)
+    with ending_tidily(), clean_checkout_of(repository, ends.base) as checkout, listening(_tell):
+        config, further = consenting(repository, lambda: _configured(repository, checkout, ends.base, said), ask=ask)
+        work = Range(repository, ends.base, ends.head, config)
         found = verify(checkout, work, credentials=partial(_credentials, config), say=_heading, further=further)
     print(found.model_dump_json() if as_json else "\n".join(verification_lines(found)))
-    _write(found, asked)  # after the result is printed: a file that cannot be written does not cost it
-    if asked.comment:
+    _write(found, said)  # after the result is printed: a file that cannot be written does not cost it
+    if comment:
         _comment(found)
     return found.exit_status
 
 
-def _configured(repository: Repository, checkout: CleanCheckout, base: str, asked: Asked) -> tuple[LoopConfig, Sequence[str]]:
+def _configured(repository: Repository, checkout: CleanCheckout, base: str, said: Said) -> tuple[LoopConfig, Sequence[str]]:
     """The base's configuration: a change does not choose what it is judged by. Without checks there, the checkout's."""
     checkout.prepare(base)
-    config = _read(repository, checkout.root, asked)
+    config = _read(repository, checkout.root, said)
     if config.checks:
         return config, ()
-    config = config if repository.bare else _read(repository, repository.top, asked)
+    config = config if repository.bare else _read(repository, repository.top, said)
     if not config.checks:
         raise OperatorError(
             "there is nothing to verify with: no check is configured",
@@ -89,28 +70,22 @@ def _configured(repository: Repository, checkout: CleanCheckout, base: str, aske
     return config, (FROM_CHECKOUT,)
 
 
-def _read(repository: Repository, folder: Path, asked: Asked) -> LoopConfig:
+def _read(repository: Repository, folder: Path, said: Said) -> LoopConfig:
     """As a loop there would be configured, but for judge and probes: they cost money, so an option has to name a goal."""
-    request = LoopRequest(repository=str(repository.top), settings=_said(asked))
+    goal = {"goal": said["goal"], "judge": {"criteria": [GOAL_MET]}} if said.get("goal") else {}
+    given = from_assignments(said.get("settings") or ())
+    probes = {"proof": {"probes": said["probes"]}} if said.get("probes") else {}
+    settings = reduce(merged, (goal, _rubric(said.get("rubric")), given, checks_said(said), probes))
+    request = LoopRequest(repository=str(repository.top), settings=settings)
     weakest = [Layer("no goal", {"goal": NO_GOAL})]
     config = configure(folder, request, consent=consent_of(repository.common), weaker=weakest).config
-    if asked.goal or asked.rubric:
+    if said.get("goal") or said.get("rubric"):
         return config
-    if asked.probes:
-        raise OperatorError(
-            "--probes has nothing to write cases from", expected="a goal", remedy="say what the change is for: --goal TEXT"
-        )
+    if probes:
+        remedy = "say what the change is for: --goal TEXT"
+        raise OperatorError("--probes has nothing to write cases from", expected="a goal", remedy=remedy)
     judge, proof = config.judge.model_copy(update={"criteria": ()}), config.proof.model_copy(update={"probes": 0})
     return config.model_copy(update={"judge": judge, "proof": proof})
-
-
-def _said(asked: Asked) -> dict[str, Any]:
-    """Options as configuration."""
-    goal = {"goal": asked.goal, "judge": {"criteria": [GOAL_MET]}} if asked.goal else {}
-    checks = {"checks": list(asked.checks)} if asked.checks else {}
-    hidden = hidden_said(asked.hidden, asked.hidden_folder)
-    probes = {"proof": {"probes": asked.probes}} if asked.probes else {}
-    return reduce(merged, (goal, _rubric(asked.rubric), from_assignments(asked.settings), checks, hidden, probes))
 
 
 def _rubric(path: Path | None) -> dict[str, Any]:
@@ -157,15 +132,12 @@ def _comment(found: Verification) -> None:
         say(f"comment    none: {redact(clean_lines(str(error)))}")
 
 
-def _write(found: Verification, asked: Asked) -> None:
-    for path, content in ((asked.junit, junit_of), (asked.sarif, sarif_of)):
+def _write(found: Verification, said: Said) -> None:
+    for path, content in ((said.get("junit"), junit_of), (said.get("sarif"), sarif_of)):
         if path is None:
             continue
         try:
             write_atomic(path, content(found))
         except OSError as error:
-            raise OperatorError(
-                "a file of the result cannot be written",
-                found=f"{path}: {error.strerror}",
-                remedy="name a file in a folder that is there",
-            ) from error
+            told, remedy = f"{path}: {error.strerror}", "name a file in a folder that is there"
+            raise OperatorError("a file of the result cannot be written", found=told, remedy=remedy) from error

@@ -14,9 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from deployments.several.chaining import ChainFile
-from deployments.several.links import read_links
-from deployments.several.paralleling import ParallelFile
+from deployments.group import ChainFile, ParallelFile, read_links
 from helmsman.agents.reading import read_kind
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError

@@ -5,6 +5,8 @@ the disk before it is answered. What is told to whoever has no secret tells noth
 """
 
 import asyncio
+import hashlib
+import hmac
 import logging
 import re
 import time
@@ -22,7 +24,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from deployments.receiver.signatures import is_fresh, is_signed
 from helmsman.errors import WorldError
 from helmsman.issues import KINDS, IssueTold, read_issue, sift_issue
 from helmsman.plain import clean
@@ -30,11 +31,17 @@ from helmsman.pushes import Allowed, Told, find_allowed, read_forge, read_hook, 
 from helmsman.records.push import Nothing, Source
 from tasks.triggers.deliveries import Accepted, Deliveries, Event
 
+FRESH_SECONDS = 300
+"""How old a message of our hook may be, or how far ahead its sender's clock; the hook signs it anew before each attempt."""
+SHORTEST_SECRET = 16
+"""Characters; a shorter one is guessed from a single message that somebody has seen."""
 LARGEST_BODY = 8 * 1024 * 1024
 """Bytes; the event of a push with thousands of commits has a few of these."""
 PATIENCE_SECONDS = 10
 """In which a message must have come in."""
 
+_HEX = re.compile(r"[0-9a-f]{64}")
+_SECONDS = re.compile(r"[0-9]{9,11}", re.ASCII)
 _ISSUES = {kind: partial(read_issue, kind) for kind in KINDS}
 _DELIVERY = re.compile(r"[A-Za-z0-9-]{8,100}", re.ASCII)
 _log = logging.getLogger(__name__)
@@ -157,6 +164,23 @@ def _verified(receiver: Receiver, way: Way, request: Request, body: bytes) -> st
     if not _DELIVERY.fullmatch(delivery):
         raise HTTPException(HTTPStatus.BAD_REQUEST, "the message has no name of its own")
     return delivery
+
+
+# --- signatures ---------------------------------------------------------------------------------------------------
+
+
+def is_signed(secret: bytes, parts: tuple[bytes, ...], shown: str) -> bool:
+    """Whether `shown` is the HMAC-SHA256 of these parts, in hexadecimal, with or without `sha256=` in front."""
+    signature = shown.removeprefix("sha256=")
+    made = hmac.new(secret, digestmod=hashlib.sha256)
+    for part in parts:
+        made.update(part)
+    return _HEX.fullmatch(signature) is not None and hmac.compare_digest(made.hexdigest(), signature)
+
+
+def is_fresh(told: str, now: float) -> bool:
+    """Whether a time in seconds since 1970 is near enough."""
+    return _SECONDS.fullmatch(told) is not None and abs(now - int(told)) <= FRESH_SECONDS
 
 
 # --- what becomes of it -------------------------------------------------------------------------------------------

@@ -6,20 +6,22 @@ import logging
 import os
 import socket
 import sys
+import threading
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Self
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from deployments.receiver.app import Receiver, receiver_app
-from deployments.receiver.sending import Sender
-from deployments.receiver.signatures import SHORTEST_SECRET
-from helmsman.errors import OperatorError
+from deployments.receiver.app import SHORTEST_SECRET, Receiver, receiver_app
+from helmsman.errors import HelmsmanError, OperatorError, WorldError
+from helmsman.plain import clean
 from tasks.engine.embedded import configured_api
-from tasks.triggers.deliveries import Deliveries, deliveries_file
+from tasks.loops.opening import now_utc
+from tasks.triggers.deliveries import Deliveries, Event, deliveries_file
 from tasks.triggers.pushes import read_allowed_file
 
 SECRET = "HELMSMAN_WEBHOOK_SECRET"  # noqa: S105 - the name of a variable
@@ -33,6 +35,14 @@ HEADERS_SECONDS = 5
 """Until a message's headers are complete; uvicorn itself waits for ever."""
 LONGEST_CONNECTION = 20
 """Seconds, whatever its sender does."""
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+"""Seconds until the next attempt, doubled each time."""
+MOST_DOUBLED = 6
+"""Times; then the longest is reached."""
+LOOK_SECONDS = 30.0
+"""Between two looks for what another receiver has left behind."""
+
+_log = logging.getLogger(__name__)
 
 
 class _Bounded(H11Protocol):
@@ -69,6 +79,71 @@ class _Bounded(H11Protocol):
         if client:
             oldest = min((one for one in receiving if one.address == client), key=lambda one: one.since)
             oldest.transport.close()
+
+
+def pause_after(failed: int) -> float:
+    """Seconds, after so many attempts in a row that failed."""
+    return min(FIRST_PAUSE * 2 ** min(failed - 1, MOST_DOUBLED), LONGEST_PAUSE) if failed else LOOK_SECONDS
+
+
+class Sender:
+    """A thread that lives while the block runs."""
+
+    def __init__(self, deliveries: Deliveries) -> None:
+        """Nothing is sent before the block is entered."""
+        self._deliveries = deliveries
+        self._awake, self._done = threading.Event(), False
+        self._thread = threading.Thread(target=self._run, name="push-sender", daemon=True)
+
+    def wake(self) -> None:
+        """Something new is waiting."""
+        self._awake.set()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done = True
+        self.wake()
+        self._thread.join(timeout=5)  # in the middle of a request it is left behind; what was not sent is still in the file
+
+    def _run(self) -> None:
+        failed = 0
+        while not self._done:
+            self._awake.clear()
+            failed = 0 if self._send_all() else failed + 1
+            self._awake.wait(pause_after(failed))
+
+    def _send_all(self) -> bool:
+        """Whether nothing waits any more. The first event that the engine has no ear for ends the round."""
+        try:
+            while events := self._deliveries.waiting():
+                sent = [self._send(event) for event in events]
+                if not all(sent):
+                    return False
+        except WorldError as error:
+            _log.warning("pushes wait: %s", clean(str(error)))
+            return False
+        except Exception:  # noqa: BLE001 - the thread lives as long as the receiver
+            _log.exception("pushes wait: this was not foreseen")
+            return False
+        return True
+
+    def _send(self, event: Event) -> bool:
+        """Whether its run exists. One that the engine refuses does not hold up the others."""
+        from tasks.triggers.push_runs import start_run
+
+        try:
+            run = start_run(event)
+        except WorldError:
+            raise
+        except HelmsmanError as error:
+            _log.error("%s waits: %s", event.what, clean(str(error)))
+            return False
+        self._deliveries.started(event, run)
+        _log.info("%s: flow run %s, %.1f s after it came", event.what, run, (now_utc() - event.received_at).total_seconds())
+        return True
 
 
 def serve(repos: Path, host: str, port: int) -> None:

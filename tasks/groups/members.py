@@ -16,7 +16,7 @@ from tasks.processes.environment import OF_A_SESSION, OF_PYTHON, other_environme
 from tasks.processes.process import TAG, run
 from tasks.system.environment import neutral_directory
 
-MODULE = "deployments.several.member"
+MODULE = "deployments.driver"
 """What the process runs. By name: what starts flows stands above us."""
 PATIENCE_SECONDS = 20.0
 """Between asking a driver to stop and ending it: it ends its agent, and writes down how the loop stands."""
@@ -39,7 +39,7 @@ class Departed:
 def drive_member(due: LoopRequest, folder: LoopFolder, cancelled: Callable[[], bool]) -> Departed:
     """Drive a loop until its process ends. Once `cancelled` says so it is asked to stop, and ended where it does not."""
     ended = run(
-        [sys.executable, "-P", "-m", MODULE, *(["--embedded"] if is_embedded() else [])],
+        [sys.executable, "-P", "-m", MODULE, "member", *(["--embedded"] if is_embedded() else [])],
         cwd=neutral_directory(),
         env=other_environment(ours(), OF_PYTHON, ()),
         tag=f"member-{uuid4().hex}",

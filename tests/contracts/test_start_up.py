@@ -13,7 +13,7 @@ KNOW_PREFECT = (
     "blocks.judge",
     "blocks.tracker",
     "deployments.deploy",
-    "deployments.doctor.server_health",
+    "deployments.server_health",
     "flows.align",
     "flows.chain",
     "flows.iteration",

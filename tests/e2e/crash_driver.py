@@ -23,12 +23,12 @@ from typing import Any
 
 import psutil
 
-from deployments.running import go_on, start
+from deployments.run import go_on, start
 from helmsman.records.events import AgentStarted, CheckStarted, Event, StepFinished, StepStarted, ToolCalled
 from tasks.repository.git import open_repository, read_ref
 from tasks.repository.state_ref import state_ref
 from tasks.telling.journal import Listener, listening
-from tests.fakes.two_sessions import CHECK, HOLDING, LOOP, WISHES
+from tests.fakes.two_sessions import CHECK, GOAL, HOLDING, LOOP
 
 
 def kill_ourselves() -> None:
@@ -155,8 +155,8 @@ def main() -> int:
     repository, *plan = sys.argv[1:]
     with listening(wished_listener(*plan)):
         if read_ref(open_repository(Path(repository)).common, state_ref(LOOP)):
-            return go_on(Path(repository), LOOP, (), yes=True, as_json=True)
-        return start(Path(repository), WISHES, yes=True, as_json=True)
+            return go_on(Path(repository), LOOP, yes=True, as_json=True)
+        return start(Path(repository), yes=True, as_json=True, goal=GOAL, check=[CHECK], name=LOOP)
 
 
 if __name__ == "__main__":

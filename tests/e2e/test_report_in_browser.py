@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page
 
 from bench.pathologies import wander
-from deployments.show.report_page import report
+from deployments.show import report
 from helmsman.render import html_report as page_of
 from tests.fakes import wanderers
 from tests.fakes.browser import Heard, browser_page

@@ -22,7 +22,7 @@ from tasks.processes.process import TAG
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records, show_state, state_ref
 from tests.fakes.migrated import give_database
-from tests.fakes.two_sessions import CHECK, LOOP, WISHES, iteration_of, script
+from tests.fakes.two_sessions import CHECK, GOAL, LOOP, iteration_of, script
 from tests.fakes.warm import COMMAND_LINE, ColdProcess, WarmProcess
 
 ROOT = Path(__file__).parents[2]
@@ -93,7 +93,7 @@ class Bench:
 
     def run(self) -> Process:
         """Drive a new loop by the command line."""
-        return self.helmsman("run", WISHES.goal or "", "--check", CHECK, "--name", LOOP, "--yes")
+        return self.helmsman("run", GOAL, "--check", CHECK, "--name", LOOP, "--yes")
 
     def hold(self) -> None:
         """Keep the agent in the middle of its first session until `let_go`."""

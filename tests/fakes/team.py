@@ -33,7 +33,7 @@ SETTLED_SECONDS = 12
 ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
 LEVELS = {10: "DEBUG", 20: "INFO", 30: "WARNING", 40: "ERROR", 50: "CRITICAL"}
 PREFECT = Path(sys.executable).with_name("prefect")
-TWO_SESSIONS = two_sessions.WISHES.goal or ""
+TWO_SESSIONS = two_sessions.GOAL
 ANSWER = (call(bash("echo 42 > answer")), say("It is so.\n<promise>COMPLETE</promise>"))
 DEPLOY = """
 from prefect.client.orchestration import get_client

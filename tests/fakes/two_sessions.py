@@ -4,11 +4,10 @@ What a session does depends on the prompt alone, so that an attempt that is made
 """
 
 from deployments.demo_model import Request, Turn, bash, call, say
-from deployments.running import Wishes
 
 LOOP = "write-answer"
 CHECK = "sleep 0.5 && test -s one.txt -a -s two.txt -a -s three.txt"
-WISHES = Wishes(goal="one.txt, two.txt and three.txt hold something", checks=(CHECK,), name=LOOP)
+GOAL = "one.txt, two.txt and three.txt hold something"
 
 HOLDING = "while test -e ~/hold"
 """In the command of the tool that a session stays in for as long as the agent's home has a file `hold`."""

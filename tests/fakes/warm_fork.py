@@ -25,10 +25,10 @@ HELMSMAN = Path(sys.executable).with_name("helmsman")
 LONGEST_REQUEST = 1 << 17
 MOST_PIPES = 4
 IMPORTED = (
-    "deployments.several.chaining",
+    "deployments.group",
     "deployments.cli",
-    "deployments.running",
-    "deployments.show.looking",
+    "deployments.run",
+    "deployments.show",
     "flows.align",
     "flows.chain",
     "flows.loop",

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.feature("M1")
 COMMAND = f"""
 import sys
 from pathlib import Path
-from deployments.align.aligning import align_goal
+from deployments.align import align_goal
 sys.exit(align_goal(Path(sys.argv[1]), "export the rows", None, {ALIGNMENT!r}, yes=False, as_json=False))
 """
 PATIENCE = 100

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from deployments.several.chaining import Said, chain
+from deployments.group import chain
 from helmsman.errors import OperatorError
 from helmsman.layers import Resolved
 from helmsman.orient.alignment_file import render
@@ -24,14 +25,14 @@ from tests.unit.builders import STOP, config
 pytestmark = pytest.mark.feature("M11")
 
 
-def said(folder: Path, calls: Sequence[Call], *settings: str, loops: int) -> Said:
+def said(folder: Path, calls: Sequence[Call], *settings: str, loops: int) -> dict[str, Any]:
     """A chain `num` whose loops want a file each, which their number names."""
     links = (f'[[loops]]\ngoal = "there is {n}"\nchecks = ["test -e {n}"]\n' for n in range(1, loops + 1))
     file = folder / "chain.toml"
     file.write_text("\n".join(['name = "num"', *links]))
     agent = scripted_agent(folder / "agent", calls)
     how = (f"claude.binary={agent}", "claude.permission_mode=acceptEdits", "steering.hooks=false", *settings)
-    return Said(file=file, settings=how)
+    return {"file": file, "settings": how}
 
 
 def makes(number: int, *more: str) -> Call:
@@ -51,7 +52,7 @@ def test_in_place_each_loop_goes_on_where_the_last_one_left_and_what_refuses_the
     (tmp_path / "asking.md").write_text(render(asking))
     calls = [makes(1), makes(2, f"cp {tmp_path / 'asking.md'} {ALIGNMENT}")]
     with pytest.raises(OperatorError, match=r"1 question in .* must be answered before a loop starts"):
-        chain(repository, said(tmp_path, calls, "workspace.in_place=true", loops=3), yes=True, as_json=True)
+        chain(repository, **said(tmp_path, calls, "workspace.in_place=true", loops=3), yes=True, as_json=True)
     assert [(state.loop, state.outcome, state.branch) for state in states(repository)] == [
         ("num-1", Outcome.COMPLETED, "main"),
         ("num-2", Outcome.COMPLETED, "main"),
@@ -70,10 +71,10 @@ def test_a_loop_that_died_before_it_left_does_so_before_the_next_one_begins_and_
     ensure_worktree(place.repository, place.worktree, state.branch, state.head)
     head = commit(place.worktree, "1", {"1": ""})
     replace_state(place.repository, state, state.model_copy(update={"head": head, "verified": head, "ending": STOP}), "done")
-    assert chain(repository, said(tmp_path, [makes(2)], loops=2), yes=True, as_json=True) == 0
+    assert chain(repository, **said(tmp_path, [makes(2)], loops=2), yes=True, as_json=True) == 0
     second = states(repository)[1]
     assert git(repository, "log", "-1", "--format=%s", second.base_commit) == "Hand over what loop num-1 leaves to know\n"
     assert not place.worktree.exists()
     assert "Loop num-1 (" in prompt_of(tmp_path / "agent", 0)
-    assert chain(repository, said(tmp_path, [makes(2)], loops=2), yes=True, as_json=True) == 0
+    assert chain(repository, **said(tmp_path, [makes(2)], loops=2), yes=True, as_json=True) == 0
     assert calls_made(tmp_path / "agent") == 1

@@ -12,8 +12,8 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.client.schemas.sorting import ArtifactSort
 
-from deployments.cancelling import cancel_loop
-from deployments.several.paralleling import Said, parallel
+from deployments.answer import cancel_loop
+from deployments.group import parallel
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.lock import process_of
@@ -39,8 +39,8 @@ def group(engine_url: str, repository: Path, tmp_path: Path) -> Callable[..., in
         agent = scripted_agent(tmp_path / "agent", [says(PROMISE, shell=NUMBER + shell, cost=cost)])
         how = (f"claude.binary={agent}", "claude.permission_mode=acceptEdits", "steering.hooks=false", "baseline=false")
         quickly = ("limits.iterations=2",)
-        asked = Said(goals=tuple(goals), name="num", settings=(*how, *quickly, *settings), **said)  # pyright: ignore[reportArgumentType]
-        return parallel(repository, asked, yes=True, as_json=True)
+        given = (*how, *quickly, *settings)
+        return parallel(repository, yes=True, as_json=True, goals=goals, name="num", settings=given, **said)
 
     return run
 

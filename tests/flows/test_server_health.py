@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from deployments.deploy import CRASHED_RUN, SILENT_RUN
-from deployments.doctor.finding import Finding
-from deployments.doctor.server_health import FORGOTTEN, limits, server_findings
+from deployments.leftovers import Finding
+from deployments.server_health import FORGOTTEN, limits, server_findings
 from tasks.merging.lock import SLOTS
 
 SLOT = f"{SLOTS}of-the-dead"

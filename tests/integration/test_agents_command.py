@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from deployments.show.display import LiveView
+from deployments.live import LiveView
 from helmsman.records.events import AgentIntroduced, AgentStarted, IterationRecorded, UsageCounted
 from helmsman.records.request import LoopRequest
 from helmsman.records.usage import Usage

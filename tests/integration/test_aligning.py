@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deployments.align.aligning import align_goal
+from deployments.align import align_goal
 from deployments.demo_model import ScriptedModel, Turn, by_call, call, environment, say
 from helmsman.errors import Cancelled, OperatorError, WorldError
 from helmsman.layers import Layer

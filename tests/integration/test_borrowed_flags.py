@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.borrowed_flags import BORROWED
+from deployments.cli import BORROWED
 from tests.fakes.command_line import looking, make_repository
 
 pytestmark = pytest.mark.feature("H4")

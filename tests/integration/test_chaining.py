@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from prefect.client.schemas.objects import State, StateType
 
-from deployments.several.chaining import Said, chain, chain_lines, chain_request
-from deployments.show.display import plain_lines
+from deployments.group import chain, chain_lines, chain_request
+from deployments.live import plain_lines
 from helmsman.errors import OperatorError, WorldError
 from helmsman.records.chain import ChainRequest, Link
 from helmsman.records.gates import Gate, GateKind
@@ -217,7 +217,7 @@ def requested(top: Path, text: str, *settings: str) -> ChainRequest:
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
         file.write(text)
         file.flush()
-        return chain_request(open_repository(top), Said(file=Path(file.name), settings=settings))
+        return chain_request(open_repository(top), {"file": Path(file.name), "settings": settings})
 
 
 CHAIN = '[settings.limits]\ncost_usd = 3.0\niterations = 5\n[[loops]]\ngoal = "the first"\n[[loops]]\ngoal = "the second"\n'
@@ -237,10 +237,10 @@ def test_the_command_line_wins_over_what_the_file_says_of_one_loop(top: Path) ->
 
 def test_what_a_chain_says_of_all_its_loops_counts_when_they_are_looked_at_before_the_start(top: Path) -> None:
     with pytest.raises(OperatorError, match="no check is configured"):
-        chain(top, Said(goals=("the first",)), yes=True, as_json=True)
-    without = Said(goals=("the first",), settings=("allow_no_checks=true", f"claude.binary={top / 'no-agent'}"))
+        chain(top, yes=True, as_json=True, goals=["the first"])
+    settings = ["allow_no_checks=true", f"claude.binary={top / 'no-agent'}"]
     with pytest.raises((OperatorError, WorldError), match="no-agent"):  # which comes after the checks
-        chain(top, without, yes=True, as_json=True)
+        chain(top, yes=True, as_json=True, goals=["the first"], settings=settings)
 
 
 # --- what is told of it -------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deployments.choosing import chosen_loop, driver_of
-from deployments.show.looking import show_status
+from deployments.show import show_status
 from helmsman.errors import OperatorError
 from tasks.lock import drive_alone
 from tasks.places import loop_folder

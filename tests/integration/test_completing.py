@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.completing import CHOICES
+from deployments.options import CHOICES
 from helmsman.records.gates import Choice
 from tasks.repository.git import git
 from tests.fakes.command_line import CommandLine, make_repository

@@ -15,8 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from deployments.detaching import GONE, SILENT, UNDER_WAY, first_word
-from deployments.running import telling_way_on
+from deployments.run import GONE, SILENT, UNDER_WAY, first_word, telling_way_on
 from helmsman.errors import WorldError
 from helmsman.layers import Resolved
 from tasks.lock import drive_alone
@@ -67,7 +66,7 @@ def test_a_driver_is_under_way_or_has_ended_or_gone_or_keeps_silent(word: bytes 
 TALKATIVE = """
 import sys
 from pathlib import Path
-from deployments.detached import turn_over
+from deployments.driver import turn_over
 for number in range(1000):
     print(number)
     sys.stderr.write("said\\n")
@@ -158,7 +157,7 @@ def slow_engine() -> Generator[Engine]:
 
 def drivers(helmsman: CommandLine) -> list[psutil.Process]:
     found = processes("HOME", helmsman.variables["HOME"])
-    return [process for process in found if "deployments.detached" in process.cmdline()]
+    return [process for process in found if "deployments.driver" in process.cmdline()]
 
 
 def test_a_driver_lives_on_when_everything_below_and_above_the_process_that_started_it_is_ended(helmsman: CommandLine) -> None:
@@ -189,7 +188,7 @@ def test_a_driver_lives_on_when_everything_below_and_above_the_process_that_star
 def starts_a_driver(command: int) -> bool:
     """Whether the command has just begun to start one, which takes a second until that one is nobody's child."""
     with suppress(psutil.Error):
-        return any("deployments.detached" in child.cmdline() for child in psutil.Process(command).children())
+        return any("deployments.driver" in child.cmdline() for child in psutil.Process(command).children())
     return False
 
 

@@ -8,8 +8,8 @@ import httpx
 import pytest
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 
-from deployments.complaints import report_unforeseen
-from deployments.running import telling_way_on
+from deployments.errors import report_unforeseen
+from deployments.run import telling_way_on
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from tasks.processes.process import run
 from tasks.repository.state_ref import Fenced

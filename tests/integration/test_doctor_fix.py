@@ -19,9 +19,8 @@ from typing import Any
 import pytest
 from prefect.logging import disable_run_logger
 
-from deployments.doctor.examinations import EXAMINATIONS, examined
-from deployments.doctor.finding import Finding
-from deployments.doctor.leftovers import is_old
+from deployments.doctor import EXAMINATIONS, examined
+from deployments.leftovers import Finding, is_old
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.goals import STANDARD_INPUT, goal_said
+from deployments.settings import STANDARD_INPUT, goal_said
 from helmsman.errors import OperatorError
 
 GOAL = 'It\'s $(done) when `x` holds:\n\n"yes"\n'

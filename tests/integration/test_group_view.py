@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from deployments.several.view import GroupView, watching_group
+from deployments.live import GroupView, watching_group
 from helmsman.records.events import (
     AgentIntroduced,
     Event,

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from deployments.init.initialising import initialise
+from deployments.init import initialise
+from deployments.preview import show_configuration
 from deployments.rubric import check_rubric
-from deployments.show.configuration import show_configuration
-from deployments.wishes import Wishes, wished
+from deployments.settings import configuration
 from helmsman.errors import OperatorError
 from helmsman.orient.commands import find_commands
 from helmsman.orient.projects.kinds import Candidate, Kind
@@ -161,7 +161,7 @@ def test_without_a_terminal_what_works_becomes_the_checks(capsys: pytest.Capture
         ("make test", "works", 0, True), ("make lint", "fails", 2, False), ("make build", "cannot start", 2, False),
     ]  # fmt: skip
     assert found["next"] == [f"helmsman {words} --repo {top}" for words in ("rubric check", "run")]
-    config = wished(open_repository(top), Wishes()).config
+    config = configuration(open_repository(top), {}).config
     assert [(check.name, check.command) for check in config.checks] == [("tests", "make test")]
     assert [criterion.text for criterion in config.judge.criteria] == ["It says so.", "It is calm."]
     assert "#   make lint   (Makefile, target lint: fails, exit 2)\n" in (top / "helmsman.toml").read_text()
@@ -236,7 +236,7 @@ HOSTILE_GOALS = [
 @pytest.mark.parametrize("goal", HOSTILE_GOALS)
 def test_helmsman_config_reads_what_was_written(capsys: pytest.CaptureFixture[str], top: Path, goal: str) -> None:
     told(capsys, top, goal=goal)
-    show_configuration(top, None, (), key="", changed=False, as_json=True)
+    show_configuration(top, key="", changed=False, as_json=True)
     read = json.loads(capsys.readouterr().out)
     assert read["goal"] == {"value": goal, "source": "helmsman.toml", "owner": "repository"}
     assert read["checks"] == {
@@ -255,7 +255,7 @@ def test_a_project_of_which_nothing_is_known_gets_files_that_can_be_read(
     assert (found["goal"], found["checks"], found["criteria"]) == ("", [], [])
     assert found["notes"] == ["no command was found that could prove anything"]
     assert found["next"] == [f"helmsman run GOAL --check COMMAND --repo {top}"]
-    assert wished(open_repository(top), Wishes(goal="g", checks=("true",))).config.judge.criteria == ()
+    assert configuration(open_repository(top), {"goal": "g", "check": ["true"]}).config.judge.criteria == ()
     assert read_rubric_file(top / "RUBRIC.md").flaws == ()
 
 
@@ -271,7 +271,7 @@ def test_a_file_that_is_there_is_left_and_shown_as_it_would_be(capsys: pytest.Ca
     assert [(page["file"], page["written"]) for page in found["files"]] == [("helmsman.toml", False), ("RUBRIC.md", False)]
     found = told(capsys, top, goal="theirs", force=True)
     assert [page["written"] for page in found["files"]] == [True, True]
-    assert wished(open_repository(top), Wishes()).config.goal == "theirs"
+    assert configuration(open_repository(top), {}).config.goal == "theirs"
 
 
 def test_half_a_file_is_not_left_behind(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_half_a_file_is_not_left_behind(tmp_path: Path) -> None:
     limited = f"""
 import resource, signal
 from pathlib import Path
-from deployments.init.pages import Page, put
+from deployments.init import Page, put
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 put(Path({str(tmp_path)!r}), Page("helmsman.toml", "x" * 1000), force=False)
@@ -352,7 +352,7 @@ def test_in_a_terminal_goal_checks_and_criteria_are_asked_for(tmp_path: Path, to
     )  # fmt: skip
     assert "expected numbers from 1 to 3, such as: 1" in shown
     assert "of options only votes stand in brackets" in shown
-    config = wished(open_repository(top), Wishes()).config
+    config = configuration(open_repository(top), {}).config
     assert config.goal == 'Make "it" work'
     assert [check.command for check in config.checks] == ["make test", "make lint", "echo 1 passed in 1.00s", "exit 8"]
     assert [(one.text, one.votes) for one in config.judge.criteria] == [("It is calm", 3)]
@@ -362,9 +362,9 @@ def test_in_a_terminal_nothing_is_run_by_who_declines_it(tmp_path: Path, top: Pa
     commit(top, "telling", {"Makefile": f"test:\n\ttouch {tmp_path / 'ran'}\n"})
     in_terminal(tmp_path, "no", "", "none", "", "")
     assert not (tmp_path / "ran").exists()
-    assert wished(open_repository(top), Wishes(goal="g")).config.checks == ()
+    assert configuration(open_repository(top), {"goal": "g"}).config.checks == ()
 
 
 def test_with_yes_nothing_is_asked_in_a_terminal_either(tmp_path: Path, top: Path) -> None:
     in_terminal(tmp_path, arguments=["--yes", "--goal", "g"])
-    assert [check.command for check in wished(open_repository(top), Wishes()).config.checks] == ["make test"]
+    assert [check.command for check in configuration(open_repository(top), {}).config.checks] == ["make test"]

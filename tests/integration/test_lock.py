@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from deployments.cancelling import wake
+from deployments.answer import wake
 from helmsman.errors import OperatorError
 from tasks.lock import drive_alone, holder, process_of
 

@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from bench.memory import measured
-from deployments.memory.exchange import export_to
-from deployments.memory.forgetting import forget
-from deployments.memory.opened import WITHOUT, emit, opened_memory
-from deployments.memory.pages import list_lines
+from deployments.memory import WITHOUT, emit, export_to, forget, opened_memory
+from deployments.memory_text import list_lines
 from deployments.start_directory import start_directory
 from helmsman.errors import OperatorError, WorldError
 from tasks.memory import delete, guardrails_place, opening, project_of, write_down
@@ -67,7 +65,7 @@ def test_who_forgets_is_told_of_the_damaged_files_that_may_hold_it_still(url: st
             pass
     fill(url, FIRST)
     file.with_name("memory.db.damaged-20261122T100000-wal").write_bytes(b"of the first")
-    forget(start_directory(), "s1", ask=False, as_json=False)
+    forget(start_directory(), "s1", yes=True, as_json=False)
     names = "memory.db.damaged-20261123T100000, memory.db.damaged-20261122T100000"
     assert f"damaged files of the store that may hold it still, beside it: {names}\n" in capsys.readouterr().err
 

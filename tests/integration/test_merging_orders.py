@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from deployments.wishes import Wishes, wished
+from deployments.settings import configuration
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from tasks.checking import trusted_run
@@ -53,12 +53,12 @@ def test_a_branch_that_only_the_remote_has_can_be_pushed_to(tmp_path: Path) -> N
 
 def test_a_point_stands_for_the_branch_that_is_checked_out(tmp_path: Path) -> None:
     top = repository(tmp_path / "top")
-    wishes = Wishes(goal="x", checks=("true",), merge=".", settings=("merge.tries=7",))
-    merge = wished(open_repository(top), wishes).config.merge
+    said = {"goal": "x", "check": ["true"], "merge": ".", "settings": ["merge.tries=7"]}
+    merge = configuration(open_repository(top), said).config.merge
     assert (merge.into, merge.tries) == ("main", 7)
     sh(top, "checkout", "--quiet", "--detach")
     with pytest.raises(OperatorError, match="no branch is checked out"):
-        wished(open_repository(top), wishes)
+        configuration(open_repository(top), said)
 
 
 def met(tmp_path: Path) -> Landing:

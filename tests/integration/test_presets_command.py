@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deployments.wishes import Wishes, wished
+from deployments.settings import configuration
 from helmsman.hats.writing import hat_text, sheet_text
 from helmsman.records.hats import Condition, Sheet
 from tasks.hats.finding import find_preset
@@ -84,7 +84,7 @@ def test_a_new_one_is_a_copy_or_a_beginning_that_can_be_used_at_once(helmsman: C
     assert ours == theirs.model_copy(update={"name": "our-bugs"})
     assert Path(copied["file"]).is_file()
     for name in ("our-api", "our-bugs"):
-        assert wished(open_repository(helmsman.repository), Wishes(goal="g", checks=("true",), preset=name)).preset
+        assert configuration(open_repository(helmsman.repository), {"goal": "g", "check": ["true"], "preset": name}).preset
     assert "is there already" in tell(helmsman, "new", "our-api", code=2).errors
     assert "no name for a preset" in tell(helmsman, "new", "../x", code=2).errors
 
@@ -131,7 +131,7 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(helms
 
 def test_status_tells_which_hat_is_put_on_next(helmsman: CommandLine) -> None:
     repository = open_repository(helmsman.repository)
-    resolved = wished(repository, Wishes(goal="g", checks=("true",), preset="bugfix"))
+    resolved = configuration(repository, {"goal": "g", "check": ["true"], "preset": "bugfix"})
     create_loop(repository, resolved, "one", NOW)
     told = helmsman.run("status", "one", "--repo", "repository")
     assert "hat        tester: nothing is done yet (bugfix)" in told.output.splitlines()

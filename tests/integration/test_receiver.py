@@ -15,10 +15,8 @@ import httpx
 import psutil
 import pytest
 
-from deployments.receiver.app import LARGEST_BODY
-from deployments.receiver.sending import LOOK_SECONDS, pause_after
-from deployments.receiver.serving import serve
-from deployments.receiver.signatures import FRESH_SECONDS
+from deployments.receiver.app import FRESH_SECONDS, LARGEST_BODY
+from deployments.receiver.serving import LOOK_SECONDS, pause_after, serve
 from helmsman.errors import OperatorError
 from helmsman.records.push import Push
 from tasks.triggers.deliveries import Deliveries

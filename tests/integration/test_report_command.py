@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.show.report_page import NAME, report
+from deployments.show import PAGE, report
 from helmsman.errors import OperatorError
 from helmsman.render.report import MOST_DETAILED
 from tasks.places import loop_folder
@@ -63,8 +63,8 @@ def test_without_a_file_it_goes_into_the_loops_own_folder_and_never_into_the_che
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report(repository.top, LOOP, None)
-    assert capsys.readouterr().out == f"{loop_folder(repository, LOOP).root / NAME}\n"
-    assert (loop_folder(repository, LOOP).root / NAME).is_file()
+    assert capsys.readouterr().out == f"{loop_folder(repository, LOOP).root / PAGE}\n"
+    assert (loop_folder(repository, LOOP).root / PAGE).is_file()
     assert git(repository.top, "status", "--porcelain", "--ignored") == ""
 
 
@@ -138,7 +138,7 @@ def test_half_a_page_is_never_seen(repository: Repository, tmp_path: Path) -> No
     limited = f"""
 import resource, signal
 from pathlib import Path
-from deployments.show.report_page import report
+from deployments.show import report
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 report(Path({str(repository.top)!r}), {LOOP!r}, Path({str(page)!r}))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.doctor.examinations import EXAMINATIONS
+from deployments.doctor import EXAMINATIONS
 from helmsman.config import SandboxConfig
 from helmsman.errors import OperatorError
 from tasks.loops.beginning import begun

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.show.looking import show_status
+from deployments.show import show_status
 from helmsman.records.oversight import Failed
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from tasks.repository.state_ref import replace_state

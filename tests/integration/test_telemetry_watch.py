@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from deployments.show.display import PlainLines
+from deployments.live import PlainLines
 from helmsman.records.events import IterationRecorded, StepFinished, StepStarted
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState, advance

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments import running
+from deployments import run
 from helmsman.config import RemoteConfig, WorkspaceConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.records.request import LoopRequest
@@ -241,10 +241,10 @@ def test_resume_brings_a_loop_that_this_clone_has_not_got(
     def nobody_refuses(*_: object) -> None:
         pass
 
-    monkeypatch.setattr(running, "drive", drive)
-    monkeypatch.setattr(running, "refuse_agent", nobody_refuses)
+    monkeypatch.setattr(run, "drive", drive)
+    monkeypatch.setattr(run, "refuse_agent", nobody_refuses)
     with pytest.raises(OperatorError, match="there is no loop 'loop'"):
-        running.go_on(two.top, LOOP, (), yes=True, as_json=True)
+        run.go_on(two.top, LOOP, yes=True, as_json=True)
     monkeypatch.setenv("HELMSMAN_REMOTE__PUSH", "true")
-    running.go_on(two.top, LOOP, (), yes=True, as_json=True)
+    run.go_on(two.top, LOOP, yes=True, as_json=True)
     assert [(one.loop, read_state(two, LOOP)[0].iteration) for one in asked] == [(LOOP, 1)]

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from deployments.verify import Asked, verify_change
+from deployments.verify import verify_change
 from helmsman.errors import OperatorError
 from tasks.places import state_home
 from tasks.repository.clean_checkout import loop_checkouts, own_checkout
@@ -49,7 +49,7 @@ def plain(tmp_path: Path) -> Path:
 def verified(top: Path, capsys: pytest.CaptureFixture[str], asked: str = "", check: str = SHELL, **more: Any) -> dict[str, Any]:
     """The result as JSON. The exit status is the one that it names, and nothing is left of the clean checkout."""
     capsys.readouterr()
-    status = verify_change(top, Asked(asked, (check,) if check else (), **more), yes=True, as_json=True)
+    status = verify_change(top, yes=True, as_json=True, commits=asked, check=[check] if check else [], **more)
     found = json.loads(capsys.readouterr().out)
     assert found["exit_status"] == status
     assert not list(state_home().glob("checkouts/*/verify-*"))
@@ -191,28 +191,28 @@ def test_it_reads_node_s_own_runner(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_a_range_that_names_no_commit_is_refused_and_reaches_git_as_no_option(tmp_path: Path, name: str) -> None:
     top = plain(tmp_path)
     with pytest.raises(OperatorError, match="not in this repository"):
-        verify_change(top, Asked(name, (SHELL,)), yes=True, as_json=True)
+        verify_change(top, yes=True, as_json=True, commits=name, check=[SHELL])
     assert sorted(path.name for path in top.iterdir()) == [".git", "answer", "tests"]
 
 
 def test_without_consent_nothing_of_a_repository_runs(tmp_path: Path) -> None:
     top = plain(tmp_path)
     with pytest.raises(OperatorError, match="nobody has said yet"):
-        verify_change(top, Asked("", ("touch ../ran",)), yes=False, as_json=True)
+        verify_change(top, yes=False, as_json=True, check=["touch ../ran"])
     assert not state_home().joinpath("checkouts").exists()
 
 
 def test_no_repository_no_checks_and_a_shallow_clone_are_the_operator_s_to_mend(tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="git cannot work here"):
-        verify_change(tmp_path, Asked(), yes=True, as_json=True)
+        verify_change(tmp_path, yes=True, as_json=True)
     top = plain(tmp_path)
     commit(top, "work", {"answer": "2\n"})
     with pytest.raises(OperatorError, match="no check is configured"):
-        verify_change(top, Asked(), yes=True, as_json=True)
+        verify_change(top, yes=True, as_json=True)
     shallow = tmp_path / "shallow"
     sh(tmp_path, "clone", "--quiet", "--depth=1", f"file://{top}", str(shallow))
     with pytest.raises(OperatorError, match="fetch --unshallow"):
-        verify_change(shallow, Asked("HEAD~1..HEAD", (SHELL,)), yes=True, as_json=True)
+        verify_change(shallow, yes=True, as_json=True, commits="HEAD~1..HEAD", check=[SHELL])
 
 
 def test_a_change_does_not_choose_what_it_is_judged_by(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -243,7 +243,7 @@ def test_people_read_what_changed_first_then_the_verdict_and_what_it_rests_on(
     top = plain(tmp_path)
     commit(top, "fix", {"answer": "2\n"})
     write(top, {"left": "uncommitted\n"})
-    assert verify_change(top, Asked("", (SHELL,)), yes=True, as_json=False) == 0
+    assert verify_change(top, yes=True, as_json=False, check=[SHELL]) == 0
     said = capsys.readouterr()
     lines = said.out.splitlines()
     assert lines[3].startswith("FAIL_TO_PASS ✔ sh tests/check.sh")

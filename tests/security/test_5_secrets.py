@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from deployments.demo_model import Turn
-from deployments.show.report_page import report_page
+from deployments.show import report_page
 from helmsman.errors import OperatorError
 from helmsman.records.issue_event import IssueEvent
 from helmsman.records.request import LoopRequest

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from deployments.show.lines import in_local_time, laid_out
+from deployments.lines import in_local_time, laid_out
 from helmsman.render import list_lines
 from helmsman.render.lines import Listed
 from tests.unit.builders import state

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from deployments.show.watching import fit
+from deployments.watch import fit
 from helmsman.records.control import Control
 from helmsman.records.events import (
     CheckFinished,

@@ -4,7 +4,7 @@ import inspect
 import json
 from collections.abc import Iterator
 
-from deployments import complaints
+from deployments.errors import failure
 from helmsman import errors
 from helmsman.oversee.decide.table import QUESTIONS
 from helmsman.oversee.detectors import DETECTORS
@@ -36,7 +36,7 @@ RETRIED = {"WorldError": "yes, with growing delays"}
 def errors_page() -> str:
     rows = [(code(str(number)), outcome.value, EXITS[outcome.value]) for outcome, number in EXIT_CODES.items()]
     rows.append((code(str(OPERATOR_EXIT_CODE)), "failed", "The operator can fix it: configuration, repository, credentials."))
-    shape = complaints.failure("error.operator", "limits.iteration (command line): unknown key")
+    shape = failure("error.operator", "limits.iteration (command line): unknown key")
     return page(
         "# Exit statuses and errors",
         "## Exit statuses",

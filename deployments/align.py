@@ -1,0 +1,202 @@
+"""`helmsman align`: find out what nobody has said yet, ask for it where somebody is there, and write the alignment file."""
+
+import os
+import shlex
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from rich.console import Console
+
+from deployments.dialogue import readable, repo_option, say, typed
+from deployments.settings import goal_said
+from deployments.start_directory import start_directory
+from deployments.trust import consenting, may_ask, settle
+from helmsman.errors import OperatorError
+from helmsman.layers import Layer, shown
+from helmsman.orient.alignment import with_answers
+from helmsman.plain import clean
+from helmsman.records.alignment import ALIGNMENT, ROUNDS, Alignment, AlignRequest, AlignResult, Specification, inside, result_of
+from helmsman.records.forms import LEFT
+from helmsman.records.state import LoopState
+from helmsman.render import aligned_lines
+from helmsman.texts import counted
+from tasks.alignment.aligning import Work, align_folder, align_name, present, put, with_checkout
+from tasks.alignment.config import configured
+from tasks.alignment.files import place_of, read_alignment
+from tasks.engine.embedded import engine
+from tasks.lock import holder
+from tasks.loops.config_files import resolve_goal_file
+from tasks.models.asking import writing_model
+from tasks.repository.git import Repository, git_bytes, open_repository
+from tasks.repository.state_ref import read_state
+from tasks.system.secrets import without_secrets
+
+QUESTIONS_SHOWN = 5
+EXIT_CODES = {"aligned": 0, "stopped": 3, "questions": 4, "cancelled": 130}
+Drive = Callable[[AlignRequest], Any]
+
+
+def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *, yes: bool, as_json: bool) -> int:
+    """Align a goal, or go on with a file that is there. Returns 0, or 4 while questions are open."""
+    repository = with_checkout(open_repository(repo))
+    asks = may_ask(yes=yes, as_json=as_json)
+    settle(repository, yes=yes, ask=asks)
+    request = _request(repository.top, goal, goal_file, out)
+    config = consenting(repository, lambda: configured(request), ask=asks)
+    work = Work(repository, config, request.out, uid="", asks=False)
+    console = Console(stderr=as_json, highlight=False)
+    result = _aligned(work, request, console, asks=asks)
+    if as_json:
+        print(result.model_dump_json())
+    else:
+        lines = ["", *aligned_lines(result), *(f"next       {line}" for line in _following(repo, result))]
+        console.print("\n".join(lines), markup=False, soft_wrap=True)
+    return EXIT_CODES[result.outcome]
+
+
+def _request(top: Path, goal: str | None, goal_file: Path | None, out: str) -> AlignRequest:
+    words = resolve_goal_file(Layer("command line", goal_said(goal, goal_file)), start_directory()).values.get("goal", "")
+    if (goal is not None or goal_file) and not words.strip():
+        raise OperatorError("the goal says nothing", expected="some words", found=shown(words), remedy="say what shall be true")
+    try:
+        return AlignRequest(repository=str(top), goal=readable(words), out=out, ask=False)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        what, found = "--out" if first["loc"] == ("out",) else "the goal", shown(first["input"])
+        raise OperatorError(f"{what} cannot be used", expected=first["msg"], found=found, remedy="give another one") from error
+
+
+# --- making it ----------------------------------------------------------------------------------------------------
+
+
+def _aligned(work: Work, request: AlignRequest, console: Console, *, asks: bool) -> AlignResult:
+    """A model is asked by the flow, people are asked here, and between the two stands the file. The engine starts when needed."""
+    with ExitStack() as stack:
+        drive: Drive | None = None
+        while True:
+            alignment = present(work)
+            if alignment is None or alignment.due == "folding":
+                drive = drive or stack.enter_context(_driven())
+                if _cancelled(work, request, drive, console, alignment):
+                    return result_of(alignment or Alignment(specification=Specification(goal=work.goal)), work.file, "cancelled")
+            elif not (alignment.due and asks and _asked(work, alignment)):
+                return result_of(present(work) or alignment, work.file)
+
+
+def _cancelled(work: Work, request: AlignRequest, drive: Drive, console: Console, before: Alignment | None) -> bool:
+    """Have a model asked. Raises what broke the flow."""
+    rounds = before.made.round if before else 0
+    if rounds < ROUNDS:
+        of = f"{clean(writing_model(work.config))} what is not said yet (round {rounds + 1} of {ROUNDS} at most)"
+        console.print(f"asking     {of}", markup=False, soft_wrap=True)
+    state = drive(request.model_copy(update={"goal": work.goal}))
+    if state.is_cancelled():
+        return True
+    if state.name not in {"Aligned", "Waiting"}:
+        state.result(raise_on_failure=True)
+    return False
+
+
+@contextmanager
+def _driven() -> Generator[Drive]:
+    """The flow in this process. The engine comes up while Prefect is being imported."""
+    with engine() as engine_is_up:
+        from flows.align import align
+        from tasks.engine.runs import flush
+
+        engine_is_up()
+        yield lambda request: align(without_secrets(request), return_state=True)
+        flush()
+
+
+# --- asking in the terminal ---------------------------------------------------------------------------------------
+
+
+def _asked(work: Work, alignment: Alignment) -> bool:
+    """Ask one by one; each answer is written down at once. Returns whether none is open any more."""
+    say(
+        f"{counted(len(alignment.gaps.open), 'question')} before a loop may start. "
+        f"An empty line leaves one open, {LEFT} leaves it to the agent."
+    )
+    for number, question in enumerate(alignment.gaps.open, 1):
+        said = typed(f"{number}. {clean(question)}\n>")
+        if said is None:
+            break
+        if said:
+            after = with_answers(alignment, {question: "" if said == LEFT else said})
+            put(work, after, over=alignment)
+            alignment = after
+    return not alignment.gaps.open
+
+
+def _following(repo: Path, result: AlignResult) -> Iterator[str]:
+    """What comes next."""
+    if result.outcome == "aligned":
+        setting = f" --set {shlex.quote(f'alignment={result.file}')}" if result.file != ALIGNMENT else ""
+        yield f"read {clean(result.file)}, change what is wrong, then: helmsman run{setting}{repo_option(repo)}"
+    else:
+        again = align_command(repo, result.file)
+        yield f"answer in {clean(result.file)}, each question ticked with its answer below it, then: {again}"
+
+
+# --- questions that a yes does not answer: an alignment goes by a name and asks people, as a loop does ----------------
+
+
+def loop_that_asks(repo: Path, repository: Repository, name: str) -> LoopState:
+    """The loop of that name. Raises OperatorError where there is none; where an alignment is meant, with what answers it.
+
+    `repo`: the repository as it was named on the command line.
+    """
+    try:
+        return read_state(repository, name)[0]
+    except OperatorError as unknown:
+        for file in _files(repository, name):
+            alignment = _alignment(repository, file)
+            if alignment is not None:
+                raise _what_answers(repo, repository, file, alignment) from unknown
+        raise
+
+
+def align_command(repo: Path, file: str) -> str:
+    """How a person goes on with an alignment."""
+    out = "" if file == ALIGNMENT else f" --out {shlex.quote(file)}"
+    return f"helmsman align{out}{repo_option(repo)}"
+
+
+def _files(repository: Repository, name: str) -> Iterator[str]:
+    """Files whose alignment may be meant: by its file, or by its name in the engine, from which no file can be told."""
+    yield name
+    if name == align_name(ALIGNMENT):
+        yield ALIGNMENT
+    elif name.startswith("align-") and not repository.bare:
+        listed = git_bytes(repository.top, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        yield from (file for file in map(os.fsdecode, listed.split(b"\0")) if name == align_name(file))
+
+
+def _alignment(repository: Repository, file: str) -> Alignment | None:
+    """None too where something else lies there."""
+    try:
+        return None if repository.bare else read_alignment(place_of(repository.top, inside(file)))
+    except (OperatorError, ValueError):
+        return None
+
+
+def _what_answers(repo: Path, repository: Repository, file: str, alignment: Alignment) -> OperatorError:
+    shown, questions = clean(file), alignment.gaps.open
+    if not questions:
+        return OperatorError(f"{shown} is an alignment that asks nothing", remedy=align_command(repo, file))
+    command, in_file = align_command(repo, file), f"answer in {shown}, each question ticked with its answer below it"
+    remedy = f"{command} asks them one by one in a terminal; or {in_file}, then: {command}"
+    waiting = holder(align_folder(repository, file).lock)
+    if waiting is not None:  # a second process could not go on with them
+        who = f"process {waiting.get('process')} on {waiting.get('host')} waits for that"
+        remedy = f"{in_file}, or in the form of {align_name(file)} in the Prefect UI; {who}"
+    return OperatorError(
+        f"{shown} is an alignment: a yes or a no answers none of its questions",
+        expected=f"{counted(len(questions), 'answer')} in words",
+        found="; ".join(clean(question) for question in questions[:QUESTIONS_SHOWN]),
+        remedy=remedy,
+    )

@@ -1,1 +1,0 @@
-"""`helmsman align`."""

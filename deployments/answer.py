@@ -1,0 +1,158 @@
+"""Answering the question that a loop asks, from any terminal, and stopping a loop that another process drives."""
+
+import json
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from deployments.align import loop_that_asks
+from deployments.choosing import is_group
+from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError, WorldError
+from helmsman.layers import from_assignments
+from helmsman.oversee.answers import answer_of, answered, lapsed
+from helmsman.records.forms import form_for, read_form
+from helmsman.records.gates import Answer, Choice, Gate
+from helmsman.records.result import result_of
+from helmsman.records.state import LoopState
+from helmsman.render import gate_lines
+from tasks.engine.embedded import configured_api
+from tasks.lock import holder, process_of
+from tasks.loops.opening import now_utc
+from tasks.people import answer_box
+from tasks.places import group_folder, loop_folder
+from tasks.processes.environment import ours
+from tasks.repository.git import Repository, open_repository
+from tasks.repository.state_ref import show_state, state_ref
+
+PATIENCE_SECONDS = 10
+"""The agent is stopped within that time; a driver that sleeps between two retries is woken by a signal then."""
+LONGEST_SECONDS = 30
+
+
+def approve(repo: Path, loop: str, **said: Any) -> int:
+    return answer(repo, loop, "approve", **said)
+
+
+def reject(repo: Path, loop: str, **said: Any) -> int:
+    """Another try where the question offers one, else the end."""
+    gate = _open_gate(loop_that_asks(repo, open_repository(repo), loop))
+    return answer(repo, loop, Choice.REVISE if Choice.REVISE in gate.choices else Choice.STOP, **said)
+
+
+def answer(
+    repo: Path, loop: str, choice: str | None, *, guidance: str, by: str, as_json: bool, settings: Sequence[str] | None = None
+) -> int:
+    """Answer the open question of a loop, or show it where no choice is given."""
+    repository = open_repository(repo)
+    state = loop_that_asks(repo, repository, loop)
+    gate = _open_gate(state)
+    if choice is None:
+        print(gate.model_dump_json() if as_json else "\n".join(gate_lines(gate, loop)))
+        return 0
+    from_assignments(settings or ())  # raises OperatorError with the key named, as the two below: before anything is kept
+    by = by or ours().get("USER", "")
+    given = {"decision": choice, "guidance": guidance, "settings": "\n".join(settings or ()), "by": by}
+    told = answer_of(state, gate, read_form(gate, given), via="command line", now=now_utc())
+    answered(state, told, now_utc())
+    if not answer_box.put(loop_folder(repository, loop).answers, state.uid, told):
+        first = answer_box.seen(loop_folder(repository, loop).answers, state.uid, gate.key)
+        what, remedy = f"the question of loop {loop} has an answer already", f"helmsman status {loop}"
+        known = f"{first.choice} by {first.by or first.via} at {first.at:%Y-%m-%d %H:%M} UTC" if first else ""
+        raise OperatorError(what, found=known or "one that cannot be read", remedy=remedy)
+    print(told.model_dump_json() if as_json else _told(repository, state, gate, told))
+    return 0
+
+
+def waits_for_answer(repository: Repository, state: LoopState, config: LoopConfig) -> bool:
+    """Whether a driver would find the question as open as it is: it does not ask, and nobody and no lapse of time has answered.
+
+    What was said in a tracker only a driver hears.
+    """
+    gate = state.gate
+    if gate is None or config.gates.ask or config.tracker.kind:
+        return False
+    known = answer_box.find(loop_folder(repository, state.loop).answers, state.uid, gate.key)
+    return known is None and lapsed(gate, now_utc()) is None
+
+
+def _open_gate(state: LoopState) -> Gate:
+    if state.gate is None:
+        raise OperatorError(f"loop {state.loop} asks nothing", remedy=f"helmsman status {state.loop} shows how it stands")
+    return state.gate
+
+
+def _a_worker_goes_on(state: LoopState, gate: Gate, answer: Answer) -> bool:
+    """Wake the run that left its process while it waits, where a server is configured that may know of one."""
+    if configured_api(ours()) is None:
+        return False
+    from tasks.people.pausing import resume_paused, stand_in
+
+    return resume_paused(state.uid, stand_in(form_for(gate), answer.choice), answer.at)
+
+
+def _told(repository: Repository, state: LoopState, gate: Gate, answer: Answer) -> str:
+    effect = f"{answer.choice}: {gate.choices[answer.choice]}"
+    if holder(loop_folder(repository, state.loop).lock) is not None:
+        return f"{effect}\nIts driver goes on with that within seconds; look with: helmsman watch {state.loop}"
+    try:
+        if _a_worker_goes_on(state, gate, answer):
+            return f"{effect}\nA worker goes on with that; look with: helmsman watch {state.loop}"
+    except WorldError as error:
+        again = f"The loop takes it when it is driven again: helmsman resume {state.loop}"
+        return f"{effect}\nThe answer is kept, but {error}\n{again}"
+    return f"{effect}\nNobody drives the loop now. Go on with: helmsman resume {state.loop}"
+
+
+def cancel_loop(repo: Path, loop: str, *, as_json: bool) -> int:
+    """Ask the driver of a loop, or of a group with all of its loops, to stop; wait until it has, and say how it stands."""
+    repository = open_repository(repo)
+    group = is_group(repository, loop)
+    if not group:
+        show_state(repository, loop)  # raises where there is none; to stop one needs no trust in what its state says
+    folder = group_folder(repository, loop) if group else loop_folder(repository, loop)
+    was_driven = holder(folder.lock) is not None
+    if was_driven:
+        folder.cancel.touch()
+        _wait(folder.lock)
+    still = holder(folder.lock) is not None
+    if not as_json:
+        print(_stopped(loop, group=group, was_driven=was_driven, still=still))
+    elif group:
+        print(json.dumps({"group": loop, "driven": still}))
+    else:
+        shown = show_state(repository, loop)
+        print(result_of(shown.state, state_ref(loop), shown.unverified).model_dump_json())
+    return 1 if still else 0
+
+
+def _wait(lock: Path) -> None:
+    begun, woken = time.monotonic(), False
+    while holder(lock) is not None and time.monotonic() - begun < LONGEST_SECONDS:
+        if not woken and time.monotonic() - begun > PATIENCE_SECONDS:
+            wake(process_of(lock))
+            woken = True
+        time.sleep(0.1)
+
+
+def wake(driver: psutil.Process | None) -> None:
+    """It may have ended in this moment, or be another user's, who alone may send it a signal."""
+    if driver is not None:
+        with suppress(psutil.Error):
+            driver.send_signal(signal.SIGINT)
+
+
+def _stopped(name: str, *, group: bool, was_driven: bool, still: bool) -> str:
+    what = f"group {name}" if group else f"loop {name}"
+    if not was_driven:
+        return f"nobody drives {what}; there is nothing to cancel"
+    if still:
+        return f"{what} was asked to stop but has not yet{'. Its loops' if group else '; look with'}: helmsman status {name}"
+    if group:
+        return f"{what} has stopped; the command that began it goes on with it. Its loops: helmsman status {name}"
+    return f"{what} has stopped; its work is kept. Go on with: helmsman resume {name}"

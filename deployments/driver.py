@@ -1,0 +1,117 @@
+"""What drives a loop in a process of its own: `python -m deployments.driver HOW …`, which `HOW` says for whom.
+
+`detached PIPE REQUEST`, started by `deployments/run.py` alone, leaves whoever started it and says how far it has come.
+`member [--embedded]`, started by `tasks/groups/members.py` alone, drives one loop of a group, with environment and request on
+standard input. It shows itself in the loop's journal; what it complains of goes to whoever started it.
+"""
+
+import gc
+import json
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from deployments.errors import status_of
+from tasks.system.environment import hide_process
+
+OUTPUT = "output.log"
+"""What a detached driver prints, beside the loop's journal."""
+UNDER_WAY = "+"
+"""Its word for it. Any other is the exit status that it ended with before."""
+LONGEST_OUTPUT = 4 * 1024 * 1024
+"""Bytes before the output is turned over; one older generation is kept, as of the journal."""
+STREAMS = 1, 2
+YOUNG_OBJECTS = 50_000
+"""As for the command line: what is imported lives to the end."""
+
+
+class Listener:
+    """Whoever waits for the loop to be under way. Only the first word is for them; they may have gone."""
+
+    def __init__(self, pipe: int) -> None:
+        """Speak on this pipe, which nobody else shall hold open."""
+        os.set_inheritable(pipe, False)
+        self._pipe: int | None = pipe
+
+    def tell(self, word: str) -> None:
+        pipe, self._pipe = self._pipe, None
+        if pipe is None:
+            return
+        with suppress(BrokenPipeError):
+            os.write(pipe, f"{word}\n".encode())
+        os.close(pipe)
+
+
+def drive_detached(pipe: str, request: str) -> int:
+    if os.fork():
+        os._exit(0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background ignores it, and so would we
+    listener = Listener(int(pipe))
+    status = status_of(lambda: _drive_and_tell(request, listener))
+    listener.tell(str(status))
+    return status
+
+
+def _drive_and_tell(request: str, listener: Listener) -> int:
+    """Drive the loop to its end; its first event after all preparation shows that it is under way."""
+    from deployments.run import drive
+    from helmsman.records.events import PreparationStarted
+    from helmsman.records.request import LoopRequest
+    from tasks.places import loop_folder
+    from tasks.repository.git import open_repository
+    from tasks.telling.journal import listening
+
+    asked = LoopRequest.model_validate_json(request)
+    repository = open_repository(Path(asked.repository))
+    output = loop_folder(repository, asked.loop).root / OUTPUT
+
+    def hear(event: object) -> None:
+        if not isinstance(event, PreparationStarted):  # which may fail, and whoever waits is to hear of it
+            listener.tell(UNDER_WAY)
+
+    with listening(hear), listening(lambda _: turn_over(output)):
+        return drive(repository, asked, as_json=False)
+
+
+def turn_over(output: Path, most: int = LONGEST_OUTPUT) -> None:
+    """Go on in a new file where what we have printed has grown long: a loop may go on for weeks."""
+    if os.fstat(STREAMS[0]).st_size <= most:
+        return
+    sys.stdout.flush()
+    output.replace(output.with_suffix(".1.log"))
+    fresh = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    for stream in STREAMS:
+        os.dup2(fresh, stream)
+    os.close(fresh)
+
+
+def drive_member(*how: str) -> int:
+    hide_process()
+    gc.set_threshold(YOUNG_OBJECTS)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    environment, request = sys.stdin.readline(), sys.stdin.read()
+    os.environ.update(json.loads(environment))
+    return status_of(lambda: _drive_one(request, embedded="--embedded" in how))
+
+
+def _drive_one(request: str, *, embedded: bool) -> int:
+    from deployments.run import drive
+    from helmsman.records.request import LoopRequest
+    from tasks.engine.embedded import adopt_engine
+    from tasks.repository.git import open_repository
+
+    if embedded:
+        adopt_engine()
+    asked = LoopRequest.model_validate_json(request)
+    return drive(open_repository(Path(asked.repository)), asked, as_json=False)
+
+
+def main() -> None:
+    """Drive the loop to its end. The exit status is the loop's own."""
+    sys.exit({"detached": drive_detached, "member": drive_member}[sys.argv[1]](*sys.argv[2:]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""What goes wrong, told to people and, where they asked for JSON, to scripts; and the exit status that it comes to."""
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from helmsman.errors import HelmsmanError
+
+
+def report(error: HelmsmanError) -> int:
+    from helmsman.texts import clean
+    from tasks.engine.embedded import EngineAwayError
+    from tasks.system.secrets import without_secrets_in
+
+    without_secrets_in(error)
+    words = "\n".join(clean(line) for line in str(error).splitlines())
+    sys.stderr.write(f"{error.fault} error: {words}\n" if error.fault != "nobody" else f"{words}\n")
+    if "--json" in sys.argv:
+        print(json.dumps(failure(f"error.{error.fault}", str(error))))
+    status = {"operator": 2, "nobody": 130}.get(error.fault, 1)
+    if isinstance(error, EngineAwayError):
+        _end_now(status)
+    return status
+
+
+def _end_now(status: int) -> NoReturn:
+    """Without the interpreter's own end, at which Prefect tries for minutes to send what it has queued."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def report_unforeseen(error: Exception) -> int:
+    from tasks.system.secrets import redact
+    from tasks.system_errors import world_error
+
+    if told := world_error(error):
+        return report(told)
+    sys.stderr.write(redact("".join(traceback.format_exception(error))))
+    sys.stderr.write(
+        "\nThis was not foreseen: a fault in Helmsman. What was finished is kept; `helmsman list` shows the loops.\n"
+    )
+    if "--json" in sys.argv:
+        print(json.dumps(failure("error.unforeseen", redact(repr(error)))))
+    return 1
+
+
+def status_of(drive: Callable[[], int]) -> int:
+    """Drive, and tell whatever goes wrong: this is the last place where it can be told. Returns the exit status."""
+    try:
+        return drive()
+    except HelmsmanError as error:
+        return report(error)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:  # noqa: BLE001 - nobody else would tell of it
+        return report_unforeseen(error)
+
+
+def report_misuse(ended: SystemExit) -> None:
+    """Typer has told people what is wrong with their options; a script is told in the promised shape."""
+    words = getattr(ended.__context__, "format_message", None)
+    if words and "--json" in sys.argv:
+        print(json.dumps(failure("error.operator", words())))
+
+
+def failure(rule: str, reason: str) -> dict[str, Any]:
+    """The result of a loop that never began, in the shape of every other result."""
+    from helmsman.records.result import LoopResult
+    from helmsman.records.verdict import Outcome
+
+    nothing = LoopResult(
+        loop="", outcome=Outcome.FAILED, rule=rule, reason=reason, iterations=0, agent_calls=0, cost_usd=0.0, tokens=0,
+        seconds=0.0, branch="", commit="", state_ref="", checks=(), verified=False,
+    )  # fmt: skip
+    return nothing.model_dump(mode="json")

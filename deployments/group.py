@@ -1,0 +1,352 @@
+"""`helmsman chain` and `helmsman parallel`: several loops, one after the other or at the same time."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import Field, ValidationError
+from rich.console import Console
+
+from deployments.live import display, watching_group
+from deployments.run import refuse_agent
+from deployments.settings import Said, settings_of
+from deployments.trust import may_ask, settle
+from helmsman.config import Section
+from helmsman.errors import OperatorError
+from helmsman.layers import complaint_of, from_assignments, merged, shown
+from helmsman.naming import loop_id
+from helmsman.orient.approaches import approaches
+from helmsman.orient.decomposition import chain_file
+from helmsman.plain import clean, short_line
+from helmsman.records.chain import LONGEST_CHAIN_ID, MOST_LINKS, ChainRequest, ChainResult, Link
+from helmsman.records.parallel import MOST_LOOPS, MOST_WORKERS, ParallelRequest, ParallelResult
+from helmsman.records.request import LoopRequest, is_loop_id
+from helmsman.records.result import exit_code, result_of
+from helmsman.records.verdict import Outcome
+from helmsman.render import next_lines
+from helmsman.texts import SIGNS, counted, dollars_told, merged_text
+from helmsman.toml_of import toml_of
+from tasks.agents.finding import find_agent
+from tasks.engine.embedded import engine, engine_in_words
+from tasks.groups.parallel import Group, opened
+from tasks.loops.creating import require_checks, require_no_secret
+from tasks.loops.opening import configure
+from tasks.repository.git import Repository, open_repository
+from tasks.repository.state_ref import read_state, state_ref
+from tasks.system.files import read_plain
+from tasks.system.secrets import without_secrets
+from tasks.system.trust import consent_of
+from tasks.telling.journal import listening
+
+PROBLEMS_SHOWN = 5
+NEXT_SHOWN = 5
+LARGEST_FILE = 1024 * 1024
+"""Bytes; a file that is longer ends in the middle of a line, and says so."""
+STATUSES = ((Outcome.CANCELLED, 130), (Outcome.WAITING, 4), (Outcome.EJECTED, 5), (Outcome.BLOCKED, 8), (Outcome.STOPPED, 3))
+"""Exit statuses of a group by what the loops that did not complete came to, the most telling first; else 1."""
+
+_Form = TypeVar("_Form", bound=Section)
+
+
+class ChainFile(Section):
+    """What stands in the file of a chain."""
+
+    name: str = Field(default="", max_length=LONGEST_CHAIN_ID)
+    loops: tuple[Link, ...] = Field(min_length=1, max_length=MOST_LINKS)
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+class ParallelFile(Section):
+    """What stands in the file of a group."""
+
+    name: str = Field(default="", max_length=LONGEST_CHAIN_ID)
+    loops: tuple[Link, ...] = Field(default=(), max_length=MOST_LOOPS)
+    workers: int = Field(default=4, ge=1, le=MOST_WORKERS)
+    best: bool = False
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+# --- one after the other ------------------------------------------------------------------------------------------
+
+
+def chain(repo: Path, *, yes: bool, as_json: bool, draft: bool = False, **said: Any) -> int:
+    """Drive a chain to its end, or to the loop that breaks it off. What could have been got wrong is refused before it starts."""
+    if draft:
+        return _print_draft(repo, said)
+    repository = open_repository(repo)
+    settle(repository, yes=yes, ask=may_ask(yes=yes, as_json=as_json))
+    request = chain_request(repository, said)
+    require_startable(repository, request.loops, request.settings)
+    result = _drive_chain(request, as_json=as_json)
+    _tell(result, chain_lines(repository, result), as_json=as_json)
+    broken = next((one.loop for one in result.loops if one.outcome is not Outcome.COMPLETED), None)
+    return 0 if broken is None else exit_code(read_state(repository, broken)[0])
+
+
+def _print_draft(repo: Path, said: Said) -> int:
+    """A chain that the goal could be split into."""
+    if file := said.get("file"):
+        raise OperatorError("a draft is made of a goal", found=str(file), remedy="helmsman chain --draft --goal GOAL")
+    repository = open_repository(repo)
+    goal, settings = "\n".join(said.get("goals") or ()), from_assignments(said.get("settings") or ())
+    asked = LoopRequest(repository=str(repository.top), goal=goal, settings=settings)
+    print(chain_file(configure(repository.top, asked, consent=consent_of(repository.common)).config), end="")
+    return 0
+
+
+def chain_request(repository: Repository, said: Said) -> ChainRequest:
+    """What is asked for, as the flow takes it. Raises OperatorError."""
+    file, goals, refusal = said.get("file"), said.get("goals") or (), "the chain cannot be started"
+    _refuse_both(file, goals)
+    if file:
+        found = read_links(file, ChainFile, "chain", "give goals with --goal; helmsman chain --draft prints such a file")
+    elif goals:
+        found = _made(ChainFile, refusal, loops=tuple(map(_link, goals)))
+    else:
+        raise _nothing_to_do("helmsman chain FILE, or helmsman chain --goal 'first' --goal 'second'")
+    given = settings_of(repository, said)
+    return _made(
+        ChainRequest,
+        refusal,
+        repository=str(repository.top),
+        chain=_name_of("chain", said.get("name") or found.name, found.loops[0].goal, len(found.loops)),
+        loops=tuple(_with_given(one, said.get("checks") or (), given) for one in found.loops),
+        settings=merged(found.settings, given),
+        reopen=True,
+    )
+
+
+def _drive_chain(request: ChainRequest, *, as_json: bool) -> ChainResult:
+    console, name = Console(stderr=as_json, highlight=False), f"chain {request.chain}"
+    with engine() as engine_is_up, display(console, engine_in_words(name)) as listener, listening(listener):
+        from flows.chain import chain as flow
+        from tasks.engine.runs import flush
+        from tasks.groups.chaining import broke_off, chain_result
+
+        engine_is_up()
+        final = flow(without_secrets(request), return_state=True)
+        flush()
+    result = chain_result(request)
+    if broke_off(final, result):
+        final.result(raise_on_failure=True)
+    return result
+
+
+def chain_lines(repository: Repository, result: ChainResult) -> Iterator[str]:
+    """What a person reads once it is over."""
+    yield f"chain      {result.chain}: {result.completed} of {counted(len(result.loops), 'loop')} completed"
+    for one in result.loops:
+        sign = SIGNS[one.outcome] if one.outcome or one.branch else "not begun"
+        yield f"loop       {one.loop}  {sign}  {clean(one.goal)}"
+        if one.reason and not result.done:
+            yield f"           {clean(one.reason)}"
+    last = [one for one in result.loops if one.branch]
+    if result.done:
+        state, _ = read_state(repository, last[-1].loop)  # its branch holds the work of all of them
+        if state.merged:
+            yield f"merged     {merged_text(state.merged)}"
+        yield from next_lines(result_of(state, state_ref(state.loop)))
+    elif last:
+        yield f"next       helmsman log {last[-1].loop}; the same command goes on with it"
+
+
+# --- at the same time ---------------------------------------------------------------------------------------------
+
+
+def parallel(repo: Path, *, yes: bool, as_json: bool, **said: Any) -> int:
+    """Drive a group to its end. What could have been got wrong is refused before anything starts."""
+    repository = open_repository(repo)
+    settle(repository, yes=yes, ask=may_ask(yes=yes, as_json=as_json))
+    group = opened(parallel_request(repository, said), repository)
+    require_startable(repository, group.links, group.request.settings)
+    result = _drive_group(group, as_json=as_json)
+    _tell(result, _group_lines(result), as_json=as_json)
+    outcomes = {one.outcome for one in ((result.kept,) if result.kept else result.loops)}
+    return 0 if result.done else next((status for outcome, status in STATUSES if outcome in outcomes), 1)
+
+
+def parallel_request(repository: Repository, said: Said) -> ParallelRequest:
+    """What is asked for, as the flow takes it. Raises OperatorError."""
+    file, best_of, checks = said.get("file"), said.get("best_of", 0), said.get("checks") or ()
+    refusal, remedy = "the group cannot be started", "give a goal with --goal; docs/parallel.md shows such a file"
+    _refuse_both(file, (*(said.get("goals") or ()), *(said.get("approaches") or ()), best_of))
+    found = (
+        read_links(file, ParallelFile, "group of loops", remedy)
+        if file
+        else _made(ParallelFile, refusal, loops=_group_links(said), best=best_of > 0)
+    )
+    given = settings_of(repository, said)
+    loops = tuple(_with_given(one, checks, given) for one in found.loops)
+    settings = merged(found.settings, given)
+    return _made(
+        ParallelRequest,
+        refusal,
+        repository=str(repository.top),
+        group=_name_of(
+            "group", said.get("name") or found.name, loops[0].goal if loops else f"plan {said.get('plan', '')}", len(loops)
+        ),
+        loops=loops,
+        workers=said.get("workers") or found.workers,
+        best=found.best,
+        settings=settings if loops or not checks else merged(settings, {"checks": list(checks)}),
+        reopen=True,
+    )
+
+
+def _group_links(said: Said) -> tuple[Link, ...]:
+    """One loop for each goal; or one goal with as many approaches as are wanted; none where a plan has them."""
+    goals, ways, best_of = said.get("goals") or (), said.get("approaches") or (), said.get("best_of", 0)
+    if said.get("plan"):
+        if goals or best_of or ways:
+            remedy = "leave --goal, --best-of and --approach out"
+            raise OperatorError("a plan says itself what is to be done", expected="--plan, or goals", remedy=remedy)
+        return ()
+    if not (goals and goals[0]):
+        raise _nothing_to_do(
+            "helmsman parallel FILE, or helmsman parallel --goal 'one' --goal 'other', or --goal 'one' --best-of 3"
+        )
+    count = max(best_of, len(ways))
+    if not count:
+        return tuple(map(_link, goals))
+    if len(goals) > 1:
+        found = f"{len(goals)} goals"
+        raise OperatorError("several approaches are for one goal", expected="one --goal", found=found, remedy="name one")
+    return tuple(_link(goals[0], {"prompt": {"approach": approach}}) for approach in approaches(tuple(ways), count))
+
+
+def _drive_group(group: Group, *, as_json: bool) -> ParallelResult:
+    console = Console(stderr=as_json, highlight=False)
+    with engine() as engine_is_up, watching_group(group.repository, group.names, console):
+        from flows.parallel import parallel as flow
+        from tasks.engine.runs import flush
+
+        engine_is_up()
+        final = flow(without_secrets(group.request), return_state=True)
+        flush()
+    told = final.result(raise_on_failure=False)
+    if isinstance(told, BaseException):
+        raise told
+    return ParallelResult.model_validate(told)
+
+
+def _group_lines(result: ParallelResult) -> Iterator[str]:
+    spent = dollars_told(result.spent, result.untold)
+    yield f"group      {result.group}: {result.completed} of {counted(len(result.loops), 'loop')} completed, {spent}"
+    for one in result.loops:
+        sign = SIGNS[one.outcome] if one.outcome else "under way" if one.branch else "not begun"
+        yield f"loop       {one.loop}  {sign}  {dollars_told(one.cost_usd, one.untold)}  {clean(one.goal)}"
+        if one.approach:
+            yield f"           approach: {clean(one.approach)}"
+        if one.reason and one.outcome is not Outcome.COMPLETED:
+            yield f"           {clean(one.reason)}"
+        if one.merged:
+            yield f"           merged as {one.merged[:10]}"
+    if result.chosen:
+        yield f"best       {result.chosen.loop}: {clean(result.chosen.reason)}"
+    yield from (f"problem    {clean(words)}" for words in result.problems)
+    yield from _next(result)
+
+
+def _next(result: ParallelResult) -> Iterator[str]:
+    left = [one for one in result.loops if one.outcome is not Outcome.COMPLETED]
+    unmerged = [one for one in result.loops if one.outcome is Outcome.COMPLETED and one.branch and not one.merged]
+    if result.kept:
+        left, unmerged = [one for one in left if one == result.kept], [one for one in unmerged if one == result.kept]
+    if not result.done and (left or unmerged):
+        yield f"next       helmsman status {(left or unmerged)[0].loop}; the same command goes on with what is left"
+        return
+    yield from (f"next       git diff ...{clean(one.branch)}; git merge {clean(one.branch)}" for one in unmerged[:NEXT_SHOWN])
+
+
+# --- loops as a file or the command line names them ---------------------------------------------------------------
+
+
+def read_links(file: Path, form: type[_Form], what: str, remedy: str) -> _Form:
+    """A TOML file with loops. Raises OperatorError with the place of every flaw."""
+    try:
+        return form.model_validate(toml_of(read_plain(file, LARGEST_FILE).decode("utf-8-sig")))
+    except ValidationError as error:
+        raise _refused(f"{file} is no {what}", error) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise OperatorError(
+            f"the {what} cannot be read",
+            expected="a TOML file with [[loops]], each with a goal",
+            found=f"{file}: {error}",
+            remedy=remedy,
+        ) from error
+
+
+def _made(form: type[_Form], refusal: str, **fields: Any) -> _Form:
+    """What the command line says, as such a file would say it. Raises OperatorError with every flaw."""
+    try:
+        return form(**fields)
+    except ValidationError as error:
+        raise _refused(refusal, error) from error
+
+
+def _link(goal: str, settings: Mapping[str, Any] | None = None) -> Link:
+    """A loop for a goal. Raises OperatorError."""
+    return _made(Link, "a goal cannot be read", goal=goal, settings=dict(settings or {}))
+
+
+def _refuse_both(file: Path | None, goals: Sequence[object]) -> None:
+    """Goals beside a file: one of both would be forgotten in silence."""
+    if file and any(goals):
+        raise OperatorError(
+            "a file of loops says itself what is to be done",
+            expected="a file, or goals",
+            found=f"{file}, and goals beside it",
+            remedy="write them into the file, or leave it out",
+        )
+
+
+def _nothing_to_do(remedy: str) -> OperatorError:
+    return OperatorError("there is nothing to do", expected="a file of loops, or goals", remedy=remedy)
+
+
+def _name_of(what: str, given: str, first: str, loops: int) -> str:
+    """The id that was given; else one that is made of the first goal. Raises OperatorError for one that no loop could have."""
+    name = given or loop_id(first, f"{loops}")[:LONGEST_CHAIN_ID].strip("-")
+    if not is_loop_id(name) or len(name) > LONGEST_CHAIN_ID:
+        raise OperatorError(
+            f"that is no name for a {what}",
+            expected=f"small letters, digits and single dashes between them, {LONGEST_CHAIN_ID} characters at most",
+            found=shown(name),
+            remedy="give another --name, or none",
+        )
+    return name
+
+
+def _with_given(link: Link, checks: Sequence[str], given: Mapping[str, Any]) -> Link:
+    """A loop has its own checks before those that were given for all; of settings, what is given now counts, as everywhere."""
+    settings = merged(link.settings, given) if link.settings else {}
+    return link.model_copy(update={"checks": link.checks or tuple(checks), "settings": settings})
+
+
+def _refused(what: str, error: ValidationError) -> OperatorError:
+    problems = (f"{'.'.join(map(str, one['loc']))}: {complaint_of(one)}" for one in error.errors()[:PROBLEMS_SHOWN])
+    return OperatorError(
+        what,
+        expected="loops, each with a goal, and perhaps checks and settings",
+        found=short_line("; ".join(problems)),
+        remedy="correct it and start again; nothing was started",
+    )
+
+
+def require_startable(repository: Repository, links: Sequence[Link], settings: Mapping[str, Any]) -> None:
+    """Raise OperatorError where one of the loops could not start, before any of them does."""
+    for one in links:
+        said = LoopRequest(
+            repository=str(repository.top), goal=one.goal, checks=one.checks, settings=merged(settings, one.settings)
+        )
+        config = configure(repository.top, said, consent=consent_of(repository.common)).config
+        require_no_secret(config)
+        require_checks(config)
+        refuse_agent(config, find_agent(repository.top, config.agent), repository.top)
+
+
+def _tell(result: ChainResult | ParallelResult, lines: Iterator[str], *, as_json: bool) -> None:
+    if as_json:
+        print(result.model_dump_json())
+    else:
+        Console(highlight=False).print("\n".join(["", *lines]), markup=False, soft_wrap=True)

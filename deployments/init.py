@@ -1,0 +1,399 @@
+"""`helmsman init`: find the commands that prove something, try them, ask where somebody is there, write the first files."""
+
+import json
+import os
+import re
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from deployments.dialogue import YES, ending_tidily, readable, repo_option, say, typed
+from deployments.trust import consenting, may_ask, refuse_programs, refuse_untrusted
+from helmsman.config import CheckConfig
+from helmsman.errors import HelmsmanError, OperatorError
+from helmsman.first_files import (
+    DEFAULT_TIMEOUT,
+    Aside,
+    FirstCheck,
+    FirstSetUp,
+    criteria_of,
+    criterion_problems,
+    helmsman_toml,
+    rubric_md,
+)
+from helmsman.layers import shown
+from helmsman.orient.commands import Found, find_commands, worth_keeping
+from helmsman.orient.projects.kinds import Candidate, Kind
+from helmsman.parsers.rubric import read_rubric
+from helmsman.plain import clean, clean_lines, one_line
+from helmsman.texts import counted, duration
+from helmsman.verify.redundancy import kinds
+from tasks.checking.detecting import Fate, Scratch, Tried, read_project, scratch, try_all, try_one
+from tasks.loops.config_files import RUBRIC, read_layers
+from tasks.repository.git import Repository, open_repository
+from tasks.repository.setup import proposed
+from tasks.system.files import write_atomic
+from tasks.system.trust import trust_commands
+from tasks.worktrees.worktree import dirty_paths
+
+TOML = "helmsman.toml"
+ROOM_TO_GROW = 5
+"""Times what it took that a check may take: the machine may be busier then, and tests become more."""
+OF_A_SLOW_ONE = 1800
+"""Seconds for a check that is kept though it did not come to its end when it was tried."""
+NO = frozenset({"n", "no"})
+STYLES = {Fate.WORKS: "green", Fate.FAILS: "red", Fate.CANNOT_START: "red", Fate.TOO_SLOW: "yellow", Fate.UNTRIED: "dim"}
+SPEAK = {Fate.FAILS, Fate.CANNOT_START, Fate.TOO_SLOW}
+"""Of what came to nothing the last words are shown."""
+TAIL_LINES = 3
+MAY_THEY_RUN = (
+    "Do you trust this repository, and may these commands run as you, now once in a scratch checkout and later in loops?"
+)
+DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor")
+"""Folders of installed packages, which no fresh checkout has."""
+UNSEEN_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be written down."""
+
+    goal: str
+    """Empty: none yet."""
+    kept: tuple[Tried, ...]
+    left: tuple[Tried, ...]
+    criteria: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A file, and what became of it."""
+
+    name: str
+    text: str
+    obstacle: str = ""
+    """Why it is left as it is; empty where it is written."""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    found: Found
+    tried: tuple[Tried, ...]
+    notes: tuple[str, ...]
+    setup: FirstSetUp
+
+
+def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json: bool) -> int:
+    """Write the first helmsman.toml and RUBRIC.md. Returns 0, or 2 where one of them had to be left as it is."""
+    repository = open_repository(repo)
+    if repository.bare:
+        what, remedy = "a bare repository has no place for helmsman.toml", "run it in a clone, and push"
+        raise OperatorError(what, found=str(repository.top), remedy=remedy)
+    if goal is not None and not readable(goal).strip():
+        raise OperatorError("--goal says nothing", expected="some words", found=shown(goal), remedy="say what shall be true")
+    console = Console(stderr=as_json, highlight=False)
+    asks = may_ask(yes=yes, as_json=as_json)
+    consenting(repository, lambda: refuse_programs(repository), ask=asks)
+    if yes:
+        trust_commands(repository.common)
+    refuse_untrusted(repository, ask=asks)
+    against = obstacles(repository.top, force=force)
+    with ending_tidily(), scratch(repository) as place:
+        seen = _look(repository, place, console, asks=asks)
+        if not as_json:
+            _show(console, seen, against)
+        plan = plan_with(place, seen.tried, goal) if asks else without_asking(seen.tried, goal)
+    made = pages(plan, against, seen.setup)
+    for page in made:
+        if not page.obstacle:
+            put(repository.top, page, force=force)
+    following = list(_following(repo, plan, made))
+    if as_json:
+        print(json.dumps(_plain(seen, plan, made, following)))
+    else:
+        console.print("\n".join(_result_lines(made, following)), markup=False, soft_wrap=True)
+    return 2 if any(page.obstacle for page in made) else 0
+
+
+# --- looking ------------------------------------------------------------------------------------------------------
+
+
+def _look(repository: Repository, place: Scratch, console: Console, *, asks: bool) -> _Seen:
+    """Read the files and try what they name; where somebody can be asked, only once they agree."""
+    folders = read_project(repository)
+    found = find_commands(folders)
+    if asks and found.candidates:  # the repository's own, and whoever cloned it may not have read them yet
+        listed = (f"  {clean(one.command)}   ({clean(one.where)})" for one in found.candidates)
+        say("Found in the project's files:", *listed)
+    if found.candidates and (not asks or _agrees(MAY_THEY_RUN, usually=True)):
+        trust_commands(repository.common)
+        with trying(console) as told:
+            tried = tuple(try_all(place, found.candidates, told))
+    else:
+        tried = tuple(Tried(candidate, Fate.UNTRIED) for candidate in found.candidates)
+    names = folders[""].names
+    setup = FirstSetUp(tuple(proposed(names)), any(one.fate in {Fate.FAILS, Fate.CANNOT_START} for one in tried))
+    return _Seen(found, tried, tuple(_notes(repository, place, names, tried)), setup)
+
+
+def _notes(repository: Repository, place: Scratch, names: frozenset[str], tried: Sequence[Tried]) -> Iterator[str]:
+    """Why what was seen may differ from what somebody sees in their own checkout."""
+    if not tried:
+        yield "no command was found that could prove anything"
+    if place.flaw:
+        yield place.flaw
+    unseen = [path for path in dirty_paths(repository.top) if path not in {TOML, RUBRIC}]
+    if unseen:
+        more = ", …" if len(unseen) > UNSEEN_SHOWN else ""
+        yield f"looked at the last commit, as a loop does; not at uncommitted work: {', '.join(unseen[:UNSEEN_SHOWN])}{more}"
+    missing = [name for name in DEPENDENCIES if (repository.top / name).is_dir() and name not in names]
+    if missing and any(one.fate in {Fate.FAILS, Fate.CANNOT_START} for one in tried):
+        installed = "what they need is installed by `setup` below [workspace] in helmsman.toml"
+        yield f"checks run in a fresh checkout, without {' and '.join(missing)}: {installed}"
+    for one in recommended(tried):
+        if one.is_red:
+            yield f"{one.candidate.command} {outcome(one)}; that is what the loop will work on"
+    if any(one.tests == 0 for one in tried):
+        yield "a command that runs no test passes whatever the agent does, so it is not taken unasked"
+
+
+# --- what is told -------------------------------------------------------------------------------------------------
+
+
+def _show(console: Console, seen: _Seen, against: dict[str, str]) -> None:
+    if seen.tried:
+        show_tried(console, seen.tried, recommended(seen.tried))
+    lines = [
+        *(f"passed over: {one.where}, {one.cause}" for one in seen.found.passed),
+        *(f"note: {note}" for note in seen.notes),
+        *(f"{name} will stay as it is: {why}" for name, why in against.items()),
+    ]
+    for line in lines:
+        console.print(clean(line), markup=False, soft_wrap=True)
+
+
+def _result_lines(made: Sequence[Page], following: Sequence[str]) -> Iterator[str]:
+    for page in made:
+        if page.obstacle:
+            yield f"\n{page.name} was left as it is: {page.obstacle}. With --force it would be:\n"
+            yield from (f"    {line}" for line in clean_lines(page.text).splitlines())
+        else:
+            yield f"wrote      {page.name}"
+    yield ""
+    yield from (f"next       {line}" for line in following)
+
+
+def _following(repo: Path, plan: Plan, made: Sequence[Page]) -> Iterator[str]:
+    """The commands that come next."""
+    where = repo_option(repo)
+    if any(page.obstacle for page in made):
+        yield f"helmsman init --force{where}   # replaces what is there"
+    if plan.criteria:
+        yield f"helmsman rubric check{where}"
+    yield f"helmsman run{'' if plan.goal else ' GOAL'}{'' if plan.kept else ' --check COMMAND'}{where}"
+
+
+def _plain(seen: _Seen, plan: Plan, made: Sequence[Page], following: Sequence[str]) -> dict[str, Any]:
+    return {
+        "goal": plan.goal,
+        "checks": [one.candidate.command for one in plan.kept],
+        "criteria": list(plan.criteria),
+        "tried": [{**_plain_try(one), "kept": one in plan.kept} for one in seen.tried],
+        "passed_over": [asdict(one) for one in seen.found.passed],
+        "notes": list(seen.notes),
+        "files": [{"file": one.name, "written": not one.obstacle, "why_not": one.obstacle, "text": one.text} for one in made],
+        "next": list(following),
+    }
+
+
+def _plain_try(one: Tried) -> dict[str, Any]:
+    found = {"command": one.candidate.command, "kind": one.candidate.kind, "where": one.candidate.where}
+    numbers = {"exit_code": one.exit_code, "seconds": one.seconds, "tests": one.tests}
+    return {**found, "outcome": one.fate, "said": outcome(one), **numbers, "tail": one.tail}
+
+
+# --- asking -------------------------------------------------------------------------------------------------------
+
+
+def without_asking(tried: Sequence[Tried], goal: str | None) -> Plan:
+    """What is recommended is kept; the criteria are those that the goal lists."""
+    kept = recommended(tried)
+    return Plan(goal or "", kept, tuple(one for one in tried if one not in kept), criteria_of(goal or ""))
+
+
+def recommended(tried: Sequence[Tried]) -> tuple[Tried, ...]:
+    """What works. Where no tests do, the first that fail now come before it: they are what a loop is for."""
+    by_candidate = {one.candidate: one for one in tried}
+    working = tuple(by_candidate[one] for one in worth_keeping({one.candidate: one.proves for one in tried}))
+    red = [] if any(one.candidate.kind is Kind.TESTS for one in working) else [one for one in tried if one.is_red]
+    return (*red[:1], *working)
+
+
+def plan_with(place: Scratch, tried: Sequence[Tried], goal: str | None) -> Plan:
+    """Ask for all that the files could not tell."""
+    said = goal if goal is not None else _line("Goal: what shall be true at the end? (empty: later)")
+    kept = _chosen(tried) if tried else ()
+    kept = (*kept, *_others(place, none_yet=not kept))
+    left = tuple(one for one in tried if one not in kept)
+    return Plan(said, kept, left, criteria_of(said) or tuple(_criteria()))
+
+
+def _chosen(tried: Sequence[Tried]) -> tuple[Tried, ...]:
+    """By their numbers in the table. A red check may be chosen: it may be the goal itself."""
+    usual = [number for number, one in enumerate(tried, 1) if one in recommended(tried)]
+    default = " ".join(map(str, usual)) or "none"
+    while True:
+        said = _line(f"Checks, by their numbers, `all` or `none` [{default}]") or default
+        numbers = _numbers(said, len(tried))
+        if numbers is not None:
+            return tuple(tried[number - 1] for number in numbers)
+        say(f"  expected numbers from 1 to {len(tried)}, such as: {default}")
+
+
+def _numbers(said: str, most: int) -> list[int] | None:
+    """Each once, in the order of the table; None where something else was said."""
+    if said.lower() in {"all", "none"}:
+        return [*range(1, most + 1)] if said.lower() == "all" else []
+    words = re.split(r"[\s,]+", said.strip(", "))
+    if not all(re.fullmatch(r"[0-9]{1,3}", word, re.ASCII) and 1 <= int(word) <= most for word in words):
+        return None
+    return sorted({int(word) for word in words})
+
+
+def _others(place: Scratch, *, none_yet: bool) -> Iterator[Tried]:
+    """Commands that the files do not name, each tried at once."""
+    question = "A command that proves the goal" if none_yet else "Another command that proves it"
+    while command := _line(f"{question} (empty: none)"):
+        kind = next((kind for kind in Kind if kind in kinds(command)), Kind.TESTS)  # what its words say
+        one = try_one(place, Candidate(command, kind, "given at `helmsman init`"))
+        say(f"  {outcome(one)}", *(f"    {clean(line)}" for line in one.tail.splitlines()[-3:] if not one.proves))
+        if one.proves or _agrees("  Keep it all the same? A red check may be the goal itself.", usually=False):
+            yield one
+            question = "Another command that proves it"
+
+
+def _criteria() -> Iterator[str]:
+    say("Acceptance criteria, which an independent model has to see met: one a line, an empty line ends.")
+    while text := one_line(_line("-")):
+        flaws = criterion_problems(text)
+        if not flaws:
+            yield text
+        for flaw in flaws:
+            say(f"  {flaw.cause}; {flaw.remedy}")
+
+
+def _agrees(question: str, *, usually: bool) -> bool:
+    while True:
+        said = _line(f"{question} [{'Y/n' if usually else 'y/N'}]").lower()
+        if not said or said in YES | NO:
+            return said in YES if said else usually
+
+
+def _line(question: str) -> str:
+    """What is typed. Raises OperatorError where nobody types any more."""
+    said = typed(question)
+    if said is None:
+        raise OperatorError("the questions were not answered, so nothing was written", remedy="--yes takes what works unasked")
+    return said
+
+
+@contextmanager
+def trying(console: Console) -> Generator[Callable[[Candidate], object]]:
+    """Say which command is being tried: on a line of its own that goes again, where there is a terminal."""
+    if not console.is_terminal:
+        yield lambda candidate: console.print(f"trying {clean(candidate.command)}", markup=False, soft_wrap=True)
+        return
+    with Live(console=console, transient=True, refresh_per_second=10) as live:
+        yield lambda candidate: live.update(Spinner("dots", Text(f"trying {clean(candidate.command)}")))
+
+
+def show_tried(console: Console, tried: Sequence[Tried], kept: Sequence[Tried]) -> None:
+    """One line for each command, and the last words of those that came to nothing."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("#", "kind", "command", "found in", "tried", "check"):
+        table.add_column(title, overflow="fold")
+    for number, one in enumerate(tried, 1):
+        words = (str(number), one.candidate.kind, clean(one.candidate.command), clean(one.candidate.where))
+        table.add_row(*map(Text, words), Text(outcome(one), style=STYLES[one.fate]), "yes" if one in kept else "")
+    console.print(table)
+    for number, one in enumerate(tried, 1):
+        said = [line for line in one.tail.splitlines() if line.strip()] if one.fate in SPEAK else []
+        for line in said[-TAIL_LINES:]:
+            console.print(Text(f"{number}: {clean(line.expandtabs())[:160]}", style="dim"), soft_wrap=True)
+
+
+# --- the files ----------------------------------------------------------------------------------------------------
+
+
+def pages(plan: Plan, obstacles: Mapping[str, str], setup: FirstSetUp | None = None) -> tuple[Page, Page]:
+    """Both files as text. Raises OperatorError for criteria that no rubric can hold."""
+    asides = [Aside(tried.candidate.command, f"{tried.candidate.where}: {outcome(tried)}") for tried in plan.left]
+    toml = helmsman_toml(plan.goal, list(_checks(plan.kept)), asides, setup)
+    rubric = rubric_md(plan.criteria)
+    if plan.criteria and (flaws := read_rubric(rubric).problems):
+        found = "; ".join(flaw.cause for flaw in flaws[:5])
+        remedy = "; ".join(dict.fromkeys(flaw.remedy for flaw in flaws[:5]))
+        raise OperatorError("the acceptance criteria cannot be written into RUBRIC.md", found=found, remedy=remedy)
+    return Page(TOML, toml, obstacles.get(TOML, "")), Page(RUBRIC, rubric, obstacles.get(RUBRIC, ""))
+
+
+def outcome(tried: Tried) -> str:
+    """What came of a command, in a few words."""
+    if tried.fate is Fate.WORKS:
+        ran = "" if tried.tests is None else f", {counted(tried.tests, 'test') if tried.tests else 'no tests'}"
+        return f"works, {duration(tried.seconds)}{ran}"
+    if tried.fate is Fate.TOO_SLOW:
+        return f"too slow, ended after {duration(tried.seconds)}"
+    if tried.fate is Fate.FAILS and tried.failed:
+        return f"fails now: {tried.failed} of {counted(tried.tests or 0, 'test')}"
+    return str(tried.fate) + (f", exit {tried.exit_code}" if tried.exit_code is not None else "")
+
+
+def _checks(kept: Sequence[Tried]) -> Iterator[FirstCheck]:
+    """A kind is the name of its first check; another of that kind is called by its command."""
+    named = set[Kind]()
+    for tried in kept:
+        candidate = tried.candidate
+        name = "" if candidate.kind in named else str(candidate.kind)
+        named.add(candidate.kind)
+        slow = OF_A_SLOW_ONE if tried.fate is Fate.TOO_SLOW else 0
+        timeout = max(DEFAULT_TIMEOUT, slow, ceil(tried.seconds * ROOM_TO_GROW))
+        config = CheckConfig(command=candidate.command, name=name, timeout_seconds=timeout)
+        yield FirstCheck(config, f"{candidate.where}: {outcome(tried)}")
+
+
+def obstacles(top: Path, *, force: bool) -> dict[str, str]:
+    """By name, why a file is not written. Whatever lies there under its name counts, a link that leads nowhere too."""
+    if force:
+        return {}
+    found = {name: "it is there already" for name in (TOML, RUBRIC) if os.path.lexists(top / name)}
+    with suppress(HelmsmanError):  # a file that cannot be read is told by every other command
+        if TOML not in found and any(layer.source.startswith("pyproject.toml") for layer in read_layers(top)):
+            found[TOML] = "pyproject.toml has [tool.helmsman], and helmsman.toml would take the place of all of it"
+    return found
+
+
+def put(top: Path, page: Page, *, force: bool) -> None:
+    """Write a page. With `force` it takes the place of what is there, in one step; a link is replaced, not followed."""
+    path, is_ours = top / page.name, False
+    try:
+        if force:
+            write_atomic(path, page.text, mode=0o644)
+        else:
+            with path.open("x", encoding="utf-8") as file:
+                is_ours = True
+                file.write(page.text)
+    except OSError as error:
+        if is_ours:
+            path.unlink()  # half a file would be in the way of the next time
+        remedy = "make room for it, or make the folder writable"
+        raise OperatorError(f"{path} cannot be written", found=str(error.strerror), remedy=remedy) from error

@@ -1,0 +1,214 @@
+"""What killed processes leave in a repository: the doctor looks for it, and `--fix` clears away what nobody can miss."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from deployments.choosing import driver_of
+from helmsman.errors import HelmsmanError, OperatorError
+from helmsman.oversee.landing import landing_due
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks.places import loop_folder, worktree_of
+from tasks.repository.clean_checkout import loop_checkouts
+from tasks.repository.git import GitError, Repository
+from tasks.repository.products import remove
+from tasks.repository.state_ref import Shown, list_loops, loop_names, refused
+from tasks.repository.state_signature import Doubt
+from tasks.system.tagged import end_tagged, supervised_tags, tags
+from tasks.worktrees.left_worktrees import changed_since, forget_worktree, git_locks, gone_worktrees, is_locked
+from tasks.worktrees.workplace import is_marked_left, workplace
+from tasks.worktrees.worktree import dirty_paths, remove_worktree
+
+SETTLED_SECONDS = 600
+"""Age of a lock of git's that no command holds any more: the longest that ours may take."""
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: ok, warn or missing."""
+
+    what: str
+    verdict: str
+    found: str
+    remedy: str = ""
+    fix: Callable[[], str] | None = field(default=None, compare=False)
+    """What `--fix` does; it returns in words what was done. None where only a person can, or where nothing needs it."""
+
+    def plain(self) -> dict[str, Any]:
+        told = {"what": self.what, "verdict": self.verdict, "found": self.found, "remedy": self.remedy}
+        return {**told, "fixable": self.fix is not None}
+
+
+def loops(repository: Repository) -> Finding:
+    """Loops that nobody drives although they are to go on, or have ends to tie up. Whether they shall is a person's choice."""
+    idle = list(_undriven(repository))
+    cut = [state.loop for state in idle if state.outcome is None]
+    cut += [f"{state.loop} ({owes})" for state in idle if (owes := _owes(repository, state))]
+    if not cut:
+        return Finding("loops", "ok", "none was cut off")
+    return Finding("loops", "warn", f"cut off: {_listed(cut)}", f"go on with it: helmsman resume {cut[0].split()[0]}")
+
+
+def processes(repository: Repository) -> Finding:
+    """Processes that a loop's agent or checks started, whose driver is dead."""
+    left = _left_running(repository)
+    if not left:
+        return Finding("processes", "ok", "none is left of loops that nobody drives")
+    told = f"{len(left)} of {_listed(sorted({loop for loop, _ in left}))}, which nobody drives"
+    return Finding("processes", "warn", told, "helmsman doctor --fix ends them", partial(_end, repository))
+
+
+def worktrees(repository: Repository) -> Finding:
+    """Worktrees of loops that are through with all that they leave, and git's notes of worktrees that are gone."""
+    over = [(state, path) for state, path in _worktrees(repository) if _is_over(repository, state)]
+    spent = [path for state, path in over if not _touched(repository, state, path)]
+    gone = gone_worktrees(repository, {state.branch for state in _readable(repository)})
+    kept = [path for _, path in over if path not in spent]
+    if spent or gone:
+        told = [f"{path} is of a completed loop" for path in spent]
+        told += [f"{path} is gone, and git still knows it" for path in gone]
+        fix = partial(_clear, repository, spent, gone)
+        return Finding("worktrees", "warn", _listed(told, "; "), "helmsman doctor --fix removes them; the branches stay", fix)
+    if kept:
+        told = f"{_listed(map(str, kept))}: of a completed loop, and somebody has worked there since or locked it"
+        return Finding("worktrees", "warn", told, f"keep what is yours, then: git worktree remove {kept[0]}")
+    return Finding("worktrees", "ok", "none is left over")
+
+
+def checkouts(repository: Repository) -> Finding:
+    """Clean checkouts of loops that have completed, or that are no more. One that is needed again is made again."""
+    there = loop_checkouts(repository)
+    over = {state.loop for state in _undriven(repository) if _is_over(repository, state)}
+    left = [path for path in there if path.name in over or path.name not in loop_names(repository)]
+    if not left:
+        return Finding("checkouts", "ok", "none is left over")
+    told = _listed(f"{path} is of a loop that has completed or is gone" for path in left)
+    return Finding("checkouts", "warn", told, "helmsman doctor --fix removes them", partial(_remove, left, remove))
+
+
+def locks(repository: Repository) -> Finding:
+    """Lock files of a git that was killed in a loop's worktree. Those of a person's own checkout are left alone."""
+    found = [lock for state, path in _worktrees(repository) for lock in git_locks(repository, path, state.branch) if is_old(lock)]
+    if not found:
+        return Finding("locks", "ok", "no git command was killed in a worktree")
+    fix = partial(_remove, found, partial(Path.unlink, missing_ok=True))
+    return Finding("locks", "warn", _listed(map(str, found)), "helmsman doctor --fix removes them", fix)
+
+
+EXAMINATIONS = loops, processes, worktrees, checkouts, locks
+
+
+# --- fixing ------------------------------------------------------------------------------------------------------
+
+
+def _end(repository: Repository) -> str:
+    """Asked anew, and one after the other: somebody may have begun to drive a loop while another's were ended."""
+    seen = {tag for _, tag in _left_running(repository)}
+    ended = sum(end_tagged(tag) for tag in seen if tag in {left for _, left in _left_running(repository)})
+    return f"ended {ended}"
+
+
+def _clear(repository: Repository, spent: list[Path], gone: list[Path]) -> str:
+    told: list[str] = []
+    for path in spent:
+        try:
+            remove_worktree(repository, path, locked=False)
+            told.append(f"removed {path}")
+        except GitError as error:
+            told.append(f"{path} stays: {error.stderr}")
+    for path in gone:
+        forget_worktree(repository, path)
+        told.append(f"forgot {path}")
+    return "; ".join(told)
+
+
+def _remove(left: list[Path], by: Callable[[Path], object]) -> str:
+    for path in left:
+        by(path)
+    return f"removed {_listed(map(str, left))}"
+
+
+# --- looking ------------------------------------------------------------------------------------------------------
+
+
+def unread(repository: Repository) -> list[OperatorError]:
+    """Why the loops that cannot be read, or were forged, cannot be. They are left alone, and hide none of the others."""
+    found: list[OperatorError] = []
+    forged = [one for one in list_loops(repository, found.append) if _is_forged(one)]
+    return [*found, *filter(None, (refused(repository, one) for one in forged))]
+
+
+def _readable(repository: Repository) -> list[LoopState]:
+    return [one.state for one in list_loops(repository, lambda _: None) if not _is_forged(one)]
+
+
+def _is_forged(shown: Shown) -> bool:
+    """Not so one of an earlier version or of another machine: what is cleared away of those nobody can miss either."""
+    return shown.doubt is not None and shown.doubt[0] is Doubt.FORGED
+
+
+def _undriven(repository: Repository) -> Iterator[LoopState]:
+    return (state for state in _readable(repository) if driver_of(repository, state.loop) is None)
+
+
+def _left_running(repository: Repository) -> list[tuple[str, str]]:
+    """Loop and tag of every process whose loop nobody drives, here or in another clone, whose locks are not seen here."""
+    undriven = {state.uid: state.loop for state in _undriven(repository)}
+    found = [(tag.partition("/")[0], tag) for tag in tags().values()]
+    driven = {tag.partition("/")[0] for tag in supervised_tags()}  # asked last: it outlives its command
+    return [(undriven[uid], tag) for uid, tag in found if uid in undriven and uid not in driven]
+
+
+def _worktrees(repository: Repository) -> Iterator[tuple[LoopState, Path]]:
+    """Of loops that nobody drives and that do not work in somebody's checkout."""
+    for state in _undriven(repository):
+        path = worktree_of(repository, state.loop, state.config.workspace)
+        if not state.config.workspace.in_place and path.is_dir():
+            yield state, path
+
+
+def _is_over(repository: Repository, state: LoopState) -> bool:
+    return state.outcome is Outcome.COMPLETED and not _owes(repository, state)
+
+
+def _owes(repository: Repository, state: LoopState) -> str:
+    """What a completed loop was killed before it had done. Its worktree is needed for that, and says that it is not done."""
+    if state.outcome is not Outcome.COMPLETED:
+        return ""
+    place = workplace(str(repository.top), state)
+    if state.gate is not None:
+        return "completed, and asks"
+    if landing_due(state):
+        return "completed, and not merged"
+    if state.issue is not None and not state.issue.pull_request:
+        return "completed, without its pull request"
+    unseen = not state.config.workspace.in_place and place.worktree.exists() and not is_marked_left(place, state)
+    return "completed, and cut off before it left what it leaves" if unseen else ""
+
+
+def _touched(repository: Repository, state: LoopState, path: Path) -> bool:
+    """Whether there is something that is not on the branch, or came after the loop was through; or it is locked, to be kept."""
+    try:
+        through = loop_folder(repository, state.loop).left.stat().st_mtime
+        return is_locked(path) or bool(dirty_paths(path)) or changed_since(path, through)
+    except (HelmsmanError, OSError):
+        return True
+
+
+def is_old(lock: Path) -> bool:
+    """Not one that its git has just taken away."""
+    with suppress(FileNotFoundError):
+        return time.time() - lock.lstat().st_mtime > SETTLED_SECONDS
+    return False
+
+
+def _listed(names: Iterable[str], between: str = ", ") -> str:
+    known = list(names)
+    more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
+    return f"{between.join(known[:SHOWN])}{more}"

@@ -1,0 +1,112 @@
+"""What a new loop would go by and what agent and judge are told: values with their sources, and the prompt by its parts."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from deployments.settings import configuration
+from helmsman.config.base import Owner
+from helmsman.config.owners import owner_of
+from helmsman.errors import OperatorError
+from helmsman.layers import describe, leaves
+from helmsman.plain import clean, clean_lines
+from helmsman.records.briefing import Briefing
+from helmsman.texts import counted
+from helmsman.tokens import tokens
+from tasks.loops.opening import now_utc
+from tasks.loops.prompts import ShownPrompt, due_prompt, first_prompt, sent_prompt
+from tasks.repository.git import Repository, open_repository
+from tasks.repository.state_ref import show_state
+
+DEFAULT = "default"
+
+
+def show_configuration(repo: Path, *, key: str, changed: bool, as_json: bool, **said: Any) -> None:
+    """Print it. `key`: one key or a section; empty: all. Raises OperatorError for one that there is not."""
+    resolved = configuration(open_repository(repo), said, goal_later=True)
+    origins = resolved.origins
+    leaf = leaves(resolved.config).items()
+    values = {name: value for name, value in leaf if not key or name == key or name.startswith(f"{key}.")}
+    if not values:
+        describe(key)  # which says what is meant, perhaps
+    if changed:
+        values = {name: value for name, value in values.items() if origins[name] != DEFAULT}
+    if as_json:
+        rows = (
+            (name, {"value": _plain_value(value), "source": origins[name], "owner": owner_of(name)})
+            for name, value in values.items()
+        )
+        print(json.dumps(dict(rows)))
+        return
+    if not values:
+        print("nothing differs from the defaults")
+    for name, value in values.items():
+        owned = "; operator's key" if owner_of(name) is Owner.OPERATOR else ""  # said of the fewer ones
+        print(clean(f"{name} = {json.dumps(_plain_value(value), ensure_ascii=False)}   # {origins[name]}{owned}"))
+        if origins[name] == DEFAULT:
+            print(f"    {describe(name)}")
+
+
+def _plain_value(value: Any) -> Any:
+    """As JSON shows it."""
+    if isinstance(value, tuple):
+        return [_plain_value(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return value.model_dump(mode="json", exclude_defaults=True) if hasattr(value, "model_dump") else value
+
+
+def show_prompt(
+    repo: Path, loop: str | None, iteration: int | None, settings: Sequence[str] | None, *, judge: bool, as_json: bool
+) -> None:
+    shown = _shown(open_repository(repo), loop, iteration, settings or (), judge=judge)
+    print(json.dumps(_plain(shown), ensure_ascii=False) if as_json else "\n".join(_lines(shown)))
+
+
+def _shown(
+    repository: Repository, loop: str | None, iteration: int | None, settings: Sequence[str], *, judge: bool
+) -> ShownPrompt:
+    if loop is None:
+        if iteration is not None:
+            remedy = "name one of `helmsman list`: helmsman prompt LOOP --iteration N"
+            raise OperatorError("--iteration needs a loop", remedy=remedy)
+        return first_prompt(repository, configuration(repository, {"settings": settings}), now_utc(), judge=judge)
+    if settings:
+        raise OperatorError("--set is for a loop that is not there yet", remedy="leave LOOP or --set out")
+    found = show_state(repository, loop)
+    if found.unverified:
+        print(f"unverified: {clean(found.unverified)}: believe nothing of what follows", file=sys.stderr)
+    if iteration is not None:
+        return sent_prompt(repository, found.state, iteration, judge=judge)
+    return due_prompt(repository, found.state, now_utc(), judge=judge)
+
+
+def _plain(shown: ShownPrompt) -> dict[str, Any]:
+    briefing = shown.briefing
+    sections = [{"name": name, "tokens": size, "trimmed": name in briefing.trimmed} for name, size in briefing.sections]
+    return {
+        "loop": shown.loop,
+        "iteration": shown.iteration,
+        "attempt": shown.attempt,
+        "sent": shown.sent,
+        "system": briefing.system,
+        "message": briefing.prompt,
+        "tokens": {"system": tokens(briefing.system), "message": tokens(briefing.prompt)},
+        "sections": sections,
+        "notes": list(shown.notes),
+    }
+
+
+def _lines(shown: ShownPrompt) -> Iterator[str]:
+    """The sizes, then the two texts as they are, but for what would steer a terminal."""
+    briefing, when = shown.briefing, "as it was sent" if shown.sent else "as it would be sent now"
+    again = f", attempt {shown.attempt}" if shown.attempt > 1 else ""
+    yield f"iteration  {shown.iteration}{again} of loop {shown.loop}, {when}"
+    yield f"system     {counted(tokens(briefing.system), 'token')}"
+    yield f"message    {counted(tokens(briefing.prompt), 'token')}: {_parts(briefing)}"
+    yield from (f"note       {note}" for note in shown.notes)
+    yield from ("", "--- system", clean_lines(briefing.system), "", "--- message", clean_lines(briefing.prompt))
+
+
+def _parts(briefing: Briefing) -> str:
+    return ", ".join(f"{name} {size}{' (cut)' * (name in briefing.trimmed)}" for name, size in briefing.sections)

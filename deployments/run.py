@@ -1,0 +1,379 @@
+"""Driving a loop from the command line: refuse early, start the engine, show what happens, end with an exit status."""
+
+import json
+import os
+import secrets
+import select
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import reduce
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from deployments.answer import waits_for_answer
+from deployments.choosing import driver_of, interruption
+from deployments.dialogue import YES, is_anybody_there, say, typed
+from deployments.driver import OUTPUT, UNDER_WAY
+from deployments.lines import show_on
+from deployments.live import display
+from deployments.settings import Said, configuration, keys_said
+from deployments.trust import COMMANDS, consenting, is_trusted, may_ask, refuse_programs, refuse_untrusted, settle
+from helmsman.agents.telling import in_short
+from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError, WorldError
+from helmsman.layers import from_assignments, merged, shown
+from helmsman.naming import loop_id
+from helmsman.oversee.answers import reconfigured
+from helmsman.oversee.landing import landing_due
+from helmsman.plain import clean, clean_lines
+from helmsman.records.agents import Agent, AgentKind
+from helmsman.records.request import LONGEST_LOOP_ID, LoopRequest, is_loop_id
+from helmsman.records.result import EXIT_CODES, exit_code, result_of
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from helmsman.render import next_lines
+from helmsman.texts import SIGNS, money, result_lines
+from tasks.agents.claude import as_it_is_called, refuse_root
+from tasks.agents.claude_binary import find_binary
+from tasks.agents.finding import find_program
+from tasks.agents.project_settings import require_project_settings
+from tasks.alignment.aligning import refuse_open_questions
+from tasks.engine.embedded import engine, engine_error, engine_in_words, require_address
+from tasks.lock import drive_alone
+from tasks.loops.creating import create_loop, require_no_secret
+from tasks.loops.opening import now_utc
+from tasks.loops.travelling import refuse_taken, take_up
+from tasks.models.judge import asks_claude_code
+from tasks.places import loop_folder, worktree_of
+from tasks.processes.environment import OF_A_SESSION, ours
+from tasks.processes.nesting import refuse_nested
+from tasks.repository.git import Repository, commit_and_tree, open_repository, read_ref
+from tasks.repository.state_ref import Fenced, Shown, accept_state, read_state, refused, show_state, state_ref
+from tasks.repository.state_signature import Doubt
+from tasks.sandbox.trial import require_sandbox
+from tasks.system.environment import neutral_directory
+from tasks.system.trust import trust_commands
+from tasks.system_errors import world_error
+from tasks.telling.journal import listening
+
+WAY_ON = "helmsman resume"
+SHORTEST = 7
+"""Digits of a commit's id that tell it from others, as git shows it."""
+GONE, SILENT = "", "…"
+"""What is heard of a driver that has gone without a word, and of one that has not spoken yet."""
+LONGEST_WORD = 16
+PATIENCE_SECONDS = 100
+"""An embedded engine on an empty database was seen to need a minute. Editors give a command two."""
+OUTPUT_SHOWN = 4000
+"""Bytes."""
+
+
+def start(repo: Path, *, yes: bool, as_json: bool = False, detach: bool = False, **said: Any) -> int:
+    """Begin a loop and drive it, here or apart. What a person could have got wrong is refused before the engine starts."""
+    repository = open_repository(repo)
+    ask = may_ask(yes=yes, as_json=as_json)
+    consenting(repository, lambda: refuse_programs(repository), ask=ask)
+    resolved = consenting(repository, lambda: configuration(repository, said), ask=ask)
+    config = resolved.config
+    head, _ = commit_and_tree(repository.top)
+    consenting(repository, lambda: require_project_settings(repository, head, config), ask=ask)
+    if not yes:
+        refuse_untrusted(repository, ask=ask)
+    refuse_agent(config, resolved.agent.kind if resolved.agent else None, repository.top)
+    refuse_open_questions(repository, config.alignment)
+    require_address()
+    name = _free_name(repository, said.get("name", ""), config.goal)
+    if said.get("name"):
+        refuse_taken(repository, name, config.remote)
+    if ask:
+        _confirm(repository, config, name, resolved.agent)
+    elif not (yes or detach or is_anybody_there()):
+        raise OperatorError("nobody is there to be asked whether to start", remedy="--yes starts without asking")
+    trust_commands(repository.common)
+    state = create_loop(repository, resolved, name, now_utc(), new=True)
+    request = LoopRequest(repository=str(repository.top), loop=state.loop)
+    return (drive_apart if detach else drive)(repository, request, as_json=as_json)
+
+
+def go_on(
+    repo: Path, loop: str, *, yes: bool, as_json: bool = False, detach: bool = False, accepted: str = "", **said: Any
+) -> int:
+    """Resume a loop, here or by a process of its own. `accepted`: the commit of a state that is to be signed first."""
+    with telling_way_on(loop):
+        repository = open_repository(repo)
+        settle(repository, yes=yes, ask=may_ask(yes=yes, as_json=as_json))
+        if is_loop_id(loop) and not read_ref(repository.common, state_ref(loop)):  # begun in another clone, perhaps
+            take_up(repository, loop, configuration(repository, {}, goal_later=True).config.remote, held=False)
+        return _go_on(repository, loop, said, accepted=accepted, as_json=as_json, detach=detach)
+
+
+def _go_on(repository: Repository, loop: str, said: Said, *, accepted: str, as_json: bool, detach: bool) -> int:
+    with drive_alone(loop_folder(repository, loop).lock, loop):
+        require_verified(repository, loop, accepted)
+        state, _ = read_state(repository, loop)
+        if _is_done(repository, state):
+            return _told(state, f"loop {loop} is completed, and nothing is left to do", as_json=as_json)
+        settings = reduce(merged, keys_said(said), from_assignments(said.get("settings") or ()))
+        config = state.config if state.outcome is Outcome.COMPLETED else reconfigured(state, settings)
+        if waits_for_answer(repository, state, config):
+            kept = ", and nothing was changed: --set goes with the answer" if settings else ""
+            _told(state, f"loop {loop} waits for your answer, which resume does not give{kept}", as_json=as_json)
+            return EXIT_CODES[Outcome.WAITING]
+        require_no_secret(config)  # said before the engine starts; from inside the run nobody would read of it
+        refuse_agent(config, state.agent.kind if state.agent else None, repository.top)
+    if told := interruption(repository, state):
+        show_on(Console(stderr=as_json, highlight=False), [f"interrupted {told}"])
+    request = LoopRequest(repository=str(repository.top), loop=loop, settings=settings, reopen=True)
+    return (drive_apart if detach else drive)(repository, request, as_json=as_json)
+
+
+def _told(state: LoopState, words: str, *, as_json: bool) -> int:
+    """Say why there is nothing to drive, and how the loop stands."""
+    show_on(console := Console(stderr=as_json, highlight=False), [words])
+    return _conclude(state, console, as_json=as_json)
+
+
+def _is_done(repository: Repository, state: LoopState) -> bool:
+    """Whether a resume would do nothing: completed, and nothing to merge, push, deliver or clear away. Cheap: no engine starts.
+
+    The worktree is removed last of all, so one that is gone shows that the driver came to its end.
+    """
+    workspace, follows = state.config.workspace, state.config.remote.push or state.issue is not None or landing_due(state)
+    gone = not workspace.in_place and not worktree_of(repository, state.loop, workspace).exists()
+    return state.outcome is Outcome.COMPLETED and gone and not follows
+
+
+def refuse_agent(config: LoopConfig, kind: AgentKind | None, top: Path) -> None:
+    """Where its program is not there. `kind`: None for Claude Code, which may refuse to start as well."""
+    refuse_nested()
+    require_sandbox(config.sandbox)
+    if kind:
+        find_program(kind, config.agent, top)
+        refuse_judge(config)
+        return
+    find_binary(config.claude)
+    refuse_root(config.claude, as_it_is_called(config))
+
+
+def refuse_judge(config: LoopConfig) -> None:
+    """Where another agent works and the judge needs Claude Code, which is not there: the work would be done and never judged."""
+    if not asks_claude_code(config):
+        return
+    try:
+        find_binary(config.claude)
+    except OperatorError as error:
+        what = f"the judge is asked by Claude Code: {error.problem}"
+        remedy = f'{error.remedy}; or set ANTHROPIC_API_KEY, with judge.way = "api" or "auto"'
+        raise OperatorError(what, expected=error.expected, found=error.found, remedy=remedy) from None
+
+
+def _free_name(repository: Repository, wished_name: str, goal: str) -> str:
+    if wished_name and not is_loop_id(wished_name):
+        raise OperatorError(
+            "--name is no name for a loop",
+            expected=f"small letters, digits and single dashes between them, {LONGEST_LOOP_ID} characters at most",
+            found=shown(wished_name),
+            remedy="give another --name, or none",
+        )
+    name = wished_name or loop_id(goal, secrets.token_hex(2))
+    if read_ref(repository.common, state_ref(name)):
+        driver = driver_of(repository, name)
+        what_next = f"watch it: helmsman watch {name}" if driver else f"go on with it: helmsman resume {name}"
+        raise OperatorError(
+            f"there is a loop {name} already",
+            found=f"driven by {driver.name}" if driver else "",
+            remedy=f"{what_next}; or give another --name",
+        )
+    return name
+
+
+def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent | None) -> None:
+    """Enter is a yes; whoever closes the terminal's input instead has not agreed."""
+    limits = config.limits
+    budget = money(limits.cost_usd) if limits.cost_usd is not None else "no limit of dollars"
+    lines = (
+        f"goal       {clean(config.goal.strip().splitlines()[0])}",
+        *([f"preset     {clean(config.preset)}"] if config.preset else ()),
+        *([f"plan       {clean(config.plan.file)}"] if config.plan.file else ()),
+        *(f"check      {clean(check.command)}" for check in config.checks),
+        *(() if is_trusted(repository) else (f"trust      not asked for this repository yet. {COMMANDS}",)),
+        f"works      {'in this checkout' if config.workspace.in_place else f'on branch helmsman/{name}, in a worktree'}",
+        *([f"merges     into {config.merge.into}, once it is proven"] if config.merge.into else ()),
+        f"limits     {limits.iterations} iterations, {budget}, {limits.wall_clock_hours or 'unlimited'} hours",
+        f"agent      {in_short(agent.kind) if agent else f'permissions: {config.claude.permission_mode}'}",
+    )
+    say(*lines)
+    answered = typed(f"Start loop {name} in {repository.top}? [Y/n]")
+    if answered is None or answered.lower() not in {"", *YES}:
+        raise OperatorError("not started", remedy="--yes starts without asking")
+
+
+def drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int:
+    """Run the flow in this process. The engine comes up while Prefect is being imported."""
+    console, name = Console(stderr=as_json, highlight=False), f"loop {request.loop}"
+    with engine() as engine_is_up, display(console, engine_in_words(name)) as listener, listening(listener):
+        from flows.loop import loop
+        from tasks.engine.runs import flush
+
+        with telling_way_on(request.loop):
+            engine_is_up()  # the loop has begun by then, and nobody may have heard of its name
+            final = loop(request, return_state=True)
+            flush()
+            told = final.result(raise_on_failure=False)
+            if isinstance(told, BaseException):  # what broke the flow before it could write its end, or behind that
+                raise told
+    return _conclude(read_state(repository, request.loop)[0], console, as_json=as_json)
+
+
+@contextmanager
+def telling_way_on(loop: str) -> Generator[None]:
+    """Say with whatever the world does to a loop how to go on with it once that is over: its work is kept."""
+    try:
+        yield
+    except Fenced:
+        raise
+    except Exception as error:
+        told = world_error(error) or engine_error(error) or error
+        if not isinstance(told, WorldError):
+            raise
+        if WAY_ON not in str(told):
+            told.remedy = "; then ".join(filter(None, [told.remedy, f"go on with the loop: {WAY_ON} {loop}"]))
+        if told is error:
+            raise
+        raise told from error
+
+
+def _conclude(state: LoopState, console: Console, *, as_json: bool) -> int:
+    result = result_of(state, state_ref(state.loop))
+    if as_json:
+        print(result.model_dump_json())
+    else:
+        show_on(console, ["", *result_lines(result), *next_lines(result, state.gate)])
+    return exit_code(state)
+
+
+# --- a state that is not verified: a person looks at it once, and agrees to exactly that one -------------------------
+
+
+def require_verified(repository: Repository, loop: str, accepted: str) -> None:
+    """Sign the state anew where a person agrees to it. The caller holds the lock.
+
+    `accepted`: the commit that was named on the command line. A script that always names one accepts no other with it.
+    Raises Unverified where nobody agrees, and OperatorError where that commit is not the loop's state.
+    """
+    shown = show_state(repository, loop)
+    problem = refused(repository, shown)
+    if accepted and not (len(accepted) >= SHORTEST and shown.commit.startswith(accepted.lower())):
+        raise OperatorError(
+            f"--accept-state names another state than that of loop {loop}",
+            expected=shown.commit[:12],
+            found=accepted[:80],
+            remedy=f"look at it first: git show {state_ref(loop)}:state.json",
+        )
+    if problem is None:
+        return
+    if not accepted and not _agreed(shown):
+        raise problem
+    accept_state(repository, loop)
+
+
+def _agreed(shown: Shown) -> bool:
+    """What this machine knows to be forged is not accepted by a key that is pressed."""
+    if shown.doubt is None or shown.doubt[0] is Doubt.FORGED or not is_anybody_there():
+        return False
+    result = result_of(shown.state, state_ref(shown.state.loop), shown.unverified)
+    say(*result_lines(result), f"settings   git show {result.state_ref}:state.json")
+    return (typed("Go on from this state, and sign it with the key of this machine? [y/N]") or "").lower() in YES
+
+
+# --- `--detach`: a driver that is no child of ours and has a session of its own ---------------------------------------
+
+
+def drive_apart(repository: Repository, request: LoopRequest, *, as_json: bool) -> int:
+    """Start a driver and wait until the loop is under way. Returns 0, or the exit status of a driver that ended before."""
+    folder = loop_folder(repository, request.loop).root
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / OUTPUT
+    with path.open("ab", buffering=0) as output:
+        before = output.tell()
+        try:
+            word = first_word(_start(request, output), PATIENCE_SECONDS)
+        except KeyboardInterrupt:
+            goes_on = f"loop {request.loop} goes on without this command"
+            sys.stderr.write(f"\n{goes_on}; end it with: helmsman cancel {request.loop}\n")
+            raise
+    if word == GONE:
+        raise WorldError(
+            f"the process that was to drive loop {request.loop} has gone",
+            found=_printed(path, before) or "no word of it",
+            remedy=f"helmsman resume {request.loop}",
+        )
+    status = None if word in {UNDER_WAY, SILENT} else int(word)
+    if status is not None:
+        (sys.stderr if status or as_json else sys.stdout).write(f"{_printed(path, before)}\n")
+    if status is None or as_json:
+        _show(repository, request.loop, path, as_json=as_json)
+    return status or 0
+
+
+def first_word(pipe: int, patience: float) -> str:
+    """What the driver says first, within seconds."""
+    try:
+        heard, _, _ = select.select([pipe], [], [], patience)
+        return os.read(pipe, LONGEST_WORD).decode().strip() if heard else SILENT
+    finally:
+        os.close(pipe)
+
+
+def _start(request: LoopRequest, output: FileIO) -> int:
+    """The end of a pipe on which the driver speaks. What we started has ended: the driver is whom it has left behind."""
+    ours_, theirs = os.pipe()
+    try:
+        starting = subprocess.Popen(
+            [sys.executable, "-P", "-m", "deployments.driver", "detached", str(theirs), request.model_dump_json()],
+            cwd=neutral_directory(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env={name: value for name, value in ours().items() if name not in OF_A_SESSION},
+            pass_fds=[theirs],
+            start_new_session=True,
+        )
+        try:
+            starting.wait()
+        except KeyboardInterrupt:  # no Ctrl-C reaches it in its own session: it goes on, and whoever is left behind is told so
+            starting.wait()
+            raise
+    finally:
+        os.close(theirs)
+    return ours_
+
+
+def _printed(path: Path, before: int) -> str:
+    """The end of what this driver has printed so far."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        file.seek(max(before if before <= size else 0, size - OUTPUT_SHOWN))  # shorter by now: it has been turned over
+        return clean_lines(file.read().decode(errors="replace")).strip()
+
+
+def _show(repository: Repository, loop: str, output: Path, *, as_json: bool) -> None:
+    driver, result = driver_of(repository, loop), result_of(read_state(repository, loop)[0], state_ref(loop))
+    if as_json:
+        told = {**result.model_dump(mode="json"), "driver": driver.name if driver else None, "output": str(output)}
+        print(json.dumps(told))
+        return
+    stands = f"▶ under way – driven by {driver.name}" if driver else "… its engine is still starting"
+    lines = (
+        f"loop       {result.loop}",
+        f"outcome    {SIGNS[result.outcome] if result.outcome else stands}",
+        f"branch     {clean(result.branch)}",
+        f"output     {clean(str(output))}",
+        f"next       helmsman status {result.loop}; helmsman watch {result.loop}; helmsman cancel {result.loop}",
+    )
+    print("\n".join(lines))

@@ -1,0 +1,107 @@
+"""What was said on the command line about a loop, as configuration."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from deployments.options import OPTIONS
+from deployments.start_directory import from_start, start_directory
+from helmsman.errors import OperatorError
+from helmsman.layers import Layer, Resolved, from_assignments, merged
+from helmsman.records.request import LoopRequest
+from tasks.hats.finding import is_path
+from tasks.loops.config_files import LARGEST_FILE, read_file, resolve_goal_file
+from tasks.loops.opening import configure
+from tasks.repository.git import Repository, current_branch
+from tasks.system.trust import consent_of
+
+CHECKED_OUT = "."
+STANDARD_INPUT = Path("-")
+Said: TypeAlias = Mapping[str, Any]
+"""Values of options by their names in `OPTIONS`; one that is missing was not given."""
+
+
+def configuration(repository: Repository, said: Said, *, goal_later: bool = False) -> Resolved:
+    """The configuration for a new loop; with `goal_later` it may still lack a goal, as where it is only shown."""
+    named = [read_file(said["config"])] if said.get("config") else []
+    given = resolve_goal_file(Layer("command line", settings_of(repository, said)), start_directory())
+    request = LoopRequest(repository=str(repository.top), settings=dict(given.values))
+    weakest = [Layer("not given yet", {"goal": "…"})] if goal_later else []
+    return configure(repository.top, request, consent=consent_of(repository.common), stronger=named, weaker=weakest)
+
+
+def settings_of(repository: Repository, said: Said) -> dict[str, Any]:
+    """Options as configuration; the short ones win over --set, whatever that made of their section."""
+    short = (
+        goal_said(said.get("goal"), said.get("goal_file")),
+        checks_said(said),
+        {"preset": from_here(said["preset"])} if said.get("preset") else {},
+        *keys_said(said),
+        _merge(repository, said.get("merge", "")),
+    )
+    return reduce(merged, short, from_assignments(said.get("settings") or ()))
+
+
+def keys_said(said: Said) -> Iterator[dict[str, Any]]:
+    """Options that stand for one key each."""
+    for name, option in OPTIONS.items():
+        section, _, key = option.key.partition(".")
+        if section and said.get(name, option.default) != option.default:
+            yield {section: {key: said[name]}}
+
+
+def from_here(preset: str) -> str:
+    """A path is seen from where the command was given; a name is the same everywhere."""
+    path = os.path.expanduser(preset)  # noqa: PTH111 - a Path raises where nobody has that name
+    return str(from_start(path)) if is_path(preset) else preset
+
+
+def checks_said(said: Said) -> dict[str, Any]:
+    """`--check`, `--hidden` and `--hidden-folder`; `--no-checks` means those that files name as well."""
+    checks, hidden, folder = said.get("check") or (), said.get("hidden") or (), said.get("hidden_folder")
+    if said.get("no_checks") and checks:
+        raise OperatorError("--check and --no-checks contradict each other", remedy="leave one of them out")
+    if folder and not hidden:
+        raise OperatorError("--hidden-folder has no check that runs on it", remedy="give --hidden CMD as well")
+    place = {"folder": str(folder)} if folder else {}
+    return {
+        **({"checks": list(checks)} if checks else {}),
+        **({"allow_no_checks": True, "checks": []} if said.get("no_checks") else {}),
+        **({"hidden": [{"command": command, **place} for command in hidden]} if hidden else {}),
+    }
+
+
+def _merge(repository: Repository, name: str) -> dict[str, Any]:
+    if not name:
+        return {}
+    branch = current_branch(repository.top) if name == CHECKED_OUT else name
+    if not branch:
+        raise OperatorError("no branch is checked out to merge into", remedy="name one: --merge BRANCH")
+    return {"merge": {"into": branch}}
+
+
+def goal_said(goal: str | None, goal_file: Path | None) -> dict[str, Any]:
+    """The goal in words, in a file, or on standard input, where quoting cannot go wrong; nothing where nothing is said."""
+    if goal is None and goal_file == STANDARD_INPUT:
+        return {"goal": _text(sys.stdin.buffer.read(LARGEST_FILE + 1))}
+    return ({"goal": goal} if goal is not None else {}) | ({"goal_file": str(goal_file)} if goal_file else {})
+
+
+def _text(piped: bytes) -> str:
+    text = found = ""
+    try:
+        text = piped.decode("utf-8-sig").replace("\r\n", "\n").strip()
+    except UnicodeDecodeError as error:
+        found = f"no UTF-8: {error.reason}"
+    found = f"more than {LARGEST_FILE} bytes" if len(piped) > LARGEST_FILE else found
+    if text and not found:
+        return text
+    raise OperatorError(
+        "standard input cannot be used as the goal",
+        expected="some words that say what shall be true at the end",
+        found=found or "nothing",
+        remedy="pipe the goal in, or give it as the argument",
+    )

@@ -1,0 +1,234 @@
+"""Commands that only look: status, list, log, explain, report. They read the repository and need no engine."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import islice
+from pathlib import Path
+
+from deployments.choosing import chosen_loop, driver_of, holder_name, interruption, is_group, listed
+from deployments.lines import show
+from helmsman.agents.telling import in_short
+from helmsman.errors import OperatorError
+from helmsman.orient.hats import worn
+from helmsman.oversee.usage import in_words, open_windows
+from helmsman.plain import clean, clean_lines
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.result import LoopResult, result_of
+from helmsman.records.state import SALVAGES_REMEMBERED, LoopState
+from helmsman.render import Activity, after, explanation, gate_lines, html_report, iteration_lines, list_lines, next_lines
+from helmsman.render.facts import finding_facts, hat_fact
+from helmsman.render.lines import steering_lines
+from helmsman.render.report import MOST_DETAILED, trace_of
+from helmsman.texts import (
+    context_text,
+    counted,
+    dollars_told,
+    merging_lines,
+    plan_lines,
+    result_lines,
+    said_lines,
+    tokens_told,
+    trust_line,
+)
+from tasks.loops.opening import now_utc
+from tasks.places import LoopFolder, group_folder, loop_folder, worktree_of
+from tasks.repository.git import Repository, open_repository
+from tasks.repository.state_ref import Shown, list_loops, read_cuts, read_records, salvage_refs, show_state, state_ref
+from tasks.system.files import write_atomic
+from tasks.telling.journal import last_entries
+from tasks.telling.reporting import NAME
+
+MOST_TRACED = 20_000
+"""Attempts that the charts look back over; a loop that has more is not told by its beginning."""
+PAGE = "report.html"
+STANDARD_OUTPUT = Path("-")
+
+
+def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
+    repository = open_repository(repo)
+    if loop is not None and is_group(repository, loop):
+        show_group(repository, loop, as_json=as_json)
+        return
+    shown = show_state(repository, chosen_loop(repository, loop))
+    state = shown.state
+    result, driven = _result(shown), driver_of(repository, state.loop)
+    driver = driven.name if driven else None
+    if as_json:
+        gate = state.gate.model_dump(mode="json", exclude_defaults=True) if state.gate else None
+        known = {"driver": driver, "trust": state.trust.score, "gate": gate, "untold": state.untold}
+        told = {"total", "done", "now", "tries", "missing", "ticked"}
+        plan = {"plan": state.plan.model_dump(mode="json", include=told)} if state.plan.total else {}
+        print(json.dumps({**result.model_dump(mode="json"), **known, **plan}))
+        return
+    show(_status_lines(repository, state, result, driver or ""))
+
+
+def _status_lines(repository: Repository, state: LoopState, result: LoopResult, driver: str) -> Sequence[str]:
+    """What there is to tell of a loop, and nothing of what there is not."""
+    folder, worktree = loop_folder(repository, state.loop), worktree_of(repository, state.loop, state.config.workspace)
+    return (
+        *result_lines(result, driver=driver, interrupted=interruption(repository, state)),
+        *([f"agent      {in_short(state.agent.kind)}"] if state.agent else ()),
+        *merging_lines(state),
+        *plan_lines(state),
+        *([trust_line(state.trust)] if state.trust.checked else ()),
+        *([f"context    {context_text(state.last_call.context)}"] if state.last_call.context.peak else ()),
+        *said_lines(state.last_call),
+        *([f"guards     {clean(state.last_call.unguarded)}"] if state.last_call.unguarded else ()),
+        *(f"usage      {in_words(window)}" for window in open_windows(state.usage, now_utc())),
+        *([hat_fact(due).line] if (due := worn(state)) and state.ending is None else ()),
+        *(steering_lines(state.oversight, state.config) if state.worked else ()),
+        *(fact.line for fact in finding_facts(state.findings) if not fact.is_detail),
+        *(_now_lines(folder, state) if driver else ()),
+        *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),
+        *(f"salvaged   {ref}" for ref in salvage_refs(repository, state.loop)[-SALVAGES_REMEMBERED:]),
+        *([f"taken off  {state.failed.ref}: {clean(state.failed.why)}"] if state.failed else ()),
+        *([f"report     {clean(str(folder.root / NAME))}"] if state.ending and (folder.root / NAME).exists() else ()),
+        *(gate_lines(state.gate, state.loop) if state.gate else ()),
+        *(() if driver or state.gate else next_lines(result)),
+    )
+
+
+def show_list(repo: Path, *, as_json: bool) -> None:
+    repository = open_repository(repo)
+    unreadable: list[OperatorError] = []
+    loops = list_loops(repository, unreadable.append)
+    for error in unreadable:  # it hides none of the others
+        print(clean_lines(str(error)), file=sys.stderr)
+    if as_json:
+        print(json.dumps([_result(shown).model_dump(mode="json") for shown in loops]))
+        return
+    if loops:
+        show(list_lines([listed(repository, shown) for shown in loops], now_utc()))
+    if not loops and not unreadable:
+        print("no loop was started in this repository yet; start one with: helmsman run GOAL --check CMD")
+
+
+def _result(shown: Shown) -> LoopResult:
+    return result_of(shown.state, state_ref(shown.state.loop), shown.unverified)
+
+
+def _require_loop(repository: Repository, loop: str) -> None:
+    """Raises OperatorError where there is none. Says beside the output, which may be read by a program, what to think of it."""
+    if unverified := show_state(repository, loop).unverified:
+        print(f"unverified: {clean(unverified)}: believe nothing of what follows", file=sys.stderr)
+
+
+def show_log(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> None:
+    repository = open_repository(repo)
+    _require_loop(repository, loop)
+    if iteration is not None:
+        record = _record(repository, loop, iteration)
+        if as_json:
+            print(record.model_dump_json())
+        else:
+            show([*iteration_lines(record), *_evidence(repository, record)])
+        return
+    records = list(read_records(repository, loop))[::-1]
+    if as_json:
+        print(json.dumps([record.model_dump(mode="json") for record in records]))
+        return
+    cuts = read_cuts(repository, loop)
+    for record in records:
+        while cuts and cuts[0].iteration <= record.iteration:
+            show([clean(f"    cut off    {cuts.pop(0).words}")])
+        show(iteration_lines(record))
+    show(clean(f"    cut off    {cut.words}") for cut in cuts)
+    if not records:
+        print("no iteration has ended yet")
+
+
+def show_explanation(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> None:
+    repository = open_repository(repo)
+    _require_loop(repository, loop)
+    record = _record(repository, loop, iteration)
+    if as_json:
+        told = {"decision", "signals", "oversight", "moment", "failed", "iteration", "attempt", "hat"}
+        print(record.model_dump_json(include=told))
+        return
+    show(explanation(record))
+
+
+def _now_lines(folder: LoopFolder, state: LoopState) -> list[str]:
+    """What the driver is doing at this moment, from the end of its journal."""
+    now = reduce(after, last_entries(folder.journal), Activity())
+    if not now.step:
+        return []
+    detail = f" – {now.calls[-1].text}" if now.calls and now.step == "execute" else ""
+    told = f"{dollars_told(now.used.cost_usd, state.untold)} and {tokens_told(now.used.tokens, state.untold)}"
+    cost = f", {told} so far" if now.used.tokens or now.used.cost_usd else ""
+    return [f"now        #{now.iteration} {clean(now.step)}{detail}{cost}"]
+
+
+def _record(repository: Repository, loop: str, iteration: int | None) -> IterationRecord:
+    """The newest of that iteration's attempts, or the newest of all."""
+    records = read_records(repository, loop)
+    record = next((found for found in records if iteration in {None, found.iteration}), None)
+    if record is None:
+        which = "finished iteration" if iteration is None else f"finished iteration {iteration}"
+        raise OperatorError(f"loop {loop} has no {which}", remedy=f"helmsman log {loop}")
+    return record
+
+
+def _evidence(repository: Repository, record: IterationRecord) -> Iterator[str]:
+    folder = loop_folder(repository, record.loop).call(record.iteration, record.attempt)
+    change = record.execution.change
+    yield from ("", "--- the agent's last words", clean_lines(record.execution.call.final_text))
+    yield from ("", f"--- commits {change.start[:10]}..{change.commit[:10]}")
+    yield from (f"{commit.id[:10]} {clean(commit.subject)}" for commit in change.commits)
+    for result in record.checks.results if record.checks else ():
+        yield from ("", f"--- {clean(result.command)} ({result.seconds:.1f} s)", clean_lines(result.head))
+        yield from [clean_lines(result.tail)] if result.tail else []
+    yield from ("", f"prompt and transcript: {folder}")
+
+
+def show_group(repository: Repository, group: str, *, as_json: bool) -> None:
+    """Print it. Its loops are called `GROUP-…`; one whose state cannot be read is in `helmsman list` with the reason."""
+    loops = [shown for shown in list_loops(repository, lambda _: None) if shown.state.loop.startswith(f"{group}-")]
+    driver = holder_name(group_folder(repository, group).lock)
+    if as_json:
+        told = {"group": group, "driver": driver, "loops": [_result(shown).model_dump(mode="json") for shown in loops]}
+        print(json.dumps(told))
+        return
+    print(f"group      {clean(group)}, {counted(len(loops), 'loop')}")
+    print(f"driven by  {clean(driver) if driver else 'nobody now; the command that began it goes on with it'}")
+    show(list_lines([listed(repository, shown) for shown in loops], now_utc()))
+
+
+# --- a page of HTML -----------------------------------------------------------------------------------------------
+
+
+def report(repo: Path, loop: str, output: Path | None) -> None:
+    """Write the page and print where it is. None: into the loop's own folder; `-`: to standard output."""
+    repository = open_repository(repo)
+    text = report_page(repository, loop)
+    if output == STANDARD_OUTPUT:
+        sys.stdout.buffer.write(text.encode())  # whatever the terminal's encoding is, the page says that it is UTF-8
+        sys.stdout.flush()
+        return
+    path = output or loop_folder(repository, loop).root / PAGE
+    if output is None:
+        path.parent.mkdir(parents=True, exist_ok=True)  # a clone has the loop and not its folder
+    try:
+        if path.exists() and not path.is_file():
+            raise _cannot("a file", str(path), "name a file with -o FILE")
+        write_atomic(path, text)
+    except OSError as error:
+        expected = "a file in a folder that is there and may be written to"
+        raise _cannot(expected, f"{path}: {error.strerror}", "name another one with -o FILE, or print it with -o -") from error
+    print(clean(str(path.absolute())))
+
+
+def report_page(repository: Repository, loop: str) -> str:
+    """The page of a loop as it stands. Older iterations are let go as soon as they are traced: only the newest are whole."""
+    shown = show_state(repository, loop)
+    newest_first = islice(read_records(repository, loop), MOST_TRACED)
+    detailed = list(islice(newest_first, MOST_DETAILED))
+    earlier = [trace_of(record) for record in newest_first]
+    return html_report(shown.state, detailed[::-1], state_ref(loop), earlier[::-1], shown.unverified)
+
+
+def _cannot(expected: str, found: str, remedy: str) -> OperatorError:
+    return OperatorError("the report cannot be written", expected=expected, found=found, remedy=remedy)
