@@ -21,7 +21,8 @@ def with_baseline(state: LoopState, report: CheckReport) -> LoopState:
     if state.iteration or not report.results or not all(map(is_base, state.history)):
         return state
     empty = tuple(result.command for result in report.results if result.ran_no_test)
-    return _compared_with(state, report).model_copy(update={"green_at_start": report.passed, "without_test_at_start": empty})
+    known = {"green_at_start": report.passed, "without_test_at_start": empty, "collected_at_start": report.collected}
+    return _compared_with(state, report).model_copy(update=known)
 
 
 def begun_anew(state: LoopState, report: CheckReport | None) -> LoopState:

@@ -94,6 +94,20 @@ def only_text_tells(path: str) -> bool:
     return not is_test_file(path) and (language == "rust" or (language == "javascript" and "test" in folders))
 
 
+def is_only_tests(path: str, text: str) -> bool:
+    """Whether a file that a runner collected has nothing in it that other code uses."""
+    if language_of(path) == "python":
+        names = _TOP.findall(_FIXTURE.sub("", text))
+        return any(map(_TEST_NAME.match, names)) and all(name.startswith("_") or _TEST_NAME.match(name) for name in names)
+    return bool(Source(path, text).tests) and not _EXPORTS.search(text)
+
+
+_FIXTURE = re.compile(r"(?m)^@(?:pytest\.)?fixture.*\n(?:@.*\n)*(?:async )?def .*")
+_TOP = re.compile(r"(?m)^(?:(?:async )?def|class) (\w+)")
+_TEST_NAME = re.compile(r"test|Test|.*(?:Test|Tests|TestCase)$")
+_EXPORTS = re.compile(r"\bexport\b|\bmodule\.exports\b|\bexports\.|\bimport\.meta\.vitest\b")
+
+
 def is_test_support(path: str) -> bool:
     """Whether it is no test itself and serves only tests: fixtures, data, helpers."""
     *folders, name = path.split("/")

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 from defusedxml.ElementTree import ParseError, fromstring
@@ -63,6 +63,8 @@ def _unquoted(runs: Iterable[Run]) -> list[Run]:
 
 # --- JUnit XML ------------------------------------------------------------------------------------------------------
 
+LONGEST_PLACE = 250
+"""Bytes; no file has a longer name."""
 Outcome = Literal["passed", "failed", "skipped"]
 
 _OUTCOME_OF_CHILD: dict[str, Outcome] = {"failure": "failed", "error": "failed", "skipped": "skipped"}
@@ -95,6 +97,20 @@ def read_ran(xml: str) -> frozenset[str]:
 def read_passing(xml: str) -> tuple[str, ...]:
     """Names of the test cases that passed, each once."""
     return tuple(dict.fromkeys(_name(case) for case, outcome in _cases(xml) or () if outcome == "passed"))
+
+
+def read_places(xml: str) -> tuple[str, ...]:
+    """Where its test cases stand, as it names that, each once: paths and dotted names. No example in a source is one."""
+    cases = (case for case, _ in _cases(xml) or () if not case.get("name", "").startswith(f"{case.get('classname', '')}."))
+    named = (case.get("file") or case.get("classname", "") for case in cases)
+    return tuple(dict.fromkeys(place for place in named if 0 < len(place.encode()) < LONGEST_PLACE))
+
+
+def files_of(place: str) -> Iterator[str]:
+    """Files that such a place may mean; `checks.sums.TestAdd` is a class in `checks/sums.py`."""
+    yield place
+    words = place.split(".")
+    yield from (f"{'/'.join(words[:last])}.py" for last in range(len(words), 0, -1) if all(words))
 
 
 def _cases(xml: str) -> "list[tuple[Element, Outcome]] | None":

@@ -46,6 +46,8 @@ class CheckResult(Record):
     """Tests that failed and then passed on the same tree; the command's name where it names no tests. Empty: none did."""
     ran: tuple[str, ...] = ()
     """Of the required tests those that it ran, unskipped."""
+    collected: tuple[str, ...] = ()
+    """Files that its report has tests of although they are not named like tests, 100 at most."""
     passing: tuple[str, ...] = ()
     """Tests that passed, as its report names them; only where every case is asked for, as no loop does."""
 
@@ -89,6 +91,11 @@ class CheckReport(Record):
     def passed(self) -> bool:
         """Whether at least one check ran and all exited with 0."""
         return bool(self.results) and all(result.passed for result in self.results)
+
+    @property
+    def collected(self) -> tuple[str, ...]:
+        """Of all its checks."""
+        return tuple(dict.fromkeys(path for result in self.results for path in result.collected))
 
     @property
     def conclusive(self) -> bool:

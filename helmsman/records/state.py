@@ -137,6 +137,8 @@ class LoopState(Record):
     """Whether every check passed before any work; None: nobody looked."""
     without_test_at_start: tuple[str, ...] = ()
     """Commands of checks that passed before any work although no test ran in them."""
+    collected_at_start: tuple[str, ...] = ()
+    """Files that the checks had tests of before any work although they are not named like tests."""
     best_checks: CheckReport | None = None
     """The report on `oversight.best`."""
     failed: Failed | None = None

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
-from helmsman.parsers.test_files import is_test_file, is_test_support
+from helmsman.parsers.test_files import is_only_tests, is_test_file, is_test_support
 from helmsman.toml_of import toml_of
 from helmsman.verify.commands import Words, scripts, simple_commands
 from helmsman.verify.globs import matches_any
@@ -83,12 +83,18 @@ class Touched(NamedTuple):
         return (*self.tests, *self.support, *self.settings)
 
 
-def touched(changed: Iterable[str], commands: Iterable[str], before: Read, after: Read) -> Touched:
-    """`before` and `after`: texts at the start and now, of those files that hold recipes or settings."""
+def touched(
+    changed: Iterable[str], commands: Iterable[str], before: Read, after: Read, collected: Collection[str] = ()
+) -> Touched:
+    """`before` and `after`: texts at the start and now, of those files that hold recipes or settings.
+
+    `collected`: files of which the runner's report had tests at the start although they are not named like tests.
+    """
     run = frozenset(files_run(commands, before))
     found: dict[str, list[str]] = {"tests": [], "support": [], "settings": [], "source": []}
     for path in changed:
-        found[_kind(path, run, before, after)].append(path)
+        judged = path in collected and is_only_tests(path, before(path))
+        found["tests" if judged else _kind(path, run, before, after)].append(path)
     return Touched(**{kind: tuple(paths) for kind, paths in found.items()})
 
 

@@ -29,6 +29,7 @@ from helmsman.verify.judge.question import CheckOutput, JudgeQuestion, Source
 from helmsman.verify.judge.request import JudgeRequest, build_request
 from tasks.agents.briefings import keep_request
 from tasks.agents.call_folder import CallFolder
+from tasks.checking.rooms import work_of
 from tasks.checking.trusted_run import Range
 from tasks.models.judge import ask_judge
 from tasks.repository.diffs import Blob, read_diff, read_texts, tree_of
@@ -102,7 +103,7 @@ def _ask(
 def _question(
     place: Workplace, state: LoopState, evidence: Evidence, criteria: Sequence[CriterionConfig], tree: Sequence[Blob]
 ) -> JudgeQuestion:
-    work = Range(place.repository, state.base_commit, evidence.execution.change.commit, state.config)
+    work = work_of(place, state, evidence.execution.change.commit)
     return replace(
         question_on(work, place.worktree, _outputs(evidence), criteria, tree),
         blocked_by=evidence.claims.blocked,

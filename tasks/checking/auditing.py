@@ -16,8 +16,8 @@ from helmsman.verify.globs import matches_any
 from helmsman.verify.hints import OWN, hints, weigh
 from helmsman.verify.markers import conflicts_in
 from helmsman.verify.trusted import differences
-from tasks.checking.targets import with_checks
-from tasks.checking.trusted_run import NOT_THERE, Range, change_of, changed_since_start, put_back_paths
+from tasks.checking.rooms import work_of
+from tasks.checking.trusted_run import NOT_THERE, change_of, changed_since_start, put_back_paths
 from tasks.plans.plan_file import plan_at
 from tasks.repository.git import git, succeeds
 from tasks.worktrees.workplace import Workplace
@@ -35,7 +35,7 @@ def audit(
 ) -> tuple[Finding, ...]:
     """Findings in the whole loop's diff. `own`: of the item in hand, as in `copy`."""
     checks = _checks(place, state, execution.change.start)
-    work = Range(place.repository, state.base_commit, execution.change.commit, with_checks(state.config, checks))
+    work = work_of(place, state, execution.change.commit, checks)
     change = change_of(work, place.worktree)
     return weigh((*_untrusted(copy, report, own), *_unmerged(state, change.diff), *hints(change)), state.config.invariants)
 
@@ -70,7 +70,7 @@ def _harmed(place: Workplace, state: LoopState, commit: str) -> list[str]:
     kept = state.config.invariants
     checks = _checks(place, state, state.head)
     run = {path for check in checks for path, certain in scripts(check.command) if certain}
-    changed = changed_since_start(Range(place.repository, state.base_commit, commit, state.config))
+    changed = changed_since_start(work_of(place, state, commit))
     return sorted(
         path
         for path, (before, _) in changed.items()

@@ -12,7 +12,8 @@ from threading import Event
 
 from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
 from helmsman.errors import Cancelled, OperatorError
-from helmsman.parsers.test_report import read_junit, read_passing, read_ran, read_summary
+from helmsman.parsers.test_files import is_test_file
+from helmsman.parsers.test_report import files_of, read_junit, read_passing, read_places, read_ran, read_summary
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.events import CheckFinished, CheckStarted, PreparationStarted
 from helmsman.records.processes import survivors_named
@@ -39,6 +40,8 @@ LARGEST_REPORT = 64 * 1024 * 1024
 OUTSIDE = "its report is not read: it lies outside of the worktree, by its path or by a link on the way"
 NAMED = 5
 """Programs that a remark names."""
+COLLECTED = 100
+"""Files that are tests by a report and not by their names, as a record holds them."""
 PARALLEL = 4
 """Checks beside each other at most; their own tools use the cores."""
 
@@ -215,8 +218,17 @@ def _result(room: Room, check: CheckConfig, ended: Ended) -> CheckResult:
         remark=_remark(room, check),
         counts=counts,
         ran=ran(room.required, read_ran(report), f"{head}\n{tail}"),
+        collected=_collected(room.root, report),
         passing=tuple(map(redact, read_passing(report))) if room.every_case else (),
     )
+
+
+def _collected(root: Path, report: str) -> tuple[str, ...]:
+    """Files that it has tests of although they are not named like tests."""
+    named = ((root / path for path in files_of(place)) for place in read_places(report))
+    files = (next((one for one in paths if one.is_relative_to(root) and one.is_file()), None) for paths in named)
+    inside = dict.fromkeys(str(one.relative_to(root)) for one in files if one)
+    return tuple(path for path in inside if ".." not in path.split("/") and not is_test_file(path))[:COLLECTED]
 
 
 def _remark(room: Room, check: CheckConfig) -> str:

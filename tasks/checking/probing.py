@@ -25,7 +25,7 @@ from helmsman.verify.probes import (
     runner_for,
 )
 from tasks.checking.checks import Room, run_check, set_up
-from tasks.checking.rooms import room_of
+from tasks.checking.rooms import room_of, work_of
 from tasks.checking.trusted_run import Range, changed_since_start, tests_as_they_were
 from tasks.models.writing import Asking, Credentials, ask_about_probes
 from tasks.repository.diffs import read_texts, tree_of
@@ -53,7 +53,7 @@ def probe_work(place: Workplace, state: LoopState, commit: str, credentials: Cre
     """Probes on a loop's work: those of an earlier claim, else new ones."""
     if not state.config.workspace.clean:
         return Probed(reason=NOT_CLEAN)
-    work = Range(place.repository, state.base_commit, commit, state.config)
+    work = work_of(place, state, commit)
     asking = Asking(credentials, f"{place.tag(state)}/probes", place.folder.cancel.exists)
     found, kept = probe(room_of(place, state), work, kept_probes(state.uid), asking)
     keep_probes(state.uid, kept)

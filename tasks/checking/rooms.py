@@ -1,8 +1,13 @@
 """Where a loop's checks run: its clean checkout, or the agent's worktree where `workspace.clean` is off."""
 
+from collections.abc import Sequence
+
+from helmsman.config import CheckConfig
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import required_tests
 from tasks.checking.checks import Room
+from tasks.checking.targets import with_checks
+from tasks.checking.trusted_run import Range
 from tasks.repository.clean_checkout import Checkout, CleanCheckout, checkout_folder
 from tasks.repository.setup import SetUp
 from tasks.worktrees.as_checkout import Worktree
@@ -13,6 +18,12 @@ def room_of(place: Workplace, state: LoopState) -> Room:
     """Where the loop's checks run that decide."""
     tests, box = required_tests(state.config), state.config.box
     return Room(checkout_for(place, state), place.tag(state), place.folder.cancel.exists, tests, state.checks, box)
+
+
+def work_of(place: Workplace, state: LoopState, commit: str, checks: Sequence[CheckConfig] | None = None) -> Range:
+    """The loop's work as of a commit. `checks`: others than its own."""
+    config = state.config if checks is None else with_checks(state.config, checks)
+    return Range(place.repository, state.base_commit, commit, config, state.collected_at_start)
 
 
 def checkout_for(place: Workplace, state: LoopState) -> Checkout:

@@ -42,6 +42,8 @@ class Range:
     base: str
     commit: str
     config: LoopConfig
+    collected: tuple[str, ...] = ()
+    """Files that are tests by the runner's report at the start, and not by their names."""
 
 
 def as_they_were(work: Range) -> Entries:
@@ -81,7 +83,7 @@ def kinds_of(work: Range, changed: Mapping[str, Sides]) -> Touched:
     repository = work.repository.common
     base, now = _files_of(repository, work.base), {path: _id(after) for path, (_, after) in changed.items()}
     commands = [check.command for check in work.config.checks]
-    return touched(changed, commands, _reader(repository, base), _reader(repository, now))
+    return touched(changed, commands, _reader(repository, base), _reader(repository, now), work.collected)
 
 
 def change_of(work: Range, cwd: Path) -> Change:

@@ -146,6 +146,7 @@ def _run(runner: _Runner, work: Range, changed: Mapping[str, Sides]) -> _Found:
         nothing = CheckReport(tree=head_tree, clean=True)
         return _Found(nothing, nothing, TrustedCopy(), "nothing differs", Shown(), "nothing differs", OutcomeTable())
     at_base = runner.titled(f"base {base[:12]}")(Target(base, base_tree, config))
+    work = replace(work, collected=at_base.collected)
     runner.room = replace(runner.room, before=at_base)  # what is red on both sides is not run once more
     at_head = runner.titled(f"head {head[:12]}")(Target(head, head_tree, config))
     trusted, why_not = _trusted(runner, work, head_tree, changed, at_head)

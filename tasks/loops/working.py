@@ -42,9 +42,9 @@ from tasks.checking.hidden import run_hidden
 from tasks.checking.mutating import mutants_in
 from tasks.checking.neighbours import looked_up_in
 from tasks.checking.only_there import explained
-from tasks.checking.rooms import room_of
+from tasks.checking.rooms import room_of, work_of
 from tasks.checking.targets import Shown, Target, failed_by_setup, run_on_start, run_trusted, with_checks
-from tasks.checking.trusted_run import Range, changed_since_start, tests_as_they_were
+from tasks.checking.trusted_run import changed_since_start, tests_as_they_were
 from tasks.leaving.wiki import lay_out as lay_out_wiki
 from tasks.loops.remembering import recalled
 from tasks.merging.work import stand_on
@@ -152,14 +152,14 @@ def check_trusted(
 
     `tests`: its tests instead.
     """
-    work = Range(place.repository, state.base_commit, execution.change.commit, with_checks(state.config, checks))
+    work = work_of(place, state, execution.change.commit, checks)
     return run_trusted(work, execution.change.tree, partial(_checked, place, state), tests=tests)
 
 
 def compare_with_start(place: Workplace, state: LoopState, execution: Execution, report: CheckReport, *, run: bool) -> SinceStart:
     """What differs from the start. `run`: run the work's tests on the source of the start as well."""
     change = execution.change
-    work = Range(place.repository, state.base_commit, change.commit, state.config)
+    work = work_of(place, state, change.commit)
     changed = changed_since_start(work)
     shown = run_on_start(work, change.tree, changed, report, partial(_checked, place, state)) if run else Shown()
     tests_changed = bool(tests_as_they_were(work, changed))
@@ -180,7 +180,7 @@ def compare_with_start(place: Workplace, state: LoopState, execution: Execution,
 def check_hidden(place: Workplace, state: LoopState, commit: str, name: str) -> tuple[CheckResult, ...]:
     """Which of the hidden checks pass on a commit; what they are and print is kept under `name`, for people alone."""
     require_known(state)
-    results = run_hidden(room_of(place, state), Range(place.repository, state.base_commit, commit, state.config))
+    results = run_hidden(room_of(place, state), work_of(place, state, commit))
     keep_output(state.uid, name, results)
     return tuple(result.unseen for result in results)
 

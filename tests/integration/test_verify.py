@@ -99,6 +99,19 @@ def test_a_red_test_that_was_edited_to_pass_is_not_verified_and_named_as_a_case(
     assert run["results"][-1]["level"] in {"error", "warning"}
 
 
+@pytest.mark.feature("V5")
+def test_what_the_runner_collected_at_the_base_is_a_test_whatever_it_is_called(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    collecting = f"{PYTEST} -o python_files=*.py checks --junit-xml=report.xml"
+    settings = f"[[checks]]\ncommand = '{collecting}'\nreport = 'report.xml'\n"
+    top = make_repository(tmp_path / "repository", {"calc.py": WRONG, "checks/halves.py": TESTS, "helmsman.toml": settings})
+    sh(top, "checkout", "--quiet", "-b", "work")
+    commit(top, "cheat", {"checks/halves.py": TESTS.replace("== 2", "== 4")})
+    found = verified(top, capsys, check="")
+    assert rules(found) == ("not_verified", ["changed_to_pass"])
+
+
 def test_a_new_test_proves_the_change_only_where_it_fails_without_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = plain(tmp_path)
     commit(top, "green", {"answer": "2\n"})

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.parsers.runner_sessions import NAME_LENGTH, NAMES_KEPT
-from helmsman.parsers.test_report import read_junit
+from helmsman.parsers.test_report import files_of, read_junit, read_places
 from helmsman.records.checks import TestCounts
 
 pytestmark = pytest.mark.feature("V3")
@@ -102,6 +102,21 @@ def test_the_first_fifty_names_are_kept_each_once_and_short() -> None:
     assert counts is not None
     assert counts.failed == len(names)
     assert counts.failing == ("same", "x" * NAME_LENGTH, *(f"test {n}" for n in range(NAMES_KEPT - 2)))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "file"),
+    [
+        ('classname="checks.sums" name="test_a"', "checks/sums.py"),
+        ('classname="checks.sums.TestAdd" name="test_a"', "checks/sums.py"),
+        ('classname="test" name="adds" file="checks/sums.mjs"', "checks/sums.mjs"),
+        ('classname="src.sums" name="src.sums.add"', None),
+        ('name="alone"', None),
+    ],
+)
+def test_a_report_tells_in_which_files_its_tests_stand(attributes: str, file: str | None) -> None:
+    places = read_places(f"<testsuite><testcase {attributes}/></testsuite>")
+    assert [file] == [path for place in places for path in files_of(place) if path == file] or not (file or places)
 
 
 @given(st.text())

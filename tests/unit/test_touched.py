@@ -22,6 +22,26 @@ def kind(path: str, before: str = "", after: str = "", command: str = "pytest") 
     return next(name for name, paths in found._asdict().items() if paths)
 
 
+SUMS = "import pytest\n\n\n@pytest.fixture\ndef one():\n    return 1\n\n\ndef test_sums(one):\n    assert one\n"
+CHECKS = "import test from 'node:test';\ntest('a', () => {});\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        ("checks/sums.py", SUMS, "tests"),
+        ("checks/sums.py", f"{SUMS}\n\ndef add(a, b):\n    return a + b\n", "source"),
+        ("checks/sums.mjs", CHECKS, "tests"),
+        ("checks/sums.mjs", f"{CHECKS}export const one = 1;\n", "source"),
+        ("checks/none.py", "ROWS = [1]\n", "source"),
+    ],
+)
+def test_what_the_runner_collected_is_a_test_where_nothing_else_is_in_it(path: str, text: str, expected: str) -> None:
+    found = touched([path], ["pytest"], lambda _: text, lambda _: text, collected=[path])
+    assert next(name for name, paths in found._asdict().items() if paths) == expected
+    assert kind(path, text, text) == "source"
+
+
 @pytest.mark.parametrize(
     ("path", "command", "expected"),
     [

@@ -145,6 +145,13 @@ def test_checks_that_passed_without_a_test_before_any_work_are_known() -> None:
     assert with_baseline(state(), found).without_test_at_start == ("pytest",)
 
 
+@pytest.mark.feature("V5")
+def test_files_that_the_checks_collected_before_any_work_are_known() -> None:
+    one = check(passed=True)
+    found = report(*(one.model_copy(update={"collected": (path, "checks/a.py")}) for path in ("checks/b.py", "checks/c.py")))
+    assert with_baseline(state(), found).collected_at_start == ("checks/b.py", "checks/a.py", "checks/c.py")
+
+
 def test_the_agent_is_told_in_which_check_no_test_ran() -> None:
     refused = Denial(rule="unproven", why=no_test_ran_in(("pytest",)))
     done = DoneSignals(unproven=1, refused=(refused,))
