@@ -28,6 +28,7 @@ from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.observed import Observed
 from helmsman.oversee.overseeing import oversee
 from helmsman.oversee.signals import Sight
+from helmsman.parsers.failures import failure_of
 from helmsman.parsers.test_report import read_summary
 from helmsman.records.briefing import Orientation
 from helmsman.records.checks import CheckReport, CheckResult
@@ -41,7 +42,6 @@ from helmsman.records.session import ErrorVector
 from helmsman.records.state import LoopState, advance, record_of
 from helmsman.records.verdict import Outcome
 from helmsman.verify.completion import prove
-from helmsman.verify.failures import error_vector
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import list_loops, read_records
 
@@ -124,7 +124,7 @@ def _call(given: Table) -> AgentCall:
 
 
 def _trouble(command: str, said: str, times: int) -> ErrorVector:
-    return error_vector("Bash", command, said).model_copy(update={"times": times})
+    return failure_of("Bash", command, said).model_copy(update={"times": times})
 
 
 def _change(state: LoopState, given: Table) -> Change:

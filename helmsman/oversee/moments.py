@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from helmsman.oversee.movement import BASE, movement
+from helmsman.parsers.failures import failure_of
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.iteration import Evidence
@@ -13,7 +14,6 @@ from helmsman.records.oversight import Checkpoint
 from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import changed_tests_only
-from helmsman.verify.failures import error_vector
 
 NAME = 200
 """Characters of a path or name that are kept: a path may be 4,096 long, and a test's name anything."""
@@ -109,7 +109,7 @@ def _failing(counts: TestCounts | None) -> tuple[str, ...]:
 
 def _error(result: CheckResult) -> ErrorVector:
     """What a failing check says: the failures that a report counts are surer than those that its output does."""
-    error = error_vector("Bash", result.command, _said(result))
+    error = failure_of("Bash", result.command, _said(result))
     counted = {"extent": result.counts.failed} if result.counts and result.counts.failed > 0 else {}
     late = {"kind": FailureClass.TIMEOUT} if result.timed_out else {}
     return error.model_copy(update=counted | late)

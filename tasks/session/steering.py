@@ -13,10 +13,12 @@ from helmsman.guardrails import Advise, Deny, Rule, Rules, Session, ToolCall, af
 from helmsman.guardrails.context import Tier, advice, closing, rotation, tier
 from helmsman.guardrails.failure_patterns import Told, Trouble, failed, gutter, saw, succeeded
 from helmsman.parsers.agent_actions import LONGEST_OUTPUT, Called, ToolResult, detail_of
+from helmsman.parsers.failure_words import fingerprint, merge
+from helmsman.parsers.failures import failure_of
+from helmsman.parsers.hidden_failures import failed_by_output
 from helmsman.parsers.loose import ends, mapping, text
 from helmsman.records.evidence import AgentOutcome, Guarded
 from helmsman.records.session import ContextUse, ErrorVector, StopAttempt
-from helmsman.verify.failures import error_vector, failed_by_output, fingerprint, merge
 from tasks.session.hook_server import HEADER, TOKEN, HookServer
 from tasks.session.stops import Gate, Output, Stops, Turns
 
@@ -228,7 +230,7 @@ class Steering:
         thread = self._thread(agent)
         if broke:
             output = result.output.replace(f"{self._rules.worktree}/", "")  # the same failure in another worktree is the same
-            error = error_vector(call.tool, call.command or call.path, output)
+            error = failure_of(call.tool, call.command or call.path, output)
             self.errors = merge(self.errors, error)
             self._take(agent, failed(thread.trouble, call, error, self._config.failures_in_row), call)
         else:

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.parsers.failure_words import MESSAGE, WHERE, merge, normal, place, same_error
+from helmsman.parsers.failures import failure_of
+from helmsman.parsers.hidden_failures import failed_by_output
 from helmsman.records.session import ErrorVector
 from helmsman.records.session import FailureClass as Class
-from helmsman.verify.failures import error_vector, failed_by_output, merge, same_error
-from helmsman.verify.failures.normal import MESSAGE, WHERE, normal, place
 
 pytestmark = pytest.mark.feature("A3")
 
@@ -56,7 +57,7 @@ VARYING = st.fixed_dictionaries(
 @pytest.mark.parametrize(("command", "output"), RUNS)
 @given(one=VARYING, other=VARYING)
 def test_two_runs_of_one_failure_are_equal(command: str, output: str, one: dict[str, str], other: dict[str, str]) -> None:
-    first, second = (error_vector("Bash", command.format(**run), f"Exit code 1\n{output.format(**run)}") for run in (one, other))
+    first, second = (failure_of("Bash", command.format(**run), f"Exit code 1\n{output.format(**run)}") for run in (one, other))
     assert first == second
     assert first.message
 
@@ -72,14 +73,14 @@ def test_two_runs_of_one_failure_are_equal(command: str, output: str, one: dict[
     ],
 )
 def test_different_failures_stay_different(one: str, other: str) -> None:
-    assert not same_error(error_vector("Bash", "x", one), error_vector("Bash", "x", other))
+    assert not same_error(failure_of("Bash", "x", one), failure_of("Bash", "x", other))
 
 
 def test_the_failing_test_does_not_hang_on_the_order_of_a_parallel_run() -> None:
     one, other = "_____ test_a _____\nE   assert 1 == 2\n", "_____ test_b _____\nE   assert 3 == 4\n"
     recap = "==== short test summary info ====\nFAILED t.py::test_{} - x\nFAILED t.py::test_{} - x\n2 failed in 0.1s"
-    there = error_vector("Bash", "pytest", one + other + recap.format("a", "b"))
-    back = error_vector("Bash", "pytest", other + one + recap.format("b", "a"))
+    there = failure_of("Bash", "pytest", one + other + recap.format("a", "b"))
+    back = failure_of("Bash", "pytest", other + one + recap.format("b", "a"))
     assert there == back
     assert (there.where, there.message) == ("t.py::test_a", "assert 1 == 2")
 
@@ -140,13 +141,13 @@ def bounded(vector: ErrorVector) -> bool:
 
 @given(tool=ANYTHING | st.sampled_from(["Bash", "Edit", "Read"]), detail=ANYTHING, output=ANYTHING)
 def test_no_call_makes_it_raise(tool: Any, detail: Any, output: Any) -> None:
-    assert bounded(error_vector(tool, detail, output))
+    assert bounded(failure_of(tool, detail, output))
     assert failed_by_output(detail, output) in {True, False}
 
 
 @given(LINES)
 def test_what_is_said_can_be_stored(output: str) -> None:
-    vector = error_vector("Bash", "pytest -q", output)
+    vector = failure_of("Bash", "pytest -q", output)
     assert ErrorVector.model_validate_json(vector.model_dump_json()) == vector
 
 
@@ -168,13 +169,13 @@ PIECES = [
 def test_an_endless_output_is_read_in_bounded_work(piece: str) -> None:
     output = piece * (LONG // len(piece))
     for text in (output, f"Exit code 1\n{output}", f"{output}\n1 failed in 0.1s"):
-        assert bounded(error_vector("Bash", "pytest", text))
+        assert bounded(failure_of("Bash", "pytest", text))
         assert failed_by_output(piece * 100_000, text) is False
         assert isinstance(failed_by_output("pytest | tail", text), bool)
 
 
 def test_the_failure_at_the_end_of_a_megabyte_is_read() -> None:
-    vector = error_vector(
+    vector = failure_of(
         "Bash", "pytest", "Exit code 1\n" + "collecting ...\n" * 100_000 + "FAILED a.py::test_x - no\n1 failed in 0.1s"
     )
     assert (vector.kind, vector.where) == (Class.TEST, "a.py::test_x")
@@ -182,7 +183,7 @@ def test_the_failure_at_the_end_of_a_megabyte_is_read() -> None:
 
 def test_colours_and_control_characters_change_nothing() -> None:
     plain, loud = "E   assert 1 == 2\n1 failed in 0.1s", "\x1b[31mE   assert 1\x00 == 2\x1b[0m\n\x1b[1m1 failed\x1b[0m in 0.1s"
-    assert error_vector("Bash", "pytest", plain) == error_vector("Bash", "pytest", loud)
+    assert failure_of("Bash", "pytest", plain) == failure_of("Bash", "pytest", loud)
 
 
 @pytest.mark.parametrize(
@@ -197,4 +198,4 @@ def test_colours_and_control_characters_change_nothing() -> None:
     ],
 )
 def test_the_extent_of_a_failure_is_what_is_counted_as_errors_and_only_then_what_is_less(output: str, failures: int) -> None:
-    assert error_vector("Bash", "make", f"Exit code 1\n{output}").extent == failures
+    assert failure_of("Bash", "make", f"Exit code 1\n{output}").extent == failures

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from helmsman.parsers.failures import failure_of
 from helmsman.records.session import FailureClass as Class
-from helmsman.verify.failures import error_vector
 
 pytestmark = pytest.mark.feature("A3")
 
@@ -339,21 +339,21 @@ OBJECTIONS = [
 
 @pytest.mark.parametrize(("command", "output", "where", "message"), TESTS)
 def test_a_failing_test_is_named_and_quoted(command: str, output: str, where: str, message: str | None) -> None:
-    vector = error_vector("Bash", command, f"Exit code 1\n{output}")
+    vector = failure_of("Bash", command, f"Exit code 1\n{output}")
     assert (vector.kind, vector.where) == (Class.TEST, where)
     assert vector.message == message or (message is None and vector.message)
 
 
 @pytest.mark.parametrize(("kind", "command", "output", "where"), DEEPER)
 def test_a_cause_that_lies_deeper_than_the_test_is_the_class(kind: Class, command: str, output: str, where: str) -> None:
-    vector = error_vector("Bash", command, f"Exit code 2\n{output}")
+    vector = failure_of("Bash", command, f"Exit code 2\n{output}")
     assert (vector.kind, vector.where) == (kind, where)
     assert vector.message
 
 
 @pytest.mark.parametrize(("kind", "command", "output", "where"), OBJECTIONS)
 def test_what_objects_to_the_code_is_told_apart(kind: Class, command: str, output: str, where: str) -> None:
-    vector = error_vector("Bash", command, f"Exit code 1\n{output}")
+    vector = failure_of("Bash", command, f"Exit code 1\n{output}")
     assert (vector.kind, vector.where) == (kind, where)
     assert vector.message
 
@@ -378,6 +378,6 @@ RECORDED = {
 @pytest.mark.parametrize("name", RECORDED)
 def test_outputs_of_real_runners_are_read(name: str) -> None:
     kind, where = RECORDED[name]
-    vector = error_vector("Bash", name.partition("_")[0], "Exit code 1\n" + (RECORDINGS / f"{name}.txt").read_text("utf-8"))
+    vector = failure_of("Bash", name.partition("_")[0], "Exit code 1\n" + (RECORDINGS / f"{name}.txt").read_text("utf-8"))
     assert vector.kind is kind
     assert vector.where == where or (where is None and "calc" in vector.where.lower())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helmsman.verify.failures.commands import normal
+from helmsman.parsers.command_steps import normal
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 
 import pytest
 
+from helmsman.parsers.failures import failure_of
 from helmsman.records.session import FailureClass as Class
-from helmsman.verify.failures import error_vector
 
 pytestmark = pytest.mark.feature("A3")
 
@@ -25,5 +25,5 @@ def test_a_test_file_that_cannot_be_imported_is_a_broken_build_and_no_test_that_
         "test_a.py:1: in <module>\n    import words\nwords.py:1: in <module>\n    y = x\n        ^\nE   NameError: name 'x' is not defined\n"
         f"============================= short test summary info ==============================\n{ending}\n2 errors in 0.15s"
     )
-    found = error_vector("Bash", "pytest -q", f"Exit code 2\n{output}")
+    found = failure_of("Bash", "pytest -q", f"Exit code 2\n{output}")
     assert (found.kind, found.where, found.message) == (kind, where, "NameError: name 'x' is not defined")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from helmsman.parsers.failure_lines import listed
 from helmsman.parsers.test_report import read_summary
-from helmsman.verify.failures import listed
 
 pytestmark = pytest.mark.feature("O3")
 RECORDINGS = Path(__file__).parents[1] / "recordings" / "summaries"

@@ -3,8 +3,8 @@
 
 import pytest
 
+from helmsman.parsers.failures import failure_of
 from helmsman.records.session import FailureClass as Class
-from helmsman.verify.failures import error_vector
 
 pytestmark = pytest.mark.feature("A3")
 
@@ -114,20 +114,20 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("kind", "tool", "detail", "output", "where"), CLI)
 def test_what_the_cli_itself_says_is_read(kind: Class, tool: str, detail: str, output: str, where: str) -> None:
-    vector = error_vector(tool, detail, output)
+    vector = failure_of(tool, detail, output)
     assert (vector.kind, vector.where) == (kind, where)
     assert vector.message
 
 
 @pytest.mark.parametrize(("kind", "command", "code", "output", "where"), EXITS)
 def test_an_exit_code_that_says_all_is_believed(kind: Class, command: str, code: int, output: str, where: str) -> None:
-    vector = error_vector("Bash", command, f"Exit code {code}\n{output}".rstrip())
+    vector = failure_of("Bash", command, f"Exit code {code}\n{output}".rstrip())
     assert (vector.kind, vector.where) == (kind, where)
     assert vector.message
 
 
 @pytest.mark.parametrize(("kind", "command", "output", "where"), REFUSALS)
 def test_what_the_world_refuses_is_told_apart(kind: Class, command: str, output: str, where: str) -> None:
-    vector = error_vector("Bash", command, f"Exit code 1\n{output}")
+    vector = failure_of("Bash", command, f"Exit code 1\n{output}")
     assert (vector.kind, vector.where) == (kind, where)
     assert vector.message

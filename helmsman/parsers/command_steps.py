@@ -116,22 +116,10 @@ _REDIRECT = re.compile(r"[0-9&]?>>?(?:&[0-9]|\S+)?|</dev/null")
 _QUIET = re.compile(r"-(?:-|q+|v+|x|s|l|ra|rA|rf|n|j|[nj]?[0-9]+|-tb=\w+|-no-header|-color\S*|-verbose|-quiet|-silent|-ci|-run)")
 _EVERYTHING = {".", "./..."}
 _INTERPRETER = re.compile(r"python[0-9.]*|py")
-_WRAPPERS: tuple[tuple[str, ...], ...] = (
-    ("uv", "run"),
-    ("poetry", "run"),
-    ("pipenv", "run"),
-    ("pdm", "run"),
-    ("hatch", "run"),
-    ("bundle", "exec"),
-    ("pnpm", "exec"),
-    ("yarn", "exec"),
-    ("npx",),
-    ("bunx",),
-    ("env",),
-    ("time",),
-    ("sudo",),
-    ("command",),
-)
+_WRAPPERS = frozenset({
+    "uv run", "poetry run", "pipenv run", "pdm run", "hatch run", "bundle exec", "pnpm exec", "yarn exec", "npx", "bunx", "env",
+    "time", "sudo", "command",
+})  # fmt: skip
 
 
 @lru_cache(maxsize=1024)
@@ -160,6 +148,4 @@ def _wrapping(words: Sequence[str]) -> int:
         return min(2, len(words) - 1)
     if _INTERPRETER.fullmatch(words[0].rpartition("/")[2]) and words[1:2] == ["-m"] and words[2:]:
         return len(words[:2])
-    return next(
-        (len(wrapper) for wrapper in _WRAPPERS if tuple(words[: len(wrapper)]) == wrapper and len(words) > len(wrapper)), 0
-    )
+    return next((many for many in (1, 2) if len(words) > many and " ".join(words[:many]) in _WRAPPERS), 0)

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
+from helmsman.parsers.command_steps import programs, steps
+from helmsman.parsers.failure_rules import Programs, hit, is_strange, own_frame, rules
+from helmsman.parsers.failure_words import excerpt
+from helmsman.parsers.failures import HEADING, recapped, telling
 from helmsman.plain import short_line
-from helmsman.verify.failures.commands import programs, steps
-from helmsman.verify.failures.normal import excerpt
-from helmsman.verify.failures.rules import Programs, hit, is_strange, own_frame, rules
-from helmsman.verify.failures.tests_failed import HEADING, recapped, telling
 
 MOST = 30
 """Lines; ten of them are some 600 tokens."""

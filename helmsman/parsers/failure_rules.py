@@ -48,7 +48,7 @@ class Hit(NamedTuple):
 @cache
 def rules(*stages: str) -> tuple[Rule, ...]:
     """The rules of these stages in their order."""
-    table = tomllib.loads(files("helmsman.verify.failures").joinpath("failures.toml").read_text("utf-8"))
+    table = tomllib.loads(files("helmsman.parsers").joinpath("failures.toml").read_text("utf-8"))
     return tuple(rule for stage in stages for rule in _rules(cast("dict[str, list[str | dict[str, str]]]", table[stage])))
 
 

@@ -4,13 +4,13 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from helmsman.parsers.command_steps import Step, programs, steps
+from helmsman.parsers.failure_rules import Programs, first_hit, rules
+from helmsman.parsers.failure_words import excerpt
 from helmsman.parsers.loose import text
 from helmsman.parsers.test_report import read_summary
 from helmsman.plain import word_set
 from helmsman.records.session import FailureClass
-from helmsman.verify.failures.commands import Step, programs, steps
-from helmsman.verify.failures.normal import excerpt
-from helmsman.verify.failures.rules import Programs, first_hit, rules
 
 _RUN = word_set(
     "pytest py.test unittest nosetests jest vitest mocha ava karma rspec phpunit pest playwright cypress ctest gotestsum "

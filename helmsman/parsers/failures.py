@@ -1,16 +1,19 @@
-"""A failed call as a class, a place and a message."""
+"""A failed call as a class, a place and a message, so that the same failure is known again."""
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
-from helmsman.parsers.loose import text as loose_text
+from helmsman.parsers.command_steps import program, programs, steps
+from helmsman.parsers.failure_rules import ANY, Hit, Programs, first_hit, hit, own_frame, rules
+from helmsman.parsers.failure_words import excerpt, extent, normal, place
+from helmsman.parsers.loose import text
+from helmsman.parsers.test_report import read_summary
 from helmsman.records.session import ErrorVector
 from helmsman.records.session import FailureClass as Class
-from helmsman.verify.failures.commands import program, programs, steps
-from helmsman.verify.failures.normal import excerpt, extent, normal, place
-from helmsman.verify.failures.rules import ANY, Hit, Programs, first_hit, hit, own_frame, rules
-from helmsman.verify.failures.tests_failed import failing_test
+
+# --- any failed call ------------------------------------------------------------------------------------------------
 
 _EXIT = re.compile(r"Exit code (\d{1,3})")
 _PYTEST_SAYS = re.compile(r"^E {2,}(?=\S)(.*)", re.MULTILINE)
@@ -50,9 +53,9 @@ class _Call(NamedTuple):
         return "\n".join(self.lines)
 
 
-def error_vector(tool: str, detail: str, output: str) -> ErrorVector:
+def failure_of(tool: str, detail: str, output: str) -> ErrorVector:
     """What went wrong in a call that failed, of what was called with which command or path."""
-    call = _call(loose_text(tool, 60), loose_text(detail, 4000), excerpt(output))
+    call = _call(text(tool, 60), text(detail, 4000), excerpt(output))
     found = first_hit(rules("own"), "\n".join(call.lines[:3]), ANY)
     if found is not None:
         where = _DENIED if found.kind is Class.OTHER else found.name or call.program
@@ -126,3 +129,73 @@ def _unknown(call: _Call) -> Hit:
     lines = [line.strip() for line in call.lines if line.strip()]
     said = next((line for line in lines if _ANY_ERROR.match(line)), lines[-1] if lines else "")
     return Hit(Class.OTHER, said or (f"exit code {call.code}" if call.code else "no output"))
+
+
+# --- failing tests --------------------------------------------------------------------------------------------------
+
+_TELLING = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        r"^E {2,}(?P<said>\S.*)",
+        r"^ *(?:\d+\) |→ )?(?P<said>(?:\w+[.:]{1,2}){0,12}\w*(?:Error|Exception|Failure|FailedError)(?: \[\w+\])?(?:: .*|$))",
+        r"^ +\S+_test\.go:\d+: +(?P<said>.*)",
+        r"^ *(?P<said>expect\(.*\)\..*)",
+        r"^thread '[^'\n]{1,200}'(?: \(\d+\))? panicked at [^\n]{1,200}:\n(?P<said>.*)",
+        r"^thread '[^'\n]{1,200}' panicked at '(?P<said>[^\n]*)', ",
+        r"^ +(?:\d+\) .{0,100})?Failure/Error: (?P<said>.*)",
+        r"^(?P<said>Failed asserting .*)",
+        r"^ *(?P<said>Assert\.\w+\(\) Failure.*)",
+        r"^(?P<said>panic: .*)",
+        r"^ +error: '?(?P<said>[^|>'].*?)'?$",
+    )
+)
+_UNIMPORTED = re.compile(
+    r"^_+ ERROR collecting |\bInterrupted: \d+ errors? during collection|: Failed to import test module", re.MULTILINE
+)
+"""Each file that could not be imported is counted as a failed test, and none of its tests has said anything yet."""
+HEADING = re.compile(
+    r"_{3,} |=== RUN   |  ● |(?:FAIL|ERROR): | *--- FAIL: |---- | FAIL  | *\d+\) |\S+ > \S.* FAILED$|\(fail\) | *not ok "
+    r"| +Failed "
+)
+
+
+def failing_test(lines: Sequence[str], programs: frozenset[str]) -> Hit | None:
+    """The failing test that comes first by name (runners that work in parallel have no other order), and what it said."""
+    text = "\n".join(lines)
+    counts = read_summary(text)
+    hit = first_hit(rules("tests"), text, programs)
+    if counts is not None and counts.failed:
+        name = min(counts.failing, default=hit.at if hit else "")
+        ran = any("::" in one for one in counts.failing) or not _UNIMPORTED.search(text)
+        said = telling(lines, name) or f"{counts.failed} failed"
+        return Hit(Class.TEST, said, name) if ran else Hit(Class.BUILD, said, own_frame(text) or name)
+    return hit and hit._replace(said=telling(lines, hit.at) or hit.said)
+
+
+def telling(lines: Sequence[str], name: str) -> str:
+    """The first telling line below the heading of a test, else the first that it has; without a heading what a recap says."""
+    start = _heading(lines, name)
+    if start is None:
+        return recapped(lines, name) or _first_telling("\n".join(lines))
+    below = [*takewhile(lambda line: not HEADING.match(line), lines[start + 1 :])]
+    text = "\n".join([lines[start], *below])
+    return _first_telling(text) or recapped(lines, name) or next((line.strip() for line in below if line.strip()), "")
+
+
+def _first_telling(text: str) -> str:
+    found = [match for pattern in _TELLING if (match := pattern.search(text))]
+    return min(found, key=lambda match: match.start())["said"] if found else ""
+
+
+def _heading(lines: Sequence[str], name: str) -> int | None:
+    short = name.rpartition("::")[2].partition(" (")[0]
+    if not short:
+        return None
+    named = re.compile(rf"(?<!\w){re.escape(short)}(?!\w)")
+    return next((number for number, line in enumerate(lines) if HEADING.match(line) and named.search(line)), None)
+
+
+def recapped(lines: Sequence[str], name: str) -> str:
+    """What the summary at the end says of it."""
+    starts = (f"FAILED {name} - ", f"ERROR {name} - ")
+    return next((line.partition(" - ")[2] for line in lines if line.startswith(starts)), "") if name else ""
