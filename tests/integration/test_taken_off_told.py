@@ -27,8 +27,8 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
 
 def test_the_report_says_why_work_was_taken_off_and_after_which_iteration(work: Work) -> None:
     write_report(work.place, work.state.model_copy(update={"failed": FAILED, "ending": ENDING}), record(ENDING))
-    text = (work.place.folder.root / NAME).read_text(encoding="utf-8")
-    assert f"- taken off the branch: `refs/helmsman/x/failed/4-1` after iteration 4: {SHOWN}\n" in text.replace("\\", "")  # Markdown escapes it
+    text = (work.place.folder.root / NAME).read_text(encoding="utf-8").replace("\\", "")  # Markdown escapes it
+    assert f"- taken off the branch: `refs/helmsman/x/failed/4-1` after iteration 4: {SHOWN}\n" in text
 
 
 def test_the_status_says_why_work_was_taken_off(work: Work, capsys: pytest.CaptureFixture[str]) -> None:
