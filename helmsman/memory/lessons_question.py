@@ -10,11 +10,11 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from helmsman.answer_form import NUMBER, TEXT, closed, many, one_of
+from helmsman.budget import fence, fit
 from helmsman.memory.extraction import observation
 from helmsman.memory.quoting import cleaned, orders, tells
 from helmsman.memory.words import terms
 from helmsman.orient.answers import printable, read_answer
-from helmsman.orient.budget import fence, fit
 from helmsman.plain import clean
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.focus import Question

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from helmsman.budget import whole
 from helmsman.config.memory import MemoryConfig
 from helmsman.memory.estimates import in_words
 from helmsman.memory.words import terms
-from helmsman.orient.budget import whole
 from helmsman.plain import clean
 from helmsman.prompts import Piece, render_pieces
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Recalled, Reminder, Subject, Tier

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from helmsman.answer_form import TEXT, closed, many
+from helmsman.budget import fence, fit
 from helmsman.errors import OperatorError
 from helmsman.orient.alignment_file import render as alignment_text
 from helmsman.orient.answers import read_answer
-from helmsman.orient.budget import fence, fit
 from helmsman.orient.checks import commands
 from helmsman.plain import shortened
 from helmsman.prompts import Piece, render, render_pieces

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel, ConfigDict, Field
 
 from helmsman.answer_form import TEXT, closed, many
+from helmsman.budget import fence, fit
 from helmsman.orient.answers import printable, read_answer
-from helmsman.orient.budget import fence, fit
 from helmsman.orient.progress import render as render_notes
 from helmsman.oversee.advice import advise, planned_anew
 from helmsman.plain import shortened

@@ -9,8 +9,8 @@ from typing import get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from helmsman.answer_form import TEXT, closed, many, one_of
+from helmsman.budget import fence, fit
 from helmsman.orient.answers import printable, read_answer
-from helmsman.orient.budget import fence, fit
 from helmsman.orient.checks import commands
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.checks import CheckResult

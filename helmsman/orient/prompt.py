@@ -6,11 +6,11 @@ The texts are templates in `helmsman/prompts`. The message says what is wanted, 
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
+from helmsman.budget import fit, whole
 from helmsman.config import MemoryConfig
 from helmsman.memory.handoff import handoff_section
 from helmsman.memory.recall import lessons_section
 from helmsman.orient.approaches import approach_section
-from helmsman.orient.budget import fit, whole
 from helmsman.orient.checks import failed
 from helmsman.orient.compaction import compact_by_template, compacted_section, needs_compaction, past_of
 from helmsman.orient.focus import focus_section

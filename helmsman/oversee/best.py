@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, Field
 
 from helmsman.answer_form import TEXT, closed
+from helmsman.budget import fence, fit
 from helmsman.config import LoopConfig
 from helmsman.orient.answers import printable, read_answer
-from helmsman.orient.budget import fence, fit
 from helmsman.orient.focus import GOAL_TOKENS
 from helmsman.plain import clean
 from helmsman.prompts import render, render_pieces

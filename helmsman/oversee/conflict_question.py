@@ -11,8 +11,8 @@ from typing import Any, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from helmsman.answer_form import NUMBER, TEXT, closed, many, one_of
+from helmsman.budget import fence, fit
 from helmsman.orient.answers import printable, read_answer
-from helmsman.orient.budget import fence, fit
 from helmsman.oversee.conflicts import MOST_CONFLICTS, conflicts, distinct
 from helmsman.plain import clean
 from helmsman.prompts import Piece, render, render_pieces

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import HelmsmanError
-from helmsman.orient.stop_gate import MOST_ATTEMPTS, failures, judge_stop, let_go, reason
+from helmsman.guardrails.stop import MOST_ATTEMPTS, failures, judge_stop, let_go, reason
 from helmsman.parsers.status import read_ending
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult

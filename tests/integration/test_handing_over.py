@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from helmsman.budget import whole
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.memory.handoff import handoff_section
 from helmsman.orient.alignment_file import read, render
-from helmsman.orient.budget import whole
 from helmsman.pushes import made_by_us
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
 from helmsman.records.memory import Completed, WorkingMemory

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from helmsman.budget import whole
 from helmsman.errors import OperatorError
 from helmsman.memory.recall import lessons_section
-from helmsman.orient.budget import whole
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.lessons import Recalled
 from helmsman.records.state import LoopState

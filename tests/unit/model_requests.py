@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
+from helmsman.guardrails.stop import reason
 from helmsman.memory.lessons_question import lessons_request
 from helmsman.orient.alignment import align_question
 from helmsman.orient.compaction import Past, compaction_request
 from helmsman.orient.focus import focus_request
-from helmsman.orient.stop_gate import reason
 from helmsman.oversee.best import Candidate, compare_request
 from helmsman.oversee.conflict_question import conflict_request
 from helmsman.records.alignment import FoundCommand, RepositoryFacts

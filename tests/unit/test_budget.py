@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmsman.orient.budget import Foreign, Piece, fence, fit
+from helmsman.budget import Foreign, Piece, fence, fit
 from helmsman.tokens import LONGEST_TOKEN, tokens, trim
 from tests.unit.markdown import outside_of_fences
 

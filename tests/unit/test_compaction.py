@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.orient.budget import whole
+from helmsman.budget import whole
 from helmsman.orient.compaction import (
     FACTS_TOKENS,
     Past,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.budget import whole
 from helmsman.orient.answers import LONGEST_ANSWER, find_object
-from helmsman.orient.budget import whole
 from helmsman.orient.focus import FACTS_TOKENS, GOAL_TOKENS, focus_request, focus_section, read_focus
 from helmsman.records.checks import TestCounts
 from helmsman.records.control import Band, Control

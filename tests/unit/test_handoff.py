@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helmsman.budget import fit
 from helmsman.config import CriterionConfig
 from helmsman.errors import OperatorError
 from helmsman.memory.handoff import (
@@ -26,7 +27,6 @@ from helmsman.memory.handoff import (
 )
 from helmsman.orient.alignment import goal_text
 from helmsman.orient.alignment_file import read, render
-from helmsman.orient.budget import fit
 from helmsman.oversee.imperatives import imperatives
 from helmsman.records.alignment import Alignment, Specification
 from helmsman.records.checks import TestCounts

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.budget import fit, whole
 from helmsman.memory.recall import cost, guardrails_cost, lessons_section, recalled_lines
-from helmsman.orient.budget import fit, whole
 from helmsman.records.lessons import Estimate, Guardrail, LessonKind, Range, Recalled, Reminder, TaskType
 from helmsman.records.session import FailureClass
 from helmsman.tokens import tokens

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helmsman.orient.budget import whole
+from helmsman.budget import whole
 from helmsman.orient.prompt import brief
 from helmsman.orient.refusal import WHY, refusal_section
 from helmsman.orient.trend import trend_section

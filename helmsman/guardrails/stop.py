@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from helmsman.budget import fit
 from helmsman.config import SteeringConfig
-from helmsman.orient.budget import fit
 from helmsman.plain import shortened
 from helmsman.prompts import render_pieces
 from helmsman.records.checks import CheckResult, checks_fail

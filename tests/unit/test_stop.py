@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import SteeringConfig
-from helmsman.orient.stop_gate import MOST_ATTEMPTS, judge_stop, let_go, reason
+from helmsman.guardrails.stop import MOST_ATTEMPTS, judge_stop, let_go, reason
 from helmsman.records.checks import CheckResult, TestCounts
 from helmsman.records.session import StopAttempt
 from tests.unit.builders import check
