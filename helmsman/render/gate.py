@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import takewhile
 
 from helmsman.oversee.diagnosis import sentence
-from helmsman.oversee.limits import gauges
 from helmsman.plain import LONGEST_LINE, clean, clean_lines, shortened
 from helmsman.records.alignment import Alignment
 from helmsman.records.gates import GATES, Answer, Choice, Gate, GateKind
@@ -79,6 +78,10 @@ def question_evidence(alignment: Alignment, file: str) -> str:
     )
 
 
+def _who_says(state: LoopState) -> str:
+    return "The agent says that it is blocked" if state.last_call.blocked else "The agent's last words"
+
+
 def _standing(state: LoopState) -> str:
     """How it stands, in one line."""
     rung, report, limits, spent = state.oversight.ladder.rung, state.checks, state.config.limits, state.spending
@@ -132,44 +135,17 @@ def _deadline(gate: Gate) -> str:
 
 
 def evidence(state: LoopState, worktree: str) -> str:
-    """What was seen of a loop until now, as Markdown."""
+    """What was seen of a loop until now, as Markdown: what a form has, what failing checks printed, how it went."""
     commits = shlex.quote(f"{state.base_commit[:10]}..{state.branch}")  # whoever reads it may copy it into a shell
+    failures = state.checks.failures[:FAILURES_SHOWN] if state.checks else ()
+    printed = (result.tail.strip() or result.head.strip() for result in failures)
     return _parts(
-        f"Why it stopped: {prose(state.ending.reason, 1500)}" if state.ending else "",
-        f"{_who_says(state)}: {prose(state.last_call.words, 600)}" if state.last_call.words else "",
-        f"Goal: {prose(state.config.goal, 600)}",
-        _numbers(state),
-        _checks(state),
-        f"The judge, last: {prose(state.judge.feedback[-1].reason, 800)}" if state.judge.feedback else "",
-        _list(prose(sentence(one)) for one in state.oversight.conflicts[:FAILURES_SHOWN]),
+        in_short(state),
+        *(fence(output, OUTPUT_SHOWN) for output in printed if output),
         _moments(state) if state.iteration else "",
         f"Look: {code(f'git log {commits}')}, worktree {code(worktree)}",
-        _titled("Learnt, for AGENTS.md", (prose(line, 600) for line in state.proposed) if state.ending else ()),
         _titled("Answered before", map(_answered, state.answers[-ANSWERS_SHOWN:])),
     )
-
-
-def _who_says(state: LoopState) -> str:
-    return "The agent says that it is blocked" if state.last_call.blocked else "The agent's last words"
-
-
-def _numbers(state: LoopState) -> str:
-    spent, oversight = state.spending, state.oversight
-    used = ", ".join(gauge.told for gauge in gauges(state.config.limits, spent, state.iteration))
-    progress = f"progress {oversight.progress.completion:.0%}, {oversight.ladder.rung.title}" if state.iteration else ""
-    why = f"because of {prose(oversight.ladder.reason)}" if oversight.ladder.rung > Rung.PATCH else ""
-    return _list(filter(None, (f"used: {used}", progress, why)))
-
-
-def _checks(state: LoopState) -> str:
-    if state.checks is None:
-        commands = _titled("Checks, not run yet", (code(check.command) for check in state.config.checks))
-        return commands or "**No check is configured: nothing will be verified.**"
-    if not state.checks.results:
-        return "**No check is configured: nothing was verified.**"
-    printed = (result.tail.strip() or result.head.strip() for result in state.checks.failures[:FAILURES_SHOWN])
-    checks = _titled("Checks", (f"{'✔' if one.passed else '✘'} {code(one.command)}" for one in state.checks.results))
-    return _parts(checks, *(fence(output, OUTPUT_SHOWN) for output in printed if output))
 
 
 def _moments(state: LoopState) -> str:
