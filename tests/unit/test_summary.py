@@ -7,8 +7,7 @@ from helmsman.records.state import LoopState
 from helmsman.render.artifacts import summary
 from tests.unit import builders
 from tests.unit.rendered import read
-from tests.unit.shown import troubled_gate, troubled_state
-from tests.unit.test_cells import EVIL
+from tests.unit.shown import troubled_gate
 
 pytestmark = pytest.mark.feature("H5")
 RED = builders.check(passed=False, counts=TestCounts(passed=40, failed=2, failing=("test_total", "test_tax")))
@@ -40,9 +39,3 @@ def test_a_completed_one_says_what_proves_it_and_an_asking_one_where_to_answer()
 
 def test_a_loop_without_checks_says_that_nothing_is_verified() -> None:
     assert "nothing is verified" in rows(builders.state(builders.config(checks=(), allow_no_checks=True)))["Proof"]
-
-
-@pytest.mark.feature("X3")
-def test_nothing_foreign_becomes_markup() -> None:
-    found = read(summary(troubled_state(EVIL)))
-    assert (found.strangers, len(found.tables)) == ([], 1)
