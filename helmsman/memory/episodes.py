@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from helmsman.memory.quoting import cleaned
+from helmsman.memory.quoting import joined
 from helmsman.memory.task_type import task_type
-from helmsman.plain import clean_lines
+from helmsman.plain import clean_lines, short_line
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import Judgement
 from helmsman.records.lessons import Episode, Graded, Subject, Summary, TaskType
@@ -96,7 +96,8 @@ def _verdicts(judgement: Judgement | None) -> tuple[Graded, ...]:
     """What could not be told teaches nothing of the work."""
     told = [one for one in judgement.criteria if not one.cannot_tell] if judgement else []
     return tuple(
-        Graded(criterion=one.criterion, met=one.met, reason=cleaned(one.reason, LONGEST_REASON)) for one in told[:MOST_CRITERIA]
+        Graded(criterion=one.criterion, met=one.met, reason=short_line(one.reason, LONGEST_REASON))
+        for one in told[:MOST_CRITERIA]
     )
 
 
@@ -111,14 +112,9 @@ def _says_something(moment: Moment) -> bool:
 
 def _approach(subjects: Sequence[str]) -> str:
     """What was done, by the subjects of its commits, oldest first: as many whole ones as fit."""
-    kept = dict.fromkeys(cleaned(subject, LONGEST_SUBJECT) for subject in subjects if not subject.startswith(OURS))
-    text = ""
-    for subject in kept:
-        longer = f"{text}; {subject}" if text else subject
-        if subject and len(longer) <= LONGEST_APPROACH:
-            text = longer
-    return text
+    kept = dict.fromkeys(short_line(subject, LONGEST_SUBJECT) for subject in subjects if not subject.startswith(OURS))
+    return joined(kept, LONGEST_APPROACH, "; ")
 
 
 def _names(names: Sequence[str] | Iterator[str], most: int) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for name in (cleaned(name, LONGEST_NAME) for name in names) if name))[:most]
+    return tuple(dict.fromkeys(name for name in (short_line(name, LONGEST_NAME) for name in names) if name))[:most]

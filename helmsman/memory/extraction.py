@@ -9,11 +9,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal
 
-from helmsman.memory.quoting import cleaned, details, listed, orders, quoted, sentences, tells
+from helmsman.memory.quoting import joined, listed, orders, quoted, tells
 from helmsman.memory.words import terms
 from helmsman.oversee.detectors.windows import OF_THE_WORLD, place
 from helmsman.oversee.movement import Identity, identity
-from helmsman.records.lessons import Episode, LessonKind, Observation, Summary
+from helmsman.plain import short_line
+from helmsman.records.lessons import LONGEST_DETAIL, LONGEST_TEXT, Episode, LessonKind, Observation, Summary
 from helmsman.records.memory import Choice
 from helmsman.records.moments import Movement
 from helmsman.records.session import ErrorVector, FailureClass
@@ -79,7 +80,7 @@ def observation(
     return Observation(
         kind=kind,
         text=text,
-        detail=details(detail),
+        detail=joined(detail, LONGEST_DETAIL),
         subject=of.subject.model_copy(update={"failures": failures, "tests": tests}),
         failure=failures[0] if warns else None,
         confidence=confidence,
@@ -123,13 +124,11 @@ def _strategy(how: str, episode: Episode, before: Sequence[Episode], confidence:
     tried = [way for way in _tried(_tries(episode, before, classes, tests)) if way != approach]
     if not tried or not (approach or episode.files):
         return
-    text = sentences(
-        (
-            f"{how}: {quoted(approach, _APPROACH)}." if approach else f"{how}.",
-            f"These had not: {_ways(tried)}.",
-            f"Failing before: {listed(tests, 3, 120)}." if tests else f"It ended {_named(classes)}." if told else "",
-            _changed(episode),
-        )
+    text = _sentences(
+        f"{how}: {quoted(approach, _APPROACH)}." if approach else f"{how}.",
+        f"These had not: {_ways(tried)}.",
+        f"Failing before: {listed(tests, 3, 120)}." if tests else f"It ended {_named(classes)}." if told else "",
+        _changed(episode),
     )
     yield observation(episode, LessonKind.STRATEGY, text, _rests_on(episode, tests), confidence, classes, tests)
 
@@ -172,7 +171,7 @@ def _ways(tried: Sequence[str]) -> str:
 
 
 def _rests_on(episode: Episode, tests: Sequence[str] = ()) -> Iterator[str]:
-    yield f"Loop {cleaned(episode.loop, 80)}, iteration {episode.iteration}: completion {episode.completion:.0%}."
+    yield f"Loop {short_line(episode.loop, 80)}, iteration {episode.iteration}: completion {episode.completion:.0%}."
     yield f"Tests that it ended: {listed(tests, 5, 120)}." if tests else ""
 
 
@@ -184,7 +183,7 @@ def _criteria(episode: Episode, before: Sequence[Episode]) -> Iterator[Observati
         if one.met and tells(reason) and not orders(one.reason):
             first = f"A judge rejected such work first: {quoted(reason, _REASON)}."
             accepted = f"Accepted later: {quoted(one.reason, _REASON)}." if one.reason else ""
-            text = sentences((first, accepted, _changed(episode)))
+            text = _sentences(first, accepted, _changed(episode))
             yield observation(episode, LessonKind.STRATEGY, text, _rests_on(episode), _JUDGED)
 
 
@@ -208,7 +207,7 @@ def _antipatterns(episode: Episode, before: Sequence[Episode]) -> Iterator[Obser
 
 def _antipattern(episode: Episode, error: ErrorVector, text: str, why: str, confidence: float) -> Observation:
     tests = (place(error),) if error.where else ()
-    detail = (f"Loop {cleaned(episode.loop, 80)}, up to iteration {episode.iteration}: {why}.",)
+    detail = (f"Loop {short_line(episode.loop, 80)}, up to iteration {episode.iteration}: {why}.",)
     return observation(episode, LessonKind.ANTIPATTERN, text, detail, confidence, (error.kind,), tests)
 
 
@@ -274,7 +273,7 @@ def _resolutions(episodes: Sequence[Episode], taught: Collection[tuple[int, int]
 def _choices(state: LoopState, summary: Summary) -> Iterator[Observation]:
     """Decisions that a completed loop rests on, as its agent noted them, with what the work does not show: why, or what else."""
     rests_on = (
-        f"Loop {cleaned(summary.loop, 80)}, {counted(summary.iterations, 'iteration')}.",
+        f"Loop {short_line(summary.loop, 80)}, {counted(summary.iterations, 'iteration')}.",
         "From the notes of a completed loop.",
     )
     for choice in state.memory.decisions[-MOST_CHOICES:]:
@@ -291,16 +290,18 @@ def _sound(choice: Choice) -> bool:
 
 def _choice(choice: Choice) -> str:
     rejected = f", not {quoted(choice.rejected, _SIDE)}" if choice.rejected else ""
-    return sentences(
-        (
-            f"Completed work in this project chose {quoted(choice.chose, _CHOSE)}{rejected}.",
-            f"Its reason: {quoted(choice.reason, _SIDE)}." if choice.reason else "",
-            f"It would look again if {quoted(choice.revisit_if, _SIDE)}." if choice.revisit_if else "",
-        )
+    return _sentences(
+        f"Completed work in this project chose {quoted(choice.chose, _CHOSE)}{rejected}.",
+        f"Its reason: {quoted(choice.reason, _SIDE)}." if choice.reason else "",
+        f"It would look again if {quoted(choice.revisit_if, _SIDE)}." if choice.revisit_if else "",
     )
 
 
 # --- what they say ------------------------------------------------------------------------------------------------
+
+
+def _sentences(*parts: str) -> str:
+    return joined(parts, LONGEST_TEXT)
 
 
 def _telling(approach: str) -> str:

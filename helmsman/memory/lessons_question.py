@@ -12,10 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from helmsman.answer_form import NUMBER, TEXT, closed, many, one_of
 from helmsman.budget import fence, fit
 from helmsman.memory.extraction import observation
-from helmsman.memory.quoting import cleaned, orders, tells
+from helmsman.memory.quoting import orders, tells
 from helmsman.memory.words import terms
 from helmsman.orient.answers import printable, read_answer
-from helmsman.plain import clean
+from helmsman.plain import clean, short_line
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.focus import Question
 from helmsman.records.lessons import Episode, LessonKind, Observation, Summary
@@ -102,7 +102,7 @@ def _facts(state: LoopState, summary: Summary, episodes: Sequence[Episode]) -> S
         iterations=counted(summary.iterations, "iteration"),
         rule=clean(summary.rule),
         episodes="\n".join(map(_line, episodes)) or "(none)",
-        decisions="\n".join(cleaned(chose + why, _LINE) for chose, why in chosen),
+        decisions="\n".join(short_line(chose + why, _LINE) for chose, why in chosen),
     )
 
 
@@ -111,8 +111,8 @@ def _line(episode: Episode) -> str:
     checks = "no checks" if not episode.checked else "green" if episode.green else "red"
     done = episode.approach or "nothing committed"
     failing = "; ".join(f"{error.kind} at {error.where or '?'}: {error.message}" for error in episode.errors[:2])
-    first = cleaned(f"{episode.iteration}. {episode.movement}, {checks}, {episode.completion:.0%}: {done}", 2 * _LINE)
-    return f"{first}\n{cleaned(f'   fails: {failing}', 2 * _LINE)}" if failing else first
+    first = short_line(f"{episode.iteration}. {episode.movement}, {checks}, {episode.completion:.0%}: {done}", 2 * _LINE)
+    return f"{first}\n{short_line(f'   fails: {failing}', 2 * _LINE)}" if failing else first
 
 
 def _read(items: Sequence[object], summary: Summary, episodes: Mapping[int, Episode]) -> Iterator[Observation]:
@@ -127,10 +127,10 @@ def _read(items: Sequence[object], summary: Summary, episodes: Mapping[int, Epis
         known = len(cited) == len(set(found.iterations))
         if known and len(terms(text)) >= FEWEST_WORDS and _harmless(found) and _borne_out(found, summary, cited):
             numbers = ", ".join(str(number) for number in dict.fromkeys(found.iterations))
-            drawn = f"A model drew it from iterations {numbers} of loop {cleaned(summary.loop, 80)}."
+            drawn = f"A model drew it from iterations {numbers} of loop {short_line(summary.loop, 80)}."
             failures = (FailureClass(found.failure),) if found.kind == LessonKind.ANTIPATTERN else ()
             confidence = COMPLETED if summary.outcome is Outcome.COMPLETED else UNFINISHED
-            detail = (drawn, cleaned(found.why, LONGEST_WHY))
+            detail = (drawn, short_line(found.why, LONGEST_WHY))
             yield observation(summary, LessonKind(found.kind), text, detail, confidence, failures, by="model")
 
 

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from helmsman.memory.words import terms
-from helmsman.plain import clean, shortened
-from helmsman.records.lessons import LONGEST_DETAIL, LONGEST_TEXT
+from helmsman.plain import clean, short_line
 
 TELLING = 2
 """Words that are not vague, from which a text says what was done."""
@@ -30,14 +29,9 @@ def block_quote(lines: list[str]) -> str:
     return "\n".join(f"> {line}".rstrip() for line in lines)
 
 
-def cleaned(text: str, most: int) -> str:
-    """One line of at most so many characters."""
-    return shortened(" ".join(clean(text[: 4 * most]).split()), most)
-
-
 def quoted(text: str, most: int) -> str:
     """A quotation that nothing in it can end."""
-    return f"“{cleaned(text.translate(_MARKS), most)}”"
+    return f"“{short_line(text.translate(_MARKS), most)}”"
 
 
 def listed(names: Sequence[str], shown: int, most: int = 80) -> str:
@@ -46,18 +40,13 @@ def listed(names: Sequence[str], shown: int, most: int = 80) -> str:
     return ", ".join([*(quoted(name, most) for name in names[:shown]), *rest])
 
 
-def sentences(parts: Iterable[str], most: int = LONGEST_TEXT) -> str:
-    """The parts in order, as many as fit."""
+def joined(parts: Iterable[str], most: int, between: str = " ") -> str:
+    """The parts in order, as many whole ones as fit."""
     text = ""
-    for part in parts:
-        longer = f"{text} {part}".strip()
-        if part and len(longer) <= most:
-            text = longer
+    for part in filter(None, parts):
+        longer = f"{text}{between}{part}" if text else part
+        text = longer if len(longer) <= most else text
     return text
-
-
-def details(parts: Iterable[str]) -> str:
-    return sentences(parts, LONGEST_DETAIL)
 
 
 def tells(text: str) -> bool:

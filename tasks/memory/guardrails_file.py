@@ -3,6 +3,7 @@
 The file is a person's. It is written in one step, and only while it is as it was read: what they save in between stays.
 """
 
+import errno
 import os
 import stat
 from codecs import BOM_UTF8
@@ -19,7 +20,7 @@ from helmsman.records.lessons import Guardrail
 from tasks.lock import locked_within
 from tasks.places import helmsman_folder
 from tasks.repository.git import Repository
-from tasks.system.files import write_atomic
+from tasks.system.files import read_plain, write_atomic
 from tasks.telling.journal import publish
 
 if TYPE_CHECKING:
@@ -154,17 +155,12 @@ def _plain(data: bytes) -> bytes:
 
 def _bytes(path: Path) -> bytes | None:
     """What is in it; None where there is no such file. No link is followed, and nothing is read that would not end."""
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, "it is a link")
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        return read_plain(path, LARGEST * _BYTES + 1)
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise OSError(error.errno, "it is a link" if path.is_symlink() else error.strerror) from error
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError(0, "it is something else than a file")
-    with os.fdopen(handle, "rb") as file:
-        return file.read(LARGEST * _BYTES + 1)
 
 
 @contextmanager

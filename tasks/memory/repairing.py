@@ -67,30 +67,24 @@ def suspect(file: Path) -> None:
         beside(file, ".checked").unlink()
 
 
-def _checked(file: Path) -> str:
+def _page_problem(file: Path, how: str = "mode=rw") -> str:
     """What is wrong with any page. Empty: all are as they were written."""
     try:
-        with closing(_connected(file)) as connection:
-            return _page_problem(connection)
+        with closing(_connected(file, how)) as connection:
+            found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     except sqlite3.DatabaseError as error:
         if primary_code(error) in DAMAGE:
             return clean(str(error))
         raise
+    return "" if found == "ok" else clean(found.splitlines()[-1])
 
 
-def _copy_problem(copy: Path) -> str:
+def _is_good(copy: Path) -> bool:
     """Read without touching it: nobody writes to a copy."""
     try:
-        problem = "it is a link" if copy.is_symlink() else damage(copy)
-        with closing(_connected(copy, "immutable=1")) as connection:
-            return problem or _page_problem(connection)
-    except (OSError, sqlite3.DatabaseError) as error:
-        return str(error)
-
-
-def _page_problem(connection: sqlite3.Connection) -> str:
-    found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
-    return "" if found == "ok" else clean(found.splitlines()[-1])
+        return not (copy.is_symlink() or damage(copy) or _page_problem(copy, "immutable=1"))
+    except (OSError, sqlite3.DatabaseError):
+        return False
 
 
 def _index_problem(file: Path, *, repair: bool = False) -> str:
@@ -126,7 +120,7 @@ def daily(file: Path, now: datetime, backups: int) -> list[str]:
     warnings = list[str]()
     try:
         if locked_within(handle, 0):
-            refuse(file, _checked(file) or _index_problem(file))
+            refuse(file, _page_problem(file) or _index_problem(file))
             try:
                 _back_up(file, now, backups)
             except (OSError, sqlite3.Error) as error:
@@ -168,7 +162,7 @@ def repaired(file: Path, now: datetime) -> str:
     where another process has repaired it.
     """
     with locked(file, fcntl.LOCK_EX):
-        problem = damage(file) or emptied(file) or _checked(file)
+        problem = damage(file) or emptied(file) or _page_problem(file)
         if problem:
             return _restored(file, now, problem)
         repaired_index = _index_problem(file, repair=True)
@@ -177,7 +171,7 @@ def repaired(file: Path, now: datetime) -> str:
 
 
 def _restored(file: Path, now: datetime, problem: str) -> str:
-    good = next((copy for copy in like(file, COPY) if not _copy_problem(copy)), None)
+    good = next(filter(_is_good, like(file, COPY)), None)
     fresh, aside = beside(file, f".partial-{os.getpid()}"), beside(file, f".damaged-{now:%Y%m%dT%H%M%S}")
     try:
         _copy(good, "immutable=1", fresh) if good else _begin(fresh)

@@ -201,8 +201,8 @@ def make_own(path: Path) -> None:
     ("make", "why"),
     [
         (make_link, "it is a link"),
-        (Path.mkdir, "it is something else than a file"),
-        (os.mkfifo, "it is something else than a file"),
+        (Path.mkdir, "something else than a file"),
+        (os.mkfifo, "something else than a file"),
         (make_binary, "bytes that are no UTF-8"),
         (make_large, "longer than 200,000 characters"),
         (make_own, "neither `# Guardrails` nor Helmsman's last line is in it"),

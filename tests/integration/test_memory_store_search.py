@@ -23,7 +23,6 @@ HOSTILE = [
     '"',
     '"a" OR "b',
     "NEAR( AND OR NOT * ^ + - : {x y} (",
-    "words: helmsman_lessons",
     "a & b | !c <-> d :*",
     "'; DROP TABLE helmsman_lessons; --",
     "\\' \\\\ %s %(x)s :name ? $1",
@@ -32,7 +31,6 @@ HOSTILE = [
     "",
     '"' * 100_000,
     "migrations" * 10_000,
-    "NEAR " * 20_000,
     "日本語" * 30_000,
 ]
 WORDS = ["invoice", "parser", "browser", "token", "cache", "socket", "größe", "naïve", "kiln_oven", "日本語"]

@@ -65,27 +65,6 @@ def test_what_fits_by_words_by_tests_by_class_and_by_project_is_told_and_nothing
     assert "1 of its 1 test fails now" in recalled.reminders[0].why
 
 
-@pytest.mark.parametrize(
-    ("told_of", "more"),
-    [
-        (True, {}),
-        (False, {"tier": Tier.EPISODIC}),
-        (False, {"confidence": 0.5}),
-        (False, {"successes": 1}),
-        (False, {"retired": "did no good"}),
-        (True, {"project": "bank"}),
-        (False, {"project": "bank", "kind": LessonKind.CONVENTION}),
-        (False, {"kind": LessonKind.ANTIPATTERN, "task_type": TaskType.DOCS, "failure": FailureClass.LINT}),
-    ],
-    ids=str,
-)
-def test_only_what_is_promoted_and_has_proved_itself_is_told(store_url: str, told_of: bool, more: dict[str, Any]) -> None:
-    with opening(store_url, NOW) as store:
-        text = "Pay by invoice: people leave the voucher parser as it is, checkout gift cards too"
-        put(store, known("a", text, **more), *(known(f"n{number}", f"Warm the cache {number}") for number in range(9)))
-        assert told(recall(store, SUBJECT, CONFIG, NOW)) == (["a"] if told_of else [])
-
-
 def test_lessons_of_this_project_are_found_however_many_of_others_fit_better(store_url: str) -> None:
     with opening(store_url, NOW) as store:
         others = (
