@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from posixpath import basename, dirname
 
@@ -164,22 +165,6 @@ _QUESTIONS: Mapping[str, Callable[[Scene], bool]] = {
 # what commands write --------------------------------------------------------------------------------------------------
 
 _TARGET = word_set("-t --target-directory")
-_QUOTED = r"""[rbuf]{0,2}(['"`])([^'"`\n]{1,300})\1"""
-_BOUND = re.compile(rf"""\b([A-Za-z_]\w{{0,60}})\s{{0,9}}=\s{{0,9}}(?:(?:pathlib\.)?Path\(\s{{0,9}})?{_QUOTED}""")
-_FILE = rf"""(?:{_QUOTED}|([A-Za-z_]\w{{0,60}}))"""
-_INLINE = (
-    re.compile(rf"""\bopen\(\s{{0,9}}{_FILE}\s{{0,9}},\s{{0,9}}(?:mode\s{{0,9}}=\s{{0,9}})?['"][rbt+]{{0,2}}[wax+]"""),
-    re.compile(rf"""\bPath\(\s{{0,9}}{_FILE}\s{{0,9}}\)\.(?:write_text|write_bytes|unlink|touch|rename|replace|rmdir)\("""),
-    re.compile(
-        rf"""\b(?:rmtree|os\.remove|os\.unlink|os\.truncate|File\.write|File\.delete|FileUtils\.rm_rf)\(\s{{0,9}}{_FILE}"""
-    ),
-    re.compile(rf"""\b(?:writeFile|appendFile|rm|unlink|truncate|createWriteStream|rmdir)(?:Sync|Stream)?\(\s{{0,9}}{_FILE}"""),
-    re.compile(
-        r"""\bopen\(?\s{0,9}(?:my\s)?\s{0,9}\$?\w{1,40},\s{0,9}(['"])\s{0,9}>{1,2}\s{0,9}(?:['"],\s{0,9}['"])?([^'"\n<>]{1,300})['"]()"""
-    ),
-    re.compile(r"()()\b([A-Za-z_]\w{0,60})\.(?:write_text|write_bytes|unlink)\("),
-)
-"""How a script in a line opens files for writing: by their names, or by a variable that was just set."""
 
 
 def written(command: Command) -> Iterator[str]:
@@ -212,7 +197,7 @@ def _output_option(command: Command, flags: str) -> Iterable[str]:
     return (word for word in _values(command.arguments, word_set(flags).union(clusters)) if word != "-")
 
 
-def _sed(command: Command) -> Iterable[str]:
+def _sed(command: Command, _: str) -> Iterable[str]:
     """In place only; the first word is the script, unless -e or -f gives it."""
     words = [word for word in command.arguments if word]
     if not has_flag(words, "-i --in-place"):
@@ -221,35 +206,37 @@ def _sed(command: Command) -> Iterable[str]:
     return list(operands(words, word_set("-e -f --expression --file")))[not given :]
 
 
-def _perl(command: Command) -> Iterable[str]:
+def _perl(command: Command, _: str) -> Iterable[str]:
     scripts = frozenset(word for word in command.arguments if re.fullmatch(r"-[a-zA-Z0-9.]{0,12}e", word))
     return operands(command.arguments, scripts) if has_flag(command.arguments, "-i") else ()
 
 
-def _find(command: Command) -> Iterable[str]:
+def _find(command: Command, _: str) -> Iterable[str]:
     """With `-delete`: what has the name, in the folder that is searched."""
     if "-delete" in command.arguments:
         name = next(iter(_values(command.arguments, frozenset({"-name", "-iname"}))), UNKNOWN)
         yield f"{next(operands(command.arguments[:1]), '.')}/{name}"
 
 
+@cache
+def _patterns() -> Mapping[str, re.Pattern[str]]:
+    """How a script in a line opens files for writing: by their names, or by a variable that was just set."""
+    forms = {**table()["inline"]}
+    quoted = forms.pop("quoted")
+    file = rf"(?:{quoted}|([A-Za-z_]\w{{0,60}}))"
+    return {name: re.compile(form.replace("<file>", file).replace("<quoted>", quoted)) for name, form in forms.items()}
+
+
 def _inline_script(command: Command, _: str) -> Iterable[str]:
     words = command.arguments
     scripts = [after for flag, after in pairwise(words) if flag.startswith("-") and flag[-1:] in "ceEpr"]
     text = "\n".join((*scripts[:5], command.stdin if not [word for word in operands(words) if word != "-"] else ""))
-    bound = {match[1]: match[3] for match in _BOUND.finditer(text)}
-    found = (match[2] or bound.get(match[3] or "", "") for pattern in _INLINE for match in pattern.finditer(text))
+    bound, *opened = _patterns().values()
+    values = {match[1]: match[3] for match in bound.finditer(text)}
+    found = (match[2] or values.get(match[3] or "", "") for pattern in opened for match in pattern.finditer(text))
     return (name for name in found if name)
 
 
-_OWN_WAYS: Mapping[str, Callable[[Command], Iterable[str]]] = {
-    "dd": lambda command: (word[3:] for word in command.arguments if word.startswith("of=")),
-    "sed": _sed,
-    "gsed": _sed,
-    "find": _find,
-    "perl": _perl,
-    "git": written_by_git,
-}
 _WRITES: Mapping[str, Callable[[Command, str], Iterable[str]]] = {
     "every_operand": lambda command, valued: operands(command.arguments, word_set(valued)),
     "last_operand": _last_operand,
@@ -260,7 +247,11 @@ _WRITES: Mapping[str, Callable[[Command, str], Iterable[str]]] = {
     "all_but_the_first": lambda command, valued: list(operands(command.arguments, word_set(valued)))[1:],
     "output_option": _output_option,
     "inline_script": _inline_script,
-    "own_way": lambda command, _: _OWN_WAYS[command.program](command),
+    "operand_of": lambda command, name: (word[len(name) :] for word in command.arguments if word.startswith(name)),
+    "sed": _sed,
+    "perl": _perl,
+    "find": _find,
+    "git": lambda command, _: written_by_git(command),
 }
 
 

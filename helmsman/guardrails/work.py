@@ -8,6 +8,7 @@ from helmsman.guardrails.commands import written
 from helmsman.guardrails.git import git_of
 from helmsman.guardrails.paths import Kind, locate, shown
 from helmsman.guardrails.rules import Finding, Rule, Rules
+from helmsman.guardrails.table import table
 from helmsman.parsers.shell import Command
 from helmsman.plain import word_set
 
@@ -22,22 +23,6 @@ _MISSING = re.compile(
     r"(?i)undefined|undeclared|not declared|cannot find|can't find|not found|no such|unresolved|missing|does not exist|not exist"
     r"|unknown|E0583|TS2307|TS2304"
 )
-_FIX = re.compile(
-    r"\W{0,20}(?:please |then )?(?:(?:fix|mend|repair|debug|hotfix)\b"
-    r"|(?:make|get) (?:\w{1,15} ){0,3}(?:tests?|checks?|specs?|suite|build|ci|pipeline)\b[^.\n]{0,30}\b(?:pass|green)\b)",
-    re.IGNORECASE,
-)
-_MORE = re.compile(
-    r"\b(?:add|adapt|adjust|upgrade|rename|replace|migrate|convert|port|rewrit\w+|refactor|redesign|remove|delete|drop|update|change"
-    r"|implement|introduce|deprecat\w*|clean|split|merge|move|improve|flaky|deflake|support|bump)\b",
-    re.IGNORECASE,
-)
-_A_TEST_TOO = re.compile(r"\b(?:add|write|with)\s(?:\w{1,15}\s){0,3}(?:regression )?tests?\b", re.IGNORECASE)
-_OF_TESTS = re.compile(
-    r"\b(?:fix|mend|repair|debug)\w*\s(?:\w{1,20}\s){0,5}(?:tests?|specs?|snapshots?|fixtures?|assertions?|mocks?)\b"
-    r"|\b(?:tests?|specs?|snapshots?|expectations?)\b[^\n]{0,60}\b(?:wrong|outdated|stale|obsolete|expect)",
-    re.IGNORECASE,
-)
 _LONGEST_GOAL = 4000
 
 
@@ -45,8 +30,8 @@ def is_fix(goal: str) -> bool:
     """Whether something is to be mended, and nothing else, that the tests which are there judge. In doubt it is not."""
     text = goal[:_LONGEST_GOAL]
     first = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), text)
-    rest = _A_TEST_TOO.sub("", text)
-    return bool(_FIX.match(first)) and not _MORE.search(rest) and not _OF_TESTS.search(text)
+    fix, other_work, test_too, of_tests = (re.compile(form, re.IGNORECASE) for form in table()["goals"].values())
+    return bool(fix.match(first)) and not other_work.search(test_too.sub("", text)) and not of_tests.search(text)
 
 
 def work_findings(call: "ToolCall", script: Sequence[Command], rules: Rules) -> Iterator[Finding]:

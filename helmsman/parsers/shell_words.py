@@ -1,7 +1,10 @@
 """Words of a command: options and operands, what only says how it is run, the script that it is given."""
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import NamedTuple
 
 from helmsman.plain import word_set
@@ -15,26 +18,6 @@ KEYWORDS = word_set("if then do else elif while until ! { } coproc function")
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 
 _MOST_WRAPPERS = 10
-_WRAPPERS: Mapping[str, frozenset[str]] = {
-    **dict.fromkeys(("nohup", "setsid", "command", "builtin", "bunx"), frozenset()),
-    **dict.fromkeys(("poetry run", "pdm run", "hatch run", "pipenv run", "rye run", "bundle exec"), frozenset()),
-    **dict.fromkeys(("pnpm exec", "yarn exec", "npm exec"), frozenset()),
-    "env": word_set("-u --unset -C --chdir"),
-    "time": word_set("-f -o"),
-    "timeout": word_set("-s --signal -k --kill-after"),
-    "nice": word_set("-n"),
-    "ionice": word_set("-c -n"),
-    "stdbuf": word_set("-i -o -e"),
-    "exec": word_set("-a"),
-    "sudo": word_set("-u -g -h -p -C -D --user --group"),
-    "doas": word_set("-u -C"),
-    "xargs": word_set("-I -n -P -d -L -a -E -s --max-args --max-procs --delimiter"),
-    "xvfb-run": word_set("-s -n"),
-    "npx": word_set("-p --package"),
-    "uvx": word_set("--from --with -p --python"),
-    "uv run": word_set("--with --python -p --extra --group --package --project --directory --env-file"),
-}
-"""What stands in front of a command and only says how it is run, and those of its options that take a value."""
 _FOR_GOOD = frozenset("cs")
 """A shell reads `+c` and `+s` like `-c` and `-s`."""
 _START_UP = frozenset({"--rcfile", "--init-file"})
@@ -83,6 +66,11 @@ def unwrap(words: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(found), tuple(rest)
 
 
+@cache
+def _wrappers() -> Mapping[str, str]:
+    return tomllib.loads(files("helmsman.parsers").joinpath("shell.toml").read_text("utf-8"))["wrappers"]
+
+
 def _wrapper(words: Sequence[str]) -> int:
     """How many words a wrapper at the start has with its options; 0 where there is none."""
     program = name_of("".join(words[:1]))
@@ -90,12 +78,12 @@ def _wrapper(words: Sequence[str]) -> int:
         return words.index("-m") + 1
     if program == "command" and has_flag(words[1:2], "-vV"):
         return 0  # it only says where a program is
-    name = program if program in _WRAPPERS else " ".join((program, *words[1:2]))
-    if name not in _WRAPPERS:
+    name = program if program in _wrappers() else " ".join((program, *words[1:2]))
+    if name not in _wrappers():
         return 0
     end = name.count(" ") + 1
     while end < len(words) and words[end].startswith("-"):
-        end += 2 if words[end] in _WRAPPERS[name] else 1
+        end += 2 if words[end] in _wrappers()[name].split() else 1
     return end + (name == "timeout")
 
 

@@ -102,6 +102,7 @@ echo > "$(pwd)/tests/a"
 python -c "open('tests/test_a.py', 'w').write('')"
 python3 -c "from pathlib import Path; Path('tests/a.py').write_text('')"
 python - <<'EOF'\np = 'tests/a.py'\nwith open(p, mode='w') as f: f.write('')\nEOF
+python <<'EOF'\nname = 'tests/b'\nopen(name, 'w')\nEOF
 python <<'EOF'\np = Path('tests/a.py')\np.write_text('')\nEOF
 node -e "require('fs').writeFileSync('tests/a.js', '')"
 perl -e "open(F, '>tests/a.pl')"
