@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from helmsman.parsers.command_steps import programs, steps
 from helmsman.parsers.failure_rules import Programs, hit, is_strange, own_frame, rules
 from helmsman.parsers.failure_words import excerpt
-from helmsman.parsers.failures import HEADING, recapped, telling
+from helmsman.parsers.failures import HEADING, programs, ran, recapped, telling
 from helmsman.plain import short_line
 
 MOST = 30
@@ -50,7 +49,7 @@ def listed(output: str, command: str = "", tests: Sequence[str] = (), root: str 
     `tests` are the failing ones, as the runner names them. Where nothing is recognised, the last lines are given.
     """
     lines = excerpt(output.replace(f"{root.rstrip('/')}/", "") if root else output)
-    found = list(_of_tests(lines, tests)) or list(_objections("\n".join(lines), programs(steps(command))))
+    found = list(_of_tests(lines, tests)) or list(_objections("\n".join(lines), programs(ran(command))))
     told = list(_merged(found)) or _last(lines)
     return tuple(short_line(line, LONGEST) for line in told[:MOST])
 

@@ -5,13 +5,55 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from helmsman.parsers.command_steps import program, programs, steps
 from helmsman.parsers.failure_rules import ANY, Hit, Programs, first_hit, hit, own_frame, rules
 from helmsman.parsers.failure_words import excerpt, extent, normal, place
 from helmsman.parsers.loose import text
+from helmsman.parsers.shell import Command, commands
+from helmsman.parsers.shell_words import INTERPRETER
 from helmsman.parsers.test_report import read_summary
+from helmsman.plain import word_set
 from helmsman.records.session import ErrorVector
 from helmsman.records.session import FailureClass as Class
+
+# --- what a command runs --------------------------------------------------------------------------------------------
+
+_LOOKS = word_set(
+    "ls cat cd echo grep egrep fgrep rg ag sed awk head tail less more bat pwd wc mkdir rmdir rm cp mv touch true false which "
+    "diff sort uniq cut tr tree file stat chmod ln printf date sleep export set source . test [ [[ fd tee jq xargs pushd popd "
+    "for case env find kill wait ps sudo local read unset trap exit :"
+)
+_QUIET = re.compile(r"-(?:-|q+|v+|x|s|l|ra|rA|rf|n|j|[nj]?[0-9]+|-tb=\w+|-no-header|-color\S*|-verbose|-quiet|-silent|-ci|-run)")
+_EVERYTHING = frozenset({".", "./..."})
+_READ = 4000
+
+
+def ran(script: str) -> list[Command]:
+    """The commands of a script, without those that only set variables."""
+    return [one for one in commands(script[:_READ], "/") if one.words]
+
+
+def words_of(one: Command) -> tuple[str, ...]:
+    """The words that say what is run: no path to the program, no flag that only changes what is printed.
+
+    `CI=1 .venv/bin/python -m pytest -q` is `pytest`, `npm run test` is `npm test`.
+    """
+    rest = [word for word in one.arguments if not _QUIET.fullmatch(word) and word not in _EVERYTHING]
+    if one.program in {"npm", "yarn", "pnpm", "bun"} and rest[:1] == ["run"]:
+        rest = rest[1:]
+    return ("python" if INTERPRETER.fullmatch(one.program) else one.program, *rest)
+
+
+def programs(found: Sequence[Command]) -> Programs:
+    """The first two words of each command: the program, and which of its jobs it does."""
+    return frozenset(word for one in found for word in words_of(one)[:2])
+
+
+def _program(found: Sequence[Command], script: str) -> str:
+    """The program that a failure is most likely of: the last one that does more than look."""
+    names = [words_of(one)[0] for one in found]
+    doing = [name for name in names if name not in _LOOKS]
+    return (doing or names or [*script.split(maxsplit=1), ""][:1])[-1]
+
 
 # --- any failed call ------------------------------------------------------------------------------------------------
 
@@ -70,10 +112,10 @@ def _call(tool: str, detail: str, lines: list[str]) -> _Call:
     match = _EXIT.fullmatch(lines[0]) if lines else None
     if tool != "Bash":
         return _Call(detail, lines, 0, ANY, detail or tool)
-    found = steps(detail)
+    found = ran(detail)
     code = int(match[1]) if match else 0
     own = lines[1:] if match and not any(line.startswith("Command timed out") for line in lines[1:2]) else lines
-    return _Call(detail, own, code, programs(found), program(found, detail) or tool)
+    return _Call(detail, own, code, programs(found), _program(found, detail) or tool)
 
 
 def _settled(call: _Call) -> Hit | None:

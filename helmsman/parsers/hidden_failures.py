@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 
-from helmsman.parsers.command_steps import Step, programs, steps
 from helmsman.parsers.failure_rules import Programs, first_hit, rules
 from helmsman.parsers.failure_words import excerpt
+from helmsman.parsers.failures import programs, ran, words_of
 from helmsman.parsers.loose import text
+from helmsman.parsers.shell import Command
 from helmsman.parsers.test_report import read_summary
 from helmsman.plain import word_set
 from helmsman.records.session import FailureClass
@@ -30,61 +30,54 @@ _CONTAINERS = frozenset({"docker", "docker-compose", "podman", "kubectl"})
 _READERS = word_set("cat head tail less more bat grep egrep fgrep rg sed awk")
 _PATTERN_FIRST = word_set("grep egrep fgrep rg sed awk")
 
+_NEGATED = re.compile(r"(?:^|[;&|\n])\s*!\s")
 _OBJECTS = frozenset({FailureClass.TYPES, FailureClass.LINT, FailureClass.BUILD})
 
 
 def failed_by_output(command: str, output: str) -> bool:
     """Whether a command that exited with 0 hid the failure of a test runner, compiler, type checker or linter."""
-    found = steps(text(command, 4000))
-    if not any(_runs(step) and _hidden(found[number:], found) for number, step in enumerate(found)):
+    script = text(command, 4000)
+    found = ran(script)
+    if _NEGATED.search(script) or not any(_runs(one) and _is_hidden(number, found, script) for number, one in enumerate(found)):
         return False
     return not _reads_elsewhere(found) and _says_failed("\n".join(excerpt(output)), programs(found))
 
 
-def _runs(step: Step) -> bool:
+def _runs(one: Command) -> bool:
     """Whether it visibly builds, tests or checks."""
-    name = step.words[0]
-    if {"--version", "--help", "--collect-only"} & set(step.words):
+    name, *rest = words_of(one)
+    if {"--version", "--help", "--collect-only"} & set(rest):
         return False
     if name in _CONTAINERS:
-        return bool(_RUN & set(step.words[1:]))
-    jobs = (step.words[1:2] if name in _TOOLS else ()) + ((name,) if step.raw[0].startswith("./") else ())
+        return bool(_RUN & set(rest))
+    jobs = (*(rest[:1] if name in _TOOLS else ()), *((name,) if one.words[0].startswith("./") else ()))
     return name in _RUN or any(map(_JOB.fullmatch, jobs))
 
 
-def _hidden(rest: Sequence[Step], script: Sequence[Step]) -> bool:
-    """Whether the first of these steps can fail without the script's exit code telling."""
-    if _is_pipe(rest[0]) and not _has_set(script, "pipefail"):
-        return True
-    for step in rest[:-1]:
-        if "||" in step.then:
-            return True
-        if not _is_pipe(step) and "&&" not in step.then:
-            return not _has_set(script, "e")
-    return "&" in rest[-1].then.replace("&&", "")
+def _is_hidden(number: int, found: Sequence[Command], script: str) -> bool:
+    """Whether it can fail without the script's exit code telling."""
+    one = found[number]
+    if one.sure:
+        return one.background
+    options = {word for other in found if other.program == "set" for word in other.arguments}
+    stops = "||" not in script and any(re.fullmatch(r"-[a-z]*e[a-z]*|errexit", word) for word in options)
+    piped = [other for other in found[number + 1 :] if one.program in other.upstream]
+    if piped and ("pipefail" not in options or piped[-1].sure):
+        return "pipefail" not in options
+    return not stops
 
 
-def _is_pipe(step: Step) -> bool:
-    return "|" in step.then and "||" not in step.then
-
-
-def _has_set(script: Sequence[Step], option: str) -> bool:
-    words = {word for step in script if step.raw[0] == "set" for word in step.raw[1:]}
-    return option in words or (option == "e" and any(re.fullmatch(r"-[a-z]*e[a-z]*", word) for word in words))
-
-
-def _reads_elsewhere(script: Sequence[Step]) -> bool:
+def _reads_elsewhere(found: Sequence[Command]) -> bool:
     """Whether a file is shown that this very script did not write: its words may be another run's."""
-    written = {file for step in script for file in (*step.files, *(step.raw[1:] if step.words[0] == "tee" else ()))}
-    fed = {number + 1 for number, (step, _) in enumerate(pairwise(script)) if _is_pipe(step)}
-    return any(_shown(step) - written for number, step in enumerate(script) if number not in fed)
+    written = {file for one in found for file in (*one.writes, *(one.arguments if one.program == "tee" else ()))}
+    return any(_shown(one) - written for one in found if not one.upstream)
 
 
-def _shown(step: Step) -> set[str]:
-    if step.words[0] not in _READERS:
+def _shown(one: Command) -> set[str]:
+    if one.program not in _READERS:
         return set()
-    files = [word for word in step.raw[1:] if not word.startswith("-") and not word.lstrip("+").isdigit()]
-    return set(files[step.words[0] in _PATTERN_FIRST :])
+    files = [word for word in one.arguments if not word.startswith("-") and not word.lstrip("+").isdigit()]
+    return set(files[one.program in _PATTERN_FIRST :])
 
 
 def _says_failed(text: str, names: Programs) -> bool:
