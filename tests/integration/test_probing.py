@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deployments.verify import Asked, verify_change
+from deployments.verify import verify_change
 from helmsman.errors import OperatorError
 from tasks.places import state_home
 from tests.fakes.judge_api import JudgeApi
@@ -61,8 +61,8 @@ def verified(
     with JudgeApi([saying(one) for one in answers]) as api:
         monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
         monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
-        asked = Asked("main..work", (check,), GOAL, probes=4, settings=("proof.neighbours=false",))
-        verify_change(top, asked, yes=True, as_json=True)
+        said: dict[str, Any] = {"check": [check], "goal": GOAL, "probes": 4, "settings": ["proof.neighbours=false"]}
+        verify_change(top, yes=True, as_json=True, commits="main..work", **said)
         found = json.loads(capsys.readouterr().out)
         prompts = [request.prompt for request in api.requests]
     assert not list(state_home().glob("checkouts/*/verify-*"))
@@ -131,4 +131,4 @@ def test_without_a_goal_there_is_nothing_to_write_probes_from(tmp_path: Path) ->
     top = make_repository(tmp_path / "repository", {"fizz.py": HONEST})
     commit(top, "work", {"fizz.py": TABLE})
     with pytest.raises(OperatorError, match="nothing to write cases from"):
-        verify_change(top, Asked("HEAD~1..HEAD", ("true",), probes=1), yes=True, as_json=True)
+        verify_change(top, yes=True, as_json=True, commits="HEAD~1..HEAD", check=["true"], probes=1)
