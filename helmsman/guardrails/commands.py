@@ -279,17 +279,21 @@ def _keeps(command: Command) -> bool:
     return any(not target.startswith("/dev/") for target in written(command))
 
 
+@cache
+def _words(kind: str, program: str) -> frozenset[str]:
+    return word_set(table()[kind].get(program, ""))
+
+
 def _names(kind: str, command: Command) -> bool:
     """Whether the table names its program, or the program with one of its first words."""
-    words = command.program in table()[kind]["any"].split(), command.arguments[:2]
-    return words[0] or not set(table()[kind].get(command.program, "").split()).isdisjoint(words[1])
+    return command.program in _words(kind, "any") or not _words(kind, command.program).isdisjoint(command.arguments[:2])
 
 
 def _looks(command: Command) -> bool:
     if command.program == "git":
         git = git_of(command)
         stash = git.verb == "stash" and git.words[:1] in {("list",), ("show",)}
-        return stash or git.verb in table()["looks"]["git"].split()
+        return stash or git.verb in _words("looks", "git")
     return not command.program or (command.program == "kill" and "-0" in command.arguments) or _names("looks", command)
 
 
