@@ -39,6 +39,9 @@ from helmsman.oversee.scans import read_scan
 from helmsman.parsers.agent_actions import detail_of, parse_event
 from helmsman.parsers.agent_dialects import reader_of
 from helmsman.parsers.claude_stream import ClaudeReader, spoken_by_model, tool_calls, tool_results
+from helmsman.parsers.failure_lines import listed
+from helmsman.parsers.failures import failure_of
+from helmsman.parsers.hidden_failures import failed_by_output
 from helmsman.parsers.shell import commands
 from helmsman.parsers.test_files import why_test
 from helmsman.parsers.test_report import read_junit, read_ran, read_summary
@@ -134,6 +137,13 @@ def _whole(call: AgentCall) -> None:
 def _junit(data: bytes) -> None:
     counts = read_junit(text(data))
     assert (counts is None) <= (not read_ran(text(data)))
+
+
+def _failure(data: bytes) -> None:
+    command, _, output = text(data).partition("\0")
+    failure_of("Bash", command, output)
+    failed_by_output(command, output)
+    listed(output, command)
 
 
 def _claims(data: bytes) -> None:
@@ -320,6 +330,11 @@ TARGETS: Mapping[str, Target] = {
         words=(b'<testsuite><testcase classname="a" name="b"><failure/></testcase></testsuite>', b"<testsuites/>"),
     ),
     "summary": Target(_plainly(read_summary), ("tests/recordings/summaries/*.txt",)),
+    "failure": Target(
+        _failure,
+        ("tests/recordings/summaries/pytest_red*.txt",),
+        (b"set -e; cd a && pytest -q | tail -5\0FAILED a.py::b - assert 1 == 2\n1 failed in 0.1s",),
+    ),
     "claims": Target(_claims, words=(b"---RALPH_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true\n---END_RALPH_STATUS---", b"{}")),
     "vote": Target(
         _vote, words=(b'{"criteria":[{"id":"C1","reason":"a.py:1","verdict":"met","fix":"","need":[]}],"principle":""}',)
