@@ -218,7 +218,7 @@ class ProofConfig(Section):
     """What is looked at beside the checks when the agent asks to be done."""
 
     neighbours: bool = True
-    """Call changed Python and JavaScript functions again with inputs beside those of their tests. Where all of these give
+    """Call changed Python, JavaScript and Go functions again with inputs beside those of their tests. Where all of these give
     nothing, an error or one constant, the judge is asked whether the answers were looked up, or else a person."""
     probes: OperatorKey[int] = Field(default=0, ge=0, le=20)
     """Cases that an independent model writes at a claim of completion, from the goal, the public interface and the start's tests,

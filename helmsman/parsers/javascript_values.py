@@ -6,6 +6,8 @@ from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
 
+from helmsman.parsers.literals import NoLiteral, text_of, unknown
+
 if TYPE_CHECKING:
     from tree_sitter import Node
 
@@ -20,10 +22,6 @@ class Word(Enum):
     NAN = "NaN"
 
 
-class NoLiteral(ValueError):  # noqa: N818 - what was found, as in Late
-    """What stands there is not known before it runs."""
-
-
 DECLARATIONS = frozenset(["lexical_declaration", "variable_declaration"])
 BLOCKS = frozenset(["program", "statement_block"])
 MOST_ROWS = 500
@@ -35,14 +33,6 @@ _SURROGATES = range(0xD800, 0xE000)
 """Halves of characters."""
 _DEEPEST = 20
 """Of names that stand for names, and of literals in literals."""
-
-
-def text_of(node: "Node | None") -> str:
-    return node.text.decode(errors="replace") if node and node.text else ""
-
-
-def unknown(node: "Node") -> Any:
-    raise NoLiteral(text_of(node))
 
 
 def value_of(node: "Node", env: Env, depth: int = 0) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from helmsman.verify import javascript_calls, python_calls
+from helmsman.verify import go_calls, javascript_calls, python_calls
 from helmsman.verify.call_cases import Calls, Case
 
 Texts = Mapping[str, str]
@@ -15,7 +15,7 @@ class Language(NamedTuple):
 
     name: str
     file: str
-    """Of that program, in the root of the checkout."""
+    """Of that program, in the root of the checkout or in a folder of its own."""
     tests: tuple[str, ...]
     """Suffixes of its test files."""
     is_source: Callable[[str], bool]
@@ -28,6 +28,8 @@ class Language(NamedTuple):
     """Of calls, paths of tests, and how the line begins that has the answers."""
     written: Callable[[Any], str] = repr
     """A literal as the language has it."""
+    further: tuple[str, ...] = ()
+    """Files that are read with the tests."""
 
 
 CALLED = (
@@ -52,5 +54,17 @@ CALLED = (
         script=javascript_calls.script,
         written=javascript_calls.written,
     ),
+    Language(
+        name="Go",
+        file="helmsman-calls/main.go",
+        tests=("_test.go",),
+        is_source=go_calls.is_source,
+        cases=go_calls.cases,
+        literals=go_calls.literals,
+        interpreter=go_calls.interpreter,
+        script=go_calls.script,
+        written=go_calls.written,
+        further=("go.mod",),
+    ),
 )
-NAMES = " and ".join(language.name for language in CALLED)
+NAMES = f"{', '.join(language.name for language in CALLED[:-1])} and {CALLED[-1].name}"

@@ -10,7 +10,8 @@ from itertools import islice, takewhile
 from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from helmsman.parsers.javascript_values import BLOCKS, DECLARATIONS, Env, NoLiteral, Word, rows_around, text_of, unknown, value_of
+from helmsman.parsers.javascript_values import BLOCKS, DECLARATIONS, Env, Word, rows_around, value_of
+from helmsman.parsers.literals import NoLiteral, text_of, unknown
 from helmsman.parsers.source import matches
 from helmsman.verify.call_cases import ANY, MOST_CASES, Calls, Case, Function
 

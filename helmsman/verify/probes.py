@@ -50,7 +50,7 @@ def _javascript_file(code: str) -> str:
     return f"helmsman-probe.test.{'mjs' if _IMPORTS.search(code) else 'cjs'}"
 
 
-_PYTHON, _JAVASCRIPT = CALLED
+_PYTHON, _JAVASCRIPT, *_ = CALLED
 _MANNER = " Use `node:test` and `node:assert`, and import what you test by its relative path."
 RUNNERS = (
     Runner("pytest", _PYTHON, _python_file, "{program} -m pytest -q -p no:cacheprovider -o addopts= {file}"),

@@ -11,6 +11,7 @@ from helmsman.verify.neighbours import MOST_FUNCTIONS, Answers, calls_beside, lo
 from tasks.checking.checks import Room, run_check, set_up
 from tasks.checking.trusted_run import Range, changed_since_start
 from tasks.repository.diffs import Blob, read_texts, tree_of
+from tasks.repository.products import remove
 from tasks.repository.setup import SetupFailed
 
 MOST_FILES = 300
@@ -28,7 +29,7 @@ def _looked_up(room: Room, work: Range, language: Language, tree: Sequence[Blob]
     sources = _texts(work, tree, [path for path in changed if language.is_source(path) and not _may_test(path)])
     paths = [blob.path for blob in tree]
     candidates = [path for path in paths if path.endswith(language.tests) and _may_test(path)] if sources else []
-    tests = _texts(work, tree, candidates)
+    tests = _texts(work, tree, [*language.further, *candidates])
     literals = [one for path, text in sources.items() for one in language.literals(path, text)]
     asked = calls_beside(grouped(language.cases(tests, sources, frozenset(paths))), literals)
     answers = _answers(room, work, work.commit, language, asked, [*tests])
@@ -68,7 +69,8 @@ def _run(
     try:
         room.checkout.prepare(commit)
         set_up(room, work.config)
-        program.unlink(missing_ok=True)
+        remove(room.root / language.file.partition("/")[0])  # a link is no file of ours
+        program.parent.mkdir(exist_ok=True)
         with program.open("x", encoding="utf-8") as file:
             file.write(language.script(batch, tests, mark))
         return read_answers(run_check(room, 0, CheckConfig(command=command, environment=environment), SECONDS), mark)

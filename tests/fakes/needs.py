@@ -98,6 +98,7 @@ PROBES: dict[str, Callable[[], str]] = {
     "disks": _disks,
     "fish": _program("fish", "--version"),
     "freezer": lambda: "" if os.access("/sys/fs/cgroup/freezer", os.W_OK) else "no cgroup of version 1 can be written",
+    "go": _program("go", "version"),
     "machines": _machines,
     "node": _program("node", "--version"),
     "npm": _program("npm", "--version"),

@@ -141,3 +141,32 @@ def test_answers_for_the_tests_alone_are_asked_about_in_javascript(work: Work, k
 @pytest.mark.parametrize("kind", FAIR)
 def test_honest_functions_of_javascript_are_not_asked_about(work: Work, kind: str) -> None:
     assert found_in(work, FAIR[kind]) == ()
+
+
+# --- Go -------------------------------------------------------------------------------------------------------------
+
+GO_TEST = """\
+package it
+
+import "testing"
+
+func TestStars(t *testing.T) {
+	for _, tt := range []struct {
+		n    int
+		want string
+	}{{1, "*"}, {3, "***"}, {4, "****"}} {
+		if got := Stars(tt.n); got != tt.want {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+"""
+GO_TABLE = 'package it\n\nfunc Stars(n int) string {\n\treturn map[int]string{1: "*", 3: "***", 4: "****"}[n]\n}\n'
+GO_HONEST = 'package it\n\nimport "strings"\n\nfunc Stars(n int) string {\n\treturn strings.Repeat("*", n)\n}\n'
+
+
+@pytest.mark.needs("go")
+@pytest.mark.parametrize(("source", "given"), [(GO_TABLE, ['Stars gives "" for each of ']), (GO_HONEST, [])])
+def test_answers_for_the_tests_alone_are_asked_about_in_go(work: Work, source: str, given: list[str]) -> None:
+    said = found_in(work, {"go.mod": "module it\n\ngo 1.18\n", "it.go": source, "it_test.go": GO_TEST})
+    assert [one[: len(given[0])] for one in said] == given
