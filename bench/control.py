@@ -22,9 +22,9 @@ from bench.pathologies import wander
 from helmsman.config import LoopConfig
 from helmsman.config.oversight import ControlConfig
 from helmsman.orient.allowance import checks_allowance, claude_config
-from helmsman.oversee.control import steer
-from helmsman.oversee.moments import moment_of
+from helmsman.oversee.pid import steer
 from helmsman.oversee.progress import progress_of
+from helmsman.oversee.summary import moment_of
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.control import Control
 from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution

@@ -23,11 +23,10 @@ from helmsman.config import LoopConfig
 from helmsman.memory.episodes import episode, subject_of, summary
 from helmsman.memory.extraction import after_iteration, after_loop
 from helmsman.memory.merge import learn
-from helmsman.oversee.baseline import with_baseline
 from helmsman.oversee.decide import Situation, decide
-from helmsman.oversee.observed import Observed
-from helmsman.oversee.overseeing import oversee
+from helmsman.oversee.oversee import Observed, oversee
 from helmsman.oversee.signals import Sight
+from helmsman.oversee.summary import with_baseline
 from helmsman.parsers.failures import failure_of
 from helmsman.parsers.test_report import read_summary
 from helmsman.records.briefing import Orientation

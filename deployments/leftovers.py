@@ -10,7 +10,7 @@ from typing import Any
 
 from deployments.choosing import driver_of
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.oversee.landing import landing_due
+from helmsman.oversee.merging import landing_due
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.places import loop_folder, worktree_of

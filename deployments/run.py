@@ -29,7 +29,7 @@ from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import from_assignments, merged, shown
 from helmsman.naming import loop_id
 from helmsman.oversee.answers import reconfigured
-from helmsman.oversee.landing import landing_due
+from helmsman.oversee.merging import landing_due
 from helmsman.plain import clean, clean_lines
 from helmsman.records.agents import Agent, AgentKind
 from helmsman.records.request import LONGEST_LOOP_ID, LoopRequest, is_loop_id

@@ -12,7 +12,7 @@ from deployments.lines import show
 from helmsman.agents.telling import in_short
 from helmsman.errors import OperatorError
 from helmsman.orient.hats import worn
-from helmsman.oversee.usage import in_words, open_windows
+from helmsman.oversee.limits import in_words, open_windows
 from helmsman.plain import clean, clean_lines
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import LoopResult, result_of

@@ -4,12 +4,14 @@ With --check nothing is written; it ends with 1 when the document is stale.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, as a tool is
 
-from helmsman.oversee.diagrams import ladder_diagram
+from helmsman.config import LadderConfig
+from helmsman.oversee import ladder
+from helmsman.records.modes import Rung
 from tools.parts import ROOT, draw
 
 DOCUMENT = ROOT / "docs" / "control.md"
@@ -21,6 +23,47 @@ def diagrams() -> Mapping[str, str]:
 
 def _fenced(diagram: str) -> str:
     return f"```mermaid\n{diagram}\n```"
+
+
+def ladder_diagram(config: LadderConfig | None = None) -> str:
+    """Every step between two rungs, with what it needs."""
+    chosen = config or LadderConfig()
+    ways = [(_id(before), _id(step.after), _step(event, step, chosen)) for (before, event), step in ladder.STEPS.items()]
+    return _diagram({_id(rung): rung.title for rung in Rung}, ways)
+
+
+def _diagram(states: Mapping[str, str], ways: list[tuple[str, str, str]]) -> str:
+    return "\n".join(_lines(states, ways))
+
+
+def _lines(states: Mapping[str, str], ways: list[tuple[str, str, str]]) -> Iterator[str]:
+    yield "stateDiagram-v2"
+    yield from (f'    state "{name}" as {state}' for state, name in states.items())
+    yield f"    [*] --> {next(iter(states))}"
+    yield from (f"    {before} --> {after} : {label}" for before, after, label in ways)
+
+
+def _id(rung: Rung) -> str:
+    return rung.name.lower()
+
+
+_EVENTS: Mapping[ladder.Event, str] = {
+    ladder.Event.PAIN: "pain",
+    ladder.Event.PERSON: "a question for a person",
+    ladder.Event.TROUBLE: "trouble",
+    ladder.Event.CLEAN: "clean",
+    ladder.Event.NOTHING: "nothing",
+    ladder.Event.RESUMED: "a person goes on",
+}
+_COUNTERS: Mapping[str, str] = {
+    "spent": "{event}, after {needs} iterations here",
+    "clean": "{needs} {event} here",
+    "": "{event}",
+}
+
+
+def _step(event: ladder.Event, step: ladder.Step, config: LadderConfig) -> str:
+    return _COUNTERS[step.counter].format(event=_EVENTS[event], needs=ladder.needed(step, config))
 
 
 if __name__ == "__main__":

@@ -12,11 +12,10 @@ from bench.modelled.plain_rules import followed
 from bench.modelled.rendering import base_report, config, evidence
 from bench.modelled.worlds import Character, Step, Told, Tree
 from helmsman.config import LoopConfig
-from helmsman.oversee.baseline import with_baseline
 from helmsman.oversee.decide import Situation, decide
-from helmsman.oversee.observed import Observed
-from helmsman.oversee.overseeing import oversee
+from helmsman.oversee.oversee import Observed, oversee
 from helmsman.oversee.signals import Sight
+from helmsman.oversee.summary import with_baseline
 from helmsman.records.briefing import Orientation
 from helmsman.records.iteration import Evidence, IterationRecord
 from helmsman.records.memory import WorkingMemory

@@ -11,8 +11,8 @@ from typing import Literal
 
 from helmsman.memory.quoting import joined, listed, orders, quoted, tells
 from helmsman.memory.words import terms
-from helmsman.oversee.detectors.windows import OF_THE_WORLD, place
-from helmsman.oversee.movement import Identity, identity
+from helmsman.oversee.cycles import OF_THE_WORLD, place
+from helmsman.oversee.progress import Identity, identity
 from helmsman.plain import short_line
 from helmsman.records.lessons import LONGEST_DETAIL, LONGEST_TEXT, Episode, LessonKind, Observation, Summary
 from helmsman.records.memory import Choice

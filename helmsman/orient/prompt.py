@@ -25,7 +25,7 @@ from helmsman.orient.trend import trend_section
 from helmsman.oversee.advice import PERSONAS, advise, planned_anew
 from helmsman.oversee.diagnosis import sentence
 from helmsman.oversee.drift import flagged
-from helmsman.oversee.usage import near
+from helmsman.oversee.limits import near
 from helmsman.plain import clean, clean_lines, one_line
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.prompts.message import BLOCKS, render_message

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from helmsman.oversee.movement import BASE
+from helmsman.oversee.progress import BASE
 from helmsman.plain import one_line, shortened
 from helmsman.prompts import Piece, render_pieces
 from helmsman.records.checks import CheckReport

@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from helmsman.oversee.detectors import windows
+from helmsman.oversee.cycles import checked
+from helmsman.oversee.cycles import worked as worked_in
 from helmsman.oversee.limits import gauges
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, checks_fail
@@ -45,7 +46,7 @@ def remaining(history: Sequence[Moment], checks: CheckReport | None = None) -> C
     """Failures that are still there: those of the tree that the newest report is of, which after a rollback is an earlier one."""
     if checks is not None and not checks.failures:
         return ()
-    newest = windows.checked(history, 1)
+    newest = checked(history, 1)
     if not newest:
         return ()
     measured = _measured(history, checks.tree) if checks else None
@@ -93,7 +94,7 @@ def _strategy(strategy: Strategy, rung: Rung) -> Iterator[Issue]:
 
 def _blockers(history: Sequence[Moment], checks: CheckReport | None) -> Iterator[Issue]:
     """The same failure, where it stood before as well and nothing got further in between; none that the newest report lacks."""
-    worked = windows.worked(history, UNADDRESSED)
+    worked = worked_in(history, UNADDRESSED)
     if len(worked) < UNADDRESSED or any(moment.movement is Movement.FORWARD for moment in worked):
         return
     earlier = [*map(failures_of, worked), remaining(history, checks)]

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import product
 
-from helmsman.oversee.imperatives import EXCEPTION, hide
-from helmsman.oversee.instruction_words import MEANING, PARTICIPLES, singular
+from helmsman.oversee.imperatives import EXCEPTION, MEANING, PARTICIPLES, hide, singular
 from helmsman.plain import word_set
 from helmsman.records.oversight import Conflict, ConflictKind, Imperative
 

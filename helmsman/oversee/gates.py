@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from helmsman.oversee.landing import is_hindered
+from helmsman.oversee.merging import is_hindered
 from helmsman.records.folds import without_test
 from helmsman.records.gates import GATE, Choice, Gate, GateKind
 from helmsman.records.proof import NEEDS_WORD

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Literal, NamedTuple
 
 from helmsman.config import LadderConfig
-from helmsman.oversee.movement import got_on
+from helmsman.oversee.progress import got_on
 from helmsman.plain import clean
 from helmsman.records.modes import Climb, Ladder, Rung
 from helmsman.records.moments import Moment, Movement

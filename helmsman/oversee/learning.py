@@ -5,7 +5,7 @@ Level 1 repeats, level 2 changes what is worked by, level 3 is a matter for a pe
 
 from collections.abc import Mapping, Sequence
 
-from helmsman.oversee.detectors.windows import checked, fewer_fail
+from helmsman.oversee.cycles import checked, fewer_fail
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Learnt
 from helmsman.records.session import FailureClass

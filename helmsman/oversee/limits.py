@@ -1,8 +1,14 @@
-"""What a loop may spend, how much it has spent, and what follows at 70, 90 and 100 %."""
+"""What a loop may spend and how much it has spent, and how full the windows of the subscription are, with what follows."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from helmsman.config import LimitsConfig
+from helmsman.config.limits import UsageLimitConfig
+from helmsman.oversee.detector import Detector, Found
+from helmsman.plain import clean
+from helmsman.records.evidence import RateLimit, UsageWindow
 from helmsman.records.state import Spending
 from helmsman.records.verdict import Severity, Signal
 from helmsman.texts import duration, money
@@ -44,15 +50,23 @@ def gauges(limits: LimitsConfig, spending: Spending, iterations: int) -> tuple[G
     return tuple(Gauge(name, used, limit, unit) for name, used, limit, unit in rows if limit is not None)
 
 
-def limit_signals(limits: LimitsConfig, spending: Spending, iterations: int) -> tuple[Signal, ...]:
-    """One signal for each limit that is near or reached."""
-    found = (_signal(gauge, limits) for gauge in gauges(limits, spending, iterations))
-    return tuple(signal for signal in found if signal is not None)
+def gauges_near(limits: LimitsConfig, spending: Spending, iterations: int) -> Iterator[Found]:
+    """The limits that are near or reached, each by the highest of its thresholds that is."""
+    steps = (1.0, "", Severity.ABORT), (limits.alarm_at, ".alarm", Severity.WARN), (limits.warn_at, ".warn", Severity.LOG)
+    for gauge in gauges(limits, spending, iterations):
+        for threshold, suffix, severity in steps:
+            if gauge.share >= threshold:
+                message = f"{gauge.told} used ({gauge.share:.0%})"
+                yield Found(message, gauge.used, gauge.limit * threshold, severity, f"{gauge.name}{suffix}")
+                break
+
+
+LIMITS = Detector("limits.", Severity.ABORT, gauges_near)
 
 
 def reached(limits: LimitsConfig, spending: Spending, iterations: int) -> tuple[Signal, ...]:
     """Of these signals, the limits beyond which nothing may be spent."""
-    return tuple(signal for signal in limit_signals(limits, spending, iterations) if signal.severity is Severity.ABORT)
+    return tuple(signal for signal in LIMITS.alerts(limits, spending, iterations) if signal.severity is Severity.ABORT)
 
 
 def many_iterations(limits: LimitsConfig) -> Signal | None:
@@ -69,15 +83,46 @@ def many_iterations(limits: LimitsConfig) -> Signal | None:
     )
 
 
-def _signal(gauge: Gauge, limits: LimitsConfig) -> Signal | None:
-    steps = (
-        (1.0, "", Severity.ABORT),
-        (limits.alarm_at, ".alarm", Severity.WARN),
-        (limits.warn_at, ".warn", Severity.LOG),
-    )
-    for threshold, suffix, severity in steps:
-        if gauge.share >= threshold:
-            message = f"{gauge.told} used ({gauge.share:.0%})"
-            rule = f"limits.{gauge.name}{suffix}"
-            return Signal(rule=rule, severity=severity, message=message, value=gauge.used, threshold=gauge.limit * threshold)
-    return None
+WEEKLY = "seven_day"
+"""How the names of weekly windows begin."""
+NAMES: Mapping[str, str] = {
+    "five_hour": "5-hour window",
+    "seven_day": "weekly window",
+    "seven_day_opus": "weekly window of Opus",
+    "seven_day_sonnet": "weekly window of Sonnet",
+}
+
+
+def open_windows(limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
+    """What is known of the windows; one that has been reset since says nothing any more."""
+    known = limit.windows if limit else ()
+    return tuple(one for one in known if one.resets_at is None or one.resets_at > now)
+
+
+def near(config: UsageLimitConfig, limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
+    """Windows that are nearly used up, the fullest first."""
+    found = [one for one in open_windows(limit, now) if one.utilization >= config.warn_at]
+    return tuple(sorted(found, key=lambda one: -one.utilization))
+
+
+def newly_near(
+    config: UsageLimitConfig, before: RateLimit | None, after: RateLimit | None, now: datetime
+) -> tuple[UsageWindow, ...]:
+    """Those that were not near when last heard of: a person is told once a window."""
+    known = {one.name for one in near(config, before, now)}
+    return tuple(one for one in near(config, after, now) if one.name not in known)
+
+
+def used_up(config: UsageLimitConfig, limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
+    """Windows of which the loop has used the share that it may."""
+    return tuple(one for one in open_windows(limit, now) if one.utilization >= _share(config, one))
+
+
+def _share(config: UsageLimitConfig, window: UsageWindow) -> float:
+    share = config.pause_at_weekly if window.name.startswith(WEEKLY) else config.pause_at
+    return float("inf") if share is None else share
+
+
+def in_words(window: UsageWindow) -> str:
+    reset = f", which resets at {window.resets_at:%Y-%m-%d %H:%M} UTC" if window.resets_at else ""
+    return f"{window.utilization:.0%} of the {NAMES.get(window.name, clean(window.name) or 'usage window')} used{reset}"

@@ -6,10 +6,9 @@ Each kind is rare by construction: a false alarm ejects honest work. A limit tha
 from collections.abc import Iterable, Sequence
 
 from helmsman.config import PainConfig
-from helmsman.oversee.detectors.windows import OF_THE_WORLD
-from helmsman.oversee.feedback import UNRUNNABLE
+from helmsman.oversee.cycles import OF_THE_WORLD
 from helmsman.oversee.limits import Gauge, gauges
-from helmsman.oversee.movement import compared_with, is_base, still_told
+from helmsman.oversee.progress import UNRUNNABLE, compared_with, is_base, still_told
 from helmsman.plain import short_line
 from helmsman.records.findings import Weight
 from helmsman.records.iteration import Evidence

@@ -1,17 +1,17 @@
-"""What the overseer notices after an iteration. Each source is a small function in one tuple."""
+"""What the overseer notices after an iteration. Each detector is a small function in one table."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from helmsman.orient.research import researching
+from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.drift import LEAST_STRANGERS, flagged, sentence
-from helmsman.oversee.limits import limit_signals
-from helmsman.oversee.usage import in_words, newly_near
+from helmsman.oversee.limits import gauges_near, in_words, newly_near
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState, Spending, killed_at_once, spend
-from helmsman.records.verdict import Severity, Signal
+from helmsman.records.verdict import Severity
 
 
 @dataclass(frozen=True)
@@ -28,153 +28,132 @@ class Sight:
         """What the loop has used up with it."""
         return spend(self.state, self.evidence.usage, self.started_at, self.now, self.evidence.at_work)
 
-
-def _limits(sight: Sight) -> tuple[Signal, ...]:
-    execution = sight.evidence.execution  # the same iteration is due again after a call that says nothing of the work
-    counted = execution.worth_checking and not killed_at_once(sight.state, execution)
-    return limit_signals(sight.state.config.limits, sight.spending, sight.state.iteration + counted)
-
-
-def _usage(sight: Sight) -> tuple[Signal, ...]:
-    """A window of the subscription that is nearly used up, once until it is reset."""
-    config, heard = sight.state.config.usage_limit, sight.evidence.execution.call.rate_limit
-    if sight.evidence.execution.call.outcome is AgentOutcome.USAGE_LIMIT:
-        return ()  # the wait says it
-    follows = "small work comes first until then"
-    return tuple(
-        Signal(
-            rule="usage_limit.near",
-            severity=Severity.WARN,
-            message=f"{in_words(window)}; {follows}",
-            value=window.utilization,
-            threshold=config.warn_at,
-        )
-        for window in newly_near(config, sight.state.usage, heard, sight.now)
-    )
+    @property
+    def counted(self) -> int:
+        """Iterations with it; the same one is due again after a call that says nothing of the work."""
+        execution = self.evidence.execution
+        return self.state.iteration + (execution.worth_checking and not killed_at_once(self.state, execution))
 
 
-def _untold(sight: Sight) -> tuple[Signal, ...]:
+def _limits(sight: Sight) -> Iterator[Found]:
+    return gauges_near(sight.state.config.limits, sight.spending, sight.counted)
+
+
+def _usage(sight: Sight) -> Iterator[Found]:
+    """A window of the subscription that is nearly used up, once until it is reset. Where one is used up the wait says it."""
+    config, call = sight.state.config.usage_limit, sight.evidence.execution.call
+    if call.outcome is not AgentOutcome.USAGE_LIMIT:
+        for window in newly_near(config, sight.state.usage, call.rate_limit, sight.now):
+            yield Found(f"{in_words(window)}; small work comes first until then", window.utilization, config.warn_at)
+
+
+def _untold(sight: Sight) -> Iterator[Found]:
     """A budget that holds only as far as the agent's program tells what a call took."""
     limits, call = sight.state.config.limits, sight.evidence.execution.call
-    budgets = ("tokens", "tokens", limits.tokens), ("cost_usd", "cost", limits.cost_usd)
-    return tuple(
-        Signal(
-            rule=f"limits.{name}.untold",
-            severity=Severity.WARN,
-            message=f"this call ({call.outcome}) did not tell what it used, so it does not count towards limits.{name}",
-        )
-        for name, told, limit in budgets
-        if limit is not None and told in call.untold
-    )
+    for name, told, limit in (("tokens", "tokens", limits.tokens), ("cost_usd", "cost", limits.cost_usd)):
+        if limit is not None and told in call.untold:
+            message = f"this call ({call.outcome}) did not tell what it used, so it does not count towards limits.{name}"
+            yield Found(message, rule=f"{name}.untold")
 
 
-def _unguarded(sight: Sight) -> tuple[Signal, ...]:
+def _unguarded(sight: Sight) -> Iterator[Found]:
     """Hooks fell silent. That is no failure of the work: what the work is worth, the checks say."""
-    message = sight.evidence.execution.call.unguarded
-    return (Signal(rule="steering.silent", severity=Severity.WARN, message=message),) if message else ()
+    if message := sight.evidence.execution.call.unguarded:
+        yield Found(message)
 
 
-def _unproven_request(sight: Sight) -> tuple[Signal, ...]:
+def _unproven_request(sight: Sight) -> Iterator[Found]:
     checks, claims = sight.evidence.checks, sight.evidence.claims
-    if not claims.wants_to_finish or checks is None or checks.passed or not checks.results:
-        return ()
-    failing = ", ".join(result.name for result in checks.failures)
-    message = f"the agent asked to be done ({claims.how}), but these checks fail: {failing}"
-    return (Signal(rule="completion.unproven", severity=Severity.WARN, message=message),)
+    if claims.wants_to_finish and checks and checks.results and not checks.passed:
+        failing = ", ".join(result.name for result in checks.failures)
+        yield Found(f"the agent asked to be done ({claims.how}), but these checks fail: {failing}")
 
 
-def _denied_request(sight: Sight) -> tuple[Signal, ...]:
+def _denied_request(sight: Sight) -> Iterator[Found]:
     proof = sight.evidence.proof
-    if not (proof.asked and proof.green and proof.denied):
-        return ()
-    message = f"the agent asked to be done ({proof.how}) under green checks, but {proof.objections}"
-    return (Signal(rule="completion.denied", severity=Severity.WARN, message=message, value=len(proof.denied), threshold=0),)
+    if proof.asked and proof.green and proof.denied:
+        message = f"the agent asked to be done ({proof.how}) under green checks, but {proof.objections}"
+        yield Found(message, len(proof.denied), 0)
 
 
-def _rejected_request(sight: Sight) -> tuple[Signal, ...]:
-    judgement, config = sight.evidence.judgement, sight.state.config.judge
-    if judgement is None or judgement.approved:
-        return ()
-    if not judgement.rejected:
-        return (Signal(rule="judge.cannot_tell", severity=Severity.WARN, message=f"the judge cannot tell: {judgement.cause}"),)
-    in_row = sight.state.judge.rejections + 1
-    message = f"the judge rejected the work ({judgement.outcome}, {in_row} in a row of {config.rejections}): {judgement.cause}"
-    return (Signal(rule="judge.rejected", severity=Severity.WARN, message=message, value=in_row, threshold=config.rejections),)
+def _rejected(sight: Sight) -> Iterator[Found]:
+    judgement, allowed = sight.evidence.judgement, sight.state.config.judge.rejections
+    if judgement and judgement.rejected and not judgement.approved:
+        in_row = sight.state.judge.rejections + 1
+        told = f"the judge rejected the work ({judgement.outcome}, {in_row} in a row of {allowed}): {judgement.cause}"
+        yield Found(told, in_row, allowed)
 
 
-def _flaky_checks(sight: Sight) -> tuple[Signal, ...]:
+def _undecided(sight: Sight) -> Iterator[Found]:
+    judgement = sight.evidence.judgement
+    if judgement and not judgement.approved and not judgement.rejected:
+        yield Found(f"the judge cannot tell: {judgement.cause}")
+
+
+def _flaky_checks(sight: Sight) -> Iterator[Found]:
     flaky = [name for result in sight.evidence.checks.results for name in result.flaky] if sight.evidence.checks else []
-    if not flaky:
-        return ()
-    message = f"{len(flaky)} flaky: failed and then passed on the same tree: {', '.join(flaky[:5])}"
-    return (Signal(rule="checks.flaky", severity=Severity.WARN, message=message, value=len(flaky), threshold=0),)
+    if flaky:
+        yield Found(f"{len(flaky)} flaky: failed and then passed on the same tree: {', '.join(flaky[:5])}", len(flaky), 0)
 
 
-def _dirty_checks(sight: Sight) -> tuple[Signal, ...]:
-    left = sight.evidence.checks.left_behind if sight.evidence.checks else ()
-    if not left:
-        return ()
-    message = f"the checks changed {len(left)} files, which were put back: {', '.join(left[:5])}"
-    return (Signal(rule="checks.left_behind", severity=Severity.LOG, message=message, value=len(left), threshold=0),)
+def _dirty_checks(sight: Sight) -> Iterator[Found]:
+    if left := sight.evidence.checks.left_behind if sight.evidence.checks else ():
+        yield Found(f"the checks changed {len(left)} files, which were put back: {', '.join(left[:5])}", len(left), 0)
 
 
-def _put_back(sight: Sight) -> tuple[Signal, ...]:
-    paths = sight.evidence.execution.put_back
-    if not paths:
-        return ()
-    what = "files in an iteration of research" if researching(sight.state) else "protected files"
-    message = f"the agent changed {len(paths)} {what}, which were put back: {', '.join(paths[:5])}"
-    return (Signal(rule="invariants.put_back", severity=Severity.WARN, message=message, value=len(paths), threshold=0),)
+def _put_back(sight: Sight) -> Iterator[Found]:
+    if paths := sight.evidence.execution.put_back:
+        what = "files in an iteration of research" if researching(sight.state) else "protected files"
+        yield Found(f"the agent changed {len(paths)} {what}, which were put back: {', '.join(paths[:5])}", len(paths), 0)
 
 
-def _drifting(sight: Sight) -> tuple[Signal, ...]:
+def _only_documents(sight: Sight) -> Iterator[Found]:
     drift = sight.evidence.drift
-    if not flagged(drift):
-        return ()
     if drift.documents:
-        return (Signal(rule="drift.documents", severity=Severity.LOG, message=sentence(drift), value=len(drift.documents)),)
-    value = len(drift.strangers)
-    return (
-        Signal(rule="drift.strangers", severity=Severity.LOG, message=sentence(drift), value=value, threshold=LEAST_STRANGERS),
-    )
+        yield Found(sentence(drift), len(drift.documents))
 
 
-def _kept_failing(sight: Sight) -> tuple[Signal, ...]:
+def _strangers(sight: Sight) -> Iterator[Found]:
+    drift = sight.evidence.drift
+    if flagged(drift) and not drift.documents:
+        yield Found(sentence(drift), len(drift.strangers), LEAST_STRANGERS)
+
+
+def _kept_failing(sight: Sight) -> Iterator[Found]:
     """The outer loop's view of a session: one class of failure that came back and back."""
     call, limit = sight.evidence.execution.call, sight.state.config.steering.failures_in_row
-    if call.failures_in_row < limit:
-        return ()
-    kinds = ", ".join(dict.fromkeys(error.kind for error in call.errors[::-1]))
-    message = f"{call.failures_in_row} tool calls failed one after the other in this session; classes of failure: {kinds}"
-    return (Signal(rule="session.failures", severity=Severity.LOG, message=message, value=call.failures_in_row, threshold=limit),)
+    if call.failures_in_row >= limit:
+        kinds = ", ".join(dict.fromkeys(error.kind for error in call.errors[::-1]))
+        told = f"{call.failures_in_row} tool calls failed one after the other in this session; classes of failure: {kinds}"
+        yield Found(told, call.failures_in_row, limit)
 
 
-def _rotated(sight: Sight) -> tuple[Signal, ...]:
-    why = sight.evidence.execution.call.rotated
-    message = f"the session was ended in good order, the next one begins with an empty context: {why}"
-    return (Signal(rule="session.rotated", severity=Severity.LOG, message=message),) if why else ()
+def _rotated(sight: Sight) -> Iterator[Found]:
+    if why := sight.evidence.execution.call.rotated:
+        yield Found(f"the session was ended in good order, the next one begins with an empty context: {why}")
 
 
-def _unwritten(sight: Sight) -> tuple[Signal, ...]:
-    return tuple(
-        Signal(rule="prompt.unwritten", severity=Severity.WARN, message=f"no model wrote for the prompt: {why}; templates served")
-        for why in sight.evidence.unwritten
-    )
+def _unwritten(sight: Sight) -> Iterator[Found]:
+    for why in sight.evidence.unwritten:
+        yield Found(f"no model wrote for the prompt: {why}; templates served")
 
 
-SOURCES: tuple[Callable[[Sight], tuple[Signal, ...]], ...] = (
-    _limits,
-    _usage,
-    _untold,
-    _unguarded,
-    _unproven_request,
-    _denied_request,
-    _rejected_request,
-    _flaky_checks,
-    _dirty_checks,
-    _put_back,
-    _kept_failing,
-    _rotated,
-    _drifting,
-    _unwritten,
+SOURCES: tuple[Detector[Sight], ...] = (
+    Detector("limits.", Severity.ABORT, _limits),
+    Detector("usage_limit.near", Severity.WARN, _usage),
+    Detector("limits.", Severity.WARN, _untold),
+    Detector("steering.silent", Severity.WARN, _unguarded),
+    Detector("completion.unproven", Severity.WARN, _unproven_request),
+    Detector("completion.denied", Severity.WARN, _denied_request),
+    Detector("judge.cannot_tell", Severity.WARN, _undecided),
+    Detector("judge.rejected", Severity.WARN, _rejected),
+    Detector("checks.flaky", Severity.WARN, _flaky_checks),
+    Detector("checks.left_behind", Severity.LOG, _dirty_checks),
+    Detector("invariants.put_back", Severity.WARN, _put_back),
+    Detector("session.failures", Severity.LOG, _kept_failing),
+    Detector("session.rotated", Severity.LOG, _rotated),
+    Detector("drift.documents", Severity.LOG, _only_documents),
+    Detector("drift.strangers", Severity.LOG, _strangers),
+    Detector("prompt.unwritten", Severity.WARN, _unwritten),
 )
+"""By what is looked at, budgets first."""

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from helmsman.oversee.commands_said import COMMAND, sets_limits
-from helmsman.oversee.escalations import OVER, concerns
+from helmsman.oversee.escalation import OVER, concerns
 from helmsman.oversee.gates import BY_A_WORD
 from helmsman.plain import clean
 from helmsman.records.gates import GATE, GATES, Answer, Gate, GateKind

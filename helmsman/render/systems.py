@@ -7,11 +7,9 @@ from enum import StrEnum
 from itertools import combinations
 from statistics import median
 
-from helmsman.oversee.detectors.windows import worked
-from helmsman.oversee.limits import Gauge, gauges
-from helmsman.oversee.movement import got_on, still_told
-from helmsman.oversee.progress import UNPROVEN
-from helmsman.oversee.usage import in_words, open_windows
+from helmsman.oversee.cycles import worked
+from helmsman.oversee.limits import Gauge, gauges, in_words, open_windows
+from helmsman.oversee.progress import UNPROVEN, got_on, still_told
 from helmsman.oversee.variety import score
 from helmsman.plain import LONGEST_LINE, shortened, spelled
 from helmsman.records.control import Band

@@ -13,8 +13,8 @@ from typing import Any
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import merged
-from helmsman.oversee.grouping import MOST_DRIVES, Member, due, edges, unreached
-from helmsman.oversee.landing import landing_due
+from helmsman.oversee.group import MOST_DRIVES, Member, due, edges, unreached
+from helmsman.oversee.merging import landing_due
 from helmsman.plain import clean
 from helmsman.records.chain import Link
 from helmsman.records.parallel import Choice, ParallelLoop, ParallelRequest, ParallelResult

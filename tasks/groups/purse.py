@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from helmsman.config import LimitsConfig
-from helmsman.oversee.shares import Account, share, unshared, worthwhile
+from helmsman.oversee.group import Account, share, unshared, worthwhile
 from helmsman.records.state import LoopState
 
 SHARED = ("cost_usd", "tokens")

@@ -3,8 +3,7 @@
 from helmsman.agents.telling import introduction
 from helmsman.memory.estimates import in_words
 from helmsman.orient.decomposition import too_much
-from helmsman.oversee.baseline import with_baseline
-from helmsman.oversee.start_warnings import start_warnings
+from helmsman.oversee.summary import start_warnings, with_baseline
 from helmsman.records.checks import CheckReport, checks_fail
 from helmsman.records.events import AgentIntroduced, LoopBegun, MemoryNoted, SignalRaised
 from helmsman.records.state import LoopState

@@ -11,8 +11,8 @@ from prefect.exceptions import TerminationSignal
 from prefect.logging import get_run_logger
 
 from helmsman.errors import Cancelled, HelmsmanError
-from helmsman.oversee.landing import landing_due
 from helmsman.oversee.limits import many_iterations
+from helmsman.oversee.merging import landing_due
 from helmsman.prices import known_price
 from helmsman.records.events import MemoryNoted, SignalRaised, WaitStarted
 from helmsman.records.request import LoopRequest

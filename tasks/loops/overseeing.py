@@ -5,8 +5,8 @@ from functools import partial
 from typing import TypeVar
 
 from helmsman.errors import Cancelled, WorldError
-from helmsman.oversee.observed import Observed
-from helmsman.oversee.overseeing import oversee as conclude
+from helmsman.oversee.oversee import Observed
+from helmsman.oversee.oversee import oversee as conclude
 from helmsman.oversee.signals import Sight
 from helmsman.records.briefing import Orientation
 from helmsman.records.events import SignalRaised

@@ -19,7 +19,7 @@ from helmsman.orient.progress import LONGEST_FILE, read, render
 from helmsman.orient.research import research_of, researching
 from helmsman.orient.sessions import session_to_resume
 from helmsman.oversee.advice import planned_anew
-from helmsman.oversee.usage import near
+from helmsman.oversee.limits import near
 from helmsman.parsers.status import read_ending
 from helmsman.records.agents import prints_text
 from helmsman.records.briefing import Briefing, Orientation

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from helmsman.errors import Cancelled, HelmsmanError, WorldError
-from helmsman.oversee.landing import arrived, hindered, landing, landing_due, ready, still_proven, to_be_proven, troubled
+from helmsman.oversee.merging import arrived, hindered, landing, landing_due, ready, still_proven, to_be_proven, troubled
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport
 from helmsman.records.events import LoopMerged, MergeFailed

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from helmsman.oversee.landing import landing_due
+from helmsman.oversee.merging import landing_due
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from tasks.loops import steps

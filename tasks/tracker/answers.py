@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.oversee.commands_said import answer_in, command_in
-from helmsman.oversee.escalations import concerns, question_detection
+from helmsman.oversee.escalation import concerns, question_detection
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Comment, Found

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from helmsman.errors import HelmsmanError
-from helmsman.oversee.escalations import changes, concerns
+from helmsman.oversee.escalation import changes, concerns
 from helmsman.records.gates import Answer
 from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from helmsman.errors import HelmsmanError
-from helmsman.oversee.escalations import deeds
+from helmsman.oversee.escalation import deeds
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Act, Comment, Deed, Escalation, Found, TrackedIssue
 from helmsman.render import evidence

@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
 from helmsman.errors import HelmsmanError
-from helmsman.oversee.ending import better_to_leave, left_at, why_left
+from helmsman.oversee.best import better_to_leave, left_at, why_left
 from helmsman.records.oversight import LATER, Checkpoint, Failed
 from helmsman.records.state import LoopState
 from tasks.loops.opening import now_utc

@@ -101,7 +101,7 @@ def test_the_reference_tells_every_command_key_detector_and_decision() -> None:
     commands, keys, rules = commands_page(), settings_page(), rules_page()
     assert [name for name in COMMANDS if f"## helmsman {name}\n" not in commands] == []
     assert [key for key in leaves(LoopConfig(goal="-")) if f"<code>{key}</code>" not in keys] == []
-    assert [name for name, _ in DETECTORS if f"| <code>{name}</code> |" not in rules] == []
+    assert [one.rule for one in DETECTORS if f"| <code>{one.rule}</code> |" not in rules] == []
     assert all(ways_of(question) for question in QUESTIONS)
 
 

@@ -7,7 +7,7 @@ from threading import Event, Thread
 from typing import Any, Self
 
 from helmsman.config import LoopConfig
-from helmsman.oversee.landing import landing_due
+from helmsman.oversee.merging import landing_due
 from helmsman.records.checks import CheckReport
 from helmsman.records.merging import Merged, Trouble
 from helmsman.records.state import LoopState

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from bench.modelled.kinds import BY_NAME, character
 from bench.modelled.rendering import base_report, config
 from bench.modelled.steered import BASE, fresh, run
-from helmsman.oversee.baseline import with_baseline
 from helmsman.oversee.detectors import detect
-from helmsman.oversee.movement import is_base
+from helmsman.oversee.progress import is_base
+from helmsman.oversee.summary import with_baseline
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.state import LoopState

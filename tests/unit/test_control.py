@@ -9,9 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config.oversight import ControlConfig
-from helmsman.oversee.control import steer
-from helmsman.oversee.control.gains import DAMPED_KD, DAMPED_KP, phase_of, profiles, scheduled, volatility
-from helmsman.oversee.control.pid import band_of, derivative, integral, unwound, urgency
+from helmsman.oversee.pid import (
+    DAMPED_KD,
+    DAMPED_KP,
+    band_of,
+    derivative,
+    integral,
+    phase_of,
+    profiles,
+    scheduled,
+    steer,
+    unwound,
+    urgency,
+    volatility,
+)
 from helmsman.records.control import Band, Control, Gains, Phase
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.moments import Moment, Movement

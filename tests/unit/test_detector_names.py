@@ -21,7 +21,7 @@ def refusal(*off: object) -> str:
 
 
 def test_the_configuration_knows_the_detectors_that_there_are_in_their_order() -> None:
-    assert tuple(name for name, _ in DETECTORS) == DETECTOR_NAMES
+    assert tuple(one.rule for one in DETECTORS) == DETECTOR_NAMES
 
 
 def test_each_of_them_can_be_switched_off() -> None:

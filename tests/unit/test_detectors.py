@@ -1,12 +1,14 @@
 """Each detector: the pattern that trips it, and the nearest thing that does not."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from helmsman.config import DetectConfig
+from helmsman.oversee.cycles import OF_THE_WORLD
+from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.detectors import DETECTORS, detect
-from helmsman.oversee.detectors.windows import OF_THE_WORLD
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.moments import Moment
 from helmsman.records.session import FailureClass
@@ -269,7 +271,7 @@ def test_a_wait_after_a_pattern_does_not_tell_it_a_second_time(rule: str, steps:
 
 
 def test_every_detector_has_its_pattern_its_look_alike_and_its_severity() -> None:
-    names = [name for name, _ in DETECTORS]
+    names = [one.rule for one in DETECTORS]
     assert set(names) == set(TRIPPED) == set(ALIKE) == set(SEVERITIES)
     assert len(names) == len(set(names))
 
@@ -358,13 +360,14 @@ def test_the_thresholds_are_those_of_the_configuration() -> None:
 
 
 def test_a_detector_that_breaks_is_named_and_the_others_are_heard() -> None:
-    def broken(_history: object, _config: object) -> Signal | None:
+    def broken(_history: Sequence[Moment], _config: DetectConfig) -> tuple[Found, ...]:
         raise ZeroDivisionError
 
-    def heard(_history: object, _config: object) -> Signal | None:
-        return Signal(rule="heard", severity=Severity.LOG, message="")
+    def heard(_history: Sequence[Moment], _config: DetectConfig) -> tuple[Found, ...]:
+        return (Found(""),)
 
-    signals, faults = detect(history(step()), DetectConfig(), (("broken", broken), ("heard", heard)))
+    detectors = [Detector("broken", Severity.WARN, broken), Detector("heard", Severity.LOG, heard)]
+    signals, faults = detect(history(step()), DetectConfig(), detectors)
     assert [signal.rule for signal in signals] == ["heard"]
     assert faults == ("the detector broken broke (ZeroDivisionError) and said nothing",)
 

@@ -3,7 +3,8 @@
 import pytest
 
 from helmsman.config import DetectConfig
-from helmsman.oversee.detectors import Recurring, Return, detect, diagnose, recurring
+from helmsman.oversee.detectors import detect
+from helmsman.oversee.diagnosis import Recurring, Return, diagnose, recurring
 from helmsman.records.oversight import Diagnosis
 from tests.unit.histories import FORWARD, SIDEWAYS, STILL, Step, error, green, history, red, step, still, waited
 

@@ -3,9 +3,10 @@
 import pytest
 
 from helmsman.config import DetectConfig
-from helmsman.oversee.detectors import detect, diagnose
-from helmsman.oversee.divergence import divergence
+from helmsman.oversee.detectors import detect
+from helmsman.oversee.diagnosis import diagnose
 from helmsman.oversee.learning import learn
+from helmsman.oversee.plan_gap import divergence
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment
 from helmsman.records.oversight import Diagnosis, Learnt

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import DetectConfig
-from helmsman.oversee.detectors import detect, diagnose, recurring
+from helmsman.oversee.detectors import detect
+from helmsman.oversee.diagnosis import diagnose, recurring
 from helmsman.oversee.learning import learn
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.moments import Moment, Movement

@@ -6,9 +6,8 @@ import sys
 import pytest
 
 from helmsman.config import LadderConfig
-from helmsman.oversee.diagrams import ladder_diagram
 from helmsman.oversee.ladder import STEPS
-from tools.diagrams import DOCUMENT, ROOT, diagrams
+from tools.diagrams import DOCUMENT, ROOT, diagrams, ladder_diagram
 from tools.parts import drawn
 
 PLACE = "before\n<!-- diagram: one -->\n{}<!-- end of diagram -->\nafter\n"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.divergence import GAP_KEPT, UNTOUCHED, divergence
+from helmsman.oversee.plan_gap import GAP_KEPT, UNTOUCHED, divergence
 from helmsman.parsers.paths import Paths
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.memory import Choice, WorkingMemory

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.orient.prompt import brief
-from helmsman.oversee.ending import all_ours, better_to_leave, left_at, why_left
+from helmsman.oversee.best import all_ours, better_to_leave, left_at, why_left
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.moments import Moment
 from helmsman.records.oversight import Checkpoint, Failed, Oversight

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.escalations import changes, concerns, deeds, question_detection
+from helmsman.oversee.escalation import changes, concerns, deeds, question_detection
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.modes import Climb, Ladder, Rung
 from helmsman.records.oversight import Oversight

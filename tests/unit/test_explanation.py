@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config.oversight import DetectConfig
-from helmsman.oversee.detectors.motion import regressing
+from helmsman.oversee.detectors import detect
 from helmsman.records.modes import Ladder, Rung
 from helmsman.records.oversight import Failed, Oversight
 from helmsman.records.proof import SinceStart
@@ -59,12 +59,12 @@ def test_one_iteration_is_told_in_the_singular(idle: int, words: str) -> None:
 
 @pytest.mark.feature("S4")
 def test_a_fall_is_told_with_its_tests_only_where_any_ran() -> None:
-    counted = regressing(history(*[step(BACK, failing_tests=1, passing_tests=3)] * 2), DetectConfig())
-    uncounted = regressing(history(*[step(BACK)] * 2), DetectConfig())
-    assert counted
-    assert uncounted
-    assert counted.message.endswith("completion is 50%, 1 test failing")
-    assert uncounted.message.endswith("completion is 50%")
+    def message(**fields: int) -> str:
+        (fallen,) = (one for one in detect(history(*[step(BACK, **fields)] * 2), DetectConfig())[0] if one.rule == "regressing")
+        return fallen.message
+
+    assert message(failing_tests=1, passing_tests=3).endswith("completion is 50%, 1 test failing")
+    assert message().endswith("completion is 50%")
 
 
 def test_a_decision_is_told_with_its_way_what_would_have_changed_it_and_what_was_taken_off() -> None:

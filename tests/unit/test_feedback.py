@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from helmsman.config import ContextConfig
 from helmsman.guardrails.context import rotation
 from helmsman.guardrails.failure_patterns import Trouble, gutter
-from helmsman.oversee.feedback import UNRUNNABLE, feedback_of
+from helmsman.oversee.progress import UNRUNNABLE, feedback_of
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.modes import Feedback
 from helmsman.records.moments import Moment, Movement

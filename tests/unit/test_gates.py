@@ -13,7 +13,7 @@ from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.oversee.answers import EFFECTS, answer_of, answered, lapsed, reconfigured, refusal
 from helmsman.oversee.gates import SAFE_TO_ASSUME, gate_due, opened
-from helmsman.oversee.landing import landing_due
+from helmsman.oversee.merging import landing_due
 from helmsman.records.checks import TestCounts
 from helmsman.records.forms import form_for, read_answers, read_form
 from helmsman.records.gates import GATES, Answer, Choice, GateKind

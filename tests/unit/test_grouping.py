@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.grouping import MOST_DRIVES, Member, due, edges, unreached
+from helmsman.oversee.group import MOST_DRIVES, Member, due, edges, unreached
 from helmsman.records.plan import PlanItem
 
 pytestmark = pytest.mark.feature("M5")

@@ -15,7 +15,7 @@ from helmsman.orient.prompt import brief
 from helmsman.oversee.answers import answered
 from helmsman.oversee.decide import decide
 from helmsman.oversee.gates import gate_due
-from helmsman.oversee.landing import arrived, hindered, landing, landing_due, still_proven, to_be_proven, troubled
+from helmsman.oversee.merging import arrived, hindered, landing, landing_due, still_proven, to_be_proven, troubled
 from helmsman.records.evidence import Commit
 from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.merging import Conflicted, Merged, Merging, Trouble

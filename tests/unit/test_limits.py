@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import LimitsConfig
-from helmsman.oversee.limits import gauges, limit_signals, many_iterations
+from helmsman.oversee.limits import LIMITS, gauges, many_iterations
 from helmsman.records.state import Spending
 from helmsman.records.verdict import Severity
 
@@ -47,30 +47,30 @@ def test_a_limit_warns_at_70_alarms_at_90_and_stops_at_100_percent(
     name: str, used: int, suffix: str | None, severity: Severity | None
 ) -> None:
     spending, iterations = used_up(name, used)
-    found = [(signal.rule, signal.severity) for signal in limit_signals(limits(**{name: 100}), spending, iterations)]
+    found = [(signal.rule, signal.severity) for signal in LIMITS.alerts(limits(**{name: 100}), spending, iterations)]
     assert found == ([(f"limits.{name}{suffix}", severity)] if severity else [])
 
 
 def test_a_signal_says_how_much_is_used_in_numbers() -> None:
-    signal = limit_signals(limits(cost_usd=50), Spending(cost_usd=45.678), 0)[0]
+    signal = next(LIMITS.alerts(limits(cost_usd=50), Spending(cost_usd=45.678), 0))
     assert signal.message == "$45.68 of $50.00 used (91%)"
     assert (signal.value, signal.threshold) == (45.678, 45)
 
 
 def test_what_is_unlimited_is_never_reached() -> None:
     spent = Spending(cost_usd=1e12, tokens=10**15, seconds=1e12)
-    assert limit_signals(limits(), spent, 0) == ()
+    assert list(LIMITS.alerts(limits(), spent, 0)) == []
     assert [gauge.name for gauge in gauges(limits(), spent, 0)] == ["iterations"]
 
 
 def test_every_limit_that_is_near_gives_a_signal_of_its_own() -> None:
-    found = limit_signals(limits(iterations=10, cost_usd=10), Spending(cost_usd=9.5), 10)
+    found = list(LIMITS.alerts(limits(iterations=10, cost_usd=10), Spending(cost_usd=9.5), 10))
     assert [signal.rule for signal in found] == ["limits.iterations", "limits.cost_usd.alarm"]
 
 
 @given(limit=st.integers(min_value=1, max_value=10_000), used=st.integers(min_value=0, max_value=20_000))
 def test_thresholds_are_exact_for_whole_numbers(limit: int, used: int) -> None:
-    severities = [signal.severity for signal in limit_signals(limits(iterations=limit), Spending(), used)]
+    severities = [signal.severity for signal in LIMITS.alerts(limits(iterations=limit), Spending(), used)]
     steps = ((100, Severity.ABORT), (90, Severity.WARN), (70, Severity.LOG))
     expected = [severity for percent, severity in steps if 100 * used >= percent * limit][:1]
     assert severities == expected

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.guardrails import Rule
-from helmsman.oversee.moments import moment_of
+from helmsman.oversee.summary import moment_of
 from helmsman.records.checks import TestCounts
 from helmsman.records.evidence import AgentOutcome, Change, Commit, Execution, Guarded
 from helmsman.records.modes import Ladder, Rung

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.movement import BASE, TRUSTED, movement
+from helmsman.oversee.progress import BASE, TRUSTED, movement
 from helmsman.records.evidence import BROKEN_OFF, NEVER_AT_WORK, AgentOutcome
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.session import ErrorVector, FailureClass

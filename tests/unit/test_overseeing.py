@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from helmsman.oversee.decide import Situation, decide
-from helmsman.oversee.observed import Observed
-from helmsman.oversee.overseeing import Guard, oversee
+from helmsman.oversee.oversee import Guard, Observed, oversee
 from helmsman.oversee.relief import relieved
 from helmsman.records.checks import TestCounts
 from helmsman.records.evidence import Change, Execution

@@ -7,11 +7,10 @@ import pytest
 from helmsman.orient.hats import scene_of
 from helmsman.orient.plan import own_check_section, plan_sections
 from helmsman.orient.prompt import brief
-from helmsman.oversee.baseline import with_baseline
 from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.gates import gate_due
-from helmsman.oversee.moments import moment_of
 from helmsman.oversee.progress import progress_of
+from helmsman.oversee.summary import moment_of, with_baseline
 from helmsman.plans.naming import means, noted
 from helmsman.records.checks import TestCounts
 from helmsman.records.claims import Claim, ClaimKind, ClaimLayer, Claims, Contradiction, StatusReport

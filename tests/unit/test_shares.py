@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.shares import Account, share, unshared, worthwhile
+from helmsman.oversee.group import Account, share, unshared, worthwhile
 
 pytestmark = pytest.mark.feature("M5", "E6")
 

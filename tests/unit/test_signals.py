@@ -12,7 +12,7 @@ from tests.unit.builders import ASKED, HOUR, NOW, call, check, config, execution
 
 
 def signals(seen: Sight) -> tuple[Signal, ...]:
-    return tuple(signal for source in SOURCES for signal in source(seen))
+    return tuple(signal for source in SOURCES for signal in source.alerts(seen))
 
 
 def found(**fields: object) -> list[tuple[str, Severity]]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helmsman.oversee.start_warnings import GREEN, NO_CHECK, NOTHING_ELSE, start_warnings
+from helmsman.oversee.summary import GREEN, NO_CHECK, NOTHING_ELSE, start_warnings
 from helmsman.records.plan import PlanItem
 from helmsman.render.lines import begun_lines
 from tests.unit.builders import check, config, report

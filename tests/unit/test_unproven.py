@@ -6,9 +6,9 @@ import pytest
 
 from helmsman.orient.prompt import brief
 from helmsman.oversee.answers import answered
-from helmsman.oversee.baseline import with_baseline
 from helmsman.oversee.decide import decide
 from helmsman.oversee.gates import gate_due
+from helmsman.oversee.summary import with_baseline
 from helmsman.records.checks import TrustedCopy
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.folds import without_test

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from helmsman.config.limits import UsageLimitConfig
 from helmsman.orient.prompt import brief
 from helmsman.oversee.decide import decide
-from helmsman.oversee.escalations import changes, concerns
+from helmsman.oversee.escalation import changes, concerns
+from helmsman.oversee.limits import in_words, near, newly_near, used_up
 from helmsman.oversee.signals import SOURCES
-from helmsman.oversee.usage import in_words, near, newly_near, used_up
 from helmsman.parsers.usage_limits import read_limit
 from helmsman.plans.graph import due_item, small_item
 from helmsman.plans.hand import in_hand
@@ -155,7 +155,8 @@ def test_what_was_heard_last_of_the_windows_is_kept() -> None:
 def test_people_are_told_once_a_window_and_again_of_the_next_one() -> None:
     def signals(before: RateLimit | None, now: RateLimit) -> list[str]:
         seen = sight(state=state(usage=before), execution=execution(call(rate_limit=now)))
-        return [f"{one.severity} {one.message}" for source in SOURCES for one in source(seen) if one.rule == "usage_limit.near"]
+        found = (one for source in SOURCES for one in source.alerts(seen) if one.rule == "usage_limit.near")
+        return [f"{one.severity} {one.message}" for one in found]
 
     first, later = limit(window(0.91)), limit(window(0.97), window(0.95, "seven_day"))
     told = "WARN 91% of the 5-hour window used, which resets at 2026-11-22 13:00 UTC; small work comes first until then"
@@ -164,7 +165,7 @@ def test_people_are_told_once_a_window_and_again_of_the_next_one() -> None:
     assert signals(limit(window(0.99, reset=NOW - HOUR)), first) == [told]
     assert signals(None, limit(window(0.5))) == []
     seen = sight(state=state(), execution=execution(usage_limited(NOW + HOUR)))
-    assert not [one for source in SOURCES for one in source(seen) if one.rule == "usage_limit.near"]
+    assert not [one for source in SOURCES for one in source.alerts(seen) if one.rule == "usage_limit.near"]
 
 
 def test_who_is_notified_hears_of_it_once_and_a_tracker_gets_no_issue_for_it() -> None:

@@ -64,7 +64,7 @@ def rules_page() -> str:
         "## Detectors",
         "Each looks at the last iterations. `detect.off` takes these names. Numbers are those of `[detect]` in the "
         "[configuration](settings.md). S4, S5 and the like are rows of [what it does](../features.md).",
-        table(("detector", "what sets it off"), [(code(name), cell(inspect.getdoc(one) or "")) for name, one in DETECTORS]),
+        table(("detector", "what sets it off"), [(code(d.rule), cell(inspect.getdoc(d.evaluate) or "")) for d in DETECTORS]),
         "## Hints",
         "Each reads the diff since the loop began. People and the judge see them; they block nothing. A change of what "
         "`invariants.protect` names is found by the rule `protected` and blocks.",

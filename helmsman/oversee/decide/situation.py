@@ -78,6 +78,12 @@ class Question:
     """What would have changed the answer."""
 
 
+def question(rule: str, asks: str, because: Words, otherwise: Words | str) -> Callable[[Rule], Question]:
+    """A row of the decision table, of the function that answers it."""
+    told: Words = (lambda _: str(otherwise)) if isinstance(otherwise, str) else otherwise
+    return lambda decide: Question(rule, asks, decide, because, told)
+
+
 def stop(s: Situation, rule: str, reason: str, outcome: Outcome, *, fault: str = "", repeat: bool = False) -> Decision:
     return Decision(kind=DecisionKind.STOP, rule=rule, reason=reason, at=s.now, outcome=outcome, fault=fault, repeat=repeat)
 

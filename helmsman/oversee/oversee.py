@@ -14,29 +14,63 @@ from helmsman.orient.validation import after, before
 from helmsman.oversee.advice import strategy_of
 from helmsman.oversee.conflict_question import held
 from helmsman.oversee.conflicts import conflicts
-from helmsman.oversee.control import steer
 from helmsman.oversee.decide.situation import BLOWN
-from helmsman.oversee.detectors import detect, diagnose
-from helmsman.oversee.diagnosis import CONFLICT, bind, bind_signal
-from helmsman.oversee.divergence import GAP_KEPT, UNTOUCHED, divergence
-from helmsman.oversee.feedback import feedback_of
+from helmsman.oversee.detectors import detect
+from helmsman.oversee.diagnosis import CONFLICT, bind, bind_signal, diagnose
 from helmsman.oversee.ladder import CYCLES, idle_after, ladder_after
 from helmsman.oversee.learning import learn
-from helmsman.oversee.moments import checkpoint, moment_of
-from helmsman.oversee.observed import Observed
 from helmsman.oversee.pain import pains
-from helmsman.oversee.progress import progress_of
+from helmsman.oversee.pid import steer
+from helmsman.oversee.plan_gap import GAP_KEPT, UNTOUCHED, divergence
+from helmsman.oversee.progress import feedback_of, progress_of
 from helmsman.oversee.scans import new_findings
 from helmsman.oversee.signals import SOURCES, Sight
+from helmsman.oversee.summary import checkpoint, moment_of
 from helmsman.oversee.variety import variety_signal
 from helmsman.records.findings import Weight
 from helmsman.records.folds import most_tests
+from helmsman.records.memory import WorkingMemory
 from helmsman.records.modes import Feedback, Rung
 from helmsman.records.moments import Moment, Movement, Progress
-from helmsman.records.oversight import Checkpoint, Conflict, Diagnosis, Learnt, Overseen, Oversight, Sought, Strategy, Variety
-from helmsman.records.pain import Scan
+from helmsman.records.oversight import (
+    Checkpoint,
+    Conflict,
+    Diagnosis,
+    Imperative,
+    Learnt,
+    Overseen,
+    Oversight,
+    Sought,
+    Strategy,
+    Variety,
+)
+from helmsman.records.pain import Leak, Scan
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Severity, Signal
+
+
+def _exists(_path: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Read once, after the checks."""
+
+    memory: WorkingMemory = field(default_factory=WorkingMemory)
+    """As the agent left it."""
+    orders: tuple[Imperative, ...] = ()
+    """What goal, rubric and the repository's own texts order."""
+    leaks: tuple[Leak, ...] = ()
+    scan: Scan | None = None
+    destroyed: tuple[str, ...] = ()
+    """Why commands that ran were destructive, one sentence each."""
+    variety: Variety | None = None
+    exists: Callable[[str], bool] = _exists
+    """Whether there is a file at a path of the tree; where nobody knows there is."""
+    faults: tuple[str, ...] = ()
+    """What could not be found out, in words."""
+
 
 T = TypeVar("T")
 FAULTS_KEPT = 10
@@ -108,7 +142,9 @@ def oversee(sight: Sight, observed: Observed, sought: Sought | None = None) -> O
     `sought`: what a model said of contradictions before this iteration, where one was asked. It is paid for, so it is kept.
     """
     guard = Guard(list(observed.faults))
-    told = tuple(signal for source in SOURCES for signal in guard(source.__name__.strip("_"), NOTHING, lambda s=source: s(sight)))
+    told = tuple(
+        signal for source in SOURCES for signal in guard(source.rule.strip("."), NOTHING, lambda s=source: tuple(s.alerts(sight)))
+    )
     state = sight.state
     earlier = state.oversight.model_copy(update={"sought": sought or state.oversight.sought})
     view = guard("moment", None, lambda: _view(sight, observed, guard, earlier.sought))

@@ -1,23 +1,87 @@
-"""What comes back: trees, failures, edits."""
+"""What comes back: trees, failures, edits. And what all detectors read of a history."""
 
-from collections.abc import Hashable, Sequence
-from itertools import groupby
+import re
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import groupby, islice
 
 from helmsman.config.oversight import DetectConfig
-from helmsman.oversee.detectors.telling import redirect, warning
-from helmsman.oversee.detectors.windows import (
-    compared,
-    complete,
-    failures,
-    in_vain,
-    named,
-    told_apart,
-    worked,
-    worked_from,
-)
-from helmsman.oversee.movement import got_on
-from helmsman.records.moments import Moment
-from helmsman.records.verdict import Signal
+from helmsman.oversee.detector import Found
+from helmsman.oversee.progress import at_work, compared_with, got_on, is_base
+from helmsman.plain import clean
+from helmsman.records.moments import MOST_ERRORS, MOST_NAMES, Moment
+from helmsman.records.session import ErrorVector, FailureClass
+
+NAME_LENGTH = 200
+OF_THE_WORLD = frozenset({FailureClass.TIMEOUT, FailureClass.NETWORK, FailureClass.RESOURCES})
+_LINE = re.compile(r"(?::\d{1,9}){1,2}\Z")
+
+
+def worked(history: Sequence[Moment], count: int) -> list[Moment]:
+    """The last `count` iterations in which the agent got to work, newest last."""
+    return _last(history, count, at_work)
+
+
+def checked(history: Sequence[Moment], count: int) -> list[Moment]:
+    """The last `count` iterations whose evidence is known, newest last."""
+    return _last(history, count, lambda moment: moment.checked and at_work(moment))
+
+
+def compared(history: Sequence[Moment], count: int) -> list[Moment]:
+    """As `checked`, and the tree that the loop began with where it reaches back so far: a state, but nobody's work."""
+    return _last(history, count, compared_with)
+
+
+def worked_from(history: Sequence[Moment], count: int) -> list[Moment]:
+    """As `worked`, and the tree that the loop began with where it reaches back so far."""
+    return _last(history, count, lambda moment: at_work(moment) or is_base(moment))
+
+
+def _last(history: Sequence[Moment], count: int, counts: Callable[[Moment], bool]) -> list[Moment]:
+    return list(islice(filter(counts, reversed(history)), count))[::-1]
+
+
+def fewer_fail(before: Moment, after: Moment) -> bool:
+    """Whether fewer tests fail and none has vanished: a refactor on its way back, below no record yet."""
+    total = before.passing_tests + before.failing_tests
+    return after.failing_tests < before.failing_tests and after.passing_tests + after.failing_tests >= total
+
+
+def in_vain(window: Sequence[Moment]) -> bool:
+    """Whether none of these iterations got on, and no fewer tests fail after the last than after the first."""
+    return not any(map(got_on, window)) and not fewer_fail(window[0], window[-1])
+
+
+def place(error: ErrorVector) -> str:
+    """Where it failed, without the line: every edit above it moves the line."""
+    return _LINE.sub("", error.where)
+
+
+def failures(moment: Moment) -> frozenset[str]:
+    """Its failures by identity: tests by name, where there are none what the checks say and where."""
+    if moment.failing_tests:
+        return frozenset(moment.failing)
+    return frozenset((*moment.failing, *(f"{error.kind} at {place(error)}" for error in moment.errors)))
+
+
+def complete(moment: Moment) -> bool:
+    """Whether what it does not list did not fail: a full list does not prove that another one is gone."""
+    return len(moment.failing) < MOST_NAMES and len(moment.errors) < MOST_ERRORS and moment.failing_tests <= MOST_NAMES
+
+
+def told_apart(moment: Moment) -> bool:
+    """Whether more is known of its failures than which check failed: two red runs can look alike without being it.
+
+    That something took too long or could not be reached says nothing of the code.
+    """
+    return any(error.kind not in OF_THE_WORLD for error in moment.errors) or moment.failing_tests > 0
+
+
+def named(names: Sequence[str], most: int = 3) -> str:
+    """Foreign names for a message, short and on one line."""
+    shown = [clean(name[:NAME_LENGTH]) for name in names[:most]]
+    rest = [f"{len(names) - most} more"] if len(names) > most else []
+    return ", ".join((*shown, *rest))
+
 
 CYCLE_WINDOW = 16
 """Iterations that cycles are looked for in: two rounds of the longest one, each step held for two iterations."""
@@ -29,24 +93,20 @@ UNDONE = 2
 """Iterations in a row that edited and took it back."""
 
 
-def recurring_trees(history: Sequence[Moment], _config: DetectConfig) -> Signal | None:
+def recurring_trees(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
     """The same trees in turn, A/B/A/B or A/B/C/A/B/C by hash (S5), or one tree that edits left and came back to twice."""
     window = [moment for moment in worked_from(history, CYCLE_WINDOW) if moment.tree]
     period = _period(_runs([moment.tree for moment in window]), TREE_PERIODS)
     if period and window[-1].tree == window[-2].tree:
-        return None  # it came round before; what holds still now is another matter
+        return  # it came round before; what holds still now is another matter
     if not period and not _edited_in_place(window):
-        return None
+        return
     trees = list(dict.fromkeys(moment.tree[:12] for moment in window[::-1]))[: period or 1]
     message = f"the tree goes round: {len(trees)} in turn came back in full ({named(trees)}); two rounds trip this"
-    instruction = (
-        "You are back at code that was there before. Read the history of these files, write down which approaches were tried "
-        "and what each one broke, and take one that is not on that list."
-    )
-    return redirect("recurring_trees", message, instruction, value=len(trees), threshold=1)
+    yield Found(message, len(trees), 1)
 
 
-def limit_cycle(history: Sequence[Moment], _config: DetectConfig) -> Signal | None:
+def limit_cycle(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
     """The same failures in turn, two full rounds of 2 to 4 steps or one trade and back, whatever the trees (S14).
 
     Another try would go round again.
@@ -55,29 +115,24 @@ def limit_cycle(history: Sequence[Moment], _config: DetectConfig) -> Signal | No
     states = [_state(moment) for moment in window]
     traded, period = _traded(window), _period(_runs(states), CYCLE_PERIODS)
     if not (traded or period) or states[-1] == states[-2]:
-        return None
+        return
     start = 1 - TRADE if traded else _start_of_runs(states, period)  # not the first time round: each state may have been news
     if any(map(got_on, window[start:])) or _unknown(window[start:]):
-        return None
+        return
     names = sorted(frozenset[str]().union(*(failures(moment) for moment in window[-max(period, 2) :])))
     rounds = "two rounds by now" if period else "and the first came back after one turn"
     message = f"the same {period or 2} states of the checks come in turn, {rounds}; what fails in them: {named(names)}"
-    instruction = (
-        "Fixing one of these failures brings back the other. Set the present plan aside and write a new one whose design "
-        "serves both at once: list what each of them demands, find the one structure that meets all of it, and build that."
-    )
-    return redirect("limit_cycle", message, instruction, value=period or 2, threshold=CYCLE_PERIODS[0])
+    yield Found(message, period or 2, CYCLE_PERIODS[0])
 
 
-def reverted(history: Sequence[Moment], _config: DetectConfig) -> Signal | None:
+def reverted(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
     """2 iterations in a row edited files back to what they were and did not get on (S5). One try taken back is honest work."""
     window = worked(history, UNDONE)
     if len(window) < UNDONE or not all(moment.reverted for moment in window) or not in_vain(window):
-        return None
+        return
     files = sum(moment.reverted for moment in window)
     message = f"{UNDONE} iterations in a row edited {files} files and took it back ({UNDONE} trip this)"
-    instruction = "Before you edit, say in one sentence what the change will make pass; keep a change that did so."
-    return warning("reverted", message, instruction, value=files, threshold=UNDONE)
+    yield Found(message, files, UNDONE)
 
 
 def _runs(states: Sequence[Hashable]) -> list[Hashable]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from helmsman.oversee.usage import in_words, newly_near
+from helmsman.oversee.limits import in_words, newly_near
 from helmsman.records.gates import GATE, GATES, Gate, GateKind
 from helmsman.records.modes import Climb, Rung, short_rung
 from helmsman.records.state import LoopState

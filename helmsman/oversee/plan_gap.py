@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
-from helmsman.oversee.detectors import windows
+from helmsman.oversee.cycles import worked as worked_in
 from helmsman.oversee.drift import telling
 from helmsman.parsers.paths import Paths, as_path, git_would_show
 from helmsman.parsers.test_files import language_of
@@ -55,7 +55,7 @@ def divergence(
     empty where that is not known. `item`: what the plan's file says of one that was tried
     in vain.
     """
-    worked = windows.worked(history, REMEMBERED)
+    worked = worked_in(history, REMEMBERED)
     if worked and worked[-1].movement is Movement.FORWARD:
         return None  # whatever the plan says, the work gets on
     green = bool(worked) and worked[-1].green  # which says as much, of everything but an item that is not proven

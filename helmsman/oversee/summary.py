@@ -1,19 +1,24 @@
-"""An iteration as the overseer remembers it."""
+"""An iteration as the overseer remembers it, and the tree that a loop begins with, with which the first are compared."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from helmsman.oversee.movement import BASE, movement
+from helmsman.config import LoopConfig
+from helmsman.oversee.progress import BASE, is_base, movement, progress_at_start
 from helmsman.parsers.failures import failure_of
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.evidence import AgentCall, AgentOutcome
+from helmsman.records.folds import most_tests
 from helmsman.records.iteration import Evidence
 from helmsman.records.moments import MOST_ERRORS, MOST_NAMES, Moment, Movement, Progress
-from helmsman.records.oversight import Checkpoint
+from helmsman.records.oversight import Checkpoint, Oversight
+from helmsman.records.plan import PlanItem
+from helmsman.records.plan_folds import floor_of
 from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import changed_tests_only
+from helmsman.verify.objections import some
 
 NAME = 200
 """Characters of a path or name that are kept: a path may be 4,096 long, and a test's name anything."""
@@ -129,3 +134,76 @@ def _ends(text: str) -> tuple[str, str]:
 def _names(names: Iterable[str]) -> tuple[str, ...]:
     """Each once, in the order that they came in."""
     return tuple(dict.fromkeys(name[:NAME] for name in names))[:MOST_NAMES]
+
+
+def with_baseline(state: LoopState, report: CheckReport) -> LoopState:
+    """A loop that has not begun, with the checks' report on its base commit; any other loop as it is.
+
+    It is no iteration: nothing is spent and nothing is judged. It stands in the history as number 0, for the detectors that
+    ask what an iteration came from, and is the first place that work can be taken back to.
+    """
+    if state.iteration or not report.results or not all(map(is_base, state.history)):
+        return state
+    empty = tuple(result.command for result in report.results if result.ran_no_test)
+    known = {"green_at_start": report.passed, "without_test_at_start": empty, "collected_at_start": report.collected}
+    return _compared_with(state, report).model_copy(update=known)
+
+
+def begun_anew(state: LoopState, report: CheckReport | None) -> LoopState:
+    """A loop whose branch got the work of others. What was measured before says nothing of the two together.
+
+    `report`: on what it goes on from, where that was checked. The ladder stays where it is: it is about the loop, not the tree.
+    """
+    earlier = state.oversight
+    forgotten: dict[str, Any] = {
+        "oversight": Oversight(ladder=earlier.ladder, idle=earlier.idle, sought=earlier.sought),
+        "history": (),
+        "checks": report,
+        "best_checks": None,
+        "most_tests": {},
+        "plan": state.plan.model_copy(update={"floor": {}}),
+        "findings": (),
+        "contradictions": (),
+        "failed": None,
+    }
+    after = state.model_copy(update=forgotten)
+    return _compared_with(after, report) if report and report.results else after
+
+
+def _compared_with(state: LoopState, report: CheckReport) -> LoopState:
+    known = most_tests({}, report)
+    progress = progress_at_start(report, known, state.plan, judged=bool(state.config.judge.criteria))
+    moment = base_moment(state, report, progress)
+    return state.model_copy(
+        update={
+            "checks": report,
+            "best_checks": report,
+            "most_tests": known,
+            "plan": state.plan.model_copy(update={"floor": floor_of(report)}),
+            "history": (moment,),
+            "oversight": state.oversight.model_copy(update={"progress": progress, "best": checkpoint(moment)}),
+        }
+    )
+
+
+GREEN = "every check passes before any work: they do not show whether the goal is reached"
+NOTHING_ELSE = (
+    "every check is already green and nothing else can prove the goal: add a test that fails, or criteria for a judge ([judge]);"
+    " otherwise a new test that fails without the work has to show it"
+)
+NO_CHECK = "no check and no criterion touches the goal: nothing will be verified"
+
+
+def start_warnings(config: LoopConfig, report: CheckReport | None, items: Sequence[PlanItem]) -> Iterator[str]:
+    """`report`: of the checks before any work, where they were tried. `items`: what of a plan the loop is for."""
+    judged = bool(config.judge.criteria)
+    if not config.checks and not judged and not items:
+        yield NO_CHECK
+    if report is not None and report.passed:
+        yield GREEN if judged or items else NOTHING_ELSE
+    left = [item for item in items if not item.done]
+    without = [item.id for item in left if not item.check]
+    if without:
+        who = "they will be judged" if judged else "a person will be asked"
+        have = "has" if len(without) == 1 else "have"
+        yield f"{len(without)} of {len(left)} items {have} no check: {who}, unless a test names the item ({some(without)})"

@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Any
 
-from helmsman.oversee.baseline import begun_anew
 from helmsman.oversee.limits import reached
+from helmsman.oversee.summary import begun_anew
 from helmsman.records.checks import CheckReport
 from helmsman.records.gates import GATE, GateKind
 from helmsman.records.merging import Merged, Merging, Prepared, Trouble

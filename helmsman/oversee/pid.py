@@ -1,20 +1,57 @@
-"""The terms of the controller and their sum.
+"""The controller between iterations: how urgent it is, from how far the work is and how it moves.
 
 output = kp·P + ki·I' - kd·D, clamped to 0 to 1. P is the gap, I' its past as a share of the largest that can pile up, D the
-change of completion an iteration. Control theory writes + kd times the change of the error, which is the same: getting on
-lowers urgency, getting worse raises it.
+change of completion an iteration. Control theory writes + kd times the change of the error, which is the same: progress
+lowers urgency, getting worse raises it. The gains are a profile by phase, approached step by step, damped where the work swings.
 
 I enters as a share, so that its weight is ki whatever the limit of the sum is. Entered as it is it would weigh twice ki with
 the default limit of 2 and any multiple with a larger one, and a gap that is long past could ask for a pivot by itself.
 """
 
 from collections.abc import Sequence
+from math import sqrt
 
-from helmsman.config.oversight import ControlConfig
-from helmsman.oversee.control.gains import phase_of, profiles, scheduled, volatility
-from helmsman.oversee.detectors.windows import worked
-from helmsman.records.control import Band, Control, Gains
+from helmsman.config.oversight import ControlConfig, Gain
+from helmsman.oversee.cycles import worked
+from helmsman.records.control import Band, Control, Gains, Phase
 from helmsman.records.moments import Moment, Movement
+
+DAMPED_KP = 0.3
+DAMPED_KD = 0.5
+"""While the work swings. Both of S1: less answer to where it stands just now, more to where it goes."""
+
+
+def profiles(config: ControlConfig) -> dict[Phase, Gain]:
+    """kp, ki, kd by phase."""
+    return {"exploration": config.exploration, "focused": config.focused, "aggressive": config.aggressive}
+
+
+def phase_of(iteration: int, gap: float, spread: float, config: ControlConfig) -> Phase:
+    """`iteration` is counted from 1; `gap` and `spread` are shares of completion."""
+    if iteration <= config.exploring:
+        return "exploration"
+    return "aggressive" if spread > config.volatility or gap > config.error else "focused"
+
+
+def volatility(completions: Sequence[float]) -> float:
+    """Standard deviation, 0 to 0.5. Largest less smallest would call a steady climb of 8 % an iteration volatile."""
+    if not completions:
+        return 0.0
+    mean = sum(completions) / len(completions)
+    return sqrt(sum((one - mean) ** 2 for one in completions) / len(completions))
+
+
+def scheduled(before: Gains, profile: Gain, share: float, *, swinging: bool) -> Gains:
+    """Go `share` of the way to a profile, 0 to 1. Damping waits for nothing; what follows it is smooth again."""
+    kp, ki, kd = (_toward(old, new, share) for old, new in zip((before.kp, before.ki, before.kd), profile, strict=True))
+    return Gains(kp=DAMPED_KP, ki=ki, kd=DAMPED_KD) if swinging else Gains(kp=kp, ki=ki, kd=kd)
+
+
+def _toward(old: float, new: float, share: float) -> float:
+    """Between the two, whatever the rounding."""
+    mixed = (1 - share) * old + share * new
+    return min(max(old, new), max(min(old, new), mixed))
+
 
 BANDS: tuple[tuple[float, Band], ...] = ((0.7, Band.PIVOT), (0.5, Band.ADJUST), (0.3, Band.WATCH), (0.0, Band.CONTINUE))
 """Outputs from which each band begins, the highest first."""

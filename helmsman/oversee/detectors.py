@@ -1,0 +1,363 @@
+"""What the overseer notices over several iterations. Each detector is a small pure function in one table."""
+
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import pairwise, takewhile
+
+from helmsman.config.oversight import DetectConfig
+from helmsman.oversee.cycles import (
+    checked,
+    fewer_fail,
+    in_vain,
+    limit_cycle,
+    named,
+    place,
+    recurring_trees,
+    reverted,
+    worked,
+    worked_from,
+)
+from helmsman.oversee.detector import Detector, Found
+from helmsman.oversee.progress import at_work, got_on, identity, is_base
+from helmsman.records.agents import Capability
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.session import ErrorVector
+from helmsman.records.verdict import Severity, Signal
+from helmsman.texts import counted
+
+DEADBAND = 0.05
+"""Change of completion that counts as none; S4's 5 %, and the default of `control.deadband`."""
+SWING_WINDOW = 3
+"""Iterations looked at for each change of direction: a swing may pause between two turns."""
+
+
+def stuck(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+    """3 iterations in a row gained less than 5 % of completion together and none of them got on (S4).
+
+    A green run with a tree never seen in each iteration gets on (see `got_on`); so does a fall of failing tests.
+    """
+    seen = [moment for moment in worked_from(history, config.stuck_iterations + 2) if not _looked_around(moment)]
+    window = seen[-config.stuck_iterations - 1 :]  # with the one before them, where there is one
+    steps = [moment for moment in window[-config.stuck_iterations :] if not is_base(moment)]
+    if len(steps) < config.stuck_iterations or not in_vain(steps) or fewer_fail(window[0], window[-1]):
+        return
+    gain = window[-1].completion - window[0].completion
+    if gain >= config.stuck_gain:
+        return
+    message = f"{len(steps)} iterations in a row gained {gain:.1%} of completion together ({config.stuck_gain:.0%} is enough)"
+    yield Found(message, gain, config.stuck_gain)
+
+
+def oscillating(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+    """Completion changed its direction 3 times since it was last better than ever (S4), each time by more than 5 %.
+
+    Red and green in turn are a way of working where each green tree is new.
+    """
+    window = _since_best(worked(history, SWING_WINDOW * (config.sign_changes + 1)))
+    steps = [after.completion - before.completion for before, after in pairwise(window)]
+    if not steps or abs(steps[-1]) <= DEADBAND or _recovers(window):
+        return
+    moves = [step > 0 for step in steps if abs(step) > DEADBAND]
+    turns = sum(before != after for before, after in pairwise(moves))
+    if turns < config.sign_changes:
+        return
+    low, high = min(moment.completion for moment in window), max(moment.completion for moment in window)
+    message = (
+        f"completion changed its direction {turns} times in {len(window)} iterations ({config.sign_changes} are allowed), "
+        f"between {low:.0%} and {high:.0%}"
+    )
+    yield Found(message, turns, config.sign_changes)
+
+
+def regressing(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+    """2 iterations in a row made the evidence worse (S4). One alone is how a refactor begins."""
+    falls = list(takewhile(_falls, worked(history, 2 * config.falls + 1)[::-1]))
+    if len(falls) < config.falls:
+        return
+    newest = falls[0]
+    counts = f", {counted(newest.failing_tests, 'test')} failing" if newest.failing_tests or newest.passing_tests else ""
+    message = (
+        f"{counted(len(falls), 'iteration')} in a row made it worse ({config.falls} trip this): "
+        f"completion is {newest.completion:.0%}{counts}"
+    )
+    yield Found(message, len(falls), config.falls)
+
+
+def plateau(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+    """Nothing was better than ever for 8 iterations (S5, eigenform), and no green run made anything new either."""
+    window = worked(history, config.plateau)
+    if len(window) < config.plateau or not in_vain(window):
+        return
+    message = (
+        f"nothing was better than ever before for {len(window)} iterations ({config.plateau} trip this); "
+        f"completion is {window[-1].completion:.0%}"
+    )
+    yield Found(message, len(window), config.plateau)
+
+
+def _looked_around(moment: Moment) -> bool:
+    """A first iteration may read and change nothing: research (M6)."""
+    return moment.iteration <= 1 and not moment.files_changed and moment.tool_calls > 0
+
+
+def _falls(moment: Moment) -> bool:
+    """What was taken back has been dealt with."""
+    return moment.movement is Movement.BACK and not moment.undone
+
+
+def _since_best(window: Sequence[Moment]) -> Sequence[Moment]:
+    """From the last iteration on that was better than ever."""
+    best = [at for at, moment in enumerate(window) if moment.movement is Movement.FORWARD]
+    return window[best[-1] :] if best else window
+
+
+def _recovers(window: Sequence[Moment]) -> bool:
+    """Red and green in turn, each green tree a new one: what breaks on the way is fixed."""
+    green = [moment for moment in window if moment.green]
+    return bool(green) and all(map(got_on, green))
+
+
+STRAY = 2
+"""Iterations in a row beside the objective; one may be a detour that the work needs."""
+USUAL_LEAST, USUAL_MOST = 3, 10
+"""Earlier iterations that say what is usual."""
+BURN_WINDOW = 50
+BURN_LEAST = 3
+"""Iterations without gain before their price is looked at: S4's patience."""
+BURN_FACTOR = 2
+"""A gain that costs more than twice what the dearest one did is out of the ordinary; the mean would call each hard step burnt."""
+
+
+def off_objective(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+    """Less than 0.3 of the files had to do with the task (S5) in 2 iterations in a row that changed files; from 3 on REDIRECT.
+
+    Research changes nothing and never trips it; neither does what the evidence calls better than ever.
+    """
+    stray = list(takewhile(lambda moment: _beside(moment, config.relevance), worked(history, 2 * STRAY)[::-1]))
+    if len(stray) < STRAY:
+        return
+    newest = stray[0]
+    message = (
+        f"{newest.relevance:.0%} of the files had to do with the task, below {config.relevance:.0%} "
+        f"for {len(stray)} iterations in a row ({STRAY} trip this)"
+    )
+    lost = len(stray) > STRAY and not got_on(newest)  # words that match badly must not stop what gets on
+    yield Found(message, newest.relevance, config.relevance, Severity.REDIRECT if lost else None)
+
+
+def resource_burn(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
+    """3 or more iterations without gain cost more than twice what the dearest gain so far did (S5).
+
+    Against the loop's own prices, since no absolute one fits both a typo and a migration; two gains are needed to know them.
+    """
+    window = worked(history, BURN_WINDOW)
+    gains = [at for at, moment in enumerate(window) if got_on(moment)]
+    if len(gains) < 2 or len(window) - 1 - gains[-1] < BURN_LEAST:  # noqa: PLR2004 - two prices make a comparison
+        return
+    in_dollars = any(moment.cost_usd > 0 for moment in window)
+    spent = [moment.cost_usd if in_dollars else moment.tokens for moment in window]
+    starts = [0, *(at + 1 for at in gains)]
+    prices = [sum(spent[start : at + 1]) for start, at in zip(starts, gains, strict=False)]
+    burnt, dearest = sum(spent[gains[-1] + 1 :]), max(prices)
+    if burnt <= BURN_FACTOR * dearest:
+        return
+    unit = "US dollars" if in_dollars else "tokens"
+    message = (
+        f"{len(window) - 1 - gains[-1]} iterations without gain used {burnt:.4g} {unit}; "
+        f"the dearest gain before them took {dearest:.4g}, and {BURN_FACTOR} times that trips this"
+    )
+    yield Found(message, burnt, BURN_FACTOR * dearest)
+
+
+def empty_sessions(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+    """2 sessions in a row that ended by themselves called no tool and changed nothing (S5).
+
+    A session that the world cut off is not empty, and one that asks to be done under green checks has nothing left to do.
+    """
+    window = worked(history, config.empty_sessions)
+    if len(window) < config.empty_sessions or not all(map(_empty, window)):
+        return
+    message = f"{len(window)} sessions in a row called no tool and changed nothing ({config.empty_sessions} trip this)"
+    yield Found(message, len(window), config.empty_sessions)
+
+
+def output_decline(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+    """The agent wrote over 70 % fewer tokens than usual (median of 3 to 10 iterations; S5) though work is left.
+
+    A short session that got on, ended green, asked to be done or was cut off is nothing of the kind.
+    """
+    window = worked(history, USUAL_MOST + 1)
+    usual = [moment.written for moment in window[:-1] if moment.written > 0]
+    if len(usual) < USUAL_LEAST:
+        return
+    newest, middle = window[-1], sorted(usual)[len(usual) // 2]
+    least = (1 - config.output_decline) * middle
+    cut_off = newest.outcome is not AgentOutcome.FINISHED
+    if cut_off or newest.written >= least or newest.green or newest.asked or got_on(newest):
+        return
+    message = (
+        f"the agent wrote {newest.written} tokens where {middle} are usual, "
+        f"a loss of more than {config.output_decline:.0%}, and the checks are not green"
+    )
+    yield Found(message, newest.written, least)
+
+
+def denied(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+    """The CLI denied permissions in 2 iterations in a row (S5), which a person has to grant; WARN where one of them got on."""
+    window = worked(history, config.denials)
+    if len(window) < config.denials or not all(moment.denials for moment in window):
+        return
+    total = sum(moment.denials for moment in window)
+    message = (
+        f"the CLI denied {total} permissions in {len(window)} iterations in a row ({config.denials} trip this); allow what the "
+        "work needs with claude.allowed_tools or claude.permission_mode, or take it out of the goal, then resume"
+    )
+    yield Found(message, len(window), config.denials, Severity.WARN if any(map(got_on, window)) else Severity.PAUSE)
+
+
+def _beside(moment: Moment, least: float) -> bool:
+    return moment.relevance < least and moment.files_changed > 0 and moment.movement is not Movement.FORWARD
+
+
+def _empty(moment: Moment) -> bool:
+    used = moment.tool_calls or Capability.TOOLS in moment.untold  # of what is not told, nothing is held against it
+    idle = moment.outcome is AgentOutcome.FINISHED and not used and not moment.files_changed
+    return idle and not (moment.green and moment.asked)
+
+
+SWELLING = 3
+"""Iterations in a row, each longer than the one before: S4's patience."""
+TESTS_ONLY = 3
+
+
+def same_error(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+    """The same class of failure at the same place in 5 iterations in a row (S5), not smaller, and nothing got past in between.
+
+    By class and place, never by text, which differs from run to run.
+    """
+    window = checked(history, config.same_error)
+    if len(window) < config.same_error or any(moment.movement is Movement.FORWARD for moment in window[1:]):
+        return
+    lasting = None if fewer_fail(window[0], window[-1]) else next(_lasting(window), None)
+    if lasting is None:
+        return
+    what = f"{lasting.kind} at {named((place(lasting),))}" if lasting.where else f"{lasting.kind}, at a place nothing tells"
+    message = f"the same failure in the last {len(window)} iterations ({config.same_error} trip this): {what}"
+    yield Found(message, len(window), config.same_error)
+
+
+def same_words(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+    """8 iterations in a row left every failure as it was, word for word but for numbers, and every count.
+
+    Where checks are coarse, words are the first thing to move when work gets somewhere.
+    """
+    window = checked(history, config.plateau)
+    if len(window) < config.plateau or any(moment.movement is Movement.FORWARD for moment in window[1:]):
+        return
+    if len({_state(moment) for moment in window}) > 1 or not window[-1].errors:
+        return
+    message = f"{len(window)} iterations in a row left every failure word for word as it was ({config.plateau} trip this)"
+    yield Found(message, len(window), config.plateau)
+
+
+def growing_diff(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
+    """3 iterations in a row each wrote more lines than the one before and more than they took away, and none got on (S5)."""
+    window = worked(history, SWELLING)
+    if len(window) < SWELLING or not in_vain(window) or any(moment.insertions <= moment.deletions for moment in window):
+        return
+    if not all(before.insertions < after.insertions for before, after in pairwise(window)):
+        return
+    lines = sum(moment.insertions - moment.deletions for moment in window)
+    message = (
+        f"the code grew by {lines} lines in {SWELLING} iterations ({SWELLING} trip this), each by more, and nothing got better"
+    )
+    yield Found(message, lines, 0)
+
+
+def only_tests(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
+    """3 iterations in a row changed tests only while checks fail, and none got on (peers' issues). One is test-first."""
+    window = worked(history, TESTS_ONLY)
+    if len(window) < TESTS_ONLY or not in_vain(window) or any(moment.green or not moment.test_only for moment in window):
+        return
+    message = f"{TESTS_ONLY} iterations in a row changed only tests ({TESTS_ONLY} trip this) while checks fail"
+    yield Found(message, TESTS_ONLY, TESTS_ONLY)
+
+
+def _state(moment: Moment) -> Hashable:
+    counts = (moment.passing_tests, moment.failing_tests, moment.failing)
+    return counts, tuple((identity(error), error.extent) for error in moment.errors)
+
+
+def _lasting(window: Sequence[Moment]) -> Iterator[ErrorVector]:
+    """Errors of the newest iteration that all have, no smaller now than at first."""
+    extents = [{(error.kind, place(error)): error.extent for error in moment.errors} for moment in window]
+    for error in window[-1].errors:
+        key = (error.kind, place(error))
+        if all(key in found for found in extents) and error.extent >= extents[0][key]:
+            yield error
+
+
+# fmt: off
+DETECTORS: tuple[Detector[Sequence[Moment], DetectConfig], ...] = (
+    Detector("denied", Severity.PAUSE, denied,
+        "Work with the tools that you are allowed, and note which denied one the goal needs, and what for."),
+    Detector("limit_cycle", Severity.REDIRECT, limit_cycle,
+        "Fixing one of these failures brings back the other. Set the present plan aside and write a new one whose design "
+        "serves both at once: list what each of them demands, find the one structure that meets all of it, and build "
+        "that."),
+    Detector("recurring_trees", Severity.REDIRECT, recurring_trees,
+        "You are back at code that was there before. Read the history of these files, write down which approaches were "
+        "tried and what each one broke, and take one that is not on that list."),
+    Detector("oscillating", Severity.REDIRECT, oscillating,
+        "The work swings: one iteration undoes what another won. Begin from the best state, change one thing only, run "
+        "all checks after it, and commit it when everything that passed before still passes."),
+    Detector("regressing", Severity.REDIRECT, regressing,
+        "The last changes made things worse. Look at the diff since the best commit, keep what a check proves useful, "
+        "take the rest back, and fix what broke before anything new."),
+    Detector("same_error", Severity.REDIRECT, same_error,
+        "This failure has outlived every attempt. Reproduce it alone with the smallest command, read the whole of its "
+        "output, write down its cause with the evidence for it, and change the code only then."),
+    Detector("same_words", Severity.REDIRECT, same_words,
+        "Nothing that was changed reached what fails. Prove first that the failing check runs the code that you edit: "
+        "make it fail in another way on purpose, then go on from there."),
+    Detector("stuck", Severity.REDIRECT, stuck,
+        "The last iterations moved nothing. Write down in two sentences why, choose the smallest failing piece of the "
+        "goal, solve it in another way than before, and run its check before you go on."),
+    Detector("plateau", Severity.REDIRECT, plateau,
+        "This approach has given what it can. Write a new plan from the goal alone: another design for what still fails, "
+        "its first step small enough for one iteration, and begin with that step."),
+    Detector("empty_sessions", Severity.REDIRECT, empty_sessions,
+        "Begin with a tool call: run the failing check, read the first file that it names, make one change, and run it "
+        "again."),
+    Detector("off_objective", Severity.WARN, off_objective,
+        "Read the goal and the failing checks again, name the files that they speak of, and work in those; note "
+        "everything else that you come across for later."),
+    Detector("resource_burn", Severity.WARN, resource_burn),
+    Detector("output_decline", Severity.WARN, output_decline),
+    Detector("reverted", Severity.WARN, reverted,
+        "Before you edit, say in one sentence what the change will make pass; keep a change that did so."),
+    Detector("growing_diff", Severity.WARN, growing_diff,
+        "Look for what can go: make the next change one that leaves the code shorter and a failing check passing."),
+    Detector("test_only", Severity.WARN, only_tests,
+        "Let the tests be as they are, and make the code pass them: begin with the first one that fails."),
+)
+"""By the name of their signal, which is also the name in `detect.off`; the most telling first."""
+# fmt: on
+
+
+def detect(
+    history: Sequence[Moment],
+    config: DetectConfig,
+    detectors: Sequence[Detector[Sequence[Moment], DetectConfig]] = DETECTORS,
+) -> tuple[tuple[Signal, ...], tuple[str, ...]]:
+    """Signals, and the detectors that broke, in words. An iteration that only waited is not judged."""
+    signals, faults = list[Signal](), list[str]()
+    if not history or not at_work(history[-1]):
+        return (), ()
+    work = [moment for moment in history if at_work(moment) or is_base(moment)]  # once for all
+    for detector in detectors:
+        try:
+            signals.extend(() if detector.rule in config.off else detector.alerts(work, config))
+        except Exception as broken:  # noqa: BLE001 - a detector that breaks must not end a loop
+            faults.append(f"the detector {detector.rule} broke ({type(broken).__name__}) and said nothing")
+    return tuple(signals), tuple(faults)
