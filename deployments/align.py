@@ -28,7 +28,7 @@ from tasks.alignment.config import configured
 from tasks.alignment.files import place_of, read_alignment
 from tasks.engine.embedded import engine
 from tasks.lock import holder
-from tasks.loops.config_files import resolve_goal_file
+from tasks.loop.files import resolve_goal_file
 from tasks.models.asking import writing_model
 from tasks.repository.git import Repository, git_bytes, open_repository
 from tasks.repository.state_ref import read_state

@@ -21,14 +21,14 @@ from helmsman.records.gates import Answer, Choice, Gate
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.render import gate_lines
+from tasks.approvals import answers
 from tasks.engine.embedded import configured_api
 from tasks.lock import holder, process_of
-from tasks.loops.opening import now_utc
-from tasks.people import answer_box
 from tasks.places import group_folder, loop_folder
 from tasks.processes.environment import ours
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import show_state, state_ref
+from tasks.system.clock import now_utc
 
 PATIENCE_SECONDS = 10
 """The agent is stopped within that time; a driver that sleeps between two retries is woken by a signal then."""
@@ -60,8 +60,8 @@ def answer(
     given = {"decision": choice, "guidance": guidance, "settings": "\n".join(settings or ()), "by": by}
     told = answer_of(state, gate, read_form(gate, given), via="command line", now=now_utc())
     answered(state, told, now_utc())
-    if not answer_box.put(loop_folder(repository, loop).answers, state.uid, told):
-        first = answer_box.seen(loop_folder(repository, loop).answers, state.uid, gate.key)
+    if not answers.put(loop_folder(repository, loop).answers, state.uid, told):
+        first = answers.seen(loop_folder(repository, loop).answers, state.uid, gate.key)
         what, remedy = f"the question of loop {loop} has an answer already", f"helmsman status {loop}"
         known = f"{first.choice} by {first.by or first.via} at {first.at:%Y-%m-%d %H:%M} UTC" if first else ""
         raise OperatorError(what, found=known or "one that cannot be read", remedy=remedy)
@@ -77,7 +77,7 @@ def waits_for_answer(repository: Repository, state: LoopState, config: LoopConfi
     gate = state.gate
     if gate is None or config.gates.ask or config.tracker.kind:
         return False
-    known = answer_box.find(loop_folder(repository, state.loop).answers, state.uid, gate.key)
+    known = answers.find(loop_folder(repository, state.loop).answers, state.uid, gate.key)
     return known is None and lapsed(gate, now_utc()) is None
 
 
@@ -91,7 +91,7 @@ def _a_worker_goes_on(state: LoopState, gate: Gate, answer: Answer) -> bool:
     """Wake the run that left its process while it waits, where a server is configured that may know of one."""
     if configured_api(ours()) is None:
         return False
-    from tasks.people.pausing import resume_paused, stand_in
+    from tasks.approvals.pause import resume_paused, stand_in
 
     return resume_paused(state.uid, stand_in(form_for(gate), answer.choice), answer.at)
 

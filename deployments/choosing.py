@@ -12,10 +12,10 @@ from helmsman.records.state import LoopState
 from helmsman.render.lines import Listed
 from helmsman.texts import interrupted_text
 from tasks.lock import holder
+from tasks.observers.journal import last_entries
 from tasks.places import group_folder, loop_folder
 from tasks.repository.git import Repository, read_ref
 from tasks.repository.state_ref import Shown, loop_names, show_state, state_ref
-from tasks.telling.journal import last_entries
 
 
 class Driver(NamedTuple):

@@ -25,7 +25,7 @@ from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import shown
 from helmsman.plain import clean
 from tasks.engine.embedded import configured_api, engine
-from tasks.loops.reviving import SETTLED_SECONDS
+from tasks.loop.sweep import SETTLED_SECONDS
 from tasks.processes.environment import ours
 from tasks.processes.process import run
 

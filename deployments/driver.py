@@ -59,9 +59,9 @@ def _drive_and_tell(request: str, listener: Listener) -> int:
     from deployments.run import drive
     from helmsman.records.events import PreparationStarted
     from helmsman.records.request import LoopRequest
+    from tasks.observers.journal import listening
     from tasks.places import loop_folder
     from tasks.repository.git import open_repository
-    from tasks.telling.journal import listening
 
     asked = LoopRequest.model_validate_json(request)
     repository = open_repository(Path(asked.repository))

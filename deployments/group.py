@@ -29,14 +29,14 @@ from helmsman.toml_of import toml_of
 from tasks.agents.finding import find_agent
 from tasks.engine.embedded import engine, engine_in_words
 from tasks.groups.parallel import Group, opened
-from tasks.loops.creating import require_checks, require_no_secret
-from tasks.loops.opening import configure
+from tasks.loop.configure import configure
+from tasks.loop.start import require_checks, require_no_secret
+from tasks.observers.journal import listening
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import read_state, state_ref
 from tasks.system.files import read_plain
 from tasks.system.secrets import without_secrets
 from tasks.system.trust import consent_of
-from tasks.telling.journal import listening
 
 PROBLEMS_SHOWN = 5
 NEXT_SHOWN = 5

@@ -38,7 +38,7 @@ from helmsman.plain import clean, clean_lines, one_line
 from helmsman.texts import counted, duration
 from helmsman.verify.redundancy import kinds
 from tasks.checking.detecting import Fate, Scratch, Tried, read_project, scratch, try_all, try_one
-from tasks.loops.config_files import RUBRIC, read_layers
+from tasks.loop.files import RUBRIC, read_layers
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.setup import proposed
 from tasks.system.files import write_atomic

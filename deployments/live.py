@@ -33,10 +33,10 @@ from helmsman.texts import (
     rounded,
     stop_text,
 )
+from tasks.observers.follow import Follower
+from tasks.observers.journal import Listener
 from tasks.places import loop_folder
 from tasks.repository.git import Repository
-from tasks.telling.following import Follower
-from tasks.telling.journal import Listener
 
 BASELINE = "the tree before any work"
 LOOK_SECONDS = 0.5

@@ -38,11 +38,11 @@ from helmsman.memory.guardrail_effect import effect_text, verdict
 from helmsman.memory.levels import effects
 from helmsman.plain import clean
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType
-from tasks.loops.config_files import read_user_layer
-from tasks.loops.opening import now_utc
+from tasks.loop.files import read_user_layer
 from tasks.memory import Store, chosen_url, delete, guardrails_place, opening, project_of
 from tasks.processes.environment import ours
 from tasks.repository.git import Repository, open_repository
+from tasks.system.clock import now_utc
 
 KEEP_ALL = 365
 """Daily copies: a command that looks removes none, whatever the loops of a repository are told to keep."""

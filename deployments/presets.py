@@ -11,8 +11,7 @@ from helmsman.hats.telling import hat_rows, setting_rows
 from helmsman.layers import shown
 from helmsman.plain import clean, clean_lines
 from helmsman.records.hats import LONGEST_NAME, Preset, Sheet, is_name
-from tasks.hats.adding import add_preset
-from tasks.hats.finding import BUILT_IN, Known, find_preset, known_presets, read_known
+from tasks.hats.finding import BUILT_IN, Known, add_preset, find_preset, known_presets, read_known
 from tasks.repository.git import open_repository
 
 

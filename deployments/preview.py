@@ -15,10 +15,10 @@ from helmsman.plain import clean, clean_lines
 from helmsman.records.briefing import Briefing
 from helmsman.texts import counted
 from helmsman.tokens import tokens
-from tasks.loops.opening import now_utc
-from tasks.loops.prompts import ShownPrompt, due_prompt, first_prompt, sent_prompt
+from tasks.loop.prompts import ShownPrompt, due_prompt, first_prompt, sent_prompt
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import show_state
+from tasks.system.clock import now_utc
 
 DEFAULT = "default"
 

@@ -20,7 +20,7 @@ from helmsman.plain import clean, clean_lines
 from helmsman.records.checks import CheckReport
 from helmsman.texts import counted
 from helmsman.verify.redundancy import Audit, audit
-from tasks.loops.config_files import RUBRIC, BrokenFile, RubricFile, read_rubric_file
+from tasks.loop.files import RUBRIC, BrokenFile, RubricFile, read_rubric_file
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import loop_names, read_records
 

@@ -45,10 +45,10 @@ from tasks.agents.project_settings import require_project_settings
 from tasks.alignment.aligning import refuse_open_questions
 from tasks.engine.embedded import engine, engine_error, engine_in_words, require_address
 from tasks.lock import drive_alone
-from tasks.loops.creating import create_loop, require_no_secret
-from tasks.loops.opening import now_utc
-from tasks.loops.travelling import refuse_taken, take_up
+from tasks.loop.remote_handover import refuse_taken, take_up
+from tasks.loop.start import create_loop, require_no_secret
 from tasks.models.judge import asks_claude_code
+from tasks.observers.journal import listening
 from tasks.places import loop_folder, worktree_of
 from tasks.processes.environment import OF_A_SESSION, ours
 from tasks.processes.nesting import refuse_nested
@@ -56,10 +56,10 @@ from tasks.repository.git import Repository, commit_and_tree, open_repository, r
 from tasks.repository.state_ref import Fenced, Shown, accept_state, read_state, refused, show_state, state_ref
 from tasks.repository.state_signature import Doubt
 from tasks.sandbox.trial import require_sandbox
+from tasks.system.clock import now_utc
 from tasks.system.environment import neutral_directory
 from tasks.system.trust import trust_commands
 from tasks.system_errors import world_error
-from tasks.telling.journal import listening
 
 WAY_ON = "helmsman resume"
 SHORTEST = 7

@@ -14,7 +14,7 @@ from prefect.exceptions import ObjectNotFound
 
 from deployments.deploy import CRASHED_RUN, SILENT_RUN, SWEEP, declare_ours
 from deployments.leftovers import Finding
-from tasks.merging.lock import SLOTS
+from tasks.loop.merge_lock import SLOTS
 
 FORGOTTEN = timedelta(hours=6)
 """Since a slot was taken or given back. A lease ends a minute after its holder, but a server that is started again forgets the

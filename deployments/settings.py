@@ -13,8 +13,8 @@ from helmsman.errors import OperatorError
 from helmsman.layers import Layer, Resolved, from_assignments, merged
 from helmsman.records.request import LoopRequest
 from tasks.hats.finding import is_path
-from tasks.loops.config_files import LARGEST_FILE, read_file, resolve_goal_file
-from tasks.loops.opening import configure
+from tasks.loop.configure import configure
+from tasks.loop.files import LARGEST_FILE, read_file, resolve_goal_file
 from tasks.repository.git import Repository, current_branch
 from tasks.system.trust import consent_of
 

@@ -32,13 +32,13 @@ from helmsman.texts import (
     tokens_told,
     trust_line,
 )
-from tasks.loops.opening import now_utc
+from tasks.observers.journal import last_entries
+from tasks.observers.report import NAME
 from tasks.places import LoopFolder, group_folder, loop_folder, worktree_of
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import Shown, list_loops, read_cuts, read_records, salvage_refs, show_state, state_ref
+from tasks.system.clock import now_utc
 from tasks.system.files import write_atomic
-from tasks.telling.journal import last_entries
-from tasks.telling.reporting import NAME
 
 MOST_TRACED = 20_000
 """Attempts that the charts look back over; a loop that has more is not told by its beginning."""

@@ -11,7 +11,7 @@ from helmsman.config.owners import NotAgreed, Requested, asked_lines
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
 from tasks.agents.project_settings import FILES, project_settings
-from tasks.loops.requested import in_repository
+from tasks.loop.configure import in_repository
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.git_config import programs_in_config
 from tasks.system.trust import agree_to, consent_of, require_agreed, revoke, trust_commands, trust_of

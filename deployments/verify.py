@@ -20,8 +20,9 @@ from helmsman.render.verification import MARK, junit_of, sarif_of, verification_
 from helmsman.texts import check_text
 from tasks.checking.trusted_run import Range
 from tasks.checking.verifying import clean_checkout_of, verify
-from tasks.loops.config_files import flawed, read_rubric_file
-from tasks.loops.opening import configure
+from tasks.loop.configure import configure
+from tasks.loop.files import flawed, read_rubric_file
+from tasks.observers.journal import listening
 from tasks.processes.environment import ours
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.git import Repository, open_repository
@@ -29,7 +30,6 @@ from tasks.repository.ranges import commits_of
 from tasks.system.files import write_atomic
 from tasks.system.secrets import redact
 from tasks.system.trust import consent_of
-from tasks.telling.journal import listening
 
 NO_GOAL = "The change does what its tests ask for."
 GOAL_MET = "The change reaches the goal, wholly and without breaking what was there."

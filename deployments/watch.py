@@ -23,11 +23,11 @@ from helmsman.records.result import result_of
 from helmsman.render import Activity, LoggedEvent, after, gate_lines, next_lines
 from helmsman.render.terminal import LABEL, Row, ScreenModel, changed_rows, frame
 from helmsman.texts import result_lines
-from tasks.people.answer_box import seen
+from tasks.approvals.answers import seen
+from tasks.observers.follow import Follower, newest_record, state_mark
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import loop_names, show_state, state_ref
-from tasks.telling.following import Follower, newest_record, state_mark
 
 LOOK_SECONDS = 0.25
 """Between two looks at the journal."""

@@ -5,9 +5,9 @@ from prefect import flow
 from helmsman.records.iteration import IterationRecord, evidence_of
 from helmsman.records.state import LoopState, record_of
 from tasks.engine.runs import untagged
-from tasks.loops import steps
+from tasks.loop import steps
+from tasks.observers.artifacts import named_by_checks
 from tasks.system.secrets import redacting_errors
-from tasks.telling.run_log import named_by_checks
 
 
 @flow(name="iteration", flow_run_name="{state.loop} #{state.due}", persist_result=False)

@@ -8,15 +8,12 @@ from prefect.client.schemas.objects import State
 from flows.iteration import iteration
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import advance
+from tasks.approvals.ask import passed
 from tasks.engine.end_states import ending_with_reason
-from tasks.leaving.leaving import leave
-from tasks.loops.beginning import begun
-from tasks.loops.driving import STOPPED_FROM_OUTSIDE, driving, end_from_outside, engine_state, tidy, wait_if_due
-from tasks.merging.landing import landed
-from tasks.people.gates import passed
-from tasks.telling.artifacts import publish_artifacts
-from tasks.telling.run_log import log_iteration
-from tasks.worktrees.best_tree import left_at_best
+from tasks.loop.finish import leave
+from tasks.loop.run import STOPPED_FROM_OUTSIDE, begun, driving, end_from_outside, engine_state, landed, tidy, wait_if_due
+from tasks.observers.artifacts import log_iteration, publish_artifacts
+from tasks.worktrees.rollback import left_at_best
 
 
 @flow(name="loop", persist_result=False)

@@ -10,7 +10,7 @@ from helmsman.records.issue_event import IssueEvent
 from helmsman.records.request import LoopRequest
 from tasks.engine.end_states import ending_with_reason
 from tasks.engine.runs import driven_here
-from tasks.loops.opening import now_utc
+from tasks.system.clock import now_utc
 from tasks.triggers.issues import heeded
 from tasks.triggers.push_runs import nothing_to_do
 

@@ -10,7 +10,7 @@ from flows.loop import loop
 from helmsman.records.push import Nothing, Push, PushedAlignment
 from tasks.alignment.run import delivered
 from tasks.engine.end_states import ending_with_reason
-from tasks.loops.opening import now_utc
+from tasks.system.clock import now_utc
 from tasks.triggers.push_runs import nothing_to_do
 from tasks.triggers.pushed_alignments import checked_out
 from tasks.triggers.pushes import begin

@@ -9,7 +9,7 @@ from helmsman.records.parallel import ParallelRequest
 from tasks.engine.end_states import ending_with_reason
 from tasks.groups.gathering import chosen, concluded, gathered, work
 from tasks.groups.parallel import group_result
-from tasks.telling.artifacts import publish_group
+from tasks.observers.artifacts import publish_group
 
 
 @flow(name="parallel", persist_result=False)

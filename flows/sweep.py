@@ -6,9 +6,7 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 
 from tasks.engine.end_states import ending_with_reason
-from tasks.loops.reviving import SETTLED_SECONDS
-from tasks.loops.sweeping import forget_idle, swept
-from tasks.loops.unstarted import UNSTARTED_SECONDS
+from tasks.loop.sweep import SETTLED_SECONDS, UNSTARTED_SECONDS, forget_idle, swept
 
 
 @flow(name="sweep", persist_result=False, on_completion=[forget_idle])

@@ -65,11 +65,11 @@ from helmsman.verify.judge.view import View
 from helmsman.verify.judge.votes import UnreadableError, read_vote
 from helmsman.verify.touched import settings_of, touched
 from helmsman.verify.variety import counts_of
-from tasks.loops.config_files import read_file, read_layers, read_rubric_file
+from tasks.loop.files import read_file, read_layers, read_rubric_file
 from tasks.memory.exchange import read as read_exported
+from tasks.observers.journal import last_entries
 from tasks.repository.state_ref import parse_state
 from tasks.system.secrets import redact
-from tasks.telling.journal import last_entries
 
 ROOT = Path(__file__).parents[1]
 FOLDER = Path("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - a place that costs no disk; each run has its own

@@ -20,7 +20,7 @@ from deployments.receiver.app import SHORTEST_SECRET, Receiver, receiver_app
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from helmsman.plain import clean
 from tasks.engine.embedded import configured_api
-from tasks.loops.opening import now_utc
+from tasks.system.clock import now_utc
 from tasks.triggers.deliveries import Deliveries, Event, deliveries_file
 from tasks.triggers.pushes import read_allowed_file
 

@@ -11,13 +11,13 @@ from helmsman.records.processes import Survivor
 from helmsman.records.state import LoopState
 from tasks.agents.call_folder import CallFolder, set_aside
 from tasks.agents.order import Order
+from tasks.observers.journal import publish
 from tasks.processes.process import Ended, run
 from tasks.sandbox.entering import Command
 from tasks.session.pain_watch import Watch, tokens_left
 from tasks.system.secrets import redact
 from tasks.system.supervised import still_alive
 from tasks.system_errors import blaming_the_world
-from tasks.telling.journal import publish
 
 IN_WORLD = frozenset({AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED})
 """Outcomes that may pass by themselves."""

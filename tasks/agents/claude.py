@@ -25,6 +25,7 @@ from tasks.agents.meter import Meter, allowed_cost
 from tasks.agents.order import Order, unreachable
 from tasks.agents.project_settings import pinned
 from tasks.agents.tool_events import tool_called, tool_returned
+from tasks.observers.journal import publish
 from tasks.processes.environment import agent_environment, ours
 from tasks.processes.nesting import inner_depth
 from tasks.processes.process import Ended
@@ -35,7 +36,6 @@ from tasks.session.pain_watch import Watch
 from tasks.session.steered import steering, stop_seconds, window_of
 from tasks.session.steering import Steering, settings
 from tasks.system.secrets import without_secrets
-from tasks.telling.journal import publish
 from tasks.worktrees.workplace import Workplace
 
 OWN_TELEMETRY = "CLAUDE_CODE_ENABLE_TELEMETRY"

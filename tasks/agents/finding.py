@@ -13,7 +13,7 @@ from helmsman.errors import OperatorError
 from helmsman.layers import Resolved, did_you_mean, shown
 from helmsman.records.agents import CLAUDE, TEMPLATE, Agent, AgentKind
 from helmsman.records.hats import is_name
-from tasks.loops.config_files import read_text
+from tasks.loop.files import read_text
 from tasks.system.files import resolve_inside
 
 AGENTS = ".helmsman/agents"

@@ -6,7 +6,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.usage import Usage
 from helmsman.texts import money
 from tasks.agents.call_folder import STOPPED
-from tasks.telling.journal import publish
+from tasks.observers.journal import publish
 
 LEAST = 0.01
 """US dollars that any call may cost, so that one which is due can be made."""

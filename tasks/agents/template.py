@@ -17,6 +17,7 @@ from tasks.agents.finding import find_program
 from tasks.agents.meter import Meter, allowed_cost
 from tasks.agents.order import Order, unreachable
 from tasks.agents.tool_events import tool_called, tool_returned
+from tasks.observers.journal import publish
 from tasks.processes.environment import other_environment, ours
 from tasks.processes.nesting import inner_depth
 from tasks.processes.process import Ended
@@ -25,7 +26,6 @@ from tasks.sandbox.entering import Agent, Command, agent_box
 from tasks.sandbox.taking import take_over_work
 from tasks.session.pain_watch import Watch
 from tasks.system.secrets import without_secrets
-from tasks.telling.journal import publish
 from tasks.worktrees.workplace import Workplace
 from tasks.worktrees.worktree import dirty_paths
 

@@ -8,7 +8,7 @@ from helmsman.layers import Layer
 from helmsman.records.alignment import LONGEST_GOAL, AlignRequest
 from helmsman.records.request import LoopRequest
 from tasks.alignment import aligning
-from tasks.loops.opening import configure
+from tasks.loop.configure import configure
 from tasks.repository.git import open_repository
 from tasks.system.trust import consent_of
 

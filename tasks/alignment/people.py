@@ -15,9 +15,9 @@ from helmsman.render.gate import question_evidence
 from tasks.alignment import aligning
 from tasks.alignment.aligning import Work
 from tasks.alignment.steps import open_gate
+from tasks.approvals import pause
 from tasks.engine.runs import is_under_a_worker
-from tasks.loops.opening import now_utc
-from tasks.people import pausing
+from tasks.system.clock import now_utc
 
 
 class Halted(Exception):  # noqa: N818 - what silence comes to, not a failure
@@ -37,8 +37,8 @@ def answered(work: Work, alignment: Alignment) -> Alignment:
             raise Halted("nobody answered in time")
         description = form_text(gate, gate.evidence)
         if is_under_a_worker():
-            pausing.suspend(gate, form, description)
-        given = pausing.pause(gate.key, form, description, _waker(work, gate))
+            pause.suspend(gate, form, description)
+        given = pause.pause(gate.key, form, description, _waker(work, gate))
         after, problem = _from_form(work, alignment, gate, given) if given is not None else (_from_file(work, gate), "")
         gate = _not_taken(gate, problem)
     return after
@@ -47,7 +47,7 @@ def answered(work: Work, alignment: Alignment) -> Alignment:
 def _not_taken(gate: Gate, problem: str) -> Gate:
     """The question with the reason why its last answer is not taken; empty: it was taken, or there was none."""
     if problem:
-        pausing.warn_not_taken(problem)
+        pause.warn_not_taken(problem)
     return gate.model_copy(update={"refused": problem})
 
 
@@ -73,7 +73,7 @@ def _as_asked(question: str) -> Asked:
 def _from_earlier_forms(work: Work, alignment: Alignment, gate: Gate) -> tuple[Alignment | None, str]:
     """What an earlier form says, or what is wrong with the newest."""
     problem = ""
-    for given in pausing.earlier_inputs(work.uid, gate.key):
+    for given in pause.earlier_inputs(work.uid, gate.key):
         after, why = _from_form(work, alignment, gate, given)
         if after is not None:
             return after, ""
@@ -96,7 +96,7 @@ def _waker(work: Work, gate: Gate) -> Callable[[], str]:
 
     def wake() -> str:
         if work.folder.cancel.exists():
-            return pausing.CANCELLED
+            return pause.CANCELLED
         if _from_file(work, gate) is not None:
             return Choice.APPROVE
         return Choice.STOP if lapsed(gate, now_utc()) else ""

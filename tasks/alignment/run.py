@@ -26,7 +26,7 @@ from tasks.alignment.people import Halted, answered
 from tasks.alignment.steps import ask, gather
 from tasks.engine.end_states import EndState
 from tasks.engine.runs import announce, hearing_cancel, without_heartbeats
-from tasks.loops.steps import patient
+from tasks.loop.steps import patient
 from tasks.models.asking import writing_model
 from tasks.processes.nesting import refuse_nested
 from tasks.processes.process import end_tagged

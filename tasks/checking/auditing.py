@@ -18,7 +18,7 @@ from helmsman.verify.markers import conflicts_in
 from helmsman.verify.trusted import differences
 from tasks.checking.rooms import work_of
 from tasks.checking.trusted_run import NOT_THERE, change_of, changed_since_start, put_back_paths
-from tasks.plans.plan_file import plan_at
+from tasks.loop.plan import plan_at
 from tasks.repository.git import git, succeeds
 from tasks.worktrees.workplace import Workplace
 

@@ -20,6 +20,7 @@ from helmsman.records.events import CheckFinished, CheckStarted, PreparationStar
 from helmsman.records.processes import survivors_named
 from helmsman.verify.flaky import doubtful, second_opinion
 from helmsman.verify.required import ran
+from tasks.observers.journal import publish
 from tasks.processes.environment import check_environment, ours
 from tasks.processes.process import Ended, run
 from tasks.repository import setup
@@ -28,7 +29,6 @@ from tasks.sandbox.entering import Command, check_box
 from tasks.system.files import leads_out, read_within, remove_within
 from tasks.system.secrets import redact
 from tasks.system.supervised import Network
-from tasks.telling.journal import publish
 
 Stop = Callable[[], bool]
 Numbered = tuple[int, CheckConfig]

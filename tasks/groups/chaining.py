@@ -16,9 +16,9 @@ from helmsman.records.verdict import Outcome
 from helmsman.texts import counted
 from tasks.engine.end_states import EndState
 from tasks.groups.goals import in_a_line, require_same_goal
+from tasks.observers.journal import publish
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import known_state
-from tasks.telling.journal import publish
 from tasks.worktrees.workplace import has_left
 
 

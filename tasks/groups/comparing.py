@@ -9,9 +9,9 @@ from helmsman.records.parallel import Choice
 from helmsman.records.state import LoopState
 from tasks.credentials import judge_credentials
 from tasks.models.writing import compare
+from tasks.observers.follow import newest_record
 from tasks.repository.git import Repository, git
 from tasks.system.secrets import redact
-from tasks.telling.following import newest_record
 
 LONGEST_DIFF = 400_000
 """Characters of one candidate's diff that are kept; the question has room for fewer."""

@@ -27,7 +27,7 @@ from tasks.groups.comparing import best_of
 from tasks.groups.members import Departed, drive_member
 from tasks.groups.parallel import Group, candidates, departed, due_loops, group_result, keep, opened
 from tasks.lock import drive_alone, holder
-from tasks.loops.driving import STOPPED_FROM_OUTSIDE
+from tasks.loop.run import STOPPED_FROM_OUTSIDE
 from tasks.places import group_folder, loop_folder
 from tasks.processes.nesting import refuse_nested
 from tasks.repository.git import Repository, open_repository

@@ -12,8 +12,8 @@ from helmsman.records.chain import Link
 from helmsman.records.parallel import MOST_ITEMS
 from helmsman.records.plan import PlanItem
 from helmsman.records.request import LONGEST_LOOP_ID
-from tasks.merging.target import find_target
-from tasks.plans.plan_file import plan_at
+from tasks.loop.merge_target import find_target
+from tasks.loop.plan import plan_at
 from tasks.repository.git import Repository, commit_and_tree, read_ref
 
 MARK = 6

@@ -28,8 +28,8 @@ from tasks.groups.group_plan import done_items, item_link, item_names, planned_i
 from tasks.groups.members import Departed
 from tasks.groups.purse import SHARED, Purse, Shares
 from tasks.lock import drive_alone
-from tasks.loops.opening import configure
-from tasks.merging.target import require_target
+from tasks.loop.configure import configure
+from tasks.loop.merge_target import require_target
 from tasks.places import GroupFolder, group_folder, loop_folder
 from tasks.repository.git import Repository
 from tasks.repository.state_ref import known_state, replace_state

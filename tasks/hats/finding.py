@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 from helmsman.errors import OperatorError
 from helmsman.hats.reading import read_hat, read_sheet
+from helmsman.hats.writing import sheet_text
 from helmsman.layers import COMMAND_LINE, Layer, Resolved, did_you_mean, shown
 from helmsman.orient.hats import CALLED
 from helmsman.records.hats import Hat, Preset, Sheet, is_name
-from tasks.loops.config_files import read_text
-from tasks.system.files import resolve_inside
+from tasks.loop.files import read_text
+from tasks.system.files import lies_within, resolve_inside
 
 BUILT_IN = "built in"
 PRESETS, HATS = ".helmsman/presets", ".helmsman/hats"
@@ -167,3 +168,24 @@ def _require_hats(models: dict[str, str], preset: Preset, top: Path) -> None:
                 f"hats.models names a hat that is not there: {shown(name)}{did_you_mean(name, known)}",
                 expected=f"one of {', '.join(known)}",
             )
+
+
+def add_preset(top: Path, sheet: Sheet) -> Path:
+    """Write its file. Raises OperatorError where one is there, or the folder leads out of the repository."""
+    path = top / PRESETS / f"{sheet.name}.md"
+    if not lies_within(top, path.parent):
+        raise OperatorError(
+            "the folder for presets leads out of the repository",
+            expected=f"a folder {PRESETS}",
+            found=shown(str(path.parent.resolve())),
+            remedy="put a folder in the place of the link",
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(sheet_text(sheet))
+    except FileExistsError:
+        raise OperatorError(f"{PRESETS}/{sheet.name}.md is there already", remedy="edit it, or give another name") from None
+    except OSError as error:
+        raise OperatorError(f"{path} cannot be written", found=str(error.strerror), remedy="make the folder writable") from error
+    return path

@@ -18,10 +18,10 @@ from helmsman.memory.guardrails_page import LARGEST, Edits, read, render
 from helmsman.records.events import MemoryNoted
 from helmsman.records.lessons import Guardrail
 from tasks.lock import locked_within
+from tasks.observers.journal import publish
 from tasks.places import helmsman_folder
 from tasks.repository.git import Repository
 from tasks.system.files import read_plain, write_atomic
-from tasks.telling.journal import publish
 
 if TYPE_CHECKING:
     from tasks.memory.store import Store

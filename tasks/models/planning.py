@@ -9,7 +9,7 @@ from helmsman.records.focus import Planned, Writing
 from helmsman.records.oversight import Imperative
 from helmsman.records.state import LoopState
 from helmsman.records.usage import Usage
-from tasks.loops.orders import read_orders
+from tasks.loop.instructions import read_orders
 from tasks.models.writing import Credentials, seek_conflicts, write_compaction, write_focus
 from tasks.worktrees.workplace import Workplace
 

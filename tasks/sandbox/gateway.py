@@ -18,9 +18,9 @@ from helmsman.records.events import ToolGuarded
 from helmsman.records.evidence import Guarded
 from helmsman.sandbox.reach import LOOPBACK, Reach
 from tasks.loopback import LoopbackServer, serving
+from tasks.observers.journal import publish
 from tasks.sandbox.inside import both_ways
 from tasks.sandbox.upstream import Upstream
-from tasks.telling.journal import publish
 
 LARGEST_HEAD = 16 * 1024
 """Bytes of what a client of the proxy says before it gets an answer."""

@@ -16,6 +16,7 @@ from helmsman.records.events import StopAnswered
 from helmsman.records.evidence import Guarded
 from helmsman.records.state import LoopState
 from tasks.checking.rooms import checkout_for
+from tasks.observers.journal import publish
 from tasks.repository.git import git
 from tasks.sandbox.entering import git_folder
 from tasks.session.hook_server import HookServer, hook_server
@@ -23,7 +24,6 @@ from tasks.session.steering import Means, Steering, nothing_to_withdraw
 from tasks.session.stop_checkout import StopPlace
 from tasks.session.stop_gate import StopGate
 from tasks.system.files import read_plain
-from tasks.telling.journal import publish
 from tasks.worktrees.workplace import Workplace
 
 LARGEST_CONTENT = 4 * 1024 * 1024

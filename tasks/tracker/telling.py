@@ -11,7 +11,7 @@ from helmsman.records.gates import Answer
 from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
 from helmsman.render.issue import notification
-from tasks.people.notifying import notify
+from tasks.observers.notify import notify
 from tasks.tracker.access import open_tracker, where
 from tasks.tracker.answers import heard_answer
 from tasks.tracker.remembering import remembered

@@ -27,14 +27,16 @@ from helmsman.records.verdict import Outcome
 from helmsman.render import understood
 from helmsman.render.issue import CANCEL, RESUME, TELL, commands, refused
 from helmsman.render.markdown_page import code, prose
+from tasks.approvals import answers
 from tasks.lock import Driven, drive_alone, holder
-from tasks.loops.creating import Begun, first_state, write_first
-from tasks.loops.opening import close, configure, now_utc, require_budget
-from tasks.loops.travelling import leave_there, take_up
-from tasks.people import answer_box, words_box
+from tasks.loop.configure import configure
+from tasks.loop.recover import close
+from tasks.loop.remote_handover import leave_there, take_up
+from tasks.loop.start import Begun, first_state, require_budget, write_first
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.state_ref import Fenced, known_state, read_state
+from tasks.system.clock import now_utc
 from tasks.tracker.telling import reply, tell_news
 from tasks.triggers.pushed_files import lay_out
 from tasks.triggers.pushes import fetched, find_repository, require_checks
@@ -201,9 +203,9 @@ def _heard(place: _Place, state: LoopState, answer: Answer) -> Answer:
     folder = loop_folder(place.repository, state.loop)
     if answer.choice is Choice.STOP and holder(folder.lock) is None:
         return _stop_left(place, state, answer)
-    if answer_box.put(folder.answers, state.uid, answer):
+    if answers.put(folder.answers, state.uid, answer):
         return answer
-    first = answer_box.find(folder.answers, state.uid, answer.gate)
+    first = answers.find(folder.answers, state.uid, answer.gate)
     if first is None:
         raise OperatorError("the question has been answered meanwhile", remedy="look again")
     if first != answer and holder(folder.lock) is not None:
@@ -217,13 +219,13 @@ def _stop_left(place: _Place, state: LoopState, answer: Answer) -> Answer:
         gate = read_state(place.repository, state.loop)[0].gate
         if gate is None or gate.key != answer.gate:
             raise OperatorError("the question has been answered meanwhile", remedy="`cancel` stops the loop")
-        answer_box.replace(folder.answers, state.uid, answer)
+        answers.replace(folder.answers, state.uid, answer)
     return answer
 
 
 def _left(place: _Place, state: LoopState, gate: Gate) -> Answer | None:
     """An answer that nobody has read yet."""
-    return answer_box.find(loop_folder(place.repository, state.loop).answers, state.uid, gate.key)
+    return answers.find(loop_folder(place.repository, state.loop).answers, state.uid, gate.key)
 
 
 def _counts(answer: Answer) -> str:
@@ -236,7 +238,7 @@ def _keep_words(place: _Place, event: IssueEvent, state: LoopState, words: str) 
         raise OperatorError("nothing is said", expected="words behind the command, or below it")
     if state.outcome is Outcome.COMPLETED:
         raise OperatorError("the loop is done", remedy="open another issue for what is still to be done")
-    words_box.put(loop_folder(place.repository, state.loop).words, state.uid, event.comment, words)
+    answers.put_words(loop_folder(place.repository, state.loop).words, state.uid, event.comment, words)
 
 
 def _words(command: Command) -> str:
@@ -248,7 +250,7 @@ def _going_on(place: _Place, state: LoopState, gate: Gate, answer: Answer) -> Fo
     heard = Heeded(what=f"loop {state.loop}: {answer.choice}, says {answer.by}")
     if holder(loop_folder(place.repository, state.loop).lock) is not None:
         return heard
-    from tasks.people.pausing import resume_paused, stand_in
+    from tasks.approvals.pause import resume_paused, stand_in
 
     if resume_paused(state.uid, stand_in(form_for(gate), answer.choice), answer.at):
         return heard
@@ -338,7 +340,7 @@ def _stop_here(place: _Place, event: IssueEvent, state: LoopState, why: str) -> 
     if state.gate is not None:
         said = {"gate": state.gate.key, "kind": state.gate.kind, "by": event.by, "via": "tracker", "at": event.received_at}
         answer = Answer.model_validate({**said, "choice": Choice.STOP})
-        answer_box.replace(loop_folder(place.repository, state.loop).answers, state.uid, answer)
+        answers.replace(loop_folder(place.repository, state.loop).answers, state.uid, answer)
         return answer, state
     if state.ending is not None:
         return None, state

@@ -11,7 +11,7 @@ from helmsman.toml_of import toml_of
 from tasks.agents.finding import AGENTS
 from tasks.alignment.aligning import place_in
 from tasks.hats.finding import HATS, MOST_FILES, PRESETS, is_path
-from tasks.loops.config_files import AUTOCHECKS, LARGEST_FILE, RUBRIC, read_rubric_file
+from tasks.loop.files import AUTOCHECKS, LARGEST_FILE, RUBRIC, read_rubric_file
 from tasks.repository.git import Repository
 from tasks.repository.objects import read_object
 from tasks.repository.trees import FILE_MODES, FOLDER, entries_in, entry_at, size_of

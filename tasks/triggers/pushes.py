@@ -21,11 +21,11 @@ from helmsman.records.push import OWN_BRANCHES, Nothing, Push, PushedAlignment
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.toml_of import toml_of
-from tasks.leaving.handing_over import left_at
 from tasks.lock import holder
-from tasks.loops.config_files import resolve_goal_file
-from tasks.loops.creating import Begun, first_state, write_first
-from tasks.loops.opening import configure
+from tasks.loop.configure import configure
+from tasks.loop.files import resolve_goal_file
+from tasks.loop.handoff import left_at
+from tasks.loop.start import Begun, first_state, write_first
 from tasks.places import loop_folder, state_home
 from tasks.repository.git import GitError, Repository, git, open_repository, read_ref, succeeds
 from tasks.repository.remote import fetch_ref

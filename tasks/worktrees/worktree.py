@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from helmsman.errors import AgentError, OperatorError
-from helmsman.records.evidence import Change, Salvage
+from helmsman.records.evidence import Change, Commit, Salvage
 from helmsman.records.state import LoopState
 from tasks.places import helmsman_folder
 from tasks.repository.git import GitError, Repository, current_branch, git, read_ref, succeeds, tip_of
 from tasks.repository.state_ref import free_salvage_ref
-from tasks.worktrees.changes import LEFTOVERS, measure_change
 from tasks.worktrees.snapshots import commit_tree, tree_of_work
 from tasks.worktrees.staging import (
     WORK,
@@ -28,6 +27,11 @@ from tasks.worktrees.staging import (
     submodules,
 )
 
+COMMITS_SHOWN = 50
+FILES_SHOWN = 200
+SUBJECT_SHOWN = 200
+LEFTOVERS = "helmsman: keep what"
+"""How the subject begins of a commit that we make of an agent's uncommitted work."""
 DIRTY_SHOWN = 20
 IN_PROGRESS = "rebase-merge", "rebase-apply", "sequencer", "CHERRY_PICK_HEAD", "REVERT_HEAD"
 """Files of git's that say that it was left in the middle of something."""
@@ -39,6 +43,37 @@ SPARED = 2000
 _SPECIAL, _QUOTED = re.compile(r"([\\*?\[\]!# ])"), r"\\\1"
 LEFT_OPEN = "rebase", "am", "cherry-pick", "revert"
 """Commands that can be left in the middle, and that forget it with --quit, touching nothing."""
+
+
+def measure_change(path: Path, start: str) -> Change:
+    """Compare HEAD with the commit that an iteration began with."""
+    (commit, tree, _), *_ = line = first_line(path, "HEAD", COMMITS_SHOWN, but=f"{start}^@")
+    commits = tuple(Commit(id=name, subject=subject) for name, _, subject in line if name != start)
+    numbers = git(path, "diff", "--numstat", "-z", "--no-renames", start, commit, "--")
+    rows = [row.split("\t", 2) for row in numbers.split("\0") if row]
+    return Change(
+        start=start,
+        commit=commit,
+        tree=tree,
+        commits=commits,
+        files=tuple(name for _, _, name in rows[:FILES_SHOWN]),
+        files_changed=len(rows),
+        insertions=sum(int(added) for added, _, _ in rows if added.isdigit()),
+        deletions=sum(int(removed) for _, removed, _ in rows if removed.isdigit()),
+        leftovers_committed=any(commit.subject.startswith(LEFTOVERS) for commit in commits[:1]),
+    )
+
+
+def commits_between(path: Path, start: str, commit: str, limit: int) -> tuple[Commit, ...]:
+    """Commits of the first line of descent after `start`, newest first."""
+    return tuple(Commit(id=name, subject=subject) for name, _, subject in first_line(path, commit, limit, but=start))
+
+
+def first_line(path: Path, tip: str, limit: int, *, but: str) -> list[tuple[str, str, str]]:
+    """Commit, tree and subject of the first line of descent, newest first, without what can be reached from `but`."""
+    log = git(path, "log", "-z", "--first-parent", "--format=%H %T %s", f"--max-count={limit}", tip, "--not", but, "--")
+    commits = (entry.split(" ", 2) for entry in log.split("\0") if entry)
+    return [(name, tree, subject[:SUBJECT_SHOWN]) for name, tree, subject in commits]
 
 
 def ensure_worktree(repository: Repository, path: Path, branch: str, start: str, base: str = "") -> None:

@@ -24,35 +24,29 @@ KNOW_PREFECT = (
     "flows.sweep",
     "tasks.alignment.run",
     "tasks.alignment.steps",
+    "tasks.approvals.pause",
     "tasks.credentials",
     "tasks.engine.end_states",
     "tasks.engine.results",
     "tasks.engine.runs",
     "tasks.groups.chaining",
     "tasks.groups.gathering",
-    "tasks.loops.driving",
-    "tasks.loops.reviving",
-    "tasks.loops.step_keys",
-    "tasks.loops.steps",
-    "tasks.loops.sweeping",
-    "tasks.loops.unstarted",
-    "tasks.merging.lock",
-    "tasks.people.notifying",
-    "tasks.people.pausing",
-    "tasks.telling.artifacts",
-    "tasks.telling.run_log",
+    "tasks.loop.merge_lock",
+    "tasks.loop.run",
+    "tasks.loop.step_keys",
+    "tasks.loop.steps",
+    "tasks.loop.sweep",
+    "tasks.observers.artifacts",
+    "tasks.observers.notify",
     "tasks.tracker.access",
     "tasks.triggers.push_runs",
 )
 """The files that speak with the engine; nobody else knows which one it is."""
 BRING_IT_IN = (
     "tasks.alignment.people",
-    "tasks.loops.beginning",
-    "tasks.loops.continuing",
+    "tasks.approvals.ask",
     "tasks.groups.comparing",
-    "tasks.people.gates",
-    "tasks.merging.landing",
-    "tasks.leaving.leaving",
+    "tasks.loop.finish",
 )
 """They work on those that do, and know nothing of it themselves."""
 HEAVY = ("prefect", "pydantic", "git", "httpx", "sqlalchemy", "yaml", "psutil", "opentelemetry")
@@ -82,9 +76,11 @@ def test_only_the_files_that_speak_with_the_engine_import_prefect() -> None:
 def test_only_the_file_that_is_loaded_where_an_exporter_is_configured_imports_opentelemetry() -> None:
     """It is an extra: everybody else has to do without it."""
     known = ((dotted(path), imports(tree(path))) for path in modules(*PACKAGES))
-    found = {name for name, used in known if any(one.startswith(("opentelemetry", "tasks.telemetry.emitting")) for one in used)}
-    assert found == {"tasks.telemetry.emitting", "tasks.telemetry.sending"}
-    assert complaint(["opentelemetry"], "tasks.telemetry") == ""
+    found = {
+        name for name, used in known if any(one.startswith(("opentelemetry", "tasks.observers.telemetry_sdk")) for one in used)
+    }
+    assert found == {"tasks.observers.telemetry_sdk", "tasks.observers.telemetry"}
+    assert complaint(["opentelemetry"], "tasks.observers.telemetry") == ""
 
 
 def test_importing_any_other_file_does_not_bring_prefect_in() -> None:

@@ -8,12 +8,12 @@ KEYS = {"StepKey", "TreeKey", "ItemKey", "TrustedKey", "StartKey", "CommitKey"}
 
 
 def steps() -> dict[str, ast.FunctionDef]:
-    """Functions of tasks/loops/steps.py that are made into tasks, by name."""
+    """Functions of tasks/loop/steps.py that are made into tasks, by name."""
     return {name: function for name, function in _functions().items() if _key(function)}
 
 
 def _functions() -> dict[str, ast.FunctionDef]:
-    return {node.name: node for node in tree(ROOT / "tasks" / "loops" / "steps.py").body if isinstance(node, ast.FunctionDef)}
+    return {node.name: node for node in tree(ROOT / "tasks" / "loop" / "steps.py").body if isinstance(node, ast.FunctionDef)}
 
 
 def _key(function: ast.FunctionDef) -> str:

@@ -9,8 +9,8 @@ from deployments.demo_model import Request, Script, Turn, bash, call, say
 from helmsman.memory.guardrail_effect import Verdict, verdict
 from helmsman.records.lessons import Guardrail
 from helmsman.records.session import FailureClass
-from tasks.loops.opening import now_utc
 from tasks.memory import opening
+from tasks.system.clock import now_utc
 from tests.fakes.command_line import Driving, driving
 from tests.fakes.pathologies import PROMISE, SHOP, SOLVED, keep, put, status
 from tests.fakes.prefect_server import PrefectServer

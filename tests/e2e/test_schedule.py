@@ -12,9 +12,9 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from deployments.deploy import CANCELLED_RUN, CRASHED_RUN, SILENT_RUN, automations, declare, placed, project
 from helmsman.records.verdict import Outcome
-from tasks.loops.opening import now_utc
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import list_loops
+from tasks.system.clock import now_utc
 from tests.fakes.bench import ROOT
 from tests.fakes.team import ENDED, Team
 

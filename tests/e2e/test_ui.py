@@ -13,10 +13,10 @@ from playwright.sync_api import Locator, Page, Response, Route, expect
 
 from helmsman.records.gates import Choice
 from helmsman.records.verdict import Outcome
-from tasks.loops.opening import now_utc
 from tasks.processes.process import TAG
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import list_loops, loop_names
+from tasks.system.clock import now_utc
 from tests.fakes.bench import Bench, ended, eventually
 from tests.fakes.browser import browser_page
 from tests.fakes.command_line import processes

@@ -9,9 +9,9 @@ import pytest
 
 from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.verdict import Outcome
+from tasks.approvals import answers
 from tasks.lock import holder
-from tasks.loops.opening import now_utc
-from tasks.people import answer_box
+from tasks.system.clock import now_utc
 from tests.fakes.bench import eventually
 from tests.fakes.team import ENDED, PATIENCE, TWO_SESSIONS, Team
 from tests.fakes.two_sessions import CHECK, LOOP, TWO_WHOLE_SESSIONS
@@ -97,7 +97,7 @@ def test_a_sweep_wakes_loops_whose_time_is_up_or_whose_answer_the_engine_missed_
     assert gate is not None
     answer = Answer(gate=gate.key, kind=gate.kind, choice=Choice.APPROVE, by="Eve", via="tracker", at=now_utc())
     monkeypatch.setenv("HELMSMAN_HOME", answered.variables["HELMSMAN_HOME"])  # by the same user
-    assert answer_box.put(answered.loop_folder.answers, answered.state.uid, answer)
+    assert answers.put(answered.loop_folder.answers, answered.state.uid, answer)
     deadline = lapsing.state.gate.deadline if lapsing.state.gate else None
     assert deadline is not None
     assert eventually(lambda: now_utc() > deadline, PATIENCE)

@@ -12,9 +12,9 @@ from helmsman.records.checks import CheckReport
 from helmsman.records.merging import Merged, Trouble
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from tasks.loops.opening import repair
-from tasks.loops.working import check_merge
-from tasks.merging.attempt import begin_landing, catch_up, land
+from tasks.loop.merge import begin_landing, catch_up, land
+from tasks.loop.recover import repair
+from tasks.loop.working import check_merge
 from tasks.places import loop_folder, worktree_of
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state, replace_state, write_state

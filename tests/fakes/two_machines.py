@@ -5,7 +5,7 @@ from pathlib import Path
 
 from helmsman.config import LoopConfig, RemoteConfig
 from helmsman.records.state import LoopState
-from tasks.loops.travelling import claim, take_up
+from tasks.loop.remote_handover import claim, take_up
 from tasks.places import worktree_of
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.state_ref import read_state, replace_state, write_state

@@ -14,7 +14,7 @@ from prefect.client.schemas.objects import Artifact, FlowRun
 from helmsman.records.oversight import Oversight
 from helmsman.records.state import LoopState
 from tasks.engine.runs import flush, run_id
-from tasks.telling.artifacts import Shelf, bring_up_to_date, publish_artifacts
+from tasks.observers.artifacts import Shelf, bring_up_to_date, publish_artifacts
 from tests.fakes.agents import PROMISE, says
 from tests.fakes.bench import eventually
 from tests.flows.conftest import Drive

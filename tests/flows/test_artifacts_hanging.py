@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from tasks.telling import artifacts
+from tasks.observers import artifacts
 from tests.flows.test_artifacts import artifacts_of, ended, in_a_run
 from tests.unit.shown import troubled_record
 

@@ -13,7 +13,7 @@ from helmsman.orient.alignment_file import render
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.loops.creating import create_loop
+from tasks.loop.start import create_loop
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import loop_names, read_state, replace_state
 from tasks.worktrees.workplace import workplace

@@ -15,10 +15,10 @@ from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from tasks.loops.driving import driving
-from tasks.loops.opening import open_loop
-from tasks.people import answer_box
-from tasks.people.pausing import resume_paused
+from tasks.approvals import answers
+from tasks.approvals.pause import resume_paused
+from tasks.loop.run import driving
+from tasks.loop.start import open_loop
 from tasks.places import loop_folder, worktree_of
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_state, replace_state
@@ -41,7 +41,7 @@ def put(repository: Path, choice: Choice, **more: object) -> None:
     gate = state.gate
     assert gate is not None
     said = {"gate": gate.key, "kind": gate.kind, "choice": choice, "via": "command line", "at": datetime.now(UTC), **more}
-    assert answer_box.put(loop_folder(open_repository(repository), "loop").answers, state.uid, Answer.model_validate(said))
+    assert answers.put(loop_folder(open_repository(repository), "loop").answers, state.uid, Answer.model_validate(said))
 
 
 def resume(repository: Path, **settings: object) -> LoopState:

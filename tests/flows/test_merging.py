@@ -17,11 +17,11 @@ from helmsman.records.gates import Choice, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.merging.lock import give_back, hold_slot, slot_of
+from tasks.loop.merge_lock import give_back, hold_slot, slot_of
+from tasks.observers.journal import listening
 from tasks.places import loop_folder
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state
-from tasks.telling.journal import listening
 from tests.fakes.agents import PROMISE, calls_made, prompt_of, says
 from tests.fakes.bench import eventually
 from tests.fakes.repositories import sh

@@ -46,8 +46,8 @@ def told(storage: str | None) -> tuple[bool, bool, bool]:
     from prefect.settings import PREFECT_DEFAULT_RESULT_STORAGE_BLOCK, temporary_settings
 
     from tasks.engine.results import is_kept, require_results
-    from tasks.loops.step_keys import StepKey
-    from tasks.loops.steps import step
+    from tasks.loop.step_keys import StepKey
+    from tasks.loop.steps import step
 
     @step(StepKey())
     def prompt(repository: str, state: LoopState) -> str:

@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tasks.loops.reviving import revive_crashed
+from tasks.loop.sweep import revive_crashed
 
 pytestmark = pytest.mark.feature("D3", "E3")
 

@@ -8,7 +8,7 @@ import pytest
 from deployments.deploy import CRASHED_RUN, SILENT_RUN
 from deployments.leftovers import Finding
 from deployments.server_health import FORGOTTEN, limits, server_findings
-from tasks.merging.lock import SLOTS
+from tasks.loop.merge_lock import SLOTS
 
 SLOT = f"{SLOTS}of-the-dead"
 OTHER = "somebody-elses"

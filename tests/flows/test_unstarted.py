@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from tasks.loops.unstarted import AGAIN, MOST_TIMES, UNSTARTED_SECONDS, reschedule_unstarted
+from tasks.loop.sweep import AGAIN, MOST_TIMES, UNSTARTED_SECONDS, reschedule_unstarted
 
 LATER = timedelta(seconds=UNSTARTED_SECONDS + 60)
 Make = Callable[..., UUID]

@@ -17,7 +17,7 @@ from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from tasks.places import worktree_of
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state, replace_state
-from tasks.worktrees.best_tree import left_at_best, stand_at_best
+from tasks.worktrees.rollback import left_at_best, stand_at_best
 from tests.fakes.repositories import BRANCH, LOOP, NOW, Work, begin, commit, loop_state, make_repository, write
 from tests.integration.landing_process import CHANGE, SHIM
 

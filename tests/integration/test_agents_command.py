@@ -11,8 +11,8 @@ from deployments.live import LiveView
 from helmsman.records.events import AgentIntroduced, AgentStarted, IterationRecorded, UsageCounted
 from helmsman.records.request import LoopRequest
 from helmsman.records.usage import Usage
-from tasks.loops.creating import create_loop
-from tasks.loops.opening import configure
+from tasks.loop.configure import configure
+from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
 from tests.fakes.command_line import CommandLine, looking, make_repository, the_object
 from tests.fakes.repositories import NOW

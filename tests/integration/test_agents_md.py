@@ -12,7 +12,7 @@ from helmsman.errors import OperatorError
 from helmsman.memory.agents_md import SECTION
 from helmsman.pushes import made_by_us
 from helmsman.records.state import LoopState
-from tasks.leaving.agents_md import PATCH, Proposed, commit_patch, propose
+from tasks.loop.agents_md import PATCH, Proposed, commit_patch, propose
 from tasks.repository.branch_files import put_on_branch
 from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, sh
 from tests.unit.builders import STOP, check, report

@@ -12,7 +12,7 @@ import pytest
 
 from helmsman.errors import HelmsmanError, WorldError
 from helmsman.records.gates import Answer, Choice, GateKind
-from tasks.people.answer_box import _signed, find, put, put_aside, replace, seen  # pyright: ignore[reportPrivateUsage] - on a disk
+from tasks.approvals.answers import _signed, find, put, put_aside, replace, seen
 from tasks.system.files import write_atomic
 
 NOW = datetime(2026, 11, 22, 5, 0, tzinfo=UTC)

@@ -13,7 +13,7 @@ from helmsman.records.memory import WorkingMemory
 from helmsman.records.state import LoopState
 from tasks.agents.hearing import hear
 from tasks.checking.auditing import audit, put_back_protected
-from tasks.worktrees.changes import measure_change
+from tasks.worktrees.worktree import measure_change
 from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, record_of, write
 
 TESTS = "def test_a():\n    assert 1 + 1 == 2\n\n\ndef test_b():\n    assert 2 + 2 == 4\n"

@@ -15,8 +15,8 @@ from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Sp
 from helmsman.records.memory import Completed, WorkingMemory
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.leaving.handing_over import hand_over
-from tasks.loops.creating import create_loop
+from tasks.loop.handoff import hand_over
+from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state, replace_state, state_ref
 from tasks.worktrees.workplace import workplace

@@ -17,11 +17,11 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.groups.chaining import broke_off, chain_result, chained, next_loop
-from tasks.loops.opening import open_loop
+from tasks.loop.start import open_loop
+from tasks.observers.journal import listening
 from tasks.places import loop_folder
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import replace_state
-from tasks.telling.journal import listening
 from tasks.worktrees.workplace import workplace
 from tasks.worktrees.worktree import ensure_worktree, remove_worktree
 from tests.fakes.repositories import NOW, commit, make_repository, sh

@@ -13,8 +13,8 @@ import pytest
 from helmsman.config import LoopConfig
 from helmsman.records.checks import CheckReport
 from helmsman.records.evidence import Execution
-from tasks.loops import working
-from tasks.loops.ready import ready_worktree, tear_down
+from tasks.loop import working
+from tasks.loop.ready import ready_worktree, tear_down
 from tasks.repository.git import commit_and_tree, open_repository
 from tasks.repository.setup import SetupFailed
 from tasks.worktrees.worktree import settle_work

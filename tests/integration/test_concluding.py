@@ -12,7 +12,7 @@ from helmsman.records.memory import Choice, WorkingMemory
 from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.loops.remembering import conclude, to_be_asked
+from tasks.loop.remember import conclude, to_be_asked
 from tasks.memory import opening, project_of
 from tasks.memory.projects import URL
 from tasks.system.secrets import without_secrets

@@ -8,7 +8,7 @@ import pytest
 
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, resolve
-from tasks.loops.config_files import LARGEST_FILE, read_file, read_layers, resolve_goal_file
+from tasks.loop.files import LARGEST_FILE, read_file, read_layers, resolve_goal_file
 
 pytestmark = pytest.mark.feature("E11")
 

@@ -11,7 +11,7 @@ from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport
 from tasks.checking.checks import Room, run_checks
 from tasks.checking.security import security_findings
-from tasks.loops.working import check_base
+from tasks.loop.working import check_base
 from tasks.processes.process import never
 from tasks.repository.git import commit_and_tree
 from tasks.worktrees.as_checkout import Worktree

@@ -19,7 +19,7 @@ from deployments.run import GONE, SILENT, UNDER_WAY, first_word, telling_way_on
 from helmsman.errors import WorldError
 from helmsman.layers import Resolved
 from tasks.lock import drive_alone
-from tasks.loops.creating import create_loop
+from tasks.loop.start import create_loop
 from tasks.places import loop_folder
 from tasks.processes.environment import OF_A_SESSION
 from tasks.repository.git import open_repository

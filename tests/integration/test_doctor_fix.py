@@ -28,7 +28,7 @@ from helmsman.records.verdict import Outcome
 from tasks.checking.rooms import clean_checkout
 from tasks.engine.database import put_aside
 from tasks.lock import drive_alone
-from tasks.loops.driving import tidy
+from tasks.loop.run import tidy
 from tasks.places import loop_folder, worktree_of
 from tasks.processes.process import TAG, run
 from tasks.repository.clean_checkout import loop_checkouts

@@ -12,11 +12,11 @@ from helmsman.errors import Cancelled, WorldError
 from helmsman.records.events import Event, MemoryNoted
 from helmsman.records.state import LoopState, advance
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from tasks.loops.driving import end_from_outside
-from tasks.loops.opening import close
+from tasks.loop.recover import close
+from tasks.loop.run import end_from_outside
+from tasks.observers.journal import listening
 from tasks.processes.process import TAG
 from tasks.repository.state_ref import Fenced, read_state, replace_state
-from tasks.telling.journal import listening
 from tests.fakes.repositories import LOOP, NOW, Work, begin, make_repository, record_of
 
 pytestmark = pytest.mark.feature("E3")

@@ -9,10 +9,10 @@ import pytest
 
 from helmsman.errors import HelmsmanError, WorldError
 from helmsman.records.events import StepStarted
+from tasks.observers.journal import journal_to, listening, publish
 from tasks.processes.bounded import appending
 from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.state_ref import read_state, write_state
-from tasks.telling.journal import journal_to, listening, publish
 from tests.fakes.repositories import loop_state, make_repository, sh
 
 pytestmark = [pytest.mark.feature("X4"), pytest.mark.needs("disks")]

@@ -19,7 +19,7 @@ from tasks.groups.gathering import heard
 from tasks.groups.group_plan import item_names
 from tasks.groups.members import Departed
 from tasks.groups.parallel import Group, departed, due_loops, group_result, keep, opened
-from tasks.loops.opening import open_loop
+from tasks.loop.start import open_loop
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import known_state, replace_state
 from tests.fakes.repositories import NOW, commit, make_repository, sh

@@ -20,9 +20,9 @@ from helmsman.records.events import (
 )
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.usage import Usage
+from tasks.observers.journal import journal_to
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository
-from tasks.telling.journal import journal_to
 from tests.fakes.repositories import make_repository
 from tests.unit.builders import NOW
 

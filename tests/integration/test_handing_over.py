@@ -16,7 +16,7 @@ from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Sp
 from helmsman.records.memory import Completed, WorkingMemory
 from helmsman.records.state import LoopState
 from tasks.alignment.aligning import align_folder, aligned
-from tasks.leaving.handing_over import NAME, HandedOver, hand_over, left_at, left_in
+from tasks.loop.handoff import NAME, HandedOver, hand_over, left_at, left_in
 from tasks.repository.git import Repository, git
 from tasks.system.secrets import without_secrets
 from tasks.worktrees.workplace import Workplace

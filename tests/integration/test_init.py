@@ -18,7 +18,7 @@ from helmsman.errors import OperatorError
 from helmsman.orient.commands import find_commands
 from helmsman.orient.projects.kinds import Candidate, Kind
 from tasks.checking.detecting import LARGEST_TEXT, Fate, Tried, read_project, scratch, try_all, try_one
-from tasks.loops.config_files import read_rubric_file
+from tasks.loop.files import read_rubric_file
 from tasks.repository.git import open_repository
 from tests.fakes.command_line import looking
 from tests.fakes.repositories import commit, make_repository, sh, with_submodule, write

@@ -12,10 +12,10 @@ from helmsman.records.issue_event import Happened, Heeded
 from helmsman.records.push import Nothing
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
+from tasks.approvals import answers
 from tasks.lock import drive_alone
-from tasks.loops.driving import driving
-from tasks.loops.opening import repair
-from tasks.people import answer_box
+from tasks.loop.recover import repair
+from tasks.loop.run import driving
 from tasks.places import LoopFolder, loop_folder
 from tasks.repository.git import git, open_repository, read_ref
 from tasks.repository.state_ref import Fenced, state_ref
@@ -51,14 +51,14 @@ def test_an_answer_whose_bringer_died_is_followed_by_whoever_comes_next(
     def away(*_: Any) -> bool:
         raise WorldError("the Prefect server does not answer")
 
-    monkeypatch.setattr("tasks.people.pausing.resume_paused", away)
+    monkeypatch.setattr("tasks.approvals.pause.resume_paused", away)
     first = said(served, api, "/helmsman approve", 1)
     with pytest.raises(WorldError):
         heeded(first, NOW)
-    monkeypatch.setattr("tasks.people.pausing.resume_paused", resume_paused)
+    monkeypatch.setattr("tasks.approvals.pause.resume_paused", resume_paused)
     again = {"the same event": first, "the label": event(served, api, moment="2")}.get(then) or said(served, api, then, 2)
     assert heeded(again, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
-    found = answer_box.find(folder.answers, loop.uid, gate.key)
+    found = answers.find(folder.answers, loop.uid, gate.key)
     assert found is not None
     assert found.choice is Choice.APPROVE
     if then == "/helmsman approve":  # by the same person, later: the reply says which counts
@@ -83,12 +83,12 @@ def test_a_loop_that_travels_is_stopped_on_its_remote_as_well(served: Served, ap
 def test_a_stop_comes_before_an_answer_that_nobody_has_read(
     what: str, served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.people.pausing.resume_paused", resume_paused)
+    monkeypatch.setattr("tasks.approvals.pause.resume_paused", resume_paused)
     loop, gate, folder = asking(served, api)
     heeded(said(served, api, "/helmsman approve", 1), NOW)
     stop = said(served, api, what, 2) if what else event(served, api, Happened.WITHDRAWN)
     assert heeded(stop, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
-    found = answer_box.find(folder.answers, loop.uid, gate.key)
+    found = answers.find(folder.answers, loop.uid, gate.key)
     assert found is not None
     assert found.choice is Choice.STOP
 
@@ -124,9 +124,9 @@ def test_a_driver_hears_each_cancel_from_when_it_holds_the_loop_and_none_from_be
         heard.append(folder.cancel.exists())
         raise Fenced("that is enough")
 
-    monkeypatch.setattr("tasks.loops.opening.take_up", fetching)
-    monkeypatch.setattr("tasks.loops.driving.repair", mending)
-    monkeypatch.setattr("tasks.loops.driving.run_id", uuid4)
+    monkeypatch.setattr("tasks.loop.start.take_up", fetching)
+    monkeypatch.setattr("tasks.loop.run.repair", mending)
+    monkeypatch.setattr("tasks.loop.run.run_id", uuid4)
     request = LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=reopen)
     with pytest.raises(Fenced), driving(request):
         pass
@@ -140,9 +140,9 @@ def test_an_answer_in_a_comment_lies_where_all_answers_lie(served: Served, api: 
     folder = loop_folder(open_repository(served.clone), loop.loop)
     with drive_alone(folder.lock, loop.loop):
         assert isinstance(heeded(said(served, api, "/helmsman perhaps", 1), NOW), Nothing)
-        assert answer_box.find(folder.answers, loop.uid, gate.key) is None
+        assert answers.find(folder.answers, loop.uid, gate.key) is None
         assert isinstance(heeded(said(served, api, "/helmsman approve Go on", 2), NOW), Heeded)
-    answer = answer_box.find(folder.answers, loop.uid, gate.key)
+    answer = answers.find(folder.answers, loop.uid, gate.key)
     assert answer is not None
     assert (answer.choice, answer.guidance, answer.by, answer.via) == (Choice.APPROVE, "Go on", "alice", "tracker")
     refused, understood = comments(api)

@@ -16,9 +16,9 @@ from helmsman.records.push import Nothing
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.loops.opening import close
-from tasks.loops.travelling import claim, take_up
-from tasks.people import answer_box
+from tasks.approvals import answers
+from tasks.loop.recover import close
+from tasks.loop.remote_handover import claim, take_up
 from tasks.places import loop_folder, worktree_of
 from tasks.repository.git import Repository, git, open_repository, read_ref
 from tasks.repository.remote import push_loop
@@ -192,14 +192,14 @@ def test_a_question_that_is_asked_elsewhere_is_answered_with_a_stop(
     def resume_paused(*_: Any) -> bool:
         return False
 
-    monkeypatch.setattr("tasks.people.pausing.resume_paused", resume_paused)
+    monkeypatch.setattr("tasks.approvals.pause.resume_paused", resume_paused)
     loop = begun(served, api)
     other, theirs = gone_elsewhere(served, loop)
     gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
     push_loop(other, replace_state(other, theirs, theirs.model_copy(update={"gate": gate}), "ask"))
     found = heeded(stop(served, api, ""), NOW)
     assert found == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
-    answer = answer_box.find(loop_folder(open_repository(served.clone), loop.loop).answers, theirs.uid, gate.key)
+    answer = answers.find(loop_folder(open_repository(served.clone), loop.loop).answers, theirs.uid, gate.key)
     assert answer is not None
     assert answer.choice is Choice.STOP
 

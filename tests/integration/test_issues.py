@@ -19,8 +19,8 @@ from helmsman.records.push import Nothing
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from tasks.approvals.answers import with_words
 from tasks.lock import drive_alone
-from tasks.people.words_box import with_words
 from tasks.places import loop_folder
 from tasks.repository.git import git, open_repository, read_ref
 from tasks.repository.state_ref import read_state, replace_state, state_ref

@@ -15,7 +15,7 @@ from helmsman.records.reflexion import DoneSignals, JudgeMemory, PastVerdict
 from tasks.agents.briefings import kept
 from tasks.agents.call_folder import CallFolder
 from tasks.checking.adjudicating import adjudicate
-from tasks.worktrees.changes import measure_change
+from tasks.worktrees.worktree import measure_change
 from tests.fakes.judge_api import JudgeApi
 from tests.fakes.judge_questions import answer, one, saying, untold
 from tests.fakes.repositories import Work, begin, commit, make_repository, record_of

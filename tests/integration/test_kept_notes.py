@@ -7,8 +7,8 @@ import pytest
 
 from helmsman.records.reflexion import JudgeMemory, Rejection
 from helmsman.records.request import LoopRequest
-from tasks.loops.kept_notes import keep_notes
-from tasks.loops.opening import open_loop
+from tasks.loop.kept_notes import keep_notes
+from tasks.loop.start import open_loop
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import replace_state
 from tests.fakes.repositories import begin, make_repository

@@ -8,7 +8,7 @@ from helmsman.orient.alignment_file import render
 from helmsman.records.alignment import Alignment, Specification
 from helmsman.records.checks import CheckReport
 from helmsman.records.verdict import Outcome
-from tasks.merging.attempt import begin_landing, land
+from tasks.loop.merge import begin_landing, land
 from tests.fakes.landings import AT_MOST_TWO, Landing, proven, repository
 from tests.fakes.repositories import commit, make_repository, sh, write
 

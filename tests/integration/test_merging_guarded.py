@@ -9,9 +9,9 @@ from prefect.logging import disable_run_logger
 
 from helmsman.records.checks import CheckReport
 from helmsman.records.verdict import Outcome
-from tasks.loops.driving import end_from_outside
-from tasks.merging import attempt as merge_attempt
-from tasks.merging.attempt import begin_landing, catch_up, land
+from tasks.loop import merge as merge_attempt
+from tasks.loop.merge import begin_landing, catch_up, land
+from tasks.loop.run import end_from_outside
 from tasks.worktrees.worktree import restore
 from tests.fakes.landings import Landing, proven, repository
 from tests.fakes.repositories import commit, sh, write

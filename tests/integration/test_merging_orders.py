@@ -9,7 +9,7 @@ from deployments.settings import configuration
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from tasks.checking import trusted_run
-from tasks.merging.target import require_target
+from tasks.loop.merge_target import require_target
 from tasks.repository.git import open_repository
 from tasks.repository.remote import push_loop
 from tests.fakes.landings import Landing, proven, repository

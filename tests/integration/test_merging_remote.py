@@ -7,8 +7,8 @@ import pytest
 from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport
 from helmsman.records.verdict import Decision, Outcome
-from tasks.merging.attempt import begin_landing, land
-from tasks.merging.target import find_target, move_on
+from tasks.loop.merge import begin_landing, land
+from tasks.loop.merge_target import find_target, move_on
 from tests.fakes.landings import Landing, proven, repository
 from tests.fakes.repositories import commit, sh, write
 

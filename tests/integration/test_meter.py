@@ -12,7 +12,7 @@ from helmsman.records.state import Spending
 from helmsman.records.usage import Usage
 from tasks.agents.claude import arguments, prices_known
 from tasks.agents.meter import Meter, allowed_cost
-from tasks.telling.journal import listening
+from tasks.observers.journal import listening
 from tests.fakes.repositories import loop_state
 
 pytestmark = pytest.mark.feature("E6")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.records.request import LoopRequest
-from tasks.loops.opening import open_loop
+from tasks.loop.start import open_loop
 from tests.fakes.repositories import make_repository
 
 pytestmark = pytest.mark.feature("D9")

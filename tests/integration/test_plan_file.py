@@ -15,11 +15,10 @@ from helmsman.records.modes import Ladder, Rung
 from helmsman.records.oversight import Oversight
 from helmsman.records.plan import ItemProof, Tick
 from tasks.checking.auditing import audit, put_back_protected
-from tasks.loops.creating import create_loop
-from tasks.plans.plan_file import plan_in_hand, put_back, stand_at, tick
+from tasks.loop.plan import plan_in_hand, put_back, stand_at, tick
+from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
-from tasks.worktrees.changes import measure_change
-from tasks.worktrees.worktree import hold_branch, restore, settle_work
+from tasks.worktrees.worktree import hold_branch, measure_change, restore, settle_work
 from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, record_of
 
 pytestmark = pytest.mark.feature("M8")

@@ -13,7 +13,7 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.plan import InHand, PlanItem
 from helmsman.records.proof import Verdict
 from tasks.checking.adjudicating import adjudicate
-from tasks.worktrees.changes import measure_change
+from tasks.worktrees.worktree import measure_change
 from tests.fakes.judge_api import JudgeApi
 from tests.fakes.judge_questions import answer, one, saying, untold
 from tests.fakes.repositories import Work, begin, commit, make_repository, record_of

@@ -14,7 +14,7 @@ from helmsman.records.focus import Planned
 from helmsman.records.modes import Ladder, Rung
 from helmsman.records.oversight import Oversight, Sought
 from helmsman.records.state import LoopState
-from tasks.loops.orders import read_orders
+from tasks.loop.instructions import read_orders
 from tasks.models.planning import write
 from tasks.places import LoopFolder
 from tasks.repository.git import git, open_repository

@@ -20,11 +20,10 @@ from helmsman.oversee.answers import reconfigured
 from helmsman.records.hats import IMPLEMENTER, Condition, Sheet
 from helmsman.records.request import LoopRequest
 from helmsman.records.session import FailureClass
-from tasks.hats.adding import add_preset
-from tasks.hats.finding import BUILT_IN, HATS, INTEGRATOR, PRESETS, find_preset, hat_names, known_presets, read_known
-from tasks.loops.config_files import LARGEST_FILE
-from tasks.loops.creating import create_loop
-from tasks.loops.opening import configure, open_loop
+from tasks.hats.finding import BUILT_IN, HATS, INTEGRATOR, PRESETS, add_preset, find_preset, hat_names, known_presets, read_known
+from tasks.loop.configure import configure
+from tasks.loop.files import LARGEST_FILE
+from tasks.loop.start import create_loop, open_loop
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state
 from tests.fakes.command_line import make_repository

@@ -10,7 +10,7 @@ from deployments.settings import configuration
 from helmsman.hats.writing import hat_text, sheet_text
 from helmsman.records.hats import Condition, Sheet
 from tasks.hats.finding import find_preset
-from tasks.loops.creating import create_loop
+from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
 from tests.fakes.bench import Ended
 from tests.fakes.command_line import CommandLine, looking, make_repository, the_object

@@ -11,7 +11,7 @@ from helmsman.records.agents import Agent, AgentKind
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.lessons import Tier
 from helmsman.records.state import LoopState
-from tasks.loops.working import execute
+from tasks.loop.working import execute
 from tasks.memory import opening, project_of
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import write_state

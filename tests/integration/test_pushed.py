@@ -222,7 +222,7 @@ def test_a_pushed_loop_knows_the_plan_that_it_is_for_from_the_beginning(served: 
 def test_runs_that_race_for_one_push_come_to_one_loop(served: Served) -> None:
     code = """
 import sys
-from tasks.loops.opening import now_utc
+from tasks.system.clock import now_utc
 from tasks.triggers.pushes import begin
 from helmsman.records.push import Push
 push = Push.model_validate_json(sys.argv[1])

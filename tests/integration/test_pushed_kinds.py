@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.loops.opening import repair
+from tasks.loop.recover import repair
 from tasks.worktrees.workplace import workplace
 from tests.fakes.pushing import Served, served_repository
 from tests.fakes.repositories import make_repository, sh

@@ -8,8 +8,7 @@ from helmsman.config.owners import NotAgreed
 from helmsman.errors import OperatorError
 from helmsman.layers import Resolved
 from helmsman.records.request import LoopRequest
-from tasks.loops.opening import configure
-from tasks.loops.requested import in_repository
+from tasks.loop.configure import configure, in_repository
 from tests.fakes.command_line import looking, make_repository
 from tests.unit.test_alignment_file import GULF
 

@@ -8,8 +8,8 @@ import pytest
 from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution
 from helmsman.records.oversight import Failed
 from helmsman.records.verdict import Decision, DecisionKind
-from tasks.worktrees.changes import measure_change
-from tasks.worktrees.rolling_back import roll_back
+from tasks.worktrees.rollback import roll_back
+from tasks.worktrees.worktree import measure_change
 from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, sh, write
 
 pytestmark = pytest.mark.feature("S17")

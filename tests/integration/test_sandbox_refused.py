@@ -11,7 +11,7 @@ import pytest
 from deployments.doctor import EXAMINATIONS
 from helmsman.config import SandboxConfig
 from helmsman.errors import OperatorError
-from tasks.loops.beginning import begun
+from tasks.loop.run import begun
 from tasks.sandbox.trial import CONTAINERS, require_sandbox
 from tests.fakes.boxes import BOXED
 from tests.fakes.command_line import looking, make_repository

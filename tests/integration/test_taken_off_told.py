@@ -7,8 +7,8 @@ import pytest
 from deployments.show import show_status
 from helmsman.records.oversight import Failed
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from tasks.observers.report import NAME, write_report
 from tasks.repository.state_ref import replace_state
-from tasks.telling.reporting import NAME, write_report
 from tests.fakes.repositories import NOW, Work, begin, make_repository
 from tests.unit.builders import record
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from helmsman.render.spans import Attributes, Place, Point, Span, span_id, trace_id, traceparent
-from tasks.telemetry import sending
-from tasks.telemetry.sending import Parcel, Sender
-from tasks.telemetry.wanted import wanted
+from tasks.observers import telemetry as sending
+from tasks.observers.telemetry import Parcel, Sender, wanted
 from tests.contracts.source import ROOT
 from tests.fakes.collector import collecting
 from tests.unit.builders import MINUTE, NOW
@@ -138,7 +137,7 @@ class Nowhere:
         if name.startswith(("opentelemetry.sdk", "opentelemetry.exporter")):
             raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, Nowhere())
-from tasks.telemetry.sending import Sender
+from tasks.observers.telemetry import Sender
 sender = Sender("u1", print)
 sender.close()
 sender.hand_over(lambda: None)
@@ -149,8 +148,8 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from tasks.telemetry.sending import Sender
-from tasks.telemetry.wanted import wanted
+from tasks.observers.telemetry import Sender
+from tasks.observers.telemetry import wanted
 from tests.integration.test_telemetry import parcel
 assert not wanted({}, print)
 kept, provider = InMemorySpanExporter(), TracerProvider()
@@ -180,7 +179,7 @@ def test_a_provider_that_the_process_was_set_up_with_is_used() -> None:
 
 
 def test_marks_survive_what_can_become_of_their_file(tmp_path: Path) -> None:
-    from tasks.telemetry.marks import Marks
+    from tasks.observers.telemetry import Marks
     from tests.unit.builders import STOP, record
 
     path = tmp_path / "telemetry.json"

@@ -23,7 +23,7 @@ from tasks.agents.call_folder import CallFolder, begin, finished_call, interrupt
 from tasks.agents.finding import agent_names, find_agent, find_program
 from tasks.agents.order import Order
 from tasks.agents.template import environment_of
-from tasks.telling.journal import listening
+from tasks.observers.journal import listening
 from tests.fakes.bench import eventually
 from tests.fakes.repositories import Work, make_repository
 from tests.fakes.repositories import begin as begin_loop

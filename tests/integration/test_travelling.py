@@ -9,9 +9,9 @@ from helmsman.config import RemoteConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.records.session import KeptSession
 from tasks.lock import drive_alone
-from tasks.loops import travelling
-from tasks.loops.opening import lost_elsewhere
-from tasks.loops.travelling import claim, left_there, require_ours, take_up
+from tasks.loop import remote_handover
+from tasks.loop.recover import lost_elsewhere
+from tasks.loop.remote_handover import claim, left_there, require_ours, take_up
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, git, read_ref
 from tasks.repository.remote import push_loop
@@ -123,7 +123,7 @@ def test_a_remote_that_is_not_there_is_the_operator_s_fault_and_one_that_is_away
         take_up(one, LOOP, PUSHED, held=False)
     with pytest.raises(WorldError):
         require_ours(one, state)
-    assert travelling.is_ours(one, state)
+    assert remote_handover.is_ours(one, state)
 
 
 def test_however_a_block_ends_the_remote_has_the_loop_as_it_stands_then(one: Repository, remote: Path) -> None:

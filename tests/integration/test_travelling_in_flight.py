@@ -4,7 +4,7 @@ import pytest
 
 from helmsman.errors import OperatorError
 from helmsman.records.state import LoopState
-from tasks.loops.travelling import take_up
+from tasks.loop.remote_handover import take_up
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, git, read_ref
 from tasks.repository.remote import push_loop

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from deployments import run
+from deployments import run as command
 from helmsman.config import RemoteConfig, WorkspaceConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.records.request import LoopRequest
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from tasks.loops import driving, travelling
-from tasks.loops.opening import lost_elsewhere
-from tasks.loops.travelling import claim, left_there, refuse_taken, require_ours, take_up
+from tasks.loop import remote_handover, run
+from tasks.loop.recover import lost_elsewhere
+from tasks.loop.remote_handover import claim, left_there, refuse_taken, require_ours, take_up
 from tasks.repository.git import Repository, git, read_ref
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, read_state, replace_state, state_ref, write_state
-from tasks.worktrees.rolling_back import go_back
+from tasks.worktrees.rollback import go_back
 from tasks.worktrees.workplace import workplace
 from tasks.worktrees.worktree import ensure_worktree
 from tests.fakes.repositories import commit, sh, write
@@ -117,21 +117,21 @@ def test_two_clones_on_one_host_that_claim_it_at_once_do_not_both_have_it(one: R
 def test_nor_does_the_second_one_take_the_first_one_s_claim_for_late_news(
     one: Repository, two: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driving, "require_results", not_shared)
+    monkeypatch.setattr(run, "require_results", not_shared)
     begun(one)
     take_up(two, LOOP, PUSHED, held=False)
     states = [read_state(here, LOOP)[0] for here in (one, two)]
     ensure_worktree(two, tree(two, states[1]), BRANCH, states[1].head)
-    first = driving.claimed(str(one.top), states[0])
+    first = run.claimed(str(one.top), states[0])
     with pytest.raises(Fenced):
-        driving.claimed(str(two.top), states[1])
+        run.claimed(str(two.top), states[1])
     require_ours(one, first)
 
 
 def test_a_remote_that_was_removed_meanwhile_tells_nothing_of_another_driver(one: Repository) -> None:
     state = begun(one)
     git(one.common, "remote", "remove", "origin")
-    assert travelling.is_ours(one, state)
+    assert remote_handover.is_ours(one, state)
 
 
 @pytest.fixture
@@ -144,10 +144,10 @@ def silent() -> Iterator[str]:
 def test_an_ending_does_not_wait_for_a_remote_that_hangs(
     one: Repository, silent: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(travelling, "SECONDS_AT_AN_END", 0.5)
+    monkeypatch.setattr(remote_handover, "SECONDS_AT_AN_END", 0.5)
     state = begun(one)
     git(one.common, "remote", "set-url", "origin", silent)
-    assert travelling.is_ours(one, state)
+    assert remote_handover.is_ours(one, state)
     with left_there(one, LOOP):
         pass
     (told,) = caplog.records
@@ -159,11 +159,11 @@ def test_what_the_one_before_wrote_between_a_look_and_a_claim_is_taken_up_once(
     one: Repository, two: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state, late = begun(one), Late(lambda: push_loop(one, go_on(one, state, "late\n")))
-    monkeypatch.setattr(driving, "claim", late)
-    monkeypatch.setattr(driving, "require_results", not_shared)
+    monkeypatch.setattr(run, "claim", late)
+    monkeypatch.setattr(run, "require_results", not_shared)
     take_up(two, LOOP, PUSHED, held=False)
     ensure_worktree(two, tree(two, state), BRANCH, state.head)
-    found = driving.claimed(str(two.top), read_state(two, LOOP)[0])
+    found = run.claimed(str(two.top), read_state(two, LOOP)[0])
     assert (found.iteration, (tree(two, found) / "app.py").read_text()) == (1, "late\n")
     require_ours(two, found)
 
@@ -173,12 +173,12 @@ def test_whoever_was_faster_keeps_the_loop(
 ) -> None:
     three, state = machine(remote, "three"), begun(one)
     late = Late(lambda: push_loop(one, replace_state(one, state, state.model_copy(update={"host": three.top.name}), "claimed")))
-    monkeypatch.setattr(driving, "claim", late)
-    monkeypatch.setattr(driving, "require_results", not_shared)
+    monkeypatch.setattr(run, "claim", late)
+    monkeypatch.setattr(run, "require_results", not_shared)
     take_up(two, LOOP, PUSHED, held=False)
     ensure_worktree(two, tree(two, state), BRANCH, state.head)
     with pytest.raises(Fenced):
-        driving.claimed(str(two.top), read_state(two, LOOP)[0])
+        run.claimed(str(two.top), read_state(two, LOOP)[0])
     assert read_ref(remote, state_ref(LOOP)) == read_state(one, LOOP)[1]
 
 
@@ -188,7 +188,7 @@ def test_a_storage_that_is_away_hinders_only_a_loop_that_travels_and_goes_on(
     def away(loop: str) -> bool:
         raise WorldError(f"away, {loop}")
 
-    monkeypatch.setattr(driving, "require_results", away)
+    monkeypatch.setattr(run, "require_results", away)
     state = begun(one)
     here = state.model_copy(update={"config": state.config.model_copy(update={"remote": RemoteConfig()})})
     ended = state.model_copy(
@@ -198,9 +198,9 @@ def test_a_storage_that_is_away_hinders_only_a_loop_that_travels_and_goes_on(
             )
         }
     )
-    assert [driving.claimed(str(one.top), other) for other in (here, ended)] == [here, ended]
+    assert [run.claimed(str(one.top), other) for other in (here, ended)] == [here, ended]
     with pytest.raises(WorldError, match="away, loop"):
-        driving.claimed(str(one.top), state)
+        run.claimed(str(one.top), state)
 
 
 def test_a_loop_of_which_the_state_alone_was_fetched_is_gone_on_with(one: Repository, two: Repository, remote: Path) -> None:
@@ -241,10 +241,10 @@ def test_resume_brings_a_loop_that_this_clone_has_not_got(
     def nobody_refuses(*_: object) -> None:
         pass
 
-    monkeypatch.setattr(run, "drive", drive)
-    monkeypatch.setattr(run, "refuse_agent", nobody_refuses)
+    monkeypatch.setattr(command, "drive", drive)
+    monkeypatch.setattr(command, "refuse_agent", nobody_refuses)
     with pytest.raises(OperatorError, match="there is no loop 'loop'"):
-        run.go_on(two.top, LOOP, yes=True, as_json=True)
+        command.go_on(two.top, LOOP, yes=True, as_json=True)
     monkeypatch.setenv("HELMSMAN_REMOTE__PUSH", "true")
-    run.go_on(two.top, LOOP, yes=True, as_json=True)
+    command.go_on(two.top, LOOP, yes=True, as_json=True)
     assert [(one.loop, read_state(two, LOOP)[0].iteration) for one in asked] == [(LOOP, 1)]

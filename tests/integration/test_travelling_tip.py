@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tasks.loops import travelling
-from tasks.loops.travelling import take_up
+from tasks.loop import remote_handover
+from tasks.loop.remote_handover import take_up
 from tasks.repository import state_ref, state_signature
 from tasks.repository.git import GitError, Repository
 from tasks.repository.remote import push_loop
@@ -35,7 +35,7 @@ def ahead(one: Repository, two: Repository) -> Repository:
 
 def around_the_move(monkeypatch: pytest.MonkeyPatch, *, before: Callable[[], object], after: Callable[[], object]) -> None:
     """Do something right before and right after the state's ref is moved to the remote's commit."""
-    real = travelling.git
+    real = remote_handover.git
 
     def git(*arguments: Any, **more: Any) -> str:
         moves = arguments[1:3] == ("update-ref", state_ref.state_ref(LOOP))
@@ -46,7 +46,7 @@ def around_the_move(monkeypatch: pytest.MonkeyPatch, *, before: Callable[[], obj
             after()
         return printed
 
-    monkeypatch.setattr(travelling, "git", git)
+    monkeypatch.setattr(remote_handover, "git", git)
 
 
 def test_looking_at_a_loop_while_its_state_is_replaced_makes_nobody_refuse_it(

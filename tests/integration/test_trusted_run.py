@@ -12,7 +12,7 @@ from helmsman.records.findings import Finding, Weight
 from helmsman.records.proof import SinceStart
 from tasks.checking.auditing import audit
 from tasks.checking.trusted_run import Range, as_they_were
-from tasks.loops import working
+from tasks.loop import working
 from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, write
 from tests.integration.test_auditing import execution
 

@@ -18,13 +18,13 @@ from helmsman.records.events import CheckFinished, Event, GateAnswered, GateOpen
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from tasks.approvals.answers import put
 from tasks.lock import drive_alone
-from tasks.people.answer_box import put
+from tasks.observers.follow import newest_record
+from tasks.observers.journal import Listener, journal_to
 from tasks.places import loop_folder
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_state, write_state
-from tasks.telling.following import newest_record
-from tasks.telling.journal import Listener, journal_to
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, looking, make_repository, the_object
 from tests.fakes.terminal import CURSOR, OFF, ON, Terminal

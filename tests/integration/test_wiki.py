@@ -11,8 +11,8 @@ from helmsman.config import LoopConfig
 from helmsman.memory.wiki import BEGIN, CONSTRAINTS, END, INDEX, ITERATIONS, MAP, SPEC, SUMMARY, read_index, title_of
 from helmsman.records.memory import Choice, WorkingMemory
 from helmsman.records.state import LoopState
-from tasks.leaving.wiki import archive, keep_up, lay_out, wiki_folder
-from tasks.loops.working import gather
+from tasks.loop.wiki import archive, keep_up, lay_out, wiki_folder
+from tasks.loop.working import gather
 from tasks.repository.state_ref import replace_state, write_state
 from tasks.worktrees.worktree import dirty_paths, remove_worktree, settle_work
 from tests.fakes.repositories import LOOP, NOW, Work, begin, commit, make_repository, record_of, sh

@@ -10,10 +10,10 @@ import pytest
 
 from helmsman.memory.wiki import INDEX
 from helmsman.records.events import Event, MemoryNoted
-from tasks.leaving import wiki as wiki_tasks
-from tasks.leaving.wiki import archive, keep_up, lay_out
-from tasks.loops.working import gather
-from tasks.telling.journal import listening
+from tasks.loop import wiki as wiki_tasks
+from tasks.loop.wiki import archive, keep_up, lay_out
+from tasks.loop.working import gather
+from tasks.observers.journal import listening
 from tests.fakes.repositories import NOW, Work, begin, make_repository
 from tests.integration.test_wiki import FILES, completed, everything, wiki, with_wiki
 

@@ -13,7 +13,7 @@ from helmsman.records.checks import CheckReport
 from helmsman.records.evidence import Change, Execution
 from helmsman.records.memory import Completed, WorkingMemory
 from helmsman.records.reflexion import JudgeMemory, Rejection
-from tasks.loops.working import check, checks_fingerprint, fold_memory, gather
+from tasks.loop.working import check, checks_fingerprint, fold_memory, gather
 from tasks.repository.git import current_branch
 from tasks.worktrees.worktree import dirty_paths, settle_work
 from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, record_of

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.loops import travelling
+from tasks.loop import remote_handover
 from tasks.repository.git import Repository
 from tests.fakes.repositories import make_repository, sh
 from tests.fakes.two_machines import machine
@@ -12,7 +12,7 @@ from tests.fakes.two_machines import machine
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(travelling, "AGAIN_SECONDS", (0.0,))
+    monkeypatch.setattr(remote_handover, "AGAIN_SECONDS", (0.0,))
     monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
 
 

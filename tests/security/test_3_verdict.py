@@ -20,7 +20,7 @@ from helmsman.config import LoopConfig
 from helmsman.records.checks import CheckReport
 from helmsman.records.evidence import Execution
 from helmsman.records.verdict import Outcome
-from tasks.loops import working
+from tasks.loop import working
 from tasks.repository.git import commit_and_tree
 from tasks.worktrees.worktree import settle_work
 from tests.fakes.agents import PROMISE, says

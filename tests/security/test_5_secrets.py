@@ -19,7 +19,7 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.engine.runs import flush
-from tasks.loops.opening import configure
+from tasks.loop.configure import configure
 from tasks.places import state_home
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_state

@@ -39,7 +39,7 @@ from helmsman.render.spans import (
     trace_id,
     traceparent,
 )
-from tasks.loops import steps
+from tasks.loop import steps
 from tests.unit import builders
 from tests.unit.builders import NOW, STOP
 from tests.unit.full_records import full_record, full_state

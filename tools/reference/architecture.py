@@ -132,7 +132,7 @@ def _square(x: float, y: float, side: float, files: int, most: int, *, itself: b
 
 def steps_in_order() -> list[tuple[str, str, bool]]:
     """Steps as flows/iteration.py calls them: name, what comes of it, and whether it is done each time."""
-    kinds = {node.name: node for node in tree(ROOT / "tasks" / "loops" / "steps.py").body if isinstance(node, ast.FunctionDef)}
+    kinds = {node.name: node for node in tree(ROOT / "tasks" / "loop" / "steps.py").body if isinstance(node, ast.FunctionDef)}
     (flow,) = (node for node in tree(ROOT / "flows" / "iteration.py").body if isinstance(node, ast.FunctionDef))
     found: list[tuple[str, str, bool]] = []
     for statement in flow.body:

@@ -1,0 +1,282 @@
+"""Configuration from files: helmsman.toml, pyproject.toml, RUBRIC.md, .claude/autochecks.sh, the goal's own file.
+
+Also what users of other loops bring along (`.ralphrc`, PROMPT.md with its promise, fix_plan.md, gulf-loop's alignment).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+
+from helmsman.errors import OperatorError
+from helmsman.layers import Layer, pairs, shown
+from helmsman.parsers.problem import MOST_PROBLEMS, Problem
+from helmsman.parsers.rubric import Rubric, read_rubric, settings
+from helmsman.parsers.rubric_front import from_front_matter, said_twice
+from helmsman.ralph import promises, read_rc
+from helmsman.records.alignment import ALIGNMENT
+from helmsman.toml_of import toml_of
+from tasks.places import user_config_file
+from tasks.system.files import read_plain, resolve_inside
+
+LARGEST_FILE = 1 << 20
+"""Bytes of a file of configuration or of a goal; more is a mistake."""
+LARGEST_FRONT_MATTER = 1 << 14
+"""Characters of front matter; YAML is slow to read, and this comes with the repository."""
+DEEPEST_FRONT_MATTER = 20
+"""Levels of nesting in front matter; YAML's reader slows down and overflows with depth."""
+RUBRIC = "RUBRIC.md"
+AUTOCHECKS = ".claude/autochecks.sh"
+_MARK = "---"
+RC = ".ralphrc"
+GULF = ".claude/gulf-align.md"
+PROMPTS = ".ralph/PROMPT.md", "PROMPT.md"
+PLANS = "fix_plan.md", "@fix_plan.md"
+"""Beside the prompt."""
+
+
+class BrokenFile(OperatorError):  # noqa: N818 - what was found, as in Fenced
+    """A file that cannot be read as what it is meant to be."""
+
+    def __init__(self, path: Path, cause: str, line: int = 1) -> None:
+        """Keep the cause and its line apart, for whoever lists flaws."""
+        self.cause, self.line = cause, line
+        super().__init__(f"{path} cannot be used: {cause}", remedy="fix the file")
+
+
+@dataclass(frozen=True)
+class RubricFile:
+    """RUBRIC.md, front matter and sections."""
+
+    front: Mapping[str, Any]
+    """What its front matter says, as configuration."""
+    rubric: Rubric
+    flaws: tuple[Problem, ...]
+    """Of both, in the order of lines."""
+    ours: bool
+    """Whether anything in it speaks to Helmsman; else it is a document of somebody's own."""
+
+
+def read_layers(repository: Path) -> list[Layer]:
+    """The layers that lie in a repository, strongest first; a missing file is no layer."""
+    layers = [_settings(repository), *_rubric(resolve_inside(repository, RUBRIC, RUBRIC)), _autochecks(repository)]
+    return [resolve_goal_file(layer, repository, inside=True) for layer in layers if layer]
+
+
+def read_user_layer() -> list[Layer]:
+    """The user's own configuration; none where there is no such file."""
+    path = user_config_file()
+    return [read_file(path)] if path.exists() else []
+
+
+def read_file(path: Path) -> Layer:
+    """The layer of a TOML file that the operator named, by its absolute path."""
+    return resolve_goal_file(Layer(str(path), _toml(path)), path.parent)
+
+
+def resolve_goal_file(layer: Layer, folder: Path, *, inside: bool = False) -> Layer:
+    """Put the text of `goal_file`, looked up from this folder, in place of `goal`. `inside`: it may not lead out of there."""
+    if "goal_file" not in layer.values:
+        return layer
+    if "goal" in layer.values:
+        raise OperatorError(f"{layer.source} gives both goal and goal_file", remedy="keep one of the two")
+    rest = {key: value for key, value in layer.values.items() if key != "goal_file"}
+    return Layer(layer.source, {**rest, "goal": _goal(layer.values["goal_file"], folder, layer.source, inside=inside)})
+
+
+def read_rubric_file(path: Path) -> RubricFile:
+    """Read a rubric with all its flaws. Raises OperatorError when it is no text or its front matter no YAML."""
+    said, lines, body = _split(path)
+    front, flaws = from_front_matter(said, lines[:body])
+    rubric = read_rubric("\n".join(lines[body:]), body + 1)
+    if rubric.ours or not said:
+        flaws += [*rubric.problems, *said_twice(front, settings(rubric), lines[:body])]
+    return RubricFile(front, rubric, tuple(sorted(flaws, key=lambda flaw: flaw.line)[:MOST_PROBLEMS]), rubric.ours or bool(said))
+
+
+def _split(path: Path) -> tuple[dict[str, Any], list[str], int]:
+    """What the front matter says, all lines of the file, and the place of the first one after it."""
+    lines = read_text(path, "a Markdown file").split("\n")
+    if lines[0].rstrip() != _MARK:
+        return {}, lines, 0
+    end = next((number for number, line in enumerate(lines) if number and line.rstrip() == _MARK), None)
+    if end is None:
+        raise BrokenFile(path, "line 1 opens front matter with --- and no line closes it")
+    # An empty line stands for the opening mark, so that YAML counts lines as the file does.
+    return _yaml(path, "\n".join(["", *lines[1:end]])), lines, end + 1
+
+
+def _settings(repository: Path) -> Layer | None:
+    own = resolve_inside(repository, "helmsman.toml", "helmsman.toml")
+    if own.exists():
+        return Layer("helmsman.toml", _toml(own))
+    return _pyproject(resolve_inside(repository, "pyproject.toml", "pyproject.toml"))
+
+
+def _pyproject(path: Path) -> Layer | None:
+    if not path.exists():
+        return None
+    tool: Any = _toml(path).get("tool")
+    table: Any = cast("dict[str, Any]", tool).get("helmsman") if isinstance(tool, dict) else None
+    if table is None:
+        return None
+    if not isinstance(table, dict):
+        raise BrokenFile(path, f"tool.helmsman must be a table, found {shown(table)}")
+    return Layer("pyproject.toml [tool.helmsman]", cast("dict[str, Any]", table))
+
+
+def _rubric(path: Path) -> list[Layer]:
+    """The rubric's front matter and its sections. Raises OperatorError with every flaw."""
+    file = read_rubric_file(path) if path.exists() else None
+    if file is None or not file.ours:
+        return []
+    if file.flaws:
+        raise flawed(path, file.flaws, "fix the file; `helmsman rubric check` shows what is understood")
+    layers = [Layer(f"{RUBRIC} front matter", file.front), Layer(RUBRIC, settings(file.rubric))]
+    return [layer for layer in layers if layer.values]
+
+
+def flawed(path: Path, flaws: Sequence[Problem], remedy: str) -> OperatorError:
+    """What is wrong with a file, line by line."""
+    told = [f"{path.name}:{flaw.line}: {flaw.cause}; {flaw.remedy}" for flaw in flaws]
+    return OperatorError("\n  ".join([f"{path} cannot be used:", *told]), remedy=remedy)
+
+
+def _autochecks(repository: Path) -> Layer | None:
+    """The script is a check where nobody else gives any: a list replaces those of weaker layers."""
+    if not resolve_inside(repository, AUTOCHECKS, AUTOCHECKS).is_file():
+        return None
+    return Layer(AUTOCHECKS, {"checks": [{"command": f"sh {AUTOCHECKS}", "name": "autochecks"}]})
+
+
+def _goal(named: Any, folder: Path, source: str, *, inside: bool) -> str:
+    if not isinstance(named, str):
+        raise OperatorError(f"goal_file ({source}) is not a path", expected="text", found=shown(named))
+    path = resolve_inside(folder, named, f"goal_file ({source})") if inside else folder / named
+    text = read_text(path, f"the goal's text, because goal_file ({source}) names this file").strip()
+    if not text:
+        raise OperatorError(f"goal_file ({source}) is empty: {path}", remedy="write down what shall be true at the end")
+    return text
+
+
+def read_text(path: Path, expected: str) -> str:
+    """A file's text without byte order mark and with plain line ends."""
+    data = _bytes(path, expected)
+    if len(data) > LARGEST_FILE:
+        raise BrokenFile(path, f"it is larger than {LARGEST_FILE} bytes")
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise BrokenFile(path, f"line {line} is not UTF-8: {error.reason}", line) from None
+
+
+def _bytes(path: Path, expected: str) -> bytes:
+    try:
+        if not path.is_file():
+            found = "something else" if path.exists() else "nothing"
+            raise OperatorError(f"{path} cannot be read", expected=expected, found=found, remedy="correct its path")
+        return read_plain(path, LARGEST_FILE + 1)
+    except OSError as error:
+        raise OperatorError(
+            f"{path} cannot be read", expected=expected, found=str(error.strerror), remedy="make it readable"
+        ) from error
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    text = read_text(path, "a TOML file")
+    try:
+        return toml_of(text)
+    except RecursionError:
+        raise BrokenFile(path, "it is nested too deeply") from None
+    except ValueError as error:  # tomllib's own error, or Python's of a number with too many digits
+        raise BrokenFile(path, _toml_cause(str(error), text)) from None
+
+
+def _toml_cause(message: str, text: str) -> str:
+    """Tomllib's message names line and column, except at the end of the file."""
+    line, column = text.count("\n") + 1, len(text) - text.rfind("\n")
+    return message.replace("(at end of document)", f"(at line {line}, column {column}, the end of the file)")
+
+
+def _yaml(path: Path, text: str) -> dict[str, Any]:
+    if len(text) > LARGEST_FRONT_MATTER:
+        raise BrokenFile(path, f"its front matter is longer than {LARGEST_FRONT_MATTER} characters")
+    try:
+        _refuse_bombs(path, text)
+        table: Any = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise BrokenFile(path, *_yaml_cause(error)) from None
+    except ValueError as error:  # a date or a number that is none
+        raise BrokenFile(path, f"its front matter: {error}") from None
+    if table is None:
+        return {}
+    if not isinstance(table, Mapping):
+        raise BrokenFile(path, f"its front matter must be KEY: VALUE lines, found {shown(table)}")
+    return dict(cast("Mapping[str, Any]", table))
+
+
+def _refuse_bombs(path: Path, text: str) -> None:
+    """Few lines with aliases or deep nesting cost hours or memory without end, and tags break YAML's own types."""
+    depth = 0
+    events = yaml.parse(text, Loader=yaml.SafeLoader)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    for event in cast("Iterator[Any]", events):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        line = event.start_mark.line + 1
+        if depth > DEEPEST_FRONT_MATTER:
+            raise BrokenFile(path, f"line {line} is nested more than {DEEPEST_FRONT_MATTER} levels deep", line)
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
+            raise BrokenFile(path, f"line {line} has an alias or a tag; front matter is plain YAML", line)
+
+
+def _yaml_cause(error: yaml.YAMLError) -> tuple[str, int]:
+    """YAML's words, and the line."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return " ".join(str(error).split()), 1
+    mark = error.problem_mark
+    return (
+        (f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}", mark.line + 1) if mark else (str(error.problem), 1)
+    )
+
+
+def brought_layers(repository: Path) -> Iterator[Layer]:
+    """What holds whoever gives the goal: each line of `.ralphrc`, and the alignment where there is none of ours."""
+    rc = resolve_inside(repository, RC, RC)
+    if rc.is_file():
+        lines, flaws = read_rc(read_text(rc, "lines of KEY=value"))
+        if flaws:
+            raise flawed(rc, flaws, "change these lines, or move the file away")
+        yield from (Layer(f"{RC} line {one.line} ({one.name})", one.values) for one in lines)
+    if _is_there(repository, GULF) and not _is_there(repository, ALIGNMENT):
+        yield Layer(GULF, {"alignment": GULF})
+
+
+def prompt_layer(repository: Path, layers: Sequence[Layer]) -> list[Layer]:
+    """Goal, promise and plan of a loop to which nobody else gives a goal."""
+    said = {key for layer in layers for key, _ in pairs(layer.values)}
+    name = "" if "goal" in said else next((name for name in PROMPTS if _is_there(repository, name)), "")
+    if not name:
+        return []
+    path = resolve_inside(repository, name, name)
+    text = read_text(path, "a prompt").strip()
+    if not text:
+        raise OperatorError(f"{path} is empty", remedy="write down what shall be true at the end, or give a goal")
+    promise = {} if "completion.promise" in said else _promise(path, text)
+    folder = name.removesuffix("PROMPT.md")
+    plan = next((folder + plan for plan in PLANS if _is_there(repository, folder + plan)), "")
+    return [Layer(name, {"goal": text, "completion": promise, "plan": {"file": plan} if plan else {}})]
+
+
+def _promise(path: Path, text: str) -> dict[str, str]:
+    found = promises(text)
+    if len(found) > 1:
+        said = ", ".join(f"{promise} in line {line}" for line, promise in found)
+        remedy = "keep one, or say which: --completion-promise TEXT"
+        raise OperatorError(f"{path} names several promises", expected="one", found=said, remedy=remedy)
+    return {"promise": found[0][1]} if found else {}
+
+
+def _is_there(repository: Path, name: str) -> bool:
+    return resolve_inside(repository, name, name).is_file()

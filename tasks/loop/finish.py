@@ -1,0 +1,142 @@
+"""What a loop that has ended leaves: lessons to later loops, a handoff, a proposal for AGENTS.md, pages of the wiki.
+
+Its work is done and proven, so nothing here changes how it ended; what goes wrong is told.
+"""
+
+from helmsman.errors import Cancelled, HelmsmanError
+from helmsman.plain import clean
+from helmsman.records.events import MemoryNoted
+from helmsman.records.gates import Choice, GateKind
+from helmsman.records.lessons import Drawn
+from helmsman.records.request import LoopRequest
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from helmsman.render.issue import by_hand
+from tasks.approvals.ask import passed
+from tasks.loop import steps
+from tasks.loop.agents_md import commit_patch, propose
+from tasks.loop.handoff import hand_over
+from tasks.loop.remember import conclude, learnt, to_be_asked
+from tasks.loop.wiki import archive, keep_up
+from tasks.observers.journal import publish
+from tasks.repository.remote import push_loop
+from tasks.repository.state_ref import Fenced, replace_state
+from tasks.system.clock import now_utc
+from tasks.tracker.telling import tell_news
+from tasks.worktrees.workplace import Workplace, workplace
+
+
+def leave(request: LoopRequest, state: LoopState) -> LoopState:
+    """Done again for the same end, it changes nothing. Returns the loop with what a person has answered meanwhile."""
+    place = workplace(request.repository, state)
+    state = _left(request, place, state)
+    if state.issue is not None:
+        tell_news(state, place)
+    return state
+
+
+def _left(request: LoopRequest, place: Workplace, state: LoopState) -> LoopState:
+    state = _concluded(request.repository, place, state)
+    if state.outcome is not Outcome.COMPLETED:
+        return state
+    problems = [hand_over(place, state).problem]
+    state = _agreed(request, _proposed(place, state, problems), problems)
+    if place.worktree.exists():
+        problems += keep_up(place, state)
+    problems += archive(place, state)
+    problems.append(_pushed(place, state))
+    state = _delivered(request.repository, place, state, problems)
+    _tell(problems)
+    return state
+
+
+def _concluded(repository: str, place: Workplace, state: LoopState) -> LoopState:
+    """A model may be asked what the loop teaches; it is paid for by the loop."""
+    if not to_be_asked(place, state):
+        conclude(place, state)
+        return state
+    drawn = _drawn(repository, state)
+    conclude(place, state, asked=drawn.observations)
+    _tell([drawn.reason])
+    spent, used = state.spending, drawn.usage
+    more = {"cost_usd": spent.cost_usd + used.cost_usd, "tokens": spent.tokens + used.tokens}
+    after = state.model_copy(update={"spending": spent.model_copy(update=more), "updated_at": now_utc()})
+    return _written_down(place, state, after, "lessons drawn by a model")
+
+
+def _drawn(repository: str, state: LoopState) -> Drawn:
+    """Who cancels wants to wait no more; the work stays done, and the rules say what it teaches."""
+    try:
+        return steps.draw_lessons(repository, state)
+    except Cancelled as cancelled:
+        return Drawn(reason=f"no model was asked what it teaches: {cancelled}")
+
+
+def _proposed(place: Workplace, state: LoopState, problems: list[str]) -> LoopState:
+    if state.proposed:  # a person is being asked, or was
+        return state
+    proposed = propose(place, state, *learnt(place, state))
+    problems.append(proposed.problem)
+    if not proposed.lines:
+        return state
+    publish(MemoryNoted(lines=(f"proposed for AGENTS.md, as {proposed.patch}:", *proposed.lines)))
+    after = state.model_copy(update={"proposed": proposed.lines, "updated_at": now_utc()})
+    return _written_down(place, state, after, "learnings proposed for AGENTS.md")
+
+
+def _written_down(place: Workplace, before: LoopState, after: LoopState, subject: str) -> LoopState:
+    """The loop as it stands in git now: as before, where it cannot be written. Raises Fenced when somebody else moved it on."""
+    try:
+        return replace_state(place.repository, before, after, subject)
+    except Fenced:
+        raise
+    except HelmsmanError as error:
+        _tell([str(error)])
+        return before
+
+
+def _agreed(request: LoopRequest, state: LoopState, problems: list[str]) -> LoopState:
+    """The loop after the question whether that may be committed, where it is to be asked."""
+    try:
+        state = passed(request, state)
+        yes = any(one.kind is GateKind.LEARNINGS and one.choice is Choice.APPROVE for one in state.answers)
+        if yes and state.gate is None:
+            commit_patch(workplace(request.repository, state), state)
+    except Cancelled as cancelled:  # the work stays done, whoever wants to wait no more
+        problems.append(f"nobody was asked about AGENTS.md: {cancelled}")
+    except HelmsmanError as error:
+        problems.append(str(error))
+    return state
+
+
+def _pushed(place: Workplace, state: LoopState) -> str:
+    if not state.config.remote.push:
+        return ""
+    try:
+        push_loop(place.repository, state)
+    except HelmsmanError as error:
+        return f"{error}\n  push it again with: helmsman resume {state.loop}"
+    return ""
+
+
+def _delivered(repository: str, place: Workplace, state: LoopState, problems: list[str]) -> LoopState:
+    """A loop that was started for an issue, with its pull request, or with the reason why it has none."""
+    link = state.issue
+    if link is None or link.pull_request:
+        return state
+    try:
+        made = steps.patient(steps.open_pull_request, state.config.retry)(repository, state)
+        after = link.model_copy(update={"pull_request": made.url or f"#{made.number}", "problem": ""})
+    except HelmsmanError as error:
+        after = link.model_copy(update={"problem": clean("; ".join(line.strip() for line in str(error).splitlines()))})
+        problems.append(f"issue #{link.number} got no pull request: {error}\n{by_hand(state)}")
+    if after == link:
+        return state
+    told = f"pull request {after.pull_request}" if after.pull_request else "no pull request"
+    return _written_down(place, state, state.model_copy(update={"issue": after, "updated_at": now_utc()}), told)
+
+
+def _tell(problems: list[str]) -> None:
+    told = tuple(problem for problem in problems if problem)
+    if told:
+        publish(MemoryNoted(lines=told))

@@ -1,0 +1,220 @@
+"""The loop's work on top of what the other branch holds by now: rebased, else joined, else with the conflict written down.
+
+All of it happens in the loop's own worktree, which holds what the checks need beside the tree (installed packages, caches). The
+loop's branch stays where it is until what comes of it is wanted.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from helmsman.errors import WorldError
+from helmsman.orient.alignment import own_goal
+from helmsman.plain import clean
+from helmsman.records.evidence import Commit
+from helmsman.records.merging import Conflicted
+from helmsman.records.state import LoopState
+from helmsman.texts import counted
+from tasks.loop.merge_target import contains
+from tasks.loop.plan import Apart, plan_apart, plan_back, plan_taken, ticked_afresh, ticked_tree, without_ticks
+from tasks.repository.git import GitError, Repository, commit_and_tree, git, git_bytes, read_ref, succeeds
+from tasks.repository.state_ref import PREFIX
+from tasks.worktrees.workplace import Workplace
+from tasks.worktrees.worktree import SUBJECT_SHOWN, ensure_worktree, hold_branch, recover, restore, salvage
+
+REBASED_AT_MOST = 200
+"""Commits; more of them are joined by one merge, which takes a moment however many there are."""
+FILES_TOLD = 50
+COMMITS_TOLD = 10
+PLAINLY = (
+    "-c", "merge.conflictStyle=diff3", "-c", "merge.autoStash=false", "-c", "rerere.enabled=false",
+    "-c", "submodule.recurse=false", "-c", "rebase.updateRefs=false", "-c", "rebase.autoStash=false",
+    "-c", "rebase.autoSquash=false",
+)  # fmt: skip
+"""No setting of a user changes what comes of it, or moves anything else along."""
+_BOTH = "changed on both sides"
+HOW: Mapping[str, str] = {
+    "DD": "deleted on both sides, renamed on one",
+    "AU": "renamed or added here",
+    "UA": "renamed or added there",
+    "AA": "added on both sides",
+    "UD": "changed here, deleted there",
+    "DU": "deleted here, changed there",
+    "UU": _BOTH,
+}
+"""What `git status` says of a path in conflict; here is the loop's branch."""
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A commit that holds both sides."""
+
+    commit: str
+    conflicts: tuple[Conflicted, ...] = ()
+    """Where its files hold conflict markers."""
+    notes: tuple[str, ...] = ()
+    """What a person should know of it."""
+
+
+def settled(place: Workplace, state: LoopState) -> None:
+    """The worktree as the loop's last commit has it; whatever else somebody left there is kept on a ref."""
+    ensure_worktree(place.repository, place.worktree, state.branch, state.head, state.base_commit)
+    salvage(place.repository, place.worktree, state, state.head)
+
+
+def join(place: Workplace, state: LoopState, base: str) -> Joined:
+    """The loop's work with what the base holds. The branch and the worktree are as before, afterwards."""
+    if contains(place.repository, state.head, base):
+        return Joined(state.head)
+    try:
+        apart = plan_apart(place.repository, state, base)
+        rebased = _rebased(place, state.head, base, apart)
+        if not rebased:
+            return _merged(place, state, base, apart)
+        return Joined(ticked_afresh(place, state, apart, rebased) if apart else rebased)
+    finally:
+        put_back(place, state)
+
+
+def stand_on(place: Workplace, state: LoopState, commit: str, checked: str = "") -> None:
+    """The worktree on a commit of the loop's. A branch that somebody has moved meanwhile stays where it is.
+
+    `checked`: commit that checks ran on there; they do not take the branch along.
+    """
+    restore(place.worktree, commit)
+    if commit == checked or read_ref(place.repository.common, f"refs/heads/{state.branch}") == commit:
+        hold_branch(place.worktree, state.branch, commit)
+
+
+def put_back(place: Workplace, state: LoopState) -> None:
+    recover(place.repository, place.worktree, state.branch)
+    succeeds(place.worktree, "merge", "--quit")
+    stand_on(place, state, state.head)
+
+
+def _rebased(place: Workplace, head: str, base: str, apart: Apart | None) -> str:
+    """Empty where it does not come through by itself: a branch that has merged before brings those conflicts again.
+
+    `apart`: ticks that are not replayed.
+    """
+    worktree = place.worktree
+    between = git(worktree, "rev-list", "--parents", f"--max-count={REBASED_AT_MOST + 1}", head, "--not", base).splitlines()
+    if len(between) > REBASED_AT_MOST or any(len(line.split()) > 2 for line in between):  # noqa: PLR2004 - itself, one parent
+        return ""
+    if apart:
+        head = without_ticks(place.repository, apart, [(line.split()[0], line.split()[-1]) for line in between])
+    how = (
+        "--quiet",
+        "--reapply-cherry-picks",
+        "--no-autostash",
+        "--no-autosquash",
+        "--no-gpg-sign",
+        "--no-stat",
+        "--no-fork-point",
+    )
+    if not succeeds(worktree, *PLAINLY, "rebase", *how, base, head):
+        succeeds(worktree, "rebase", "--abort")
+        return ""
+    return commit_and_tree(worktree)[0]
+
+
+def _merged(place: Workplace, state: LoopState, base: str, apart: Apart | None) -> Joined:
+    worktree, into = place.worktree, state.config.merge.into
+    put_back(place, state)
+    if apart:
+        _lay_plan_back(place, state, apart)
+    problem = ""
+    try:
+        git(worktree, *PLAINLY, "merge", "--no-commit", "--no-ff", "--quiet", "--no-verify-signatures", base)
+    except GitError as error:
+        problem = error.stderr
+    conflicts = tuple(_conflicts(worktree))
+    if problem and not conflicts:
+        raise WorldError(f"{into} cannot be brought together with the loop's work", found=problem)
+    conflicts, notes = _without_plan(place, state, base, conflicts)
+    if conflicts:
+        _stage(worktree, [one.path for one in conflicts])
+    tree = git(worktree, "write-tree").strip()
+    tree = ticked_tree(place.repository, apart, tree) if apart else tree
+    subject = f"Bring in {into}, with {counted(len(conflicts), 'conflict')} to be merged" if conflicts else f"Bring in {into}"
+    said = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}"
+    commit = git(worktree, "commit-tree", tree, "-p", state.head, "-p", base, *said).strip()
+    return Joined(commit, conflicts, notes)
+
+
+def _without_plan(
+    place: Workplace, state: LoopState, base: str, conflicts: tuple[Conflicted, ...]
+) -> tuple[tuple[Conflicted, ...], tuple[str, ...]]:
+    """The conflicts other than that in the plan, which is settled here: nobody could go on from markers in it."""
+    path = state.config.plan.file
+    taken = plan_taken(place.repository, state, base) if any(one.path == path for one in conflicts) else None
+    if taken is None:
+        return conflicts, ()
+    if taken.held is None:
+        git(place.worktree, "update-index", "--force-remove", "--", path)
+    else:
+        blob = git(place.worktree, "hash-object", "-w", "--stdin", stdin=taken.held.content).strip()
+        git(place.worktree, "update-index", "--add", "--cacheinfo", f"{taken.held.mode},{blob},{path}")
+    return tuple(one for one in conflicts if one.path != path), (taken.note,)
+
+
+def _lay_plan_back(place: Workplace, state: LoopState, apart: Apart) -> None:
+    """The worktree on a commit, on no branch, that differs from the loop's in having the plan as it was."""
+    tree = plan_back(place.repository, apart, state.head)
+    restore(place.worktree, git(place.repository.common, "commit-tree", tree, "-p", state.head, "-m", "without ticks").strip())
+
+
+def _conflicts(worktree: Path) -> Iterator[Conflicted]:
+    listed = git_bytes(
+        worktree, "status", "--porcelain", "-z", "--untracked-files=no", "--no-renames", "--ignore-submodules=dirty"
+    )
+    for entry in listed.split(b"\0"):
+        how = HOW.get(entry[:2].decode("ascii", "replace"))
+        if how:
+            yield Conflicted(path=os.fsdecode(entry[3:]), how=how)
+
+
+def _stage(worktree: Path, paths: Sequence[str]) -> None:
+    """As they lie there: with markers, or, where there is no text to mark, as one side has them."""
+    names = b"\0".join(os.fsencode(path) for path in paths)
+    git(worktree, "--literal-pathspecs", "add", "--all", "--force", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=names)
+
+
+def intents(repository: Repository, commit: str, but: str, paths: Sequence[str]) -> tuple[Commit, ...]:
+    """Commits that one side has and the other has not, newest first: those that touch these paths, or any where none is named."""
+    what = "log", "-z", "--no-merges", "--format=%H %s", f"--max-count={COMMITS_TOLD}"
+    printed = git(repository.common, "--literal-pathspecs", *what, commit, "--not", but, "--", *paths)
+    found = (entry.partition(" ") for entry in printed.split("\0") if entry)
+    return tuple(Commit(id=name, subject=clean(subject)[:SUBJECT_SHOWN]) for name, _, subject in found)
+
+
+def place_on(place: Workplace, state: LoopState, commit: str, before: str) -> bool:
+    """Put the loop's branch and its worktree on a commit. False: the branch is at neither of the two.
+
+    Files come first and the branch last, so that whoever dies in between leaves no file that looks like somebody's change. What
+    the branch held stays on a ref.
+    """
+    repository, full = place.repository, f"refs/heads/{state.branch}"
+    tip = read_ref(repository.common, full)
+    if tip not in {before, commit}:
+        return False
+    if tip == commit:
+        return True
+    there = place.worktree.exists()
+    if there:
+        restore(place.worktree, commit)
+    if not contains(repository, commit, before):
+        git(repository.common, "update-ref", f"{PREFIX}{state.loop}/rebased/{before[:12]}", before)
+    git(repository.common, "update-ref", "-m", f"helmsman: bring in {state.config.merge.into}", full, commit, before)
+    if there:
+        hold_branch(place.worktree, state.branch, commit)
+    return True
+
+
+def merge_commit(place: Workplace, state: LoopState, base: str, head: str, told: Sequence[str]) -> str:
+    """The commit that `git merge --no-ff` would make of a head that holds the base: its tree is the head's, which was checked."""
+    _, tree = commit_and_tree(place.worktree, head)
+    goal = clean(own_goal(state.config.goal).strip().splitlines()[0])
+    said = "-m", f"Merge {state.branch}: {goal}"[:SUBJECT_SHOWN], "-m", "\n".join((*told, "", f"Helmsman-Loop: {state.loop}"))
+    return git(place.repository.common, "commit-tree", tree, "-p", base, "-p", head, *said).strip()

@@ -1,0 +1,94 @@
+"""The step `oversee`: what has to be read of the world for it, then the pure part. What cannot be read is named and left out."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from helmsman.errors import Cancelled, WorldError
+from helmsman.oversee.oversee import Observed
+from helmsman.oversee.oversee import oversee as conclude
+from helmsman.oversee.signals import Sight
+from helmsman.records.briefing import Orientation
+from helmsman.records.events import SignalRaised
+from helmsman.records.evidence import AgentCall
+from helmsman.records.iteration import Evidence
+from helmsman.records.memory import WorkingMemory
+from helmsman.records.oversight import Overseen
+from helmsman.records.pain import Scan
+from helmsman.records.state import LoopState
+from tasks.checking.measuring import measure
+from tasks.checking.rooms import room_of
+from tasks.checking.scanning import Scanned, secrets_in
+from tasks.checking.security import security_findings
+from tasks.loop.instructions import read_orders
+from tasks.loop.merge_work import stand_on
+from tasks.observers.journal import publish
+from tasks.session.pain_watch import DESTROYED
+from tasks.system.clock import now_utc
+from tasks.worktrees.workplace import Workplace
+from tasks.worktrees.worktree import recover
+
+T = TypeVar("T")
+CACHE = "variety.json"
+
+
+def oversee(place: Workplace, state: LoopState, orientation: Orientation, evidence: Evidence, memory: WorkingMemory) -> Overseen:
+    """What the overseer makes of the iteration."""
+    sight = Sight(state, evidence, orientation.started_at, now_utc())
+    overseen = conclude(sight, observe(place, state, evidence, memory), evidence.sought)
+    for signal in overseen.signals:
+        publish(SignalRaised(signal=signal))
+    return overseen
+
+
+def observe(place: Workplace, state: LoopState, evidence: Evidence, memory: WorkingMemory) -> Observed:
+    """What the overseer has to know beside the evidence. Where nothing was checked nothing is read."""
+    call = evidence.execution.call
+    faults: list[str] = []
+    read, config, change = partial(_read, faults), state.config, evidence.execution.change
+    scanned = read("secrets", Scanned(), lambda: secrets_in(place.worktree, change) if config.pain.secrets else Scanned())
+    faults.extend(filter(None, (scanned.unread,)))
+    if evidence.checks is None:  # a usage limit, or pain
+        return Observed(memory=memory, leaks=scanned.leaks, destroyed=_in_session(call), faults=tuple(faults))
+    return Observed(
+        memory=memory,
+        orders=read("orders", (), lambda: read_orders(place.worktree, config)),
+        leaks=scanned.leaks,
+        scan=read("security scan", None, lambda: _scan(place, state, change.commit)),
+        destroyed=_in_session(call),
+        variety=read("variety", None, lambda: measure(place.worktree, change.commit, place.folder.root / CACHE)),
+        exists=lambda path: (place.worktree / path).exists(),
+        faults=tuple(faults),
+    )
+
+
+def _in_session(call: AgentCall) -> tuple[str, ...]:
+    """What the watch over the session saw, which knew where the shell stood."""
+    return (call.pain.removeprefix(DESTROYED),) if call.pain.startswith(DESTROYED) else ()
+
+
+def _scan(place: Workplace, state: LoopState, commit: str) -> Scan | None:
+    """Raises WorldError for a scan that told nothing: nothing may be compared with it."""
+    command = state.config.pain.scan
+    if not command:
+        return None
+    room = room_of(place, state)
+    try:
+        scan = security_findings(command, room, commit)
+    finally:  # a command that takes the worktree from its repository must not take the next iteration along
+        if not room.checkout.clean:
+            recover(place.repository, place.worktree, state.branch)
+            stand_on(place, state, commit, checked=commit)
+    if scan.error:
+        raise WorldError("the security scan told nothing", found=scan.error, remedy="look at pain.scan")
+    return scan
+
+
+def _read(faults: list[str], part: str, default: T, look: Callable[[], T]) -> T:
+    try:
+        return look()
+    except Cancelled:
+        raise
+    except Exception as error:  # noqa: BLE001 - an observer that fails must not stop the loop; it is named in the record
+        faults.append(f"{part}: {type(error).__name__}: {error}"[:200])
+        return default

@@ -1,0 +1,87 @@
+"""Recovery: what a driver that died left in flight (processes, the agent's box, its work), and a loop's end from outside."""
+
+from datetime import datetime
+
+from helmsman.errors import HelmsmanError
+from helmsman.records.events import AttemptInterrupted
+from helmsman.records.evidence import Interrupted, Salvage
+from helmsman.records.state import LoopState, end, interrupt
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from helmsman.texts import counted
+from tasks.agents.call_folder import CallFolder, has_begun, interrupted_call
+from tasks.observers.journal import publish
+from tasks.processes.process import end_tagged
+from tasks.repository.state_ref import replace_state
+from tasks.sandbox.taking import take_over_work
+from tasks.worktrees.workplace import Workplace, workplace
+from tasks.worktrees.worktree import ensure_worktree, salvage
+
+
+def end_processes(state: LoopState) -> None:
+    """Whatever still runs of the loop on this machine. The caller holds the lock: none of it is a driver's who lives."""
+    end_tagged(f"{state.uid}/", prefix=True, grace=state.config.claude.stop_grace_seconds)
+
+
+def keep_work(place: Workplace, state: LoopState, start: str) -> Salvage | None:
+    """What the agent did since `start`, in its box or beside it, on a ref; the worktree is as it was then, afterwards."""
+    take_over_work(place, state)
+    return salvage(place.repository, place.worktree, state, start)
+
+
+def repair(repository: str, state: LoopState) -> LoopState:
+    """Make the loop ready to go on, whatever happened to its last driver. The caller holds the lock."""
+    place = workplace(repository, state)
+    end_processes(state)
+    if state.ending is not None:
+        return state
+    ensure_worktree(place.repository, place.worktree, state.branch, state.head, state.base_commit)
+    return mark_interrupted(repository, state)
+
+
+def mark_interrupted(repository: str, state: LoopState) -> LoopState:
+    """When an agent call began and never ended: keep its work on a ref and make the next attempt due."""
+    place = workplace(repository, state)
+    folder = CallFolder(place.folder.call(state.due, state.attempt), state.uid)
+    attempt = interrupted_call(folder)
+    if attempt is None:
+        return state
+    kept = keep_work(place, state, attempt.start)
+    after = interrupt(state, attempt, kept)
+    where = f"work kept at {kept.ref} ({counted(kept.files, 'file')})" if kept else "nothing to keep"
+    what = f"iteration {state.due} attempt {state.attempt} was interrupted: {where}"
+    publish(AttemptInterrupted(what=what))
+    return replace_state(place.repository, state, after, what)
+
+
+def knows_call(repository: str, state: LoopState) -> bool:
+    """Whether this machine has made the call that is due, and so knows how it stands."""
+    place = workplace(repository, state)
+    return has_begun(CallFolder(place.folder.call(state.due, state.attempt), state.uid))
+
+
+def lost_elsewhere(repository: str, state: LoopState, now: datetime) -> LoopState:
+    """A call of the agent began on a machine that is gone, and nobody knows how it ended: the next attempt is due."""
+    place = workplace(repository, state)
+    kept = salvage(place.repository, place.worktree, state, state.head)
+    after = interrupt(state, Interrupted(start=state.head, started_at=now, ended_at=now), kept)
+    what = f"work kept at {kept.ref}" if kept else "its work stays there"
+    told = f"iteration {state.due} attempt {state.attempt} was cut off with {state.host or 'its machine'}: {what}"
+    return replace_state(place.repository, state, after, told)
+
+
+def close(repository: str, state: LoopState, why: BaseException, now: datetime) -> LoopState:
+    """End a loop from outside an iteration: cancelled, or broken by an error that no retry repairs. The caller holds the lock."""
+    end_processes(state)
+    state = mark_interrupted(repository, state)
+    decision = _outside_decision(why, state, now)
+    return replace_state(workplace(repository, state).repository, state, end(state, decision, now), f"end: {decision.rule}")
+
+
+def _outside_decision(why: BaseException, state: LoopState, now: datetime) -> Decision:
+    if isinstance(why, HelmsmanError) and why.fault != "nobody":
+        outcome, rule, fault = Outcome.FAILED, f"error.{why.fault}", why.fault
+    else:
+        outcome, rule, fault = Outcome.CANCELLED, "cancelled", ""
+    reason = str(why) or "asked to stop"
+    resume = f"{reason}; go on with: helmsman resume {state.loop}"
+    return Decision(kind=DecisionKind.STOP, rule=rule, reason=resume, at=now, outcome=outcome, fault=fault)

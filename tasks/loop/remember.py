@@ -1,0 +1,294 @@
+"""What outlives a loop, beside its steps: recalled before an iteration, kept after it, concluded at the loop's end.
+
+Nothing here stops a loop: what cannot be read or kept is named, and the loop goes on without it.
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from uuid import uuid4
+
+from helmsman.errors import Cancelled, HelmsmanError
+from helmsman.memory.episodes import episode, subject_of, summary
+from helmsman.memory.extraction import after_iteration, after_loop
+from helmsman.memory.guardrail_effect import after_iteration as with_effect
+from helmsman.memory.guardrail_effect import after_loop as concluded
+from helmsman.memory.guardrail_effect import failed
+from helmsman.memory.learned_guardrails import Refused, create
+from helmsman.memory.merge import credited, learn, reviewed
+from helmsman.plain import clean
+from helmsman.records.events import MemoryNoted
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.lessons import (
+    Drawn,
+    Episode,
+    Guardrail,
+    Learned,
+    Lesson,
+    LessonKind,
+    Observation,
+    Recalled,
+    Subject,
+    Summary,
+)
+from helmsman.records.session import FailureClass
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks.loop.instructions import read_orders
+from tasks.memory import Change, Reads, Store, chosen_url, looking, opening, project_of, recall, sync_edits, write_down
+from tasks.models.writing import Credentials, draw_lessons
+from tasks.observers.journal import publish
+from tasks.worktrees.workplace import Workplace
+
+CONCLUDED = frozenset(Outcome) - {Outcome.WAITING, Outcome.CANCELLED}
+"""Ends that say something of the work: a loop that waits goes on, and one that was cancelled is wanted no more."""
+
+LOOKED_AT = 100
+"""Iterations that one looks back at: what an iteration costs must not grow with the loop."""
+ALL_ENDS = 10_000
+"""More than a store keeps of a project."""
+
+
+def with_estimate(place: Workplace, state: LoopState, now: datetime) -> LoopState:
+    """The loop with what similar work took, as far as anybody knows."""
+    found = recalled(place, state, now)
+    kind = found.subject.task_type if found.subject else None
+    return state.model_copy(update={"estimate": found.estimate, "task_type": kind, "updated_at": now})
+
+
+def recalled(place: Workplace, state: LoopState, now: datetime) -> Recalled:
+    """What memory says to the iteration that is due. What a person wrote into guardrails.md since the last one counts."""
+    config = state.config.memory
+    if not config.use:
+        return Recalled()
+    problems = list[str]()
+    with _observed("recall", problems), _store(state, now) as store:
+        subject = _subject(place, state)
+        sync_edits(place.repository, store, subject.project, now)
+        return recall(store, subject, config, now)
+    return Recalled(problem="; ".join(problems))
+
+
+def looked_up(place: Workplace, state: LoopState, now: datetime) -> Recalled:
+    """The same for whoever only looks: nothing is made, repaired or written, and what a person wrote into guardrails.md waits."""
+    config = state.config.memory
+    if not config.use:
+        return Recalled()
+    problems = list[str]()
+    with _observed("recall", problems), looking(chosen_url(config.url)) as store:
+        return recall(store, _subject(place, state), config, now) if store else Recalled()
+    return Recalled(problem="; ".join(problems))
+
+
+def remember(place: Workplace, state: LoopState, record: IterationRecord) -> Learned:
+    """Keep an iteration and what it teaches, and return the lessons. Called again for the same one, it changes nothing."""
+    learned = Learned()
+    with _observed("remember"), _store(state, record.ended_at) as store:
+        subject = record.recalled.subject or _subject(place, state)
+        told = [one.lesson for one in record.recalled.reminders]
+        guarded = [one.id for one in record.recalled.guardrails]
+        kept = episode(state, record, subject, told, guarded)
+        with store.change() as change:
+            earlier = _earlier(change, kept)
+            observations = after_iteration(kept, earlier)
+            learned = Learned(lessons=tuple(one.text for one in observations))
+            if not change.put_episode(kept):
+                return learned
+            for one in observations:
+                _observe(change, one, record.ended_at, _told((*earlier, kept)))
+            notes = _guarded(change, place, state, kept, record.ended_at)
+        write_down(place.repository, store, kept.subject.project, record.ended_at)
+        _note(notes)
+    return learned
+
+
+def conclude(place: Workplace, state: LoopState, *, asked: Sequence[Observation] = ()) -> None:
+    """Keep what a loop that has ended teaches as a whole. `asked`: what a model made of it.
+
+    Of one that had ended before and was resumed, only what came since says what lessons and guardrails were worth.
+    """
+    if state.ending is None or not _ends(state):
+        return
+    now = state.ending.at
+    with _observed("conclude"), _store(state, now) as store:
+        ended = summary(state, _subject(place, state))
+        with store.change() as change:
+            before = _end_before(change, ended.subject.project, state)
+            if not change.put_summary(ended):
+                return
+            episodes = change.episodes(state.uid)
+            told = _told(episodes)
+            for one in (*after_loop(state, ended, episodes), *asked):
+                _observe(change, one, now, told)
+            new = _since(before, episodes)
+            _credit(change, _told(new), new, now, good=ended.outcome is Outcome.COMPLETED)
+            notes = tuple(_judged(change, ended.subject.project, new, now))
+        write_down(place.repository, store, ended.subject.project, now)
+        _note(notes)
+
+
+def to_be_asked(place: Workplace, state: LoopState) -> bool:
+    """Whether a model is to be asked what this loop teaches: once for each end that iterations led to, where that is wanted."""
+    if state.config.memory.extraction != "model" or not _ends(state):
+        return False
+    with _observed("conclude"), _store(state, state.updated_at) as store:
+        before = _end_before(store, project_of(place.repository), state)
+        return before is None or bool(_since(before, store.episodes(state.uid, 1)))
+    return False
+
+
+def drawn(place: Workplace, state: LoopState, credentials: Credentials) -> Drawn:
+    """What a model says of it."""
+    with _observed("draw lessons"), _store(state, state.updated_at) as store:
+        episodes = store.episodes(state.uid)
+        ended = summary(state, _subject(place, state))
+        tag = f"{place.tag(state)}/lessons"
+        return draw_lessons(state, ended, episodes, credentials=credentials, tag=tag, stop=place.folder.cancel.exists)
+    return Drawn()
+
+
+def learnt(place: Workplace, state: LoopState) -> tuple[list[Lesson], list[Guardrail]]:
+    """Everything that is known of the loop's project."""
+    if not state.config.memory.use:
+        return [], []
+    with _observed("learnings"), _store(state, state.updated_at) as store:
+        project = project_of(place.repository)
+        return store.lessons(project), store.guardrails(project)
+    return [], []
+
+
+def _ends(state: LoopState) -> bool:
+    return state.config.memory.use and state.ending is not None and state.outcome in CONCLUDED
+
+
+def _end_before(reads: Reads, project: str, state: LoopState) -> Summary | None:
+    """How the loop ended last, as far as it is known: it may have been resumed since."""
+    return next((one for one in reads.summaries(project=project, limit=ALL_ENDS) if one.uid == state.uid), None)
+
+
+def _since(before: Summary | None, episodes: Sequence[Episode]) -> Sequence[Episode]:
+    """Iterations after an end. The one that led to it ended in the same moment."""
+    return episodes if before is None else [one for one in episodes if one.at > before.ended_at]
+
+
+def _subject(place: Workplace, state: LoopState) -> Subject:
+    return subject_of(state, project_of(place.repository), state.task_type)
+
+
+# --- lessons ------------------------------------------------------------------------------------------------------
+
+
+def _earlier(reads: Reads, kept: Episode) -> Sequence[Episode]:
+    """Iterations of the same loop before it."""
+    return [one for one in reads.episodes(kept.uid, LOOKED_AT) if (one.iteration, one.attempt) < (kept.iteration, kept.attempt)]
+
+
+def _told(episodes: Iterable[Episode]) -> frozenset[str]:
+    """Lessons that their prompts carried."""
+    return frozenset(lesson for one in episodes for lesson in one.told)
+
+
+def _observe(change: Change, seen: Observation, now: datetime, told: frozenset[str]) -> None:
+    """Merge it into the lesson that says the same, or make one of it."""
+    subject = seen.subject
+    known = change.similar(seen.text, seen.kind, subject.project, subject.task_type)
+    change.put_lesson(learn(known, seen, uuid4().hex[:12], now, told))
+
+
+def _credit(change: Change, told: Iterable[str], episodes: Sequence[Episode], now: datetime, *, good: bool) -> None:
+    """The loop has shown what the lessons were worth that it was told of."""
+    failed = {error.kind for one in episodes for error in one.errors}
+    for name in sorted(told):
+        lesson = change.lesson(name)
+        if lesson is not None:
+            change.put_lesson(reviewed(credited(lesson, good=_went_well(lesson, failed, good=good), now=now), now))
+
+
+def _went_well(lesson: Lesson, failed: set[FailureClass], *, good: bool) -> bool:
+    if lesson.kind is LessonKind.ANTIPATTERN and lesson.failure is not None:
+        return lesson.failure not in failed
+    return good
+
+
+# --- guardrails ---------------------------------------------------------------------------------------------------
+
+
+def _guarded(change: Change, place: Workplace, state: LoopState, kept: Episode, now: datetime) -> tuple[str, ...]:
+    """Count what the guardrails did in an iteration, and make those that are due. Returns what people should hear."""
+    project = kept.subject.project
+    for one in change.guardrails(project):
+        after = with_effect(one, kept)
+        if after != one:
+            change.put_guardrail(after)
+    known = change.guardrails(project, retired=True)
+    counts = {kind: change.failures(project, kind) for kind in FailureClass}
+    orders = read_orders(place.worktree, state.config)
+    made = create(project, change.episodes(kept.uid, LOOKED_AT), known, counts, orders, state.config.memory, now)
+    for one in made.guardrails:
+        change.put_guardrail(one)
+    return (*_told_of(made.guardrails), *_refusals(made.refused, kept))
+
+
+def _judged(change: Change, project: str, episodes: Sequence[Episode], now: datetime) -> Iterator[str]:
+    """Guardrails after a loop: those that did no good are retired."""
+    for one in change.guardrails(project):
+        after = concluded(one, episodes, now)
+        if after != one:
+            change.put_guardrail(after)
+            yield from _told_of([after] if after.retired else [])
+
+
+def _refusals(refused: Iterable[Refused], kept: Episode) -> Iterator[str]:
+    """Told where it failed once more; what was refused before stays so without a word."""
+    for one in refused:
+        if one.guardrail.failure in failed(kept):
+            yield f"no guardrail was made: {clean(one.why)}"
+
+
+def _told_of(guardrails: Iterable[Guardrail]) -> Iterator[str]:
+    for one in guardrails:
+        what = f"retired ({clean(one.retired)})" if one.retired else "made"
+        yield f"guardrail {one.id} {what}: {clean(one.trigger)}: {clean(one.instruction)}"
+
+
+# --- the store ----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _store(state: LoopState, now: datetime) -> Generator[Store]:
+    config = state.config.memory
+    with opening(chosen_url(config.url), now, config.backups) as store:
+        _note(store.warnings)
+        yield store
+
+
+_last_fault = list[str]()
+"""The fault that people were told of last in this process: a store that is away is met at every step."""
+
+
+@contextmanager
+def _observed(what: str, problems: list[str] | None = None) -> Generator[None]:
+    """An observer: what breaks in the block is told, and the loop goes on."""
+    try:
+        yield
+    except Cancelled:
+        raise
+    except Exception as error:  # noqa: BLE001 - memory must never stop the work
+        told = _in_a_line(error)
+        again, _last_fault[:] = told in _last_fault, [told]
+        _note((f"nothing could be done ({what}): {'the same again' if again else told}",))
+        if problems is not None:
+            problems.append(told)
+
+
+def _in_a_line(error: Exception) -> str:
+    """Problem, finding and remedy; what was expected of a store is known."""
+    known = isinstance(error, HelmsmanError)
+    parts = (error.problem, error.found, error.remedy) if known else (type(error).__name__, str(error))
+    return clean("; ".join(" ".join(part.split()) for part in parts if part))[:500]
+
+
+def _note(lines: Iterable[str]) -> None:
+    said = tuple(lines)
+    if said:
+        publish(MemoryNoted(lines=said))

@@ -1,0 +1,301 @@
+"""A loop between machines: fetched before somebody drives it, claimed on the remote, and left alone by whoever lost it.
+
+The state's ref on the remote is the fence. Every driver begins with a commit of its own on it. From then on git refuses each
+push of an earlier driver, which has not got that commit.
+"""
+
+import logging
+import secrets
+import shlex
+import socket
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TypeVar
+
+from helmsman.config import RemoteConfig
+from helmsman.errors import HelmsmanError, OperatorError, WorldError
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks.lock import drive_alone
+from tasks.loop.recover import end_processes, keep_work
+from tasks.places import loop_folder, worktree_of
+from tasks.repository.branch_files import checkout_of
+from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, git, read_ref, succeeds
+from tasks.repository.remote import fetch_ref, no_remote, push_loop, require_remote
+from tasks.repository.state_ref import PREFIX, Fenced, Shown, read_state, show_fetched, state_ref, write_state
+from tasks.repository.state_signature import Tip, Unverified, note_next
+from tasks.system.keys import VARIABLE
+from tasks.worktrees.workplace import workplace
+from tasks.worktrees.worktree import dirty_paths, hold_branch, restore
+
+FETCHED = "refs/helmsman-fetched/"
+"""Where a loop lies as the remote has it, until it is known whether it is newer. Outside of what is listed as loops."""
+CLAIMED = "driven on "
+"""How the subject begins of the commit by which a driver claims a loop."""
+AGAIN_SECONDS = (1.0, 3.0, 9.0, 27.0)
+"""Waits between tries to reach the remote at the start: a machine whose link comes back has it within these."""
+SECONDS_AT_AN_END = 10.0
+"""How long a remote is waited for that does not answer: whoever cancels a loop waits as long. Nearly all was pushed before."""
+
+R = TypeVar("R")
+
+_log = logging.getLogger(__name__)
+
+
+def take_up(repository: Repository, loop: str, remote: RemoteConfig, *, held: bool) -> None:
+    """Have a loop that travels here as the remote has it, unless what is here came after that.
+
+    What this machine did after somebody else had gone on is kept below refs/helmsman/<loop>/. `held`: the caller has the lock.
+    Raises OperatorError without such a remote or while somebody drives the loop here, WorldError where it cannot be reached.
+    """
+    if not remote.push:
+        return
+    require_remote(repository, remote.name)
+    theirs = _patiently(lambda: _fetched(repository, remote, loop, state_ref(loop), "state"))
+    ours = read_ref(repository.common, state_ref(loop))
+    if theirs is None or (ours != theirs and _is_followed(repository, loop, remote, ours, theirs)):
+        return
+    with nullcontext() if held else drive_alone(loop_folder(repository, loop).lock, loop):
+        if ours == theirs:
+            _follow(repository, loop, remote)
+        else:
+            _replace(repository, loop, remote, ours, theirs)
+
+
+def _is_followed(repository: Repository, loop: str, remote: RemoteConfig, ours: str | None, theirs: str) -> bool:
+    """Whether what is here came after what the remote has. Of a state that a person has just accepted, the branch comes now."""
+    if not _has(repository, ours, theirs):
+        return False
+    if read_ref(repository.common, f"refs/heads/{read_state(repository, loop)[0].branch}") is None:
+        _follow(repository, loop, remote)
+    return True
+
+
+def refuse_taken(repository: Repository, loop: str, remote: RemoteConfig) -> None:
+    """Raises OperatorError where a loop that travels would have the name of one on the remote, and WorldError as `take_up`."""
+    if not remote.push:
+        return
+    require_remote(repository, remote.name)
+    if _on_remote(repository, remote, state_ref(loop)):
+        raise OperatorError(
+            f"there is a loop {loop} already on remote {remote.name}",
+            remedy=f"go on with it here: helmsman resume {loop}; or give another --name",
+        )
+
+
+def claim(repository: Repository, state: LoopState) -> LoopState:
+    """Have the remote know that this process drives the loop. Raises Fenced where somebody else was faster."""
+    if not state.config.remote.push or state.ending is not None:
+        return state
+    _, commit = read_state(repository, state.loop)
+    here = socket.gethostname()
+    elsewhere = state.host not in {"", here}
+    after = state.model_copy(update={"host": here, **({"session": None} if elsewhere else {})})  # a session lies on its machine
+    told = f"{CLAIMED}{here}" + (f", after {state.host}" if elsewhere else "")
+    told += f" [{secrets.token_hex(4)}]"  # two clones on one host, in one second, would write the very same commit
+    write_state(repository, after, over=commit, record=None, subject=told)
+    _patiently(lambda: push_loop(repository, after))
+    return after
+
+
+def is_claimed_between(repository: Repository, before: str, after: str) -> bool:
+    """Whether a driver has begun behind a commit of the loop's state, as far as another one."""
+    subjects = git(repository.common, "log", "--format=%s", f"{before}..{after}").splitlines()
+    return any(subject.startswith(CLAIMED) for subject in subjects)
+
+
+def require_ours(repository: Repository, state: LoopState, seconds: float = TIMEOUT_SECONDS) -> None:
+    """Raises Fenced when somebody else has claimed the loop on the remote since, and WorldError when that cannot be asked."""
+    if not state.config.remote.push:
+        return
+    theirs = _on_remote(repository, state.config.remote, state_ref(state.loop), seconds)
+    if theirs and not _has(repository, read_ref(repository.common, state_ref(state.loop)), theirs):
+        look = f"git fetch {state.config.remote.name} {state_ref(state.loop)}"
+        raise Fenced(
+            f"loop {state.loop} goes on elsewhere, and this process must not write any more",
+            expected=f"the remote's {state_ref(state.loop)} to be one that this process has written",
+            found=theirs,
+            remedy=f"nothing is to be done; what the other one wrote is fetched with: {look}",
+        )
+
+
+def is_ours(repository: Repository, state: LoopState) -> bool:
+    """Whether nobody else is known to have claimed the loop. A remote that is gone or does not answer soon tells nothing."""
+    try:
+        require_ours(repository, state, SECONDS_AT_AN_END)
+    except Fenced:
+        return False
+    except HelmsmanError:
+        return True
+    return True
+
+
+@contextmanager
+def left_there(repository: Repository, loop: str) -> Generator[None]:
+    """However the block ends, the remote has the loop as it stands then. What fails, the next push makes up for."""
+    try:
+        yield
+    finally:
+        try:
+            state, _ = read_state(repository, loop)
+            if state.config.remote.push:
+                push_loop(repository, state, seconds=SECONDS_AT_AN_END)
+        except HelmsmanError as error:
+            _log.warning("loop %s is not on its remote as it stands here: %s", loop, error)
+
+
+def leave_there(repository: Repository, state: LoopState) -> None:
+    """Have the remote hold the loop as it stands here. Raises Fenced where somebody else went on, WorldError as `take_up`.
+
+    One that nobody has driven yet has no branch: where the remote has not heard of it either, there is nobody to tell.
+    """
+    if not state.config.remote.push:
+        return
+    there = _patiently(lambda: _on_remote(repository, state.config.remote, state_ref(state.loop)))
+    begun = there or read_ref(repository.common, f"refs/heads/{state.branch}")
+    if begun and there != read_ref(repository.common, state_ref(state.loop)):
+        _patiently(lambda: push_loop(repository, state))
+
+
+def _replace(repository: Repository, loop: str, remote: RemoteConfig, ours: str | None, theirs: str) -> None:
+    """Put the remote's course in the place of ours; whatever of ours it does not hold is kept on refs."""
+    shown = show_fetched(repository, loop, f"{FETCHED}{loop}/state")
+    if shown.doubt and ours:
+        raise _unverified(remote, loop, shown)
+    if shown.doubt:  # to be looked at, and accepted; until then nothing else is done with it
+        git(repository.common, "update-ref", state_ref(loop), theirs, "0" * len(theirs))
+        return
+    state = shown.state
+    if state.config.workspace.in_place:
+        raise _stays_there(repository, remote, state)
+    head = _fetched(repository, remote, loop, f"refs/heads/{state.branch}", "branch")
+    before = read_state(repository, loop)[0] if ours else None
+    if before is not None and _is_another(before, state):
+        raise _named_alike(remote, before, state)
+    worktree = worktree_of(repository, loop, state.config.workspace)
+    if head not in {None, read_ref(repository.common, f"refs/heads/{state.branch}")}:
+        _require_free(repository, state.branch, worktree)
+    if before is not None:
+        _leave(repository, before, theirs, head)
+    if head is not None and (worktree / ".git").exists():
+        restore(worktree, head)
+        hold_branch(worktree, state.branch, head)
+    elif head is not None:
+        git(repository.common, "update-ref", f"refs/heads/{state.branch}", head)
+    note_next(repository, loop, Tip(uid=state.uid, commit=theirs))
+    git(repository.common, "update-ref", state_ref(loop), theirs, ours or "0" * len(theirs))
+
+
+def _unverified(remote: RemoteConfig, loop: str, shown: Shown) -> Unverified:
+    ref, commit = state_ref(loop), shown.commit[:12]
+    return Unverified(
+        f"remote {remote.name} holds a state of loop {loop} that is not verified, and nothing was taken from it",
+        expected=f"a state that was signed with this machine's key or that of {VARIABLE}",
+        found=shown.unverified,
+        remedy=f"give all machines one {VARIABLE}; or look at it (git show {commit}:state.json) and take it: "
+        f"git fetch {remote.name} +{ref}:{ref}, then helmsman resume {loop} --accept-state {commit}",
+    )
+
+
+def _follow(repository: Repository, loop: str, remote: RemoteConfig) -> None:
+    """Have the branch as far as the remote's, which a call of the agent moves before the state. Not where work lies about."""
+    state, _ = read_state(repository, loop)
+    branch = f"refs/heads/{state.branch}"
+    head = None if state.config.workspace.in_place else _fetched(repository, remote, loop, branch, "branch")
+    tip = read_ref(repository.common, branch)
+    if head is None or (tip is not None and not _has(repository, head, tip)) or state.outcome is Outcome.COMPLETED:
+        return
+    worktree = worktree_of(repository, loop, state.config.workspace)
+    if not (worktree / ".git").exists():
+        succeeds(repository.common, "fetch", "--quiet", ".", f"{FETCHED}{loop}/branch:{branch}")  # not where it is checked out
+    elif head != tip and not dirty_paths(worktree):
+        restore(worktree, head)
+        hold_branch(worktree, state.branch, head)
+
+
+def _stays_there(repository: Repository, remote: RemoteConfig, state: LoopState) -> OperatorError:
+    """To have it here would put its tree in the place of a person's, with what lies there uncommitted."""
+    ref, branch = state_ref(state.loop), state.branch
+    return OperatorError(
+        f"loop {state.loop} works in a checkout of its own, and went on in another one",
+        expected=f"the checkout on {state.host or 'the machine'} that it works in",
+        found=str(repository.top),
+        remedy=f"resume it there; or bring this one to where it stands: git fetch {remote.name} +{ref}:{ref}, "
+        f"git switch {branch} and git pull {remote.name} {branch}",
+    )
+
+
+def _require_free(repository: Repository, branch: str, worktree: Path) -> None:
+    """In somebody's checkout of the branch, all that it is moved by would look like their own wish to undo it."""
+    checkout = checkout_of(repository, branch)
+    if checkout is not None and checkout.resolve() != worktree.resolve():
+        raise OperatorError(
+            f"branch {branch} is checked out, and cannot go along with the loop, which went on elsewhere",
+            expected=f"it nowhere but in {worktree}",
+            found=str(checkout),
+            remedy=f"git -C {shlex.quote(str(checkout))} switch --detach; then resume the loop",
+        )
+
+
+def _named_alike(remote: RemoteConfig, ours: LoopState, theirs: LoopState) -> Fenced:
+    return Fenced(
+        f"remote {remote.name} holds another loop that is called {ours.loop} as well",
+        expected=f"the loop with the uid {ours.uid}",
+        found=theirs.uid,
+        remedy="give the new one another --name",
+    )
+
+
+def _is_another(ours: LoopState, theirs: LoopState) -> bool:
+    """Not so of one that a single run began twice: here first, and on another machine because this one died before it said so."""
+    unheard_of = not ours.iteration and not ours.host
+    return ours.uid != theirs.uid and not (unheard_of and ours.config.goal == theirs.config.goal)
+
+
+def _leave(repository: Repository, state: LoopState, theirs: str, head: str | None) -> None:
+    """What this machine has of the loop and nobody else: work in flight, commits, a state."""
+    place = workplace(str(repository.top), state)
+    end_processes(state)
+    if (place.worktree / ".git").exists():
+        keep_work(place, state, state.head)
+    _, ours = read_state(repository, state.loop)
+    for commit, other in ((ours, theirs), (read_ref(repository.common, f"refs/heads/{state.branch}"), head)):
+        if commit and other and not _has(repository, other, commit):
+            git(repository.common, "update-ref", f"{PREFIX}{state.loop}/fenced/{commit[:12]}", commit)
+
+
+def _fetched(repository: Repository, remote: RemoteConfig, loop: str, ref: str, kind: str) -> str | None:
+    """The commit of one of the remote's refs, brought here; None where it has none of that name."""
+    try:
+        return fetch_ref(repository, remote.name, ref, f"{FETCHED}{loop}/{kind}")
+    except GitError as error:
+        raise _unreachable(repository, remote, error) from error
+
+
+def _on_remote(repository: Repository, remote: RemoteConfig, ref: str, seconds: float = TIMEOUT_SECONDS) -> str:
+    try:
+        return git(repository.common, "ls-remote", remote.name, ref, timeout=seconds).partition("\t")[0].strip()
+    except GitError as error:
+        raise _unreachable(repository, remote, error) from error
+
+
+def _unreachable(repository: Repository, remote: RemoteConfig, error: GitError) -> Exception:
+    if not succeeds(repository.common, "remote", "get-url", remote.name):
+        return no_remote(remote.name, error.stderr)
+    return WorldError(f"remote {remote.name} cannot be asked for the loop", found=error.stderr)
+
+
+def _has(repository: Repository, commit: str | None, earlier: str) -> bool:
+    """Whether a commit is there and holds an earlier one, which need not be there."""
+    return commit is not None and succeeds(repository.common, "merge-base", "--is-ancestor", earlier, commit)
+
+
+def _patiently(what: Callable[[], R]) -> R:
+    for seconds in AGAIN_SECONDS:
+        try:
+            return what()
+        except WorldError:
+            time.sleep(seconds)
+    return what()

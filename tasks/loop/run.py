@@ -1,0 +1,337 @@
+"""A loop's run: one driver, a repaired start, the checks before any work, ears for a cancel, merges, and a written end."""
+
+import time
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+from prefect import tags
+from prefect.client.schemas.objects import StateType
+from prefect.exceptions import TerminationSignal
+from prefect.logging import get_run_logger
+
+from helmsman.agents.telling import introduction
+from helmsman.errors import Cancelled, HelmsmanError
+from helmsman.memory.estimates import in_words
+from helmsman.orient.decomposition import too_much
+from helmsman.oversee.limits import many_iterations
+from helmsman.oversee.merging import landing_due
+from helmsman.oversee.summary import start_warnings, with_baseline
+from helmsman.prices import known_price
+from helmsman.records.checks import CheckReport, checks_fail
+from helmsman.records.events import AgentIntroduced, LoopBegun, MemoryNoted, SignalRaised, WaitStarted
+from helmsman.records.request import LoopRequest
+from helmsman.records.result import result_of
+from helmsman.records.state import LoopState, advance
+from helmsman.records.verdict import Outcome
+from tasks.approvals.ask import passed
+from tasks.checking.ready import require_ready
+from tasks.engine.end_states import EndState, sleep_until
+from tasks.engine.results import is_kept, require_results
+from tasks.engine.runs import (
+    announce,
+    driven_here,
+    hearing_cancel,
+    is_retried,
+    is_started_elsewhere,
+    is_under_a_worker,
+    iteration_tags,
+    leaving_what_others_drive,
+    loop_driven_here,
+    loop_tags,
+    run_id,
+    without_heartbeats,
+)
+from tasks.lock import drive_alone
+from tasks.loop import steps
+from tasks.loop.kept_notes import keep_notes
+from tasks.loop.merge import begin_landing, catch_up, land
+from tasks.loop.merge_lock import merging_alone
+from tasks.loop.plan import items_of
+from tasks.loop.ready import begin_verification, ready_worktree, tear_down
+from tasks.loop.recover import close, knows_call, lost_elsewhere, mark_interrupted, repair
+from tasks.loop.remember import with_estimate
+from tasks.loop.remote_handover import claim, is_claimed_between, is_ours, left_there, take_up
+from tasks.loop.start import open_loop
+from tasks.observers.journal import journal_to, listening, publish
+from tasks.observers.telemetry import watched
+from tasks.places import LoopFolder, loop_folder
+from tasks.processes.nesting import refuse_nested
+from tasks.repository.git import Repository, commit_and_tree, open_repository, read_ref
+from tasks.repository.objects import close_readers
+from tasks.repository.state_ref import Fenced, read_records, read_state, replace_state, state_ref
+from tasks.sandbox.trial import require_sandbox
+from tasks.system.clock import now_utc
+from tasks.system_errors import world_error
+from tasks.worktrees.rollback import stand_at_best
+from tasks.worktrees.workplace import Workplace, mark_left, workplace
+from tasks.worktrees.worktree import remove_worktree
+
+LONGEST_STAY = 60.0
+"""Seconds of a wait that a process under a worker sits out: to start another one takes ten, and one that waits holds a place."""
+LONGEST_NAP = 0.5
+"""Seconds between two looks at the clock and the cancel flag while waiting."""
+STOPPED_FROM_OUTSIDE = (HelmsmanError, KeyboardInterrupt, TerminationSignal, OSError)
+"""What ends a loop without a decision of its own. Of the system's errors, those of a disk or of a full machine."""
+STATE_TYPES = {
+    Outcome.COMPLETED: (StateType.COMPLETED, "Completed"),
+    Outcome.STOPPED: (StateType.FAILED, "Stopped"),
+    Outcome.FAILED: (StateType.FAILED, "Failed"),
+    Outcome.EJECTED: (StateType.FAILED, "Ejected"),
+    Outcome.CANCELLED: (StateType.CANCELLED, "Cancelled"),
+    Outcome.WAITING: (StateType.FAILED, "Waiting"),
+    Outcome.UNPROVEN: (StateType.FAILED, "Unproven"),
+    Outcome.NOTHING_CHANGED: (StateType.FAILED, "Nothing changed"),
+    Outcome.BLOCKED: (StateType.FAILED, "Blocked"),
+}
+"""How an outcome shows in the Prefect UI."""
+
+
+@contextmanager
+def driving(request: LoopRequest) -> Generator[LoopState]:
+    """Open the loop and hold it while the block runs. Raises OperatorError when it is driven already or cannot start."""
+    refuse_nested()
+    request = continued(request)
+    repository = open_repository(Path(request.repository))
+    with ExitStack() as stack:
+        stack.callback(close_readers)
+        if request.loop:  # one that somebody drives is left as it is
+            stack.enter_context(_holding(repository, request.loop))
+        opened = open_loop(request, str(run_id()), now_utc())
+        if not request.loop:
+            stack.enter_context(_holding(repository, opened.loop))
+        folder = loop_folder(repository, opened.loop)
+        state = repair(request.repository, read_state(repository, opened.loop)[0])
+        state = claimed(request.repository, state)
+        stack.enter_context(left_there(repository, opened.loop))
+        catch_up(workplace(request.repository, state), state)
+        stand_at_best(workplace(request.repository, state), state)
+        announce(state.loop, state.uid, loop_tags(state), repository.top)
+        stack.enter_context(leaving_what_others_drive())
+        stack.enter_context(tags(*iteration_tags(state)))
+        stack.enter_context(without_heartbeats())
+        stack.enter_context(watched(repository, folder, state, get_run_logger().warning))
+        stack.enter_context(listening(journal_to(folder.journal)))
+        stack.enter_context(hearing_cancel(folder.cancel))
+        _warn_at_start(state)
+        yield state
+
+
+@contextmanager
+def _holding(repository: Repository, loop: str) -> Generator[None]:
+    """From the first moment that we hold it, a cancel is meant for us."""
+    folder = loop_folder(repository, loop)
+    with drive_alone(folder.lock, loop):
+        folder.cancel.unlink(missing_ok=True)
+        yield
+
+
+def claimed(repository: str, state: LoopState) -> LoopState:
+    """The loop as this driver's. What the one before it wrote since we looked is taken up first, once.
+
+    Raises Fenced where another driver was faster, and as `require_results` does.
+    """
+    opened = workplace(repository, state).repository
+    _, looked_at = read_state(opened, state.loop)
+    try:
+        return claim(opened, _with_what_is_lost(repository, state))
+    except Fenced:
+        take_up(opened, state.loop, state.config.remote, held=True)
+        after, found = read_state(opened, state.loop)
+        if after.host != state.host or is_claimed_between(opened, looked_at, found):
+            raise
+    after = after if after.ending else mark_interrupted(repository, after)
+    return claim(opened, _with_what_is_lost(repository, after))
+
+
+def _with_what_is_lost(repository: str, state: LoopState) -> LoopState:
+    """The loop when a call of its agent is in flight on a machine that is gone: what is known of it here says nothing."""
+    if not state.config.remote.push or state.ending is not None:
+        return state
+    if not require_results(state.loop) or knows_call(repository, state):
+        return state
+    in_flight = is_kept(state, "prompt") and not is_kept(state, "execute")
+    return lost_elsewhere(repository, state, now_utc()) if in_flight else state
+
+
+def wait_if_due(repository: str, state: LoopState) -> None:
+    """Do nothing until the moment that the loop waits for. It is in the state, so a restart goes on waiting.
+
+    A clock that is set back makes the wait no longer, and a machine that slept wakes late enough: whichever clock is there first.
+    """
+    if state.waiting is None or now_utc() >= state.waiting.until:
+        return
+    late = time.monotonic() + (state.waiting.until - now_utc()).total_seconds()
+    folder = workplace(repository, state).folder
+    publish(WaitStarted(until=state.waiting.until, reason=state.waiting.reason))
+    get_run_logger().warning("%s", state.waiting.reason)
+    if late - time.monotonic() > LONGEST_STAY and is_under_a_worker():
+        sleep_until(state.waiting.until, state.waiting.reason)
+    while now_utc() < state.waiting.until and (left := late - time.monotonic()) > 0:
+        _nap(folder, min(left, (state.waiting.until - now_utc()).total_seconds()))
+
+
+def end_from_outside(repository: str, state: LoopState, why: BaseException) -> LoopState:
+    """Write down that the loop was cancelled or broken. `state` is the last that this driver knew.
+
+    Of a loop that somebody else drives by now nothing is written: `why` is raised.
+    """
+    if isinstance(why, Fenced) or is_started_elsewhere() or not is_ours(workplace(repository, state).repository, state):
+        get_run_logger().error("loop %s is left to whoever drives it now: %s", state.loop, why)
+        raise why
+    reason = world_error(why) or why
+    if isinstance(reason, OSError):  # none of the world's: a fault of ours
+        raise reason
+    get_run_logger().error("loop %s ends: %s", state.loop, reason)
+    state = _as_written_down(repository, state)
+    if state.merged and state.outcome is Outcome.COMPLETED:  # it has arrived, and nothing is left to stop
+        return state
+    if state.ending is not None and not landing_due(state):  # so has one that came to an end, whatever failed behind it
+        publish(MemoryNoted(lines=(str(reason),)))
+        return state
+    known = reason if isinstance(reason, HelmsmanError) else Cancelled("interrupted by a signal")
+    if state.ending is not None and not isinstance(known, Cancelled):  # proven, and to be merged still: that is no end
+        raise known
+    return close(repository, state, known, now_utc())
+
+
+def _as_written_down(repository: str, state: LoopState) -> LoopState:
+    """The loop as it stands in git, where this driver, which holds the lock, wrote all that came after `state`.
+
+    That may be questions, answers, a person's words and a merge, or an iteration that could not be pushed.
+    """
+    opened = workplace(repository, state).repository
+    stored, _ = read_state(opened, state.loop)
+    if _since_the_last_call(stored) == _since_the_last_call(state):
+        return stored
+    if stored.iteration != state.iteration + 1:
+        return state
+    return stored if advance(state, next(read_records(opened, state.loop))) == stored else state
+
+
+def _since_the_last_call(state: LoopState) -> tuple[object, ...]:
+    """What only a call of the agent, or another driver, changes."""
+    return state.uid, state.host, state.iteration, state.attempt, state.spending
+
+
+def tidy(repository: str, state: LoopState) -> None:
+    """A completed loop's work is on its branch; its worktree would only keep people from checking that branch out."""
+    place = workplace(repository, state)
+    if state.outcome is Outcome.COMPLETED:
+        tear_down(place, state)
+    if state.outcome is not Outcome.COMPLETED or state.config.workspace.in_place or not place.worktree.exists():
+        return
+    try:
+        keep_notes(place, state)
+        mark_left(place, state)
+        remove_worktree(place.repository, place.worktree)
+    except (HelmsmanError, OSError) as error:
+        get_run_logger().warning("the worktree %s could not be removed: %s", place.worktree, error)
+
+
+def engine_state(state: LoopState) -> EndState:
+    """How the flow run ends: why, and what comes next."""
+    kind, name = STATE_TYPES[state.outcome or Outcome.WAITING]
+    why = state.ending or state.waiting
+    result = result_of(state, state_ref(state.loop))
+    said = [f"{why.rule}: {why.reason}"] if why else []
+    said += ["Retry this run to go on with the loop."] if is_under_a_worker() and kind is not StateType.COMPLETED else []
+    return EndState(type=kind, name=name, message=" ".join(said), data=result.model_dump(mode="json"))
+
+
+def _nap(folder: LoopFolder, seconds: float) -> None:
+    if folder.cancel.exists():
+        raise Cancelled("cancelled while waiting")
+    time.sleep(min(LONGEST_NAP, max(seconds, 0.0)))
+
+
+def _warn_at_start(state: LoopState) -> None:
+    warning = many_iterations(state.config.limits)
+    if warning is not None:
+        publish(SignalRaised(signal=warning))
+    judge = state.config.judge
+    if judge.criteria and known_price(judge.model) is None:
+        get_run_logger().warning(
+            "the price of %s is not known: asked by the API, it counts in tokens and not in dollars", judge.model
+        )
+    if not state.config.checks:
+        get_run_logger().warning("no check is configured: NOTHING WILL BE VERIFIED in this loop")
+
+
+def continued(request: LoopRequest) -> LoopRequest:
+    """The request as a person means it, where its loop has ended: they see no other way to say that it is to go on.
+
+    A retry of a run that was stopped, failed or cancelled goes on with the run's loop, as it is configured by now; a new run
+    that names a cancelled loop goes on with that. A run that the engine starts again by itself, after a crash, does not.
+    """
+    name = request.loop or loop_driven_here()
+    if request.reopen or not name or not is_under_a_worker():
+        return request
+    state = _known(request.repository, name)
+    if state is None or state.ending is None or state.outcome is Outcome.COMPLETED:
+        return request
+    if driven_here() == state.uid and is_retried():
+        return request.model_copy(update={"loop": name, "reopen": True, "settings": {}})
+    names_it = driven_here() != state.uid and state.outcome is Outcome.CANCELLED
+    return request.model_copy(update={"reopen": True}) if names_it else request
+
+
+def _known(repository: str, loop: str) -> LoopState | None:
+    found = open_repository(Path(repository))
+    return read_state(found, loop)[0] if read_ref(found.common, state_ref(loop)) else None
+
+
+def begun(repository: str, state: LoopState) -> LoopState:
+    """A new loop with what is known of it before any work; any other one as it is. Written down once, at the end."""
+    if not state.ending:
+        require_sandbox(state.config.sandbox)  # before anything is paid for, on whatever machine it goes on
+    if state.agent and not state.ending:  # whoever resumes it is told as well
+        publish(AgentIntroduced(lines=tuple(introduction(state.agent)), untold=state.untold))
+    place = workplace(repository, state)
+    if not state.ending:
+        ready_worktree(place, state)
+    if state.iteration or state.checks or state.ending or state.gate:
+        return state
+    begin_verification(place, state)
+    report = _tried(repository, place, state)
+    expected = state if state.task_type else with_estimate(place, state, now_utc())
+    _tell(expected)
+    after = with_baseline(expected, report).model_copy(update={"updated_at": now_utc()}) if report else expected
+    if after == state:
+        return state
+    told = f"baseline: {checks_fail(len(report.failures), len(report.results))}" if report else f"a {after.task_type}"
+    return replace_state(place.repository, state, after, told)
+
+
+def _tried(repository: str, place: Workplace, state: LoopState) -> CheckReport | None:
+    """The checks before any work, where they are to be tried; and what nothing could prove is said."""
+    _, tree = commit_and_tree(place.worktree, state.head)
+    report = steps.baseline(repository, state, tree) if state.config.baseline and state.config.checks else None
+    warnings = tuple(start_warnings(state.config, report, items_of(place, state)))
+    if report or warnings:
+        publish(LoopBegun(report=report, warnings=warnings))
+    if report:
+        require_ready(report, place.repository, state.head)
+    return report
+
+
+def _tell(state: LoopState) -> None:
+    """What similar work took, and whether the goal is better split."""
+    if state.estimate:
+        publish(MemoryNoted(lines=(in_words(state.estimate),)))
+    advice = too_much(state.config, state.estimate)
+    if advice:
+        publish(SignalRaised(signal=advice))
+        publish(MemoryNoted(lines=(advice.message,)))
+
+
+def landed(request: LoopRequest, state: LoopState) -> LoopState:
+    """Merge what is proven, where that is wanted. Returns the loop as it goes on: merged, with a task, or with a question."""
+    place = workplace(request.repository, state)
+    while landing_due(state):
+        state = begin_landing(place, state)
+        with merging_alone(place.repository, state.config.merge.wait_minutes, place.folder.cancel.exists):
+            state = land(place, state, partial(steps.checked_for_merge, request.repository, state))
+        state = passed(request, state)
+    return catch_up(place, state)

@@ -1,0 +1,318 @@
+"""Start of a loop: an existing one is opened, a new one's first state made of a configuration and a commit, and written once."""
+
+import hashlib
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError
+from helmsman.layers import Resolved, shown
+from helmsman.memory.handoff import inherited_from
+from helmsman.naming import loop_id
+from helmsman.orient.alignment import own_goal
+from helmsman.oversee.answers import reconfigured
+from helmsman.oversee.gates import gate_due
+from helmsman.oversee.limits import reached
+from helmsman.oversee.relief import relieved
+from helmsman.records.agents import Agent
+from helmsman.records.hats import Preset
+from helmsman.records.push import OWN_BRANCHES
+from helmsman.records.reflexion import JudgeMemory
+from helmsman.records.request import LoopRequest
+from helmsman.records.state import LoopState, reopen
+from helmsman.records.verdict import Outcome
+from tasks.agents.finding import find_agent
+from tasks.agents.project_settings import require_project_settings
+from tasks.alignment.aligning import aligned, aligned_by
+from tasks.lock import drive_alone
+from tasks.loop.configure import configure
+from tasks.loop.handoff import left_at, left_in, text_at
+from tasks.loop.merge_target import require_target
+from tasks.loop.plan import begun_plan
+from tasks.loop.remote_handover import take_up
+from tasks.places import LoopFolder, loop_folder
+from tasks.repository.git import (
+    GitError,
+    Repository,
+    commit_and_tree,
+    current_branch,
+    git,
+    open_repository,
+    read_ref,
+    require_head,
+)
+from tasks.repository.hidden import require_outside
+from tasks.repository.own_template import own_template
+from tasks.repository.remote import require_remote
+from tasks.repository.state_ref import known_state, list_loops, read_state, replace_state, state_ref, write_state
+from tasks.sandbox.entering import git_folder
+from tasks.system.secrets import settings_with_secrets, without_secrets
+from tasks.system.trust import consent_of
+from tasks.tracker.remembering import forget
+from tasks.worktrees.worktree import require_clean
+
+LOOPS_LOOKED_AT = 50
+"""As many as a chain may have."""
+PRINCIPLES_HANDED_ON = 10
+SUFFIXES = 6, 12, 24
+"""Digits that make a loop's id its own; more of them where another run's loop has the shorter id already."""
+
+
+class Begun(NamedTuple):
+    """Where a loop begins."""
+
+    loop: str
+    branch: str
+    commit: str
+
+
+def create_loop(
+    repository: Repository,
+    resolved: Resolved,
+    name: str,
+    now: datetime,
+    begin_with: str = "",
+    *,
+    run: str = "",
+    new: bool = False,
+) -> LoopState:
+    """Write the first state of a loop, unless the same flow run has written it before. It keeps preset and agent as they are now.
+
+    `run`: id of that flow run. `new`: one that is there already is somebody else's; raises OperatorError.
+    """
+    if read_ref(repository.common, state_ref(name)):
+        if new:
+            raise OperatorError(f"there is a loop {name} already", remedy="it was begun meanwhile; give another --name")
+        return read_state(repository, name)[0]
+    require_checks(resolved.config, resolved.preset)
+    state = state_from_here(repository, resolved, name, now, begin_with).model_copy(update={"run": run})
+    _forget_earlier(loop_folder(repository, name))
+    write_state(repository, state, over=None, record=None, subject=f"start: {state.config.goal[:60]}")
+    return state
+
+
+def state_from_here(repository: Repository, resolved: Resolved, name: str, now: datetime, begin_with: str = "") -> LoopState:
+    """The first state of a loop that begins with what is checked out, or with that: aligned, and with what is left to know.
+
+    Nothing is written.
+    """
+    resolved = replace(resolved, agent=resolved.agent or _agent(repository, resolved.config))
+    begun = Begun(name, current_branch(repository.top), _base(repository, resolved.config, begin_with))
+    config = _aligned(repository, resolved.config, begin_with, begun.commit)
+    inherited = _inherited(repository, config, begin_with, begun.commit)
+    branch = _branch(repository, config, name)
+    state = first_state(repository, replace(resolved, config=config), begun, now)
+    return without_secrets(state.model_copy(update={"inherited": inherited, "branch": branch}))
+
+
+def first_state(repository: Repository, resolved: Resolved, begun: Begun, now: datetime) -> LoopState:
+    """The state of a loop that begins with a commit. Raises OperatorError where it could not be driven as it is configured."""
+    config = resolved.config
+    require_no_secret(config)
+    require_outside(repository, config)
+    require_target(repository, config)
+    if config.remote.push:
+        require_remote(repository, config.remote.name)
+    require_project_settings(repository, begun.commit, config)
+    own_template(repository, begun.commit, config)
+    return LoopState(
+        loop=begun.loop,
+        uid=secrets.token_hex(8),
+        config=config,
+        created_at=now,
+        updated_at=now,
+        base_branch=begun.branch,
+        base_commit=begun.commit,
+        branch=f"{OWN_BRANCHES}{begun.loop}",
+        head=begun.commit,
+        preset=resolved.preset,
+        agent=resolved.agent,
+        plan=begun_plan(repository, begun.commit, config),
+        judge=_handed_on(repository, config),
+    )
+
+
+def _handed_on(repository: Repository, config: LoopConfig) -> JudgeMemory:
+    """The last principles of the judge of the repository's latest loop that had any; of states that Helmsman signed."""
+    if not config.judge.criteria:
+        return JudgeMemory()
+    latest = islice(list_loops(repository, lambda _: None), LOOPS_LOOKED_AT)
+    notes = next((shown.state.judge.notes for shown in latest if shown.state.judge.notes and not shown.unverified), ())
+    return JudgeMemory(notes=tuple(f"earlier: {note.removeprefix('earlier: ')}" for note in notes[-PRINCIPLES_HANDED_ON:]))
+
+
+def write_first(repository: Repository, state: LoopState, subject: str) -> bool:
+    """Write it. Returns False, and touches nothing, where another run for the same event was faster."""
+    if known_state(repository, state.loop) is not None:
+        return False
+    folder = loop_folder(repository, state.loop)
+    with drive_alone(folder.lock, state.loop):
+        if known_state(repository, state.loop) is not None:
+            return False
+        _forget_earlier(folder)
+        write_state(repository, state, over=None, record=None, subject=subject)
+    return True
+
+
+def _forget_earlier(folder: LoopFolder) -> None:
+    """What a loop of that name left that was removed (docs/what-lasts.md): it would pass for this one's."""
+    for left in (folder.answers, folder.words, folder.calls, folder.notes, git_folder(folder)):
+        shutil.rmtree(left, ignore_errors=True)
+    forget(folder)
+
+
+def _agent(repository: Repository, config: LoopConfig) -> Agent | None:
+    kind = find_agent(repository.top, config.agent)
+    return Agent(kind=kind) if kind else None
+
+
+def require_checks(config: LoopConfig, preset: Preset | None = None) -> None:
+    if not config.checks and not config.allow_no_checks:
+        fitting = f"; for a {preset.name}: {'; '.join(preset.sheet.checks)}" if preset and preset.sheet.checks else ""
+        raise OperatorError(
+            "no check is configured, so nothing could ever be verified",
+            expected=f"at least one command whose exit code proves the goal{fitting}",
+            remedy="give --check 'make test' (repeatable), or checks = [...] in helmsman.toml, or --no-checks to do without",
+        )
+
+
+def require_no_secret(config: LoopConfig) -> None:
+    """The state keeps the configuration, and is pushed with the branch. A secret in the goal is redacted: it is only a text."""
+    if keys := settings_with_secrets(config):
+        raise OperatorError(
+            "the configuration holds a secret, which would be stored in the loop's state and pushed with it",
+            expected='the name of an environment variable, as in: curl -H "Authorization: Bearer $TOKEN"',
+            found=f"a secret in {', '.join(keys)}",
+            remedy='put it into the environment, and name the variable there (checks: environment = ["TOKEN"])',
+        )
+
+
+def _base(repository: Repository, config: LoopConfig, begin_with: str) -> str:
+    """Commit that a new loop begins with."""
+    if begin_with and config.workspace.in_place:
+        raise OperatorError(
+            "a loop that works in place begins with what is checked out",
+            found=f"another base: {shown(begin_with)}",
+            remedy="check that out first, or leave --in-place out",
+        )
+    if not begin_with:
+        require_head(repository.top)
+    try:
+        return commit_and_tree(repository.top, begin_with or "HEAD")[0]
+    except (GitError, ValueError) as error:
+        if not begin_with:
+            raise
+        raise OperatorError(
+            "there is nothing to begin with", expected="a branch, tag or commit", found=shown(begin_with)
+        ) from error
+
+
+def _aligned(repository: Repository, config: LoopConfig, begin_with: str, base: str) -> LoopConfig:
+    """A loop's work has the alignment file as that loop left it: the checkout's does not say yet that its goal is reached."""
+    if repository.bare or not begin_with.startswith(OWN_BRANCHES):
+        return aligned(repository, config, config.alignment)
+    text, reached = text_at(repository, base, config.alignment), _reached(repository, base)
+    if text is None:
+        return aligned(repository, config, config.alignment, reached)
+    return aligned_by(text, Path(f"{begin_with}:{config.alignment}"), config, reached)
+
+
+def _reached(repository: Repository, base: str) -> Iterator[str]:
+    """Goals of the loops whose work is in a commit, the latest first, as far as their branches are there still."""
+    those = f"--merged={base}", "--sort=-committerdate", f"--count={LOOPS_LOOKED_AT}", f"refs/heads/{OWN_BRANCHES}"
+    for branch in git(repository.common, "for-each-ref", "--format=%(refname:lstrip=2)", *those).split():
+        with suppress(OperatorError):  # of another version: what it reached is not known, and that hinders no other loop
+            state = _chained(repository, branch)
+            if state is not None and state.outcome is Outcome.COMPLETED:
+                yield own_goal(state.config.goal)
+
+
+def _inherited(repository: Repository, config: LoopConfig, begin_with: str, base: str) -> str:
+    """What earlier loops left to know: the one on whose work this one begins tells it all, whatever the file says of them."""
+    before = _chained(repository, begin_with)
+    if before is not None:
+        return inherited_from(before)
+    committed = bool(begin_with) or repository.bare
+    return left_at(repository, base, config.alignment) if committed else left_in(repository, config.alignment)
+
+
+def _chained(repository: Repository, begin_with: str) -> LoopState | None:
+    """The loop on whose work this one begins."""
+    name = begin_with.removeprefix(OWN_BRANCHES)
+    known = name != begin_with and read_ref(repository.common, state_ref(name))
+    return read_state(repository, name)[0] if known else None
+
+
+def _branch(repository: Repository, config: LoopConfig, name: str) -> str:
+    if not config.workspace.in_place:
+        return f"helmsman/{name}"
+    branch = current_branch(repository.top)
+    if repository.bare or not branch:
+        raise OperatorError(
+            "--in-place needs a checkout that is on a branch",
+            found="a bare repository" if repository.bare else "a detached HEAD",
+            remedy="leave --in-place out, or switch to a branch",
+        )
+    require_clean(repository.top)
+    return branch
+
+
+def open_loop(request: LoopRequest, run: str, now: datetime) -> LoopState:
+    """The state to drive from: a new loop's, or the last one of a loop that exists.
+
+    `run`: id of the flow run that drives it. Without `request.loop` it has a loop of its own, also after a crash.
+    """
+    repository = open_repository(Path(request.repository))
+    name, held = request.loop, bool(request.loop)
+    if name and read_ref(repository.common, state_ref(name)):
+        take_up(repository, name, read_state(repository, name)[0].config.remote, held=held)
+        return _existing(repository, request, now)
+    resolved = configure(repository.top, request, consent=consent_of(repository.common))
+    name = name or _own_name(repository, resolved.config.goal, run)
+    take_up(repository, name, resolved.config.remote, held=held)
+    if request.loop and read_ref(repository.common, state_ref(name)):  # another machine has begun with it
+        return _existing(repository, request, now)
+    return create_loop(repository, resolved, name, now, request.base, run=run)
+
+
+def _own_name(repository: Repository, goal: str, run: str) -> str:
+    """The id of this run's loop. Ids of scheduled runs begin with the time, so their hash tells apart what fires together."""
+    hashed = hashlib.sha256(run.encode()).hexdigest()
+    names = [loop_id(goal, hashed[:length]) for length in SUFFIXES]
+    return next(name for name in names if _is_free(repository, name, run))
+
+
+def _is_free(repository: Repository, name: str, run: str) -> bool:
+    return read_ref(repository.common, state_ref(name)) is None or read_state(repository, name)[0].run == run
+
+
+def _existing(repository: Repository, request: LoopRequest, now: datetime) -> LoopState:
+    state, _ = read_state(repository, request.loop)
+    if not request.reopen or state.outcome is Outcome.COMPLETED:
+        return state
+    config = without_secrets(reconfigured(state, request.changes))
+    require_no_secret(config)
+    asking = state.model_copy(update={"config": config})
+    if gate_due(asking, now) is not None:  # the question comes first, asked or not, and its answer says how to go on
+        return replace_state(repository, state, asking, "resume")
+    require_budget(state, config)
+    if state.ending is None and config == state.config:
+        return state
+    return replace_state(repository, state, relieved(reopen(state, config, now), now), "resume")
+
+
+def require_budget(state: LoopState, config: LoopConfig) -> None:
+    used_up = reached(config.limits, state.spending, state.iteration)
+    if used_up:
+        raise OperatorError(
+            f"loop {state.loop} has used up a limit, so there is nothing to go on with",
+            found="; ".join(signal.message for signal in used_up),
+            remedy=f"raise it: helmsman resume {state.loop} --set {used_up[0].rule}=VALUE",
+        )

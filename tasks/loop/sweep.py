@@ -1,0 +1,243 @@
+"""Loops without a process that may go on: after a crash, because a question is settled, or because their worker died.
+
+`helmsman approve` and a form in the UI wake a loop by themselves. But an answer may have come while the engine was away,
+and nobody there knows that the time for a question has run out.
+"""
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterDeploymentId,
+    FlowRunFilterEndTime,
+    FlowRunFilterParentTaskRunId,
+    FlowRunFilterState,
+    FlowRunFilterStateName,
+    FlowRunFilterStateType,
+    FlowRunFilterTags,
+)
+from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.client.schemas.responses import SetStateStatus
+from prefect.context import FlowRunContext
+from prefect.exceptions import ObjectNotFound
+from prefect.states import AwaitingRetry, Scheduled
+
+from helmsman.errors import HelmsmanError
+from helmsman.oversee.answers import lapsed
+from helmsman.plain import clean
+from helmsman.records.forms import form_for
+from helmsman.records.gates import Answer, Gate
+from helmsman.records.state import LoopState
+from tasks.approvals import answers
+from tasks.approvals.pause import resume_paused, stand_in
+from tasks.engine.runs import PAGE, REPOSITORY, tagged
+from tasks.lock import holder
+from tasks.places import loop_folder
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import read_state
+from tasks.system.clock import now_utc
+
+SWEEPS_KEPT = timedelta(hours=1)
+"""Runs of the sweep itself are of no interest afterwards."""
+IDLE = "NothingToDo"
+_log = logging.getLogger(__name__)
+CRASHED = "Crashed"
+RETRIED = "AwaitingRetry"
+SETTLED_SECONDS = 30.0
+"""A worker may tell of one crash twice, seconds apart (8 were seen); the second time must not strike the run that goes on."""
+FORGOTTEN = timedelta(days=1)
+"""What crashed before that was seen by somebody, or nobody minds."""
+UNSTARTED_SECONDS = 600.0
+"""A process needs seconds to begin. One that has not begun after this long is dead."""
+MOST_TIMES = 3
+"""Whatever is not there after that is no accident: its run stays pending for a person to look at."""
+PENDING = "Pending"
+"""A worker that waits for a container says so by another name (`InfrastructurePending`)."""
+AGAIN = "Rescheduled"
+
+
+def swept(settled_seconds: float, unstarted_seconds: float = UNSTARTED_SECONDS) -> State[dict[str, Any]]:
+    """Start again whatever can go on. Returns the state that the sweep's own run ends in. Raises WorldError."""
+    with get_client(sync_client=True) as client:
+        revived = revive_crashed(client, settled_seconds)
+        unstarted = reschedule_unstarted(client, now_utc(), unstarted_seconds)
+        asleep = list(_suspended(client))
+        woken = [words for run in asleep if (words := _wake(run, now_utc()))]
+        _forget_old_sweeps(client, now_utc())
+    found = {"waiting": len(asleep) - len(woken), "woken": woken, "revived": revived, "rescheduled": unstarted}
+    told = f"{found['waiting']} wait for a person; woken: {_listed(woken)}; revived after a crash: {_listed(revived)}"
+    told += f"; taken up anew, since no process of theirs came: {_listed(unstarted)}" if unstarted else ""
+    name = "Woken" if woken or revived or unstarted else IDLE
+    return State(type=StateType.COMPLETED, name=name, message=told, data=found)
+
+
+def forget_idle(flow: Any, flow_run: FlowRun, state: State[Any]) -> None:  # noqa: ARG001 - as Prefect calls it
+    """Once a sweep has ended: one that did nothing would only fill the list of runs, hundreds of times a day."""
+    if state.name == IDLE and flow_run.deployment_id is not None:
+        with get_client(sync_client=True) as client:
+            client.delete_flow_run(flow_run.id)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(clean, names)) or "none"
+
+
+def _suspended(client: SyncPrefectClient) -> Iterator[FlowRun]:
+    """Runs of loops that have left their process. Read to the end before any is woken: pages would shift."""
+    wanted = FlowRunFilter(
+        tags=FlowRunFilterTags(all_=["helmsman"]), state=FlowRunFilterState(name=FlowRunFilterStateName(any_=["Suspended"]))
+    )
+    offset = 0
+    while page := client.read_flow_runs(flow_run_filter=wanted, limit=PAGE, offset=offset):
+        yield from page
+        offset += len(page)
+
+
+def _wake(run: FlowRun, now: datetime) -> str:
+    """Have a run go on whose question is settled. Returns in words what was done, empty where nothing was."""
+    try:
+        found = _settled(run, now)
+        if found is None:
+            return ""
+        state, gate, answer = found
+        went = resume_paused(state.uid, stand_in(form_for(gate), answer.choice))
+    except HelmsmanError as error:
+        _log.warning("the loop of run %s cannot be looked at: %s", run.name, error)
+        return ""
+    return f"{state.loop} ({answer.choice} by {answer.by or answer.via})" if went else ""
+
+
+def _settled(run: FlowRun, now: datetime) -> tuple[LoopState, Gate, Answer] | None:
+    """The answer that a run's loop waits for. None where there is none, where somebody drives it, or where it is not here."""
+    place, loop = str(run.labels.get(REPOSITORY, "")), tagged(run, "loop:")
+    if not (loop and place and Path(place).is_dir()):
+        return None
+    repository = open_repository(Path(place))
+    state, _ = read_state(repository, loop)
+    folder = loop_folder(repository, loop)
+    if state.gate is None or state.uid != tagged(run, "uid:") or holder(folder.lock) is not None:
+        return None
+    answer = answers.find(folder.answers, state.uid, state.gate.key) or lapsed(state.gate, now)
+    return (state, state.gate, answer) if answer else None
+
+
+def _forget_old_sweeps(client: SyncPrefectClient, now: datetime) -> None:
+    context = FlowRunContext.get()
+    deployment = context.flow_run.deployment_id if context and context.flow_run else None
+    if deployment is None:
+        return
+    wanted = FlowRunFilter(
+        deployment_id=FlowRunFilterDeploymentId(any_=[deployment]),
+        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.COMPLETED, StateType.CANCELLED])),
+        end_time=FlowRunFilterEndTime.model_validate({"before_": now - SWEEPS_KEPT}),
+    )
+    for run in client.read_flow_runs(flow_run_filter=wanted, limit=PAGE):
+        client.delete_flow_run(run.id)
+
+
+def revive_crashed(client: SyncPrefectClient, settled_seconds: float = SETTLED_SECONDS) -> list[str]:
+    """Have runs that may go on after a crash started again, the newest too once it is settled. Returns their names."""
+    if not (found := _may_be_revived(client)):
+        return []
+    time.sleep(max(max(map(_crashed_at, found)) + settled_seconds - now_utc().timestamp(), 0))
+    settled = {run.id for run in found}
+    return [run.name for run in _may_be_revived(client) if run.id in settled and _start_again(client, run)]
+
+
+def _may_be_revived(client: SyncPrefectClient) -> list[FlowRun]:
+    wanted = FlowRunFilter(
+        tags=FlowRunFilterTags(all_=["helmsman"]),
+        state=FlowRunFilterState(name=FlowRunFilterStateName(any_=[CRASHED])),
+        deployment_id=FlowRunFilterDeploymentId(is_null_=False),
+        parent_task_run_id=FlowRunFilterParentTaskRunId(is_null_=True),
+        end_time=FlowRunFilterEndTime.model_validate({"after_": now_utc() - FORGOTTEN}),
+    )
+    return [run for run in client.read_flow_runs(flow_run_filter=wanted, limit=PAGE) if _may_go_on(client, run)]
+
+
+def _crashed_at(run: FlowRun) -> float:
+    return run.end_time.timestamp() if run.end_time else 0.0
+
+
+def _may_go_on(client: SyncPrefectClient, run: FlowRun) -> bool:
+    """Whether it has finished an iteration since we or a person had it started again last. What the engine remembers decides."""
+    retried = [state.timestamp for state in client.read_flow_run_states(run.id) if state.name == RETRIED]
+    return (not retried or _got_on(client, run, max(retried))) and not is_driven(run)
+
+
+def _got_on(client: SyncPrefectClient, run: FlowRun, since: datetime) -> bool:
+    """Whether an iteration of its loop has ended since."""
+    uid = tagged(run, "uid:")
+    wanted = FlowRunFilter(
+        tags=FlowRunFilterTags(all_=[f"uid:{uid}"]),
+        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.COMPLETED])),
+        parent_task_run_id=FlowRunFilterParentTaskRunId(is_null_=False),
+        end_time=FlowRunFilterEndTime.model_validate({"after_": since}),
+    )
+    return bool(uid and client.read_flow_runs(flow_run_filter=wanted, limit=1))
+
+
+def is_driven(run: FlowRun) -> bool:
+    """Whether somebody drives its loop here, after all: a machine that slept was only silent."""
+    place, loop = str(run.labels.get(REPOSITORY, "")), tagged(run, "loop:")
+    try:
+        return bool(place and loop) and holder(loop_folder(open_repository(Path(place)), loop).lock) is not None
+    except HelmsmanError:
+        return False  # it is not on this machine
+
+
+def _start_again(client: SyncPrefectClient, run: FlowRun) -> bool:
+    told = client.set_flow_run_state(run.id, AwaitingRetry(message="It crashed, and goes on by itself."))
+    _log.info("run %s crashed and goes on: %s", run.name, told.status)
+    return told.status is SetStateStatus.ACCEPT
+
+
+def reschedule_unstarted(client: SyncPrefectClient, now: datetime, after_seconds: float = UNSTARTED_SECONDS) -> list[str]:
+    """Have a worker take up anew what has been pending for so long. Returns the names of the runs."""
+    late = now - timedelta(seconds=after_seconds)
+    found = [run for run in list(_pending(client)) if run.state and run.state.timestamp <= late and not _may_begin(run)]
+    return [run.name for run in found if _reschedule(client, run)]
+
+
+def _pending(client: SyncPrefectClient) -> Iterator[FlowRun]:
+    """Read to the end before any is rescheduled: pages would shift."""
+    wanted = FlowRunFilter(
+        tags=FlowRunFilterTags(all_=["helmsman"]),
+        state=FlowRunFilterState(name=FlowRunFilterStateName(any_=[PENDING])),
+        deployment_id=FlowRunFilterDeploymentId(is_null_=False),
+    )
+    offset = 0
+    while page := client.read_flow_runs(flow_run_filter=wanted, limit=PAGE, offset=offset):
+        yield from page
+        offset += len(page)
+
+
+def _may_begin(run: FlowRun) -> bool:
+    """Whether it is under way after all. A container, which has no mere number, may wait for its image for long."""
+    return bool(run.infrastructure_pid and not run.infrastructure_pid.isdecimal()) or is_driven(run)
+
+
+def _reschedule(client: SyncPrefectClient, run: FlowRun) -> bool:
+    """Whether it was. Its process may begin between our looking and our doing, so the look is a fresh one."""
+    try:
+        fresh, names = client.read_flow_run(run.id), [state.name for state in client.read_flow_run_states(run.id)]
+        if fresh.state is None or run.state is None or fresh.state.id != run.state.id:
+            return False
+        if (times := names.count(AGAIN)) >= MOST_TIMES:
+            _log.warning(
+                "run %s stays pending: it was taken up %d times and had no process; see the worker's log, then cancel it",
+                run.name,
+                times + 1,
+            )
+            return False
+        told = client.set_flow_run_state(run.id, Scheduled(name=AGAIN, message="A worker took it up, and no process of it came."))
+    except ObjectNotFound:
+        return False  # somebody has deleted it
+    _log.info("run %s had no process and is taken up anew: %s", run.name, told.status)
+    return told.status is SetStateStatus.ACCEPT

@@ -1,1 +1,0 @@
-"""The life of a loop: opened, driven step by step, taken up again, carried between machines."""

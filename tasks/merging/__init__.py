@@ -1,1 +1,0 @@
-"""Proven work on its way into another branch."""

@@ -1,0 +1,1 @@
+"""Progress shown to people and collectors. An observer never stops a loop."""

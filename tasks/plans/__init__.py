@@ -1,1 +1,0 @@
-"""The plan's file: read, put back, ticked, merged."""

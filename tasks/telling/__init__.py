@@ -1,1 +1,0 @@
-"""What is told of a loop, as it goes and afterwards."""
