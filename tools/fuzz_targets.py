@@ -35,13 +35,13 @@ from helmsman.orient.research import read as read_research
 from helmsman.oversee.best import Candidate, read_choice
 from helmsman.oversee.commands_said import command_in
 from helmsman.oversee.imperatives import imperatives
-from helmsman.oversee.scans import read_scan
 from helmsman.parsers.agent_actions import detail_of, parse_event
 from helmsman.parsers.agent_dialects import reader_of
 from helmsman.parsers.claude_stream import ClaudeReader, spoken_by_model, tool_calls, tool_results
 from helmsman.parsers.failure_lines import listed
 from helmsman.parsers.failures import failure_of
 from helmsman.parsers.hidden_failures import failed_by_output
+from helmsman.parsers.security_scan import read_scan
 from helmsman.parsers.shell import commands
 from helmsman.parsers.test_files import why_test
 from helmsman.parsers.test_report import read_junit, read_ran, read_summary

@@ -9,9 +9,9 @@ from helmsman.agents.fitting import require_able
 from helmsman.config import AgentConfig, LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import INVALID, Layer, resolve, shown
+from helmsman.oversee.ladder import relieved
 from helmsman.oversee.limits import reached
 from helmsman.oversee.merging import limited
-from helmsman.oversee.relief import relieved
 from helmsman.plain import clean
 from helmsman.records.forms import Form, extension
 from helmsman.records.gates import GATE, Answer, Choice, Gate, GateKind, Way

@@ -6,7 +6,7 @@ from itertools import groupby, islice
 
 from helmsman.config.oversight import DetectConfig
 from helmsman.oversee.detector import Found
-from helmsman.oversee.progress import at_work, compared_with, got_on, is_base
+from helmsman.oversee.progress import at_work, compared_with, is_base, made_progress
 from helmsman.plain import clean
 from helmsman.records.moments import MOST_ERRORS, MOST_NAMES, Moment
 from helmsman.records.session import ErrorVector, FailureClass
@@ -48,7 +48,7 @@ def fewer_fail(before: Moment, after: Moment) -> bool:
 
 def in_vain(window: Sequence[Moment]) -> bool:
     """Whether none of these iterations got on, and no fewer tests fail after the last than after the first."""
-    return not any(map(got_on, window)) and not fewer_fail(window[0], window[-1])
+    return not any(map(made_progress, window)) and not fewer_fail(window[0], window[-1])
 
 
 def place(error: ErrorVector) -> str:
@@ -117,7 +117,7 @@ def limit_cycle(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Fo
     if not (traded or period) or states[-1] == states[-2]:
         return
     start = 1 - TRADE if traded else _start_of_runs(states, period)  # not the first time round: each state may have been news
-    if any(map(got_on, window[start:])) or _unknown(window[start:]):
+    if any(map(made_progress, window[start:])) or _unknown(window[start:]):
         return
     names = sorted(frozenset[str]().union(*(failures(moment) for moment in window[-max(period, 2) :])))
     rounds = "two rounds by now" if period else "and the first came back after one turn"

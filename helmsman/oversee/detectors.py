@@ -17,7 +17,7 @@ from helmsman.oversee.cycles import (
     worked_from,
 )
 from helmsman.oversee.detector import Detector, Found
-from helmsman.oversee.progress import at_work, got_on, identity, is_base
+from helmsman.oversee.progress import at_work, identity, is_base, made_progress
 from helmsman.records.agents import Capability
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.moments import Moment, Movement
@@ -34,7 +34,7 @@ SWING_WINDOW = 3
 def stuck(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
     """3 iterations in a row gained less than 5 % of completion together and none of them got on (S4).
 
-    A green run with a tree never seen in each iteration gets on (see `got_on`); so does a fall of failing tests.
+    A green run with a tree never seen in each iteration gets on (see `made_progress`); so does a fall of failing tests.
     """
     seen = [moment for moment in worked_from(history, config.stuck_iterations + 2) if not _looked_around(moment)]
     window = seen[-config.stuck_iterations - 1 :]  # with the one before them, where there is one
@@ -114,7 +114,7 @@ def _since_best(window: Sequence[Moment]) -> Sequence[Moment]:
 def _recovers(window: Sequence[Moment]) -> bool:
     """Red and green in turn, each green tree a new one: what breaks on the way is fixed."""
     green = [moment for moment in window if moment.green]
-    return bool(green) and all(map(got_on, green))
+    return bool(green) and all(map(made_progress, green))
 
 
 STRAY = 2
@@ -141,7 +141,7 @@ def off_objective(history: Sequence[Moment], config: DetectConfig) -> Iterator[F
         f"{newest.relevance:.0%} of the files had to do with the task, below {config.relevance:.0%} "
         f"for {len(stray)} iterations in a row ({STRAY} trip this)"
     )
-    lost = len(stray) > STRAY and not got_on(newest)  # words that match badly must not stop what gets on
+    lost = len(stray) > STRAY and not made_progress(newest)  # words that match badly must not stop what gets on
     yield Found(message, newest.relevance, config.relevance, Severity.REDIRECT if lost else None)
 
 
@@ -151,7 +151,7 @@ def resource_burn(history: Sequence[Moment], _config: DetectConfig) -> Iterator[
     Against the loop's own prices, since no absolute one fits both a typo and a migration; two gains are needed to know them.
     """
     window = worked(history, BURN_WINDOW)
-    gains = [at for at, moment in enumerate(window) if got_on(moment)]
+    gains = [at for at, moment in enumerate(window) if made_progress(moment)]
     if len(gains) < 2 or len(window) - 1 - gains[-1] < BURN_LEAST:  # noqa: PLR2004 - two prices make a comparison
         return
     in_dollars = any(moment.cost_usd > 0 for moment in window)
@@ -193,7 +193,7 @@ def output_decline(history: Sequence[Moment], config: DetectConfig) -> Iterator[
     newest, middle = window[-1], sorted(usual)[len(usual) // 2]
     least = (1 - config.output_decline) * middle
     cut_off = newest.outcome is not AgentOutcome.FINISHED
-    if cut_off or newest.written >= least or newest.green or newest.asked or got_on(newest):
+    if cut_off or newest.written >= least or newest.green or newest.asked or made_progress(newest):
         return
     message = (
         f"the agent wrote {newest.written} tokens where {middle} are usual, "
@@ -212,7 +212,7 @@ def denied(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
         f"the CLI denied {total} permissions in {len(window)} iterations in a row ({config.denials} trip this); allow what the "
         "work needs with claude.allowed_tools or claude.permission_mode, or take it out of the goal, then resume"
     )
-    yield Found(message, len(window), config.denials, Severity.WARN if any(map(got_on, window)) else Severity.PAUSE)
+    yield Found(message, len(window), config.denials, Severity.WARN if any(map(made_progress, window)) else Severity.PAUSE)
 
 
 def _beside(moment: Moment, least: float) -> bool:

@@ -8,7 +8,7 @@ from helmsman.oversee.conflicts import ANY, MOST_CONFLICTS, inside, is_path
 from helmsman.oversee.cycles import NAME_LENGTH, checked, complete, failures, worked
 from helmsman.oversee.imperatives import singular
 from helmsman.oversee.ladder import CYCLES
-from helmsman.oversee.progress import got_on
+from helmsman.oversee.progress import made_progress
 from helmsman.plain import cut_between_words, word_set
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Conflict, Diagnosis, Imperative
@@ -235,12 +235,12 @@ def diagnose(history: Sequence[Moment], signals: Sequence[Signal]) -> Diagnosis:
     Forgetting is told from being stuck by what happens between: there the failure or tree was gone, and came back.
     """
     last, rules = worked(history, STEADY), {signal.rule for signal in signals}
-    facts, idle = recurring(history), not any(map(got_on, last))
+    facts, idle = recurring(history), not any(map(made_progress, last))
     if facts.times >= RETURNS and (rules & CYCLES or (idle and facts.now)):
         return Diagnosis.AMNESIAC
     if rules & IN_VAIN:
         return Diagnosis.STUCK
-    return Diagnosis.PRODUCTIVE if len(last) == STEADY and all(map(got_on, last)) else Diagnosis.NONE
+    return Diagnosis.PRODUCTIVE if len(last) == STEADY and all(map(made_progress, last)) else Diagnosis.NONE
 
 
 def _without_constant(there: Sequence[frozenset[str]]) -> list[frozenset[str]]:

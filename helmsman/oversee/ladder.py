@@ -1,4 +1,4 @@
-"""The ladder of escalation: what failed on one rung is met one rung higher, and clean iterations lead back down."""
+"""The ladder of escalation: what failed on one rung is met one rung higher, and clean iterations or a person lead back down."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -6,10 +6,12 @@ from enum import StrEnum
 from typing import Literal, NamedTuple
 
 from helmsman.config import LadderConfig
-from helmsman.oversee.progress import got_on
+from helmsman.oversee.progress import made_progress
 from helmsman.plain import clean
 from helmsman.records.modes import Climb, Ladder, Rung
 from helmsman.records.moments import Moment, Movement
+from helmsman.records.oversight import Diagnosis, Oversight, Strategy
+from helmsman.records.state import LoopState
 from helmsman.records.verdict import Severity, Signal
 from helmsman.texts import counted
 
@@ -102,7 +104,7 @@ def idle_after(before: int, moment: Moment) -> int:
     """Iterations in a row without progress. One that only waited counts neither way."""
     if moment.movement is Movement.WAITED:
         return before
-    return 0 if got_on(moment) else before + 1
+    return 0 if made_progress(moment) else before + 1
 
 
 def stalled(moment: Moment, idle: int) -> bool:
@@ -118,9 +120,9 @@ def event_of(moment: Moment, signals: Sequence[Signal], *, idle: int) -> Event:
         return Event.PERSON
     if moment.movement is Movement.WAITED:
         return Event.NOTHING
-    if stalled(moment, idle) or (_of(Event.TROUBLE, signals) and not got_on(moment)):
+    if stalled(moment, idle) or (_of(Event.TROUBLE, signals) and not made_progress(moment)):
         return Event.TROUBLE
-    return Event.CLEAN if got_on(moment) else Event.NOTHING
+    return Event.CLEAN if made_progress(moment) else Event.NOTHING
 
 
 _SEVERITIES: Mapping[Event, Severity] = {
@@ -206,3 +208,31 @@ def _reason(event: Event, ladder: Ladder, signals: Sequence[Signal], idle: int) 
     if gravest is None:
         return f"no_progress: {counted(idle, 'iteration')} in a row without progress"
     return f"{gravest.rule}: {gravest.message}"
+
+
+def relieved(state: LoopState, now: datetime) -> LoopState:
+    """A person has looked and goes on: what was counted is forgotten, the ladder comes down to where they send it."""
+    earlier = state.oversight
+    anew = {
+        "idle": 0,
+        "ladder": resumed(earlier.ladder, state.due, now),
+        "strategy": Strategy(),
+        "diagnosis": Diagnosis.NONE,
+        "learning": (),
+        "issues": (),
+        "instructions": (),
+        "redirected": (),
+        **_settled(earlier),
+    }
+    return state.model_copy(update={"oversight": earlier.model_copy(update=anew)})
+
+
+def _settled(earlier: Oversight) -> dict[str, object]:
+    """A model's reading on which a person has decided is not held against the orders again; they may have left them as they were.
+
+    It is not asked about them again either. What rules found stands as long as the orders do.
+    """
+    if earlier.diagnosis is not Diagnosis.DOUBLE_BIND or earlier.sought is None:
+        return {}
+    ruled = tuple(conflict for conflict in earlier.conflicts if conflict.by == "rules")
+    return {"conflicts": ruled, "sought": earlier.sought.model_copy(update={"conflicts": ()})}

@@ -14,16 +14,15 @@ from helmsman.orient.validation import after, before
 from helmsman.oversee.advice import strategy_of
 from helmsman.oversee.conflict_question import held
 from helmsman.oversee.conflicts import conflicts
+from helmsman.oversee.critical import critical_events, new_findings
 from helmsman.oversee.decide.situation import BLOWN
 from helmsman.oversee.detectors import detect
 from helmsman.oversee.diagnosis import CONFLICT, bind, bind_signal, diagnose
 from helmsman.oversee.ladder import CYCLES, idle_after, ladder_after
 from helmsman.oversee.learning import learn
-from helmsman.oversee.pain import pains
 from helmsman.oversee.pid import steer
 from helmsman.oversee.plan_gap import GAP_KEPT, UNTOUCHED, divergence
 from helmsman.oversee.progress import feedback_of, progress_of
-from helmsman.oversee.scans import new_findings
 from helmsman.oversee.signals import SOURCES, Sight
 from helmsman.oversee.summary import checkpoint, moment_of
 from helmsman.oversee.variety import variety_signal
@@ -149,7 +148,7 @@ def oversee(sight: Sight, observed: Observed, sought: Sought | None = None) -> O
     earlier = state.oversight.model_copy(update={"sought": sought or state.oversight.sought})
     view = guard("moment", None, lambda: _view(sight, observed, guard, earlier.sought))
     if view is None or view.moment.movement is Movement.WAITED or researching(state):
-        hurts = guard("pain", NOTHING, lambda: _pains(view)) if view else NOTHING
+        hurts = guard("pain", NOTHING, lambda: _critical_events(view)) if view else NOTHING
         return _overseen(sight, guard, (*told, *hurts), earlier)
     noticed = _notice(view)
     signals = (*told, *noticed.signals)
@@ -191,7 +190,7 @@ def _notice(view: _View) -> _Noticed:
         *_one(guard("double bind signal", None, lambda: bind_signal(bound, contradictions, told=earlier.conflicts))),
         *_one(guard("variety", None, lambda: variety_signal(variety, view.moment.green))),
         *_one(guard("divergence", None, lambda: _diverged(view))),
-        *guard("pain", NOTHING, lambda: _pains(view)),
+        *guard("pain", NOTHING, lambda: _critical_events(view)),
     )
     diagnosis = bound if bound is not Diagnosis.NONE else guard("diagnosis", Diagnosis.NONE, lambda: diagnose(history, found))
     return _Noticed(told, diagnosis, contradictions, learning, variety, earlier.baseline or view.observed.scan)
@@ -225,11 +224,11 @@ def _tried_in_vain(view: _View) -> str:
     return f"{item.title}\n{item.details}" if item and again else ""
 
 
-def _pains(view: _View) -> tuple[Signal, ...]:
+def _critical_events(view: _View) -> tuple[Signal, ...]:
     sight, state, observed = view.sight, view.state, view.observed
     baseline = view.earlier.baseline
     weaknesses = new_findings(baseline, observed.scan) if baseline and observed.scan else ()
-    return pains(
+    return critical_events(
         state, view.history, sight.evidence, observed.leaks, weaknesses, sight.spending, state.config.pain, observed.destroyed
     )
 

@@ -174,7 +174,7 @@ def still_told(moment: Moment) -> bool:
     return moment.checked and at_work(moment) and not moment.undone
 
 
-def got_on(moment: Moment) -> bool:
+def made_progress(moment: Moment) -> bool:
     """Whether it was worth its price: better than ever, or a tree never seen that nothing speaks against.
 
     The second is how many small tasks look under checks that pass all along, or without any check.

@@ -9,7 +9,7 @@ from statistics import median
 
 from helmsman.oversee.cycles import worked
 from helmsman.oversee.limits import Gauge, gauges, in_words, open_windows
-from helmsman.oversee.progress import UNPROVEN, got_on, still_told
+from helmsman.oversee.progress import UNPROVEN, made_progress, still_told
 from helmsman.oversee.variety import score
 from helmsman.plain import LONGEST_LINE, shortened, spelled
 from helmsman.records.control import Band
@@ -114,7 +114,7 @@ def _operations(record: IterationRecord | None) -> System:
     at_work = call.outcome in IN_ORDER | IN_PART and call.outcome not in NEVER_AT_WORK
     sign = _worst(
         (not at_work or call.pain, Sign.BAD),
-        (call.outcome in IN_PART or (record.moment is not None and not got_on(record.moment)), Sign.WATCH),
+        (call.outcome in IN_PART or (record.moment is not None and not made_progress(record.moment)), Sign.WATCH),
     )
     rows = (
         ("ended early", call.pain),

@@ -1,7 +1,7 @@
 """Running the security scan that the operator names, like a check: its own process, bounded, nothing left behind."""
 
 from helmsman.errors import OperatorError
-from helmsman.oversee.scans import read_scan
+from helmsman.parsers.security_scan import read_scan
 from helmsman.records.pain import Scan
 from tasks.checking.checks import Room, boxed_check
 from tasks.processes.process import Ended, run

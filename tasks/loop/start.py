@@ -19,8 +19,8 @@ from helmsman.naming import loop_id
 from helmsman.orient.alignment import own_goal
 from helmsman.oversee.answers import reconfigured
 from helmsman.oversee.gates import gate_due
+from helmsman.oversee.ladder import relieved
 from helmsman.oversee.limits import reached
-from helmsman.oversee.relief import relieved
 from helmsman.records.agents import Agent
 from helmsman.records.hats import Preset
 from helmsman.records.push import OWN_BRANCHES

@@ -8,9 +8,8 @@ import pytest
 from helmsman.oversee.conflicts import conflicts
 from helmsman.oversee.diagnosis import bind, bind_signal
 from helmsman.oversee.imperatives import imperatives
-from helmsman.oversee.ladder import LONGEST_REASON
+from helmsman.oversee.ladder import LONGEST_REASON, relieved
 from helmsman.oversee.oversee import Observed, oversee
-from helmsman.oversee.relief import relieved
 from helmsman.records.evidence import Execution
 from helmsman.records.modes import Ladder, Rung
 from helmsman.records.moments import Moment, Movement

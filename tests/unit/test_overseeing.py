@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from helmsman.oversee.decide import Situation, decide
+from helmsman.oversee.ladder import relieved
 from helmsman.oversee.oversee import Guard, Observed, oversee
-from helmsman.oversee.relief import relieved
 from helmsman.records.checks import TestCounts
 from helmsman.records.evidence import Change, Execution
 from helmsman.records.findings import Finding, Weight

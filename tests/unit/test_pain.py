@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import PainConfig
-from helmsman.oversee.pain import pains
-from helmsman.oversee.scans import new_findings, read_scan
+from helmsman.oversee.critical import critical_events, new_findings
+from helmsman.parsers.security_scan import read_scan
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.findings import Weight
 from helmsman.records.iteration import Evidence
@@ -52,7 +52,9 @@ def felt(
     pain: PainConfig | None = None,
 ) -> tuple[Signal, ...]:
     loop = of or state()
-    return pains(loop, history, found or evidence(loop), leaks, scan, spending or Spending(), pain or PainConfig(), destroyed)
+    return critical_events(
+        loop, history, found or evidence(loop), leaks, scan, spending or Spending(), pain or PainConfig(), destroyed
+    )
 
 
 def rules(signals: Sequence[Signal]) -> list[tuple[str, Severity]]:

@@ -38,7 +38,7 @@ def _last_good(s: Situation) -> str:
 
     What an iteration made that hurts is never the best one; a blown budget says nothing against the work.
     """
-    harmless = all(signal.rule == BLOWN for signal in s.pains)
+    harmless = all(signal.rule == BLOWN for signal in s.critical_events)
     best = (s.oversight if harmless else s.state.oversight).best
     good = best.commit if best else s.state.base_commit
     back = good if _all_ours(s, good) else s.evidence.execution.change.start
@@ -132,17 +132,19 @@ def _outcome(s: Situation) -> str:
 @question(
     "pain",
     "Is there pain that ends a loop at once?",
-    lambda s: "; ".join(signal.message for signal in s.pains) or "none",
+    lambda s: "; ".join(signal.message for signal in s.critical_events) or "none",
     "the cause gone; a person may switch a source of pain off under pain.*",
 )
 def pain(s: Situation) -> Decision | None:
     """Whatever else is going on; the work stays on a ref."""
-    if not s.pains:
+    if not s.critical_events:
         return None
     back = _last_good(s)
     told = f"; the branch goes back to {back[:10]}, the work stays on a ref" if back else ""
-    reason = "; ".join(signal.message for signal in s.pains)
-    ejected = stop(s, s.pains[0].rule, f"{reason}{told}; look at it, then: helmsman resume {s.state.loop}", Outcome.EJECTED)
+    reason = "; ".join(signal.message for signal in s.critical_events)
+    ejected = stop(
+        s, s.critical_events[0].rule, f"{reason}{told}; look at it, then: helmsman resume {s.state.loop}", Outcome.EJECTED
+    )
     return ejected.model_copy(update={"back_to": back})
 
 

@@ -37,7 +37,7 @@ class Situation:
         return self.evidence.execution.call
 
     @property
-    def pains(self) -> list[Signal]:
+    def critical_events(self) -> list[Signal]:
         return [signal for signal in self.signals if signal.hurts]
 
     @property

@@ -1,9 +1,11 @@
-"""The channel for pain: what ends a loop at once, whatever else is going on.
+"""What ends a loop at once, whatever else is going on: critical events.
 
-Each kind is rare by construction: a false alarm ejects honest work. A limit that is merely reached is no pain.
+Each kind is rare by construction: a false alarm ejects honest work. A limit that is merely reached is no critical event.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from helmsman.config import PainConfig
 from helmsman.oversee.cycles import OF_THE_WORLD
@@ -13,7 +15,7 @@ from helmsman.plain import short_line
 from helmsman.records.findings import Weight
 from helmsman.records.iteration import Evidence
 from helmsman.records.moments import Moment, Movement
-from helmsman.records.pain import Leak, Weakness
+from helmsman.records.pain import Harm, Leak, Scan, Weakness
 from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState, Spending
 from helmsman.records.verdict import Severity, Signal
@@ -31,7 +33,7 @@ SHOWN = 5
 _LONGEST = 120
 
 
-def pains(
+def critical_events(
     state: LoopState,
     history: Sequence[Moment],
     evidence: Evidence,
@@ -105,7 +107,7 @@ def _tests_signal(state: LoopState, before: Moment, now: Moment, what: str) -> S
         f"{what}, after all {before.passing_tests} passed {when};"
         f" look at what changed in {state.branch} since then: git diff {before.commit[:12]} {now.commit[:12]}"
     )
-    return _pain("all_tests", message, value=now.failing_tests, threshold=LEAST_TESTS)
+    return _critical("all_tests", message, value=now.failing_tests, threshold=LEAST_TESTS)
 
 
 def _secret(state: LoopState, evidence: Evidence, leaks: Sequence[Leak]) -> tuple[Signal, ...]:
@@ -119,7 +121,7 @@ def _secret(state: LoopState, evidence: Evidence, leaks: Sequence[Leak]) -> tupl
             f" revoke them where they were issued, and push {state.branch} only when they are out of its history."
             " What is no secret is marked with `pragma: allowlist secret` in its line"
         )
-        signals.append(_pain("secret", message, value=len(sure), threshold=0))
+        signals.append(_critical("secret", message, value=len(sure), threshold=0))
     if unsure:
         message = f"{counted(len(unsure), 'line')} that look like secrets, probably are none: {_leaks(unsure)}"
         signals.append(Signal(rule="secrets.doubtful", severity=Severity.WARN, message=message, value=len(unsure), threshold=0))
@@ -137,7 +139,7 @@ def _destructive(destroyed: Sequence[str]) -> tuple[Signal, ...]:
         f"{counted(len(destroyed), 'destructive command')} ran in spite of the guard rails: {_some(destroyed)};"
         " see what is gone or was sent, and bring it back, before anything runs here again"
     )
-    return (_pain("destructive", message, value=len(destroyed), threshold=0),)
+    return (_critical("destructive", message, value=len(destroyed), threshold=0),)
 
 
 def _budget(state: LoopState, history: Sequence[Moment], spending: Spending, blown: float) -> tuple[Signal, ...]:
@@ -157,7 +159,7 @@ def _budget_signal(gauge: Gauge, blown: float) -> Signal:
         f"{gauge.told} used: {gauge.share:.0%} of the limit, pain begins at {blown:.0%};"
         f" find out what used so much in one iteration before limits.{gauge.name} is raised"
     )
-    return _pain("budget", message, value=gauge.used, threshold=gauge.limit * blown)
+    return _critical("budget", message, value=gauge.used, threshold=gauge.limit * blown)
 
 
 def _security(scan: Sequence[Weakness]) -> tuple[Signal, ...]:
@@ -168,10 +170,10 @@ def _security(scan: Sequence[Weakness]) -> tuple[Signal, ...]:
         f"{counted(len(scan), 'finding')} of high severity in the security scan, new since the loop began: {where};"
         " run the command of pain.scan to read them, then fix the code or tell the scanner why it is wrong"
     )
-    return (_pain("security", message, value=len(scan), threshold=0),)
+    return (_critical("security", message, value=len(scan), threshold=0),)
 
 
-def _pain(kind: str, message: str, *, value: float, threshold: float) -> Signal:
+def _critical(kind: str, message: str, *, value: float, threshold: float) -> Signal:
     return Signal(rule=f"pain.{kind}", severity=Severity.ABORT, message=message, value=value, threshold=threshold)
 
 
@@ -180,3 +182,33 @@ def _some(parts: Iterable[str]) -> str:
     told = [short_line(part[:1000], _LONGEST) for part in parts]
     more = f" and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
     return ", ".join(told[:SHOWN]) + more
+
+
+def new_findings(before: Scan, now: Scan) -> tuple[Weakness, ...]:
+    """Findings of high severity that the first scan did not have. A line that was moved or a file that was renamed is not new.
+
+    Nothing is called new where the first scan is unknown, or held more findings of high severity than are kept.
+    """
+    known, found = _severe(before), _severe(now)
+    if before.error or (before.left_out and len(known) == len(before.findings)):
+        return ()
+    left = Counter(map(_key, known))
+    fresh = [one for one in found if not _taken(left, _key(one))]
+    gone = Counter((rule, digest) for rule, _, digest in left.elements())
+    return tuple(one for one in fresh if not _taken(gone, (one.rule, one.digest)))
+
+
+def _severe(scan: Scan) -> list[Weakness]:
+    return [one for one in scan.findings if one.severity is Harm.HIGH]
+
+
+def _key(one: Weakness) -> tuple[str, str, str]:
+    return one.rule, one.path, one.digest
+
+
+def _taken(left: Counter[Any], key: object) -> bool:
+    """Take one of these away, where there is one."""
+    if left[key] <= 0:
+        return False
+    left[key] -= 1
+    return True

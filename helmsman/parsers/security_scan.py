@@ -1,9 +1,8 @@
-"""Reading a security scan, and what is new in it since another one."""
+"""What a security scanner printed: bandit's JSON or SARIF."""
 
 import hashlib
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from posixpath import normpath
@@ -31,36 +30,6 @@ def read_scan(output: str, worktree: str, commit: str = "") -> Scan:
     found = _of_sarif(report, worktree) if "runs" in report else _of_bandit(report, worktree)
     ranked = sorted(islice(found, _MOST_READ), key=lambda one: _ORDER.index(one.severity))
     return Scan(commit=commit, findings=tuple(ranked[:MOST_WEAKNESSES]), left_out=max(len(ranked) - MOST_WEAKNESSES, 0))
-
-
-def new_findings(before: Scan, now: Scan) -> tuple[Weakness, ...]:
-    """Findings of high severity that the first scan did not have. A line that was moved or a file that was renamed is not new.
-
-    Nothing is called new where the first scan is unknown, or held more findings of high severity than are kept.
-    """
-    known, found = _severe(before), _severe(now)
-    if before.error or (before.left_out and len(known) == len(before.findings)):
-        return ()
-    left = Counter(map(_key, known))
-    fresh = [one for one in found if not _taken(left, _key(one))]
-    gone = Counter((rule, digest) for rule, _, digest in left.elements())
-    return tuple(one for one in fresh if not _taken(gone, (one.rule, one.digest)))
-
-
-def _severe(scan: Scan) -> list[Weakness]:
-    return [one for one in scan.findings if one.severity is Harm.HIGH]
-
-
-def _key(one: Weakness) -> tuple[str, str, str]:
-    return one.rule, one.path, one.digest
-
-
-def _taken(left: Counter[Any], key: object) -> bool:
-    """Take one of these away, where there is one."""
-    if left[key] <= 0:
-        return False
-    left[key] -= 1
-    return True
 
 
 def _parsed(output: str) -> Mapping[str, Any] | None:
