@@ -1,6 +1,6 @@
 # Every target sets up what it needs; `make` alone lists them. Python is chosen with `make PYTHON=…`.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-slow lint format bench features docs fuzz lock agents clean
+.PHONY: help setup demo test test-all test-slow lint format bench features structure docs fuzz lock agents clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -64,6 +64,9 @@ bench: $(READY) ## print what control costs and is worth, what astray agents, lo
 
 features: $(READY) ## print each row of docs/features.md with the tests that prove it
 	$(BIN)/python tools/features.py
+
+structure: $(READY) ## print the sizes of packages beside their plan
+	$(BIN)/python tools/structure.py
 
 # It asks nobody: what is linked is checked, what is shown lies in build/site.
 docs: $(READY) ## build the site of docs/ into build/site

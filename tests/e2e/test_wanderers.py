@@ -96,8 +96,8 @@ def test_each_rung_makes_the_next_iteration_another_one_until_a_person_is_asked_
     rungs = [record["moment"]["rung"] for record in records]  # on which each iteration was made
     first = {rung: prompts[rungs.index(rung)] for rung in sorted(set(rungs))}
     assert sorted(first) == [Rung.PATCH, Rung.REFACTOR, Rung.REDESIGN]
-    assert "Choose an approach that neither the commits nor your notes show yet." in first[Rung.REFACTOR]
-    assert "write into your notes which assumption failed" in first[Rung.REDESIGN]
+    assert "Choose an approach that is neither in the commits nor in your notes." in first[Rung.REFACTOR]
+    assert "note which assumption failed" in first[Rung.REDESIGN]
     asked = {rung: models[rungs.index(rung)] for rung in first}
     assert "haiku" in asked[Rung.REDESIGN]
     assert "haiku" not in asked[Rung.PATCH] + asked[Rung.REFACTOR]
