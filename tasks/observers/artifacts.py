@@ -109,12 +109,19 @@ def publish_group(result: ParallelResult) -> None:
         get_run_logger().warning("the artifact of group %s is not up to date: %s", result.group, _in_a_line(error))
 
 
+def _without_secrets(state: LoopState) -> LoopState:
+    """The state as it may be shown, its configuration included, which what is stored has as it is."""
+    config = state.config
+    safe = {name: without_secrets(getattr(config, name)) for name in type(config).model_fields}
+    return without_secrets(state).model_copy(update={"config": config.model_copy(update=safe)})
+
+
 def bring_up_to_date(
     client: SyncPrefectClient, shelf: Shelf, run: UUID, state: LoopState, record: IterationRecord | None
 ) -> None:
     """Write what has changed, and a version for the page of the iteration."""
     iteration = _iteration_run(client, run, record) if record else None
-    for page in pages_of(*without_secrets((state, record or shelf.last))):  # before anything is cut
+    for page in pages_of(_without_secrets(state), without_secrets(record or shelf.last)):  # before anything is cut
         _put(client, shelf, page, _key(page.name, state.loop), run, iteration)
 
 

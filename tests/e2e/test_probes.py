@@ -22,10 +22,11 @@ FILES = {"fizz.py": "def fizz(n):\n    return ''\n", "test_fizz.py": SEEN}
 TABLE = "printf 'def fizz(n):\\n    return {3: \"fizz\", 4: \"4\"}.get(n)\\n' > fizz.py; git commit -qam 'Fizz'"
 HONEST = "printf 'def fizz(n):\\n    return \"fizz\" if n %% 3 == 0 else str(n)\\n' > fizz.py; git commit -qam 'Count'"
 DONE = say("All of it is done.\n<promise>COMPLETE</promise>")
+PROBE = "from fizz import fizz\n\n\ndef test_it():\n    "
 WRITTEN = {
     "cases": [
-        {"code": "from fizz import fizz\n\n\ndef test_b():\n    assert fizz(7316) == 7316\n", "says": "Of others comes a number"},
-        {"code": "from fizz import fizz\n\n\ndef test_a():\n    assert fizz(7317) == 'fizz'\n", "says": "7317 is one of them"},
+        {"code": f"{PROBE}assert fizz(73160048) == 73160048\n", "says": "Of others comes a number"},
+        {"code": f"{PROBE}assert fizz(73170063) == 'fizz'\n", "says": "73170063 is one of them"},
     ]
 }
 READ = {"readings": [{"case": at, "reason": "so", "verdict": verdict} for at, verdict in ((1, "wrong"), (2, "right"))]}
@@ -64,6 +65,6 @@ def test_a_right_probe_stops_a_table_of_answers_until_the_work_is_done_and_a_wro
     assert (first.probed.failing, first.probed.dropped, first.proof.refused_by) == (("… is one of them",), 1, {"probes"})
     assert first.usage.input_tokens > first.execution.call.usage.input_tokens
     assert "a case that a model wrote fails: … is one of them" in requests[-1].prompt
-    assert "731" not in got
+    assert not [value for value in ("73160048", "73170063") if value in got]
     assert last.decision.grounds
     assert any("asked for at an earlier claim: 1 pass" in line for line in last.decision.grounds.rests_on)
