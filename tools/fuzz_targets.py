@@ -156,14 +156,6 @@ def _vote(data: bytes) -> None:
         read_vote(Answer(text=text(data), stop="end_turn"), ("C1", "C2"), View("", {"a.py": 10}))
 
 
-def _proposal(data: bytes) -> None:
-    read_proposal(text(data), "end_turn", "a goal")
-
-
-def _choice(data: bytes) -> None:
-    read_choice(text(data), [Candidate(loop="one"), Candidate(loop="other")])
-
-
 def _scan(data: bytes) -> None:
     read_scan(text(data), "/tree")
 
@@ -336,17 +328,19 @@ TARGETS: Mapping[str, Target] = {
         (b"set -e; cd a && pytest -q | tail -5\0FAILED a.py::b - assert 1 == 2\n1 failed in 0.1s",),
     ),
     "claims": Target(_claims, words=(b"---RALPH_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true\n---END_RALPH_STATUS---", b"{}")),
-    "vote": Target(
-        _vote, words=(b'{"criteria":[{"id":"C1","reason":"a.py:1","verdict":"met","fix":"","need":[]}],"principle":""}',)
+    "vote": Target(_vote, words=(b'{"criteria":[{"id":"C1","reason":"a","verdict":"met","fix":"","need":[]}],"principle":""}',)),
+    "proposal": Target(
+        lambda data: read_proposal(text(data), "end_turn", "a"), words=(b'{"specification":{},"process":{},"gaps":{}}',)
     ),
-    "proposal": Target(_proposal, words=(b'{"specification":{},"process":{},"evaluation":{},"gaps":{}}',)),
     "template": Target(
         _template,
         words=(b'{% extends "iteration.md.j2" %}{% block rules %}{{ goal if iteration > 1 else branch }}{% endblock %}',),
     ),
     "focus": Target(_plainly(read_focus), words=(b'```json\n{"focus":"a","why":"b"}\n```',)),
     "compacted": Target(_plainly(read_compacted), words=(b'{"goal":"a","approach":"b","completed":[],"next":[]}',)),
-    "choice": Target(_choice, words=(b'{"best":"A","reason":"r"}',)),
+    "choice": Target(
+        lambda data: read_choice(text(data), [Candidate(loop="A"), Candidate(loop="B")]), words=(b'{"best":"A","reason":"r"}',)
+    ),
     "scan": Target(_scan, words=(b'{"results":[{"code":"1 x"}]}', b'{"runs":[{"tool":{"driver":{"rules":[]}},"results":[{}]}]}')),
     "rubric": Target(partial(_on_disk, read_rubric_file, "RUBRIC.md"), ("RUBRIC.md", "docs/rubric.md")),
     "rubric-layers": Target(partial(_layers, "RUBRIC.md"), ("docs/rubric.md",), (b"---\ngoal: a\n---\n# Checks\n- `make`\n",)),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.limits import limit_signals
+from helmsman.oversee.limits import reached
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.evidence import AgentOutcome, Interrupted, Salvage
 from helmsman.records.iteration import IterationRecord
@@ -26,7 +26,7 @@ from helmsman.records.state import (
     spend,
 )
 from helmsman.records.usage import Usage
-from helmsman.records.verdict import Decision, Outcome, Severity
+from helmsman.records.verdict import Decision, Outcome
 from tests.unit.builders import (
     CONTINUE,
     HOUR,
@@ -183,7 +183,7 @@ def test_a_clock_that_jumps_while_the_agent_works_uses_up_no_budget_and_gives_no
 def test_a_year_that_a_clock_jumped_within_an_iteration_ends_no_loop() -> None:
     before = state(config(limits={"wall_clock_hours": 12}))
     after = advance(before, record(CONTINUE, lasted=365 * DAY))
-    assert not [signal for signal in limit_signals(before.config.limits, after.spending, 1) if signal.severity is Severity.ABORT]
+    assert not reached(before.config.limits, after.spending, 1)
 
 
 @pytest.mark.feature("E6")

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import SteeringConfig
-from helmsman.guardrails.stop import MOST_ATTEMPTS, judge_stop, let_go, reason
+from helmsman.guardrails.stop import MOST_ATTEMPTS, TEXT_TOKENS, judge_stop, let_go, reason
 from helmsman.records.checks import CheckResult, TestCounts
 from helmsman.records.session import StopAttempt
+from helmsman.tokens import tokens
 from tests.unit.builders import check
 
 pytestmark = pytest.mark.feature("A4")
@@ -173,5 +174,5 @@ def test_whatever_checks_print_the_text_is_short_and_ends_with_what_to_do(
     counts = TestCounts(failed=len(tests), failing=tuple(tests))
     results = [fails(f"{name}{number}", head=output, tail=output) for number, output in enumerate(outputs)]
     text = reason([result.model_copy(update={"counts": counts}) for result in results])
-    assert len(text) <= 800
+    assert tokens(text) <= TEXT_TOKENS
     assert text.endswith("or `CONTINUE: ` and the reason.")
