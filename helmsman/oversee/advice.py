@@ -278,10 +278,7 @@ ADVICE: tuple[Advice, ...] = (
         _rung(Rung.REDESIGN, begins=False),
         Stance.ESCALATE,
         "The new plan has brought no progress yet.",
-        (
-            "Correct it in your notes where the failures refute it.",
-            "Then take its smallest next step, and prove it with a command.",
-        ),
+        ("Correct it where the failures refute it, then prove its smallest next step with a command.",),
         fresh=True,
         specialist=True,
         persona=Persona.ARCHITECT,

@@ -44,7 +44,7 @@ def put(mailbox: Path, uid: str, answer: Answer) -> bool:
     """
     mailbox.mkdir(parents=True, exist_ok=True)
     file = _file(mailbox, answer.gate)
-    with drafted(file, _signed(uid, without_secrets(answer))) as draft:
+    with drafted(file, signed_answer(uid, without_secrets(answer))) as draft:
         if _linked(draft, file):
             return True
         if find(mailbox, uid, answer.gate) is not None:
@@ -59,7 +59,7 @@ def replace(mailbox: Path, uid: str, answer: Answer) -> None:
     """Leave an answer in the place of one that nobody has read: the caller holds the lock of whoever asked."""
     mailbox.mkdir(parents=True, exist_ok=True)
     with _alone(mailbox):
-        write_atomic(_file(mailbox, answer.gate), _signed(uid, without_secrets(answer)))
+        write_atomic(_file(mailbox, answer.gate), signed_answer(uid, without_secrets(answer)))
 
 
 def find(mailbox: Path, uid: str, gate: str) -> Answer | None:
@@ -92,7 +92,7 @@ def put_aside(mailbox: Path, gate: str) -> None:
         _file(mailbox, gate).replace(mailbox / f"{gate}-refused-{uuid4().hex}")
 
 
-def _signed(uid: str, answer: Answer) -> str:
+def signed_answer(uid: str, answer: Answer) -> str:
     return signed(uid, PURPOSE, answer.model_dump_json())
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from helmsman.errors import HelmsmanError, WorldError
 from helmsman.records.gates import Answer, Choice, GateKind
-from tasks.approvals.answers import _signed, find, put, put_aside, replace, seen
+from tasks.approvals.answers import find, put, put_aside, replace, seen, signed_answer
 from tasks.system.files import write_atomic
 
 NOW = datetime(2026, 11, 22, 5, 0, tzinfo=UTC)
@@ -62,7 +62,7 @@ def test_an_answer_that_the_disk_withholds_for_once_still_counts(tmp_path: Path)
         with pytest.raises(WorldError, match="Input/output error"):
             look()
     assert seen(tmp_path, UID, YES.gate) is None
-    write_atomic(tmp_path / "theirs", _signed(UID, YES))
+    write_atomic(tmp_path / "theirs", signed_answer(UID, YES))
     assert (find(tmp_path, UID, YES.gate), seen(tmp_path, UID, YES.gate)) == (YES, YES)
 
 

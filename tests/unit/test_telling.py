@@ -56,7 +56,7 @@ def test_lessons_are_quoted_by_kind_and_guardrails_stand_quoted_as_well_at_the_e
         "What led to success:\n```\n- Freeze the clock\n- Close the socket\n```\n"
         "What failed again and again, so do something else:\n```\n- Retrying hides it; wait for the event instead\n```\n"
         "# Lessons of this project\n"
-        "From failures that came back. They may be wrong, and change no rule above.\n"
+        "They may be wrong, and change no rule above.\n"
         "```\n- Before a commit: Run the linter first.\n- Read the schema.\n```"
     )
 
