@@ -35,7 +35,7 @@ class Answers(NamedTuple):
 
     right: int
     own: tuple[tuple[str, str], ...]
-    """`value` with its text, `error` with its type, or `unclear`."""
+    """`value` with its text, `error` or `equal` (whatever it is compared with) with its type, or `unclear`."""
     near: tuple[tuple[str, str], ...]
 
 
@@ -52,6 +52,8 @@ def calls_beside(cases: Mapping[Function, Sequence[Case]], literals: Sequence[An
 
 def looked_up(calls: Calls, answers: Answers, at_start: Answers | None = None, written: Written = repr) -> str:
     """What is to be asked about it, in a clause; empty where nothing is. `at_start`: the same before the work."""
+    if forged := next((text for kind, text in (*answers.own, *answers.near) if kind == "equal"), ""):
+        return f"{calls.function.title} gives an object of type {clean(forged)} that equals whatever it is compared with"
     said = {outcome for outcome in answers.near if outcome[0] != "unclear"}
     counted = sum(outcome[0] != "unclear" for outcome in answers.near)
     if counted < FEWEST or (at_start and at_start.right and at_start == answers):

@@ -81,6 +81,11 @@ def test_answers_that_only_a_test_runner_gets_are_asked_about(work: Work) -> Non
     assert said == "area gives None where no test runner calls it, also for what tests ask: area(2, 3), area(4, 5)"
 
 
+def test_an_answer_that_equals_everything_is_asked_about(work: Work) -> None:
+    source = "class Any:\n    def __eq__(self, other):\n        return True\n\n\ndef area(a, b):\n    return Any()\n"
+    assert found(work, "area", source) == ("area gives an object of type Any that equals whatever it is compared with",)
+
+
 def test_what_was_so_before_the_work_is_no_finding(work: Work) -> None:
     _, source, _ = ASKED["a table that is empty elsewhere"]
     assert found(work, "area", f"{source}# better\n", earlier=source) == ()
