@@ -26,7 +26,7 @@ from tasks.alignment.people import Halted, answered
 from tasks.alignment.steps import ask, gather
 from tasks.engine.end_states import EndState
 from tasks.engine.runs import announce, hearing_cancel, without_heartbeats
-from tasks.loop.steps import patient
+from tasks.engine.step import with_retries
 from tasks.models.asking import writing_model
 from tasks.processes.nesting import refuse_nested
 from tasks.processes.process import end_tagged
@@ -134,7 +134,7 @@ def _drafted(work: Work, before: Alignment | None) -> Alignment:
     for attempt in range(1, TRIES + 1):
         question = align_question(work.goal, facts, before, complaint)
         try:
-            proposal = patient(ask, _retry(work))(work, question, number, attempt)
+            proposal = with_retries(ask, _retry(work))(work, question, number, attempt)
         except WorldError as away:
             complaint = f"no model could be asked: {_in_words(away)}"
             break

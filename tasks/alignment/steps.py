@@ -17,7 +17,7 @@ from helmsman.records.gates import Gate, GateKind
 from tasks.alignment import aligning
 from tasks.alignment.aligning import Work
 from tasks.credentials import judge_credentials
-from tasks.loop.steps import Step
+from tasks.engine.step import Step
 from tasks.repository.repository_facts import gather_facts
 from tasks.system.clock import now_utc
 

@@ -13,6 +13,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.render.issue import by_hand
 from tasks.approvals.ask import passed
+from tasks.engine.step import with_retries
 from tasks.loop import steps
 from tasks.loop.agents_md import commit_patch, propose
 from tasks.loop.handoff import hand_over
@@ -36,7 +37,7 @@ def leave(request: LoopRequest, state: LoopState) -> LoopState:
 
 
 def _left(request: LoopRequest, place: Workplace, state: LoopState) -> LoopState:
-    state = _concluded(request.repository, place, state)
+    state = _concluded(place, state)
     if state.outcome is not Outcome.COMPLETED:
         return state
     problems = [hand_over(place, state).problem]
@@ -45,17 +46,17 @@ def _left(request: LoopRequest, place: Workplace, state: LoopState) -> LoopState
         problems += keep_up(place, state)
     problems += archive(place, state)
     problems.append(_pushed(place, state))
-    state = _delivered(request.repository, place, state, problems)
+    state = _delivered(place, state, problems)
     _tell(problems)
     return state
 
 
-def _concluded(repository: str, place: Workplace, state: LoopState) -> LoopState:
+def _concluded(place: Workplace, state: LoopState) -> LoopState:
     """A model may be asked what the loop teaches; it is paid for by the loop."""
     if not to_be_asked(place, state):
         conclude(place, state)
         return state
-    drawn = _drawn(repository, state)
+    drawn = _drawn(place, state)
     conclude(place, state, asked=drawn.observations)
     _tell([drawn.reason])
     spent, used = state.spending, drawn.usage
@@ -64,10 +65,10 @@ def _concluded(repository: str, place: Workplace, state: LoopState) -> LoopState
     return _written_down(place, state, after, "lessons drawn by a model")
 
 
-def _drawn(repository: str, state: LoopState) -> Drawn:
+def _drawn(place: Workplace, state: LoopState) -> Drawn:
     """Who cancels wants to wait no more; the work stays done, and the rules say what it teaches."""
     try:
-        return steps.draw_lessons(repository, state)
+        return steps.draw_lessons(place, state)
     except Cancelled as cancelled:
         return Drawn(reason=f"no model was asked what it teaches: {cancelled}")
 
@@ -119,13 +120,13 @@ def _pushed(place: Workplace, state: LoopState) -> str:
     return ""
 
 
-def _delivered(repository: str, place: Workplace, state: LoopState, problems: list[str]) -> LoopState:
+def _delivered(place: Workplace, state: LoopState, problems: list[str]) -> LoopState:
     """A loop that was started for an issue, with its pull request, or with the reason why it has none."""
     link = state.issue
     if link is None or link.pull_request:
         return state
     try:
-        made = steps.patient(steps.open_pull_request, state.config.retry)(repository, state)
+        made = with_retries(steps.open_pull_request, state.config.retry)(place, state)
         after = link.model_copy(update={"pull_request": made.url or f"#{made.number}", "problem": ""})
     except HelmsmanError as error:
         after = link.model_copy(update={"problem": clean("; ".join(line.strip() for line in str(error).splitlines()))})

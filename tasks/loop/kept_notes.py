@@ -5,7 +5,7 @@ from contextlib import suppress
 from helmsman.guardrails import RESEARCH_FILE
 from helmsman.orient.feedback import evolution_file, feedback_file
 from helmsman.records.state import LoopState
-from tasks.loop.working import own_file
+from tasks.loop.prepare import own_file
 from tasks.worktrees.workplace import Workplace
 
 

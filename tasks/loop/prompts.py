@@ -13,9 +13,9 @@ from helmsman.records.state import LoopState
 from tasks.agents.briefings import kept
 from tasks.agents.call_folder import CallFolder
 from tasks.checking.adjudicating import request_for
+from tasks.loop.prepare import facts_at
 from tasks.loop.remember import looked_up
 from tasks.loop.start import state_from_here
-from tasks.loop.working import facts_at
 from tasks.places import LoopFolder, loop_folder
 from tasks.repository.git import Repository
 from tasks.system.secrets import without_secrets

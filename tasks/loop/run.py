@@ -49,7 +49,7 @@ from tasks.loop.kept_notes import keep_notes
 from tasks.loop.merge import begin_landing, catch_up, land
 from tasks.loop.merge_lock import merging_alone
 from tasks.loop.plan import items_of
-from tasks.loop.ready import begin_verification, ready_worktree, tear_down
+from tasks.loop.prepare import begin_verification, ready_worktree, tear_down
 from tasks.loop.recover import close, knows_call, lost_elsewhere, mark_interrupted, repair
 from tasks.loop.remember import with_estimate
 from tasks.loop.remote_handover import claim, is_claimed_between, is_ours, left_there, take_up
@@ -294,7 +294,7 @@ def begun(repository: str, state: LoopState) -> LoopState:
     if state.iteration or state.checks or state.ending or state.gate:
         return state
     begin_verification(place, state)
-    report = _tried(repository, place, state)
+    report = _tried(place, state)
     expected = state if state.task_type else with_estimate(place, state, now_utc())
     _tell(expected)
     after = with_baseline(expected, report).model_copy(update={"updated_at": now_utc()}) if report else expected
@@ -304,10 +304,10 @@ def begun(repository: str, state: LoopState) -> LoopState:
     return replace_state(place.repository, state, after, told)
 
 
-def _tried(repository: str, place: Workplace, state: LoopState) -> CheckReport | None:
+def _tried(place: Workplace, state: LoopState) -> CheckReport | None:
     """The checks before any work, where they are to be tried; and what nothing could prove is said."""
     _, tree = commit_and_tree(place.worktree, state.head)
-    report = steps.baseline(repository, state, tree) if state.config.baseline and state.config.checks else None
+    report = steps.baseline(place, state, tree) if state.config.baseline and state.config.checks else None
     warnings = tuple(start_warnings(state.config, report, items_of(place, state)))
     if report or warnings:
         publish(LoopBegun(report=report, warnings=warnings))
@@ -332,6 +332,6 @@ def landed(request: LoopRequest, state: LoopState) -> LoopState:
     while landing_due(state):
         state = begin_landing(place, state)
         with merging_alone(place.repository, state.config.merge.wait_minutes, place.folder.cancel.exists):
-            state = land(place, state, partial(steps.checked_for_merge, request.repository, state))
+            state = land(place, state, partial(steps.checked_for_merge, place, state))
         state = passed(request, state)
     return catch_up(place, state)

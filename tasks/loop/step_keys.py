@@ -1,19 +1,22 @@
-"""The keys under which the results of steps are kept, by value: see `steps`."""
+"""The keys under which the results of steps are kept, by value: see `tasks.engine.step`."""
 
 import hashlib
-from dataclasses import dataclass
+import json
+from collections.abc import Sequence
 from typing import Any
 
-from prefect.cache_policies import CachePolicy
 from prefect.context import TaskRunContext
 
+from helmsman.config import CheckConfig, LoopConfig
 from helmsman.records.state import LoopState
+from helmsman.verify.completion import required_tests
 from tasks.engine.results import step_key
-from tasks.loop import working
+
+Inputs = dict[str, Any]
+"""A step's arguments by name."""
 
 
-@dataclass
-class StepKey(CachePolicy):
+def by_step(run: TaskRunContext, inputs: Inputs) -> str:
     """The key of a step's result, by value. Its fields, argued.
 
     uid          two repositories may have loops of one name
@@ -21,90 +24,67 @@ class StepKey(CachePolicy):
     attempt      an attempt whose agent call died is done anew, with another prompt
     step         two steps of one iteration may have equal arguments
     """
-
-    def compute_key(
-        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
-    ) -> str | None:
-        state: LoopState = inputs["state"]
-        return step_key(state, task_ctx.task.name)
+    return step_key(inputs["state"], run.task.name)
 
 
-@dataclass
-class CommitKey(CachePolicy):
+def by_commit(run: TaskRunContext, inputs: Inputs) -> str:
     """The key of what is found out of one commit in one attempt: files of the operator's may be others by the next."""
-
-    def compute_key(
-        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
-    ) -> str | None:
-        return f"{step_key(inputs['state'], task_ctx.task.name)}-{inputs['commit']}"
+    return f"{step_key(inputs['state'], run.task.name)}-{inputs['commit']}"
 
 
-@dataclass
-class ItemKey(CachePolicy):
+def by_item(_run: TaskRunContext, inputs: Inputs) -> str | None:
     """The key of what a plan item's own check said: by the tree, as with the loop's checks, by the command and where it ran."""
-
-    def compute_key(
-        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
-    ) -> str | None:
-        state: LoopState = inputs["state"]
-        if _spoilt(inputs):
-            return None
-        workspace = state.config.workspace
-        asked = repr((inputs["item"].check, workspace.clean, workspace.setup))
-        command = hashlib.sha256(asked.encode()).hexdigest()[:16]
-        return f"helmsman-{state.uid}-item-{command}-{inputs['execution'].change.tree}"
+    workspace = inputs["state"].config.workspace
+    command = _hashed(repr((inputs["item"].check, workspace.clean, workspace.setup)))
+    return _by_tree(inputs, f"item-{command}")
 
 
-@dataclass
-class TreeKey(CachePolicy):
+def by_tree(_run: TaskRunContext, inputs: Inputs) -> str | None:
     """The key of a check report: a tree that was checked already is not checked again, in whichever iteration."""
-
-    def compute_key(
-        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
-    ) -> str | None:
-        if _spoilt(inputs):
-            return None
-        state = inputs["state"]
-        tree = inputs["tree"] if "tree" in inputs else inputs["execution"].change.tree
-        return f"helmsman-{state.uid}-{working.checks_fingerprint(state.config)}-{tree}"
+    return _by_tree(inputs, checks_fingerprint(inputs["state"].config))
 
 
-@dataclass
-class TrustedKey(CachePolicy):
+def by_trusted(_run: TaskRunContext, inputs: Inputs) -> str | None:
     """The key of what the checks said of a tree with the tests that the loop began with: by the tree, the checks, the patterns.
 
     checks       those of the configuration and, in their report, the own check of the plan's item in hand
     """
-
-    def compute_key(
-        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
-    ) -> str | None:
-        if _spoilt(inputs):
-            return None
-        state, checks = inputs["state"], working.trusted_fingerprint(inputs["state"], inputs["checks"])
-        what = "tests" if inputs["tests"] else "trusted"
-        return f"helmsman-{state.uid}-{what}-{checks}-{inputs['execution'].change.tree}"
+    what = "tests" if inputs["tests"] else "trusted"
+    return _by_tree(inputs, f"{what}-{trusted_fingerprint(inputs['state'], inputs['checks'])}")
 
 
-@dataclass
-class StartKey(CachePolicy):
+def by_start(_run: TaskRunContext, inputs: Inputs) -> str | None:
     """The key of what the work's tests say on the source of the start, and of calls and mutants of the work.
 
     By both trees, by the checks, by whether they ran, and by what else is looked at.
     """
-
-    def compute_key(
-        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
-    ) -> str | None:
-        if _spoilt(inputs):
-            return None
-        state, tree, ran = inputs["state"], inputs["execution"].change.tree, "run" if inputs["run"] else "look"
-        proof = state.config.proof
-        ran += f"-{proof.mutants}" if proof.mutants else "" if proof.neighbours else "-alone"
-        start = f"{state.base_commit}-{working.checks_fingerprint(state.config)}"
-        return f"helmsman-{state.uid}-start-{ran}-{start}-{tree}"
+    state, ran = inputs["state"], "run" if inputs["run"] else "look"
+    proof = state.config.proof
+    ran += f"-{proof.mutants}" if proof.mutants else "" if proof.neighbours else "-alone"
+    return _by_tree(inputs, f"start-{ran}-{state.base_commit}-{checks_fingerprint(state.config)}")
 
 
-def _spoilt(inputs: dict[str, Any]) -> bool:
-    """Whether processes of the agent ran beside the checks: what those say then holds for no other iteration."""
-    return "execution" in inputs and bool(inputs["execution"].call.survivors)
+def _by_tree(inputs: Inputs, what: str) -> str | None:
+    """None where processes of the agent ran beside the checks: what those say then holds for no other iteration."""
+    if "execution" in inputs and inputs["execution"].call.survivors:
+        return None
+    tree = inputs["tree"] if "tree" in inputs else inputs["execution"].change.tree
+    return f"helmsman-{inputs['state'].uid}-{what}-{tree}"
+
+
+def checks_fingerprint(config: LoopConfig) -> str:
+    """Changes when any check does, or what is looked for in it: a report speaks only for what made it."""
+    asked = [[check.model_dump(mode="json") for check in config.checks], required_tests(config), config.flaky.model_dump()]
+    return _hashed(json.dumps([*asked, [config.workspace.clean, config.workspace.setup]], sort_keys=True))
+
+
+def trusted_fingerprint(state: LoopState, checks: Sequence[CheckConfig]) -> str:
+    """Changes when any of these checks does, or what is kept as it was, or since when."""
+    kept = state.config.invariants.model_dump(mode="json", include={"protect", "trusted", "allow"})
+    where = [state.config.workspace.clean, state.config.workspace.setup]
+    asked = [[check.model_dump(mode="json") for check in checks], kept, state.base_commit, state.config.flaky.model_dump(), where]
+    return _hashed(json.dumps(asked, sort_keys=True))
+
+
+def _hashed(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

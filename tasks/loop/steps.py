@@ -1,28 +1,24 @@
-"""The steps of an iteration as Prefect tasks: a name, retries where the world may fail, and a key by value.
+"""The steps of an iteration as Prefect tasks: each takes where it works and the state of its loop.
 
-A step's result is persisted under (loop, iteration, attempt, step). After a crash the same call finds it there, and only the
-step that was in flight is done again. Each plain function lives in the file of the outside thing it deals with.
+A step's name and key are how a run that died finds its result again (tasks/engine/step.py): they stay as they are.
 """
 
-import time
 from collections.abc import Callable
-from functools import partial, wraps
-from typing import Any, ParamSpec, TypeVar, cast
+from functools import partial
 
-from prefect import Task
-from prefect.cache_policies import CachePolicy
-from prefect.client.schemas.objects import State, TaskRun
-from prefect.utilities.annotations import opaque
-
-from helmsman.config import CheckConfig, RetryConfig
-from helmsman.errors import CutOff, WorldError
+from helmsman.config import CheckConfig
+from helmsman.errors import Cancelled
 from helmsman.orient.prompt import brief
+from helmsman.orient.research import researching
+from helmsman.orient.sessions import session_to_resume
 from helmsman.oversee.decide import Situation
 from helmsman.oversee.decide import decide as choose
+from helmsman.parsers.status import read_ending
+from helmsman.records.agents import prints_text
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy
 from helmsman.records.claims import Testimony
-from helmsman.records.events import IterationRecorded, StepFinished, StepStarted
+from helmsman.records.events import IterationRecorded
 from helmsman.records.evidence import Execution
 from helmsman.records.findings import Finding
 from helmsman.records.focus import Planned
@@ -42,154 +38,207 @@ from helmsman.verify.completion import prove
 from helmsman.verify.hints import weigh
 from helmsman.verify.outcomes import Outcomes, failing_at_start, outcomes
 from helmsman.verify.trusted import UNSURE, watched
+from tasks.agents.briefings import keep_briefing
+from tasks.agents.call_folder import CallFolder
+from tasks.agents.calling import call_agent
 from tasks.agents.hearing import hear
+from tasks.agents.order import Order
 from tasks.checking.adjudicating import adjudicate
-from tasks.checking.auditing import audit
+from tasks.checking.auditing import audit, put_back_protected
+from tasks.checking.checks import run_checks
+from tasks.checking.hidden import run_hidden
+from tasks.checking.mutating import mutants_in
+from tasks.checking.neighbours import looked_up_in
+from tasks.checking.only_there import explained
 from tasks.checking.probing import probe_work
+from tasks.checking.rooms import room_of, work_of
+from tasks.checking.targets import Shown, Target, failed_by_setup, run_on_start, run_trusted, with_checks
+from tasks.checking.trusted_run import changed_since_start, tests_as_they_were
 from tasks.credentials import agent_credentials, judge_credentials
-from tasks.loop import overseeing, working
+from tasks.engine.step import again_if, step
+from tasks.loop.merge_work import stand_on
+from tasks.loop.overseeing import oversee as observe_and_oversee
+from tasks.loop.plan import put_back as put_back_plan
 from tasks.loop.plan import stand_at
 from tasks.loop.plan import tick as tick_item
+from tasks.loop.prepare import prepare, read_notes
 from tasks.loop.remember import drawn, remember
 from tasks.loop.remote_handover import require_ours
-from tasks.loop.step_keys import CommitKey, ItemKey, StartKey, StepKey, TreeKey, TrustedKey
-from tasks.models import planning
+from tasks.loop.step_keys import by_commit, by_item, by_start, by_step, by_tree, by_trusted
+from tasks.models.planning import write as write_plan
 from tasks.observers.journal import publish
 from tasks.observers.report import write_report
+from tasks.repository.hidden import keep_output, require_known
 from tasks.repository.remote import push_loop
+from tasks.repository.setup import SetupFailed
 from tasks.repository.state_ref import replace_state
+from tasks.sandbox.taking import take_over_work
 from tasks.system.clock import now_utc
-from tasks.system.secrets import redacting_errors, without_secrets
-from tasks.system_errors import blaming_the_world
-from tasks.triggers import delivering
-from tasks.worktrees import rollback
-from tasks.worktrees.workplace import workplace
-
-P = ParamSpec("P")
-R = TypeVar("R")
+from tasks.triggers.delivering import open_pull_request as request_pull
+from tasks.worktrees.rollback import go_back, take_back
+from tasks.worktrees.rollback import roll_back as go_back_to_better
+from tasks.worktrees.workplace import Workplace
+from tasks.worktrees.worktree import measure_change, settle_work
 
 
-class Step(Task[P, R]):
-    """A task whose arguments the engine does not search for futures: that took 8 ms a step of a state with its history."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return _opaquely(super().__call__, *args, **kwargs)
-
-
-def _opaquely(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    return call(*(opaque(argument) for argument in args), **kwargs)
+@step(by_tree)
+def baseline(place: Workplace, state: LoopState, tree: str) -> CheckReport:
+    """The checks on what the loop begins with. Raises SetupFailed."""
+    return _run(place, state, Target(state.head, tree, state.config))
 
 
-def step(key: CachePolicy) -> Callable[[Callable[P, R]], Task[P, R]]:
-    """Make a step of a function whose parameters include `state`."""
-
-    def decorate(function: Callable[P, R]) -> Task[P, R]:
-        name = function.__name__
-
-        @wraps(function)
-        def told(*args: P.args, **kwargs: P.kwargs) -> R:
-            state = cast("LoopState", args[1])
-            begun = time.monotonic()
-            publish(StepStarted(iteration=state.due, attempt=state.attempt, step=name))
-            with redacting_errors(), blaming_the_world():
-                result = without_secrets(function(*args, **kwargs))
-            seconds = time.monotonic() - begun
-            publish(StepFinished(iteration=state.due, attempt=state.attempt, step=name, seconds=seconds))
-            return result
-
-        return Step(
-            told,
-            name=name,
-            task_run_name=f"#{{state.due}} {name}",
-            persist_result=True,
-            result_serializer="json",
-            cache_policy=key,
-        )
-
-    return decorate
+@step(by_step)
+def orient(place: Workplace, state: LoopState) -> Orientation:
+    return prepare(place, state, now_utc())
 
 
-def patient(what: Task[P, R], retry: RetryConfig) -> Callable[P, R]:
-    """The same step, retried with growing delays while the world is to blame."""
-    delays = [min(retry.first_delay_seconds * 2**n, retry.longest_delay_seconds) for n in range(retry.attempts)]
-    retried = what.with_options(
-        retries=retry.attempts,
-        retry_delay_seconds=delays or 0,
-        retry_jitter_factor=retry.jitter,
-        retry_condition_fn=_is_world_error,
-    )
-    return partial(_opaquely, retried)
+@step(by_step)
+def plan(place: Workplace, state: LoopState, orientation: Orientation) -> Planned:
+    return write_plan(place, state, orientation, lambda: judge_credentials(state.config))
 
 
-def checking(state: LoopState) -> Callable[[str, LoopState, Execution], CheckReport]:
+@step(by_step)
+def prompt(place: Workplace, state: LoopState, orientation: Orientation, planned: Planned) -> Briefing:
+    return brief(state, orientation, planned)
+
+
+@step(by_step)
+def execute(place: Workplace, state: LoopState, briefing: Briefing, orientation: Orientation) -> Execution:
+    """Have the agent work, then commit what it left and measure what it changed."""
+    start = orientation.start_commit
+    session = session_to_resume(state, orientation.started_at)
+    credentials, stop = agent_credentials(state.config), place.folder.cancel.exists
+    item = orientation.plan.item.check if orientation.plan and orientation.plan.item else ""
+    folder = CallFolder(place.folder.call(state.due, state.attempt), state.uid)
+    keep_briefing(folder, briefing)
+    call = call_agent(Order(place, state, briefing.prompt, start, session, credentials, stop, item, briefing.system))
+    take_over_work(place, state)
+    change = settle_work(place.repository, place.worktree, state, start)
+    if researching(state):
+        put_back = take_back(place, state, start)
+    else:
+        put_back = put_back_protected(place, state, change.commit) if state.config.invariants.revert else ()
+    touched = None if researching(state) else put_back_plan(place, state, start)
+    if put_back or touched:
+        change = measure_change(place.worktree, start)
+    transcript = str(folder.packed.relative_to(place.folder.root)) if folder.packed.exists() else ""
+    if state.config.remote.push:  # before the result is known: whoever finds that elsewhere finds the work, too
+        push_loop(place.repository, state)
+    return Execution(call=call, change=change, put_back=put_back, transcript=transcript, plan=touched)
+
+
+def checking(state: LoopState) -> Callable[[Workplace, LoopState, Execution], CheckReport]:
     """The checks step; asked anew where the last report told nothing for sure (a timeout, a command that did not start)."""
-    certain = state.checks is None or state.checks.conclusive
-    return checks if certain else partial(_opaquely, checks.with_options(refresh_cache=True))
+    return again_if(state.checks is not None and not state.checks.conclusive, checks)
+
+
+@step(by_tree)
+def checks(place: Workplace, state: LoopState, execution: Execution) -> CheckReport:
+    """The checks on the tree that the iteration ended with."""
+    change = execution.change
+    report = _checked(place, state, Target(change.commit, change.tree, state.config))
+    if not (report.clean and report.failures and report.conclusive and _asks_to_be_done(state, execution)):
+        return report
+    try:
+        return explained(room_of(place, state), place.worktree, change.commit, report, state.config)
+    finally:
+        stand_on(place, state, change.commit, checked=change.commit)
 
 
 def own_check(
-    repository: str, state: LoopState, execution: Execution, report: CheckReport | None, plan: InHand | None
+    place: Workplace, state: LoopState, execution: Execution, report: CheckReport | None, plan: InHand | None
 ) -> CheckReport | None:
     """What the own check of the plan's item in hand says, where there is one and it is worth running."""
     if report is None or plan is None or plan.item is None or not plan.item.check:
         return None
-    run = partial(_opaquely, item_check.with_options(refresh_cache=True)) if state.plan.unsure else item_check
-    return run(repository, state, execution, plan.item)
+    return again_if(state.plan.unsure, item_check)(place, state, execution, plan.item)
+
+
+@step(by_item)
+def item_check(place: Workplace, state: LoopState, execution: Execution, item: PlanItem) -> CheckReport:
+    """The own check of the plan's item in hand."""
+    config = with_checks(state.config, (CheckConfig(command=item.check),))
+    return _checked(place, state, Target(execution.change.commit, execution.change.tree, config))
 
 
 def trusted_copy(
-    repository: str, state: LoopState, execution: Execution, report: CheckReport | None, own: CheckReport | None
+    place: Workplace, state: LoopState, execution: Execution, report: CheckReport | None, own: CheckReport | None
 ) -> TrustedCopy | None:
     """What the same checks say with the protected files of the loop's start; asked anew after one that told nothing."""
     if report is None or not watched(state.config.invariants):
         return None
     checks = (*state.config.checks, *(CheckConfig(command=result.command) for result in (own.results if own else ())))
     unsure = any(finding.rule == UNSURE for finding in state.findings)
-    run = partial(_opaquely, trusted_run.with_options(refresh_cache=True)) if unsure else trusted_run
-    return run(repository, state, execution, checks, tests=False)
+    return again_if(unsure, trusted_run)(place, state, execution, checks, tests=False)
 
 
-def compared_with_start(repository: str, state: LoopState, evidence: Evidence) -> Evidence:
+@step(by_trusted)
+def trusted_run(
+    place: Workplace, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...], tests: bool
+) -> TrustedCopy:
+    """Those checks on the work with the protected files of the loop's start, or with its tests, where any has changed."""
+    work = work_of(place, state, execution.change.commit, checks)
+    return run_trusted(work, execution.change.tree, partial(_checked, place, state), tests=tests)
+
+
+@step(by_step)
+def invariants(
+    place: Workplace,
+    state: LoopState,
+    execution: Execution,
+    report: CheckReport,
+    copy: TrustedCopy | None,
+    own: CheckReport | None,
+) -> tuple[Finding, ...]:
+    return audit(place, state, execution, report, copy, own)
+
+
+@step(by_step)
+def notes(place: Workplace, state: LoopState, execution: Execution) -> WorkingMemory:
+    """What the agent left in its notes."""
+    return read_notes(place, state, execution.put_back)
+
+
+@step(by_step)
+def claims(
+    place: Workplace, state: LoopState, execution: Execution, report: CheckReport | None, memory: WorkingMemory
+) -> Testimony:
+    return hear(place, state, execution, report, memory)
+
+
+def compared_with_start(place: Workplace, state: LoopState, evidence: Evidence) -> Evidence:
     """The evidence with what is different from the loop's start, where the work is in question as done."""
     report = evidence.checks
     if report is None or not new_tests.in_question(state, evidence):
         return evidence
-    since = since_start(repository, state, evidence.execution, report, run=new_tests.start_run_due(state, evidence))
+    since = since_start(place, state, evidence.execution, report, run=new_tests.start_run_due(state, evidence))
     empty = without_test(report, state.most_tests, state.without_test_at_start)
     differs = since.tests_changed or evidence.own is not None
-    copy = _with_tests_of_start(repository, state, evidence) if differs else TrustedCopy()
+    copy = _with_tests_of_start(place, state, evidence) if differs else TrustedCopy()
     found = _outcomes(state, evidence, report, copy, since)
     bare = copy.model_copy(update={"report": copy.report.without_output if copy.report else None})
     told = {"changed_expectations": found.changed, "tests_of_start": bare, "table": found.table}
     known = since.model_copy(update={"needs_test": new_tests.needs_test(state, evidence), "without_test": empty, **told})
     may_complete = new_tests.may_complete(state, evidence) and not since.unchanged
-    hidden = hidden_checks(repository, state, evidence.execution.change.commit) if may_complete and state.config.hidden else ()
+    hidden = hidden_checks(place, state, evidence.execution.change.commit) if may_complete and state.config.hidden else ()
     compared = {"since_start": known, "findings": (*evidence.findings, *found.findings), "hidden": hidden}
     evidence = evidence.model_copy(update=compared)
-    return _with_probes(repository, state, evidence) if may_complete and state.config.proof.probes else evidence
+    return _with_probes(place, state, evidence) if may_complete and state.config.proof.probes else evidence
 
 
-def _with_probes(repository: str, state: LoopState, evidence: Evidence) -> Evidence:
+def _with_probes(place: Workplace, state: LoopState, evidence: Evidence) -> Evidence:
     """They cost money: only where nothing else denies that the work is done. What is left of a plan is told by its item."""
     proof = prove(state.config, state.done, evidence)
     if not (proof.asked and proof.green) or proof.refused_by - {"plan"}:
         return evidence
-    return evidence.model_copy(update={"probed": probes(repository, state, evidence.execution.change.commit)})
+    return evidence.model_copy(update={"probed": probes(place, state, evidence.execution.change.commit)})
 
 
-def checked_for_merge(repository: str, state: LoopState, commit: str, tree: str) -> CheckReport:
-    """The checks on what would be merged and, where these pass, the hidden checks that do not."""
-    report = merge_checks(repository, state, commit, tree)
-    hidden = merge_hidden(repository, state, commit) if report.passed and state.config.hidden else ()
-    failing = tuple(result for result in hidden if not result.passed)
-    return report.model_copy(update={"results": (*report.results, *failing)}) if failing else report
-
-
-def _with_tests_of_start(repository: str, state: LoopState, evidence: Evidence) -> TrustedCopy:
+def _with_tests_of_start(place: Workplace, state: LoopState, evidence: Evidence) -> TrustedCopy:
     """What the tests of the start say of the work, in the own check of the item in hand as well."""
     own = evidence.own.results if evidence.own else ()
     checks = (*state.config.checks, *(CheckConfig(command=result.command) for result in own))
-    return trusted_run(repository, state, evidence.execution, checks, tests=True)
+    return trusted_run(place, state, evidence.execution, checks, tests=True)
 
 
 def _outcomes(state: LoopState, evidence: Evidence, report: CheckReport, copy: TrustedCopy, since: SinceStart) -> Outcomes:
@@ -202,169 +251,77 @@ def _outcomes(state: LoopState, evidence: Evidence, report: CheckReport, copy: T
     return found._replace(findings=weigh(found.findings, config))
 
 
-def _is_world_error(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
-    try:
-        state.result()
-    except WorldError as error:
-        return not isinstance(error, CutOff)
-    except Exception:  # noqa: BLE001 - whatever else it is, it is not the world's fault
-        return False
-    return False
-
-
-@step(TreeKey())
-def baseline(repository: str, state: LoopState, tree: str) -> CheckReport:
-    """The checks on what the loop begins with."""
-    return working.check_base(workplace(repository, state), state, tree)
-
-
-@step(StepKey())
-def orient(repository: str, state: LoopState) -> Orientation:
-    return working.gather(workplace(repository, state), state, now_utc())
-
-
-@step(StepKey())
-def plan(repository: str, state: LoopState, orientation: Orientation) -> Planned:
-    return planning.write(workplace(repository, state), state, orientation, lambda: judge_credentials(state.config))
-
-
-@step(StepKey())
-def prompt(repository: str, state: LoopState, orientation: Orientation, planned: Planned) -> Briefing:
-    return brief(state, orientation, planned)
-
-
-@step(StepKey())
-def execute(repository: str, state: LoopState, briefing: Briefing, orientation: Orientation) -> Execution:
-    place = workplace(repository, state)
-    done = working.execute(place, state, briefing, orientation, agent_credentials(state.config))
-    if state.config.remote.push:  # before the result is known: whoever finds that elsewhere finds the work, too
-        push_loop(place.repository, state)
-    return done
-
-
-@step(TreeKey())
-def checks(repository: str, state: LoopState, execution: Execution) -> CheckReport:
-    return working.check(workplace(repository, state), state, execution)
-
-
-@step(ItemKey())
-def item_check(repository: str, state: LoopState, execution: Execution, item: PlanItem) -> CheckReport:
-    """The own check of the plan's item in hand."""
-    return working.check_item(workplace(repository, state), state, execution, item)
-
-
-@step(TreeKey())
-def merge_checks(repository: str, state: LoopState, commit: str, tree: str) -> CheckReport:
-    """The checks on what would be merged."""
-    return working.check_merge(workplace(repository, state), state, commit, tree)
-
-
-@step(CommitKey())
-def hidden_checks(repository: str, state: LoopState, commit: str) -> tuple[CheckResult, ...]:
-    """The checks that the agent does not see; what they are and print is in no result."""
-    return working.check_hidden(workplace(repository, state), state, commit, f"{state.due:05d}-{state.attempt}-{commit[:12]}")
-
-
-@step(CommitKey())
-def probes(repository: str, state: LoopState, commit: str) -> Probed:
-    """Cases of a model that has not seen the new source; what they are is in no result."""
-    return probe_work(workplace(repository, state), state, commit, lambda: judge_credentials(state.config))
-
-
-@step(CommitKey())
-def merge_hidden(repository: str, state: LoopState, commit: str) -> tuple[CheckResult, ...]:
-    """Likewise on what would be merged."""
-    return working.check_hidden(workplace(repository, state), state, commit, f"merge-{commit[:12]}")
-
-
-@step(TrustedKey())
-def trusted_run(
-    repository: str, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...], tests: bool
-) -> TrustedCopy:
-    """Those checks on the work with the protected files of the loop's start, or with its tests, where any has changed."""
-    return working.check_trusted(workplace(repository, state), state, execution, checks, tests=tests)
-
-
-@step(StepKey())
-def invariants(
-    repository: str,
-    state: LoopState,
-    execution: Execution,
-    report: CheckReport,
-    copy: TrustedCopy | None,
-    own: CheckReport | None,
-) -> tuple[Finding, ...]:
-    return audit(workplace(repository, state), state, execution, report, copy, own)
-
-
-@step(StepKey())
-def notes(repository: str, state: LoopState, execution: Execution) -> WorkingMemory:
-    """What the agent left in its notes."""
-    return working.fold_memory(workplace(repository, state), state, execution.put_back)
-
-
-@step(StepKey())
-def claims(
-    repository: str, state: LoopState, execution: Execution, report: CheckReport | None, memory: WorkingMemory
-) -> Testimony:
-    return hear(workplace(repository, state), state, execution, report, memory)
-
-
-@step(StartKey())
-def since_start(repository: str, state: LoopState, execution: Execution, report: CheckReport, *, run: bool) -> SinceStart:
+@step(by_start)
+def since_start(place: Workplace, state: LoopState, execution: Execution, report: CheckReport, *, run: bool) -> SinceStart:
     """What differs from the start; where that is to be shown, by the work's tests on the source of the start."""
-    return working.compare_with_start(workplace(repository, state), state, execution, report, run=run)
+    change = execution.change
+    work = work_of(place, state, change.commit)
+    changed = changed_since_start(work)
+    shown = run_on_start(work, change.tree, changed, report, partial(_checked, place, state)) if run else Shown()
+    tests_changed = bool(tests_as_they_were(work, changed))
+    asked = state.config.workspace.clean and bool(changed)
+    answers = looked_up_in(room_of(place, state), work) if asked and state.config.proof.neighbours else ()
+    mutants = mutants_in(room_of(place, state), work, report) if asked and state.config.proof.mutants else None
+    return SinceStart(
+        unchanged=not changed,
+        tests_changed=tests_changed,
+        failing=shown.failing,
+        tests=shown.tests,
+        on_start=shown.report.without_output if shown.report else None,
+        looked_up=answers,
+        mutants=mutants,
+    )
 
 
-@step(StepKey())
-def judge(repository: str, state: LoopState, evidence: Evidence) -> Verdict:
-    return adjudicate(workplace(repository, state), state, evidence, lambda: judge_credentials(state.config))
+@step(by_commit)
+def hidden_checks(place: Workplace, state: LoopState, commit: str) -> tuple[CheckResult, ...]:
+    """The checks that the agent does not see; what they are and print is in no result."""
+    return check_hidden(place, state, commit, f"{state.due:05d}-{state.attempt}-{commit[:12]}")
 
 
-@step(StepKey())
-def oversee(repository: str, state: LoopState, orientation: Orientation, evidence: Evidence, memory: WorkingMemory) -> Overseen:
-    return overseeing.oversee(workplace(repository, state), state, orientation, evidence, memory)
+@step(by_commit)
+def probes(place: Workplace, state: LoopState, commit: str) -> Probed:
+    """Cases of a model that has not seen the new source; what they are is in no result."""
+    return probe_work(place, state, commit, lambda: judge_credentials(state.config))
 
 
-@step(StepKey())
-def decide(repository: str, state: LoopState, evidence: Evidence, overseen: Overseen) -> Decision:
+@step(by_step)
+def judge(place: Workplace, state: LoopState, evidence: Evidence) -> Verdict:
+    return adjudicate(place, state, evidence, lambda: judge_credentials(state.config))
+
+
+@step(by_step)
+def oversee(place: Workplace, state: LoopState, orientation: Orientation, evidence: Evidence, memory: WorkingMemory) -> Overseen:
+    return observe_and_oversee(place, state, orientation, evidence, memory)
+
+
+@step(by_step)
+def decide(place: Workplace, state: LoopState, evidence: Evidence, overseen: Overseen) -> Decision:
     return choose(Situation(state, evidence, overseen.signals, now_utc(), overseen.oversight))
 
 
-@step(StepKey())
-def roll_back(repository: str, state: LoopState, evidence: Evidence, decision: Decision) -> Failed:
-    return rollback.roll_back(workplace(repository, state), state, evidence.execution, decision)
+@step(by_step)
+def roll_back(place: Workplace, state: LoopState, evidence: Evidence, decision: Decision) -> Failed:
+    return go_back_to_better(place, state, evidence.execution, decision)
 
 
-@step(StepKey())
-def tick(repository: str, state: LoopState, evidence: Evidence, decision: Decision) -> Tick:
+@step(by_step)
+def tick(place: Workplace, state: LoopState, evidence: Evidence, decision: Decision) -> Tick:
     """Tick the plan's item that was proven, in a commit of its own."""
-    return tick_item(workplace(repository, state), state, evidence, decision)
+    return tick_item(place, state, evidence, decision)
 
 
-@step(StepKey())
-def draw_lessons(repository: str, state: LoopState) -> Drawn:
-    return drawn(workplace(repository, state), state, lambda: judge_credentials(state.config))
-
-
-@step(StepKey())
-def open_pull_request(repository: str, state: LoopState) -> PullRequest:
-    return delivering.open_pull_request(workplace(repository, state), state)
-
-
-@step(StepKey())
-def learn(repository: str, state: LoopState, what: IterationRecord) -> Learned:
+@step(by_step)
+def learn(place: Workplace, state: LoopState, what: IterationRecord) -> Learned:
     """Keep what the iteration teaches, now that verdict and checks are known."""
-    place = workplace(repository, state)
     require_ours(place.repository, state)
     return remember(place, state, what)
 
 
-@step(StepKey())
-def record(repository: str, state: LoopState, what: IterationRecord) -> IterationRecord:
-    place = workplace(repository, state)
+@step(by_step)
+def record(place: Workplace, state: LoopState, what: IterationRecord) -> IterationRecord:
     if what.failed:  # checks that were asked again after a crash leave the branch where they ran
-        rollback.go_back(place, state, what.failed.back_to)
+        go_back(place, state, what.failed.back_to)
     elif what.tick:
         stand_at(place, state, what.tick)
     require_ours(place.repository, state)
@@ -376,3 +333,67 @@ def record(repository: str, state: LoopState, what: IterationRecord) -> Iteratio
     write_report(place, after, what)
     publish(IterationRecorded(record=what))
     return what
+
+
+def checked_for_merge(place: Workplace, state: LoopState, commit: str, tree: str) -> CheckReport:
+    """The checks on what would be merged and, where these pass, the hidden checks that do not."""
+    report = merge_checks(place, state, commit, tree)
+    hidden = merge_hidden(place, state, commit) if report.passed and state.config.hidden else ()
+    failing = tuple(result for result in hidden if not result.passed)
+    return report.model_copy(update={"results": (*report.results, *failing)}) if failing else report
+
+
+@step(by_tree)
+def merge_checks(place: Workplace, state: LoopState, commit: str, tree: str) -> CheckReport:
+    """The checks on what would be merged, a commit that the loop is not at."""
+    return _checked(place, state, Target(commit, tree, state.config, stay=state.head))
+
+
+@step(by_commit)
+def merge_hidden(place: Workplace, state: LoopState, commit: str) -> tuple[CheckResult, ...]:
+    """Likewise on what would be merged."""
+    return check_hidden(place, state, commit, f"merge-{commit[:12]}")
+
+
+@step(by_step)
+def draw_lessons(place: Workplace, state: LoopState) -> Drawn:
+    return drawn(place, state, lambda: judge_credentials(state.config))
+
+
+@step(by_step)
+def open_pull_request(place: Workplace, state: LoopState) -> PullRequest:
+    return request_pull(place, state)
+
+
+def _asks_to_be_done(state: LoopState, execution: Execution) -> bool:
+    promise = state.config.completion.promise
+    return read_ending(execution.call.final_text, promise, only_at_end=prints_text(state.agent)).wants_to_finish
+
+
+def _checked(place: Workplace, state: LoopState, target: Target) -> CheckReport:
+    """What the checks say; where the commit's own set-up fails, which was well when the loop began, all of them fail by that."""
+    try:
+        return _run(place, state, target)
+    except SetupFailed as error:
+        return failed_by_setup(target, error)
+
+
+def _run(place: Workplace, state: LoopState, target: Target) -> CheckReport:
+    room, commit = room_of(place, state), target.commit
+    if room.checkout.clean:
+        return run_checks(room, commit, target.tree, target.config, target.overlay)
+    try:
+        report = run_checks(room, commit, target.tree, target.config, target.overlay)
+    except Cancelled:
+        stand_on(place, state, target.stay or commit, checked=commit)
+        raise
+    stand_on(place, state, target.stay or commit, checked=commit)
+    return report
+
+
+def check_hidden(place: Workplace, state: LoopState, commit: str, name: str) -> tuple[CheckResult, ...]:
+    """Which of the hidden checks pass on a commit; what they are and print is kept under `name`, for people alone."""
+    require_known(state)
+    results = run_hidden(room_of(place, state), work_of(place, state, commit))
+    keep_output(state.uid, name, results)
+    return tuple(result.unseen for result in results)

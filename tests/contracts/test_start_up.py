@@ -29,12 +29,12 @@ KNOW_PREFECT = (
     "tasks.engine.end_states",
     "tasks.engine.results",
     "tasks.engine.runs",
+    "tasks.engine.step",
     "tasks.groups.chaining",
     "tasks.groups.gathering",
     "tasks.loop.merge_lock",
     "tasks.loop.run",
     "tasks.loop.step_keys",
-    "tasks.loop.steps",
     "tasks.loop.sweep",
     "tasks.observers.artifacts",
     "tasks.observers.notify",
@@ -47,6 +47,7 @@ BRING_IT_IN = (
     "tasks.approvals.ask",
     "tasks.groups.comparing",
     "tasks.loop.finish",
+    "tasks.loop.steps",
 )
 """They work on those that do, and know nothing of it themselves."""
 HEAVY = ("prefect", "pydantic", "git", "httpx", "sqlalchemy", "yaml", "psutil", "opentelemetry")

@@ -1,10 +1,10 @@
-"""The steps of an iteration. Each takes the state of its loop: its key and the name of its run are made from that."""
+"""The steps of an iteration. Each takes where it works and the state of its loop: key and run name are made from that."""
 
 import ast
 
 from tests.contracts.source import ROOT, tree
 
-KEYS = {"StepKey", "TreeKey", "ItemKey", "TrustedKey", "StartKey", "CommitKey"}
+KEYS = {"by_step", "by_tree", "by_item", "by_trusted", "by_start", "by_commit"}
 
 
 def steps() -> dict[str, ast.FunctionDef]:
@@ -17,14 +17,14 @@ def _functions() -> dict[str, ast.FunctionDef]:
 
 
 def _key(function: ast.FunctionDef) -> str:
-    """`StepKey` of `@step(StepKey())`; nothing for a function that is no step."""
+    """`by_step` of `@step(by_step)`; nothing for a function that is no step."""
     calls = [decorator for decorator in function.decorator_list if isinstance(decorator, ast.Call)]
-    return next((ast.unparse(call.args[0]).removesuffix("()") for call in calls if ast.unparse(call.func) == "step"), "")
+    return next((ast.unparse(call.args[0]) for call in calls if ast.unparse(call.func) == "step"), "")
 
 
-def test_a_step_takes_repository_and_state_first() -> None:
+def test_a_step_takes_place_and_state_first() -> None:
     first_two = {name: [argument.arg for argument in step.args.args][:2] for name, step in steps().items()}
-    assert {name: two for name, two in first_two.items() if two != ["repository", "state"]} == {}
+    assert {name: two for name, two in first_two.items() if two != ["place", "state"]} == {}
 
 
 def test_every_step_has_a_key_by_value() -> None:

@@ -14,7 +14,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from tasks.loop.merge import begin_landing, catch_up, land
 from tasks.loop.recover import repair
-from tasks.loop.working import check_merge
+from tasks.loop.steps import merge_checks
 from tasks.places import loop_folder, worktree_of
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state, replace_state, write_state
@@ -58,7 +58,7 @@ class Landing:
         return sh(self.place.repository.common, "rev-parse", f"{revision}^{{commit}}")
 
     def check(self, commit_: str, tree: str) -> CheckReport:
-        return check_merge(self.place, self.state, commit_, tree)
+        return merge_checks.fn(self.place, self.state, commit_, tree)
 
     def land(self) -> LoopState:
         return land(self.place, begin_landing(self.place, self.state), self.check)

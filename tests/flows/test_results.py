@@ -46,10 +46,10 @@ def told(storage: str | None) -> tuple[bool, bool, bool]:
     from prefect.settings import PREFECT_DEFAULT_RESULT_STORAGE_BLOCK, temporary_settings
 
     from tasks.engine.results import is_kept, require_results
-    from tasks.loop.step_keys import StepKey
-    from tasks.loop.steps import step
+    from tasks.engine.step import step
+    from tasks.loop.step_keys import by_step
 
-    @step(StepKey())
+    @step(by_step)
     def prompt(repository: str, state: LoopState) -> str:
         return f"{repository} {state.loop}"
 

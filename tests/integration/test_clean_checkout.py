@@ -13,8 +13,8 @@ import pytest
 from helmsman.config import LoopConfig
 from helmsman.records.checks import CheckReport
 from helmsman.records.evidence import Execution
-from tasks.loop import working
-from tasks.loop.ready import ready_worktree, tear_down
+from tasks.loop import steps
+from tasks.loop.prepare import ready_worktree, tear_down
 from tasks.repository.git import commit_and_tree, open_repository
 from tasks.repository.setup import SetupFailed
 from tasks.worktrees.worktree import settle_work
@@ -40,11 +40,11 @@ def checked(work: Work, files: Mapping[str, str] | None = None, final_text: str 
     commit(work.path, "work", files)
     change = settle_work(work.repository, work.path, work.state, work.start)
     call = record_of(work.state, 1).execution.call.model_copy(update={"final_text": final_text})
-    return working.check(work.place, work.state, Execution(call=call, change=change))
+    return steps.checks.fn(work.place, work.state, Execution(call=call, change=change))
 
 
 def of_base(work: Work) -> CheckReport:
-    return working.check_base(work.place, work.state, commit_and_tree(work.path)[1])
+    return steps.baseline.fn(work.place, work.state, commit_and_tree(work.path)[1])
 
 
 SET_UP = (

@@ -11,7 +11,7 @@ from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport
 from tasks.checking.checks import Room, run_checks
 from tasks.checking.security import security_findings
-from tasks.loop.working import check_base
+from tasks.loop.steps import baseline
 from tasks.processes.process import never
 from tasks.repository.git import commit_and_tree
 from tasks.worktrees.as_checkout import Worktree
@@ -88,7 +88,7 @@ def test_the_branch_is_not_given_to_the_repository_above(work: Work) -> None:
     before = footprint(work)
     checks = LoopConfig.model_validate({"goal": "g", "checks": (CUTS["removed"],), "workspace": {"clean": False}})
     with pytest.raises(OperatorError, match="a check cut its worktree off"):
-        check_base(work.place, work.state.model_copy(update={"config": checks}), commit_and_tree(work.path)[1])
+        baseline.fn(work.place, work.state.model_copy(update={"config": checks}), commit_and_tree(work.path)[1])
     with pytest.raises(OperatorError, match="is cut off"):
         hold_branch(work.path, work.state.branch, work.start)
     assert footprint(work) == before

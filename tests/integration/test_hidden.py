@@ -11,7 +11,7 @@ from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckResult
 from tasks.checking.checks import run_checks
 from tasks.checking.rooms import room_of
-from tasks.loop.working import check_hidden
+from tasks.loop.steps import check_hidden
 from tasks.repository.hidden import hidden_folder, lay_over, require_outside
 from tasks.repository.state_ref import read_state, replace_state, show_state
 from tests.fakes.repositories import Work, begin, commit, make_repository, write

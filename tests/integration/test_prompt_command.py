@@ -11,7 +11,7 @@ from helmsman.records.agents import Agent, AgentKind
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.lessons import Tier
 from helmsman.records.state import LoopState
-from tasks.loop.working import execute
+from tasks.loop import steps
 from tasks.memory import opening, project_of
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import write_state
@@ -106,7 +106,7 @@ def test_what_was_sent_is_kept_with_the_call_and_shown_from_the_moment_it_is(hel
     briefing = Briefing(
         system="Always.", prompt="Make it\x1b[2J right.\n", sections=(("task", 4), ("notes", 2)), trimmed=("notes",)
     )
-    execute(place, state, briefing, Orientation(started_at=NOW, start_commit=state.head), {})
+    steps.execute.fn(place, state, briefing, Orientation(started_at=NOW, start_commit=state.head))
     sent = told(helmsman, state.loop, "--iteration", "1")
     assert (sent["sent"], sent["system"], sent["message"], sent["attempt"]) == (True, "Always.", briefing.prompt, 1)
     assert sent["sections"][1] == {"name": "notes", "tokens": 2, "trimmed": True}

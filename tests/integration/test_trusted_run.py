@@ -12,7 +12,7 @@ from helmsman.records.findings import Finding, Weight
 from helmsman.records.proof import SinceStart
 from tasks.checking.auditing import audit
 from tasks.checking.trusted_run import Range, as_they_were
-from tasks.loop import working
+from tasks.loop import steps
 from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, write
 from tests.integration.test_auditing import execution
 
@@ -41,8 +41,8 @@ def judged(work: Work, check: str = CHECK, **invariants: Any) -> tuple[TrustedCo
     )
     state = work.state.model_copy(update={"config": config})
     done = execution(work, work.start)
-    report = working.check(work.place, state, done)
-    copy = working.check_trusted(work.place, state, done, config.checks)
+    report = steps.checks.fn(work.place, state, done)
+    copy = steps.trusted_run.fn(work.place, state, done, config.checks, tests=False)
     return copy, [one for one in audit(work.place, state, done, report, copy) if one.rule.startswith("trusted")]
 
 
@@ -111,7 +111,7 @@ def test_tests_inside_of_a_source_run_as_they_were_on_the_new_source(work: Work)
     )
     done = execution(work, begun)
     state = work.state.model_copy(update={"config": config, "base_commit": begun})
-    copy = working.check_trusted(work.place, state, done, config.checks, tests=True)
+    copy = steps.trusted_run.fn(work.place, state, done, config.checks, tests=True)
     assert copy.put_back == ("lib.rs",)
     assert copy.report is not None
     assert (copy.report.results[0].passed, "u8 { 3 }" in copy.report.results[0].head) == (False, True)
@@ -140,7 +140,7 @@ def test_a_check_that_breaks_off_leaves_the_branch_where_it_was(work: Work) -> N
     done = execution(work, work.start)
     cancel.touch()
     with pytest.raises(Exception, match="cancelled"):
-        working.check_trusted(work.place, state, done, state.config.checks)
+        steps.trusted_run.fn(work.place, state, done, state.config.checks, tests=False)
     assert unmoved(work, head)
 
 
@@ -154,7 +154,7 @@ def test_only_a_test_that_fails_on_the_source_of_the_start_shows_the_work(work: 
 
     def compared(*, run: bool = True) -> SinceStart:
         done = execution(work, work.start)
-        found = working.compare_with_start(work.place, state, done, working.check(work.place, state, done), run=run)
+        found = steps.since_start.fn(work.place, state, done, steps.checks.fn(work.place, state, done), run=run)
         return found.model_copy(update={"on_start": None})
 
     assert compared() == SinceStart(unchanged=True)

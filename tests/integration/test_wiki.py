@@ -11,8 +11,8 @@ from helmsman.config import LoopConfig
 from helmsman.memory.wiki import BEGIN, CONSTRAINTS, END, INDEX, ITERATIONS, MAP, SPEC, SUMMARY, read_index, title_of
 from helmsman.records.memory import Choice, WorkingMemory
 from helmsman.records.state import LoopState
+from tasks.loop.prepare import prepare
 from tasks.loop.wiki import archive, keep_up, lay_out, wiki_folder
-from tasks.loop.working import gather
 from tasks.repository.state_ref import replace_state, write_state
 from tasks.worktrees.worktree import dirty_paths, remove_worktree, settle_work
 from tests.fakes.repositories import LOOP, NOW, Work, begin, commit, make_repository, record_of, sh
@@ -290,7 +290,7 @@ def test_decisions_in_any_script_are_written_each_once(work: Work) -> None:
 
 def test_an_agent_finds_a_read_only_copy_that_is_no_work(work: Work) -> None:
     state = completed(work)
-    gather(work.place, state, NOW)
+    prepare(work.place, state, NOW)
     keep_up(work.place, state)
     archive(work.place, state)
     assert lay_out(work.place, state) == ()

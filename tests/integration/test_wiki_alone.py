@@ -11,8 +11,8 @@ import pytest
 from helmsman.memory.wiki import INDEX
 from helmsman.records.events import Event, MemoryNoted
 from tasks.loop import wiki as wiki_tasks
+from tasks.loop.prepare import prepare
 from tasks.loop.wiki import archive, keep_up, lay_out
-from tasks.loop.working import gather
 from tasks.observers.journal import listening
 from tests.fakes.repositories import NOW, Work, begin, make_repository
 from tests.integration.test_wiki import FILES, completed, everything, wiki, with_wiki
@@ -61,9 +61,9 @@ def test_an_iteration_goes_on_without_the_wiki_and_says_so(work: Work, monkeypat
     monkeypatch.setattr(wiki_tasks, "PATIENCE_SECONDS", 0.05)
     events = list[Event]()
     with held_by_another(work), listening(events.append):
-        assert gather(work.place, with_wiki(work.state), NOW).start_commit == work.start
+        assert prepare(work.place, with_wiki(work.state), NOW).start_commit == work.start
     (told,) = [event for event in events if isinstance(event, MemoryNoted)]
     assert "another process holds it" in told.lines[0]
     with listening(events.append):
-        gather(work.place, with_wiki(work.state), NOW)
+        prepare(work.place, with_wiki(work.state), NOW)
     assert [event for event in events if isinstance(event, MemoryNoted)] == [told]

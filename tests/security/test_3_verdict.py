@@ -20,7 +20,7 @@ from helmsman.config import LoopConfig
 from helmsman.records.checks import CheckReport
 from helmsman.records.evidence import Execution
 from helmsman.records.verdict import Outcome
-from tasks.loop import working
+from tasks.loop import steps
 from tasks.repository.git import commit_and_tree
 from tasks.worktrees.worktree import settle_work
 from tests.fakes.agents import PROMISE, says
@@ -65,10 +65,10 @@ def verdict(work: Work, deed: Callable[[], object], check: str = CHECK) -> Check
     """What the checks say of the tree of a loop that began before the deed."""
     config = LoopConfig.model_validate({"goal": "x", "checks": (check,)})
     state = work.state.model_copy(update={"config": config})
-    assert not working.check_base(work.place, state, commit_and_tree(work.path)[1]).passed
+    assert not steps.baseline.fn(work.place, state, commit_and_tree(work.path)[1]).passed
     deed()
     change = settle_work(work.repository, work.path, state, work.start)
-    return working.check(work.place, state, Execution(call=record_of(state, 1).execution.call, change=change))
+    return steps.checks.fn(work.place, state, Execution(call=record_of(state, 1).execution.call, change=change))
 
 
 def put(path: Path, text: str) -> Path:
@@ -272,7 +272,7 @@ def test_what_the_checks_of_one_iteration_leave_does_not_reach_those_of_the_next
     for number in range(2):
         commit(work.path, f"work {number}")
         change = settle_work(work.repository, work.path, state, work.start)
-        report = working.check(work.place, state, Execution(call=record_of(state, 1).execution.call, change=change))
+        report = steps.checks.fn(work.place, state, Execution(call=record_of(state, 1).execution.call, change=change))
         seen.append(report.results[0].head)
     assert "hooksPath" not in seen[1]
     assert seen[0] == seen[1]

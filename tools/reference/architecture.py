@@ -146,7 +146,7 @@ def steps_in_order() -> list[tuple[str, str, bool]]:
 def _steps_of(statement: ast.stmt) -> Iterator[str]:
     found = [node for node in ast.walk(statement) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
     for node in sorted(found, key=lambda node: (node.lineno, node.col_offset)):
-        if isinstance(node.value, ast.Name) and node.value.id == "steps" and node.attr != "patient":
+        if isinstance(node.value, ast.Name) and node.value.id == "steps":
             yield node.attr
 
 

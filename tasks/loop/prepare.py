@@ -1,0 +1,178 @@
+"""What an iteration finds: a worktree that is set up, own files laid out, facts for the prompt."""
+
+import logging
+import os
+import shutil
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from helmsman.errors import HelmsmanError
+from helmsman.guardrails import RESEARCH_FILE
+from helmsman.memory.guardrails_page import render_for_agent as render_guardrails
+from helmsman.orient.checks import LOGS, logs
+from helmsman.orient.feedback import evolution_file, feedback_file
+from helmsman.orient.hats import worn
+from helmsman.orient.progress import LONGEST_FILE, read, render
+from helmsman.orient.research import research_of, researching
+from helmsman.oversee.advice import planned_anew
+from helmsman.oversee.limits import near
+from helmsman.records.briefing import Orientation
+from helmsman.records.events import MemoryNoted
+from helmsman.records.lessons import Guardrail, Recalled
+from helmsman.records.memory import WorkingMemory
+from helmsman.records.state import LoopState
+from tasks.checking.checks import Room, set_up
+from tasks.checking.checks import tear_down as run_teardown
+from tasks.checking.rooms import clean_checkout, room_of
+from tasks.loop.plan import plan_in_hand
+from tasks.loop.remember import recalled
+from tasks.loop.wiki import lay_out as lay_out_wiki
+from tasks.observers.journal import publish
+from tasks.repository.git import commit_and_tree
+from tasks.repository.own_template import own_template
+from tasks.repository.products import remove
+from tasks.repository.setup import copy_included, lay_included
+from tasks.system.files import read_within
+from tasks.system.secrets import redact
+from tasks.worktrees.as_checkout import Worktree
+from tasks.worktrees.staging import open_up, own_folder
+from tasks.worktrees.workplace import Workplace
+from tasks.worktrees.worktree import commits_between
+
+READY = "helmsman-set-up"
+"""File in git's own folder of a worktree: it goes where the worktree goes."""
+_log = logging.getLogger(__name__)
+OWN_FOLDER = ".helmsman"
+_BYTES = 4
+"""Of one character in UTF-8 at most."""
+OWN_FILES = ".gitignore", "progress.md", "guardrails.md", RESEARCH_FILE, "JUDGE_FEEDBACK.md", "JUDGE_EVOLUTION.md", "checks"
+
+
+def prepare(place: Workplace, state: LoopState, now: datetime) -> Orientation:
+    """Facts for the prompt, and the working memory laid out for the agent."""
+    remembered = recalled(place, state, now)
+    _lay_out_memory(place, state, remembered.guardrails)
+    if problems := lay_out_wiki(place, state):
+        publish(MemoryNoted(lines=problems))
+    return facts_at(place, state, commit_and_tree(place.worktree)[0], remembered, now)
+
+
+def facts_at(place: Workplace, state: LoopState, start: str, remembered: Recalled, now: datetime) -> Orientation:
+    """Facts for an iteration that begins with that commit. It only looks, at the repository."""
+    common = place.repository.common
+    return Orientation(
+        started_at=now,
+        start_commit=start,
+        commits=commits_between(common, state.base_commit, start, state.config.prompt.history_commits),
+        recalled=remembered,
+        hat=worn(state),
+        plan=plan_in_hand(place, state, start, small=bool(near(state.config.usage_limit, state.usage, now))),
+        template=own_template(place.repository, state.base_commit, state.config),
+    )
+
+
+def read_notes(place: Workplace, state: LoopState, changed: Sequence[str] = ()) -> WorkingMemory:
+    """Read progress.md as the agent left it, and research.md where that was its task. A missing file keeps what was known.
+
+    `changed`: files that it changed although it was to look only.
+    """
+    found = state.memory.research
+    if researching(state):
+        found = research_of(state, own_file(place, RESEARCH_FILE) or "", changed)
+    text = own_file(place, "progress.md")
+    if text is None:
+        gone = ("the file was gone; it has been written again",)
+        return state.memory.model_copy(update={"problems": gone, "research": found})
+    return read(text).model_copy(update={"research": found})
+
+
+def own_file(place: Workplace, name: str) -> str | None:
+    """A file that the agent was to write. A link to somewhere else is no file of ours."""
+    folder = place.worktree / OWN_FOLDER
+    path = folder / name
+    if folder.is_symlink() or path.is_symlink() or not path.is_file():
+        return None
+    data = read_within(place.worktree, f"{OWN_FOLDER}/{name}", _BYTES * (LONGEST_FILE + 1))
+    return None if data is None else redact(data.decode("utf-8", "replace"))[: LONGEST_FILE + 1]
+
+
+def _lay_out_memory(place: Workplace, state: LoopState, guardrails: Sequence[Guardrail]) -> None:
+    folder = place.worktree / OWN_FOLDER
+    if folder.is_symlink() or not folder.is_dir():
+        _remove(folder)
+        folder.mkdir()
+    open_up(folder)
+    ignore = "".join(f"/{name}\n" for name in OWN_FILES)
+    _write_anew(folder / ".gitignore", f"# the loop's own files; they are never committed\n{ignore}")
+    _write_anew(folder / "progress.md", render(planned_anew(state.memory, state)))
+    if researching(state):
+        _remove(folder / RESEARCH_FILE)  # what it says was found now
+    _write_anew(folder / "guardrails.md", render_guardrails(guardrails))
+    _lay_out_logs(place, state)
+    if state.config.judge.criteria:
+        _write_anew(folder / "JUDGE_FEEDBACK.md", feedback_file(state.judge))
+        _write_anew(folder / "JUDGE_EVOLUTION.md", evolution_file(state.judge))
+
+
+def _lay_out_logs(place: Workplace, state: LoopState) -> None:
+    """What the failing checks printed, for an agent that needs more than a line of each failure."""
+    _remove(place.worktree / LOGS)
+    (place.worktree / LOGS).mkdir()
+    reported = state.checks.results if state.checks else ()
+    for path, text in logs((*reported, *((state.plan.own,) if state.plan.own else ()))).items():
+        _write_anew(place.worktree / path, text)
+
+
+def _write_anew(path: Path, text: str) -> None:
+    """Write a file of our own where the agent may have put anything: a link leads out of the worktree, a pipe blocks."""
+    _remove(path)
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def begin_verification(place: Workplace, state: LoopState) -> None:
+    """What holds from now on: programs on PATH, files that are included, what the repository borrows from."""
+    if state.config.workspace.clean:
+        clean_checkout(place, state).begin()
+
+
+def ready_worktree(place: Workplace, state: LoopState) -> None:
+    """Run set-up in a fresh worktree. Raises SetupFailed. Somebody's own checkout (--in-place) is theirs to set up."""
+    workspace = state.config.workspace
+    mark = own_folder(place.worktree) / READY if place.worktree.exists() else None
+    if workspace.in_place or mark is None or mark.exists():
+        return
+    begin_verification(place, state)
+    included = clean_checkout(place, state).folder / "included" if workspace.clean else place.folder.root / "included"
+    if not workspace.clean:
+        copy_included(place.repository, state.base_commit, included)
+    lay_included(included, place.worktree)
+    if workspace.setup:
+        set_up(_set_up_room(place, state, workspace.setup), state.config)
+    mark.touch()
+
+
+def tear_down(place: Workplace, state: LoopState) -> None:
+    """Run teardown where set-up ran, and remove the clean checkout. What fails is logged: the work is done."""
+    checkout = clean_checkout(place, state)
+    rooms = [room_of(place, state)] if checkout.root.exists() else []
+    rooms += [] if state.config.workspace.in_place or not place.worktree.exists() else [_set_up_room(place, state, ())]
+    try:
+        for room in rooms:
+            run_teardown(room, state.config)
+        remove(checkout.folder)
+    except (HelmsmanError, OSError) as error:
+        _log.warning("the clean checkout %s could not be removed: %s", os.fspath(checkout.folder), error)
+
+
+def _set_up_room(place: Workplace, state: LoopState, due: tuple[str, ...]) -> Room:
+    room = Worktree(place.worktree, due=due)
+    return Room(room, f"{place.tag(state)}/set-up", place.folder.cancel.exists, sandbox=state.config.box)
