@@ -1,18 +1,15 @@
-"""What a push starts: the loop or the alignment that the pushed commit itself configures, or nothing, with the reason."""
+"""What a push starts: the loop that the pushed commit itself configures, or nothing, with the reason."""
 
 from typing import Any
 
 from prefect import flow
 from prefect.client.schemas.objects import State
 
-from flows.align import align
 from flows.loop import loop
-from helmsman.records.push import Nothing, Push, PushedAlignment
-from tasks.alignment.run import delivered
+from helmsman.records.push import Nothing, Push
 from tasks.engine.end_states import ending_with_reason
 from tasks.system.clock import now_utc
 from tasks.triggers.push_runs import nothing_to_do
-from tasks.triggers.pushed_alignments import checked_out
 from tasks.triggers.pushes import begin
 
 
@@ -21,7 +18,4 @@ from tasks.triggers.pushes import begin
 def on_push(push: Push) -> State[dict[str, Any]]:
     """Look at the push once more, and drive what it starts in this very run: one timeline, cancelled and retried as ever."""
     found = begin(push, now_utc())
-    if isinstance(found, PushedAlignment):
-        with checked_out(found):
-            return delivered(found, align.fn(found.request))
     return nothing_to_do(found) if isinstance(found, Nothing) else loop.fn(found)

@@ -7,6 +7,7 @@ OLD_KEYS: Mapping[str, str] = {
     "steering.stop_no_progress": "steering.stop_blocks says how often an agent is sent back that says it is done",
     "invariants.off": "what a text shows is a hint and blocks nothing; invariants.allow excepts paths from what does",
     "breaker.half_open_after": "lack of progress leads up the ladder without a pause; ladder.patience says how soon",
+    "on_push.mode": "a push starts the loop; what is open before it is asked by helmsman align, and pushed with the commit",
 }
 
 

@@ -37,8 +37,6 @@ class OnPushConfig(Section):
     """Branches whose pushes start a loop, as patterns: `main`, `feature/*`. Empty: none."""
     goal_file: str = ""
     """File in the repository that holds the goal. Empty: the goal of helmsman.toml."""
-    mode: Literal["loop", "align"] = "loop"
-    """What is started: the loop, or an alignment; the loop is not started by itself afterwards."""
 
 
 class TrackerConfig(Section):

@@ -6,12 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from helmsman.records.alignment import AlignRequest
 from helmsman.records.base import Record
 
 LONGEST_BRANCH = 200
 OWN_BRANCHES = "helmsman/"
-"""Branches of loops and alignments begin so."""
+"""Branches of loops begin so."""
 
 _COMMIT = r"[0-9a-f]{40}|[0-9a-f]{64}"
 _NOT_IN_BRANCHES = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock/")
@@ -70,27 +69,6 @@ class Push(Record):
     def what(self) -> str:
         """In words."""
         return f"{self.commit[:10]} on {self.branch} of {self.repository}"
-
-
-class PushedAlignment(Record):
-    """An alignment that a push has ordered."""
-
-    name: str
-    """Made from the push, and always the same for it, so that it is not made twice."""
-    what: str
-    """The push, in words."""
-    location: str
-    """Path of the repository on this machine."""
-    commit: Commit
-    request: AlignRequest
-    """To be made in a checkout of its own."""
-    remote: str = ""
-    """Where its branch is pushed to. Empty: nowhere."""
-
-    @property
-    def branch(self) -> str:
-        """Where its file is kept, in one commit on top of the pushed one."""
-        return f"{OWN_BRANCHES}{self.name}"
 
 
 class Nothing(Record):

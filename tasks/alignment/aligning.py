@@ -69,7 +69,7 @@ def align_name(file: str, checkout: Path | None = None) -> str:
     if checkout is None:
         return loop_id(f"align {file}", hashlib.sha256(file.encode()).hexdigest()[:6])
     unique = hashlib.sha256(os.fsencode(checkout / file)).hexdigest()[:12]
-    return loop_id(f"align {checkout.name.removeprefix('align-')}", unique)
+    return loop_id(f"align {checkout.name}", unique)
 
 
 def align_folder(repository: Repository, file: str) -> AlignFolder:

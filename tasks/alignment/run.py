@@ -7,9 +7,9 @@ import logging
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from prefect import get_run_logger, tags
+from prefect import tags
 from prefect.client.schemas.objects import State, StateType
 from prefect.exceptions import TerminationSignal
 
@@ -17,7 +17,6 @@ from helmsman.config import RetryConfig
 from helmsman.errors import Cancelled, WorldError
 from helmsman.orient.alignment import align_question, by_template, read_proposal, settled
 from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, AlignResult, Made, Specification, result_of
-from helmsman.records.push import PushedAlignment
 from helmsman.render import aligned_lines
 from tasks.alignment import aligning
 from tasks.alignment.aligning import Work
@@ -31,7 +30,6 @@ from tasks.models.asking import writing_model
 from tasks.processes.nesting import refuse_nested
 from tasks.processes.process import end_tagged
 from tasks.repository.git import open_repository
-from tasks.triggers.pushed_alignments import keep
 
 TRIES = 2
 """Answers that are asked for in one round; the second time the model is told what was wrong with the first."""
@@ -81,22 +79,6 @@ def concluded(work: Work, why: BaseException | None = None) -> State[dict[str, A
         return _state(StateType.FAILED, "Stopped", result_of(alignment, work.file, "stopped", str(why)))
     result = result_of(alignment, work.file)
     return _state(*((StateType.FAILED, "Waiting") if result.questions else (StateType.COMPLETED, "Aligned")), result)
-
-
-def delivered(order: PushedAlignment, ended: State[dict[str, Any]]) -> State[dict[str, Any]]:
-    """The end of an alignment that a push has ordered, with the branch that it is on. What was cancelled is not over."""
-    if ended.is_cancelled():
-        return _told(ended, "again      retry this run; it goes on from what is said so far")
-    branch = keep(order)
-    if not branch:
-        return ended
-    get_run_logger().info("%s is on branch %s: one commit on top of %s, to be merged", order.request.out, branch, order.commit)
-    return _told(ended, f"branch     {branch}", branch=branch)
-
-
-def _told(state: State[dict[str, Any]], line: str, **more: str) -> State[dict[str, Any]]:
-    data = cast("dict[str, Any]", state.data)
-    return EndState(type=state.type, name=state.name, message=f"{state.message} {line}", data={**data, **more})
 
 
 def _state(kind: StateType, name: str, result: AlignResult) -> State[dict[str, Any]]:

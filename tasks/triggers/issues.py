@@ -3,11 +3,9 @@
 Everything is looked at again here, on the machine that runs the loop: whoever reaches the engine can start a run.
 """
 
-import tempfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from pathlib import Path
 from typing import NamedTuple
 
 from helmsman.config import LoopConfig
@@ -38,7 +36,7 @@ from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.state_ref import Fenced, known_state, read_state
 from tasks.system.clock import now_utc
 from tasks.tracker.telling import reply, tell_news
-from tasks.triggers.pushed_files import lay_out
+from tasks.triggers.pushed_files import laid_out
 from tasks.triggers.pushes import fetched, find_repository, require_checks
 from tasks.worktrees.workplace import has_left, workplace
 
@@ -114,18 +112,10 @@ def _start(place: _Place, event: IssueEvent, now: datetime) -> Found:
 
 def _configured(repository: Repository, event: IssueEvent, commit: str) -> Resolved:
     """What the files of the commit and this machine's environment say, with the issue for its goal."""
-    with tempfile.TemporaryDirectory(prefix="helmsman-") as name:
-        try:
-            lay_out(repository, commit, Path(name))
-            request = LoopRequest(repository=name, goal=issue_goal(event), settings=dict(OWN_SETTINGS))
-            theirs = [Layer("the receiver's file", event.settings)]
-            return configure(Path(name), request, consent=None, stronger=theirs)
-        except OperatorError as error:
-            raise OperatorError(
-                f"the configuration of {event.branch} at {commit[:10]} cannot be used",
-                found=str(error).replace(f"{name}/", ""),
-                remedy="fix it, push it, and set the label anew",
-            ) from error
+    where = f"{event.branch} at {commit[:10]}"
+    with laid_out(repository, commit, where, "fix it, push it, and set the label anew") as folder:
+        request = LoopRequest(repository=str(folder), goal=issue_goal(event), settings=dict(OWN_SETTINGS))
+        return configure(folder, request, consent=None, stronger=[Layer("the receiver's file", event.settings)])
 
 
 def _require_tracker(config: LoopConfig, event: IssueEvent) -> None:

@@ -1,7 +1,8 @@
 """The configuration that a pushed commit carries: its few files laid out in a folder, read from git and from nowhere else."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+import tempfile
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
@@ -22,7 +23,19 @@ IN_A_WORKTREE = {"workspace": {"in_place": False}}
 """A push never changes what somebody has checked out."""
 
 
-def lay_out(repository: Repository, commit: str, folder: Path) -> None:
+@contextmanager
+def laid_out(repository: Repository, commit: str, what: str, remedy: str) -> Generator[Path]:
+    """A folder with what the commit configures. What is wrong with it is told as the commit's, which `what` names in words."""
+    with tempfile.TemporaryDirectory(prefix="helmsman-") as name:
+        try:
+            _lay_out(repository, commit, Path(name))
+            yield Path(name)
+        except OperatorError as error:
+            found = str(error).replace(f"{name}/", "")
+            raise OperatorError(f"the configuration of {what} cannot be used", found=found, remedy=remedy) from error
+
+
+def _lay_out(repository: Repository, commit: str, folder: Path) -> None:
     """Write the files of configuration, and the goals and presets that they name, as they are in a commit."""
     for name in (*FILES, *_own_files(repository, commit)):
         _write(repository, commit, name, folder)
@@ -68,12 +81,6 @@ def lay_out_alignment(repository: Repository, commit: str, file: str, folder: Pa
             found=str(path),
             remedy="name another one in `alignment`, and push again",
         )
-
-
-def text_of(repository: Repository, commit: str, file: str) -> bytes | None:
-    """What a file of the commit holds; None where there is no such file."""
-    found = entry_at(repository.common, commit, file)
-    return read_object(repository.common, found.id) if found and found.mode in FILE_MODES else None
 
 
 def _write(repository: Repository, commit: str, name: str, folder: Path) -> bool:

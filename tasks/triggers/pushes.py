@@ -17,10 +17,11 @@ from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import Layer, Resolved
 from helmsman.pushes import Allowed, made_by_us, push_loop_id, read_allowed, wanted
-from helmsman.records.push import OWN_BRANCHES, Nothing, Push, PushedAlignment
+from helmsman.records.push import OWN_BRANCHES, Nothing, Push
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.toml_of import toml_of
+from tasks.alignment.aligning import aligned_in
 from tasks.lock import holder
 from tasks.loop.configure import configure
 from tasks.loop.files import resolve_goal_file
@@ -31,8 +32,7 @@ from tasks.repository.git import GitError, Repository, git, open_repository, rea
 from tasks.repository.remote import fetch_ref
 from tasks.repository.state_ref import loop_names, read_state, show_state, state_ref
 from tasks.system.files import read_plain
-from tasks.triggers.pushed_alignments import agreed, ordered
-from tasks.triggers.pushed_files import IN_A_WORKTREE, lay_out, lay_out_alignment, lay_out_file
+from tasks.triggers.pushed_files import IN_A_WORKTREE, laid_out, lay_out_alignment, lay_out_file
 
 REMOTE = "origin"
 LARGEST_LIST = 1024 * 1024
@@ -52,7 +52,7 @@ def read_allowed_file(path: Path) -> Mapping[str, Allowed]:
         ) from error
 
 
-def begin(push: Push, now: datetime) -> LoopRequest | PushedAlignment | Nothing:
+def begin(push: Push, now: datetime) -> LoopRequest | Nothing:
     """What a push comes to. Raises OperatorError where the pushed configuration is wrong, WorldError where git cannot fetch."""
     if push.branch.startswith(OWN_BRANCHES):
         return Nothing(reason=f"{push.branch} is a branch of Helmsman's own")
@@ -78,15 +78,13 @@ def _go_on(repository: Repository, push: Push, where: Path) -> LoopRequest | Not
     return LoopRequest(repository=str(where), loop=loop)
 
 
-def _start(repository: Repository, push: Push, where: Path, now: datetime) -> LoopRequest | PushedAlignment | Nothing:
-    pushed = pushed_config(repository, push)
-    if pushed is None:
-        return Nothing(reason=f"{push.what}: its configuration names no such branch in on_push.branches")
-    config = pushed.config
-    if config.on_push.mode == "align":
-        return ordered(repository, push, config, where)
+def _start(repository: Repository, push: Push, where: Path, now: datetime) -> LoopRequest | Nothing:
+    with laid_out(repository, push.commit, f"commit {push.commit[:10]}", "fix it, and push again") as folder:
+        pushed = _configured(repository, push, folder)
+        if pushed is None:
+            return Nothing(reason=f"{push.what}: its configuration names no such branch in on_push.branches")
+        config = aligned_in(folder, pushed.config, pushed.config.alignment)
     require_checks(config)
-    config = agreed(repository, push, config)
     begun = Begun(push_loop_id(push), push.branch, push.commit)
     inherited = left_at(repository, push.commit, config.alignment)
     state = first_state(repository, replace(pushed, config=config), begun, now).model_copy(update={"inherited": inherited})
@@ -94,22 +92,11 @@ def _start(repository: Repository, push: Push, where: Path, now: datetime) -> Lo
     return LoopRequest(repository=str(where), loop=state.loop)
 
 
-def pushed_config(repository: Repository, push: Push) -> Resolved | None:
+def _configured(repository: Repository, push: Push, folder: Path) -> Resolved | None:
     """What the files of the commit and this machine's environment say; None where they do not name the branch.
 
-    Raises OperatorError where they are no configuration.
+    No configuration is valid without a goal, and the goal may stand in files that only the configuration names.
     """
-    with tempfile.TemporaryDirectory(prefix="helmsman-") as name:
-        try:
-            lay_out(repository, push.commit, Path(name))
-            return _configured(repository, push, Path(name))
-        except OperatorError as error:
-            problem = f"the configuration of commit {push.commit[:10]} cannot be used"
-            raise OperatorError(problem, found=str(error).replace(f"{name}/", ""), remedy="fix it, and push again") from error
-
-
-def _configured(repository: Repository, push: Push, folder: Path) -> Resolved | None:
-    """No configuration is valid without a goal, and the goal may stand in files that only the configuration names."""
     request = LoopRequest(repository=str(folder), settings=IN_A_WORKTREE)
     theirs = [Layer("the receiver's file", push.settings)]
     first = configure(folder, request.model_copy(update={"goal": "any"}), consent=None, stronger=theirs).config

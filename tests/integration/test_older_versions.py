@@ -22,6 +22,7 @@ REPLACED = {".execution.call.context_tokens", ".execution.call.context_window"}
 GONE = (
     ".config.breaker.half_open_after",
     ".config.invariants.off",
+    ".config.on_push.mode",
     ".config.steering.stop_no_progress",
     ".oversight.breaker",
     ".execution.call.first_used",
