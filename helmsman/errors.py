@@ -28,6 +28,11 @@ class HelmsmanError(Exception):
         ]
         return "\n  ".join(part for part in parts if part)
 
+    @property
+    def in_a_line(self) -> str:
+        """All of it, for where there is room for one line."""
+        return "; ".join(" ".join(line.split()) for line in str(self).splitlines() if line.strip())
+
 
 class OperatorError(HelmsmanError):
     """The person who started the loop can fix it: goal, path, configuration, credentials."""

@@ -1,10 +1,17 @@
 """What the system says of a broken or full disk, and of a machine without room: whoever it hits, the world is to blame."""
 
 import errno
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
 
 from helmsman.errors import WorldError
+
+if TYPE_CHECKING:
+    from helmsman.config import RetryConfig
+
+R = TypeVar("R")
 
 OF_A_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 EXHAUSTED = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
@@ -36,3 +43,18 @@ def blaming_the_world() -> Generator[None]:
         if told is None:
             raise
         raise told from error
+
+
+def delays_of(retry: "RetryConfig") -> list[float]:
+    """Seconds before each further try."""
+    return [min(retry.first_delay_seconds * 2**n, retry.longest_delay_seconds) for n in range(retry.attempts)]
+
+
+def patiently(what: Callable[[], R], delays: Iterable[float], nap: Callable[[float], None] = time.sleep) -> R:
+    """The same again while the world is to blame, once after each of the delays."""
+    for seconds in delays:
+        try:
+            return what()
+        except WorldError:
+            nap(seconds)
+    return what()

@@ -7,11 +7,9 @@ there is no answer. Nobody can answer beforehand, since a question gets a random
 What people say while nothing is asked lies beside them, a file each, until the iteration that is due is told of it.
 """
 
-import fcntl
 import logging
 import os
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -26,7 +24,7 @@ from helmsman.records.state import LoopState
 from tasks.observers.journal import publish
 from tasks.repository.state_ref import replace_state
 from tasks.system.clock import now_utc
-from tasks.system.files import drafted, write_atomic
+from tasks.system.files import FOR_ALL, drafted, locked, write_atomic
 from tasks.system.keys import authentic, signed
 from tasks.system.secrets import redact, without_secrets
 from tasks.system_errors import world_error
@@ -34,6 +32,8 @@ from tasks.worktrees.workplace import Workplace
 
 PURPOSE = "helmsman answer 1"
 WORDS_PURPOSE = "helmsman words 1"
+LOCK = ".lock"
+"""In a mailbox. Whatever takes an answer's place holds it; the first one needs none, for it takes nobody's."""
 _log = logging.getLogger(__name__)
 
 
@@ -49,7 +49,7 @@ def put(mailbox: Path, uid: str, answer: Answer) -> bool:
             return True
         if find(mailbox, uid, answer.gate) is not None:
             return False
-        with _alone(mailbox):  # somebody else may have put the torn one aside meanwhile, and answered
+        with locked(mailbox / LOCK, FOR_ALL):  # somebody else may have put the torn one aside meanwhile, and answered
             if find(mailbox, uid, answer.gate) is None:
                 put_aside(mailbox, answer.gate)
             return _linked(draft, file)
@@ -58,7 +58,7 @@ def put(mailbox: Path, uid: str, answer: Answer) -> bool:
 def replace(mailbox: Path, uid: str, answer: Answer) -> None:
     """Leave an answer in the place of one that nobody has read: the caller holds the lock of whoever asked."""
     mailbox.mkdir(parents=True, exist_ok=True)
-    with _alone(mailbox):
+    with locked(mailbox / LOCK, FOR_ALL):
         write_atomic(_file(mailbox, answer.gate), signed_answer(uid, without_secrets(answer)))
 
 
@@ -94,17 +94,6 @@ def put_aside(mailbox: Path, gate: str) -> None:
 
 def signed_answer(uid: str, answer: Answer) -> str:
     return signed(uid, PURPOSE, answer.model_dump_json())
-
-
-@contextmanager
-def _alone(mailbox: Path) -> Generator[None]:
-    """Whatever takes an answer's place holds this lock; the first one needs none, for it takes nobody's."""
-    handle = os.open(mailbox / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)  # its holder moves a file or two
-        yield
-    finally:
-        os.close(handle)
 
 
 def _linked(draft: Path, file: Path) -> bool:

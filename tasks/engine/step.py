@@ -21,7 +21,7 @@ from helmsman.records.events import StepFinished, StepStarted
 from helmsman.records.state import LoopState
 from tasks.observers.journal import publish
 from tasks.system.secrets import redacting_errors, without_secrets
-from tasks.system_errors import blaming_the_world
+from tasks.system_errors import blaming_the_world, delays_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -71,10 +71,9 @@ def step(key: Key) -> Callable[[Callable[P, R]], Task[P, R]]:
 
 def with_retries(what: Task[P, R], retry: RetryConfig) -> Callable[P, R]:
     """The same step, retried with growing delays while the world is to blame."""
-    delays = [min(retry.first_delay_seconds * 2**n, retry.longest_delay_seconds) for n in range(retry.attempts)]
     retried = what.with_options(
         retries=retry.attempts,
-        retry_delay_seconds=delays or 0,
+        retry_delay_seconds=delays_of(retry) or 0,
         retry_jitter_factor=retry.jitter,
         retry_condition_fn=_is_world_error,
     )

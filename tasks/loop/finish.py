@@ -129,7 +129,7 @@ def _delivered(place: Workplace, state: LoopState, problems: list[str]) -> LoopS
         made = with_retries(steps.open_pull_request, state.config.retry)(place, state)
         after = link.model_copy(update={"pull_request": made.url or f"#{made.number}", "problem": ""})
     except HelmsmanError as error:
-        after = link.model_copy(update={"problem": clean("; ".join(line.strip() for line in str(error).splitlines()))})
+        after = link.model_copy(update={"problem": clean(error.in_a_line)})
         problems.append(f"issue #{link.number} got no pull request: {error}\n{by_hand(state)}")
     if after == link:
         return state

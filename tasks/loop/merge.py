@@ -7,30 +7,30 @@ moves, and a branch that holds it has been merged.
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import replace
+from functools import partial
 
 from helmsman.errors import Cancelled, HelmsmanError, WorldError
 from helmsman.oversee.merging import arrived, hindered, landing, landing_due, ready, still_proven, to_be_proven, troubled
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport
 from helmsman.records.events import LoopMerged, MergeFailed
-from helmsman.records.merging import Conflicted, Merged, Prepared, Trouble
+from helmsman.records.merging import Merged, Prepared, Trouble
 from helmsman.records.state import LoopState
 from helmsman.texts import counted
 from helmsman.verify.completion import unseen_tests
 from tasks.loop.handoff import handed_on
-from tasks.loop.merge_target import Target, bring_along, contains, find_target, move_on
-from tasks.loop.merge_work import FILES_TOLD, Joined, intents, join, merge_commit, place_on, settled
+from tasks.loop.merge_target import Target, bring_along, find_target, move_on
+from tasks.loop.merge_work import FILES_TOLD, Joined, intents, join, merge_commit, place_on
 from tasks.observers.journal import publish
-from tasks.repository.git import commit_and_tree, current_branch, read_ref
+from tasks.repository.git import commit_and_tree, contains, current_branch, read_ref
 from tasks.repository.state_ref import Fenced, read_state, replace_state
 from tasks.system.clock import now_utc
 from tasks.system.secrets import redact
+from tasks.system_errors import delays_of, patiently
 from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import hold_branch, restore
+from tasks.worktrees.worktree import ensure_worktree, hold_branch, restore, salvage
 
-T = TypeVar("T")
 Check = Callable[[str, str], CheckReport]
 """Every check on a commit and its tree."""
 RACES = 20
@@ -40,15 +40,6 @@ NAMED = 3
 _WHERE = ", verified in the agent's folder"
 NAP_SECONDS = 0.5
 """Until the next look at a branch that is being moved."""
-
-
-@dataclass(frozen=True)
-class _Verified:
-    """A commit that holds both sides and passes every check, or why it does not."""
-
-    commit: str
-    report: CheckReport
-    problem: str
 
 
 def begin_landing(place: Workplace, state: LoopState) -> LoopState:
@@ -62,17 +53,20 @@ def land(place: Workplace, state: LoopState, check: Check) -> LoopState:
     Raises Cancelled, and Fenced where another process drives the loop.
     """
     try:
-        return _until_nobody_is_faster(place, state, check)
+        for _ in range(RACES):
+            state = _tried(place, state, check)
+            if not landing_due(state):
+                return state
+            _nap(place, NAP_SECONDS)
+        raise WorldError(
+            f"{state.config.merge.into} was moved by somebody else {RACES} times in a row before the merge was through"
+        )
     except (Fenced, Cancelled):
         raise
     except HelmsmanError as error:
         rule = "world" if isinstance(error, WorldError) else "hindered"
         before, _ = read_state(place.repository, state.loop)
-        return _failed(place, before, hindered(before, rule, _in_a_line(error), now_utc()))
-
-
-def _in_a_line(error: HelmsmanError) -> str:
-    return "; ".join(" ".join(line.split()) for line in str(error).splitlines() if line.strip())
+        return _failed(place, before, hindered(before, rule, error.in_a_line, now_utc()))
 
 
 def catch_up(place: Workplace, state: LoopState) -> LoopState:
@@ -83,33 +77,30 @@ def catch_up(place: Workplace, state: LoopState) -> LoopState:
     return state
 
 
-def _until_nobody_is_faster(place: Workplace, state: LoopState, check: Check) -> LoopState:
-    for _ in range(RACES):
-        state = _tried(place, state, check)
-        if not landing_due(state):
-            return state
-        _nap(place, NAP_SECONDS)
-    raise WorldError(f"{state.config.merge.into} was moved by somebody else {RACES} times in a row before the merge was through")
-
-
 def _tried(place: Workplace, state: LoopState, check: Check) -> LoopState:
     """One attempt. It is still due afterwards where somebody else has moved the branch meanwhile."""
-    target = _patiently(place, state, lambda: find_target(place.repository, state.config, state.loop))
+    delays, nap = delays_of(state.config.retry), partial(_nap, place)
+    target = patiently(lambda: find_target(place.repository, state.config, state.loop), delays, nap)
     known = _decided(place, state, target)
     if known is not None:
         return known
-    settled(place, state)
+    ensure_worktree(place.repository, place.worktree, state.branch, state.head, state.base_commit)
+    salvage(place.repository, place.worktree, state, state.head)  # whatever somebody left there beside the loop's last commit
     joined = join(place, state, target.base)
     if joined.conflicts:
-        return _conflict(place, state, target, joined)
+        return _in_trouble(place, state, target, joined)
     if target.holds(joined.commit):
         return _arrived(place, state, target, Prepared(base=target.base, head=joined.commit, commit=target.base))
-    verified = _verified(place, state, joined.commit, check)
+    commit, report, problem = _verified(place, state, joined.commit, check)
     if not still_proven(state, read_ref(place.repository.common, f"refs/heads/{state.branch}")):
         return state
-    if verified.problem:
-        return _unverified(place, state, target, verified, joined.notes)
-    return _moved(place, state, target, verified, joined.notes)
+    if problem:
+        return _in_trouble(place, state, target, replace(joined, commit=commit), problem, report)
+    merge = merge_commit(place, state, target.base, commit, _told(state, report, joined.notes))
+    prepared = Prepared(base=target.base, head=commit, commit=merge)  # whoever dies after the branch has moved finds it there
+    state = _written(place, state, ready(state, prepared), f"ready to be merged into {target.branch} as {merge[:12]}")
+    moved = patiently(lambda: move_on(target, merge), delays, nap)
+    return _arrived(place, state, target, prepared, joined.notes) if moved else state
 
 
 def _decided(place: Workplace, state: LoopState, target: Target) -> LoopState | None:
@@ -119,34 +110,24 @@ def _decided(place: Workplace, state: LoopState, target: Target) -> LoopState | 
         return _arrived(place, state, target, prepared)
     tip = read_ref(place.repository.common, f"refs/heads/{state.branch}")
     if not still_proven(state, tip):
-        _follow(place, state, tip)
+        if tip and place.worktree.exists() and not current_branch(place.worktree):  # it was on no branch, for the checks
+            restore(place.worktree, tip)
+            hold_branch(place.worktree, state.branch, tip)
         return _written(place, state, to_be_proven(state, now_utc()), "its branch moved on before it was merged")
     if target.holds(state.head):
         return _arrived(place, state, target, Prepared(base=target.base, head=state.head, commit=target.base))
     return None
 
 
-def _follow(place: Workplace, state: LoopState, tip: str | None) -> None:
-    """The worktree goes along with whoever committed on the branch while it was on no branch, for the checks."""
-    if tip and place.worktree.exists() and not current_branch(place.worktree):
-        restore(place.worktree, tip)
-        hold_branch(place.worktree, state.branch, tip)
-
-
-def _verified(place: Workplace, state: LoopState, commit: str, check: Check) -> _Verified:
-    """With what the loop hands over, where that passes as well."""
+def _verified(place: Workplace, state: LoopState, commit: str, check: Check) -> tuple[str, CheckReport, str]:
+    """What was checked, what the checks say, and why it is not to be merged. With what the loop hands over, where that passes."""
     handed = handed_on(place, state, commit)
-    if handed != commit:
-        with_it = _checked(place, state, handed, check)
-        if not with_it.problem:
-            return with_it
-    return _checked(place, state, commit, check)
-
-
-def _checked(place: Workplace, state: LoopState, commit: str, check: Check) -> _Verified:
-    _, tree = commit_and_tree(place.worktree, commit)
-    report = check(commit, tree)
-    return _Verified(commit, report, _problem(state, report))
+    report = check(handed, commit_and_tree(place.worktree, handed)[1])
+    problem = _problem(state, report)
+    if not problem or handed == commit:
+        return handed, report, problem
+    report = check(commit, commit_and_tree(place.worktree, commit)[1])
+    return commit, report, _problem(state, report)
 
 
 def _problem(state: LoopState, report: CheckReport) -> str:
@@ -157,16 +138,6 @@ def _problem(state: LoopState, report: CheckReport) -> str:
         return ""
     names = ", ".join(clean(result.name) for result in report.failures[:NAMED])
     return f"{len(report.failures)} of {counted(len(report.results), 'check')} failed on both sides together: {names}"
-
-
-def _moved(place: Workplace, state: LoopState, target: Target, verified: _Verified, notes: tuple[str, ...]) -> LoopState:
-    """What is ready is written down first: whoever dies after the branch has moved finds it there."""
-    commit = merge_commit(place, state, target.base, verified.commit, _told(state, verified.report, notes))
-    prepared = Prepared(base=target.base, head=verified.commit, commit=commit)
-    state = _written(place, state, ready(state, prepared), f"ready to be merged into {target.branch} as {commit[:12]}")
-    if not _patiently(place, state, lambda: move_on(target, commit)):
-        return state
-    return _arrived(place, state, target, prepared, notes)
 
 
 def _told(state: LoopState, report: CheckReport, notes: tuple[str, ...]) -> list[str]:
@@ -193,7 +164,7 @@ def _arrived(place: Workplace, state: LoopState, target: Target, prepared: Prepa
         at=now_utc(),
         remote=target.remote if prepared.commit != prepared.base else "",
     )
-    stays = prepared.head == state.head or contains(place.repository, state.head, prepared.base)
+    stays = prepared.head == state.head or contains(place.repository.common, state.head, prepared.base)
     began = state.base_commit if stays else prepared.base
     after = _written(place, state, arrived(state, merged, began), f"merged into {target.branch} as {prepared.commit[:12]}")
     publish(LoopMerged(merged=merged, notes=tuple(filter(None, notes))))
@@ -208,40 +179,27 @@ def _own_branch(place: Workplace, state: LoopState, commit: str) -> str:
         return f"{state.branch} was left as it is: {error.problem}"
 
 
-def _conflict(place: Workplace, state: LoopState, target: Target, joined: Joined) -> LoopState:
+def _in_trouble(
+    place: Workplace, state: LoopState, target: Target, joined: Joined, problem: str = "", report: CheckReport | None = None
+) -> LoopState:
+    """Both sides are in conflict; or, as `problem` says, they are not right together."""
     files = joined.conflicts[:FILES_TOLD]
     paths = [one.path for one in files]
     named = ", ".join(map(clean, paths[:NAMED]))
+    why = problem or f"{counted(len(joined.conflicts), 'file')} in conflict with {target.branch}: {named}"
     trouble = Trouble(
-        kind="conflict",
+        kind="checks" if problem else "conflict",
         into=target.branch,
         base=target.base,
         work=state.head,
         head=joined.commit,
-        files=tuple(_in_utf_8(one) for one in files),
-        ours=intents(place.repository, state.head, target.base, paths),
+        # a state is JSON, and a name is whatever bytes somebody chose
+        files=tuple(one.model_copy(update={"path": os.fsencode(one.path).decode(errors="replace")}) for one in files),
+        ours=() if problem else intents(place.repository, state.head, target.base, paths),
         theirs=intents(place.repository, target.base, state.head, paths),
-        why="; ".join((f"{counted(len(joined.conflicts), 'file')} in conflict with {target.branch}: {named}", *joined.notes)),
+        why="; ".join((why, *joined.notes)),
     )
-    return _failed(place, state, troubled(state, trouble, None, now_utc()))
-
-
-def _in_utf_8(one: Conflicted) -> Conflicted:
-    """A state is JSON, and a name is whatever bytes somebody chose."""
-    return one.model_copy(update={"path": os.fsencode(one.path).decode(errors="replace")})
-
-
-def _unverified(place: Workplace, state: LoopState, target: Target, verified: _Verified, notes: tuple[str, ...]) -> LoopState:
-    trouble = Trouble(
-        kind="checks",
-        into=target.branch,
-        base=target.base,
-        work=state.head,
-        head=verified.commit,
-        theirs=intents(place.repository, target.base, state.head, ()),
-        why="; ".join((verified.problem, *notes)),
-    )
-    return _failed(place, state, troubled(state, trouble, verified.report, now_utc()))
+    return _failed(place, state, troubled(state, trouble, report, now_utc()))
 
 
 def _failed(place: Workplace, before: LoopState, after: LoopState) -> LoopState:
@@ -256,17 +214,6 @@ def _failed(place: Workplace, before: LoopState, after: LoopState) -> LoopState:
 
 def _written(place: Workplace, before: LoopState, after: LoopState, subject: str) -> LoopState:
     return after if after == before else replace_state(place.repository, before, after, subject)
-
-
-def _patiently(place: Workplace, state: LoopState, work: Callable[[], T]) -> T:
-    """Again while the world is to blame, with growing delays."""
-    retry = state.config.retry
-    for number in range(retry.attempts):
-        try:
-            return work()
-        except WorldError:
-            _nap(place, min(retry.first_delay_seconds * 2**number, retry.longest_delay_seconds))
-    return work()
 
 
 def _nap(place: Workplace, seconds: float) -> None:

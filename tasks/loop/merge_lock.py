@@ -4,21 +4,21 @@ Both are politeness: they spare loops checks that a faster one would make void. 
 compare-and-swap, so whoever has waited long enough goes ahead without them.
 """
 
-import fcntl
 import os
 import time
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 
 import httpx
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
 from prefect.concurrency.sync import concurrency
-from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound, PrefectHTTPStatusError
+from prefect.exceptions import ObjectAlreadyExists, PrefectHTTPStatusError
 from prefect.logging import get_run_logger
 
 from helmsman.errors import Cancelled
 from tasks.engine.embedded import is_embedded
+from tasks.lock import locked_within
 from tasks.memory import project_of
 from tasks.places import helmsman_folder
 from tasks.repository.git import Repository
@@ -32,6 +32,7 @@ ONE_TRY_SECONDS = 3.0
 NAP_SECONDS = 0.2
 SLOTS = "helmsman-merge-"
 """How the names of the engine's limits begin."""
+_AWAY = httpx.HTTPError, PrefectHTTPStatusError, RuntimeError
 
 
 @contextmanager
@@ -41,7 +42,10 @@ def merging_alone(repository: Repository, minutes: float, stop: Stop) -> Generat
     with ExitStack() as held:
         if not is_embedded():
             hold_slot(held, slot_of(repository), until, stop)
-        _hold_file(held, repository, until, stop)
+        path = helmsman_folder(repository.common) / "merge.lock"
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        held.callback(os.close, handle)
+        _wait(lambda: locked_within(handle, NAP_SECONDS), f"the lock {path}", until, stop)
         yield
 
 
@@ -53,24 +57,11 @@ def slot_of(repository: Repository) -> str:
 def hold_slot(held: ExitStack, name: str, until: float, stop: Stop) -> None:
     """Take the engine's only slot of that name. Its lease ends with its holder, however that one dies."""
     try:
-        _make(name)
-        while not _taken(held, name):
-            if not _go_on_waiting(until, stop):
-                get_run_logger().warning("the slot %s stays taken; merging without it", name)
-                return
-    except (httpx.HTTPError, PrefectHTTPStatusError, RuntimeError) as error:  # an engine that is away holds nobody up
+        with get_client(sync_client=True) as client, suppress(ObjectAlreadyExists):
+            client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=1))
+        _wait(lambda: _taken(held, name), f"the slot {name}", until, stop)
+    except _AWAY as error:  # an engine that is away holds nobody up
         get_run_logger().warning("the engine gave no slot %s, merging without it: %s", name, error)
-
-
-def _make(name: str) -> None:
-    with get_client(sync_client=True) as client:
-        try:
-            client.read_global_concurrency_limit_by_name(name)
-        except ObjectNotFound:
-            try:
-                client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=1))
-            except ObjectAlreadyExists:  # somebody was faster
-                return
 
 
 def _taken(held: ExitStack, name: str) -> bool:
@@ -92,27 +83,15 @@ def _taken(held: ExitStack, name: str) -> bool:
 def give_back(slot: AbstractContextManager[object], name: str) -> None:
     try:
         slot.__exit__(None, None, None)
-    except (httpx.HTTPError, PrefectHTTPStatusError, RuntimeError) as error:  # its lease ends by itself
+    except _AWAY as error:  # its lease ends by itself
         get_run_logger().warning("the slot %s was not given back: %s", name, error)
 
 
-def _hold_file(held: ExitStack, repository: Repository, until: float, stop: Stop) -> None:
-    path = helmsman_folder(repository.common) / "merge.lock"
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-    held.callback(os.close, handle)
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if not _go_on_waiting(until, stop):
-                get_run_logger().warning("another process holds %s; merging beside it", path)
-                return
-            time.sleep(NAP_SECONDS)
-        else:
+def _wait(take: Callable[[], bool], what: str, until: float, stop: Stop) -> None:
+    """Until it is taken, or the time is over."""
+    while not take():
+        if stop():
+            raise Cancelled("cancelled while waiting for other loops that merge")
+        if time.monotonic() >= until:
+            get_run_logger().warning("%s stays taken; merging without it", what)
             return
-
-
-def _go_on_waiting(until: float, stop: Stop) -> bool:
-    if stop():
-        raise Cancelled("cancelled while waiting for other loops that merge")
-    return time.monotonic() < until

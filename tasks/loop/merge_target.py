@@ -1,11 +1,7 @@
 """The branch that work is merged into: where it stands, and moving it on by compare-and-swap, with the checkout that is on it."""
 
-import fcntl
-import os
 import shlex
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +10,10 @@ from helmsman.errors import OperatorError, WorldError
 from helmsman.plain import clean
 from tasks.places import helmsman_folder
 from tasks.repository.branch_files import checkout_of
-from tasks.repository.git import GitError, Repository, git, read_ref, succeeds
+from tasks.repository.git import GitError, Repository, contains, git, read_ref, succeeds
 from tasks.repository.remote import PLAINLY, fetch_ref, is_another_course, lines_of, rejections, require_remote
 from tasks.repository.state_ref import PREFIX
+from tasks.system.files import locked
 
 PATHS_SHOWN = 10
 LOOKS = 4
@@ -48,11 +45,7 @@ class Target:
         return f"refs/heads/{self.branch}"
 
     def holds(self, commit: str) -> bool:
-        return contains(self.repository, self.base, commit)
-
-
-def contains(repository: Repository, commit: str, older: str) -> bool:
-    return commit == older or succeeds(repository.common, "merge-base", "--is-ancestor", older, commit)
+        return contains(self.repository.common, self.base, commit)
 
 
 def require_target(repository: Repository, config: LoopConfig) -> None:
@@ -139,9 +132,9 @@ def bring_along(target: Target, commit: str) -> str:
     """The local branch, after the remote's. Returns in words why it stays behind; empty where it does not."""
     ref, repository = target.ref, target.repository
     local = read_ref(repository.common, ref)
-    if not target.remote or local is None or contains(repository, local, commit):
+    if not target.remote or local is None or contains(repository.common, local, commit):
         return ""
-    if not contains(repository, commit, local):
+    if not contains(repository.common, commit, local):
         return f"your branch {target.branch} has commits that {clean(target.remote)} does not have, so it was left as it is"
     try:
         return "" if _brought(repository, ref, local, commit) else f"your branch {target.branch} is being moved; pull it"
@@ -151,7 +144,8 @@ def bring_along(target: Target, commit: str) -> str:
 
 def _brought(repository: Repository, ref: str, old: str, new: str) -> bool:
     """A checkout that is on the branch comes along: files, index and branch together. False: somebody else moved the branch."""
-    with _one_after_the_other(repository):
+    # git changes files and index under one lock and the branch under another: two at once leave a checkout of both
+    with locked(helmsman_folder(repository.common) / "checkout.lock", 0o644):
         checkout = checkout_of(repository, ref.removeprefix("refs/heads/"))
         if checkout is None:
             _require_not_in_hand(repository, ref)
@@ -171,18 +165,6 @@ def _require_not_in_hand(repository: Repository, ref: str) -> None:
                 found=str(name.parent),
                 remedy="end it there: git rebase --continue, or --abort; then go on with the loop",
             )
-
-
-@contextmanager
-def _one_after_the_other(repository: Repository) -> Generator[None]:
-    """`git merge` changes files and index under one lock and the branch under another: two at once leave a checkout of both."""
-    path = helmsman_folder(repository.common) / "checkout.lock"
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)  # its holder has a git command or two to run, each with a deadline
-        yield
-    finally:
-        os.close(handle)
 
 
 def _moved(cwd: Path, repository: Repository, ref: str, old: str, *command: str) -> bool:

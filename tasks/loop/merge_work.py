@@ -16,12 +16,11 @@ from helmsman.records.evidence import Commit
 from helmsman.records.merging import Conflicted
 from helmsman.records.state import LoopState
 from helmsman.texts import counted
-from tasks.loop.merge_target import contains
 from tasks.loop.plan import Apart, plan_apart, plan_back, plan_taken, ticked_afresh, ticked_tree, without_ticks
-from tasks.repository.git import GitError, Repository, commit_and_tree, git, git_bytes, read_ref, succeeds
+from tasks.repository.git import GitError, Repository, commit_and_tree, contains, git, git_bytes, read_ref, succeeds
 from tasks.repository.state_ref import PREFIX
 from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import SUBJECT_SHOWN, ensure_worktree, hold_branch, recover, restore, salvage
+from tasks.worktrees.worktree import SUBJECT_SHOWN, hold_branch, recover, restore
 
 REBASED_AT_MOST = 200
 """Commits; more of them are joined by one merge, which takes a moment however many there are."""
@@ -33,7 +32,9 @@ PLAINLY = (
     "-c", "rebase.autoSquash=false",
 )  # fmt: skip
 """No setting of a user changes what comes of it, or moves anything else along."""
-_BOTH = "changed on both sides"
+REBASE = (
+    "--quiet", "--reapply-cherry-picks", "--no-autostash", "--no-autosquash", "--no-gpg-sign", "--no-stat", "--no-fork-point",
+)  # fmt: skip
 HOW: Mapping[str, str] = {
     "DD": "deleted on both sides, renamed on one",
     "AU": "renamed or added here",
@@ -41,7 +42,7 @@ HOW: Mapping[str, str] = {
     "AA": "added on both sides",
     "UD": "changed here, deleted there",
     "DU": "deleted here, changed there",
-    "UU": _BOTH,
+    "UU": "changed on both sides",
 }
 """What `git status` says of a path in conflict; here is the loop's branch."""
 
@@ -57,15 +58,9 @@ class Joined:
     """What a person should know of it."""
 
 
-def settled(place: Workplace, state: LoopState) -> None:
-    """The worktree as the loop's last commit has it; whatever else somebody left there is kept on a ref."""
-    ensure_worktree(place.repository, place.worktree, state.branch, state.head, state.base_commit)
-    salvage(place.repository, place.worktree, state, state.head)
-
-
 def join(place: Workplace, state: LoopState, base: str) -> Joined:
     """The loop's work with what the base holds. The branch and the worktree are as before, afterwards."""
-    if contains(place.repository, state.head, base):
+    if contains(place.repository.common, state.head, base):
         return Joined(state.head)
     try:
         apart = plan_apart(place.repository, state, base)
@@ -104,16 +99,7 @@ def _rebased(place: Workplace, head: str, base: str, apart: Apart | None) -> str
         return ""
     if apart:
         head = without_ticks(place.repository, apart, [(line.split()[0], line.split()[-1]) for line in between])
-    how = (
-        "--quiet",
-        "--reapply-cherry-picks",
-        "--no-autostash",
-        "--no-autosquash",
-        "--no-gpg-sign",
-        "--no-stat",
-        "--no-fork-point",
-    )
-    if not succeeds(worktree, *PLAINLY, "rebase", *how, base, head):
+    if not succeeds(worktree, *PLAINLY, "rebase", *REBASE, base, head):
         succeeds(worktree, "rebase", "--abort")
         return ""
     return commit_and_tree(worktree)[0]
@@ -123,7 +109,8 @@ def _merged(place: Workplace, state: LoopState, base: str, apart: Apart | None) 
     worktree, into = place.worktree, state.config.merge.into
     put_back(place, state)
     if apart:
-        _lay_plan_back(place, state, apart)
+        tree = plan_back(place.repository, apart, state.head)  # on no branch, a commit that has the plan as it was
+        restore(worktree, git(place.repository.common, "commit-tree", tree, "-p", state.head, "-m", "without ticks").strip())
     problem = ""
     try:
         git(worktree, *PLAINLY, "merge", "--no-commit", "--no-ff", "--quiet", "--no-verify-signatures", base)
@@ -134,7 +121,9 @@ def _merged(place: Workplace, state: LoopState, base: str, apart: Apart | None) 
         raise WorldError(f"{into} cannot be brought together with the loop's work", found=problem)
     conflicts, notes = _without_plan(place, state, base, conflicts)
     if conflicts:
-        _stage(worktree, [one.path for one in conflicts])
+        names = b"\0".join(os.fsencode(one.path) for one in conflicts)  # with markers or, without a text to mark, as one side
+        how = "--all", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"
+        git(worktree, "--literal-pathspecs", "add", *how, stdin=names)
     tree = git(worktree, "write-tree").strip()
     tree = ticked_tree(place.repository, apart, tree) if apart else tree
     subject = f"Bring in {into}, with {counted(len(conflicts), 'conflict')} to be merged" if conflicts else f"Bring in {into}"
@@ -159,12 +148,6 @@ def _without_plan(
     return tuple(one for one in conflicts if one.path != path), (taken.note,)
 
 
-def _lay_plan_back(place: Workplace, state: LoopState, apart: Apart) -> None:
-    """The worktree on a commit, on no branch, that differs from the loop's in having the plan as it was."""
-    tree = plan_back(place.repository, apart, state.head)
-    restore(place.worktree, git(place.repository.common, "commit-tree", tree, "-p", state.head, "-m", "without ticks").strip())
-
-
 def _conflicts(worktree: Path) -> Iterator[Conflicted]:
     listed = git_bytes(
         worktree, "status", "--porcelain", "-z", "--untracked-files=no", "--no-renames", "--ignore-submodules=dirty"
@@ -173,12 +156,6 @@ def _conflicts(worktree: Path) -> Iterator[Conflicted]:
         how = HOW.get(entry[:2].decode("ascii", "replace"))
         if how:
             yield Conflicted(path=os.fsdecode(entry[3:]), how=how)
-
-
-def _stage(worktree: Path, paths: Sequence[str]) -> None:
-    """As they lie there: with markers, or, where there is no text to mark, as one side has them."""
-    names = b"\0".join(os.fsencode(path) for path in paths)
-    git(worktree, "--literal-pathspecs", "add", "--all", "--force", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=names)
 
 
 def intents(repository: Repository, commit: str, but: str, paths: Sequence[str]) -> tuple[Commit, ...]:
@@ -204,7 +181,7 @@ def place_on(place: Workplace, state: LoopState, commit: str, before: str) -> bo
     there = place.worktree.exists()
     if there:
         restore(place.worktree, commit)
-    if not contains(repository, commit, before):
+    if not contains(repository.common, commit, before):
         git(repository.common, "update-ref", f"{PREFIX}{state.loop}/rebased/{before[:12]}", before)
     git(repository.common, "update-ref", "-m", f"helmsman: bring in {state.config.merge.into}", full, commit, before)
     if there:

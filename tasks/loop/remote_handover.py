@@ -8,11 +8,9 @@ import logging
 import secrets
 import shlex
 import socket
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TypeVar
 
 from helmsman.config import RemoteConfig
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
@@ -22,11 +20,12 @@ from tasks.lock import drive_alone
 from tasks.loop.recover import end_processes, keep_work
 from tasks.places import loop_folder, worktree_of
 from tasks.repository.branch_files import checkout_of
-from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, git, read_ref, succeeds
+from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, contains, git, read_ref, succeeds
 from tasks.repository.remote import fetch_ref, no_remote, push_loop, require_remote
 from tasks.repository.state_ref import PREFIX, Fenced, Shown, read_state, show_fetched, state_ref, write_state
 from tasks.repository.state_signature import Tip, Unverified, note_next
 from tasks.system.keys import VARIABLE
+from tasks.system_errors import patiently
 from tasks.worktrees.workplace import workplace
 from tasks.worktrees.worktree import dirty_paths, hold_branch, restore
 
@@ -38,8 +37,6 @@ AGAIN_SECONDS = (1.0, 3.0, 9.0, 27.0)
 """Waits between tries to reach the remote at the start: a machine whose link comes back has it within these."""
 SECONDS_AT_AN_END = 10.0
 """How long a remote is waited for that does not answer: whoever cancels a loop waits as long. Nearly all was pushed before."""
-
-R = TypeVar("R")
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +50,7 @@ def take_up(repository: Repository, loop: str, remote: RemoteConfig, *, held: bo
     if not remote.push:
         return
     require_remote(repository, remote.name)
-    theirs = _patiently(lambda: _fetched(repository, remote, loop, state_ref(loop), "state"))
+    theirs = patiently(lambda: _fetched(repository, remote, loop, state_ref(loop), "state"), AGAIN_SECONDS)
     ours = read_ref(repository.common, state_ref(loop))
     if theirs is None or (ours != theirs and _is_followed(repository, loop, remote, ours, theirs)):
         return
@@ -66,7 +63,7 @@ def take_up(repository: Repository, loop: str, remote: RemoteConfig, *, held: bo
 
 def _is_followed(repository: Repository, loop: str, remote: RemoteConfig, ours: str | None, theirs: str) -> bool:
     """Whether what is here came after what the remote has. Of a state that a person has just accepted, the branch comes now."""
-    if not _has(repository, ours, theirs):
+    if ours is None or not contains(repository.common, ours, theirs):
         return False
     if read_ref(repository.common, f"refs/heads/{read_state(repository, loop)[0].branch}") is None:
         _follow(repository, loop, remote)
@@ -96,7 +93,7 @@ def claim(repository: Repository, state: LoopState) -> LoopState:
     told = f"{CLAIMED}{here}" + (f", after {state.host}" if elsewhere else "")
     told += f" [{secrets.token_hex(4)}]"  # two clones on one host, in one second, would write the very same commit
     write_state(repository, after, over=commit, record=None, subject=told)
-    _patiently(lambda: push_loop(repository, after))
+    patiently(lambda: push_loop(repository, after), AGAIN_SECONDS)
     return after
 
 
@@ -111,7 +108,8 @@ def require_ours(repository: Repository, state: LoopState, seconds: float = TIME
     if not state.config.remote.push:
         return
     theirs = _on_remote(repository, state.config.remote, state_ref(state.loop), seconds)
-    if theirs and not _has(repository, read_ref(repository.common, state_ref(state.loop)), theirs):
+    ours = read_ref(repository.common, state_ref(state.loop))
+    if theirs and not (ours and contains(repository.common, ours, theirs)):
         look = f"git fetch {state.config.remote.name} {state_ref(state.loop)}"
         raise Fenced(
             f"loop {state.loop} goes on elsewhere, and this process must not write any more",
@@ -153,10 +151,10 @@ def leave_there(repository: Repository, state: LoopState) -> None:
     """
     if not state.config.remote.push:
         return
-    there = _patiently(lambda: _on_remote(repository, state.config.remote, state_ref(state.loop)))
+    there = patiently(lambda: _on_remote(repository, state.config.remote, state_ref(state.loop)), AGAIN_SECONDS)
     begun = there or read_ref(repository.common, f"refs/heads/{state.branch}")
     if begun and there != read_ref(repository.common, state_ref(state.loop)):
-        _patiently(lambda: push_loop(repository, state))
+        patiently(lambda: push_loop(repository, state), AGAIN_SECONDS)
 
 
 def _replace(repository: Repository, loop: str, remote: RemoteConfig, ours: str | None, theirs: str) -> None:
@@ -205,7 +203,7 @@ def _follow(repository: Repository, loop: str, remote: RemoteConfig) -> None:
     branch = f"refs/heads/{state.branch}"
     head = None if state.config.workspace.in_place else _fetched(repository, remote, loop, branch, "branch")
     tip = read_ref(repository.common, branch)
-    if head is None or (tip is not None and not _has(repository, head, tip)) or state.outcome is Outcome.COMPLETED:
+    if head is None or (tip is not None and not contains(repository.common, head, tip)) or state.outcome is Outcome.COMPLETED:
         return
     worktree = worktree_of(repository, loop, state.config.workspace)
     if not (worktree / ".git").exists():
@@ -262,7 +260,7 @@ def _leave(repository: Repository, state: LoopState, theirs: str, head: str | No
         keep_work(place, state, state.head)
     _, ours = read_state(repository, state.loop)
     for commit, other in ((ours, theirs), (read_ref(repository.common, f"refs/heads/{state.branch}"), head)):
-        if commit and other and not _has(repository, other, commit):
+        if commit and other and not contains(repository.common, other, commit):
             git(repository.common, "update-ref", f"{PREFIX}{state.loop}/fenced/{commit[:12]}", commit)
 
 
@@ -285,17 +283,3 @@ def _unreachable(repository: Repository, remote: RemoteConfig, error: GitError) 
     if not succeeds(repository.common, "remote", "get-url", remote.name):
         return no_remote(remote.name, error.stderr)
     return WorldError(f"remote {remote.name} cannot be asked for the loop", found=error.stderr)
-
-
-def _has(repository: Repository, commit: str | None, earlier: str) -> bool:
-    """Whether a commit is there and holds an earlier one, which need not be there."""
-    return commit is not None and succeeds(repository.common, "merge-base", "--is-ancestor", earlier, commit)
-
-
-def _patiently(what: Callable[[], R]) -> R:
-    for seconds in AGAIN_SECONDS:
-        try:
-            return what()
-        except WorldError:
-            time.sleep(seconds)
-    return what()

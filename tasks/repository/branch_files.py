@@ -9,7 +9,7 @@ from pathlib import Path
 from helmsman.errors import OperatorError, WorldError
 from helmsman.plain import clean
 from helmsman.records.state import LoopState
-from tasks.repository.git import GitError, Repository, git, git_bytes, read_ref, succeeds
+from tasks.repository.git import GitError, Repository, contains, git, git_bytes, read_ref, succeeds
 from tasks.repository.objects import read_object
 from tasks.repository.trees import FILE_MODES, entry_at, size_of
 
@@ -30,7 +30,7 @@ class Held:
 def work_of(repository: Repository, state: LoopState) -> str:
     """The commit that the loop's branch is at. Raises OperatorError where the work that was proven is not on it any more."""
     tip = read_ref(repository.common, f"refs/heads/{state.branch}")
-    if tip is None or not (tip == state.head or succeeds(repository.common, "merge-base", "--is-ancestor", state.head, tip)):
+    if tip is None or not contains(repository.common, tip, state.head):
         raise OperatorError(
             f"branch {clean(state.branch)} does not hold the loop's work any more",
             expected=state.head,

@@ -9,13 +9,11 @@ so that no filter, attribute, exclude or trick with file times of the agent's re
                              /kept/    a copy of what set-up made
 """
 
-import fcntl
 import json
 import os
 import secrets
 import shutil
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,6 +29,7 @@ from tasks.repository.object_store import ObjectStore
 from tasks.repository.objects import read_object
 from tasks.repository.products import Products, remove
 from tasks.repository.setup import SetUp, copy_included, lay_included
+from tasks.system.files import locked
 
 REFERENCES = "heads", "tags", "remotes"
 """Kinds of references that checks may want to name; as they were when the loop began."""
@@ -122,7 +121,7 @@ class CleanCheckout:
         remove(self.folder)
         for path in (self.root, *self.own_folders):
             path.mkdir(mode=0o700, parents=True)
-        with self._locked():
+        with locked(self.folder.parent / "lock"):  # two loops that begin at once make one store
             self.store.make(self.repository)
         names = [f"+refs/{kind}/*:{self.store.ref(kind)}/*" for kind in REFERENCES]
         self.store.fetch(self.repository.common, *names, LOOPS_OWN, f"+{self.base}:{self.store.ref('base')}")
@@ -317,16 +316,6 @@ class CleanCheckout:
         """Folders of the agent's, and what takes their place on PATH."""
         top = {} if self.repository.bare else {self.repository.top: self.root}
         return {self.worktree: self.root, **top, self.repository.common: Path(), state_home(): Path()}
-
-    @contextmanager
-    def _locked(self) -> Generator[None]:
-        """Two loops that begin at once make one store."""
-        handle = os.open(self.folder.parent / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)  # its holder runs two short git commands
-            yield
-        finally:
-            os.close(handle)
 
 
 def checkout_folder(repository: Repository, loop: str) -> Path:

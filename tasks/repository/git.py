@@ -114,6 +114,11 @@ def succeeds(cwd: Path, *arguments: str) -> bool:
     return True
 
 
+def contains(cwd: Path, commit: str, earlier: str) -> bool:
+    """Whether a commit holds an earlier one; neither need be there."""
+    return commit == earlier or succeeds(cwd, "merge-base", "--is-ancestor", earlier, commit)
+
+
 def open_repository(path: Path) -> Repository:
     """Find the repository at or above a path. Raises OperatorError where there is none or it has no commit."""
     if not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises for a name that none can have

@@ -21,7 +21,7 @@ from helmsman.records.state import LoopState
 from tasks.places import state_home
 from tasks.repository.git import Repository
 from tasks.repository.products import remove
-from tasks.system.files import drafted, lies_within
+from tasks.system.files import lies_within, write_atomic
 
 _PROBES = TypeAdapter(tuple[Probe, ...])
 _CHECKS = TypeAdapter(tuple[HiddenCheckConfig, ...])
@@ -37,10 +37,7 @@ def without_hidden(state: LoopState) -> LoopState:
     """The state as it may lie in the repository; what it leaves out is written outside, where this machine has it."""
     checks = state.config.hidden
     if checks and all(check.known for check in checks):
-        folder = hidden_folder(state.uid)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with drafted(folder / "checks.json", _CHECKS.dump_json(checks), mode=0o600) as draft:
-            draft.replace(folder / "checks.json")
+        _keep(hidden_folder(state.uid) / "checks.json", _CHECKS.dump_json(checks))
     return _with(state, tuple(check.without_content for check in checks))
 
 
@@ -101,11 +98,8 @@ def lay_over(folder: Path, tree: Path) -> None:
 
 def keep_output(uid: str, name: str, results: Sequence[CheckResult]) -> None:
     """What hidden checks printed, in a file for people."""
-    folder = hidden_folder(uid) / "output"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     said = "\n\n".join(f"{one.name}: {one.command}\n{one.error}{one.head}{one.tail}" for one in results)
-    with drafted(folder / f"{name}.log", said, mode=0o600) as draft:
-        draft.replace(folder / f"{name}.log")
+    _keep(hidden_folder(uid) / "output" / f"{name}.log", said)
 
 
 def kept_probes(uid: str) -> tuple[Probe, ...]:
@@ -117,10 +111,12 @@ def kept_probes(uid: str) -> tuple[Probe, ...]:
 
 
 def keep_probes(uid: str, probes: Sequence[Probe]) -> None:
-    folder = hidden_folder(uid)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with drafted(folder / "probes.json", _PROBES.dump_json(tuple(probes)), mode=0o600) as draft:
-        draft.replace(folder / "probes.json")
+    _keep(hidden_folder(uid) / "probes.json", _PROBES.dump_json(tuple(probes)))
+
+
+def _keep(file: Path, content: str | bytes) -> None:
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_atomic(file, content, mode=0o600)
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -254,23 +254,12 @@ def salvage_refs(repository: Repository, loop: str) -> list[str]:
     return git(repository.common, "for-each-ref", "--sort=creatordate", "--format=%(refname)", pattern).split()
 
 
-def free_salvage_ref(repository: Repository, loop: str, iteration: int, attempt: int) -> str:
-    """A name that is not taken; another machine may have salvaged the same attempt."""
-    base = f"{PREFIX}{loop}/salvage/{iteration}-{attempt}"
-    names = (base, *(f"{base}-{suffix}" for suffix in range(2, 1000)))
-    return next(name for name in names if read_ref(repository.common, name) is None)
+def free_ref(repository: Repository, loop: str, kind: str, name: str, commit: str | None = None) -> str:
+    """Where a commit is kept that is not on the loop's branch: a ref that holds it already, or one that is free.
 
-
-def failed_ref(repository: Repository, loop: str, iteration: int, attempt: int, commit: str) -> str:
-    """A name for work that was taken off the branch: one that holds it already, or one that is free."""
-    base = f"{PREFIX}{loop}/failed/{iteration}-{attempt}"
-    names = (base, *(f"{base}-{suffix}" for suffix in range(2, 1000)))
-    return next(name for name in names if read_ref(repository.common, name) in {None, commit})
-
-
-def later_ref(repository: Repository, loop: str, iteration: int, commit: str) -> str:
-    """A name for what came after the best tree: one that holds it already, or one that is free."""
-    base = f"{PREFIX}{loop}/later/{iteration}"
+    Another machine may have kept something of the same attempt.
+    """
+    base = f"{PREFIX}{loop}/{kind}/{name}"
     names = (base, *(f"{base}-{suffix}" for suffix in range(2, 1000)))
     return next(name for name in names if read_ref(repository.common, name) in {None, commit})
 

@@ -4,11 +4,9 @@ A signature covers the parent's commit id, and a commit id covers all that came 
 authenticates every earlier state and record of the loop.
 """
 
-import fcntl
 import hashlib
 import os
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -18,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from helmsman.errors import OperatorError
 from tasks.repository.git import GitError, Repository, git
-from tasks.system.files import write_atomic
+from tasks.system.files import locked, write_atomic
 from tasks.system.keys import VARIABLE, has_own_key, is_signed, keys_folder, loop_key, sign
 
 PURPOSE = "helmsman state 1"
@@ -134,13 +132,13 @@ def known_tip(repository: Repository, loop: str) -> Tip | None:
 
 def note_tip(repository: Repository, loop: str, tip: Tip) -> None:
     """The caller holds the loop's lock. Where it cannot be kept, an older one stays, which later states contain as well."""
-    with suppress(OSError), _noting():
+    with suppress(OSError), locked(keys_folder() / "tips.lock"):
         _write(repository, loop, tip)
 
 
 def note_seen(repository: Repository, loop: str, tip: Tip, *, instead: Tip | None) -> None:
     """Likewise for whoever only looked, without a lock: nothing where a driver has noted another one than `instead` meanwhile."""
-    with suppress(OSError), _noting():
+    with suppress(OSError), locked(keys_folder() / "tips.lock"):
         if known_tip(repository, loop) == instead:
             _write(repository, loop, tip)
 
@@ -150,18 +148,6 @@ def note_next(repository: Repository, loop: str, tip: Tip) -> None:
     known = known_tip(repository, loop)
     if known is not None:
         note_tip(repository, loop, known.model_copy(update={"next": tip}))
-
-
-@contextmanager
-def _noting() -> Generator[None]:
-    """One process at a time looks at what is noted and writes it."""
-    keys_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle = os.open(keys_folder() / "tips.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)  # its holder writes one small file
-        yield
-    finally:
-        os.close(handle)
 
 
 def _write(repository: Repository, loop: str, tip: Tip) -> None:

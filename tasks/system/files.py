@@ -6,6 +6,7 @@ device meanwhile, nothing outside is read or removed, and nothing blocks for eve
 
 import contextlib
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Generator
@@ -140,3 +141,15 @@ def drafted(path: Path, content: str | bytes, *, mode: int | None = None) -> Gen
         yield draft
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(path: Path, mode: int = 0o600) -> Generator[None]:
+    """Hold the lock of a file of that name while the block runs. Waits for its holder, who has something short to do."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -1,9 +1,7 @@
 """Which repositories this user trusts, and to what: one file in the user's state folder, outside of every repository."""
 
-import fcntl
 import os
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from helmsman.config.owners import NotAgreed, Requested
 from helmsman.errors import OperatorError
 from tasks.places import state_home, user_config_file
-from tasks.system.files import read_plain, write_atomic
+from tasks.system.files import locked, read_plain, write_atomic
 
 Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 LARGEST = 1 << 24
@@ -106,21 +104,9 @@ def _read() -> _TrustFile:
 def _change(common: Path, change: Callable[[Trust], Trust | None]) -> None:
     """A file that cannot be read is left as it is."""
     path = trust_file()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(path.with_name(f"{path.name}.lock")):
+    with locked(path.with_name(f"{path.name}.lock"), PRIVATE):  # two commands that agree at the same time both count
         known = _read()
         after = change(known.repositories.get(_name(common), Trust()))
         rest = {name: trust for name, trust in known.repositories.items() if name != _name(common)}
         repositories = {**rest, **({_name(common): after} if after else {})}
         write_atomic(path, _TrustFile(repositories=repositories).model_dump_json(indent=1), mode=PRIVATE)
-
-
-@contextmanager
-def _alone(lock: Path) -> Generator[None]:
-    """Two commands that agree at the same time both count."""
-    handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

@@ -254,8 +254,7 @@ def _refused(error: HelmsmanError, state: LoopState) -> str:
 
 
 def _not_done(error: HelmsmanError) -> str:
-    problem = "; ".join(line.strip() for line in str(error).splitlines())
-    return "\n\n".join([f"Not done: {prose(problem, 1000)}", "\n".join(commands())])
+    return "\n\n".join([f"Not done: {prose(error.in_a_line, 1000)}", "\n".join(commands())])
 
 
 # --- an end -------------------------------------------------------------------------------------------------------

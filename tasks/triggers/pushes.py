@@ -28,7 +28,7 @@ from tasks.loop.files import resolve_goal_file
 from tasks.loop.handoff import left_at
 from tasks.loop.start import Begun, first_state, write_first
 from tasks.places import loop_folder, state_home
-from tasks.repository.git import GitError, Repository, git, open_repository, read_ref, succeeds
+from tasks.repository.git import GitError, Repository, contains, git, open_repository, read_ref, succeeds
 from tasks.repository.remote import fetch_ref
 from tasks.repository.state_ref import loop_names, read_state, show_state, state_ref
 from tasks.system.files import read_plain
@@ -172,7 +172,7 @@ def fetched(repository: Repository, branch: str) -> str | None:
 def _held(repository: Repository, push: Push) -> bool:
     theirs = f"refs/remotes/{REMOTE}/{push.branch}"
     refs = (f"refs/heads/{push.branch}", theirs) if push.location.startswith("/") else (theirs,)
-    return any(succeeds(repository.common, "merge-base", "--is-ancestor", push.commit, ref) for ref in refs)
+    return any(contains(repository.common, ref, push.commit) for ref in refs)
 
 
 def _is_ours(repository: Repository, commit: str) -> bool:
@@ -197,5 +197,4 @@ def _loops(repository: Repository) -> Iterator[LoopState]:
 def _came_from(repository: Repository, loop: LoopState, commit: str) -> bool:
     """Whether a commit is among what a loop has added to what it began with."""
     end = f"refs/heads/{loop.branch}" if loop.branch.startswith(OWN_BRANCHES) else loop.head  # somebody else's branch goes on
-    added = succeeds(repository.common, "merge-base", "--is-ancestor", commit, end)
-    return added and not succeeds(repository.common, "merge-base", "--is-ancestor", commit, loop.base_commit)
+    return contains(repository.common, end, commit) and not contains(repository.common, loop.base_commit, commit)

@@ -17,7 +17,7 @@ from helmsman.records.verdict import PAIN, Decision
 from tasks.observers.report import write_report
 from tasks.repository.git import current_branch, git, read_ref
 from tasks.repository.remote import push_loop
-from tasks.repository.state_ref import PREFIX, failed_ref, later_ref, read_records, replace_state
+from tasks.repository.state_ref import PREFIX, free_ref, read_records, replace_state
 from tasks.system.clock import now_utc
 from tasks.worktrees.workplace import Workplace, workplace
 from tasks.worktrees.worktree import dirty_paths, go_back_to, hold_branch, keep, recover, salvage
@@ -31,7 +31,7 @@ def roll_back(place: Workplace, state: LoopState, execution: Execution, decision
     """Put the branch and the worktree at `decision.back_to`. Done already, by a driver that died after it: nothing changes."""
     commit, back_to = execution.change.commit, decision.back_to
     recover(place.repository, place.worktree, state.branch)
-    ref = failed_ref(place.repository, state.loop, state.due, state.attempt, commit)
+    ref = free_ref(place.repository, state.loop, "failed", f"{state.due}-{state.attempt}", commit)
     if read_ref(place.repository.common, ref) != commit:
         git(place.worktree, "update-ref", ref, commit)
     go_back(place, state, back_to)
@@ -107,7 +107,7 @@ def _written(place: Workplace, state: LoopState, best: Checkpoint) -> LoopState:
     if hindered:
         _log.warning("the branch stays at its last tree, though %s was better: %s", best.commit[:10], hindered)
         return state
-    ref = later_ref(place.repository, state.loop, state.iteration, state.head)
+    ref = free_ref(place.repository, state.loop, "later", str(state.iteration), state.head)
     if read_ref(place.repository.common, ref) is None:
         git(place.repository.common, "update-ref", ref, state.head, "")
     files = changed_between(place, best.commit, state.head)

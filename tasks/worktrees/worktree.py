@@ -12,8 +12,8 @@ from helmsman.errors import AgentError, OperatorError
 from helmsman.records.evidence import Change, Commit, Salvage
 from helmsman.records.state import LoopState
 from tasks.places import helmsman_folder
-from tasks.repository.git import GitError, Repository, current_branch, git, read_ref, succeeds, tip_of
-from tasks.repository.state_ref import free_salvage_ref
+from tasks.repository.git import GitError, Repository, contains, current_branch, git, read_ref, succeeds, tip_of
+from tasks.repository.state_ref import free_ref
 from tasks.worktrees.snapshots import commit_tree, tree_of_work
 from tasks.worktrees.staging import (
     WORK,
@@ -248,7 +248,7 @@ def _return_to_branch(repository: Repository, path: Path, state: LoopState, star
     """Undo a switch of branches or a rewritten history: the agent's tree is kept, on top of where it started."""
     tip, at_it = tip_of(path, state.branch)
     head = tip if at_it else _head(path)
-    goes_on = head is not None and _contains(path, head, start)
+    goes_on = head is not None and contains(path, head, start)
     onto = head if head and goes_on else start
     keep(repository, path, state, [commit for commit in (head, tip) if commit], onto)
     hold_branch(path, state.branch, onto)
@@ -262,15 +262,11 @@ def _head(path: Path) -> str | None:
         return None
 
 
-def _contains(path: Path, commit: str, older: str) -> bool:
-    return commit == older or succeeds(path, "merge-base", "--is-ancestor", older, commit)
-
-
 def keep(repository: Repository, path: Path, state: LoopState, commits: list[str], safe: str) -> None:
     """Put those commits on refs that would not be found from a safe one."""
     for commit in dict.fromkeys(commits):
-        if not _contains(path, safe, commit):
-            git(path, "update-ref", free_salvage_ref(repository, state.loop, state.due, state.attempt), commit)
+        if not contains(path, safe, commit):
+            git(path, "update-ref", free_ref(repository, state.loop, "salvage", f"{state.due}-{state.attempt}"), commit)
 
 
 def _commit_leftovers(path: Path, state: LoopState) -> None:
@@ -318,7 +314,7 @@ def salvage(repository: Repository, path: Path, state: LoopState, start: str) ->
     """Keep what a dead or cancelled attempt left, committed or not, on a ref; then return to the commit that it began with."""
     recover(repository, path, state.branch)
     snapshot, tip = _snapshot(path, _head(path) or start, state), read_ref(path, f"refs/heads/{state.branch}") or start
-    commit = tip if _contains(path, start, snapshot) else snapshot
+    commit = tip if contains(path, start, snapshot) else snapshot
     kept = _salvaged(repository, path, state, start, commit)
     keep(repository, path, state, [tip], commit)
     hold_branch(path, state.branch, start)
@@ -327,9 +323,9 @@ def salvage(repository: Repository, path: Path, state: LoopState, start: str) ->
 
 
 def _salvaged(repository: Repository, path: Path, state: LoopState, start: str, commit: str) -> Salvage | None:
-    if _contains(path, start, commit):
+    if contains(path, start, commit):
         return None
-    ref = free_salvage_ref(repository, state.loop, state.due, state.attempt)
+    ref = free_ref(repository, state.loop, "salvage", f"{state.due}-{state.attempt}")
     git(path, "update-ref", ref, commit)
     files = git(path, "diff", "--name-only", "-z", start, commit, "--").count("\0")
     return Salvage(iteration=state.due, attempt=state.attempt, ref=ref, commit=commit, files=files)

@@ -17,7 +17,7 @@ from tasks.repository.state_ref import (
     STALE_LOCK_SECONDS,
     Fenced,
     _stream,  # pyright: ignore[reportPrivateUsage] - five hundred writes in one go
-    free_salvage_ref,
+    free_ref,
     list_loops,
     loop_names,
     read_records,
@@ -83,7 +83,7 @@ def test_loops_are_listed_most_recently_changed_first(repository: Repository, st
     for number, name in enumerate(("old", "new", "middle")):
         moment = state.updated_at.replace(minute=(0, 20, 10)[number])
         write(repository, state.model_copy(update={"loop": name, "updated_at": moment}), None)
-    sh(repository.top, "update-ref", free_salvage_ref(repository, "new", 1, 1), "HEAD")
+    sh(repository.top, "update-ref", free_ref(repository, "new", "salvage", "1-1"), "HEAD")
     assert loop_names(repository) == ["new", "middle", "old"]
     assert [one.state.loop for one in list_loops(repository)] == ["new", "middle", "old"]
 
@@ -330,9 +330,9 @@ def test_a_goal_full_of_commands_for_the_importer_is_only_text(repository: Repos
 
 
 def test_salvage_refs_are_numbered_where_an_attempt_has_one_already(repository: Repository) -> None:
-    names = [free_salvage_ref(repository, LOOP, 3, 1)]
+    names = [free_ref(repository, LOOP, "salvage", "3-1")]
     for _ in range(2):
         sh(repository.top, "update-ref", names[-1], "HEAD")
-        names.append(free_salvage_ref(repository, LOOP, 3, 1))
+        names.append(free_ref(repository, LOOP, "salvage", "3-1"))
     base = f"refs/helmsman/{LOOP}/salvage/3-1"
     assert names == [base, f"{base}-2", f"{base}-3"]
