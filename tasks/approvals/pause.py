@@ -15,13 +15,7 @@ from uuid import UUID
 
 import httpx
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.client.schemas.filters import (
-    FlowRunFilter,
-    FlowRunFilterParentTaskRunId,
-    FlowRunFilterState,
-    FlowRunFilterStateType,
-    FlowRunFilterTags,
-)
+from prefect.client.schemas.filters import FlowRunFilter
 from prefect.client.schemas.objects import State, StateType
 from prefect.client.schemas.responses import SetStateStatus
 from prefect.client.schemas.sorting import FlowRunSort
@@ -36,7 +30,7 @@ from pydantic import BaseModel, ValidationError
 
 from helmsman.errors import Cancelled, WorldError
 from helmsman.records.gates import Gate
-from tasks.engine.runs import run_id
+from tasks.engine.runs import run_id, runs_where
 
 POLL_SECONDS = 2
 LONGEST_PAUSE = 3 * 365 * 24 * 3600
@@ -57,9 +51,7 @@ _log = logging.getLogger(__name__)
 
 def earlier_inputs(uid: str, gate: str) -> list[Mapping[str, Any]]:
     """What was filled in for a gate, in whichever run of the loop, newest first; nothing from an engine that is away."""
-    wanted = FlowRunFilter(
-        tags=FlowRunFilterTags(all_=[f"uid:{uid}"]), parent_task_run_id=FlowRunFilterParentTaskRunId(is_null_=True)
-    )
+    wanted = FlowRunFilter.model_validate({"tags": {"all_": [f"uid:{uid}"]}, "parent_task_run_id": {"is_null_": True}})
     try:
         with get_client(sync_client=True) as client:
             newest = FlowRunSort.EXPECTED_START_TIME_DESC
@@ -116,7 +108,7 @@ def resume_paused(uid: str, filled_in: Mapping[str, Any], answered: datetime | N
     """
     try:
         with get_client(sync_client=True) as client:
-            paused = client.read_flow_runs(flow_run_filter=_runs_of(uid, [StateType.PAUSED]))
+            paused = runs_where(client, tags={"all_": [f"uid:{uid}"]}, state={"type": {"any_": [StateType.PAUSED]}})
             if any(_resume(client, run.id, filled_in) for run in paused):
                 return True
             return answered is not None and _woken_since(client, uid, answered)
@@ -125,14 +117,8 @@ def resume_paused(uid: str, filled_in: Mapping[str, Any], answered: datetime | N
 
 
 def _woken_since(client: SyncPrefectClient, uid: str, moment: datetime) -> bool:
-    awake = client.read_flow_runs(flow_run_filter=_runs_of(uid, AWAKE))
+    awake = runs_where(client, tags={"all_": [f"uid:{uid}"]}, state={"type": {"any_": AWAKE}})
     return any(run.state is not None and run.state.timestamp >= moment for run in awake)
-
-
-def _runs_of(uid: str, states: list[StateType]) -> FlowRunFilter:
-    return FlowRunFilter(
-        tags=FlowRunFilterTags(all_=[f"uid:{uid}"]), state=FlowRunFilterState(type=FlowRunFilterStateType(any_=states))
-    )
 
 
 def stand_in(form: type[BaseModel], decision: str) -> dict[str, str]:

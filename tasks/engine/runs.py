@@ -6,18 +6,12 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
 import httpx
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.client.schemas.filters import (
-    FlowRunFilter,
-    FlowRunFilterId,
-    FlowRunFilterState,
-    FlowRunFilterStateType,
-    FlowRunFilterTags,
-)
+from prefect.client.schemas.filters import FlowRunFilter
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.context import FlowRunContext, TagsContext
 from prefect.events.worker import EventsWorker
@@ -118,10 +112,21 @@ def announce(name: str, uid: str, tags: set[str], repository: Path | None = None
             _starts[mine] = run.run_count
         if repository is not None:
             client.update_flow_run_labels(mine, {REPOSITORY: str(repository)})
-        for stale in _unfinished(client, uid):
-            if stale != mine:
+        for stale in runs_where(client, tags={"all_": [f"uid:{uid}"]}, state={"type": {"any_": UNFINISHED}}):
+            if stale.id != mine:
                 message = f"its process died; {name} goes on in flow run {mine}"
-                client.set_flow_run_state(stale, Crashed(name=SUPERSEDED, message=message), force=True)
+                client.set_flow_run_state(stale.id, Crashed(name=SUPERSEDED, message=message), force=True)
+
+
+def runs_where(client: SyncPrefectClient, **wanted: Any) -> list[FlowRun]:
+    """Every run that these parts of a FlowRunFilter let through; all, before anybody changes one, as pages would shift then."""
+    where, found = FlowRunFilter.model_validate(wanted), list[FlowRun]()
+    while len(found) % PAGE == 0:
+        page = client.read_flow_runs(flow_run_filter=where, limit=PAGE, offset=len(found))
+        if not page:
+            break
+        found += page
+    return found
 
 
 def tagged(run: FlowRun, kind: str) -> str:
@@ -201,16 +206,6 @@ def _leave_to_others() -> None:
         raise Abort("this run was started again elsewhere")
 
 
-def _unfinished(client: SyncPrefectClient, uid: str) -> list[UUID]:
-    found = client.read_flow_runs(
-        flow_run_filter=FlowRunFilter(
-            tags=FlowRunFilterTags(all_=[f"uid:{uid}"]),
-            state=FlowRunFilterState(type=FlowRunFilterStateType(any_=UNFINISHED)),
-        )
-    )
-    return [run.id for run in found]
-
-
 def _watch(mine: UUID, flag: Path, done: threading.Event) -> None:
     with get_client(sync_client=True) as client:
         while not done.wait(POLL_SECONDS):
@@ -224,7 +219,7 @@ def _watch(mine: UUID, flag: Path, done: threading.Event) -> None:
 def _asked(client: SyncPrefectClient, run: UUID) -> FlowRun | None:
     """None of an engine that cannot be asked, which has not cancelled: the loop goes on without it."""
     try:
-        found = client.read_flow_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[run])), limit=1)
+        found = runs_where(client, id={"any_": [run]})
     except (httpx.HTTPError, ValueError):  # the second: what stands before it has answered, with a page for people
         _log.debug("the engine did not answer; asking again", exc_info=True)
         return None

@@ -6,22 +6,12 @@ and nobody there knows that the time for a question has run out.
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.client.schemas.filters import (
-    FlowRunFilter,
-    FlowRunFilterDeploymentId,
-    FlowRunFilterEndTime,
-    FlowRunFilterParentTaskRunId,
-    FlowRunFilterState,
-    FlowRunFilterStateName,
-    FlowRunFilterStateType,
-    FlowRunFilterTags,
-)
 from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.client.schemas.responses import SetStateStatus
 from prefect.context import FlowRunContext
@@ -36,7 +26,7 @@ from helmsman.records.gates import Answer, Gate
 from helmsman.records.state import LoopState
 from tasks.approvals import answers
 from tasks.approvals.pause import resume_paused, stand_in
-from tasks.engine.runs import PAGE, REPOSITORY, tagged
+from tasks.engine.runs import REPOSITORY, runs_where, tagged
 from tasks.lock import holder
 from tasks.places import loop_folder
 from tasks.repository.git import open_repository
@@ -47,6 +37,8 @@ SWEEPS_KEPT = timedelta(hours=1)
 """Runs of the sweep itself are of no interest afterwards."""
 IDLE = "NothingToDo"
 _log = logging.getLogger(__name__)
+OURS: dict[str, Any] = {"tags": {"all_": ["helmsman"]}}
+OF_A_DEPLOYMENT: dict[str, Any] = {**OURS, "deployment_id": {"is_null_": False}}
 CRASHED = "Crashed"
 RETRIED = "AwaitingRetry"
 SETTLED_SECONDS = 30.0
@@ -67,7 +59,7 @@ def swept(settled_seconds: float, unstarted_seconds: float = UNSTARTED_SECONDS) 
     with get_client(sync_client=True) as client:
         revived = revive_crashed(client, settled_seconds)
         unstarted = reschedule_unstarted(client, now_utc(), unstarted_seconds)
-        asleep = list(_suspended(client))
+        asleep = runs_where(client, **OURS, state={"name": {"any_": ["Suspended"]}})  # they have left their processes
         woken = [words for run in asleep if (words := _wake(run, now_utc()))]
         _forget_old_sweeps(client, now_utc())
     found = {"waiting": len(asleep) - len(woken), "woken": woken, "revived": revived, "rescheduled": unstarted}
@@ -88,17 +80,6 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(clean, names)) or "none"
 
 
-def _suspended(client: SyncPrefectClient) -> Iterator[FlowRun]:
-    """Runs of loops that have left their process. Read to the end before any is woken: pages would shift."""
-    wanted = FlowRunFilter(
-        tags=FlowRunFilterTags(all_=["helmsman"]), state=FlowRunFilterState(name=FlowRunFilterStateName(any_=["Suspended"]))
-    )
-    offset = 0
-    while page := client.read_flow_runs(flow_run_filter=wanted, limit=PAGE, offset=offset):
-        yield from page
-        offset += len(page)
-
-
 def _wake(run: FlowRun, now: datetime) -> str:
     """Have a run go on whose question is settled. Returns in words what was done, empty where nothing was."""
     try:
@@ -115,7 +96,7 @@ def _wake(run: FlowRun, now: datetime) -> str:
 
 def _settled(run: FlowRun, now: datetime) -> tuple[LoopState, Gate, Answer] | None:
     """The answer that a run's loop waits for. None where there is none, where somebody drives it, or where it is not here."""
-    place, loop = str(run.labels.get(REPOSITORY, "")), tagged(run, "loop:")
+    place, loop = _loop_of(run)
     if not (loop and place and Path(place).is_dir()):
         return None
     repository = open_repository(Path(place))
@@ -127,17 +108,18 @@ def _settled(run: FlowRun, now: datetime) -> tuple[LoopState, Gate, Answer] | No
     return (state, state.gate, answer) if answer else None
 
 
+def _loop_of(run: FlowRun) -> tuple[str, str]:
+    """Where the loop of a run is, and its name."""
+    return str(run.labels.get(REPOSITORY, "")), tagged(run, "loop:")
+
+
 def _forget_old_sweeps(client: SyncPrefectClient, now: datetime) -> None:
     context = FlowRunContext.get()
     deployment = context.flow_run.deployment_id if context and context.flow_run else None
     if deployment is None:
         return
-    wanted = FlowRunFilter(
-        deployment_id=FlowRunFilterDeploymentId(any_=[deployment]),
-        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.COMPLETED, StateType.CANCELLED])),
-        end_time=FlowRunFilterEndTime.model_validate({"before_": now - SWEEPS_KEPT}),
-    )
-    for run in client.read_flow_runs(flow_run_filter=wanted, limit=PAGE):
+    over = {"type": {"any_": [StateType.COMPLETED, StateType.CANCELLED]}}
+    for run in runs_where(client, deployment_id={"any_": [deployment]}, state=over, end_time={"before_": now - SWEEPS_KEPT}):
         client.delete_flow_run(run.id)
 
 
@@ -151,14 +133,14 @@ def revive_crashed(client: SyncPrefectClient, settled_seconds: float = SETTLED_S
 
 
 def _may_be_revived(client: SyncPrefectClient) -> list[FlowRun]:
-    wanted = FlowRunFilter(
-        tags=FlowRunFilterTags(all_=["helmsman"]),
-        state=FlowRunFilterState(name=FlowRunFilterStateName(any_=[CRASHED])),
-        deployment_id=FlowRunFilterDeploymentId(is_null_=False),
-        parent_task_run_id=FlowRunFilterParentTaskRunId(is_null_=True),
-        end_time=FlowRunFilterEndTime.model_validate({"after_": now_utc() - FORGOTTEN}),
+    found = runs_where(
+        client,
+        **OF_A_DEPLOYMENT,
+        state={"name": {"any_": [CRASHED]}},
+        parent_task_run_id={"is_null_": True},
+        end_time={"after_": now_utc() - FORGOTTEN},
     )
-    return [run for run in client.read_flow_runs(flow_run_filter=wanted, limit=PAGE) if _may_go_on(client, run)]
+    return [run for run in found if _may_go_on(client, run)]
 
 
 def _crashed_at(run: FlowRun) -> float:
@@ -174,18 +156,13 @@ def _may_go_on(client: SyncPrefectClient, run: FlowRun) -> bool:
 def _got_on(client: SyncPrefectClient, run: FlowRun, since: datetime) -> bool:
     """Whether an iteration of its loop has ended since."""
     uid = tagged(run, "uid:")
-    wanted = FlowRunFilter(
-        tags=FlowRunFilterTags(all_=[f"uid:{uid}"]),
-        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.COMPLETED])),
-        parent_task_run_id=FlowRunFilterParentTaskRunId(is_null_=False),
-        end_time=FlowRunFilterEndTime.model_validate({"after_": since}),
-    )
-    return bool(uid and client.read_flow_runs(flow_run_filter=wanted, limit=1))
+    done = {"state": {"type": {"any_": [StateType.COMPLETED]}}, "parent_task_run_id": {"is_null_": False}}
+    return bool(uid and runs_where(client, tags={"all_": [f"uid:{uid}"]}, end_time={"after_": since}, **done))
 
 
 def is_driven(run: FlowRun) -> bool:
     """Whether somebody drives its loop here, after all: a machine that slept was only silent."""
-    place, loop = str(run.labels.get(REPOSITORY, "")), tagged(run, "loop:")
+    place, loop = _loop_of(run)
     try:
         return bool(place and loop) and holder(loop_folder(open_repository(Path(place)), loop).lock) is not None
     except HelmsmanError:
@@ -201,21 +178,9 @@ def _start_again(client: SyncPrefectClient, run: FlowRun) -> bool:
 def reschedule_unstarted(client: SyncPrefectClient, now: datetime, after_seconds: float = UNSTARTED_SECONDS) -> list[str]:
     """Have a worker take up anew what has been pending for so long. Returns the names of the runs."""
     late = now - timedelta(seconds=after_seconds)
-    found = [run for run in list(_pending(client)) if run.state and run.state.timestamp <= late and not _may_begin(run)]
+    pending = runs_where(client, **OF_A_DEPLOYMENT, state={"name": {"any_": [PENDING]}})
+    found = [run for run in pending if run.state and run.state.timestamp <= late and not _may_begin(run)]
     return [run.name for run in found if _reschedule(client, run)]
-
-
-def _pending(client: SyncPrefectClient) -> Iterator[FlowRun]:
-    """Read to the end before any is rescheduled: pages would shift."""
-    wanted = FlowRunFilter(
-        tags=FlowRunFilterTags(all_=["helmsman"]),
-        state=FlowRunFilterState(name=FlowRunFilterStateName(any_=[PENDING])),
-        deployment_id=FlowRunFilterDeploymentId(is_null_=False),
-    )
-    offset = 0
-    while page := client.read_flow_runs(flow_run_filter=wanted, limit=PAGE, offset=offset):
-        yield from page
-        offset += len(page)
 
 
 def _may_begin(run: FlowRun) -> bool:
