@@ -9,7 +9,6 @@ from tasks.checking.checks import Room
 from tasks.checking.targets import with_checks
 from tasks.checking.trusted_run import Range
 from tasks.repository.clean_checkout import Checkout, CleanCheckout, checkout_folder
-from tasks.repository.setup import SetUp
 from tasks.worktrees.as_checkout import Worktree
 from tasks.worktrees.workplace import Workplace
 
@@ -40,5 +39,5 @@ def clean_checkout(place: Workplace, state: LoopState) -> CleanCheckout:
         uid=state.uid,
         branch=state.branch,
         base=state.base_commit,
-        setup=SetUp(state.config.workspace.setup),
+        setup=state.config.workspace.setup,
     )

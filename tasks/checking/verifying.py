@@ -37,7 +37,6 @@ from tasks.repository.clean_checkout import CleanCheckout, own_checkout
 from tasks.repository.diffs import read_texts, tree_of
 from tasks.repository.git import Repository, commit_and_tree
 from tasks.repository.products import remove
-from tasks.repository.setup import SetUp
 from tasks.worktrees.worktree import dirty_paths
 
 NAMES = Names("the base", "the head")
@@ -102,7 +101,7 @@ def verify(
 ) -> Verification:
     """Run what there is to run, and come to a verdict. `further`: what else was not looked at. Raises OperatorError."""
     started, config = time.monotonic(), work.config
-    checkout = replace(checkout, setup=SetUp(config.workspace.setup))
+    checkout = replace(checkout, setup=config.workspace.setup)
     room = Room(checkout, checkout.uid, never, required_tests(config), sandbox=config.box, every_case=True)
     runner, changed = _Runner(room, say), changed_since_start(work)
     try:

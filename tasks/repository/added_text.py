@@ -56,10 +56,15 @@ def added_text(worktree: Path, change: Change) -> Added:
     commits = _commits(worktree, change)
     newest = commits[:MOST_COMMITS]
     known = {(edit.path, edit.after) for edit in now}
-    listed = [] if _says_it_all(commits, change) else [commit.id_and_parent for commit in newest]
-    past = [edit for edit in _history(worktree, listed) if (edit.path, edit.after) not in known]
+    listed = [commit.id_and_parent for commit in newest]
+    if listed == [f"{change.commit} {change.start}"]:  # the change as a whole is what its only commit changed
+        listed = []
+    asked = "".join(f"{commit}\n" for commit in listed).encode()
+    history = git_bytes(worktree, "diff-tree", "--stdin", "--root", *_RAW, stdin=asked) if listed else b""
+    past = [edit for edit in _edits(history) if (edit.path, edit.after) not in known]
     parts, unread = _read(worktree, now, past)
-    parts = (*_names(now), *_names(past), *map(_message, newest), *parts)
+    said = ((one.id_and_parent.split()[0], [Line(*line) for line in enumerate(one.text.splitlines())]) for one in newest)
+    parts = (*_names(now), *_names(past), *(Part(MESSAGE, *one) for one in said), *parts)
     missed = f"commits before the newest {MOST_COMMITS}" if len(commits) > MOST_COMMITS else ""
     told = ", ".join(filter(None, (missed, unread)))
     return Added(parts, f"not all that is new was searched for secrets: {told} left out" if told else "")
@@ -82,26 +87,10 @@ def _commits(worktree: Path, change: Change) -> list[_Commit]:
     return [_Commit(" ".join(ids.split()[:2]), text) for ids, _, text in found]
 
 
-def _says_it_all(commits: Sequence[_Commit], change: Change) -> bool:
-    """Whether the change as a whole is what its only commit changed."""
-    return [commit.id_and_parent for commit in commits] == [f"{change.commit} {change.start}"]
-
-
-def _message(commit: _Commit) -> Part:
-    lines = [Line(number, text) for number, text in enumerate(commit.text.splitlines())]
-    return Part(MESSAGE, commit.id_and_parent.split()[0], lines)
-
-
 def _names(edits: Iterable[Entry]) -> Iterator[Part]:
     """Names that were not there before."""
     new = (edit for edit in edits if edit.path != edit.old_path or edit.status.startswith("A"))
     yield from (Part(edit.path, edit.commit, (Line(0, edit.path),)) for edit in new)
-
-
-def _history(worktree: Path, commits: Sequence[str]) -> Iterator[Entry]:
-    if commits:
-        asked = "".join(f"{commit}\n" for commit in commits).encode()
-        yield from _edits(git_bytes(worktree, "diff-tree", "--stdin", "--root", *_RAW, stdin=asked))
 
 
 def _edits(raw: bytes) -> Iterator[Entry]:
@@ -111,12 +100,14 @@ def _edits(raw: bytes) -> Iterator[Entry]:
 
 def _read(worktree: Path, now: Sequence[Entry], past: Sequence[Entry]) -> tuple[tuple[Part, ...], str]:
     """Small files first, so that a large one takes no other's room; the tree before what is only history."""
-    sizes = _sizes(worktree, {name for edit in (*now, *past) for name in (edit.before, edit.after)} - {""})
+    names = sorted({name for edit in (*now, *past) for name in edit.ids})
+    sizes = {header.id: header.size for header in read_headers(worktree, names) if header is not None}
     ordered = [edit for edits in (now, past) for edit in sorted(edits, key=lambda edit: sizes.get(edit.after, 0))]
     fit = [edit for edit in ordered if sizes.get(edit.after, 0) <= LARGEST_FILE]
     chosen = list(_affordable(fit, sizes))
-    wanted = {name for edit in chosen for name in (edit.before, edit.after)}
-    texts = _texts(worktree, {name for name in wanted if name in sizes and sizes[name] <= LARGEST_FILE})
+    wanted = sorted({name for edit in chosen for name in edit.ids if sizes.get(name, LARGEST_FILE + 1) <= LARGEST_FILE})
+    found = ((one[0], _text(one[1])) for one in read_objects(worktree, wanted) if one)
+    texts = {name: text for name, text in found if text is not None}
     parts, beyond = _within(chosen, texts)
     large, left = len(ordered) - len(fit), len(fit) - len(chosen) + beyond
     told = (
@@ -129,7 +120,7 @@ def _read(worktree: Path, now: Sequence[Entry], past: Sequence[Entry]) -> tuple[
 def _affordable(edits: Iterable[Entry], sizes: dict[str, int]) -> Iterator[Entry]:
     room, seen = MOST_READ, set[str]()
     for edit in edits:
-        names = {edit.before, edit.after} - seen - {""}
+        names = {*edit.ids} - seen
         room -= sum(sizes.get(name, 0) for name in names)
         if room < 0:
             return
@@ -154,15 +145,6 @@ def _within(edits: Sequence[Entry], texts: dict[str, str]) -> tuple[list[Part], 
 def _new_lines(before: str, after: str) -> list[Line]:
     held = set(before.splitlines())
     return [Line(number, text) for number, text in enumerate(after.splitlines(), start=1) if text not in held]
-
-
-def _sizes(worktree: Path, names: set[str]) -> dict[str, int]:
-    return {header.id: header.size for header in read_headers(worktree, sorted(names)) if header is not None}
-
-
-def _texts(worktree: Path, names: set[str]) -> dict[str, str]:
-    found = filter(None, read_objects(worktree, sorted(names)))
-    return {name: text for name, content in found if (text := _text(content)) is not None}
 
 
 def _text(content: bytes) -> str | None:

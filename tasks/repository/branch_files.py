@@ -2,7 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,21 +66,24 @@ def not_in_commit(repository: Repository, commit: str, path: str, key: str) -> O
 def tree_with(repository: Repository, commit: str, name: str, content: bytes, mode: str = NEW_FILE) -> str:
     """The commit's tree with this file in it."""
     blob = git(repository.common, "hash-object", "-w", "--stdin", stdin=content).strip()
+    return tree_with_entries(repository.common, commit, [f"{mode} {blob}\t".encode() + os.fsencode(name)])
+
+
+def tree_with_entries(cwd: Path, commit: str, entries: Sequence[bytes]) -> str:
+    """The commit's tree with these entries, as `git update-index --index-info` reads them, in the place of its own."""
+    gone_first = sorted(entries, key=lambda entry: not entry.startswith(b"0 "))  # a folder may stand where a file was
     with an_index() as index:
-        git(repository.common, "read-tree", commit, env=index)
-        git(repository.common, "update-index", "--add", "--replace", "--cacheinfo", f"{mode},{blob},{name}", env=index)
-        return git(repository.common, "write-tree", env=index).strip()
+        git(cwd, "read-tree", commit, env=index)
+        given = b"".join(entry + b"\0" for entry in gone_first)
+        git(cwd, "update-index", "-z", "--replace", "--index-info", stdin=given, env=index)
+        return git(cwd, "write-tree", env=index).strip()
 
 
-class an_index:  # noqa: N801 - it reads as what it is: with an_index() as environment
+@contextmanager
+def an_index() -> Generator[Mapping[str, str]]:
     """An index of its own, in a variable for git; nobody's index is touched."""
-
-    def __enter__(self) -> Mapping[str, str]:
-        self._folder = tempfile.TemporaryDirectory(prefix="helmsman-")
-        return {"GIT_INDEX_FILE": str(Path(self._folder.name) / "index")}
-
-    def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
+    with tempfile.TemporaryDirectory(prefix="helmsman-") as folder:
+        yield {"GIT_INDEX_FILE": str(Path(folder) / "index")}
 
 
 def commit_tree(repository: Repository, state: LoopState, tip: str, tree: str, subject: str) -> str:

@@ -14,7 +14,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,8 +28,8 @@ from tasks.repository.hidden import lay_over
 from tasks.repository.object_store import ObjectStore
 from tasks.repository.objects import read_object
 from tasks.repository.products import Products, remove
-from tasks.repository.setup import SetUp, copy_included, lay_included
-from tasks.system.files import locked
+from tasks.repository.setup import copy_included, fingerprint, lay_included
+from tasks.system.files import locked, write_atomic
 
 REFERENCES = "heads", "tags", "remotes"
 """Kinds of references that checks may want to name; as they were when the loop began."""
@@ -95,7 +95,8 @@ class CleanCheckout:
     branch: str
     base: str
     """Commit that the loop began with."""
-    setup: SetUp = field(default_factory=SetUp)
+    setup: tuple[str, ...] = ()
+    """Its commands, each a line for `sh`, run in the root, one after the other."""
     clean: bool = True
     laid: Path | None = None
     """Folder of a hidden check, whose files are laid over those of the commit."""
@@ -135,7 +136,12 @@ class CleanCheckout:
         """Raises OperatorError where objects are not what their names say, or come from where they did not at the start."""
         self.begin()
         if self._alternates() != self._facts()["alternates"]:
-            raise _borrows(self.repository)
+            raise OperatorError(
+                "the repository borrows objects from where it did not when the loop began, so nothing from it can be verified",
+                expected="objects/info/alternates as at the start",
+                found=str(self.repository.common / "objects" / "info" / "alternates"),
+                remedy="find out who changed it; if that was you, begin a new loop on the branch",
+            )
         if not self.store.holds("tip", commit):
             self.store.fetch(self.repository.common, f"+{commit}:{self.store.ref('tip')}")
         self._lay_out(self._with(commit, overlay) if overlay else commit)
@@ -150,7 +156,7 @@ class CleanCheckout:
 
     def setup_due(self) -> tuple[str, ...]:
         due = self._products.made_by() != self._wanted()
-        return self.setup.commands if due else ()
+        return self.setup if due else ()
 
     def setup_done(self) -> None:
         wanted = self._wanted()
@@ -192,7 +198,8 @@ class CleanCheckout:
     def _clear(self, commit: str) -> None:
         """Remove what set-up did not make; all, where set-up has to run again."""
         untracked = self._untracked()
-        wanted = self.setup.fingerprint(self._listed(commit), self.folder / "included")
+        tree = self.store.git("ls-tree", "-r", "-z", commit) if self.setup else b""
+        wanted = fingerprint(self.setup, tree, self.folder / "included")
         (self.folder / "wanted").write_text(wanted)
         if self._products.made_by() == wanted:
             self._products.restore(untracked)
@@ -286,12 +293,6 @@ class CleanCheckout:
         mine = b" refs/heads/" + os.fsencode(self.branch)
         return b"# pack-refs with: sorted \n" + b"".join(line + b"\n" for line in lines if not line.endswith(mine))
 
-    def _listed(self, commit: str) -> bytes:
-        """The tree, where set-up depends on it."""
-        if not self.setup.commands:
-            return b""
-        return self.store.git("ls-tree", "-r", "-z", commit)
-
     # --- what is known of it --------------------------------------------------------------------------------------
 
     @property
@@ -308,9 +309,7 @@ class CleanCheckout:
             return {}
 
     def _note(self, **facts: object) -> None:
-        draft = self.folder / "facts.new"
-        draft.write_text(json.dumps(facts))
-        draft.replace(self.folder / "facts.json")
+        write_atomic(self.folder / "facts.json", json.dumps(facts))
 
     def _inside(self) -> Mapping[Path, Path]:
         """Folders of the agent's, and what takes their place on PATH."""
@@ -331,25 +330,12 @@ def own_checkout(repository: Repository) -> Path:
 def loop_checkouts(repository: Repository) -> list[Path]:
     """Where clean checkouts lie, whether there still are such loops or not. Those of processes that live are left out."""
     found = sorted(facts.parent for facts in _checkouts(repository).glob("*/facts.json"))
-    return [folder for folder in found if not _belongs_to_living(folder.name)]
-
-
-def _belongs_to_living(name: str) -> bool:
-    pid = name.removeprefix(OF_A_PROCESS).partition("-")[0] if name.startswith(OF_A_PROCESS) else ""
-    return pid.isdecimal() and psutil.pid_exists(int(pid))
+    living = {f"{OF_A_PROCESS}{pid}" for pid in psutil.pids()}
+    return [folder for folder in found if folder.name.rpartition("-")[0] not in living]
 
 
 def _checkouts(repository: Repository) -> Path:
     return state_home() / "checkouts" / repository_name(repository)
-
-
-def _borrows(repository: Repository) -> OperatorError:
-    return OperatorError(
-        "the repository borrows objects from where it did not when the loop began, so nothing from it can be verified",
-        expected="objects/info/alternates as at the start",
-        found=str(repository.common / "objects" / "info" / "alternates"),
-        remedy="find out who changed it; if that was you, begin a new loop on the branch",
-    )
 
 
 def _quoted(path: Path) -> bytes:

@@ -48,30 +48,18 @@ class Entry:
         return tuple(name for name in (self.before, self.after) if name)
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Blobs that are read, and those that would be if there were fewer of them."""
-
-    ids: tuple[str, ...]
-    no_room: frozenset[str]
-
-
 def read_diff(cwd: Path, start: str, commit: str) -> TreeDiff:
     """Everything that differs between two commits, renames found. Never runs a program that the repository names."""
     raw = git_bytes(cwd, "diff", "--raw", "-z", "-M", "--no-abbrev", "--no-ext-diff", start, commit, "--")
     entries = list(changed_files(raw))
     read, beyond = entries[:MOST_FILES], entries[MOST_FILES:]
-    chosen = _choice(cwd, [name for entry in sorted(read, key=_importance) for name in entry.ids])
-    texts = _texts(cwd, chosen)
+    # tests that were there before come first: what the agent adds beside them shall not take their room
+    order = sorted(read, key=lambda one: (not (is_test_file(one.path) or is_test_file(one.old_path)), not one.before))
+    texts, unfit = _texts(cwd, [name for entry in order for name in entry.ids])
     files = [_file(entry, texts) for entry in read]
     unread = [entry.path for entry in read if any(name not in texts for name in entry.ids)]
-    no_room = [entry.path for entry in read if not chosen.no_room.isdisjoint(entry.ids)]
+    no_room = [entry.path for entry in read if not unfit.isdisjoint(entry.ids)]
     return TreeDiff(files=tuple(files), left_out=(*unread, *(entry.path for entry in beyond)), no_room=tuple(no_room))
-
-
-def _importance(entry: Entry) -> tuple[bool, bool]:
-    """Tests that were there before come first: what the agent adds beside them shall not take their room."""
-    return not (is_test_file(entry.path) or is_test_file(entry.old_path)), not entry.before
 
 
 def tree_of(cwd: Path, commit: str) -> tuple[Blob, ...]:
@@ -84,7 +72,7 @@ def unchanged_tests(cwd: Path, tree: Sequence[Blob], diff: TreeDiff) -> dict[str
     """Texts of the test files that a diff does not touch, by path."""
     changed = {file.path for file in diff}
     tests = [blob for blob in tree if blob.path not in changed and is_test_file(blob.path)][:MOST_TESTS]
-    texts = _texts(cwd, _choice(cwd, [blob.id for blob in tests]))
+    texts, _ = _texts(cwd, [blob.id for blob in tests])
     return {blob.path: texts[blob.id] for blob in tests if blob.id in texts}
 
 
@@ -92,7 +80,7 @@ def read_texts(cwd: Path, tree: Sequence[Blob], paths: Sequence[str]) -> list[tu
     """Those of these files that are in a tree, in their order; None for what is no text, or too large."""
     blobs = {blob.path: blob for blob in tree}
     wanted = [blobs[path] for path in dict.fromkeys(paths) if path in blobs]
-    texts = _texts(cwd, _choice(cwd, [blob.id for blob in wanted]))
+    texts, _ = _texts(cwd, [blob.id for blob in wanted])
     return [(blob.path, texts.get(blob.id)) for blob in wanted]
 
 
@@ -131,28 +119,22 @@ def _name(path: bytes) -> str:
     return path.decode(errors="replace")
 
 
-def _texts(cwd: Path, chosen: Choice) -> dict[str, str]:
-    """Texts of those blobs that are text."""
-    found: dict[str, str] = {}
-    for name, content in filter(None, read_objects(cwd, chosen.ids)):
-        if BINARY not in content[:8000]:
-            found[name] = content.decode(errors="replace")
-    return found
+def _texts(cwd: Path, names: Sequence[str]) -> tuple[dict[str, str], set[str]]:
+    """Texts of those blobs that are text, and of a size that somebody writes: the first ones first, until there is enough of it.
 
-
-def _choice(cwd: Path, names: Sequence[str]) -> Choice:
-    """Blobs of a size that somebody writes, the first ones first, until there is enough of it."""
+    Also those that would be read if there were fewer of them.
+    """
     chosen, no_room = list[str](), set[str]()
-    room = LARGEST_DIFF
-    unique = list(dict.fromkeys(names))
+    room, unique = LARGEST_DIFF, list(dict.fromkeys(names))
     for name, header in zip(unique, read_headers(cwd, unique), strict=True):
         if header is None:
             raise missing_object(cwd, name)
         if header.size > LARGEST_FILE:
             continue
-        if header.size <= room:
-            chosen.append(name)
-            room -= header.size
-        else:
+        if header.size > room:
             no_room.add(name)
-    return Choice(tuple(chosen), frozenset(no_room))
+            continue
+        chosen.append(name)
+        room -= header.size
+    found = filter(None, read_objects(cwd, chosen))
+    return {name: content.decode(errors="replace") for name, content in found if BINARY not in content[:8000]}, no_room

@@ -129,14 +129,10 @@ def open_repository(path: Path) -> Repository:
         top = common if is_bare else _path(path, "--show-toplevel").resolve()
     except GitError as error:
         raise _no_repository(path, error) from error
-    _require_commit(top)
-    return Repository(top=top, common=common, bare=is_bare)
-
-
-def _require_commit(top: Path) -> None:
-    """Some branch is enough: HEAD may name one that nobody has pushed, as `git init --bare` and clones of it leave it."""
+    # some branch is enough: HEAD may name one that nobody has pushed, as `git init --bare` and clones of it leave it
     if not git(top, "for-each-ref", "--count=1", "--format=%(objectname)") and not has_head(top):
         raise _no_commit(top)
+    return Repository(top=top, common=common, bare=is_bare)
 
 
 def has_head(top: Path) -> bool:
@@ -205,13 +201,10 @@ def _path(cwd: Path, question: str) -> Path:
 def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
     """Ours without git's own variables: inside a hook, GIT_DIR would turn every command to another repository."""
     hidden = "GIT_", "HELMSMAN_STATE_KEY"  # a filter of the repository's is a program that git starts
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(hidden) or _connects(name)}
+    ours = {name for name in os.environ if not name.startswith(hidden) or any(fnmatchcase(name, one) for one in CONNECTION)}
+    inherited = {name: value for name, value in os.environ.items() if name in ours}
     plain = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", "LANGUAGE": "C"}
     return {**inherited, **AS_IT_IS, **plain, **IDENTITY, **(extra or {})}
-
-
-def _connects(name: str) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in CONNECTION)
 
 
 def cannot_start(cwd: Path, error: OSError) -> HelmsmanError | None:

@@ -24,13 +24,8 @@ _OWN = frozenset({"local", "worktree"})
 def programs_in_config(repository: Repository) -> Requested:
     """The entries that name programs, in the order of git. Nothing of them runs by being read."""
     said = git(repository.common, "config", "--list", "--includes", "--show-scope", "-z").split("\0")[:-1]
-    entries = (_entry(scope, text) for scope, text in zip(said[::2], said[1::2], strict=True))
-    return Requested(FILE, tuple(dict.fromkeys(Setting(key, as_json(value)) for key, value in entries if _runs(key, value))))
-
-
-def _entry(scope: str, text: str) -> tuple[str, str]:
-    key, _, value = text.partition("\n")
-    return (key, value) if scope in _OWN else ("", "")
+    own = (text.partition("\n") for scope, text in zip(said[::2], said[1::2], strict=True) if scope in _OWN)
+    return Requested(FILE, tuple(dict.fromkeys(Setting(key, as_json(value)) for key, _, value in own if _runs(key, value))))
 
 
 def _runs(key: str, value: str) -> bool:
@@ -44,9 +39,4 @@ def _runs(key: str, value: str) -> bool:
         case "remote", _ if key.endswith("url"):
             return value.startswith("ext::")
         case _:
-            return any(_matches(key, pattern) for pattern in RUNS)
-
-
-def _matches(key: str, pattern: str) -> bool:
-    """The part in the middle keeps its capitals, and may hold anything."""
-    return fnmatchcase(key.casefold(), pattern)
+            return any(fnmatchcase(key.casefold(), pattern) for pattern in RUNS)  # the part in the middle keeps its capitals

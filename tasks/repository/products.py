@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tasks.system.files import write_atomic
+
 Seen = list[int]
 """Mode, inode, size and times of what lies at a path; of a folder the mode alone."""
 OWN = "home", "cache"
@@ -102,9 +104,7 @@ class Products:
             return {}
 
     def _write(self, by: str, made: dict[str, Seen]) -> None:
-        draft = self._list.with_suffix(".new")
-        draft.write_text(json.dumps({"by": by, "made": made}), encoding="utf-8", errors="surrogateescape")
-        draft.replace(self._list)
+        write_atomic(self._list, json.dumps({"by": by, "made": made}).encode(errors="surrogateescape"))
 
 
 def remove(path: Path) -> None:

@@ -1,6 +1,6 @@
 """What there is to know of a repository before anybody works in it: read from its last commit, bounded, and nothing is run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from helmsman.config import LoopConfig
 from helmsman.orient.commands import find_commands
@@ -27,23 +27,20 @@ def gather_facts(repository: Repository, config: LoopConfig) -> RepositoryFacts:
     root = root_entries(repository.common, commit)
     folders = [entry for entry in root if entry.mode == FOLDER][:MOST_FOLDERS]
     below = [entry for folder in folders for entry in folder_entries(repository.common, folder)]
-    names = [_shown(entry) for entry in (*root, *below)]
+    names = [clean(one.path)[:LONGEST_NAME] + ("/" if one.mode == FOLDER else "") for one in (*root, *below)]
+    subjects = git(repository.top, "log", "-z", f"--max-count={COMMITS}", "--format=%s", commit).split("\0")
     found = find_commands(read_project(repository)).candidates
     return RepositoryFacts(
         commit=commit,
-        files=tuple(_safe(name) for name in sorted(names[:MOST_NAMES])),
+        files=tuple(redact(name) for name in sorted(names[:MOST_NAMES])),
         left_out=max(0, len(names) - MOST_NAMES),
         readme=_text(repository, root, "readme"),
         guides="\n\n".join(filter(None, (_text(repository, root, guide) for guide in GUIDES))),
         commands=tuple(FoundCommand(command=one.command, kind=one.kind, where=one.where) for one in found),
-        commits=tuple(_subjects(repository, commit)),
-        checks=tuple(_safe(check.command) for check in config.checks),
-        criteria=tuple(_safe(criterion.text) for criterion in config.judge.criteria),
+        commits=tuple(redact(clean(subject)[:LONGEST_SUBJECT]) for subject in subjects if subject.strip()),
+        checks=tuple(redact(check.command) for check in config.checks),
+        criteria=tuple(redact(criterion.text) for criterion in config.judge.criteria),
     )
-
-
-def _shown(entry: Entry) -> str:
-    return clean(entry.path)[:LONGEST_NAME] + ("/" if entry.mode == FOLDER else "")
 
 
 def _text(repository: Repository, root: Sequence[Entry], beginning: str) -> str:
@@ -54,13 +51,4 @@ def _text(repository: Repository, root: Sequence[Entry], beginning: str) -> str:
     found = read_objects(repository.common, [entry.id])[0] if entry else None
     if found is None:
         return ""
-    return _safe(clean_lines(found[1].decode("utf-8-sig", errors="replace")).strip())[:LONGEST_TEXT]
-
-
-def _subjects(repository: Repository, commit: str) -> Iterator[str]:
-    printed = git(repository.top, "log", "-z", f"--max-count={COMMITS}", "--format=%s", commit)
-    yield from (_safe(clean(subject)[:LONGEST_SUBJECT]) for subject in printed.split("\0") if subject.strip())
-
-
-def _safe(text: str) -> str:
-    return redact(text)
+    return redact(clean_lines(found[1].decode("utf-8-sig", errors="replace")).strip())[:LONGEST_TEXT]

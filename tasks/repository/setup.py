@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from posixpath import basename
 
@@ -51,22 +50,15 @@ class SetupFailed(OperatorError):  # noqa: N818 - what happened to a command
     """A command of set-up failed."""
 
 
-@dataclass(frozen=True)
-class SetUp:
-    """The commands, each a line for `sh`, run in the root of the checkout, one after the other."""
+def fingerprint(commands: Sequence[str], listed: bytes, included: Path) -> str:
+    """Changes when the commands of set-up do, a lock file or manifest does, or a file that is included does.
 
-    commands: tuple[str, ...] = ()
-
-    def fingerprint(self, listed: bytes, included: Path) -> str:
-        """Changes when the commands do, a lock file or manifest does, or a file that is included does.
-
-        `listed`: the tree as `git ls-tree -r -z` prints it.
-        """
-        entries = (line.partition("\t") for line in listed.decode(errors="replace").split("\0"))
-        manifests = [entry for entry in entries if basename(entry[2]) in MANIFESTS]
-        kept = [f"{path.relative_to(included)} {path.stat().st_mtime_ns}" for path in sorted(included.rglob("*"))]
-        asked = [self.commands, manifests, kept]
-        return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
+    `listed`: the tree as `git ls-tree -r -z` prints it.
+    """
+    entries = (line.partition("\t") for line in listed.decode(errors="replace").split("\0"))
+    manifests = [entry for entry in entries if basename(entry[2]) in MANIFESTS]
+    kept = [f"{path.relative_to(included)} {path.stat().st_mtime_ns}" for path in sorted(included.rglob("*"))]
+    return hashlib.sha256(json.dumps([commands, manifests, kept]).encode()).hexdigest()[:16]
 
 
 def failed(command: str, how: str, output: str) -> SetupFailed:

@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import pairwise
 from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
@@ -52,6 +53,10 @@ STALE_LOCK_SECONDS = 60
 _CUT = re.compile(r"^\S+ iteration (\d+) attempt \d+ was (?:interrupted|cut off)")
 
 
+class _Versioned(BaseModel):
+    schema_version: int = SCHEMA
+
+
 class Fenced(OperatorError):  # noqa: N818 - what happened, as in fencing tokens
     """Another process moved the loop on; this one must not write any more."""
 
@@ -66,7 +71,10 @@ def write_state(
     """Append to the chain and return the new commit. Raises Fenced when `over`, the commit that was read, is not the last."""
     ref = state_ref(state.loop)
     stream = _stream(ref, without_secrets(without_hidden(state)), over, without_secrets(record), redact(subject))
-    _break_stale_lock(repository, ref)
+    lock = repository.common / f"{ref}.lock"
+    with suppress(FileNotFoundError):  # a writer beside us has just let go of it
+        if time.time() - lock.stat().st_mtime > STALE_LOCK_SECONDS:
+            lock.unlink()
     how = "fast-import", "--quiet", "--date-format=raw-permissive"
     try:
         commit = git(repository.common, *DURABLY, *how, stdin=stream).strip()
@@ -179,8 +187,14 @@ def parse_state(text: str, loop: str) -> LoopState:
     try:
         return LoopState.model_validate_json(text, context=STORED)
     except ValidationError as error:
-        if (version := _version(text)) > SCHEMA:
-            raise _newer(loop, version) from error
+        with suppress(ValidationError):
+            if (version := _Versioned.model_validate_json(text).schema_version) > SCHEMA:
+                raise OperatorError(
+                    f"the state of loop {loop} was written by a newer version of Helmsman",
+                    expected=f"schema version {SCHEMA}",
+                    found=f"schema version {version}",
+                    remedy="upgrade Helmsman; nothing was changed",
+                ) from error
         raise _unreadable(f"the state of loop {loop}", error, f"git show {state_ref(loop)}:state.json") from error
 
 
@@ -212,8 +226,9 @@ def read_records(repository: Repository, loop: str) -> Iterator[IterationRecord]
     with_a_new_one = "--diff-filter=AM"  # a state without a record takes the last one away, which is a change as well
     chain = "log", "--first-parent", "--format=%H", with_a_new_one, state_ref(loop), "--", "record.json"
     commits = git(repository.common, *chain).split()
-    for first, size in _batches(len(commits)):
-        names = [f"{commit}:record.json" for commit in commits[first : first + size]]
+    starts = (0, *range(1, len(commits), LARGEST_BATCH))  # one first, because most readers want the newest
+    for first, end in pairwise((*starts, len(commits))):
+        names = [f"{commit}:record.json" for commit in commits[first:end]]
         found = read_objects(repository.common, names)
         yield from (_record(loop, name, stored[1]) for name, stored in zip(names, found, strict=True) if stored is not None)
 
@@ -223,14 +238,6 @@ def _record(loop: str, name: str, content: bytes) -> IterationRecord:
         return IterationRecord.model_validate_json(content)
     except ValidationError as error:
         raise _unreadable(f"a record of loop {loop}", error, f"git show {name}") from error
-
-
-def _batches(number: int) -> Iterator[tuple[int, int]]:
-    """Starts and sizes: one first, because most readers want the newest; then as many as may be in memory at once."""
-    first, size = 0, 1
-    while first < number:
-        yield first, size
-        first, size = first + size, LARGEST_BATCH
 
 
 class Cut(NamedTuple):
@@ -264,13 +271,6 @@ def free_ref(repository: Repository, loop: str, kind: str, name: str, commit: st
     return next(name for name in names if read_ref(repository.common, name) in {None, commit})
 
 
-def _break_stale_lock(repository: Repository, ref: str) -> None:
-    lock = repository.common / f"{ref}.lock"
-    with suppress(FileNotFoundError):  # a writer beside us has just let go of it
-        if time.time() - lock.stat().st_mtime > STALE_LOCK_SECONDS:
-            lock.unlink()
-
-
 def _stream(ref: str, state: LoopState, over: str | None, record: IterationRecord | None, subject: str) -> bytes:
     moment = f"{int(state.updated_at.timestamp())} +0000"
     parts = [f"commit {ref}\nmark :1\n", f"committer {IDENTITY['GIT_AUTHOR_NAME']} <{IDENTITY['GIT_AUTHOR_EMAIL']}> {moment}\n"]
@@ -286,26 +286,6 @@ def _stream(ref: str, state: LoopState, over: str | None, record: IterationRecor
 
 def _data(content: bytes) -> bytes:
     return b"data %d\n%s\n" % (len(content), content)
-
-
-class _Versioned(BaseModel):
-    schema_version: int = SCHEMA
-
-
-def _version(text: str) -> int:
-    try:
-        return _Versioned.model_validate_json(text).schema_version
-    except ValidationError:
-        return SCHEMA
-
-
-def _newer(loop: str, version: int) -> OperatorError:
-    return OperatorError(
-        f"the state of loop {loop} was written by a newer version of Helmsman",
-        expected=f"schema version {SCHEMA}",
-        found=f"schema version {version}",
-        remedy="upgrade Helmsman; nothing was changed",
-    )
 
 
 def _unreadable(what: str, error: ValidationError, look: str) -> OperatorError:

@@ -1,14 +1,13 @@
 """The agent's worktree as a place to run checks in: during a session, and where `workspace.clean` is off."""
 
 import os
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from helmsman.errors import OperatorError
-from tasks.repository.git import git
+from tasks.repository.branch_files import tree_with_entries
 from tasks.worktrees.staging import insist
 from tasks.worktrees.worktree import own_git, restore
 
@@ -31,23 +30,11 @@ class Worktree:
         restore(self.root, commit)
         self._commit, self._own = commit, own_git(self.root, commit)
         if overlay:
-            insist(self.root, "read-tree", "-m", "-u", commit, self._tree_with(commit, overlay))
-            self._date([os.fsdecode(entry.partition(b"\t")[2]) for entry in overlay])
-
-    def _date(self, paths: Sequence[str]) -> None:
-        ahead = time.time() + AHEAD_SECONDS
-        for path in paths:
-            if os.path.lexists(self.root / path):
-                os.utime(self.root / path, (ahead, ahead), follow_symlinks=False)
-
-    def _tree_with(self, commit: str, overlay: Sequence[bytes]) -> str:
-        gone_first = sorted(overlay, key=lambda entry: not entry.startswith(b"0 "))  # a folder may stand where a file was
-        with tempfile.TemporaryDirectory(prefix="helmsman-") as folder:
-            index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
-            git(self.root, "read-tree", commit, env=index)
-            given = b"".join(entry + b"\0" for entry in gone_first)
-            git(self.root, "update-index", "-z", "--replace", "--index-info", stdin=given, env=index)
-            return git(self.root, "write-tree", env=index).strip()
+            insist(self.root, "read-tree", "-m", "-u", commit, tree_with_entries(self.root, commit, overlay))
+            ahead = time.time() + AHEAD_SECONDS
+            for path in (self.root / os.fsdecode(entry.partition(b"\t")[2]) for entry in overlay):
+                if os.path.lexists(path):
+                    os.utime(path, (ahead, ahead), follow_symlinks=False)
 
     def reset(self) -> tuple[str, ...]:
         return restore(self.root, self._commit)

@@ -1,7 +1,7 @@
 """Worktrees whose loops are over: what git still knows of them, and whether anybody has worked there since."""
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 
 from tasks.repository.git import Repository, git
@@ -14,15 +14,9 @@ MOMENT_SECONDS = 60
 def gone_worktrees(repository: Repository, branches: Collection[str]) -> list[Path]:
     """Folders that git knows as worktrees of these branches, and that are not there any more."""
     entries = git(repository.common, "worktree", "list", "--porcelain", "-z").split("\0\0")
-    known = [dict(_pairs(entry)) for entry in entries]
+    known = [dict((line.partition(" ")[::2]) for line in entry.split("\0")) for entry in entries]
     ours = {f"refs/heads/{branch}" for branch in branches}
     return [Path(one["worktree"]) for one in known if one.get("branch") in ours and "prunable" in one and "locked" not in one]
-
-
-def _pairs(entry: str) -> Iterator[tuple[str, str]]:
-    for line in entry.split("\0"):
-        key, _, value = line.partition(" ")
-        yield key, value
 
 
 def forget_worktree(repository: Repository, path: Path) -> None:

@@ -1,10 +1,10 @@
 """A worktree as it lies there, as a commit: no branch, HEAD or file of it changes, and nor does the index somebody works with."""
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tasks.repository.branch_files import an_index
 from tasks.repository.git import GitError, commit_and_tree, git, git_bytes
 from tasks.system.files import read_within
 from tasks.worktrees.staging import WORK, lies_there, stage_unchanged
@@ -33,8 +33,7 @@ def snapshot(path: Path, onto: str, message: str, index_folder: Path) -> str:
 
 def tree_of_work(path: Path, head: str, stage: Stage) -> str:
     """Id of the tree that staging makes of the worktree, in an index of its own that begins as the commit `head`."""
-    with tempfile.TemporaryDirectory(prefix="helmsman-") as folder:
-        index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+    with an_index() as index:
         git(path, "read-tree", head, env=index)
         stage(path, index)
         return git(path, "write-tree", env=index).strip()
@@ -52,11 +51,10 @@ def _named_in(path: Path, index_folder: Path) -> set[bytes]:
     content = read_within(index_folder, "index", LARGEST_INDEX)
     if content is None:
         return set()
-    with tempfile.TemporaryDirectory(prefix="helmsman-") as folder:
-        copy = Path(folder) / "index"
-        copy.write_bytes(content)
+    with an_index() as copy:
+        Path(copy["GIT_INDEX_FILE"]).write_bytes(content)
         try:
-            return _listed(path, {"GIT_INDEX_FILE": str(copy)})
+            return _listed(path, copy)
         except GitError:
             return set()
 

@@ -4,7 +4,7 @@ import contextlib
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,23 +50,23 @@ class Entry(NamedTuple):
 def stage(path: Path, env: Mapping[str, str] | None = None) -> None:
     """Bring the index up to the worktree: what is there is in it, whatever was done to hide it."""
     try:
-        embedded = _stage(path, env, _add)
+        embedded = _stage(path, env)
     except GitError as error:
         if error.code != SOME_FAILED:
             raise
         open_up(path)  # more can be seen now
-        embedded = _stage(path, env, _add_what_can_be)
+        embedded = _stage(path, env, what_can_be=True)
     for name in embedded:
         _absorb(path, name, env)
 
 
 def stage_unchanged(path: Path, env: Mapping[str, str] | None = None) -> None:
     """Likewise where somebody is at work: no mode is changed to read a file. Raises GitError where one cannot be read."""
-    for name in _stage(path, env, _add):
+    for name in _stage(path, env):
         _absorb(path, name, env)
 
 
-def _stage(path: Path, env: Mapping[str, str] | None, add: Callable[[Path, Mapping[str, str] | None], None]) -> list[bytes]:
+def _stage(path: Path, env: Mapping[str, str] | None, *, what_can_be: bool = False) -> list[bytes]:
     """Returns the repositories that somebody made inside this one. They are no links while git adds: it would work in each."""
     entries = _entries(path, env)
     _show_hidden(path, entries, env)
@@ -74,7 +74,7 @@ def _stage(path: Path, env: Mapping[str, str] | None, add: Callable[[Path, Mappi
     links = {entry.name for entry in entries if entry.mode.startswith(GITLINK)}.intersection(embedded)
     if links:
         git(path, "update-index", "--force-remove", "-z", "--stdin", stdin=b"\0".join(links), env=env)
-    add(path, env)
+    _add(path, env, what_can_be=what_can_be)
     return embedded
 
 
@@ -173,15 +173,11 @@ def _permit(path: Path) -> None:
         path.chmod(path.stat().st_mode | (0o700 if path.is_dir() else 0o600))
 
 
-def _add(path: Path, env: Mapping[str, str] | None) -> None:
-    git(path, "add", "--all", "--ignore-errors", "--", *WORK, env=env)
-
-
-def _add_what_can_be(path: Path, env: Mapping[str, str] | None) -> None:
+def _add(path: Path, env: Mapping[str, str] | None, *, what_can_be: bool) -> None:
     try:
-        _add(path, env)
+        git(path, "add", "--all", "--ignore-errors", "--", *WORK, env=env)
     except GitError as error:
-        if error.code != SOME_FAILED:
+        if error.code != SOME_FAILED or not what_can_be:
             raise
 
 
@@ -193,16 +189,8 @@ def _staged(path: Path, *where: str) -> bytes:
 def _entries(path: Path, env: Mapping[str, str] | None) -> list[Entry]:
     """The index and what is not in it, in one listing."""
     listed = git_bytes(path, "ls-files", "-z", "-v", "--stage", "--others", "--exclude-standard", "--", *WORK, env=env)
-    return [_entry(line) for line in listed.split(b"\0") if line]
-
-
-def _entry(line: bytes) -> Entry:
-    """From `H 100644 <id> 0<tab>name`, or `? name` for what is not in the index."""
-    tag, rest = line[:1], line[2:]
-    if tag == b"?":
-        return Entry(tag, b"", rest)
-    mode, _, name = rest.partition(b"\t")
-    return Entry(tag, mode, name)
+    lines = ((line[:1], line[2:]) for line in listed.split(b"\0") if line)  # `H 100644 <id> 0<tab>name`, or `? name`
+    return [Entry(tag, b"", rest) if tag == b"?" else Entry(tag, *rest.split(b"\t", 1)) for tag, rest in lines]
 
 
 def _show_hidden(path: Path, entries: list[Entry], env: Mapping[str, str] | None) -> None:
@@ -285,20 +273,14 @@ def _sections(path: Path, *where: str) -> dict[bytes, list[bytes]]:
         listed = git_bytes(path, "config", "-z", *where, "--get-regexp", r"^submodule\..*\.(path|url)$")
     except GitError:
         return {}
-    entries = [entry for entry in listed.split(b"\0") if b"\n" in entry]
     sections: dict[bytes, list[bytes]] = {}
-    for entry in entries:
-        sections.setdefault(_section(entry), []).append(entry)
     found: dict[bytes, list[bytes]] = {}
-    for entry in entries:
-        key, _, value = entry.partition(b"\n")
-        if key.endswith(b".path"):
-            found.setdefault(value, []).extend(sections[_section(entry)])
+    for entry in listed.split(b"\0"):
+        sections.setdefault(entry.partition(b"\n")[0].rpartition(b".")[0], []).append(entry)
+    for name, entries in sections.items():
+        for path_of in (entry.partition(b"\n")[2] for entry in entries if entry.startswith(name + b".path\n")):
+            found.setdefault(path_of, []).extend(entries)
     return found
-
-
-def _section(entry: bytes) -> bytes:
-    return entry.partition(b"\n")[0].rpartition(b".")[0]
 
 
 def _is_repository(path: Path, name: bytes) -> bool:

@@ -82,7 +82,13 @@ def ensure_worktree(repository: Repository, path: Path, branch: str, start: str,
     `base`: commit that the loop began with. Only the submodules that it declares are fetched, as an agent may name any address.
     """
     if path == repository.top and not repository.bare:
-        _require_branch(path, branch)
+        if (found := current_branch(path)) != branch:
+            raise OperatorError(
+                "the checkout is on another branch than the loop that works in it",
+                expected=branch,
+                found=found or "a detached HEAD",
+                remedy=f"git -C {shlex.quote(str(path))} switch {shlex.quote(branch)}",
+            )
         return
     if path.exists():
         _repair_link(repository, path)
@@ -91,23 +97,16 @@ def ensure_worktree(repository: Repository, path: Path, branch: str, start: str,
     add_submodules(path, base or start)
 
 
-def _require_branch(path: Path, branch: str) -> None:
-    found = current_branch(path)
-    if found != branch:
-        raise OperatorError(
-            "the checkout is on another branch than the loop that works in it",
-            expected=branch,
-            found=found or "a detached HEAD",
-            remedy=f"git -C {shlex.quote(str(path))} switch {shlex.quote(branch)}",
-        )
-
-
 def _add_worktree(repository: Repository, path: Path, branch: str, start: str) -> None:
     git(repository.common, "worktree", "prune")
     path.parent.mkdir(parents=True, exist_ok=True)
     exists = read_ref(repository.common, f"refs/heads/{branch}") is not None
-    if not exists:
-        _require_commit(repository, branch, start)
+    if not exists and not succeeds(repository.common, "cat-file", "-e", f"{start}^{{commit}}"):  # a state that was fetched alone
+        raise OperatorError(
+            "the loop's work is not in this repository",
+            expected=f"branch {branch} with commit {start}",
+            remedy=f"fetch it from where the loop was: git fetch origin {branch}:{branch}",
+        )
     how = [str(path), branch] if exists else ["-b", branch, str(path), start]
     try:
         git(repository.common, "worktree", "add", "--quiet", *how)
@@ -117,16 +116,6 @@ def _add_worktree(repository: Repository, path: Path, branch: str, start: str) -
             found=error.stderr,
             remedy=f"free the branch and the folder {path}, then resume",
         ) from error
-
-
-def _require_commit(repository: Repository, branch: str, commit: str) -> None:
-    """The state may have been fetched without the work."""
-    if not succeeds(repository.common, "cat-file", "-e", f"{commit}^{{commit}}"):
-        raise OperatorError(
-            "the loop's work is not in this repository",
-            expected=f"branch {branch} with commit {commit}",
-            remedy=f"fetch it from where the loop was: git fetch origin {branch}:{branch}",
-        )
 
 
 def _repair_link(repository: Repository, path: Path) -> None:
@@ -315,39 +304,30 @@ def salvage(repository: Repository, path: Path, state: LoopState, start: str) ->
     recover(repository, path, state.branch)
     snapshot, tip = _snapshot(path, _head(path) or start, state), read_ref(path, f"refs/heads/{state.branch}") or start
     commit = tip if contains(path, start, snapshot) else snapshot
-    kept = _salvaged(repository, path, state, start, commit)
+    kept = None
+    if not contains(path, start, commit):
+        ref = free_ref(repository, state.loop, "salvage", f"{state.due}-{state.attempt}")
+        git(path, "update-ref", ref, commit)
+        files = git(path, "diff", "--name-only", "-z", start, commit, "--").count("\0")
+        kept = Salvage(iteration=state.due, attempt=state.attempt, ref=ref, commit=commit, files=files)
     keep(repository, path, state, [tip], commit)
     hold_branch(path, state.branch, start)
     _clean(path)
     return kept
 
 
-def _salvaged(repository: Repository, path: Path, state: LoopState, start: str, commit: str) -> Salvage | None:
-    if contains(path, start, commit):
-        return None
-    ref = free_ref(repository, state.loop, "salvage", f"{state.due}-{state.attempt}")
-    git(path, "update-ref", ref, commit)
-    files = git(path, "diff", "--name-only", "-z", start, commit, "--").count("\0")
-    return Salvage(iteration=state.due, attempt=state.attempt, ref=ref, commit=commit, files=files)
-
-
 def _snapshot(path: Path, head: str, state: LoopState) -> str:
     """Commit the worktree as it is, through an index of its own, without moving any branch. Returns `head` if nothing differs."""
     for inner in submodules(path):
         _commit_leftovers(inner, state)
-    staged = _staged_tree(path)
+    try:  # what was staged may be gone from the worktree
+        staged = git(path, "write-tree").strip()
+    except GitError:  # in the middle of a merge there is no such tree
+        staged = ""
     tree = tree_of_work(path, head, stage)
     message = f"helmsman: work in flight of iteration {state.due}, attempt {state.attempt}"
     with_staged = commit_tree(path, staged, head, f"{message} (what was staged)") if staged else head
     return commit_tree(path, tree, with_staged, message)
-
-
-def _staged_tree(path: Path) -> str | None:
-    """What was staged may be gone from the worktree. None in the middle of a merge, where there is no such tree."""
-    try:
-        return git(path, "write-tree").strip()
-    except GitError:
-        return None
 
 
 def _clean(path: Path, spare: Sequence[str] = ()) -> None:
