@@ -3,15 +3,15 @@
 Everything is looked at again here, on the machine that runs the loop: whoever reaches the engine can start a run.
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
 
 from helmsman.config import LoopConfig
 from helmsman.errors import Cancelled, HelmsmanError, OperatorError, WorldError
 from helmsman.issues import OWN_SETTINGS, issue_goal, issue_loop_id
-from helmsman.layers import Layer, Resolved
+from helmsman.layers import Layer
 from helmsman.oversee.commands_said import COMMAND, Command, answer_in, command_in
 from helmsman.plain import clean
 from helmsman.records.forms import form_for
@@ -31,7 +31,7 @@ from tasks.loop.configure import configure
 from tasks.loop.recover import close
 from tasks.loop.remote_handover import leave_there, take_up
 from tasks.loop.start import Begun, first_state, require_budget, write_first
-from tasks.places import loop_folder
+from tasks.places import LoopFolder, loop_folder
 from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.state_ref import Fenced, known_state, read_state
 from tasks.system.clock import now_utc
@@ -56,66 +56,90 @@ def heeded(event: IssueEvent, now: datetime, driven: str = "") -> Found:
     where = find_repository(event.location)
     repository = open_repository(where)
     state = known_state(repository, issue_loop_id(event))
-    place = _Place(repository, str(where))
     if state is None:
         if event.happened is not Happened.LABELLED:
             return Nothing(reason=f"{event.what}: no loop was started for it here")
-        return _start(place, event, now)
+        return _start(repository, str(where), event, now)
+    at = _At(repository, str(where), event, state)
     if state.uid == driven:
-        return LoopRequest(repository=place.where, loop=state.loop)
-    return _DEEDS[event.happened](place, event, state)
+        return at.request
+    match event.happened:
+        case Happened.LABELLED:
+            return _go_on(at)
+        case Happened.SAID:
+            return _said(at)
+        case Happened.WITHDRAWN:
+            return _stopped(at, f"issue #{event.number} was closed, or its label taken away, by {event.by}")
 
 
-class _Place(NamedTuple):
+@dataclass(frozen=True)
+class _At:
+    """An issue's loop as it is now, and what has happened at the issue."""
+
     repository: Repository
     where: str
     """The repository as the flow is told of it."""
+    event: IssueEvent
+    state: LoopState
+
+    @property
+    def folder(self) -> LoopFolder:
+        return loop_folder(self.repository, self.state.loop)
+
+    @property
+    def is_driven(self) -> bool:
+        return holder(self.folder.lock) is not None
+
+    @property
+    def request(self) -> LoopRequest:
+        return LoopRequest(repository=self.where, loop=self.state.loop)
+
+    @property
+    def is_through(self) -> bool:
+        """Whether the loop is done, and has brought its result: one that died before, or could not bring it, has not."""
+        undelivered = self.state.issue is not None and not self.state.issue.pull_request
+        return self.state.outcome is Outcome.COMPLETED and not undelivered and has_left(self.where, self.state)
+
+    def left(self, gate: Gate) -> Answer | None:
+        """An answer that nobody has read yet."""
+        return answers.find(self.folder.answers, self.state.uid, gate.key)
 
 
 # --- a label ------------------------------------------------------------------------------------------------------
 
 
-def _go_on(place: _Place, event: IssueEvent, state: LoopState) -> Found:
+def _go_on(at: _At) -> Found:
     """With a loop whose driver died, be it while it brought its result. An end is no reason to begin again."""
-    if holder(loop_folder(place.repository, state.loop).lock) is not None:
-        return Nothing(reason=f"loop {state.loop} is at work for {event.what} already")
+    state, loop = at.state, f"loop {at.state.loop}"
+    if at.is_driven:
+        return Nothing(reason=f"{loop} is at work for {at.event.what} already")
     if state.gate is not None:
-        left = _left(place, state, state.gate)
-        waits = Nothing(reason=f"loop {state.loop} was started for it before and waits for an answer")
-        return _going_on(place, state, state.gate, left) if left else waits
-    if state.ending is not None and not _unfinished(place, state):
-        return Nothing(reason=f"loop {state.loop} was started for it before and has ended: {state.ending.rule}")
-    return LoopRequest(repository=place.where, loop=state.loop)
+        left = at.left(state.gate)
+        return (
+            _woken(at, state.gate, left) if left else Nothing(reason=f"{loop} was started for it before and waits for an answer")
+        )
+    if state.ending is not None and (state.outcome is not Outcome.COMPLETED or at.is_through):
+        return Nothing(reason=f"{loop} was started for it before and has ended: {state.ending.rule}")
+    return at.request
 
 
-def _unfinished(place: _Place, state: LoopState) -> bool:
-    """Whether a loop that is done died before its result was brought, or could not bring it."""
-    undelivered = state.issue is not None and not state.issue.pull_request
-    return state.outcome is Outcome.COMPLETED and (undelivered or not has_left(place.where, state))
-
-
-def _start(place: _Place, event: IssueEvent, now: datetime) -> Found:
-    commit = fetched(place.repository, event.branch) or read_ref(place.repository.common, f"refs/heads/{event.branch}")
+def _start(repository: Repository, where: str, event: IssueEvent, now: datetime) -> Found:
+    commit = fetched(repository, event.branch) or read_ref(repository.common, f"refs/heads/{event.branch}")
     if commit is None:
         return Nothing(reason=f"{event.what}: there is no branch {event.branch}")
-    resolved = _configured(place.repository, event, commit)
+    what = f"{event.branch} at {commit[:10]}"
+    with laid_out(repository, commit, what, "fix it, push it, and set the label anew") as folder:
+        request = LoopRequest(repository=str(folder), goal=issue_goal(event), settings=dict(OWN_SETTINGS))
+        resolved = configure(folder, request, consent=None, stronger=[Layer("the receiver's file", event.settings)])
     _require_tracker(resolved.config, event)
     require_checks(resolved.config)
     loop = issue_loop_id(event)
     link = IssueLink(repository=event.full_name, number=event.number, title=event.title)
     begun = Begun(loop, event.branch, commit)
-    state = first_state(place.repository, resolved, begun, now).model_copy(update={"issue": link})
-    if write_first(place.repository, state, f"start: issue #{event.number} at {commit[:12]}"):
-        return LoopRequest(repository=place.where, loop=loop)
-    return _go_on(place, event, read_state(place.repository, loop)[0])
-
-
-def _configured(repository: Repository, event: IssueEvent, commit: str) -> Resolved:
-    """What the files of the commit and this machine's environment say, with the issue for its goal."""
-    where = f"{event.branch} at {commit[:10]}"
-    with laid_out(repository, commit, where, "fix it, push it, and set the label anew") as folder:
-        request = LoopRequest(repository=str(folder), goal=issue_goal(event), settings=dict(OWN_SETTINGS))
-        return configure(folder, request, consent=None, stronger=[Layer("the receiver's file", event.settings)])
+    state = first_state(repository, resolved, begun, now).model_copy(update={"issue": link})
+    if write_first(repository, state, f"start: issue #{event.number} at {commit[:12]}"):
+        return LoopRequest(repository=where, loop=loop)
+    return _go_on(_At(repository, where, event, read_state(repository, loop)[0]))
 
 
 def _require_tracker(config: LoopConfig, event: IssueEvent) -> None:
@@ -133,89 +157,79 @@ def _require_tracker(config: LoopConfig, event: IssueEvent) -> None:
 # --- a comment ----------------------------------------------------------------------------------------------------
 
 
-def _said(place: _Place, event: IssueEvent, state: LoopState) -> Found:
-    command = command_in(event.said)
+def _said(at: _At) -> Found:
+    command, state = command_in(at.event.said), at.state
     if command is None:
-        return Nothing(reason=f"{event.what}: it says nothing to the loop")
+        return Nothing(reason=f"{at.event.what}: it says nothing to the loop")
     try:
-        told, found = _VERBS.get(command.verb, _answered)(place, event, state, command)
+        told, found = _followed(at, command)
     except WorldError:
         raise
     except HelmsmanError as error:
-        told, found = _refused(error, state), Nothing(reason=f"{event.what}: {clean(error.problem)}")
-    reply(state, event.comment, told)
+        told = "\n\n".join([refused(str(error), state.gate), "\n".join(commands())]) if state.gate else _not_done(error)
+        found = Nothing(reason=f"{at.event.what}: {clean(error.problem)}")
+    reply(state, at.event.comment, told)
     return found
 
 
-def _told(place: _Place, event: IssueEvent, state: LoopState, command: Command) -> tuple[str, Found]:
-    _keep_words(place, event, state, _words(command))
-    when = "when the loop goes on" if state.ending or state.gate else "at its start"
-    return f"The next iteration is told, {when}.", Heeded(what=f"loop {state.loop} is told what {event.by} says")
-
-
-def _cancelled(place: _Place, event: IssueEvent, state: LoopState, _: Command) -> tuple[str, Found]:
-    found = _stopped(place, event, state, f"{event.by} says so in issue #{event.number}")
-    return "The loop stops; its work and its state are kept.", found
-
-
-def _resumed(place: _Place, event: IssueEvent, state: LoopState, command: Command) -> tuple[str, Found]:
-    left = _left(place, state, state.gate) if state.gate else None
-    if state.gate is not None and left is None:
-        raise OperatorError("the loop waits for an answer", expected="one of its choices")
-    if holder(loop_folder(place.repository, state.loop).lock) is not None:
-        raise OperatorError("the loop is at work", remedy="`tell` reaches it while it is")
-    if state.gate is not None and left is not None:
-        if _words(command):
-            _keep_words(place, event, state, _words(command))
-        return _counts(left), _going_on(place, state, state.gate, left)
-    if state.outcome is Outcome.COMPLETED and not _unfinished(place, state):
-        raise OperatorError("the loop is done", remedy="open another issue for what is still to be done")
-    require_budget(state, state.config)
-    if _words(command):
-        _keep_words(place, event, state, _words(command))
-    return "The loop goes on.", LoopRequest(repository=place.where, loop=state.loop, reopen=True)
-
-
-def _answered(place: _Place, event: IssueEvent, state: LoopState, command: Command) -> tuple[str, Found]:
+def _followed(at: _At, command: Command) -> tuple[str, Found]:
+    """What is replied, and what follows. Raises OperatorError for what cannot be followed."""
+    state, words = at.state, "\n".join(filter(None, (command.rest, command.below)))
+    if command.verb == TELL:
+        _keep_words(at, words)
+        when = "when the loop goes on" if state.ending or state.gate else "at its start"
+        return f"The next iteration is told, {when}.", Heeded(what=f"loop {state.loop} is told what {at.event.by} says")
+    if command.verb == CANCEL:
+        found = _stopped(at, f"{at.event.by} says so in issue #{at.event.number}")
+        return "The loop stops; its work and its state are kept.", found
+    if command.verb == RESUME:
+        return _resumed(at, words)
     if state.gate is None:
         raise OperatorError("nothing is asked now", found=f"/helmsman {clean(command.verb)}")
-    answer = answer_in(command, state, by=event.by, at=event.received_at)
-    counts = _heard(place, state, answer)
-    told = understood(answer, state.gate) if counts == answer else _counts(counts)
-    return told, _going_on(place, state, state.gate, counts)
+    answer = answer_in(command, state, by=at.event.by, at=at.event.received_at)
+    first = _first_heard(at, answer)
+    return understood(answer, state.gate) if first == answer else _counts(first), _woken(at, state.gate, first)
 
 
-def _heard(place: _Place, state: LoopState, answer: Answer) -> Answer:
+def _resumed(at: _At, words: str) -> tuple[str, Found]:
+    state = at.state
+    left = at.left(state.gate) if state.gate else None
+    if state.gate is not None and left is None:
+        raise OperatorError("the loop waits for an answer", expected="one of its choices")
+    if at.is_driven:
+        raise OperatorError("the loop is at work", remedy="`tell` reaches it while it is")
+    if state.gate is None:
+        if at.is_through:
+            raise OperatorError("the loop is done", remedy="open another issue for what is still to be done")
+        require_budget(state, state.config)
+    if words:
+        _keep_words(at, words)
+    if state.gate is not None and left is not None:
+        return _counts(left), _woken(at, state.gate, left)
+    return "The loop goes on.", at.request.model_copy(update={"reopen": True})
+
+
+def _first_heard(at: _At, answer: Answer) -> Answer:
     """Leave an answer, and return the one that counts now: the first, over which whoever brought it may have died.
 
     A stop comes before one that nobody has read. Raises OperatorError where a driver is about to read another one.
     """
-    folder = loop_folder(place.repository, state.loop)
-    if answer.choice is Choice.STOP and holder(folder.lock) is None:
-        return _stop_left(place, state, answer)
-    if answers.put(folder.answers, state.uid, answer):
+    box, uid = at.folder.answers, at.state.uid
+    if answer.choice is Choice.STOP and not at.is_driven:
+        with drive_alone(at.folder.lock, at.state.loop):
+            gate = read_state(at.repository, at.state.loop)[0].gate
+            if gate is None or gate.key != answer.gate:
+                raise OperatorError("the question has been answered meanwhile", remedy="`cancel` stops the loop")
+            answers.replace(box, uid, answer)
         return answer
-    first = answers.find(folder.answers, state.uid, answer.gate)
+    if answers.put(box, uid, answer):
+        return answer
+    first = answers.find(box, uid, answer.gate)
     if first is None:
         raise OperatorError("the question has been answered meanwhile", remedy="look again")
-    if first != answer and holder(folder.lock) is not None:
+    if first != answer and at.is_driven:
         raise OperatorError("the question has an answer already", found=f"{first.choice} by {first.by or first.via}")
     return first
-
-
-def _stop_left(place: _Place, state: LoopState, answer: Answer) -> Answer:
-    folder = loop_folder(place.repository, state.loop)
-    with drive_alone(folder.lock, state.loop):
-        gate = read_state(place.repository, state.loop)[0].gate
-        if gate is None or gate.key != answer.gate:
-            raise OperatorError("the question has been answered meanwhile", remedy="`cancel` stops the loop")
-        answers.replace(folder.answers, state.uid, answer)
-    return answer
-
-
-def _left(place: _Place, state: LoopState, gate: Gate) -> Answer | None:
-    """An answer that nobody has read yet."""
-    return answers.find(loop_folder(place.repository, state.loop).answers, state.uid, gate.key)
 
 
 def _counts(answer: Answer) -> str:
@@ -223,34 +237,24 @@ def _counts(answer: Answer) -> str:
     return f"The question has an answer already, and that one counts: **{answer.choice}**, says {by}. It is followed."
 
 
-def _keep_words(place: _Place, event: IssueEvent, state: LoopState, words: str) -> None:
+def _keep_words(at: _At, words: str) -> None:
     if not words:
         raise OperatorError("nothing is said", expected="words behind the command, or below it")
-    if state.outcome is Outcome.COMPLETED:
+    if at.state.outcome is Outcome.COMPLETED:
         raise OperatorError("the loop is done", remedy="open another issue for what is still to be done")
-    answers.put_words(loop_folder(place.repository, state.loop).words, state.uid, event.comment, words)
+    answers.put_words(at.folder.words, at.state.uid, at.event.comment, words)
 
 
-def _words(command: Command) -> str:
-    return "\n".join(filter(None, (command.rest, command.below)))
-
-
-def _going_on(place: _Place, state: LoopState, gate: Gate, answer: Answer) -> Found:
+def _woken(at: _At, gate: Gate, answer: Answer) -> Found:
     """Whoever drives the loop finds the answer; one that waits without a process is woken, or goes on in this run."""
-    heard = Heeded(what=f"loop {state.loop}: {answer.choice}, says {answer.by}")
-    if holder(loop_folder(place.repository, state.loop).lock) is not None:
+    heard = Heeded(what=f"loop {at.state.loop}: {answer.choice}, says {answer.by}")
+    if at.is_driven:
         return heard
     from tasks.approvals.pause import resume_paused, stand_in
 
-    if resume_paused(state.uid, stand_in(form_for(gate), answer.choice), answer.at):
+    if resume_paused(at.state.uid, stand_in(form_for(gate), answer.choice), answer.at):
         return heard
-    return LoopRequest(repository=place.where, loop=state.loop, reopen=True)
-
-
-def _refused(error: HelmsmanError, state: LoopState) -> str:
-    if state.gate is not None:
-        return "\n\n".join([refused(str(error), state.gate), "\n".join(commands())])
-    return _not_done(error)
+    return at.request.model_copy(update={"reopen": True})
 
 
 def _not_done(error: HelmsmanError) -> str:
@@ -260,90 +264,72 @@ def _not_done(error: HelmsmanError) -> str:
 # --- an end -------------------------------------------------------------------------------------------------------
 
 
-def _withdrawn(place: _Place, event: IssueEvent, state: LoopState) -> Found:
-    return _stopped(place, event, state, f"issue #{event.number} was closed, or its label taken away, by {event.by}")
-
-
-def _stopped(place: _Place, event: IssueEvent, state: LoopState, why: str) -> Found:
+def _stopped(at: _At, why: str) -> Found:
     """Stop a loop, whoever drives it or nobody, here or elsewhere. Its work and state are kept."""
-    folder = loop_folder(place.repository, state.loop)
+    loop = f"loop {at.state.loop}"
     try:
-        with drive_alone(folder.lock, state.loop), _saying_that_it_was_not(event, state):
-            state, answer, after = _stop_everywhere(place, event, state, why)
+        with drive_alone(at.folder.lock, at.state.loop), _saying_that_it_was_not(at):
+            state, answer, after = _stop_everywhere(at, why)
     except Driven:
-        folder.cancel.touch()
-        return Heeded(what=f"loop {state.loop} is asked to stop: {why}")
+        at.folder.cancel.touch()
+        return Heeded(what=f"{loop} is asked to stop: {why}")
     if state.gate is not None and answer is not None:
-        return _going_on(place, state, state.gate, answer)
-    tell_news(after, workplace(place.where, after))  # also of an end that a run before this one could not bring to the remote
+        return _woken(replace(at, state=state), state.gate, answer)
+    tell_news(after, workplace(at.where, after))  # also of an end that a run before this one could not bring to the remote
     if after is state:
-        return Nothing(reason=f"loop {state.loop} has ended already: {after.ending.rule if after.ending else ''}")
-    return Heeded(what=f"loop {state.loop} was stopped: {why}")
+        return Nothing(reason=f"{loop} has ended already: {after.ending.rule if after.ending else ''}")
+    return Heeded(what=f"{loop} was stopped: {why}")
 
 
-def _stop_everywhere(place: _Place, event: IssueEvent, state: LoopState, why: str) -> tuple[LoopState, Answer | None, LoopState]:
+def _stop_everywhere(at: _At, why: str) -> tuple[LoopState, Answer | None, LoopState]:
     for _ in range(STOPS_TRIED - 1):
         with suppress(Fenced):
-            return _stop_on_top(place, event, state, why)
-    return _stop_on_top(place, event, state, why)
+            return _stop_on_top(at, why)
+    return _stop_on_top(at, why)
 
 
-def _stop_on_top(place: _Place, event: IssueEvent, state: LoopState, why: str) -> tuple[LoopState, Answer | None, LoopState]:
+def _stop_on_top(at: _At, why: str) -> tuple[LoopState, Answer | None, LoopState]:
     """With the lock held: on top of what the remote has by now, which fences whoever drives the loop elsewhere.
 
     Returns the loop as it was by then, and what `_stop_here` does. Raises Fenced where such a driver was faster.
     """
-    now = read_state(place.repository, state.loop)[0]
+    loop = at.state.loop
+    now = read_state(at.repository, loop)[0]
     if now.outcome is Outcome.COMPLETED and now.gate is None:  # for good, whatever the remote says
         return now, None, now
-    take_up(place.repository, state.loop, now.config.remote, held=True)
-    now = read_state(place.repository, state.loop)[0]
-    answer, after = _stop_here(place, event, now, why)
+    take_up(at.repository, loop, now.config.remote, held=True)
+    now = read_state(at.repository, loop)[0]
+    answer, after = _stop_here(at, now, why)
     if answer is None:  # else whoever reads it claims the loop first
-        leave_there(place.repository, after)
+        leave_there(at.repository, after)
     return now, answer, after
 
 
 @contextmanager
-def _saying_that_it_was_not(event: IssueEvent, state: LoopState) -> Generator[None]:
+def _saying_that_it_was_not(at: _At) -> Generator[None]:
     """A stop that did not reach the remote is told at the issue as what it is, with the way to stop the loop all the same."""
     try:
         yield
     except HelmsmanError as error:
-        if not state.config.remote.push:
+        if not at.state.config.remote.push:
             raise
         kind = WorldError if isinstance(error, WorldError) else OperatorError
         before = f"; before that: {error.remedy}" if error.remedy and not isinstance(error, Fenced) else ""
         told = kind(
-            f"loop {state.loop} was not stopped, and may go on elsewhere: {error.problem}",
+            f"loop {at.state.loop} was not stopped, and may go on elsewhere: {error.problem}",
             expected=error.expected,
             found=clean(error.found)[:LONGEST_FOUND],
-            remedy=f"run helmsman cancel {state.loop} where it is driven, or say {COMMAND} {CANCEL} once more{before}",
+            remedy=f"run helmsman cancel {at.state.loop} where it is driven, or say {COMMAND} {CANCEL} once more{before}",
         )
-        reply(state, event.comment or event.delivery, _not_done(told))
+        reply(at.state, at.event.comment or at.event.delivery, _not_done(told))
         raise told from error
 
 
-def _stop_here(place: _Place, event: IssueEvent, state: LoopState, why: str) -> tuple[Answer | None, LoopState]:
+def _stop_here(at: _At, now: LoopState, why: str) -> tuple[Answer | None, LoopState]:
     """The loop as it is then; of one that asks, the answer that comes before any that nobody has read."""
-    if state.gate is not None:
-        said = {"gate": state.gate.key, "kind": state.gate.kind, "by": event.by, "via": "tracker", "at": event.received_at}
+    if now.gate is not None:
+        said = {"gate": now.gate.key, "kind": now.gate.kind, "by": at.event.by, "via": "tracker", "at": at.event.received_at}
         answer = Answer.model_validate({**said, "choice": Choice.STOP})
-        answers.replace(loop_folder(place.repository, state.loop).answers, state.uid, answer)
-        return answer, state
-    if state.ending is not None:
-        return None, state
-    return None, close(place.where, state, Cancelled(why), now_utc())
-
-
-_VERBS: Mapping[str, Callable[[_Place, IssueEvent, LoopState, Command], tuple[str, Found]]] = {
-    TELL: _told,
-    CANCEL: _cancelled,
-    RESUME: _resumed,
-}
-"""Each raises OperatorError for what cannot be followed, and returns what is replied, and what follows."""
-_DEEDS: Mapping[Happened, Callable[[_Place, IssueEvent, LoopState], Found]] = {
-    Happened.LABELLED: _go_on,
-    Happened.SAID: _said,
-    Happened.WITHDRAWN: _withdrawn,
-}
+        answers.replace(at.folder.answers, now.uid, answer)
+        return answer, now
+    return None, now if now.ending is not None else close(at.where, now, Cancelled(why), now_utc())
