@@ -24,11 +24,12 @@ from tasks.observers.journal import publish
 from tasks.processes.environment import check_environment, ours
 from tasks.processes.process import Ended, run
 from tasks.repository import setup
-from tasks.repository.clean_checkout import Checkout, CleanCheckout
+from tasks.repository.clean_checkout import CleanCheckout
 from tasks.sandbox.entering import Command, check_box
 from tasks.system.files import leads_out, read_within, remove_within
 from tasks.system.secrets import redact
 from tasks.system.supervised import Network
+from tasks.worktrees.as_checkout import Checkout
 
 Stop = Callable[[], bool]
 Numbered = tuple[int, CheckConfig]

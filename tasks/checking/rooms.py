@@ -8,8 +8,8 @@ from helmsman.verify.completion import required_tests
 from tasks.checking.checks import Room
 from tasks.checking.targets import with_checks
 from tasks.checking.trusted_run import Range
-from tasks.repository.clean_checkout import Checkout, CleanCheckout, checkout_folder
-from tasks.worktrees.as_checkout import Worktree
+from tasks.repository.clean_checkout import CleanCheckout, checkout_folder
+from tasks.worktrees.as_checkout import Checkout, Worktree
 from tasks.worktrees.workplace import Workplace
 
 

@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import psutil
 
@@ -40,48 +40,6 @@ _USER = f"[user]\n\tname = {IDENTITY['GIT_AUTHOR_NAME']}\n\temail = {IDENTITY['G
 """Tests make repositories and commit in them."""
 
 
-class Checkout(Protocol):
-    """Files of a commit, and how commands run on them: a clean checkout, or the agent's worktree."""
-
-    @property
-    def root(self) -> Path:
-        """Where commands run."""
-        ...
-
-    @property
-    def clean(self) -> bool:
-        """Whether nothing lies there that the agent could have written beside its commits."""
-        ...
-
-    def prepare(self, commit: str, overlay: Sequence[bytes] = ()) -> None:
-        """Lay the commit out, with the entries of `overlay` instead of its own, as `git update-index --index-info` reads them."""
-        ...
-
-    def reset(self) -> tuple[str, ...]:
-        """Back to what was laid out last; returns the paths that were not so, as far as that matters to anybody."""
-        ...
-
-    def require_intact(self, commands: Sequence[str]) -> None:
-        """Raise OperatorError where these commands have made it impossible to put anything back."""
-        ...
-
-    def setup_due(self) -> tuple[str, ...]:
-        """Commands that have to run before anything else does."""
-        ...
-
-    def setup_done(self) -> None:
-        """All of them have come to their end."""
-        ...
-
-    def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
-        """The environment of a command there, made of what was picked of the user's for it."""
-        ...
-
-    def left_out(self) -> tuple[str, ...]:
-        """Programs that were kept off PATH, as they are new or changed since the loop began."""
-        ...
-
-
 @dataclass
 class CleanCheckout:
     """Of one loop. One process at a time works in it; those of other loops may use the store meanwhile."""
@@ -98,6 +56,7 @@ class CleanCheckout:
     setup: tuple[str, ...] = ()
     """Its commands, each a line for `sh`, run in the root, one after the other."""
     clean: bool = True
+    """Nothing lies there that the agent could have written beside its commits."""
     laid: Path | None = None
     """Folder of a hidden check, whose files are laid over those of the commit."""
     _left_out: tuple[str, ...] = ()
@@ -133,7 +92,10 @@ class CleanCheckout:
         self._note(uid=self.uid, alternates=self._alternates(), pins=pins)
 
     def prepare(self, commit: str, overlay: Sequence[bytes] = ()) -> None:
-        """Raises OperatorError where objects are not what their names say, or come from where they did not at the start."""
+        """Lay the commit out, with the entries of `overlay` instead of its own, as `git update-index --index-info` reads them.
+
+        Raises OperatorError where objects are not what their names say, or come from where they did not at the start.
+        """
         self.begin()
         if self._alternates() != self._facts()["alternates"]:
             raise OperatorError(
@@ -147,6 +109,7 @@ class CleanCheckout:
         self._lay_out(self._with(commit, overlay) if overlay else commit)
 
     def reset(self) -> tuple[str, ...]:
+        """Back to what was laid out last; returns the paths that were not so, as far as that matters to anybody."""
         self._lay_out((self.folder / "commit").read_text())
         self._lay_over()
         return ()
@@ -155,6 +118,7 @@ class CleanCheckout:
         """Whatever was done to it, it is laid out anew."""
 
     def setup_due(self) -> tuple[str, ...]:
+        """Commands that have to run before anything else does."""
         due = self._products.made_by() != self._wanted()
         return self.setup if due else ()
 
@@ -165,6 +129,7 @@ class CleanCheckout:
         self._lay_over()
 
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """The environment of a command there, made of what was picked of the user's for it."""
         facts = self._facts()
         pins: Pins = facts["pins"]
         known = len(pins)
@@ -175,6 +140,7 @@ class CleanCheckout:
         return {**variables, **own_variables(os.environ, self.folder), "PATH": found.path}
 
     def left_out(self) -> tuple[str, ...]:
+        """Programs that were kept off PATH, as they are new or changed since the loop began."""
         return self._left_out
 
     def _lay_over(self) -> None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helmsman.errors import WorldError
-from tasks.repository.clean_checkout import Checkout
 from tasks.repository.git import commit_and_tree, current_branch, git
 from tasks.system.files import write_atomic
+from tasks.worktrees.as_checkout import Checkout
 from tasks.worktrees.snapshots import snapshot
 from tasks.worktrees.staging import own_folder, submodules
 from tasks.worktrees.worktree import dirty_paths, hold_branch, own_git

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from helmsman.errors import OperatorError
 from tasks.repository.branch_files import tree_with_entries
+from tasks.repository.clean_checkout import CleanCheckout
 from tasks.worktrees.staging import insist
 from tasks.worktrees.worktree import own_git, restore
 
@@ -59,3 +60,7 @@ class Worktree:
 
     def left_out(self) -> tuple[str, ...]:
         return ()
+
+
+Checkout = CleanCheckout | Worktree
+"""Files of a commit, and how commands run on them; what each method promises is said at the clean one."""
