@@ -39,13 +39,16 @@ def locked_within(handle: int, seconds: float, how: int = fcntl.LOCK_EX) -> bool
 
 
 @contextmanager
-def drive_alone(lock: Path, loop: str) -> Generator[None]:
-    """Hold the loop while the block runs. Raises Driven with the holder's name when somebody else does."""
+def drive_alone(lock: Path, loop: str, remedy: str = "") -> Generator[None]:
+    """Hold the loop while the block runs. Raises Driven with the holder's name when somebody else does.
+
+    `remedy`: what to do then about something else than a loop; `loop` says in words what that is.
+    """
     lock.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         if not locked_within(handle, PATIENCE_SECONDS):
-            raise _held(loop, lock)
+            raise _held(loop, lock, remedy)
         _sign(handle)
         yield
     finally:
@@ -94,10 +97,10 @@ def _signature(handle: int) -> dict[str, Any]:
         return {"host": "unknown", "process": "unknown", "since": "just now"}
 
 
-def _held(loop: str, lock: Path) -> Driven:
+def _held(loop: str, lock: Path, remedy: str) -> Driven:
     by = holder(lock) or {"process": "unknown", "host": "unknown", "since": "just now"}
     return Driven(
-        f"loop {loop} is being driven already",
+        f"{loop if remedy else f'loop {loop}'} is being driven already",
         found=f"process {by.get('process')} on {by.get('host')}, since {by.get('since')}",
-        remedy=f"watch it with `helmsman status {loop}`, or end it with `helmsman cancel {loop}`",
+        remedy=remedy or f"watch it with `helmsman status {loop}`, or end it with `helmsman cancel {loop}`",
     )

@@ -15,7 +15,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.texts import counted
 from tasks.engine.end_states import EndState
-from tasks.groups.goals import in_a_line, require_same_goal
+from tasks.groups.parallel import in_a_line, require_same_goal
 from tasks.observers.journal import publish
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import known_state
@@ -38,7 +38,10 @@ def next_loop(request: ChainRequest, driven: str = "") -> LoopRequest | None:
         if state is None or state.outcome is not Outcome.COMPLETED:
             name = request.name(number)
             publish(LinkStarted(loop=name, number=number, loops=len(request.loops), goal=link.goal))
-            return _gone_on(request, link, name) if state else _begun(request, link, name, before)
+            if state is None:
+                return _begun(request, link, name, before)
+            settings = merged(request.settings, link.settings) if request.reopen else {}
+            return LoopRequest(repository=request.repository, loop=name, settings=settings, reopen=request.reopen)
         before = state
     return _leaving(request, before, driven)
 
@@ -80,11 +83,6 @@ def _begun(request: ChainRequest, link: Link, name: str, before: LoopState | Non
     settings = merged(request.settings, link.settings)
     base = before.branch if before and not before.config.workspace.in_place else ""
     return LoopRequest(repository=request.repository, goal=link.goal, checks=link.checks, loop=name, settings=settings, base=base)
-
-
-def _gone_on(request: ChainRequest, link: Link, name: str) -> LoopRequest:
-    settings = merged(request.settings, link.settings) if request.reopen else {}
-    return LoopRequest(repository=request.repository, loop=name, settings=settings, reopen=request.reopen)
 
 
 def _stands(repository: Repository, request: ChainRequest) -> Iterator[ChainedLoop]:

@@ -1,12 +1,15 @@
 """The frame around a group of loops: one run drives it, each loop has a process, and whoever stops the run stops them all."""
 
 import hashlib
+import json
+import sys
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from queue import Empty
 from typing import Any, cast
+from uuid import uuid4
 
 from prefect import tags, task
 from prefect.cache_policies import NO_CACHE
@@ -16,27 +19,49 @@ from prefect.futures import PrefectFuture, wait
 from prefect.logging import get_run_logger
 from prefect.utilities.annotations import opaque
 
-from helmsman.errors import Cancelled, OperatorError
-from helmsman.plain import clean
+from helmsman.config import LoopConfig
+from helmsman.errors import Cancelled
+from helmsman.oversee.best import Candidate, agreed, by_rule
+from helmsman.plain import clean, clean_lines
+from helmsman.records.focus import Writing
 from helmsman.records.parallel import Choice, ParallelRequest
 from helmsman.records.request import LoopRequest
+from helmsman.records.state import LoopState
 from helmsman.texts import counted
+from tasks.credentials import judge_credentials
+from tasks.engine.embedded import FOREVER, is_embedded
 from tasks.engine.end_states import EndState
 from tasks.engine.runs import announce, hearing_cancel, without_heartbeats
-from tasks.groups.comparing import best_of
-from tasks.groups.members import Departed, drive_member
-from tasks.groups.parallel import Group, candidates, departed, due_loops, group_result, keep, opened
+from tasks.groups.parallel import Departed, Group, candidates, departed, due_loops, group_result, keep, opened
 from tasks.lock import drive_alone, holder
 from tasks.loop.run import STOPPED_FROM_OUTSIDE
-from tasks.places import group_folder, loop_folder
+from tasks.models.writing import compare as ask_which
+from tasks.observers.follow import newest_record
+from tasks.places import LoopFolder, group_folder, loop_folder
+from tasks.processes.environment import OF_A_SESSION, OF_PYTHON, other_environment, ours
 from tasks.processes.nesting import refuse_nested
-from tasks.repository.git import Repository, open_repository
+from tasks.processes.process import TAG, run
+from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.state_ref import known_state
+from tasks.system.environment import neutral_directory
+from tasks.system.secrets import redact
 
 HEAR_SECONDS = 0.5
 """Between two looks at what the engine has made of its tasks."""
 ENDING_SECONDS = 40.0
 """A loop whose group was killed ends its agent and writes down how it stands; a driver that hangs is ended before that."""
+MODULE = "deployments.driver"
+"""What the process runs. By name: what starts flows stands above us."""
+PATIENCE_SECONDS = 20.0
+"""Between asking a driver to stop and ending it: it ends its agent, and writes down how the loop stands."""
+GRACE_SECONDS = 10.0
+WORDS_KEPT = 2_000
+OF_THE_ENGINE = "PREFECT__"
+"""How variables begin by which a worker tells a process which run it is. This one is none of the worker's."""
+LONGEST_DIFF = 400_000
+"""Characters of one candidate's diff that are kept; the question has room for fewer."""
+COLUMNS = 3
+"""Of a line of `git diff --numstat`: added, removed, path."""
 
 
 @contextmanager
@@ -47,9 +72,13 @@ def gathered(request: ParallelRequest) -> Generator[Group]:
     group = opened(request, repository)
     uid = _uid(repository, request.group)
     with ExitStack() as stack:
-        stack.enter_context(_alone(group))
+        name = request.group
+        remedy = f"helmsman list shows its loops; end it: helmsman cancel {name}"
+        stack.enter_context(drive_alone(group.folder.lock, f"group {name}", remedy))
         group.folder.cancel.unlink(missing_ok=True)
-        _await_earlier(group)
+        until = time.monotonic() + ENDING_SECONDS  # loops of a run that was killed just now still write down how they end
+        while time.monotonic() < until and any(holder(loop_folder(repository, one).lock) for one in group.names):
+            time.sleep(HEAR_SECONDS)
         known = {"helmsman", f"group:{request.group}", f"uid:{uid}"}
         announce(request.group, uid, known)
         stack.enter_context(tags(*known))
@@ -65,28 +94,6 @@ def gathered(request: ParallelRequest) -> Generator[Group]:
 def _uid(repository: Repository, group: str) -> str:
     """The same on every day; another repository may have a group of that name."""
     return hashlib.sha256(f"{repository.common}\0{group}".encode()).hexdigest()[:16]
-
-
-@contextmanager
-def _alone(group: Group) -> Generator[None]:
-    name = group.request.group
-    with ExitStack() as held:
-        try:
-            held.enter_context(drive_alone(group.folder.lock, name))
-        except OperatorError as error:
-            problem, remedy = (
-                f"group {name} is being driven already",
-                f"helmsman list shows its loops; end it: helmsman cancel {name}",
-            )
-            raise OperatorError(problem, found=error.found, remedy=remedy) from None
-        yield
-
-
-def _await_earlier(group: Group) -> None:
-    """Loops of a run that was killed just now are still ending, and write down how: what they come to counts."""
-    until = time.monotonic() + ENDING_SECONDS
-    while time.monotonic() < until and any(holder(loop_folder(group.repository, name).lock) for name in group.names):
-        time.sleep(HEAR_SECONDS)
 
 
 def _end_all(group: Group) -> None:
@@ -140,11 +147,9 @@ def concluded(group: Group) -> State[dict[str, Any]]:
     told = f"{result.completed} of {counted(len(result.loops), 'loop')} completed"
     told = f"{told}; best: {result.chosen.loop}, {clean(result.chosen.reason)}" if result.chosen else told
     data = result.model_dump(mode="json")
-    if group.cancelled():
-        return EndState(type=StateType.CANCELLED, name="Cancelled", message=told, data=data)
-    if result.done:
-        return EndState(type=StateType.COMPLETED, name="Completed", message=told, data=data)
-    return EndState(type=StateType.FAILED, name="Incomplete", message=told, data=data)
+    kind, name = (StateType.COMPLETED, "Completed") if result.done else (StateType.FAILED, "Incomplete")
+    kind, name = (StateType.CANCELLED, "Cancelled") if group.cancelled() else (kind, name)
+    return EndState(type=kind, name=name, message=told, data=data)
 
 
 def _begin(group: Group, due: LoopRequest) -> PrefectFuture[int | None]:
@@ -178,3 +183,83 @@ def compare(repository: str, group: str, loops: tuple[str, ...]) -> Choice:
     found = open_repository(Path(repository))
     states = [state for loop in loops if (state := known_state(found, loop))]
     return best_of(found, states, f"{_uid(found, group)}/choice", group_folder(found, group).cancel.exists)
+
+
+# --- the process of a loop ----------------------------------------------------------------------------------------
+
+
+def drive_member(due: LoopRequest, folder: LoopFolder, cancelled: Callable[[], bool]) -> Departed:
+    """Drive a loop until its process ends. Once `cancelled` says so it is asked to stop, and ended where it does not."""
+    ended = run(
+        [sys.executable, "-P", "-m", MODULE, "member", *(["--embedded"] if is_embedded() else [])],
+        cwd=neutral_directory(),
+        env=other_environment(ours(), OF_PYTHON, ()),
+        tag=f"member-{uuid4().hex}",
+        deadline=FOREVER,
+        grace=GRACE_SECONDS,
+        stdin=_said(due),
+        stop=_stopping(folder.cancel, cancelled),
+    )
+    words = clean_lines(ended.stderr or ended.tail or ended.head).strip()
+    return Departed(due.loop, ended.exit_code, words[-WORDS_KEPT:])
+
+
+def _said(due: LoopRequest) -> bytes:
+    """Two lines of JSON: our environment, and the request. By a pipe: what a program is started with an agent could read."""
+    environment = {
+        name: value for name, value in ours().items() if name not in (*OF_A_SESSION, TAG) and not name.startswith(OF_THE_ENGINE)
+    }
+    return f"{json.dumps(environment)}\n{due.model_dump_json()}".encode()
+
+
+def _stopping(flag: Path, cancelled: Callable[[], bool]) -> Callable[[], bool]:
+    """The flag is set again and again: a driver that is only starting takes an old one away."""
+    since: list[float] = []
+
+    def stop() -> bool:
+        if not cancelled():
+            return False
+        since.append(time.monotonic())
+        del since[1:]
+        flag.parent.mkdir(parents=True, exist_ok=True)
+        flag.touch()
+        return time.monotonic() - since[0] > PATIENCE_SECONDS
+
+    return stop
+
+
+# --- the best of them ---------------------------------------------------------------------------------------------
+
+
+def best_of(repository: Repository, states: Sequence[LoopState], tag: str, stop: Callable[[], bool]) -> Choice:
+    """The best of loops that have completed. Raises Cancelled."""
+    if len(states) == 1:
+        return Choice(loop=states[0].loop, reason="no other loop completed")
+    candidates = [_candidate(repository, state) for state in states]
+    config = states[0].config
+    if not config.judge.criteria:
+        return by_rule(candidates)
+    (one, first), (other, second) = (_asked(config, order, tag, stop) for order in (candidates, candidates[::-1]))
+    spent = first.usage.cost_usd + second.usage.cost_usd
+    return agreed(one or first.reason, other or second.reason, candidates).model_copy(update={"cost_usd": spent})
+
+
+def _asked(config: LoopConfig, order: Sequence[Candidate], tag: str, stop: Callable[[], bool]) -> tuple[Choice | None, Writing]:
+    return ask_which(config, order, credentials=lambda: judge_credentials(config), tag=tag, stop=stop)
+
+
+def _candidate(repository: Repository, state: LoopState) -> Candidate:
+    between = (state.base_commit, state.head)
+    numbers = git(repository.common, "diff", "--numstat", "--no-ext-diff", *between, "--").split("\n")  # a name may hold others
+    rows = [line.split("\t", COLUMNS - 1)[:-1] for line in numbers if line]
+    diff = git(repository.common, "diff", "--no-ext-diff", "--no-textconv", "--no-color", *between, "--")
+    record = newest_record(repository, state.loop)
+    return Candidate(
+        loop=state.loop,
+        diff=redact(diff[: 2 * LONGEST_DIFF])[:LONGEST_DIFF],
+        files=len(rows),
+        lines=sum(int(part) for row in rows for part in row if part.isdigit()),  # a binary file tells none
+        findings=len(state.findings),
+        score=record.judgement.score if record and record.judgement else None,
+        cost_usd=state.spending.cost_usd,
+    )

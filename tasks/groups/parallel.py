@@ -4,16 +4,17 @@ Nothing is kept of a group but the states of its loops, so that nothing else can
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from typing import Any
 
-from helmsman.config import LoopConfig
+from helmsman.config import LimitsConfig, LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import merged
-from helmsman.oversee.group import MOST_DRIVES, Member, due, edges, unreached
+from helmsman.orient.alignment import own_goal
+from helmsman.oversee.group import MOST_DRIVES, Account, Member, due, edges, share, unreached, unshared, worthwhile
 from helmsman.oversee.merging import landing_due
 from helmsman.plain import clean
 from helmsman.records.chain import Link
@@ -23,10 +24,7 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.result import OPERATOR_EXIT_CODE
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.groups.goals import GOAL_SHOWN, in_a_line, require_same_goal
 from tasks.groups.group_plan import done_items, item_link, item_names, planned_items, tip
-from tasks.groups.members import Departed
-from tasks.groups.purse import SHARED, Purse, Shares
 from tasks.lock import drive_alone
 from tasks.loop.configure import configure
 from tasks.loop.merge_target import require_target
@@ -35,12 +33,79 @@ from tasks.repository.git import Repository
 from tasks.repository.state_ref import known_state, replace_state
 from tasks.system.files import write_atomic
 from tasks.system.keys import authentic, signed
+from tasks.system.secrets import redact
 from tasks.system.trust import consent_of
 from tasks.worktrees.workplace import has_left
 
 PURPOSE = "helmsman choice 1"
+GOAL_SHOWN = 200
 LEAST_DOLLARS = 0.0001
 """No limit may be nothing; with so little a loop ends after its first call at the latest."""
+
+
+SHARED = ("cost_usd", "tokens")
+"""Limits that bind all loops together, by their names in the configuration and in what a loop has spent."""
+FOR_WANT = tuple(f"limits.{name}" for name in SHARED)
+
+Shares = Mapping[str, float]
+
+
+@dataclass
+class Purse:
+    """Loops are told by their place in the group."""
+
+    limits: LimitsConfig
+    promised: dict[int, Shares] = field(default_factory=dict[int, Shares])
+    """To those that are at work: their state tells only a moment later."""
+
+    def grant(self, places: Sequence[int], waiting: int, states: Sequence[LoopState | None], at_work: Collection[int]) -> None:
+        """Promise each of these loops a share. `waiting` counts them and those that begin later."""
+        for name in SHARED:
+            accounts = [self._account(name, place, state, at_work=place in at_work) for place, state in enumerate(states)]
+            for passed, place in enumerate(places):
+                limit = self._limit(name, accounts, place, waiting - passed)
+                known = {key: value for key, value in self.promised.get(place, {}).items() if key != name}
+                self.promised[place] = {**known, **({} if limit is None else {name: limit})}
+
+    def has_more(self, state: LoopState, states: Sequence[LoopState | None], own: Shares) -> bool:
+        """Whether a loop that has stopped for want of it could go on with what others left, nobody being at work.
+
+        `own`: limits of the loop alone, which no share goes beyond.
+        """
+        if state.ending is None or state.ending.rule not in FOR_WANT:
+            return False
+        name = state.ending.rule.removeprefix("limits.")
+        budget, limit = getattr(self.limits, name), getattr(state.config.limits, name)
+        if name in own and limit is not None and limit >= own[name]:
+            return False
+        accounts = [self._account(name, place, one, at_work=False) for place, one in enumerate(states)]
+        return budget is not None and worthwhile(budget, unshared(budget, accounts))
+
+    def _account(self, name: str, place: int, state: LoopState | None, *, at_work: bool) -> Account:
+        spent = getattr(state.spending, name) if state else 0.0
+        if at_work:
+            return Account(spent, self.promised.get(place, {}).get(name, 0.0), at_work=True)
+        goes_on = state is not None and state.ending is None
+        return Account(spent, (getattr(state.config.limits, name) or 0.0) if state and goes_on else 0.0, at_work=goes_on)
+
+    def _limit(self, name: str, accounts: list[Account], place: int, waiting: int) -> float | None:
+        """What a loop may spend in all, its account changed for the next one; None where nothing is limited."""
+        budget, mine = getattr(self.limits, name), accounts[place]
+        if budget is None:
+            return None
+        if not mine.at_work:  # one that died goes on with what it had
+            accounts[place] = Account(mine.spent, mine.spent + share(budget, accounts, waiting), at_work=True)
+        return accounts[place].held
+
+
+@dataclass(frozen=True)
+class Departed:
+    """How the process of a loop ended. What the loop came to is in its state."""
+
+    loop: str
+    exit_code: int | None
+    words: str
+    """The end of what it complained of."""
 
 
 @dataclass
@@ -92,6 +157,22 @@ class Group:
         return [known_state(self.repository, name) for name in self.names]
 
 
+def in_a_line(link: Link) -> str:
+    return clean(link.goal.strip().splitlines()[0])[:GOAL_SHOWN]
+
+
+def require_same_goal(kind: str, name: str, state: LoopState, link: Link) -> None:
+    """Raises OperatorError where a loop was begun with another goal: whoever goes on would go on from work for something else."""
+    begun = own_goal(state.config.goal)
+    if begun.strip() != redact(link.goal).strip():
+        raise OperatorError(
+            f"{kind} {name} was begun with other goals",
+            expected=f"for {state.loop}: {clean(begun)[:GOAL_SHOWN]}",
+            found=clean(link.goal)[:GOAL_SHOWN],
+            remedy=f"give the goals that it was begun with, or begin another {kind}: --name NAME",
+        )
+
+
 def opened(request: ParallelRequest, repository: Repository) -> Group:
     """Raises OperatorError where the group cannot be driven, or was begun with other goals."""
     said = LoopRequest(repository=request.repository, goal="any", settings=request.settings)
@@ -110,8 +191,9 @@ def opened(request: ParallelRequest, repository: Repository) -> Group:
     names = item_names(request.group, items) or tuple(f"{request.group}-{number}" for number in range(1, len(links) + 1))
     group = Group(request, repository, links, Purse(config.limits), config, names, items)
     for link, state in zip(group.links, group.states(), strict=True):
-        if state is not None:
-            _require_same(request, state, link)
+        item: Any = link.settings.get("plan", {}).get("item", "")
+        if state is not None and not (item and state.config.plan.item == item):  # it may be worded anew, and stays the same item
+            require_same_goal("group", request.group, state, link)
     return group
 
 
@@ -122,10 +204,12 @@ def due_loops(group: Group) -> list[LoopRequest]:
     states = group.states()
     members = _members(group, states)
     if group.chosen is not None:
-        members = _only(group.chosen.loop, members, states)
+        known = zip(members, group.names, strict=True)  # whatever the others came to, nobody needs them any more
+        members = [member if name == group.chosen.loop else replace(member, settled=True) for member, name in known]
     workers, reopen = group.request.workers, group.request.reopen
     places = due(members, workers, reopen=reopen) or due(_with_more(group, members, states), workers, reopen=reopen)
-    later = [place for place, one in enumerate(members) if place not in places and not one.begun and _may_begin(one)]
+    idle = [place for place, one in enumerate(members) if not (one.begun or one.at_work or one.settled)]
+    later = [place for place in idle if place not in places and members[place].driven < MOST_DRIVES]
     at_work = [place for place, member in enumerate(members) if member.at_work]
     group.purse.grant(places, len(places) + len(later), states, at_work)
     return [_request(group, place, states[place]) for place in places]
@@ -209,25 +293,15 @@ def _member(group: Group, place: int, states: Sequence[LoopState | None]) -> Mem
     if state is None:
         return Member(at_work=at_work, driven=driven)
     completed = state.outcome is Outcome.COMPLETED
+    interrupted = state.outcome is Outcome.CANCELLED and not driven  # in an earlier run: a driver that is told to end says so
     return Member(
         begun=True,
         at_work=at_work,
         through=not at_work and not completed,
         settled=completed and not landing_due(state) and has_left(group.request.repository, state),
-        ended=state.ending is not None and not completed and not _interrupted(state, driven),
+        ended=state.ending is not None and not completed and not interrupted,
         driven=driven,
     )
-
-
-def _only(loop: str, members: Sequence[Member], states: Sequence[LoopState | None]) -> list[Member]:
-    """Whatever the others came to, nobody needs them any more."""
-    pairs = zip(members, states, strict=True)
-    return [member if state is not None and state.loop == loop else replace(member, settled=True) for member, state in pairs]
-
-
-def _interrupted(state: LoopState, driven: int) -> bool:
-    """Whether an earlier run of the group ended with it: a driver that is told to end says that it was cancelled."""
-    return state.outcome is Outcome.CANCELLED and not driven
 
 
 def _with_more(group: Group, members: Sequence[Member], states: Sequence[LoopState | None]) -> list[Member]:
@@ -236,10 +310,6 @@ def _with_more(group: Group, members: Sequence[Member], states: Sequence[LoopSta
         return list(members)
     pairs = zip(zip(members, states, strict=True), map(_own_limits, group.links), strict=True)
     return [replace(one, starved=state is not None and group.purse.has_more(state, states, own)) for (one, state), own in pairs]
-
-
-def _may_begin(member: Member) -> bool:
-    return not member.at_work and not member.settled and member.driven < MOST_DRIVES
 
 
 def _request(group: Group, place: int, state: LoopState | None) -> LoopRequest:
@@ -270,33 +340,23 @@ def _own_limits(link: Link) -> dict[str, float]:
     return {name: own[name] for name in SHARED if isinstance(own.get(name), int | float)}
 
 
-def _require_same(request: ParallelRequest, state: LoopState, link: Link) -> None:
-    """An item may be worded anew; it stays the same item."""
-    item: Any = link.settings.get("plan", {}).get("item", "")
-    if not item or state.config.plan.item != item:
-        require_same_goal("group", request.group, state, link)
-
-
 def _stands(group: Group, place: int, state: LoopState | None, done: frozenset[str]) -> ParallelLoop:
     link = group.links[place]
     one = ParallelLoop(loop=group.names[place], goal=in_a_line(link), approach=clean(_approach(link))[:GOAL_SHOWN])
     if state is not None:
-        one = one.model_copy(update=_come_to(state))
+        why = state.ending or state.waiting
+        told = {
+            "outcome": state.outcome,
+            "reason": f"{why.rule}: {clean(why.reason)}" if why else "",
+            "branch": state.branch,
+            "cost_usd": round(state.spending.cost_usd, 6),
+            "untold": state.untold,
+            "merged": state.merged.commit if state.merged else "",
+        }
+        one = one.model_copy(update=told)
     if one.outcome is not Outcome.COMPLETED and group.items and group.items[place].id in done:
         return one.model_copy(update={"outcome": Outcome.COMPLETED, "reason": "it is ticked in the plan"})
     return one
-
-
-def _come_to(state: LoopState) -> dict[str, Any]:
-    why = state.ending or state.waiting
-    return {
-        "outcome": state.outcome,
-        "reason": f"{why.rule}: {clean(why.reason)}" if why else "",
-        "branch": state.branch,
-        "cost_usd": round(state.spending.cost_usd, 6),
-        "untold": state.untold,
-        "merged": state.merged.commit if state.merged else "",
-    }
 
 
 def _approach(link: Link) -> str:

@@ -45,7 +45,6 @@ KNOW_PREFECT = (
 BRING_IT_IN = (
     "tasks.alignment.people",
     "tasks.approvals.ask",
-    "tasks.groups.comparing",
     "tasks.loop.finish",
     "tasks.loop.steps",
 )

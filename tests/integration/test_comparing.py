@@ -9,7 +9,7 @@ from deployments.demo_model import Turn
 from helmsman.errors import Cancelled
 from helmsman.records.parallel import Choice
 from helmsman.records.state import LoopState
-from tasks.groups.comparing import best_of
+from tasks.groups.gathering import best_of
 from tasks.repository.git import open_repository
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.fakes.repositories import commit, loop_state, make_repository, sh

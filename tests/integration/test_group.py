@@ -17,8 +17,7 @@ from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from tasks.groups import gathering
 from tasks.groups.gathering import heard
 from tasks.groups.group_plan import item_names
-from tasks.groups.members import Departed
-from tasks.groups.parallel import Group, departed, due_loops, group_result, keep, opened
+from tasks.groups.parallel import Departed, Group, departed, due_loops, group_result, keep, opened
 from tasks.loop.start import open_loop
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import known_state, replace_state

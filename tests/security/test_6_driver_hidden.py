@@ -17,7 +17,7 @@ import pytest
 from deployments.demo_model import Request, Turn, bash, call, say
 from tasks.engine.database import _has_open as has_open  # pyright: ignore[reportPrivateUsage]
 from tasks.engine.embedded import MODULE as SERVER
-from tasks.groups.members import MODULE as MEMBER
+from tasks.groups.gathering import MODULE as MEMBER
 from tasks.repository.objects import close_readers, read_headers, read_objects
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import HELMSMAN, driving, make_repository, processes, supervises
