@@ -7,7 +7,7 @@ to start; so does one that a full disk has cut off. Nothing that a loop needs to
 import importlib.util
 import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -72,18 +72,11 @@ def _known() -> set[str]:
     return {part for path in folder.glob("*.py") for part in path.stem.split("_")}
 
 
-def _is_engine(process: psutil.Process) -> bool:
-    try:
-        return MODULE in process.cmdline()
-    except (psutil.Error, OSError):
-        return False
-
-
 def _has_open(process: psutil.Process, file: Path) -> bool:
     """`file`: without links, as the system tells what is open. An embedded engine, which hides it, counts as one that has."""
     try:
         return any(Path(one.path).resolve() == file for one in process.open_files())
-    except psutil.AccessDenied:
-        return _is_engine(process)
-    except (psutil.Error, OSError):
+    except (psutil.Error, OSError) as error:
+        with suppress(psutil.Error, OSError):
+            return isinstance(error, psutil.AccessDenied) and MODULE in process.cmdline()
         return False

@@ -285,16 +285,12 @@ def _require_up(url: str) -> str:
             httpx.get(f"{url}/health", timeout=5)  # any answer will do; what it allows us is asked later
         except httpx.HTTPError as error:
             if time.monotonic() > deadline:
-                raise _away(url, error) from error
+                raise WorldError(
+                    "the configured Prefect server does not answer",
+                    expected=f"an answer from {url}",
+                    found=str(error),
+                    remedy="start it, or unset PREFECT_API_URL to use the embedded one",
+                ) from error
             time.sleep(0.5)
         else:
             return url
-
-
-def _away(url: str, error: httpx.HTTPError) -> WorldError:
-    return WorldError(
-        "the configured Prefect server does not answer",
-        expected=f"an answer from {url}",
-        found=str(error),
-        remedy="start it, or unset PREFECT_API_URL to use the embedded one",
-    )

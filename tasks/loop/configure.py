@@ -24,6 +24,7 @@ from tasks.system.trust import require_agreed
 PYPROJECT = "pyproject.toml"
 LISTS = "protect", "allow", "trusted"
 """Of patterns."""
+LISTED = list, tuple
 
 
 def in_layers(top: Path, layers: Sequence[Layer]) -> Iterator[Requested]:
@@ -117,9 +118,6 @@ def _beside(layer: Layer, preset: Preset | None) -> Layer:
     if not isinstance(theirs, Mapping) or not isinstance(ours_, Mapping):
         return layer
     given, preset_s = cast("Mapping[str, Any]", theirs), cast("Mapping[str, Any]", ours_)
-    both = {key: [*preset_s[key], *given[key]] for key in LISTS if _are_lists(preset_s.get(key), given.get(key))}
+    pairs_of = {key: (preset_s.get(key), given.get(key)) for key in LISTS}
+    both = {key: [*one, *two] for key, (one, two) in pairs_of.items() if isinstance(one, LISTED) and isinstance(two, LISTED)}
     return Layer(layer.source, {**layer.values, "invariants": {**given, **both}})
-
-
-def _are_lists(*values: object) -> bool:
-    return all(isinstance(value, list | tuple) for value in values)

@@ -45,7 +45,11 @@ def _left(request: LoopRequest, place: Workplace, state: LoopState) -> LoopState
     if place.worktree.exists():
         problems += keep_up(place, state)
     problems += archive(place, state)
-    problems.append(_pushed(place, state))
+    try:
+        if state.config.remote.push:
+            push_loop(place.repository, state)
+    except HelmsmanError as error:
+        problems.append(f"{error}\n  push it again with: helmsman resume {state.loop}")
     state = _delivered(place, state, problems)
     _tell(problems)
     return state
@@ -56,21 +60,16 @@ def _concluded(place: Workplace, state: LoopState) -> LoopState:
     if not to_be_asked(place, state):
         conclude(place, state)
         return state
-    drawn = _drawn(place, state)
+    try:
+        drawn = steps.draw_lessons(place, state)
+    except Cancelled as cancelled:  # who cancels wants to wait no more; the work stays done, and the rules say what it teaches
+        drawn = Drawn(reason=f"no model was asked what it teaches: {cancelled}")
     conclude(place, state, asked=drawn.observations)
     _tell([drawn.reason])
     spent, used = state.spending, drawn.usage
     more = {"cost_usd": spent.cost_usd + used.cost_usd, "tokens": spent.tokens + used.tokens}
     after = state.model_copy(update={"spending": spent.model_copy(update=more), "updated_at": now_utc()})
     return _written_down(place, state, after, "lessons drawn by a model")
-
-
-def _drawn(place: Workplace, state: LoopState) -> Drawn:
-    """Who cancels wants to wait no more; the work stays done, and the rules say what it teaches."""
-    try:
-        return steps.draw_lessons(place, state)
-    except Cancelled as cancelled:
-        return Drawn(reason=f"no model was asked what it teaches: {cancelled}")
 
 
 def _proposed(place: Workplace, state: LoopState, problems: list[str]) -> LoopState:
@@ -108,16 +107,6 @@ def _agreed(request: LoopRequest, state: LoopState, problems: list[str]) -> Loop
     except HelmsmanError as error:
         problems.append(str(error))
     return state
-
-
-def _pushed(place: Workplace, state: LoopState) -> str:
-    if not state.config.remote.push:
-        return ""
-    try:
-        push_loop(place.repository, state)
-    except HelmsmanError as error:
-        return f"{error}\n  push it again with: helmsman resume {state.loop}"
-    return ""
 
 
 def _delivered(place: Workplace, state: LoopState, problems: list[str]) -> LoopState:

@@ -56,11 +56,11 @@ from tasks.loop.remote_handover import claim, is_claimed_between, is_ours, left_
 from tasks.loop.start import open_loop
 from tasks.observers.journal import journal_to, listening, publish
 from tasks.observers.telemetry import watched
-from tasks.places import LoopFolder, loop_folder
+from tasks.places import loop_folder
 from tasks.processes.nesting import refuse_nested
-from tasks.repository.git import Repository, commit_and_tree, open_repository, read_ref
+from tasks.repository.git import Repository, commit_and_tree, open_repository
 from tasks.repository.objects import close_readers
-from tasks.repository.state_ref import Fenced, read_records, read_state, replace_state, state_ref
+from tasks.repository.state_ref import Fenced, known_state, read_records, read_state, replace_state, state_ref
 from tasks.sandbox.trial import require_sandbox
 from tasks.system.clock import now_utc
 from tasks.system_errors import world_error
@@ -74,18 +74,8 @@ LONGEST_NAP = 0.5
 """Seconds between two looks at the clock and the cancel flag while waiting."""
 STOPPED_FROM_OUTSIDE = (HelmsmanError, KeyboardInterrupt, TerminationSignal, OSError)
 """What ends a loop without a decision of its own. Of the system's errors, those of a disk or of a full machine."""
-STATE_TYPES = {
-    Outcome.COMPLETED: (StateType.COMPLETED, "Completed"),
-    Outcome.STOPPED: (StateType.FAILED, "Stopped"),
-    Outcome.FAILED: (StateType.FAILED, "Failed"),
-    Outcome.EJECTED: (StateType.FAILED, "Ejected"),
-    Outcome.CANCELLED: (StateType.CANCELLED, "Cancelled"),
-    Outcome.WAITING: (StateType.FAILED, "Waiting"),
-    Outcome.UNPROVEN: (StateType.FAILED, "Unproven"),
-    Outcome.NOTHING_CHANGED: (StateType.FAILED, "Nothing changed"),
-    Outcome.BLOCKED: (StateType.FAILED, "Blocked"),
-}
-"""How an outcome shows in the Prefect UI."""
+STATE_TYPES = {Outcome.COMPLETED: StateType.COMPLETED, Outcome.CANCELLED: StateType.CANCELLED}
+"""How an outcome shows in the Prefect UI; any other one as failed, by its own name."""
 
 
 @contextmanager
@@ -169,7 +159,9 @@ def wait_if_due(repository: str, state: LoopState) -> None:
     if late - time.monotonic() > LONGEST_STAY and is_under_a_worker():
         sleep_until(state.waiting.until, state.waiting.reason)
     while now_utc() < state.waiting.until and (left := late - time.monotonic()) > 0:
-        _nap(folder, min(left, (state.waiting.until - now_utc()).total_seconds()))
+        if folder.cancel.exists():
+            raise Cancelled("cancelled while waiting")
+        time.sleep(max(min(LONGEST_NAP, left, (state.waiting.until - now_utc()).total_seconds()), 0.0))
 
 
 def end_from_outside(repository: str, state: LoopState, why: BaseException) -> LoopState:
@@ -232,18 +224,13 @@ def tidy(repository: str, state: LoopState) -> None:
 
 def engine_state(state: LoopState) -> EndState:
     """How the flow run ends: why, and what comes next."""
-    kind, name = STATE_TYPES[state.outcome or Outcome.WAITING]
+    outcome = state.outcome or Outcome.WAITING
+    kind, name = STATE_TYPES.get(outcome, StateType.FAILED), outcome.replace("_", " ").capitalize()
     why = state.ending or state.waiting
     result = result_of(state, state_ref(state.loop))
     said = [f"{why.rule}: {why.reason}"] if why else []
     said += ["Retry this run to go on with the loop."] if is_under_a_worker() and kind is not StateType.COMPLETED else []
     return EndState(type=kind, name=name, message=" ".join(said), data=result.model_dump(mode="json"))
-
-
-def _nap(folder: LoopFolder, seconds: float) -> None:
-    if folder.cancel.exists():
-        raise Cancelled("cancelled while waiting")
-    time.sleep(min(LONGEST_NAP, max(seconds, 0.0)))
 
 
 def _warn_at_start(state: LoopState) -> None:
@@ -268,18 +255,13 @@ def continued(request: LoopRequest) -> LoopRequest:
     name = request.loop or loop_driven_here()
     if request.reopen or not name or not is_under_a_worker():
         return request
-    state = _known(request.repository, name)
+    state = known_state(open_repository(Path(request.repository)), name)
     if state is None or state.ending is None or state.outcome is Outcome.COMPLETED:
         return request
     if driven_here() == state.uid and is_retried():
         return request.model_copy(update={"loop": name, "reopen": True, "settings": {}})
     names_it = driven_here() != state.uid and state.outcome is Outcome.CANCELLED
     return request.model_copy(update={"reopen": True}) if names_it else request
-
-
-def _known(repository: str, loop: str) -> LoopState | None:
-    found = open_repository(Path(repository))
-    return read_state(found, loop)[0] if read_ref(found.common, state_ref(loop)) else None
 
 
 def begun(repository: str, state: LoopState) -> LoopState:

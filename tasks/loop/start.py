@@ -87,10 +87,10 @@ def create_loop(
 
     `run`: id of that flow run. `new`: one that is there already is somebody else's; raises OperatorError.
     """
-    if read_ref(repository.common, state_ref(name)):
+    if (known := known_state(repository, name)) is not None:
         if new:
             raise OperatorError(f"there is a loop {name} already", remedy="it was begun meanwhile; give another --name")
-        return read_state(repository, name)[0]
+        return known
     require_checks(resolved.config, resolved.preset)
     state = state_from_here(repository, resolved, name, now, begin_with).model_copy(update={"run": run})
     _forget_earlier(loop_folder(repository, name))
@@ -103,7 +103,8 @@ def state_from_here(repository: Repository, resolved: Resolved, name: str, now: 
 
     Nothing is written.
     """
-    resolved = replace(resolved, agent=resolved.agent or _agent(repository, resolved.config))
+    if resolved.agent is None and (kind := find_agent(repository.top, resolved.config.agent)):
+        resolved = replace(resolved, agent=Agent(kind=kind))
     begun = Begun(name, current_branch(repository.top), _base(repository, resolved.config, begin_with))
     config = _aligned(repository, resolved.config, begin_with, begun.commit)
     inherited = _inherited(repository, config, begin_with, begun.commit)
@@ -166,11 +167,6 @@ def _forget_earlier(folder: LoopFolder) -> None:
     for left in (folder.answers, folder.words, folder.calls, folder.notes, git_folder(folder)):
         shutil.rmtree(left, ignore_errors=True)
     forget(folder)
-
-
-def _agent(repository: Repository, config: LoopConfig) -> Agent | None:
-    kind = find_agent(repository.top, config.agent)
-    return Agent(kind=kind) if kind else None
 
 
 def require_checks(config: LoopConfig, preset: Preset | None = None) -> None:
@@ -246,8 +242,7 @@ def _inherited(repository: Repository, config: LoopConfig, begin_with: str, base
 def _chained(repository: Repository, begin_with: str) -> LoopState | None:
     """The loop on whose work this one begins."""
     name = begin_with.removeprefix(OWN_BRANCHES)
-    known = name != begin_with and read_ref(repository.common, state_ref(name))
-    return read_state(repository, name)[0] if known else None
+    return known_state(repository, name) if name != begin_with else None
 
 
 def _branch(repository: Repository, config: LoopConfig, name: str) -> str:
@@ -271,8 +266,8 @@ def open_loop(request: LoopRequest, run: str, now: datetime) -> LoopState:
     """
     repository = open_repository(Path(request.repository))
     name, held = request.loop, bool(request.loop)
-    if name and read_ref(repository.common, state_ref(name)):
-        take_up(repository, name, read_state(repository, name)[0].config.remote, held=held)
+    if name and (known := known_state(repository, name)):
+        take_up(repository, name, known.config.remote, held=held)
         return _existing(repository, request, now)
     resolved = configure(repository.top, request, consent=consent_of(repository.common))
     name = name or _own_name(repository, resolved.config.goal, run)
@@ -286,11 +281,8 @@ def _own_name(repository: Repository, goal: str, run: str) -> str:
     """The id of this run's loop. Ids of scheduled runs begin with the time, so their hash tells apart what fires together."""
     hashed = hashlib.sha256(run.encode()).hexdigest()
     names = [loop_id(goal, hashed[:length]) for length in SUFFIXES]
-    return next(name for name in names if _is_free(repository, name, run))
-
-
-def _is_free(repository: Repository, name: str, run: str) -> bool:
-    return read_ref(repository.common, state_ref(name)) is None or read_state(repository, name)[0].run == run
+    others = ((name, known_state(repository, name)) for name in names)
+    return next(name for name, known in others if known is None or known.run == run)
 
 
 def _existing(repository: Repository, request: LoopRequest, now: datetime) -> LoopState:

@@ -127,7 +127,8 @@ def revive_crashed(client: SyncPrefectClient, settled_seconds: float = SETTLED_S
     """Have runs that may go on after a crash started again, the newest too once it is settled. Returns their names."""
     if not (found := _may_be_revived(client)):
         return []
-    time.sleep(max(max(map(_crashed_at, found)) + settled_seconds - now_utc().timestamp(), 0))
+    newest = max(run.end_time.timestamp() if run.end_time else 0.0 for run in found)
+    time.sleep(max(newest + settled_seconds - now_utc().timestamp(), 0))
     settled = {run.id for run in found}
     return [run.name for run in _may_be_revived(client) if run.id in settled and _start_again(client, run)]
 
@@ -141,10 +142,6 @@ def _may_be_revived(client: SyncPrefectClient) -> list[FlowRun]:
         end_time={"after_": now_utc() - FORGOTTEN},
     )
     return [run for run in found if _may_go_on(client, run)]
-
-
-def _crashed_at(run: FlowRun) -> float:
-    return run.end_time.timestamp() if run.end_time else 0.0
 
 
 def _may_go_on(client: SyncPrefectClient, run: FlowRun) -> bool:

@@ -102,7 +102,8 @@ def run(  # noqa: PLR0913 - each says one thing about the command, by keyword
         pipes.attach(command.process, stdin, sinks, [errors.add])
         pipes.follow(command.report, Lines(command.hear).add)
         (on_start or _ignore)(command.pid)
-        by = _follow(command, pipes, _Limits(started + deadline, _asked(idle), stop))
+        asked = idle if callable(idle) or idle is None else lambda: idle
+        by = _follow(command, pipes, _Limits(started + deadline, asked, stop))
         pipes.drain()
         lines.finish()
     seconds = time.monotonic() - started
@@ -110,26 +111,18 @@ def run(  # noqa: PLR0913 - each says one thing about the command, by keyword
     return Ended(command.exit_code, by, seconds, output.head, output.tail, errors.text, output.total, survivors)
 
 
-def _asked(idle: float | Callable[[], float] | None) -> Callable[[], float] | None:
-    return idle if callable(idle) or idle is None else lambda: idle
-
-
 def _start(launch: Launch, stack: ExitStack) -> Supervised:
     try:
         return stack.enter_context(supervised(launch))
     except NetworkRefusedError as error:
-        raise _no_network(launch, error) from error
+        raise OperatorError(
+            f"The command {launch.argv[-1]!r} is to run in a network of its own, and this machine gives it none",
+            expected="a kernel that lets this user make network namespaces",
+            found=str(error),
+            remedy='allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or set network = "host"',
+        ) from error
     except (OSError, ValueError) as error:
         raise _not_started(launch.argv, launch.cwd, error) from error
-
-
-def _no_network(launch: Launch, error: OSError) -> OperatorError:
-    return OperatorError(
-        f"The command {launch.argv[-1]!r} is to run in a network of its own, and this machine gives it none",
-        expected="a kernel that lets this user make network namespaces",
-        found=str(error),
-        remedy='allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or set network = "host"',
-    )
 
 
 def _not_started(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> HelmsmanError:

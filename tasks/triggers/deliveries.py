@@ -77,12 +77,14 @@ class Deliveries:
         """Keep the events of a delivery, unless they or it are known. When this returns, they are on the disk."""
         moment = now.timestamp()
         with self._transaction() as database:
-            _forget(database, moment - FORGET_AFTER.total_seconds())
+            before = (moment - FORGET_AFTER.total_seconds(),)
+            database.execute("DELETE FROM deliveries WHERE at < ?", before)
+            database.execute("DELETE FROM pushes WHERE at < ? AND run != ''", before)
             if not _insert(database, "INSERT OR IGNORE INTO deliveries VALUES (?, ?)", (delivery, moment)):
                 return Accepted(repeated=True)
-            return Accepted(
-                repeated=False, new=tuple(one for one in map(without_secrets, events) if _keep(database, one, moment))
-            )
+            statement = "INSERT OR IGNORE INTO pushes (key, at, push) VALUES (?, ?, ?)"
+            rows = ((one, (key_of(one), moment, one.model_dump_json())) for one in map(without_secrets, events))
+            return Accepted(repeated=False, new=tuple(one for one, row in rows if _insert(database, statement, row)))
 
     def waiting(self) -> list[Event]:
         """Events without a run, oldest first."""
@@ -114,16 +116,6 @@ class Deliveries:
             ) from error
 
 
-def _keep(database: sqlite3.Connection, event: Event, moment: float) -> bool:
-    row = key_of(event), moment, event.model_dump_json()
-    return _insert(database, "INSERT OR IGNORE INTO pushes (key, at, push) VALUES (?, ?, ?)", row)
-
-
 def _insert(database: sqlite3.Connection, statement: str, row: tuple[object, ...]) -> bool:
     """Whether it was not there."""
     return database.execute(statement, row).rowcount == 1
-
-
-def _forget(database: sqlite3.Connection, before: float) -> None:
-    database.execute("DELETE FROM deliveries WHERE at < ?", (before,))
-    database.execute("DELETE FROM pushes WHERE at < ? AND run != ''", (before,))

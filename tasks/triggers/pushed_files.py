@@ -37,19 +37,17 @@ def laid_out(repository: Repository, commit: str, what: str, remedy: str) -> Gen
 
 def _lay_out(repository: Repository, commit: str, folder: Path) -> None:
     """Write the files of configuration, and the goals and presets that they name, as they are in a commit."""
-    for name in (*FILES, *_own_files(repository, commit)):
+    names = list(FILES)
+    for place, ending in ((PRESETS, ".md"), (HATS, ".md"), (AGENTS, ".toml")):
+        found = (entry.path for entry in entries_in(repository.common, commit, place))
+        names += [name for name in found if name.endswith(ending)][:MOST_FILES]
+    for name in names:
         _write(repository, commit, name, folder)
     for named in _named_by(folder, "goal_file"):
         lay_out_file(repository, commit, named, folder)
     for preset in _named_by(folder, "preset"):
         if isinstance(preset, str) and is_path(preset):  # a name stands for a file that is laid out already
             lay_out_file(repository, commit, preset, folder, "preset")
-
-
-def _own_files(repository: Repository, commit: str) -> Iterator[str]:
-    for place, ending in ((PRESETS, ".md"), (HATS, ".md"), (AGENTS, ".toml")):
-        names = [entry.path for entry in entries_in(repository.common, commit, place)]
-        yield from [name for name in names if name.endswith(ending)][:MOST_FILES]
 
 
 def lay_out_file(repository: Repository, commit: str, named: object, folder: Path, key: str = "goal_file") -> Path:
@@ -99,23 +97,12 @@ def _write(repository: Repository, commit: str, name: str, folder: Path) -> bool
 
 def _named_by(folder: Path, key: str) -> Iterator[object]:
     """What the files give under a key. One that cannot be read gives nothing; whoever reads the configuration says so."""
-    for table in (*_tables(folder), *_front(folder)):
-        if key in table:
-            yield table[key]
-
-
-def _tables(folder: Path) -> Iterator[Mapping[str, Any]]:
-    yield _toml(folder / FILES[0])
     tool: Any = _toml(folder / FILES[1]).get("tool")
     ours: Any = cast("dict[str, Any]", tool).get("helmsman") if isinstance(tool, dict) else None
-    if isinstance(ours, dict):
-        yield cast("dict[str, Any]", ours)
-
-
-def _front(folder: Path) -> Iterator[Mapping[str, Any]]:
+    tables: list[Any] = [_toml(folder / FILES[0]), ours]
     with suppress(HelmsmanError):
-        if (folder / RUBRIC).exists():
-            yield read_rubric_file(folder / RUBRIC).front
+        tables += [read_rubric_file(folder / RUBRIC).front] if (folder / RUBRIC).exists() else []
+    yield from (table[key] for table in tables if isinstance(table, Mapping) and key in table)
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -58,7 +58,8 @@ def begin(push: Push, now: datetime) -> LoopRequest | Nothing:
         return Nothing(reason=f"{push.branch} is a branch of Helmsman's own")
     where = find_repository(push.location)
     repository = open_repository(where)
-    if not _on_branch(repository, push):
+    here = push.location.startswith("/") and _held(repository, push)  # a clone of ours is only as new as its fetch
+    if not here and not (fetched(repository, push.branch) and _held(repository, push)):
         return Nothing(reason=f"{push.what}: the branch does not hold that commit, or does not any more")
     if _is_ours(repository, push.commit):
         return Nothing(reason=f"{push.what} was made by a loop or by Helmsman, which does not start itself")
@@ -129,15 +130,11 @@ def find_repository(location: str) -> Path:
     """The operator's folder, or our own clone of the operator's URL, made where it is missing."""
     if location.startswith("/"):
         return Path(location)
-    ours = state_home() / "repositories" / f"{_words(location)}-{hashlib.sha256(location.encode()).hexdigest()[:12]}.git"
+    words = re.sub(r"[^A-Za-z0-9-]+", "-", location.rstrip("/").rpartition("/")[2].removesuffix(".git"))[:40]
+    ours = state_home() / "repositories" / f"{words}-{hashlib.sha256(location.encode()).hexdigest()[:12]}.git"
     if not ours.exists():
         _clone(location, ours)
     return ours
-
-
-def _words(location: str) -> str:
-    last = location.rstrip("/").rpartition("/")[2].removesuffix(".git")
-    return re.sub(r"[^A-Za-z0-9-]+", "-", last)[:40]
 
 
 def _clone(url: str, to: Path) -> None:
@@ -150,13 +147,6 @@ def _clone(url: str, to: Path) -> None:
             raise WorldError("the repository of a push could not be cloned", found=error.stderr) from error
         with suppress(OSError):  # it is there by now
             Path(folder, "new.git").rename(to)
-
-
-def _on_branch(repository: Repository, push: Push) -> bool:
-    """Whether the branch holds the commit, after fetching where needed. A clone of ours is only as new as its fetch."""
-    if push.location.startswith("/") and _held(repository, push):
-        return True
-    return fetched(repository, push.branch) is not None and _held(repository, push)
 
 
 def fetched(repository: Repository, branch: str) -> str | None:
