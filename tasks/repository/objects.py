@@ -1,136 +1,37 @@
 """Commits, folders and files of a repository, by id or by name, wherever a checkout of it lies.
 
-A `git cat-file` stays for the next question, of a few repositories at most, until `close_readers` or the end of ours. What it is
-started with is ours: it runs no program of the repository, fetches nothing, and knows no secret.
+The processes that answer stay for the next question, a few repositories at most, until `close_readers` or the end of ours.
 """
 
 import atexit
 import os
-import select
-import subprocess
 import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from helmsman.errors import OperatorError
-from tasks.repository.git import AS_IT_IS, HARDENED, TIMEOUT_SECONDS, GitError, cannot_start, git_bytes
+
+if TYPE_CHECKING:
+    from tasks.repository.cat_file import CatFile, Header
 
 MOST_OPEN = 4
-"""Processes."""
-INHERITED = (
-    "PATH", "HOME", "XDG_CONFIG_HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
-    "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
-)  # fmt: skip
-"""All that it sees of our environment: while it stays, an agent may read it in /proc."""
-FIXED = {
-    "LC_ALL": "C.UTF-8",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_LAZY_FETCH": "1",  # what a partial clone lacks is missing
-    "GIT_ALLOW_PROTOCOL": "none",  # the same, for a git that does not know that variable yet
-    **AS_IT_IS,
-}
-LACKING = "from promisor remote"
-"""In the words with which git ends where a partial clone lacks an object and it may not fetch it."""
-CONTENTS, HEADERS = "--batch", "--batch-check"
+"""Repositories. Each has two processes: one for contents, one for sizes."""
 _LONGEST_LINK = 8192
 """Bytes of the file that leads from a worktree to its repository."""
-_CHUNK = 1 << 20
-
-
-class Header(NamedTuple):
-    """What git knows of an object without its content."""
-
-    id: str
-    kind: str
-    size: int
-
-
-class _EndedError(Exception):
-    """The process has ended instead of an answer."""
-
-
-class _Key(NamedTuple):
-    """Another folder may be put in a folder's place, and a fork does not speak with its parent's process."""
-
-    form: str
-    folder: Path
-    device: int
-    inode: int
-    process: int
-
-
-class _Reader:
-    """One process, which is asked one question at a time: all that it prints before the next one is the answer."""
-
-    def __init__(self, folder: Path, form: str) -> None:
-        command = ["git", *(part for setting in HARDENED for part in ("-c", setting)), "cat-file", form]
-        environment = {name: os.environ[name] for name in INHERITED if name in os.environ} | FIXED
-        try:
-            self._process = subprocess.Popen(
-                command,
-                cwd=folder,
-                env=environment,
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is for us
-            )
-        except OSError as error:
-            if (told := cannot_start(folder, error)) is None:
-                raise
-            raise told from error
-        assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101, PT018 - for the type checker
-        self._asked, self._told, self._with_content = self._process.stdin, self._process.stdout, form == CONTENTS
-        self._ready = select.poll()
-        self._ready.register(self._told, select.POLLIN)
-
-    def answer(self, name: str) -> tuple[Header, bytes] | None:
-        """None: there is no such object. Raises _EndedError, BrokenPipeError, and GitError where it takes too long."""
-        if "\n" in name:
-            raise ValueError(f"a line feed in the name of an object: {name!r}")
-        self._asked.write(os.fsencode(name) + b"\n")
-        said = bytearray()
-        while b"\n" not in said:
-            said += self._more()
-        head, _, content = said.partition(b"\n")
-        match head.decode(errors="replace").split():
-            case [found, kind, size] if size.isdigit():
-                while self._with_content and len(content) <= int(size):  # a line feed ends it
-                    content += self._more()
-                return Header(found, kind, int(size)), bytes(content[: int(size)])
-            case _:
-                return None
-
-    def close(self) -> None:
-        self._process.kill()  # one that was stopped hears nothing else
-        self._process.wait()
-        self._asked.close()
-        self._told.close()
-
-    def _more(self) -> bytes:
-        if not self._ready.poll(TIMEOUT_SECONDS * 1000):
-            raise GitError(("cat-file",), -1, f"no answer within {TIMEOUT_SECONDS:g} s")
-        chunk = os.read(self._told.fileno(), _CHUNK)
-        if not chunk:
-            raise _EndedError
-        return chunk
-
-
-_open: dict[_Key, _Reader] = {}
-"""The one that was asked last is the last one."""
+_open: OrderedDict[tuple[int, Path], "CatFile"] = OrderedDict()
 _lock = threading.Lock()
 
 
 def read_objects(cwd: Path, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
     """Ids and contents of those objects, in their order; None where there is no such object. Raises GitError where git fails."""
-    return [found and (found[0].id, found[1]) for found in _answers(cwd, CONTENTS, names)]
+    return _reader(cwd).contents(names) if names else []
 
 
-def read_headers(cwd: Path, names: Sequence[str]) -> list[Header | None]:
+def read_headers(cwd: Path, names: Sequence[str]) -> "list[Header | None]":
     """Likewise id, kind and size of each."""
-    return [found and found[0] for found in _answers(cwd, HEADERS, names)]
+    return _reader(cwd).headers(names) if names else []
 
 
 def read_object(cwd: Path, name: str) -> bytes:
@@ -154,45 +55,34 @@ def missing_object(cwd: Path, name: str) -> OperatorError:
 def close_readers() -> None:
     """End every process that stays."""
     with _lock:
-        while _open:
-            _open.popitem()[1].close()
+        readers = [_open.pop(key) for key in list(_open)]
+    for reader in readers:
+        reader.close()
 
 
 atexit.register(close_readers)
 
 
-def _answers(cwd: Path, form: str, names: Sequence[str]) -> list[tuple[Header, bytes] | None]:
+def _reader(cwd: Path) -> "CatFile":
     folder = common_folder(cwd)
-    try:
-        at = folder.stat()
-    except OSError as error:
-        raise OperatorError("git cannot read here", expected="a git repository", found=str(folder)) from error
+    key = os.getpid(), folder  # a fork does not speak with its parent's
     with _lock:
-        return [_answer(_Key(form, folder, at.st_dev, at.st_ino, os.getpid()), name) for name in names]
-
-
-def _answer(key: _Key, name: str) -> tuple[Header, bytes] | None:
-    for _ in range(2):  # somebody may have ended the first one
-        reader = _open.pop(key, None) or _Reader(key.folder, key.form)
-        try:
-            answer = reader.answer(name)
-        except (_EndedError, BrokenPipeError):
-            reader.close()
-            continue
-        except BaseException:
-            reader.close()  # half an answer may be under way, which the next question would take for its own
-            raise
+        reader = _open.pop(key, None)
+        if reader is None or not reader.is_of(folder.stat()):
+            reader = _opened(folder)
         _open[key] = reader
-        while len(_open) > MOST_OPEN:
-            _open.pop(next(iter(_open))).close()
-        return answer
-    try:
-        git_bytes(key.folder, "cat-file", key.form, stdin=os.fsencode(name) + b"\n", env=FIXED)
-    except GitError as error:  # in git's words
-        if LACKING in error.stderr:
-            return None
-        raise
-    raise GitError(("cat-file",), -1, "it ended without an answer")
+        closing = [_open.popitem(last=False)[1] for _ in range(len(_open) - MOST_OPEN)]
+    for old in closing:
+        old.close()
+    return reader
+
+
+def _opened(folder: Path) -> "CatFile":
+    """GitPython takes a while to import; a command that reads nothing does without."""
+    os.environ["GIT_PYTHON_REFRESH"] = "quiet"  # where there is no git, our own error says so
+    from tasks.repository.cat_file import CatFile
+
+    return CatFile(folder)
 
 
 def common_folder(cwd: Path) -> Path:

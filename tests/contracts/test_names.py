@@ -9,7 +9,7 @@ from importlib.metadata import packages_distributions
 from tests.contracts.source import PACKAGES, modules, named
 
 ARGUED = {
-    "tasks/repository/git.py": "GitPython, which may lie beside us, is `git` too; nothing in tasks/ is ever loaded by path",
+    "tasks/repository/git.py": "GitPython is `git` too; nothing in tasks/ is ever loaded by path, and no other name says it",
     "helmsman/guardrails/git.py": "what the rules are about; nothing in helmsman/ is ever loaded by path",
     "tasks/system/secrets.py": "what it is about; nothing in tasks/ is ever loaded by path",
 }

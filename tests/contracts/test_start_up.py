@@ -49,7 +49,7 @@ BRING_IT_IN = (
     "tasks.loop.steps",
 )
 """They work on those that do, and know nothing of it themselves."""
-HEAVY = ("prefect", "pydantic", "httpx", "sqlalchemy", "yaml", "psutil", "opentelemetry")
+HEAVY = ("prefect", "pydantic", "git", "httpx", "sqlalchemy", "yaml", "psutil", "opentelemetry")
 
 FIRST_CULPRIT = """
 import importlib, sys

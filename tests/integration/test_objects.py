@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from helmsman.errors import OperatorError
-from tasks.repository import objects
+from tasks.repository import cat_file
 from tasks.repository.git import GitError, git
 from tasks.repository.objects import close_readers, read_headers, read_object, read_objects
 from tasks.repository.trees import FOLDER, LINK, entries_in, entry_at, folder_entries, root_entries
@@ -114,7 +114,7 @@ def test_one_that_does_not_answer_is_ended_in_time(top: Path, monkeypatch: pytes
     of_head(top)
     (reader,) = readers(top)
     reader.suspend()
-    monkeypatch.setattr(objects, "TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(cat_file, "TIMEOUT_SECONDS", 0.2)
     with pytest.raises(GitError, match=r"no answer within 0\.2 s"):
         of_head(top)
     monkeypatch.undo()
@@ -129,7 +129,7 @@ def test_half_a_conversation_is_not_taken_for_the_next_answer(top: Path, monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("os.read", interrupted)
+        patched.setattr(cat_file.CatFile, "_answer", interrupted)
         with pytest.raises(KeyboardInterrupt):
             of_head(top)
     with pytest.raises(ValueError, match="line feed"):

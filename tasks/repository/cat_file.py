@@ -1,0 +1,206 @@
+"""One git that stays and answers for object after object: `git cat-file`, which GitPython speaks with.
+
+What it is started with is ours: it runs no program of the repository, fetches nothing, and knows no secret.
+"""
+
+import io
+import os
+import select
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, NamedTuple, TypeVar, cast
+
+import git
+
+from helmsman.errors import OperatorError
+from tasks.repository.git import AS_IT_IS, HARDENED, TIMEOUT_SECONDS, GitError, cannot_start, git_bytes
+
+INHERITED = (
+    "PATH", "HOME", "XDG_CONFIG_HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
+    "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
+)  # fmt: skip
+"""All that it sees of our environment: while it stays, an agent may read it in /proc."""
+FIXED = {
+    "LC_ALL": "C.UTF-8",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",  # what a partial clone lacks is missing
+    "GIT_ALLOW_PROTOCOL": "none",  # the same, for a git that does not know that variable yet
+    **AS_IT_IS,
+}
+LACKING = "from promisor remote"
+"""In the words with which git ends where a partial clone lacks an object and it may not fetch it."""
+_FORMS = {"cat_file_all": "--batch", "cat_file_header": "--batch-check"}
+"""By GitPython's name for the process."""
+_T = TypeVar("_T")
+
+
+class Header(NamedTuple):
+    """What git knows of an object without its content."""
+
+    id: str
+    kind: str
+    size: int
+
+
+class _AbsentError(Exception):
+    """There is no such object."""
+
+
+class _EndedError(Exception):
+    """The process has ended instead of an answer."""
+
+
+class _LateError(Exception):
+    """There was no answer for too long."""
+
+
+class _InTime(io.RawIOBase):
+    """What the process prints, if it does so in time."""
+
+    def __init__(self, source: IO[bytes]) -> None:
+        """Read from that pipe alone, which has no buffer of its own."""
+        self._source, self._ready = source, select.poll()
+        self._ready.register(source, select.POLLIN)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._ready.poll(TIMEOUT_SECONDS * 1000):
+            raise _LateError
+        return os.readv(self._source.fileno(), [buffer])
+
+    def close(self) -> None:
+        self._source.close()
+        super().close()
+
+
+class _Git(git.Git):
+    """GitPython's side of the conversation, with a process that we start, and ids of any length."""
+
+    folder: Path
+
+    def _get_persistent_cmd(self, attr_name: str, cmd_name: str, *args: Any, **kwargs: Any) -> git.Git.AutoInterrupt:  # noqa: ARG002
+        process = getattr(self, attr_name)
+        if process is None:
+            process = _started(self.folder, _FORMS[attr_name])
+            setattr(self, attr_name, process)
+        return process
+
+    def _parse_object_header(self, header_line: str | bytes) -> tuple[str, str, int]:
+        line = header_line.decode(errors="replace") if isinstance(header_line, bytes) else header_line
+        if not line.endswith("\n"):
+            raise _EndedError
+        match line.split():
+            case [name, kind, size] if size.isdigit():
+                return name, kind, int(size)
+            case _:
+                raise _AbsentError
+
+
+class _Repo(git.Repo):
+    GitCommandWrapperType = _Git
+
+    def _config_reader(self, *_: Any, **__: Any) -> git.GitConfigParser:
+        """Nothing of the repository's settings is read in this process: an include may name a pipe that nobody writes to."""
+        return git.GitConfigParser([], read_only=True)
+
+    config_reader = _config_reader
+
+
+class CatFile:
+    """The objects of one repository. One conversation at a time; a process that somebody ended is started again."""
+
+    def __init__(self, folder: Path) -> None:
+        """Of the git folder that all worktrees share. No process is started yet."""
+        try:
+            self._repo = _Repo(folder, expand_vars=False)
+        except (git.NoSuchPathError, git.InvalidGitRepositoryError) as error:
+            raise OperatorError("git cannot read here", expected="a git repository", found=str(folder)) from error
+        self._git = cast("_Git", self._repo.git)
+        self._git.folder = folder
+        self._lock = threading.Lock()
+        found = folder.stat()
+        self._place = found.st_dev, found.st_ino
+
+    def is_of(self, found: os.stat_result) -> bool:
+        """Whether that is still the folder: another one may have been put in its place."""
+        return (found.st_dev, found.st_ino) == self._place
+
+    def contents(self, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
+        return self._ask(self._content, names)
+
+    def headers(self, names: Sequence[str]) -> list[Header | None]:
+        return self._ask(lambda name: Header(*self._git.get_object_header(name)), names)
+
+    def close(self) -> None:
+        """End its processes. What is asked later starts them again."""
+        with self._lock:
+            self._end()
+
+    def _ask(self, question: Callable[[str], _T], names: Sequence[str]) -> list[_T | None]:
+        with self._lock:
+            try:
+                return [self._answer(question, name) for name in names]
+            except BaseException:
+                self._end()  # half an answer may be under way, which the next question would take for its own
+                raise
+
+    def _answer(self, question: Callable[[str], _T], name: str) -> _T | None:
+        arguments = "cat-file", "--batch"
+        for _ in range(2):  # somebody may have ended the first one
+            try:
+                return question(name)
+            except _AbsentError:
+                return None
+            except (_EndedError, BrokenPipeError):
+                self._end()
+            except _LateError as error:
+                raise GitError(arguments, -1, f"no answer within {TIMEOUT_SECONDS:g} s") from error
+        try:
+            git_bytes(self._git.folder, *arguments, stdin=f"{name}\n".encode(), env=FIXED)
+        except GitError as error:  # in git's words
+            if LACKING in error.stderr:
+                return None
+            raise
+        raise GitError(arguments, -1, "it ended without an answer")
+
+    def _content(self, name: str) -> tuple[str, bytes]:
+        found, _, size, content = self._git.get_object_data(name)
+        if len(content) < size:
+            raise _EndedError
+        return found, content
+
+    def _end(self) -> None:
+        for process in (self._git.cat_file_all, self._git.cat_file_header):
+            if process is not None:
+                process.kill()  # GitPython asks politely, and waits; one that was stopped does not hear it
+        self._git.clear_cache()
+
+
+def _started(folder: Path, form: str) -> git.Git.AutoInterrupt:
+    command = ["git", *(part for setting in HARDENED for part in ("-c", setting)), "cat-file", form]
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=_environment(os.environ),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,  # Ctrl-C is for us
+        )
+    except OSError as error:
+        if (told := cannot_start(folder, error)) is None:
+            raise
+        raise told from error
+    if process.stdout is not None:
+        process.stdout = io.BufferedReader(_InTime(process.stdout))
+    return git.Git.AutoInterrupt(process, command)
+
+
+def _environment(source: Mapping[str, str]) -> dict[str, str]:
+    return {name: source[name] for name in INHERITED if name in source} | FIXED
