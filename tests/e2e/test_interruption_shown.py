@@ -31,20 +31,3 @@ def test_after_a_kill_status_resume_and_log_say_what_was_cut_off_and_where_its_w
     log = shown(loop_bench, "log", LOOP)
     assert log.index(told) < log.index("#1 (attempt 2)")
     assert f"salvaged   {KEPT}" in shown(loop_bench, "status", LOOP)
-
-
-@pytest.mark.slow
-def test_resume_of_a_completed_loop_says_so_and_needs_no_engine(loop_bench: Bench) -> None:
-    assert ended(loop_bench.run()).exit_code == 0
-    nowhere = {**loop_bench.variables, "PREFECT_API_URL": "http://127.0.0.1:1/api"}
-    resumed = CommandLine(loop_bench.folder, nowhere).run("resume", LOOP, "--repo", loop_bench.repository)
-    assert (resumed.exit_code, resumed.errors) == (0, "")
-    assert resumed.output.startswith(f"loop {LOOP} is completed, and nothing is left to do\n")
-
-
-@pytest.mark.slow
-def test_a_loop_that_was_never_interrupted_shows_no_interruption(loop_bench: Bench) -> None:
-    assert ended(loop_bench.run()).exit_code == 0
-    for command in ("status", "log"):
-        assert "interrupted" not in shown(loop_bench, command, LOOP)
-    assert "salvaged" not in shown(loop_bench, "status", LOOP)

@@ -127,21 +127,3 @@ def test_a_store_that_was_destroyed_is_restored_and_a_loop_without_any_goes_on(
         assert code == 0, output  # it was in vain three times before
         assert "nothing could be done (recall)" in output
         assert "nothing could be done (remember): the same again" in output
-
-
-@pytest.mark.slow
-@pytest.mark.feature("L6")
-def test_two_loops_that_learn_at_once_lose_nothing(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    prompts: list[str] = []
-    repository(tmp_path / "repository", WANDERERS[0])
-    with driving(tmp_path, prefect_server.url, script(prompts)) as helmsman:
-        common = ("--check", CHECK, "--repo", helmsman.repository, *ALONE, "--set", "limits.iterations=4")
-        both = [helmsman.start("run", VAIN, "--yes", "--name", name, *common) for name in ("one", "two")]
-        for process in both:
-            output, errors = process.communicate(timeout=300)
-            assert process.returncode in {3, 4}, output + errors
-            assert "nothing could be done" not in output
-        with opening(f"sqlite:///{database(helmsman)}", now_utc()) as store:
-            assert {one.loop for one in store.summaries()} == {"one", "two"}
-            assert [len(store.episodes(one.uid)) for one in store.summaries()] == [4, 4]
-            assert store.failures(store.summaries()[0].subject.project, FailureClass.TEST) == (8, 8)

@@ -6,12 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from bench.pathologies import wander
-from deployments.show import report
 from helmsman.render import html_report as page_of
-from tests.fakes import wanderers
 from tests.fakes.browser import Heard, browser_page
-from tests.fakes.prefect_server import PrefectServer
 from tests.unit.full_records import full_record, full_state, overwritten
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("H4")]  # the first test of a worker also starts the engine
@@ -60,22 +56,6 @@ def ground(page: Page) -> int:
 def assert_quiet(heard: Heard, address: str) -> None:
     assert heard.complaints == []
     assert heard.requests == [address]
-
-
-@pytest.mark.slow
-def test_a_real_loops_report_shows_its_course_and_asks_nobody(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    (agent,) = [one for one in wanderers.WANDERERS if one.name.startswith("breaks through")]
-    fared = wander(agent, tmp_path / "loop", prefect_server.url)
-    report(tmp_path / "loop" / "repository", "loop", tmp_path / "report.html")
-    address = (tmp_path / "report.html").as_uri()
-    with browser_page() as (page, heard):
-        page.goto(address)
-        assert_quiet(heard, address)
-        assert page.title() == "loop: ✔ completed"
-        assert page.get_by_role("heading", level=1).inner_text() == agent.goal
-        assert page.locator("summary.row").count() == len(fared.records)
-        assert {"Progress", "Control", "Cost", "Tokens", "Context", "Ladder of escalation", "Checks"} <= charts(page).keys()
-        assert page.locator("svg.chart circle").count() >= len(fared.records) * 3
 
 
 @pytest.mark.slow

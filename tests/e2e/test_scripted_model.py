@@ -1,26 +1,12 @@
 """The scripted model drives the real Claude Code CLI."""
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Barrier
 
 import pytest
 
-from deployments.demo_model import (
-    Request,
-    ScriptedModel,
-    Turn,
-    bash,
-    by_call,
-    call,
-    edit,
-    environment,
-    read,
-    say,
-    write,
-)
+from deployments.demo_model import ScriptedModel, Turn, bash, by_call, call, edit, environment, read, say, write
 from helmsman.parsers.usage_limits import read_limit
 from tasks.processes.environment import USUAL
 from tests.fakes.claude_cli import run_claude
@@ -64,29 +50,6 @@ def test_no_git_status_which_changes_with_every_commit_stands_before_the_message
     assert ("# gitStatus" in usual, "# gitStatus" in ours) == (True, False)
 
 
-def test_a_subscription_meets_its_usage_limit(tmp_path: Path) -> None:
-    reset = int(time.time()) + 3600
-    limit = Turn(
-        status=429,
-        error_message="limit",
-        headers={
-            "anthropic-ratelimit-unified-status": "rejected",
-            "anthropic-ratelimit-unified-reset": str(reset),
-            "anthropic-ratelimit-unified-representative-claim": "five_hour",
-        },
-    )
-    with ScriptedModel(by_call([], after=limit)) as model:
-        variables = environment(model.url, tmp_path / "home") | {"CLAUDE_CODE_OAUTH_TOKEN": "dummy"}
-        del variables["ANTHROPIC_API_KEY"]
-        session = run_claude("go", folder=tmp_path, environment=variables)
-    (event,) = session.of_type("rate_limit_event")
-    assert event["rate_limit_info"]["status"] == "rejected"
-    assert event["rate_limit_info"]["resetsAt"] == reset
-    assert session.exit_code == 1
-    assert session.result["is_error"]
-    assert len(model.requests) == 1
-
-
 @pytest.mark.feature("E13")
 def test_a_subscription_comes_near_its_limit_and_the_loop_reads_how_near(tmp_path: Path) -> None:
     reset, day = int(time.time()) + 3600, 86_400
@@ -108,52 +71,3 @@ def test_a_subscription_comes_near_its_limit_and_the_loop_reads_how_near(tmp_pat
     assert (limit.status, limit.window, limit.utilization) == ("allowed_warning", "five_hour", 0.93)
     assert [(one.name, one.utilization) for one in limit.windows] == [("five_hour", 0.93), ("seven_day", 0.4)]
     assert limit.windows[1].resets_at == datetime.fromtimestamp(reset + day, UTC)
-
-
-def test_an_overloaded_service_fails_the_session_at_once(tmp_path: Path) -> None:
-    with ScriptedModel(by_call([], after=Turn(status=529))) as model:
-        session = run_claude("go", folder=tmp_path, environment=environment(model.url, tmp_path / "home"))
-    assert (session.exit_code, session.result["api_error_status"]) == (1, 529)
-    assert len(model.requests) == 1
-
-
-def test_a_session_recovers_from_a_cut_stream_with_the_next_turn(tmp_path: Path) -> None:
-    with ScriptedModel(by_call([[Turn(text="half a sentence", cut=True), say("a whole one")]])) as model:
-        variables = environment(model.url, tmp_path / "home") | {"CLAUDE_CODE_MAX_RETRIES": "2"}
-        session = run_claude("go", folder=tmp_path, environment=variables)
-    assert (session.exit_code, session.result["result"]) == (0, "a whole one")
-    assert "api_retry" in [event.get("subtype") for event in session.events]
-    assert [(request.call, request.turn) for request in model.requests] == [(0, 0), (0, 1)]
-
-
-def test_two_sessions_in_a_row_follow_their_own_sequences(tmp_path: Path) -> None:
-    script = by_call([[call(bash("echo one > made")), say("first")], [call(bash("cat made")), say("second")]])
-    with ScriptedModel(script) as model:
-        variables = environment(model.url, tmp_path / "home")
-        sessions = [run_claude(prompt, folder=tmp_path, environment=variables) for prompt in ("write", "read")]
-    assert [session.result["result"] for session in sessions] == ["first", "second"]
-    assert "'one'" in str(sessions[1].of_type("user"))
-    assert [(request.number, request.call, request.turn) for request in model.requests] == [
-        (0, 0, 0),
-        (1, 0, 1),
-        (2, 1, 0),
-        (3, 1, 1),
-    ]
-
-
-def test_two_sessions_in_parallel_do_not_take_each_others_turns(tmp_path: Path) -> None:
-    sequences = by_call([[call(bash(f"echo {name}")), say(name)] for name in ("port", "starboard")])
-    both_have_asked = Barrier(2, timeout=30)
-
-    def script(request: Request) -> Turn:
-        both_have_asked.wait()
-        return sequences(request)
-
-    with ScriptedModel(script) as model, ThreadPoolExecutor() as pool:
-        variables = environment(model.url, tmp_path / "home")
-        running = [pool.submit(run_claude, "go", folder=tmp_path, environment=variables) for _ in range(2)]
-        sessions = [session.result() for session in running]
-    for session in sessions:
-        assert f"'{session.result['result']}'" in str(session.of_type("user"))
-    assert {session.result["result"] for session in sessions} == {"port", "starboard"}
-    assert sorted((request.call, request.turn) for request in model.requests) == [(0, 0), (0, 1), (1, 0), (1, 1)]

@@ -15,7 +15,7 @@ from tasks.repository.state_ref import read_records
 from tasks.session.steering import GRACE
 from tests.fakes.command_line import driving, make_repository
 from tests.fakes.prefect_server import PrefectServer
-from tests.fakes.spinners import MOST, SPINNERS, Spinner
+from tests.fakes.spinners import SPINNERS, Spinner
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("A2", "A3", "A4", "S9", "S12")]
 
@@ -70,15 +70,6 @@ def test_a_session_that_asks_to_be_done_is_sent_back_twice_with_a_word_that_it_h
 
 
 @pytest.mark.slow
-def test_a_session_that_does_not_ask_to_be_done_ends_at_once(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    records, requests = drive(tmp_path, prefect_server, lambda _: say("One half is done."))
-    assert [[attempt.why for attempt in record.execution.call.stops] for record in records] == [
-        ["it does not ask to be done"]
-    ] * 2
-    assert len(requests) == 2
-
-
-@pytest.mark.slow
 def test_a_session_whose_context_is_full_ends_in_good_order_and_the_next_one_begins_anew(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
@@ -94,31 +85,6 @@ def test_a_session_whose_context_is_full_ends_in_good_order_and_the_next_one_beg
     again = next(request for request in requests if request.call == 1)
     assert "The loop ended it early." in again.prompt
     assert not records[1].execution.call.resumed
-
-
-@pytest.mark.slow
-def test_a_session_that_saves_and_stops_in_time_is_not_gone_on_with(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    def obey(request: Request) -> Turn:
-        told = "This session ends after" in str(request.body["messages"])
-        return say("Saved.") if told else Turn(tools=(bash(f"echo {request.turn}"),), usage={"input_tokens": 90_000})
-
-    records, _ = drive(tmp_path, prefect_server, obey, "context.window=100000", "claude.session=resume")
-    first, second = (record.execution.call for record in records)
-    assert (first.outcome, first.stops) == (AgentOutcome.FINISHED, ())
-    assert first.rotated.startswith("the context is 90 % full")
-    assert not second.resumed
-
-
-@pytest.mark.slow
-def test_what_is_called_after_the_grace_does_not_run(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    def fill(request: Request) -> Turn:
-        return Turn(tools=(bash(f"touch made-{request.turn}"), bash(f"touch too-{request.turn}")), usage={"input_tokens": 90_000})
-
-    records, _ = drive(tmp_path, prefect_server, fill, "context.window=100000", "limits.iterations=1")
-    told, made = records[0].execution.call, set(records[0].execution.change.files)
-    assert told.outcome is AgentOutcome.ROTATED
-    messages_before_the_last = told.tool_calls // 2 - 1
-    assert made == {f"{kind}-{number}" for kind in ("made", "too") for number in range(messages_before_the_last)}
 
 
 @pytest.mark.slow
@@ -150,11 +116,3 @@ def test_files_that_have_nothing_to_do_with_the_task_are_on_record_and_told_to_t
     again = next(request for request in requests if request.call == 1)
     assert "# Changed files that share no name or word with the task" in again.prompt
     assert "ui/theme.py" in again.prompt
-
-
-@pytest.mark.slow
-def test_left_to_itself_it_burns_all_that_it_may(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    (spinner,) = (one for one in SPINNERS if one.rule == "same_failure")
-    spun = spin(spinner, tmp_path / "loop", prefect_server.url, steered=False)
-    assert spun.tool_calls >= MOST
-    assert not spun.completed

@@ -22,14 +22,6 @@ FILES = {
     ),
 }
 REVERSE = "printf '\\n\\ndef reverse(text):\\n    return text[::-1]\\n' >> words.py; git commit -qam 'Add reverse'"
-TEST = (
-    'printf \'\\n    def test_reverse(self):\\n        self.assertEqual(words.reverse("ab"), "ba")\\n\' >> test_words.py;'
-    " git commit -qam 'Test reverse'"
-)
-SKIPPED = (
-    'printf \'import unittest\\n\\n\\n@unittest.skip("later")\\nclass ReverseTest(unittest.TestCase):\\n'
-    "    def test_reverse(self):\\n        self.fail()\\n' > test_reverse.py; git add -A; git commit -qm 'Test reverse later'"
-)
 DONE = say("All of it is done.\n<promise>COMPLETE</promise>")
 
 
@@ -73,31 +65,3 @@ def test_work_that_no_test_shows_is_first_sent_back_and_then_ends_as_unproven(
     assert "next       helmsman answer loop accept  # The work is taken as done by your word." in told.output
     assert "helmsman resume loop" not in told.output
     assert accepted.exit_code == 0, accepted.errors
-
-
-@pytest.mark.slow
-@pytest.mark.feature("V9", "V16")
-def test_a_new_test_that_fails_on_the_start_proves_the_work(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    make_repository(tmp_path / "repository", FILES)
-    script = by_call([[call(bash(REVERSE)), DONE], [call(bash(TEST)), DONE]])
-    with driving(tmp_path, prefect_server.url, script) as helmsman:
-        told = helmsman.run_loop(GOAL, "--check", CHECK)
-        result = helmsman.tell("status", "loop")
-    assert told.exit_code == 0, told.output
-    assert (result["outcome"], result["rule"], result["iterations"]) == ("completed", "completion.verified", 2)
-    assert "its new tests fail without the work" in result["reason"]
-
-
-@pytest.mark.slow
-@pytest.mark.feature("V9")
-def test_a_green_check_in_which_no_test_ran_proves_nothing(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    make_repository(tmp_path / "repository", {"words.py": FILES["words.py"]})
-    script = by_call([[call(bash(f"{REVERSE}; {SKIPPED}")), DONE], [DONE]])
-    with driving(tmp_path, prefect_server.url, script) as helmsman:
-        told = helmsman.run_loop(GOAL, "--check", f"test -e test_reverse.py && {CHECK}")
-        result = helmsman.tell("status", "loop")
-    assert told.exit_code == 6, told.output
-    assert "0 passed, 0 failed, 1 skipped; no test ran" in told.output
-    assert (result["outcome"], result["rule"], result["iterations"]) == ("unproven", "completion.no_proof", 2)
-    assert "a check that passes without one shows nothing" in result["reason"]
-    assert "a check that passes without one shows nothing" in helmsman.model.requests[-1].prompt

@@ -117,29 +117,6 @@ def explains(helmsman: Driving) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.feature("S7", "S8")
-def test_after_the_question_and_an_approval_it_begins_with_a_redesign(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    wanderer = BY_NAME["does nothing"]
-    wanderers.repository(tmp_path / "repository", wanderer)
-    with driving(tmp_path, prefect_server.url, wanderers.script(wanderer)) as helmsman:
-        asked = helmsman.run_loop(wanderers.GOAL, "--check", wanderers.CHECK, *ALONE)
-        assert asked.exit_code == EXIT_CODES[Outcome.WAITING]
-        before = helmsman.tell("status", "loop")["iterations"]
-        assert before <= wanderer.most
-        helmsman.run("approve", "loop", "--repo", helmsman.repository, "--set", f"limits.iterations={before + 1}")
-        helmsman.run("resume", "loop", "--repo", helmsman.repository)
-        (record,) = helmsman.tell("log", "loop")[before:]
-        status = helmsman.run("status", "loop", "--repo", helmsman.repository)
-    assert record["moment"]["rung"] == Rung.REDESIGN
-    assert "health     E-I" in status.output
-    (path,) = [line.split()[1] for line in status.output.splitlines() if line.startswith("report ")]
-    report = Path(path).read_text()
-    assert report.startswith("# Loop loop: ■ stopped")
-    for words in ("helmsman resume loop", "E-I refactor to E-II redesign", "Is a limit reached?", "| still |"):
-        assert words in report
-
-
-@pytest.mark.slow
 @pytest.mark.feature("S17")
 def test_work_that_falls_twice_goes_to_a_ref_and_the_next_iteration_hears_of_it(
     tmp_path: Path, prefect_server: PrefectServer
@@ -158,21 +135,6 @@ def test_work_that_falls_twice_goes_to_a_ref_and_the_next_iteration_hears_of_it(
     assert "1 test failing, 2 passing" in fared.prompts[rolled + 1]  # the report of the tree that it begins with
 
 
-@pytest.mark.slow
-@pytest.mark.feature("S13", "S17", "X1")
-def test_a_secret_leaves_the_branch_and_is_told_nowhere(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    fared = course("commits a key", tmp_path, prefect_server)
-    is_stopped_in_time(fared, BY_NAME["commits a key"])
-    place = tmp_path / "loop" / "repository"
-    assert fared.state.outcome is Outcome.EJECTED
-    assert sh(place, "rev-parse", "helmsman/loop") == fared.records[0].execution.change.commit
-    assert fared.state.head == fared.records[0].execution.change.commit
-    assert fared.records[1].failed
-    assert "AKIA" in sh(place, "show", f"{fared.records[1].failed.ref}:shop.py")  # nothing is lost
-    assert "Q7R2ZV5WN3" not in fared.state.model_dump_json() + fared.errors
-    assert "shop.py:" in (fared.state.ending.reason if fared.state.ending else "")
-
-
 @pytest.mark.feature("S13")
 def test_a_destructive_command_ends_the_session_in_its_midst(tmp_path: Path, prefect_server: PrefectServer) -> None:
     wanderers.repository(tmp_path / "repository", BY_NAME["tries in vain"])
@@ -186,29 +148,6 @@ def test_a_destructive_command_ends_the_session_in_its_midst(tmp_path: Path, pre
     assert record["checks"] is None  # pain waits for no check
     assert record["decision"]["rule"] == "pain.destructive"
     assert sh(tmp_path / "repository", "rev-parse", "helmsman/loop") == sh(tmp_path / "repository", "rev-parse", "main")
-
-
-@pytest.mark.slow
-@pytest.mark.feature("S11", "S8")
-def test_a_double_bind_asks_with_both_sentences_and_where_they_stand(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    fared = course("is ordered two things at once", tmp_path, prefect_server)
-    is_stopped_in_time(fared, BY_NAME["is ordered two things at once"])
-    assert fared.state.ending
-    reason = fared.state.ending.reason
-    assert "AGENTS.md:3 says 'Never change `shop.py`.'" in reason
-    assert "goal" in reason
-    assert "You must change `shop.py`" in reason
-    assert "helmsman approve loop" in reason
-
-
-@pytest.mark.slow
-@pytest.mark.feature("S6", "S8")
-def test_where_it_only_watches_it_tells_and_nothing_follows(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    fared = course("tries in vain", tmp_path, prefect_server, "ladder.act=false", "limits.iterations=8")
-    assert fared.state.ending
-    assert (fared.state.ending.rule, fared.state.iteration) == ("limits.iterations", 8)
-    assert "stuck" in fared.noticed
-    assert not any("# Advice" in prompt for prompt in fared.prompts)
 
 
 FOCUS = {
@@ -270,22 +209,3 @@ def test_a_new_finding_of_the_security_scan_ejects(tmp_path: Path, prefect_serve
     assert fared.state.ending
     assert (fared.state.ending.rule, fared.state.iteration) == ("pain.security", 2)
     assert not fared.records[0].oversight.faults
-
-
-@pytest.mark.slow
-def test_a_long_refactoring_over_red_tests_comes_to_its_end_and_status_says_how_it_was_steered(
-    tmp_path: Path, prefect_server: PrefectServer
-) -> None:
-    wanderer = BY_NAME["refactors over red tests"]
-    wanderers.repository(tmp_path / "repository", wanderer)
-    with driving(tmp_path, prefect_server.url, wanderers.script(wanderer)) as helmsman:
-        assert helmsman.run_loop(wanderers.GOAL, "--check", wanderers.CHECK, *ALONE).exit_code == 0
-        assert _status(helmsman)["progress"].startswith("100%")
-        records = helmsman.tell("log", "loop")
-    assert len(records) <= wanderer.most
-    assert {record["oversight"]["ladder"]["rung"] for record in records} == {Rung.PATCH}
-
-
-def _status(helmsman: Driving) -> dict[str, str]:
-    told = helmsman.run("status", "loop", "--repo", helmsman.repository).output
-    return dict(line.split(maxsplit=1) for line in told.splitlines() if line and not line.startswith(" "))
