@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from deployments.demo_model import Request, Script, Turn, bash, call, say
-from tests.fakes.bench import eventually
 from tests.fakes.command_line import Driving, driving, make_repository
 from tests.fakes.pathologies import PROMISE, keep, status
 from tests.fakes.prefect_server import PrefectServer
@@ -73,21 +72,6 @@ def test_a_loop_of_a_chain_begins_with_the_work_before_it_and_a_chain_goes_on_wh
     repository = tmp_path / "repository"
     assert sh(repository, "show", "helmsman/numbers-2:two.txt") == "one\ntwo"
     sh(repository, "merge-base", "--is-ancestor", "helmsman/numbers-1", "helmsman/numbers-2")
-
-
-@pytest.mark.slow
-@pytest.mark.feature("M11", "E3")
-def test_a_chain_that_was_killed_goes_on_with_the_loop_that_was_under_way(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    make_repository(tmp_path / "repository")
-    (tmp_path / "chain.toml").write_text(CHAIN)
-    (tmp_path / "hold").touch()
-    with driving(tmp_path, prefect_server.url, script(tmp_path)) as helmsman:
-        process = helmsman.start("chain", tmp_path / "chain.toml", "--repo", helmsman.repository, *ALONE, "--json")
-        assert eventually((tmp_path / "held").exists, 120)
-        process.kill()
-        process.communicate(timeout=60)
-        (tmp_path / "hold").unlink()
-        assert chained(helmsman, tmp_path / "chain.toml") == (0, {"numbers-1": "completed", "numbers-2": "completed"})
 
 
 @pytest.mark.feature("M11")

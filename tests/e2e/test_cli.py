@@ -12,11 +12,10 @@ import pytest
 
 from deployments.demo_model import Request, Turn, bash, by_call, call, say
 from helmsman.records.state import LoopState
-from tasks.processes.process import TAG
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import show_state, state_ref
 from tests.fakes.bench import Ended, eventually
-from tests.fakes.command_line import CHECK_KEYS, RESULT_KEYS, Driving, driving, ended, make_repository, processes, the_object
+from tests.fakes.command_line import CHECK_KEYS, RESULT_KEYS, Driving, driving, ended, make_repository, the_object
 from tests.fakes.prefect_server import PrefectServer
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts the engine
@@ -89,13 +88,6 @@ def test_a_run_without_checks_runs_none_of_those_that_files_name_and_says_that_n
     assert "NOTHING WAS VERIFIED" in result["reason"]
 
 
-@pytest.mark.slow
-@of_the_finished
-def test_a_goal_longer_than_any_argument_reaches_the_model_whole(finished: Finished) -> None:
-    assert len(LONG_GOAL) > 300_000
-    assert LONG_GOAL.strip() in finished.helmsman.model.requests[0].prompt
-
-
 @of_the_finished
 @pytest.mark.feature("H4")
 def test_status_and_list_say_afterwards_what_run_said(finished: Finished) -> None:
@@ -103,13 +95,6 @@ def test_status_and_list_say_afterwards_what_run_said(finished: Finished) -> Non
     assert finished.helmsman.tell("status") == {**result, "driver": None, "trust": None, "gate": None, "untold": []}
     assert finished.helmsman.tell("status", "loop") == {**result, "driver": None, "trust": None, "gate": None, "untold": []}
     assert finished.helmsman.tell("list") == [result]
-
-
-@of_the_finished
-@pytest.mark.feature("S9")
-def test_status_says_how_full_the_context_was(finished: Finished) -> None:
-    told = finished.helmsman.run("status", "loop", "--repo", finished.helmsman.repository)
-    assert re.search(r"^context +\d+% of [\d,]+ tokens at its fullest", told.output, re.MULTILINE), told.output
 
 
 @of_the_finished
@@ -152,24 +137,6 @@ def test_a_loop_at_its_limit_exits_with_3_and_has_told_everything_in_plain_lines
     assert any(line.startswith("→ stopped: 1 of 1 iterations") for line in lines)
     assert "outcome    ■ stopped" in lines
     assert "\x1b" not in told.output
-
-
-@pytest.mark.feature("H4", "E4")
-@pytest.mark.parametrize(
-    ("status", "exit_code", "rule", "words"),
-    [(401, 2, "agent.authentication", "claude /login"), (400, 1, "limits.agent_failures", "1 agent calls in a row")],
-)
-def test_what_the_api_refuses_is_not_tried_again(
-    status: int, exit_code: int, rule: str, words: str, tmp_path: Path, prefect_server: PrefectServer
-) -> None:
-    make_repository(tmp_path / "repository")
-    with driving(tmp_path, prefect_server.url, lambda _: Turn(status=status, error_message="no")) as helmsman:
-        told = helmsman.run_loop("g", "--check", CHECK, "--set", "limits.agent_failures=1", "--json")
-    assert told.exit_code == exit_code, told.errors
-    result = the_object(told.output)
-    assert (result["outcome"], result["rule"], result["agent_calls"]) == ("failed", rule, 1)
-    assert words in result["reason"]
-    assert {request.call for request in helmsman.model.requests} == {0}
 
 
 @pytest.mark.feature("H4")
@@ -261,55 +228,6 @@ def waits(repository: Path) -> bool:
 
 # --- what the agent gets to see and leaves behind ----------------------------------------------------------------------
 
-OPERATORS = {"DEPLOY_TOKEN": "deploy-secret-1", "AWS_SECRET_ACCESS_KEY": "cloud-secret-2", "EDITOR": "ed"}
-FOR_THE_AGENT = {"PATH", "HOME", "IS_SANDBOX", "DEPLOY_TOKEN"}
-FOR_THE_CHECK = {"PATH", "HOME"}
-
-
-@pytest.mark.feature("X1")
-def test_agent_and_check_see_the_allow_list_only_and_what_they_print_of_secrets_is_kept_nowhere(
-    tmp_path: Path, prefect_server: PrefectServer
-) -> None:
-    make_repository(tmp_path / "repository")
-    session = (call(bash("env > ~/agent.env; echo 42 > answer")), say(f"It is deploy-secret-1 and dummy-key-3.\n{PROMISE}"))
-    with driving(tmp_path, prefect_server.url, by_call([session])) as made:
-        helmsman = replace(made, variables={**made.variables, **OPERATORS, "ANTHROPIC_API_KEY": "dummy-key-3"})
-        named = "--set", 'claude.environment=["DEPLOY_TOKEN"]'
-        told = helmsman.run_loop("g", "--check", f"env > {tmp_path / 'home' / 'check.env'}; {CHECK}", *named)
-        assert told.exit_code == 0, told.output
-        log = helmsman.run("log", "loop", "1", "--repo", helmsman.repository).output
-    given = set(helmsman.variables)
-    agents = {name for name in given if name.startswith(("ANTHROPIC_", "CLAUDE_", "DISABLE_"))}
-    assert given & names_in(helmsman.folder / "home" / "agent.env") == agents | FOR_THE_AGENT
-    assert given & names_in(helmsman.folder / "home" / "check.env") == FOR_THE_CHECK
-    assert "It is [DEPLOY_TOKEN] and [ANTHROPIC_API_KEY]." in log
-    kept = git(helmsman.repository, "log", "--patch", "refs/helmsman/loop/state")
-    assert "[DEPLOY_TOKEN]" in kept
-    assert not [secret for secret in ("deploy-secret-1", "dummy-key-3") if secret in told.output + log + kept]
-
-
-def names_in(file: Path) -> set[str]:
-    return {line.partition("=")[0] for line in file.read_text().splitlines()}
-
-
-@pytest.mark.slow
-@pytest.mark.feature("E5")
-def test_nothing_of_an_agent_that_runs_out_of_time_survives(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    make_repository(tmp_path / "repository")
-    endless = call(bash("setsid sleep 901 & nohup sleep 902 > /dev/null 2>&1 & echo x > partial; touch ~/began; sleep 903"))
-    with driving(tmp_path, prefect_server.url, by_call([[endless]])) as helmsman:
-        told = helmsman.run_loop("g", "--check", CHECK, "--set", "limits.wall_clock_hours=0.007", "--json")
-        state = state_of(helmsman.repository)
-        assert told.exit_code == 3, told.errors
-        assert (tmp_path / "home" / "began").exists(), "the agent was too slow to start its processes"
-        assert processes(TAG, f"{state.uid}/") == []
-        assert processes("HOME", str(tmp_path / "home")) == []
-        (record,) = helmsman.tell("log", "loop")
-    assert record["execution"]["call"]["outcome"] == "timed_out"
-    assert record["execution"]["change"]["files"] == ["partial"]
-    assert state.ending is not None
-    assert state.ending.rule == "limits.wall_clock_hours"
-
 
 # --- a repository that means harm --------------------------------------------------------------------------------------
 
@@ -347,29 +265,6 @@ def make_hostile_repository(root: Path) -> None:
 
 
 # --- from one machine to another ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.feature("E3")
-def test_another_clone_goes_on_with_what_was_pushed(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    make_repository(tmp_path / "origin")
-    git(tmp_path, "clone", "--quiet", "--bare", "origin", "remote.git")
-    git(tmp_path, "clone", "--quiet", "remote.git", "repository")
-    script = by_call([[call(bash("echo half > half")), say("Half of it.")], SESSION])
-    with driving(tmp_path, prefect_server.url, script) as begun:
-        first = replace(begun, variables={**begun.variables, "HELMSMAN_STATE_KEY": "a secret that both machines know"})
-        stopped = first.run_loop("g", "--check", CHECK, "--max-iterations", "1", "--set", "remote.push=true", "--json")
-        assert stopped.exit_code == 3, stopped.errors
-        second = elsewhere(first)
-        told = second.run("resume", "loop", "--max-iterations", "3", "--repo", "clone", "--yes", "--json")
-    assert told.exit_code == 0, told.errors
-    result = the_object(told.output)
-    assert (result["outcome"], result["iterations"], result["agent_calls"]) == ("completed", 2, 2)
-    assert "# Commits of this loop, newest first" in first.model.requests[-1].prompt
-    remote = tmp_path / "remote.git"
-    assert git(remote, "rev-parse", "helmsman/loop").strip() == result["commit"]
-    assert state_of(remote) == state_of(tmp_path / "clone")
-    assert sorted(git(remote, "ls-tree", "--name-only", "helmsman/loop").split()) == ["answer", "half"]
 
 
 def elsewhere(first: Driving) -> Driving:

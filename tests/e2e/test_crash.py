@@ -7,7 +7,7 @@ import pytest
 
 from helmsman.records.verdict import Outcome
 from tests.e2e.conftest import Undisturbed
-from tests.fakes.bench import Bench, ended, one_call_more
+from tests.fakes.bench import STEPS, Bench, ended, one_call_more
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.two_sessions import LOOP, TWO_WHOLE_SESSIONS
 
@@ -15,21 +15,6 @@ pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts 
 
 FIRST = "baseline"
 """The step before the first iteration."""
-STEPS = (
-    "orient",
-    "plan",
-    "prompt",
-    "execute",
-    "checks",
-    "invariants",
-    "notes",
-    "claims",
-    "judge",
-    "oversee",
-    "decide",
-    "learn",
-    "record",
-)
 MOMENTS = (pytest.param("start", marks=pytest.mark.slow), "middle", pytest.param("end", marks=pytest.mark.slow))
 AT_WORK = ("execute", "middle")
 """The one moment at which an agent's call is in flight."""

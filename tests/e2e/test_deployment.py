@@ -17,17 +17,15 @@ import pytest
 from deployments.demo_model import Request, Turn, bash, call, say
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.processes.process import TAG
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import show_state
 from tests.fakes.bench import ROOT, eventually
-from tests.fakes.command_line import Driving, driving, make_repository, processes
+from tests.fakes.command_line import Driving, driving, make_repository
 from tests.fakes.prefect_server import PrefectServer
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("deployment")]  # one engine, one worker
 
 PATIENCE = 100
-AGENT_GONE_SECONDS = 10
 SERVICE_UNAVAILABLE = 503
 PREFECT = Path(sys.executable).with_name("prefect")
 ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
@@ -140,20 +138,3 @@ def test_a_worker_runs_a_loop_to_its_end_under_the_loop_s_name(deployed: Deploye
     assert git(repository, "show", "helmsman/reach-it:answer") == "42\n"
     below = deployed.post("/flow_runs/filter", {"flow_runs": {"tags": {"all_": [f"uid:{state.uid}"]}}}).json()
     assert {found["name"] for found in below} == {"reach-it", "reach-it #1"}
-
-
-@pytest.mark.slow
-@pytest.mark.feature("D1", "E9")
-def test_a_cancel_by_the_api_ends_the_agent_of_a_worker_within_seconds(deployed: Deployed) -> None:
-    helmsman = deployed.helmsman
-    started = deployed.start(repository=str(helmsman.repository), goal="hold on", checks=["false"], loop="hold-on")
-    assert eventually((helmsman.folder / "home" / "held").exists, PATIENCE), deployed.run_of(started)["state"]
-    tag = f"{deployed.loop('hold-on').uid}/"
-    assert processes(TAG, tag)
-    cancelled = {"state": {"type": "CANCELLING"}}
-    deployed.post(f"/flow_runs/{started.json()['id']}/set_state", cancelled).raise_for_status()
-    assert eventually(lambda: not processes(TAG, tag), AGENT_GONE_SECONDS), processes(TAG, tag)
-    assert eventually(lambda: deployed.run_of(started)["state_type"] in ENDED, PATIENCE)
-    assert deployed.run_of(started)["state_type"] == "CANCELLED"
-    assert eventually(lambda: deployed.loop("hold-on").ending is not None)
-    assert deployed.loop("hold-on").outcome is Outcome.CANCELLED

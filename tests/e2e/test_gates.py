@@ -76,25 +76,6 @@ def test_an_answer_given_in_the_ui_while_nobody_drives_the_loop_counts(helmsman:
 
 
 @pytest.mark.slow
-@pytest.mark.feature("H1", "H2", "E3")
-def test_a_question_that_nobody_answered_is_asked_again_and_never_passed(
-    helmsman: Driving, prefect_server: PrefectServer
-) -> None:
-    process = start(helmsman, prefect_server)
-    process.send_signal(signal.SIGKILL)
-    ended(process)
-    with answering(prefect_server.url, "loop", _nothing, {"decision": "approve"}):  # before the form of the dead run is gone
-        told = helmsman.run("resume", "loop", "--repo", helmsman.repository)
-    assert told.exit_code == 0, told
-    state = state_of(helmsman)
-    assert (state.outcome, state.gates_asked, len(state.answers)) == (Outcome.COMPLETED, 1, 1)
-
-
-def _nothing() -> None:
-    """The form of the run whose process died is there for a moment still."""
-
-
-@pytest.mark.slow
 @pytest.mark.feature("H1", "H2")
 def test_a_wait_outlives_the_engine_and_ends_by_an_answer_from_another_terminal(tmp_path: Path) -> None:
     make_repository(tmp_path / "repository")

@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 
 from deployments.demo_model import Request, Turn, say
-from helmsman.records.result import EXIT_CODES
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_records, show_state
-from tests.fakes.bench import eventually
-from tests.fakes.command_line import Driving, driving, ended
+from tests.fakes.command_line import Driving, driving
 from tests.fakes.pathologies import CHECK, FIX, GOAL, MET, Agent, done, repository, script, verdict
 from tests.fakes.prefect_server import PrefectServer
 
@@ -80,25 +78,6 @@ def test_a_loop_killed_while_its_judge_deliberates_asks_the_judge_again_and_no_a
         assert (state_of(helmsman).outcome, state_of(helmsman).iteration) == (Outcome.COMPLETED, 1)
         assert agent_sessions(helmsman) == 1
         assert court.times == 2
-
-
-@pytest.mark.slow
-@pytest.mark.feature("E9")
-def test_a_cancel_while_the_judge_deliberates_ends_the_loop_soon_and_it_can_go_on(
-    tmp_path: Path, prefect_server: PrefectServer
-) -> None:
-    court = Court()
-    with trial(tmp_path, prefect_server, court) as helmsman:
-        driver = helmsman.start(*START, helmsman.repository)
-        assert court.asked.wait(PATIENCE)
-        cancel = helmsman.run("cancel", "loop", "--repo", helmsman.repository)
-        assert cancel.exit_code == 0, cancel.errors
-        assert eventually(lambda: driver.poll() is not None, 10)
-        assert ended(driver).exit_code == EXIT_CODES[Outcome.CANCELLED]
-        court.silent.clear()
-        resumed = helmsman.run("resume", "loop", "--repo", helmsman.repository, "--json")
-        assert resumed.exit_code == 0, resumed.errors
-        assert agent_sessions(helmsman) == 1
 
 
 @pytest.mark.slow

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from deployments.demo_model import Turn
 from helmsman.records.iteration import IterationRecord
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records
@@ -110,18 +109,6 @@ def test_codex_edits_by_its_own_tool_until_the_check_passes(tmp_path: Path, prog
     assert "dollars not told, 330 tokens" in run.output
 
 
-def test_codex_whose_key_is_refused_ends_the_loop_for_the_operator(
-    tmp_path: Path, programs: str, prefect_server: PrefectServer
-) -> None:
-    refusal = Turn(status=401, error_type="invalid_api_key", error_message="Incorrect API key provided")
-    with OtherModel(responses, [refusal]) as model:
-        made = codex(tmp_path, programs, prefect_server, model)
-        run = made.run()
-    assert (run.exit_code, made.told()["rule"]) == (2, "agent.authentication"), run
-    assert "the credentials of codex are missing or refused; log in with `codex login`" in run.output
-    assert "unexpected status 401 Unauthorized: Incorrect API key provided" in made.record.execution.call.error
-
-
 @pytest.mark.slow
 def test_gemini_edits_by_its_own_tool_until_the_check_passes(
     tmp_path: Path, programs: str, prefect_server: PrefectServer
@@ -136,15 +123,3 @@ def test_gemini_edits_by_its_own_tool_until_the_check_passes(
     assert (call.model, call.edited, call.commands) == ("gemini-2.5-flash", ("calc.py",), ())
     assert "Make add add." in json.dumps(model.asked[0])
     assert "it does not tell how its commands ended" in run.output
-
-
-@pytest.mark.slow
-def test_gemini_that_is_given_no_model_that_there_is_ends_the_loop_for_the_operator(
-    tmp_path: Path, programs: str, prefect_server: PrefectServer
-) -> None:
-    unknown = Turn(status=404, error_type="NOT_FOUND", error_message="models/gemini-2.5-flash is not found")
-    with OtherModel(gemini, [unknown]) as model:
-        made = gemini_cli(tmp_path, programs, prefect_server, model)
-        run = made.run()
-    assert (run.exit_code, made.told()["rule"]) == (2, "agent.bad_model"), run
-    assert "set agent.model" in run.output

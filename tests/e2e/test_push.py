@@ -1,7 +1,6 @@
 """From a push to a loop's result: hook or webhook, receiver, engine, worker, loop; every one of them real."""
 
 import asyncio
-import json
 import re
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
@@ -38,7 +37,6 @@ from tests.fakes.pushing import (
     served_repository,
     worker,
 )
-from tests.fakes.repositories import sh
 from tests.fakes.tracker_api import BOT, REPOSITORY, TOKEN, TrackerApi
 
 pytestmark = [
@@ -141,12 +139,6 @@ class Scene:
     def loops(self, commit: str) -> list[LoopState]:
         return [one.state for one in list_loops(open_repository(self.served.bare)) if one.state.base_commit == commit]
 
-    def nothing_more_waits(self) -> None:
-        """Pushes are handed on in their order: once this one has its run, all before it would have theirs."""
-        commit = self.served.commit("a mark")
-        self.served.push(f"HEAD:refs/heads/marks/{uuid4().hex[:8]}")
-        assert eventually(lambda: len(self.runs_of(commit)) == 1, PATIENCE), self.receiver.log.read_text()
-
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Generator[Scene]:
@@ -189,32 +181,6 @@ def test_a_push_becomes_an_event_a_run_and_a_loop_whose_result_is_on_a_branch(sc
     assert [related.id for related in event.related] == [f"prefect.flow-run.{run['id']}"]
 
 
-def test_the_same_commit_by_another_way_or_by_a_run_of_somebody_s_starts_nothing(scene: Scene) -> None:
-    commit = scene.served.commit("once", {"notes": uuid4().hex})
-    scene.served.push("HEAD:refs/heads/release/once")
-    run = scene.run_of(commit)
-    known = send(f"{scene.receiver.url}/github", *_webhook(commit, "refs/heads/release/once"))
-    assert (known.status_code, known.text) == (200, f"known already: {commit[:10]} on release/once of owner/project\n")
-    again = scene.ended(scene.start(**{**run["parameters"]["push"], "delivery": str(uuid4())}))
-    (loop,) = scene.loops(commit)
-    assert again["state"]["name"] == "NothingToDo"
-    assert f"loop {loop.loop} was started for" in again["state"]["message"]
-    assert (loop.iteration, loop.spending.agent_calls) == (1, 1)
-
-
-def test_what_a_loop_has_made_starts_none_under_whatever_name_it_is_pushed(scene: Scene) -> None:
-    commit = scene.served.commit("to be answered", {"notes": uuid4().hex})
-    scene.served.push("HEAD:refs/heads/release/asked")
-    scene.run_of(commit)
-    (loop,) = scene.loops(commit)
-    sh(scene.served.clone, "fetch", "--quiet", "origin", loop.branch)
-    answered = sh(scene.served.clone, "rev-parse", "FETCH_HEAD")
-    scene.served.push(f"{answered}:refs/heads/helmsman/mine", f"{answered}:refs/heads/release/asked")
-    run = scene.run_of(answered)  # the only one: nobody was told of the branch helmsman/mine
-    assert (run["parameters"]["push"]["branch"], run["state"]["name"]) == ("release/asked", "NothingToDo")
-    assert "was made by a loop or by Helmsman, which does not start itself" in run["state"]["message"]
-
-
 @pytest.mark.feature("M1", "H2")
 def test_a_push_that_orders_an_alignment_waits_for_a_form_without_a_process_and_keeps_the_answers_on_a_branch(
     scene: Scene,
@@ -235,33 +201,6 @@ def test_a_push_that_orders_an_alignment_waits_for_a_form_without_a_process_and_
     assert "- Which answer?\n  - Answer: 42" in git(scene.served.bare, "show", f"{branch[1]}:{ALIGNMENT}")
     assert git(scene.served.bare, "rev-parse", f"{branch[1]}^").strip() == commit
     assert scene.loops(commit) == []
-
-
-def test_a_configuration_that_is_wrong_fails_the_run_and_says_why(scene: Scene) -> None:
-    commit = scene.served.commit("wrong", {"helmsman.toml": CONFIGURATION.replace("goal_file", "gaol_file")})
-    scene.served.push("HEAD:refs/heads/release/wrong")
-    scene.served.commit("right again", FILES)
-    run = scene.run_of(commit)
-    assert run["state_type"] == "FAILED"
-    assert "on_push.gaol_file (helmsman.toml): unknown key; did you mean" in run["state"]["message"]
-
-
-@pytest.mark.feature("X2")
-def test_a_message_with_a_wrong_signature_starts_nothing(scene: Scene) -> None:
-    commit = scene.served.commit("forged", {"notes": uuid4().hex})
-    install_hook(scene.served, scene.receiver.url, secret="what somebody thinks that it is")
-    try:
-        scene.served.push("HEAD:refs/heads/release/forged")
-        log = scene.served.bare / "helmsman-push.log"
-        assert eventually(lambda: log.exists() and "403" in log.read_text()), scene.receiver.log.read_text()
-        refused = send(f"{scene.receiver.url}/github", *_webhook(commit, "refs/heads/release/forged", "the wrong secret"))
-        assert (refused.status_code, refused.text) == (403, "the signature is wrong\n")
-        for kept in (scene.served.bare / "helmsman-unsent").iterdir():
-            kept.unlink()
-    finally:
-        install_hook(scene.served, scene.receiver.url)
-    scene.nothing_more_waits()
-    assert scene.runs_of(commit) == []
 
 
 @pytest.mark.feature("D6")
@@ -297,11 +236,6 @@ def test_a_push_while_the_engine_is_down_is_run_once_it_is_back(scene: Scene) ->
     scene.server.start()
     assert scene.run_of(commit)["state_type"] == "COMPLETED"
     assert [loop.outcome for loop in scene.loops(commit)] == [Outcome.COMPLETED]
-
-
-def _webhook(commit: str, ref: str, *secret: str) -> tuple[bytes, dict[str, str]]:
-    body = json.dumps({"ref": ref, "before": "0" * 40, "after": commit, "repository": {"full_name": "owner/project"}}).encode()
-    return body, github(body, *secret)
 
 
 async def _event_of(url: str, push: Callable[[], str]) -> tuple[str, Event]:

@@ -67,21 +67,6 @@ def test_a_run_that_died_with_its_worker_is_noticed_and_goes_on_with_nothing_rep
     assert below == {"Superseded", "0 of 1 check green", "1 of 1 check green"}
 
 
-@pytest.mark.slow
-@pytest.mark.feature("D3", "E3")
-def test_a_run_whose_worker_alone_died_comes_to_its_end_as_if_undisturbed(
-    team: Team, tmp_path: Path, undisturbed: Undisturbed
-) -> None:
-    bench = team.bench(tmp_path / "a")
-    run = held(team, bench)
-    team.kill_worker()
-    team.let_go()
-    ended = team.ended(run)
-    team.start_worker()
-    assert (ended["state_type"], ended["run_count"]) == ("COMPLETED", 1), (ended["state"], team.states(run))
-    assert bench.ending() == undisturbed.ending
-
-
 def begun_and_gone(team: Team, bench: Bench) -> str:
     """A run whose process died before its first heartbeat."""
     run = team.run("loop/loop", team.request(bench, "an answer", "test -e answer"), in_hours=1)

@@ -16,7 +16,6 @@ from helmsman.records.verdict import Outcome
 from tasks.processes.process import TAG
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import list_loops, loop_names
-from tasks.system.clock import now_utc
 from tests.fakes.bench import Bench, ended, eventually
 from tests.fakes.browser import browser_page
 from tests.fakes.command_line import processes
@@ -267,47 +266,3 @@ def test_the_form_of_a_loop_has_a_field_for_each_usual_limit_and_says_in_its_own
     [found] = list_loops(open_repository(bench.repository))
     config = found.state.config
     assert (config.limits.iterations, config.limits.cost_usd, config.claude.model) == (3, 2.5, "opus")
-
-
-def add_schedule(page: Page, bench: Bench, settings: str) -> None:
-    """With the page's own dialog: once an hour. `settings`: what is typed into its editor; empty: nobody types there."""
-    page.get_by_role("button", name="Schedule", exact=True).click()
-    form = page.get_by_role("dialog")
-    form.get_by_role("textbox", name="Repository").fill(str(bench.repository))
-    form.get_by_role("textbox", name="Goal").fill("an answer")
-    form.get_by_role("button", name="Add item").click()
-    form.locator("textarea").nth(2).fill("test -e answer")
-    if settings:
-        form.locator(".cm-content").fill(settings)
-    picture(page, "schedule")
-    pressed(page, form.get_by_role("button", name="Save"), "/schedules")
-    expect(form).not_to_be_visible()
-
-
-def firings(stored: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A schedule as the page stored it, but due twice within seconds instead of once an hour."""
-    soon = [(now_utc() + timedelta(seconds=delay)).isoformat() for delay in (10, 11)]
-    hourly = [{"interval": 3600, "anchor_date": anchor} for anchor in soon]
-    return [{"schedule": one, "active": True, "parameters": stored["parameters"]} for one in hourly]
-
-
-@pytest.mark.slow
-@pytest.mark.feature("D1", "D9")
-def test_schedules_made_in_the_page_s_own_dialog_drive_a_loop_at_each_firing(page: Page, team: Team, tmp_path: Path) -> None:
-    untouched, filled_in, loop = team.bench(tmp_path / "untouched"), team.bench(tmp_path / "filled"), team.id_of("loop/loop")
-    look_at(page, team, f"deployments/deployment/{loop}")
-    add_schedule(page, untouched, "")
-    add_schedule(page, filled_in, '{"limits": {"iterations": 3}}')
-    stored = team.api.get(f"/deployments/{loop}").raise_for_status().json()["schedules"]
-    team.set_deployment(loop, schedules=[firing for schedule in stored for firing in firings(schedule)])
-
-    def completed(bench: Bench) -> list[int | None]:
-        """The limits of those loops that have completed."""
-        states = [one.state for one in list_loops(open_repository(bench.repository))]
-        return [state.config.limits.iterations for state in states if state.outcome is Outcome.COMPLETED]
-
-    try:
-        assert team.comes(lambda: min(len(completed(untouched)), len(completed(filled_in))) >= 2), team.log
-    finally:
-        team.set_deployment(loop, schedules=[])
-    assert (set(completed(untouched)), set(completed(filled_in))) == ({30}, {3})

@@ -13,26 +13,11 @@ from tasks.lock import drive_alone
 from tasks.places import loop_folder
 from tasks.repository.git import open_repository
 from tests.fakes.agents import PROMISE, says
-from tests.fakes.bench import eventually
+from tests.fakes.bench import STEPS, eventually
 from tests.flows.conftest import Drive
 
 SOLVE = "echo 42 > answer"
-STEPS = {
-    "orient",
-    "plan",
-    "prompt",
-    "execute",
-    "checks",
-    "invariants",
-    "notes",
-    "claims",
-    "judge",
-    "oversee",
-    "decide",
-    "learn",
-    "record",
-}
-ASKS_TO_BE_DONE = STEPS | {"since_start"}
+ASKS_TO_BE_DONE = {*STEPS, "since_start"}
 
 
 def _runs(uid: str) -> list[FlowRun]:
