@@ -163,35 +163,6 @@ def test_answers_in_the_file_end_the_wait_for_a_form(desk: Desks, engine_url: st
 
 
 @pytest.mark.slow
-@pytest.mark.feature("H1")
-def test_what_a_form_leaves_empty_stays_open_and_the_next_run_asks_that_again(desk: Desks, engine_url: str) -> None:
-    at = desk([say(json.dumps(GOOD | {"blockingQuestions": ["Which separator?", "Which columns?"]})), KNOWS])
-    with answering(engine_url, at.name, {"answer_1": "a tab"}):
-        state = at.run()
-    assert ending(state) == (StateType.FAILED, "Waiting")
-    assert [(one.question, one.answer) for one in at.written().gaps.questions] == [
-        ("Which separator?", "a tab"),
-        ("Which columns?", None),
-    ]
-    with answering(engine_url, at.name, {"by": "Ada"}):
-        assert ending(at.run()) == (StateType.FAILED, "Waiting")
-    with answering(engine_url, at.name, {"answer_1": "-"}) as person:
-        assert ending(at.run()) == (StateType.COMPLETED, "Aligned")
-    assert person.forms[0]["properties"]["answer_1"]["title"] == "Which columns?"
-    assert [one.answer for one in at.written().gaps.answered] == ["a tab", ""]
-    assert at.asked == 2
-
-
-@pytest.mark.slow
-@pytest.mark.feature("H1")
-def test_silence_stops_it(desk: Desks) -> None:
-    at = desk([ASKS])
-    state = at.run(gates={"timeout_hours": 0.0005})
-    assert ending(state) == (StateType.FAILED, "Stopped")
-    assert "nobody answered in time" in (state.message or "")
-
-
-@pytest.mark.slow
 @pytest.mark.feature("H1", "E9")
 def test_a_wait_can_be_cancelled_and_what_was_paid_for_is_not_asked_again(desk: Desks, engine_url: str) -> None:
     at = desk([ASKS, KNOWS])
@@ -201,16 +172,6 @@ def test_a_wait_can_be_cancelled_and_what_was_paid_for_is_not_asked_again(desk: 
     with answering(engine_url, at.name, ANSWER):
         assert ending(at.run()) == (StateType.COMPLETED, "Aligned")
     assert at.asked == 2
-
-
-@pytest.mark.slow
-def test_after_three_rounds_answers_are_kept_without_asking_a_model_once_more(desk: Desks, engine_url: str) -> None:
-    at = desk([say(json.dumps(GOOD | {"blockingQuestions": [f"Question {n}?"]})) for n in range(9)])
-    with answering(engine_url, at.name, ANSWER, ANSWER, ANSWER):
-        assert ending(at.run()) == (StateType.COMPLETED, "Aligned")
-    written = at.written()
-    assert [one.question for one in written.gaps.answered] == ["Question 0?", "Question 1?", "Question 2?"]
-    assert (at.asked, written.made.round, written.made.reason) == (3, 3, "a model has been asked 3 times")
 
 
 @pytest.mark.parametrize(
@@ -239,19 +200,6 @@ def test_an_answer_of_no_use_is_asked_for_once_more_with_the_reason(desk: Desks)
     assert ending(at.run()) == (StateType.COMPLETED, "Aligned")
     assert "the answer holds no JSON object with `blockingQuestions`" in at.api.requests[1].prompt
     assert at.written().made.cost_usd == pytest.approx(2 * (100 * 4 + 20 * 20) / 1e6, rel=0.01)
-
-
-def test_answers_outlive_a_model_that_is_away_when_they_are_worked_in(desk: Desks, engine_url: str) -> None:
-    at = desk([ASKS, AWAY])
-    with answering(engine_url, at.name, ANSWER):
-        assert ending(at.run()) == (StateType.COMPLETED, "Aligned")
-    written = at.written()
-    assert (written.gaps.answered[0].answer, written.process.approach, written.made.by) == (
-        "a semicolon",
-        "Write export.py.",
-        "model",
-    )
-    assert "no model could be asked" in written.made.reason
 
 
 def test_credentials_that_are_refused_are_an_error_and_nothing_is_written(desk: Desks) -> None:
@@ -284,14 +232,6 @@ def test_an_answer_that_could_not_be_written_down_is_not_paid_for_twice(desk: De
     (at.repository / "check.sh").unlink()
     assert ending(blocked.run()) == (StateType.COMPLETED, "Aligned")
     assert at.asked == 1
-
-
-def test_whoever_begins_anew_gets_a_new_answer(desk: Desks) -> None:
-    at = desk([ASKS, KNOWS])
-    at.run(ask=False)
-    at.path.unlink()
-    assert ending(at.run(ask=False)) == (StateType.COMPLETED, "Aligned")
-    assert at.asked == 2
 
 
 KILLED = """

@@ -142,14 +142,6 @@ def test_where_nobody_can_look_only_an_end_and_a_question_are_shown() -> None:
     assert len(artifacts_of(asked)) == len(NAMES)
 
 
-def test_what_an_iteration_did_is_still_told_when_a_person_is_asked_after_it() -> None:
-    def show() -> None:
-        publish_artifacts(ended(ending=None), troubled_record())
-        publish_artifacts(troubled_state())
-
-    assert "40 passed, 2 failed" in by_key(in_a_run(show))["dashboard-mend-it"]
-
-
 @pytest.mark.feature("M11")
 def test_a_loop_of_a_chain_is_not_shown_what_the_one_before_it_did() -> None:
     def show() -> None:

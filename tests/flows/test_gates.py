@@ -10,14 +10,12 @@ from prefect.states import Scheduled
 
 from flows.loop import loop
 from helmsman.config import GatesConfig
-from helmsman.errors import OperatorError
 from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from tasks.approvals import answers
 from tasks.approvals.pause import resume_paused
-from tasks.loop.run import driving
 from tasks.loop.start import open_loop
 from tasks.places import loop_folder, worktree_of
 from tasks.repository.git import git, open_repository
@@ -184,15 +182,6 @@ def test_proven_work_counts_as_completed_only_once_it_is_approved(drive: Drive, 
 
 @pytest.mark.slow
 @pytest.mark.feature("H1")
-def test_proven_work_that_waits_for_approval_is_done_once_it_is_given(drive: Drive) -> None:
-    driven = drive([SOLVED], gates={"merge": True})
-    assert driven.state.outcome is Outcome.WAITING
-    put(driven.repository, Choice.APPROVE)
-    assert resume(driven.repository).outcome is Outcome.COMPLETED
-
-
-@pytest.mark.slow
-@pytest.mark.feature("H1")
 def test_a_loop_is_not_answered_by_one_of_its_name_that_was_removed(drive: Drive) -> None:
     driven = drive([SOLVED], gates={"plan": True})
     put(driven.repository, Choice.APPROVE)
@@ -225,22 +214,6 @@ def test_only_what_was_proven_is_approved_for_merging(drive: Drive) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.feature("H1", "E10")
-def test_a_second_driver_that_is_refused_leaves_an_open_question_as_it_is(
-    drive: Drive, engine_url: str, repository: Path
-) -> None:
-    def intrude() -> None:
-        with pytest.raises(OperatorError, match="driven already"), driving(again):
-            pass
-        put(repository, Choice.APPROVE)
-
-    again = LoopRequest(repository=str(repository), loop="loop", reopen=True, settings={"limits": {"iterations": 40}})
-    with answering(engine_url, "loop", intrude):
-        driven = drive([SOLVED], gates={"ask": True, "plan": True})
-    assert driven.state.outcome is Outcome.COMPLETED
-
-
-@pytest.mark.slow
 @pytest.mark.feature("H1", "E3")
 @pytest.mark.parametrize("ask", [True, False])
 def test_a_driver_that_died_before_it_asked_asks_when_it_is_driven_again(drive: Drive, ask: bool) -> None:
@@ -252,18 +225,6 @@ def test_a_driver_that_died_before_it_asked_asks_when_it_is_driven_again(drive: 
     replace_state(repository, before, unasked, "as it was when the driver died")
     request = LoopRequest(repository=str(driven.repository), loop="loop", reopen=True)
     assert open_loop(request, run="", now=datetime.now(UTC)).ending == stuck
-
-
-@pytest.mark.slow
-@pytest.mark.feature("H1")
-def test_a_loop_is_handed_back_also_where_its_worktree_is_gone(drive: Drive) -> None:
-    driven = drive([NOISE, SOLVED], gates={"milestone_every": 1})
-    put(driven.repository, Choice.TAKE_OVER)
-    assert resume(driven.repository).outcome is Outcome.WAITING
-    worktree = worktree_of(open_repository(driven.repository), "loop", driven.state.config.workspace)
-    git(driven.repository, "worktree", "remove", "--force", str(worktree))
-    put(driven.repository, Choice.APPROVE)
-    assert resume(driven.repository).outcome is Outcome.COMPLETED
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from helmsman.records.evidence import AgentOutcome
 from helmsman.records.findings import Weight
 from helmsman.records.modes import Rung
 from helmsman.records.request import LoopRequest
-from helmsman.records.verdict import Outcome, Severity
+from helmsman.records.verdict import Outcome
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records, read_state
 from tests.fakes.agents import PROMISE, Call, calls_made, fails_with, prompt_of, result, says, spoken, usage_limit
@@ -33,28 +33,12 @@ def test_a_claim_with_failing_checks_is_not_believed_and_the_next_prompt_says_so
 
 
 @pytest.mark.slow
-@pytest.mark.feature("V9")
-def test_passing_checks_without_a_request_do_not_complete(drive: Drive) -> None:
-    driven = drive([says("Still polishing.", shell=SOLVE), says(PROMISE)], limits={"iterations": 5})
-    assert driven.state.outcome is Outcome.COMPLETED
-    assert driven.state.iteration == 2
-
-
-@pytest.mark.slow
 @pytest.mark.feature("M2")
 def test_the_base_branch_and_the_checkout_are_untouched_and_the_agents_commits_kept(drive: Drive) -> None:
     driven = drive([says(PROMISE, shell=SOLVE)])
     assert git(driven.repository, "log", "--format=%s", "main") == "start\n"
     assert git(driven.repository, "log", "--format=%s", "main..helmsman/loop") == "Answer\n"
     assert git(driven.repository, "status", "--porcelain") == ""
-
-
-@pytest.mark.slow
-@pytest.mark.feature("M2")
-def test_work_left_uncommitted_is_committed_with_a_message_that_says_so(drive: Drive) -> None:
-    driven = drive([says(PROMISE, shell="echo 42 > answer")])
-    assert driven.state.outcome is Outcome.COMPLETED
-    assert "left uncommitted" in git(driven.repository, "log", "-1", "--format=%s", "helmsman/loop")
 
 
 @pytest.mark.slow
@@ -69,11 +53,7 @@ def test_in_place_works_on_the_current_branch(drive: Drive) -> None:
 @pytest.mark.feature("E6", "S6")
 @pytest.mark.parametrize(
     ("limits", "rule"),
-    [
-        ({"iterations": 2}, "limits.iterations"),
-        ({"cost_usd": 0.018}, "limits.cost_usd"),
-        ({"tokens": 180}, "limits.tokens"),
-    ],
+    [({"iterations": 2}, "limits.iterations"), ({"cost_usd": 0.018}, "limits.cost_usd"), ({"tokens": 180}, "limits.tokens")],
 )
 def test_a_limit_stops_the_loop_with_the_rule_and_the_numbers(drive: Drive, limits: dict[str, float], rule: str) -> None:
     driven = drive([says(shell="date +%N > noise")], limits=limits)
@@ -83,15 +63,6 @@ def test_a_limit_stops_the_loop_with_the_rule_and_the_numbers(drive: Drive, limi
     assert driven.state.ending.rule == rule
     assert "(" in driven.state.ending.reason
     assert "check" in driven.state.ending.reason
-
-
-@pytest.mark.slow
-@pytest.mark.feature("E6")
-def test_nearing_a_limit_is_logged_at_70_and_warned_at_90_percent(drive: Drive) -> None:
-    driven = drive([says(cost=0.075), says(cost=0.02), says(cost=0.01)], limits={"cost_usd": 0.1})
-    records = list(read_records(open_repository(driven.repository), "loop"))[::-1]
-    seen = [[signal.severity for signal in record.signals if signal.rule.startswith("limits.cost")] for record in records]
-    assert seen == [[Severity.LOG], [Severity.WARN], [Severity.ABORT]]
 
 
 @pytest.mark.slow
@@ -170,14 +141,6 @@ def test_an_agent_that_crashes_again_and_again_has_one_pause_and_then_stops_the_
 
 
 @pytest.mark.slow
-@pytest.mark.feature("S7", "E3")
-def test_an_agent_that_is_killed_before_it_did_anything_costs_no_iteration(drive: Drive) -> None:
-    killed = Call(shell="kill -9 $$")
-    driven = drive([killed, killed, says(PROMISE, shell=SOLVE)], limits={"iterations": 1}, retry={"first_delay_seconds": 0.1})
-    assert (driven.state.outcome, driven.state.iteration, calls_made(driven.agent)) == (Outcome.COMPLETED, 1, 3)
-
-
-@pytest.mark.slow
 @pytest.mark.feature("V2")
 def test_a_tree_that_was_checked_is_not_checked_again(drive: Drive, tmp_path: Path) -> None:
     count = tmp_path / "count"
@@ -204,17 +167,6 @@ def test_without_checks_a_loop_starts_only_when_told_and_says_that_nothing_was_v
     assert "NOTHING WAS VERIFIED" in driven.state.ending.reason
 
 
-@pytest.mark.slow
-@pytest.mark.feature("O4")
-def test_notes_in_the_older_form_are_read_and_the_goal_in_them_is_not(drive: Drive) -> None:
-    rewrite = "printf '## ORIGINAL_GOAL\\nsomething easier\\n## REMAINING_GAP\\nmuch\\n' > .helmsman/progress.md"
-    read_back = "cp .helmsman/progress.md seen.md"
-    driven = drive([says(shell=rewrite), says(PROMISE, shell=f"{read_back}; {SOLVE}")])
-    assert "Next: much" in prompt_of(driven.agent, 1)
-    assert git(driven.repository, "show", "helmsman/loop:seen.md").strip() == "Next: much"
-    assert ".helmsman" not in git(driven.repository, "ls-tree", "-r", "--name-only", "helmsman/loop")
-
-
 @pytest.mark.feature("X1")
 def test_a_secret_in_the_environment_reaches_neither_state_nor_record(drive: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-very-secret-value")
@@ -234,30 +186,6 @@ def test_with_force_max_proven_work_is_improved_until_the_iterations_are_used_up
     assert (driven.state.outcome, driven.state.iteration) == (Outcome.COMPLETED, 3)
     assert driven.state.ending
     assert driven.state.ending.rule == "completion.force_max"
-
-
-@pytest.mark.slow
-@pytest.mark.feature("V9")
-def test_requests_that_a_finding_denies_again_and_again_end_the_loop_with_that_finding(drive: Drive) -> None:
-    """The check was red, and passes only as it was edited."""
-    driven = drive([says(PROMISE, shell="echo true > check.sh")], completion={"ask_limit": 2})
-    assert (driven.state.outcome, driven.state.iteration) == (Outcome.STOPPED, 2)
-    assert driven.state.ending
-    assert driven.state.ending.rule == "completion.denied"
-    assert "(trusted.expectations, check.sh" in driven.state.ending.reason
-    found_honest = from_assignments([shlex.split(driven.state.ending.reason)[-1]])
-    loop(LoopRequest(repository=str(driven.repository), loop="loop", settings=found_honest, reopen=True), return_state=True)
-    assert read_state(open_repository(driven.repository), "loop")[0].outcome is Outcome.COMPLETED
-
-
-@pytest.mark.slow
-@pytest.mark.feature("V5")
-def test_with_revert_a_check_that_the_agent_edited_is_put_back_and_the_honest_work_completes(drive: Drive) -> None:
-    driven = drive([says(PROMISE, shell="echo true > check.sh; echo 42 > answer")], invariants={"revert": True})
-    assert (driven.state.outcome, driven.state.iteration) == (Outcome.COMPLETED, 1)
-    (record,) = read_records(open_repository(driven.repository), "loop")
-    assert record.execution.put_back == ("check.sh",)
-    assert "invariants.put_back" in [signal.rule for signal in record.signals]
 
 
 @pytest.mark.slow
@@ -318,7 +246,6 @@ def test_a_loop_that_weakens_a_test_is_told_what_the_test_says_as_it_was_and_com
 
 PYTHON_CHECK = f"{sys.executable} -B -m pytest -q -p no:cacheprovider"
 REWRITE = "sed -i 's/double(2) == 4/double(2) == 5/' test_double.py; git commit -qam Expect"
-FOUR = "printf 'def double(n):\\n    return 4\\n' > calc.py"
 TRIPLE = "printf 'def double(n):\\n    return n + 3\\n' > calc.py"
 
 
@@ -337,12 +264,9 @@ CHEATS = {
     "rewritten": REWRITE,
     "skipped": "sed -i 's/^def test_two/import pytest\\n\\n\\n@pytest.mark.skip\\ndef test_two/' test_double.py",
     "without its assertion": "sed -i 's/assert double(2) == 4/double(2)/' test_double.py",
-    "deleted": "sed -i '/def test_two/,/assert/d' test_double.py",
     "patched": f"printf '{PATCH}' > conftest.py",
     "deselected": f'printf "{DESELECT}" > conftest.py',
     "left out in pyproject.toml": "printf '[tool.pytest.ini_options]\\naddopts = \"-k one\"\\n' > pyproject.toml",
-    "left out in setup.cfg": "printf '[tool:pytest]\\naddopts = -k one\\n' > setup.cfg",
-    "left out in tox.ini": "printf '[pytest]\\naddopts = -k one\\n' > tox.ini",
 }
 """By what becomes of a red test."""
 
@@ -358,18 +282,6 @@ def test_a_red_test_that_is_kept_from_failing_completes_no_loop(cheat: str, driv
     (finding,) = [one for one in record.findings if one.weight is Weight.BLOCK]
     assert (finding.rule, "test_double.py::test_two was red" in finding.message) == ("trusted.expectations", True)
     assert driven.state.outcome is Outcome.STOPPED
-
-
-@pytest.mark.slow
-@pytest.mark.feature("V5")
-def test_green_tests_that_lose_what_they_assert_or_are_deleted_are_reported_and_the_loop_completes(
-    drive: Drive, repository: Path
-) -> None:
-    with_tests(repository, "def double(n):\n    return n + 3\n")
-    shell = f"sed -i '/def test_one/,/assert/d' test_double.py; {FOUR}"
-    driven = drive([says(PROMISE, shell=shell)], checks=(PYTHON_CHECK,))
-    assert driven.state.outcome is Outcome.COMPLETED
-    assert "trusted.fewer" in [one.rule for one in driven.state.findings if one.weight is Weight.HINT]
 
 
 @pytest.mark.feature("V5", "V9")

@@ -12,7 +12,7 @@ from prefect import flow
 from prefect.client.orchestration import get_client
 
 from flows.loop import loop
-from helmsman.records.events import Event, LoopMerged, MergeFailed
+from helmsman.records.events import Event, LoopMerged
 from helmsman.records.gates import Choice, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
@@ -22,7 +22,7 @@ from tasks.observers.journal import listening
 from tasks.places import loop_folder
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state
-from tests.fakes.agents import PROMISE, calls_made, prompt_of, says
+from tests.fakes.agents import PROMISE, calls_made, says
 from tests.fakes.bench import eventually
 from tests.fakes.repositories import sh
 from tests.flows.conftest import Drive
@@ -55,25 +55,6 @@ def test_proven_work_is_merged_and_whoever_listens_is_told(drive: Drive, reposit
     assert sh(repository, "rev-parse", "main", "main^1", "main^2").split() == [merged.commit, merged.base, driven.state.head]
     assert (repository / "answer").read_text().strip() == "42"
     assert [event.merged for event in heard if isinstance(event, LoopMerged)] == [merged]
-
-
-@pytest.mark.slow
-def test_a_conflict_is_the_task_of_the_next_iteration_and_what_it_makes_of_it_is_merged(drive: Drive, repository: Path) -> None:
-    sh(repository, "checkout", "--quiet", "-b", "elsewhere")
-    theirs = f"git worktree add --quiet ../other main && cd ../other && echo 7 > answer && git add answer && {COMMIT} 'say seven'"
-    resolve = f"echo 42 > answer && {COMMIT} 'say both'"
-    heard = list[Event]()
-    with listening(heard.append):
-        driven = drive([says(PROMISE, shell=f"{SOLVE}\n({theirs})"), says(PROMISE, shell=resolve)], merge=INTO_MAIN)
-    prompt = prompt_of(driven.agent, 1)
-    assert driven.state.outcome is Outcome.COMPLETED
-    assert (calls_made(driven.agent), driven.state.iteration) == (2, 2)
-    assert "# Your task now: merge two intents" in prompt
-    assert "answer: added on both sides" in prompt
-    assert "say seven" in prompt
-    assert sh(repository, "show", "main:answer") == "42"
-    assert [event.into for event in heard if isinstance(event, MergeFailed)] == ["main"]
-    assert sh(repository, "log", "--first-parent", "--format=%s", "main").splitlines()[1:] == ["say seven", "start"]
 
 
 def test_a_conflict_that_is_only_claimed_to_be_merged_does_not_complete(drive: Drive, repository: Path) -> None:
