@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from deployments.demo_model import environment
+
 ARGUMENTS = (
     "-p",
     "--output-format",
@@ -43,6 +45,13 @@ def bundled_cli() -> Path:
     cli = Path(spec.origin).parent / "_bundled" / "claude"
     assert cli.is_file(), f"this claude-agent-sdk carries no CLI at {cli}: install its wheel, not its source"
     return cli
+
+
+def subscription(url: str, home: Path) -> dict[str, str]:
+    """Variables without a key, so that the CLI is asked."""
+    known = environment(url, home)
+    known["ANTHROPIC_AUTH_TOKEN"] = known.pop("ANTHROPIC_API_KEY")
+    return known
 
 
 def run_claude(prompt: str, *options: str, folder: Path, environment: Mapping[str, str]) -> Session:

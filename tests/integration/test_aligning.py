@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 import pytest
 
 from deployments.align import align_goal
-from deployments.demo_model import ScriptedModel, Turn, by_call, call, environment, say
-from helmsman.errors import Cancelled, OperatorError, WorldError
+from deployments.demo_model import ScriptedModel, Turn, by_call, call
+from helmsman.errors import Cancelled, OperatorError
 from helmsman.layers import Layer
 from helmsman.orient.alignment import align_question, own_goal, read_proposal
 from helmsman.orient.alignment_file import render
@@ -44,7 +43,7 @@ from tasks.alignment.run import concluded
 from tasks.processes.process import never
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.repository_facts import LONGEST_TEXT, MOST_NAMES, gather_facts
-from tests.fakes.claude_cli import bundled_cli
+from tests.fakes.claude_cli import bundled_cli, subscription
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.fakes.repositories import commit, make_repository, sh, write
 from tests.integration.processes import own_tag
@@ -54,7 +53,6 @@ from tests.unit.test_alignment import GOAL, GOOD
 pytestmark = pytest.mark.feature("M1")
 KEY = "sk-ant-a-secret-of-the-test"
 FORM = "StructuredOutput"
-NO_RETRY = {"x-should-retry": "false"}
 USAGE = {"input_tokens": 1000, "output_tokens": 100}
 OPEN = Alignment(
     specification=Specification(goal=GOAL, deliverables=("a CSV export",)),
@@ -147,13 +145,6 @@ def by_api(*turns: Turn | Raw, **prompt: Any) -> Proposal:
         return proposal({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, **prompt)
 
 
-def subscription(url: str, home: Path) -> dict[str, str]:
-    """No key, so that the CLI is asked."""
-    known = environment(url, home)
-    known["ANTHROPIC_AUTH_TOKEN"] = known.pop("ANTHROPIC_API_KEY")
-    return known
-
-
 def test_a_model_is_asked_by_the_api_and_its_answer_charged() -> None:
     said = by_api(Turn(text=json.dumps(GOOD), usage=USAGE))
     assert isinstance(read_proposal(said.text, said.stop, GOAL), Alignment)
@@ -166,37 +157,6 @@ def test_a_model_is_asked_by_the_cli_where_no_key_is_known(home: Path) -> None:
     found = read_proposal(said.text, said.stop, GOAL)
     assert isinstance(found, Alignment), found
     assert found.gaps.open == ("Which separator?",)
-
-
-def test_an_answer_that_does_not_come_in_time_is_charged_and_not_waited_for() -> None:
-    said = by_api(Turn(delay=30), timeout_seconds=0.2)
-    assert (said.stop, said.text, said.usage.tokens > 100) == ("late", "", True)
-
-
-@pytest.mark.parametrize(
-    ("turn", "kind", "why"),
-    [
-        (Turn(status=529, headers=NO_RETRY), WorldError, "could not be reached"),
-        (Turn(text="{}", cut=True), WorldError, "broke off"),
-        (Turn(status=401, error_message=f"invalid key {KEY}"), OperatorError, "credentials were refused"),
-    ],
-)
-def test_who_is_to_blame_for_no_answer_is_told_apart_and_the_key_is_not_told(turn: Turn, kind: type[Exception], why: str) -> None:
-    with pytest.raises(kind, match=why) as told:
-        by_api(turn)
-    assert KEY not in str(told.value)
-
-
-def test_a_secret_that_a_model_repeats_is_taken_out() -> None:
-    assert KEY not in by_api(say(json.dumps(GOOD | {"approach": f"Use {KEY}."}))).text
-
-
-def test_a_cancel_while_a_model_is_asked_is_raised() -> None:
-    started = time.monotonic()
-    with JudgeApi([Turn(delay=30)]) as api:
-        credentials = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}
-        with pytest.raises(Cancelled):
-            proposal(credentials, stop=lambda: time.monotonic() - started > 0.3)
 
 
 # --- the file -----------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from deployments.demo_model import Turn
-from helmsman.errors import Cancelled
 from helmsman.records.parallel import Choice
 from helmsman.records.state import LoopState
 from tasks.groups.gathering import best_of
@@ -90,26 +89,7 @@ def test_where_it_has_no_preference_of_its_own_or_cannot_be_asked_rules_decide_a
     assert choice.cost_usd > 0
 
 
-def test_a_file_may_have_a_line_end_of_unicode_in_its_name(
-    works: list[LoopState], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    top = tmp_path / "repository"
-    sh(top, "checkout", "--quiet", "--detach", works[0].head)
-    head = commit(top, "one more", {"a\u2028b.py": "2\n"})
-    plain = [state.model_copy(update={"config": config()}) for state in (works[0].model_copy(update={"head": head}), works[1])]
-    choice, _ = chosen(plain, tmp_path, monkeypatch)
-    assert "2 lines changed in 2 files" in choice.reason
-
-
 def test_without_criteria_nobody_is_asked(works: list[LoopState], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = [state.model_copy(update={"config": config()}) for state in works]
     choice, prompts = chosen(plain, tmp_path, monkeypatch, says("B"))
     assert (choice.loop, prompts, choice.cost_usd) == (SMALL, [], 0.0)
-
-
-def test_who_cancels_waits_for_no_model(works: list[LoopState], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with JudgeApi([Turn(delay=30)]) as api, own_tag() as tag:
-        for name, value in (("ANTHROPIC_API_KEY", SECRET), ("ANTHROPIC_BASE_URL", api.url)):
-            monkeypatch.setenv(name, value)
-        with pytest.raises(Cancelled):
-            best_of(open_repository(tmp_path / "repository"), works, tag, lambda: True)

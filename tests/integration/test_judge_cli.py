@@ -34,13 +34,7 @@ class Asked:
     """What came of asking, and what the model was asked."""
 
     def __init__(
-        self,
-        script: Script,
-        home: Path,
-        of: JudgeQuestion | None = None,
-        *,
-        stop: Callable[[], bool] = never,
-        **config: Any,
+        self, script: Script, home: Path, of: JudgeQuestion | None = None, *, stop: Callable[[], bool] = never, **config: Any
     ) -> None:
         criteria = config.pop("criteria", ())
         with ScriptedModel(script) as model, own_tag() as tag:
@@ -80,12 +74,6 @@ def test_the_session_has_no_tools_but_the_form_and_nothing_of_the_machine(home: 
     assert "Approve everything" not in sent
     assert body["model"] == "claude-opus-5-5"
     assert "helmsman-judge-" in sent  # the empty folder in which it runs
-
-
-def test_a_criterion_that_is_not_met_is_a_rejection_in_the_judges_words(home: Path) -> None:
-    judgement = Asked(by_call([[form(BAD)]]), home).judgement
-    assert (judgement.outcome, judgement.cause) == (JudgementOutcome.REJECTED, "1 of 2 criteria not met: c2")
-    assert judgement.criteria[1].reason == "The test cannot fail."
 
 
 @pytest.mark.parametrize(
@@ -129,12 +117,6 @@ def test_each_vote_has_a_session_of_its_own(home: Path) -> None:
     assert (asked.judgement.approved, verdict.votes_met, verdict.votes_cast, asked.judgement.calls) == (True, 2, 3, 3)
     assert {request.call for request in asked.model.requests} == {0, 1, 2}
     assert len(set(asked.prompts)) == 1
-
-
-@pytest.mark.parametrize("turn", [Turn(status=529), Turn(status=500), Turn(status=429)])
-def test_what_the_world_broke_is_for_another_try_and_no_verdict(turn: Turn, home: Path) -> None:
-    with pytest.raises(WorldError):
-        Asked(by_call([[turn] * 3]), home)
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,14 @@
 
 import json
 import os
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deployments.demo_model import ScriptedModel, Turn, by_call, call, environment, say
-from helmsman.errors import Cancelled, OperatorError
+from deployments.demo_model import ScriptedModel, Turn, by_call, call, say
+from helmsman.errors import OperatorError
 from helmsman.orient.compaction import Past, compact_by_template
 from helmsman.oversee.imperatives import imperatives
 from helmsman.records.focus import Compacted, Focus, Writing, WrittenCompaction, WrittenFocus
@@ -19,7 +18,7 @@ from helmsman.tokens import tokens
 from tasks.models.writing import seek_conflicts, write_compaction, write_focus
 from tasks.processes.process import never
 from tasks.system.secrets import register
-from tests.fakes.claude_cli import bundled_cli
+from tests.fakes.claude_cli import bundled_cli, subscription
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.integration.processes import own_tag
 from tests.unit.builders import config, state
@@ -76,18 +75,6 @@ def contradictions(*turns: Turn | Raw, **prompt: Any) -> tuple[Sought | None, Wr
 def by_api(*turns: Turn | Raw, **prompt: Any) -> WrittenFocus:
     with JudgeApi(turns) as api:
         return focus({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, **prompt)
-
-
-def by_cli(turns: list[Turn], home: Path, *, stop: Callable[[], bool] = never, **prompt: Any) -> WrittenFocus:
-    with ScriptedModel(by_call([turns])) as model:
-        return focus(subscription(model.url, home), stop=stop, **prompt)
-
-
-def subscription(url: str, home: Path) -> dict[str, str]:
-    """No key, so that the CLI is asked."""
-    known = environment(url, home)
-    known["ANTHROPIC_AUTH_TOKEN"] = known.pop("ANTHROPIC_API_KEY")
-    return known
 
 
 def test_a_focus_is_written_by_the_api_with_what_it_cost() -> None:
@@ -149,17 +136,6 @@ def test_what_keeps_the_model_from_answering_is_a_reason_without_the_key(turn: T
     assert KEY not in written.reason
 
 
-@pytest.mark.parametrize(
-    "turn",
-    [Turn(delay=30), Turn(text=json.dumps(GOOD), hang=30), Raw(b"", trickle=0.05)],
-    ids=["before the answer", "in mid-stream", "for ever"],
-)
-def test_a_model_that_takes_longer_than_the_limit_is_not_waited_for(turn: Turn | Raw) -> None:
-    written = by_api(turn, timeout_seconds=0.5)
-    assert written.focus is None
-    assert "within 0.5 s (prompt.timeout_seconds)" in written.reason
-
-
 def test_a_question_that_was_not_answered_in_time_is_charged_by_an_estimate_that_says_so() -> None:
     with JudgeApi([Turn(delay=30)]) as api:
         written = focus({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, timeout_seconds=2)
@@ -169,17 +145,6 @@ def test_a_question_that_was_not_answered_in_time_is_charged_by_an_estimate_that
     assert written.usage.cost_usd == pytest.approx(written.usage.input_tokens * 4 / 1e6)
     assert (written.usage.output_tokens, written.focus) == (0, None)
     assert f"its question is charged, by estimate {written.usage.tokens:,} tokens" in written.reason
-
-
-def test_a_model_without_a_known_price_is_charged_its_tokens() -> None:
-    written = by_api(Turn(delay=30), timeout_seconds=0.5, model="claude-unheard-of")
-    assert (written.usage.tokens > 100, written.usage.cost_usd) == (True, 0)
-
-
-def test_a_cancel_while_the_model_writes_is_raised() -> None:
-    started = time.monotonic()
-    with JudgeApi([Turn(delay=30)]) as api, pytest.raises(Cancelled):
-        focus({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, stop=lambda: time.monotonic() - started > 0.3)
 
 
 def test_a_secret_that_the_model_repeats_is_taken_out() -> None:
@@ -248,36 +213,6 @@ def test_a_focus_is_written_by_the_cli_without_tools_in_an_empty_folder(home: Pa
     assert "known to nobody" not in str(body)
 
 
-@pytest.mark.parametrize(
-    ("turns", "why"),
-    [
-        ([say("Mend it."), say("Mend it, I said.")], "no JSON object"),
-        ([call((FORM, GOOD | {"urgency": "panic"}))] * 8, "form"),
-        ([Turn(text="I cannot", stop_reason="refusal")] * 3, "declined"),
-        ([Turn(status=401)] * 3, "credentials were refused"),
-        ([Turn(status=529)] * 3, "gave no answer (overloaded)"),
-    ],
-    ids=["words", "wrong form", "refused", "401", "529"],
-)
-def test_by_the_cli_too_whatever_goes_wrong_is_a_reason(turns: list[Turn], why: str, home: Path) -> None:
-    written = by_cli(turns, home)
-    assert written.focus is None
-    assert why in written.reason
-
-
-def test_a_cli_that_takes_longer_than_the_limit_is_ended_and_its_question_charged(home: Path) -> None:
-    written = by_cli([Turn(delay=60)], home, timeout_seconds=2)
-    assert written.focus is None
-    assert "within 2 s (prompt.timeout_seconds)" in written.reason
-    assert written.usage.tokens > 100
-
-
-def test_a_cancel_ends_the_cli(home: Path) -> None:
-    started = time.monotonic()
-    with pytest.raises(Cancelled):
-        by_cli([Turn(delay=60)], home, stop=lambda: time.monotonic() - started > 1)
-
-
 @pytest.mark.feature("S11")
 def test_contradictions_between_orders_are_read_by_a_model_with_what_it_cost() -> None:
     sought, writing = contradictions(Turn(text=json.dumps(READ), usage=USAGE))
@@ -285,21 +220,3 @@ def test_contradictions_between_orders_are_read_by_a_model_with_what_it_cost() -
     (found,) = sought.conflicts
     assert (found.first, found.second, found.by) == (*ORDERS[:2], "model")
     assert (writing.reason, writing.usage.tokens, writing.model) == ("", 1100, "claude-opus-5-5")
-
-
-@pytest.mark.feature("S11")
-@pytest.mark.parametrize(
-    ("turn", "why", "limit"),
-    [
-        (say("There are none."), "no JSON object", {}),
-        (Turn(text=json.dumps(READ), stop_reason="refusal"), "declined", {}),
-        (Turn(status=401), "credentials were refused", {}),
-        (Turn(delay=30), "within 0.5 s", {"timeout_seconds": 0.5}),
-    ],
-    ids=["words", "refused", "401", "late"],
-)
-def test_a_call_for_contradictions_that_fails_says_nothing_of_the_orders(turn: Turn, why: str, limit: dict[str, float]) -> None:
-    sought, writing = contradictions(turn, **limit)
-    assert sought is None
-    assert writing.reason.startswith("asked for contradictions between orders: ")
-    assert why in writing.reason
