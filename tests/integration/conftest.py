@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.command_line import CommandLine, looking, make_repository
 from tests.fakes.needs import need
 from tests.fakes.postgres import Postgres, programs
+from tests.integration.processes import own_tag
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -41,6 +43,19 @@ def umask_of_a_recluse() -> Iterator[None]:
         yield
     finally:
         os.umask(before)
+
+
+@pytest.fixture
+def helmsman(tmp_path: Path) -> CommandLine:
+    """In an empty repository, with nothing that drives a loop."""
+    make_repository(tmp_path / "repository")
+    return looking(tmp_path)
+
+
+@pytest.fixture
+def tag() -> Iterator[str]:
+    with own_tag() as tag:
+        yield tag
 
 
 @pytest.fixture

@@ -73,15 +73,7 @@ def sh(
     stop: Callable[[], bool] = lambda: False,
 ) -> Ended:
     return run(
-        ["sh", "-c", script],
-        cwd=ROOT,
-        env=ENV,
-        tag=tag,
-        deadline=deadline,
-        idle=idle,
-        grace=grace,
-        on_line=on_line,
-        stop=stop,
+        ["sh", "-c", script], cwd=ROOT, env=ENV, tag=tag, deadline=deadline, idle=idle, grace=grace, on_line=on_line, stop=stop
     )
 
 

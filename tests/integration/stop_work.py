@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from tasks.processes.process import never
 from tasks.session.stop_checkout import StopPlace
 from tasks.session.stop_gate import StopGate
 from tests.fakes.repositories import Work, begin, make_repository, write
-from tests.integration.processes import own_tag
 
 ASKS = "All is done.\n<promise>COMPLETE</promise>"
 NOT_UTF8 = os.fsdecode(b"caf\xe9 \xff")
@@ -25,12 +24,6 @@ NOT_UTF8 = os.fsdecode(b"caf\xe9 \xff")
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
     monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "home"))
     return littered(tmp_path)
-
-
-@pytest.fixture
-def tag() -> Generator[str]:
-    with own_tag() as tag:
-        yield tag
 
 
 def littered(folder: Path, place: Callable[[Path], Path] | None = None) -> Work:

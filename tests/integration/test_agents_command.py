@@ -77,12 +77,6 @@ def test_what_a_person_could_get_wrong_is_refused_before_anything_starts(
     assert not list(helmsman.folder.glob("repository/.git/refs/helmsman/*"))
 
 
-def test_the_configuration_says_what_the_agent_took_out_of_it(helmsman: CommandLine) -> None:
-    told = helmsman.run("config", "--repo", helmsman.repository, "--set", "agent.kind=codex").output
-    assert "steering.hooks = false   # agent codex" in told
-    assert "limits.cost_usd = null   # agent codex" in told
-
-
 def test_the_live_view_counts_no_dollars_that_nobody_told_of() -> None:
     view = LiveView(Console(file=io.StringIO(), width=100))
     assert "$0.00" in view.render().plain

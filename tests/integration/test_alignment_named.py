@@ -1,31 +1,22 @@
 """`helmsman approve`, `reject` and `answer` where an alignment is meant: no yes answers its questions, and what does is told."""
 
-import re
 import shlex
-from pathlib import Path
 
 import pytest
 
-from helmsman.orient.alignment import with_answers
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, Specification
 from tasks.alignment.aligning import align_folder, align_name
 from tasks.alignment.files import read_alignment, write_alignment
 from tasks.lock import drive_alone
-from tasks.repository.git import git, open_repository
+from tasks.repository.git import open_repository
 from tests.fakes.bench import Ended
-from tests.fakes.command_line import CommandLine, looking, make_repository
+from tests.fakes.command_line import CommandLine
 
 pytestmark = pytest.mark.feature("M1")
 QUESTION = "Which separator?"
 ASKING = Alignment(specification=Specification(goal="export the rows")).with_questions([Asked(question=QUESTION)])
 ELSEWHERE = "notes/it's.md"
 WAYS = (("approve",), ("approve", "--guidance", "a tab"), ("reject",), ("answer",), ("answer", "approve"))
-
-
-@pytest.fixture
-def helmsman(tmp_path: Path) -> CommandLine:
-    make_repository(tmp_path / "repository")
-    return looking(tmp_path)
 
 
 def said(helmsman: CommandLine, name: str, *way: str) -> Ended:
@@ -49,15 +40,6 @@ def test_whoever_answers_an_alignment_as_a_loop_is_told_the_command_that_does(
         assert read_alignment(helmsman.repository / file) == ASKING
 
 
-def test_the_command_that_is_told_goes_on_with_that_alignment(helmsman: CommandLine) -> None:
-    write_alignment(helmsman.repository / ELSEWHERE, ASKING)
-    found = re.search(r"what to do: helmsman (.+) asks them", said(helmsman, align_name(ELSEWHERE), "approve").errors)
-    assert found
-    again = helmsman.run(*shlex.split(found[1]))
-    assert again.exit_code == 4, again.errors
-    assert f"1. {QUESTION}" in again.output
-
-
 def test_while_a_process_waits_for_the_answers_the_file_and_the_form_are_named_instead(helmsman: CommandLine) -> None:
     write_alignment(helmsman.repository / ALIGNMENT, ASKING)
     with drive_alone(align_folder(open_repository(helmsman.repository), ALIGNMENT).lock, ALIGNMENT):
@@ -66,12 +48,6 @@ def test_while_a_process_waits_for_the_answers_the_file_and_the_form_are_named_i
     assert "helmsman align" not in told.errors
     assert f"answer in {ALIGNMENT}" in told.errors
     assert f"the form of {align_name(ALIGNMENT)} in the Prefect UI" in told.errors
-
-
-def test_one_that_asks_nothing_says_so(helmsman: CommandLine) -> None:
-    write_alignment(helmsman.repository / ALIGNMENT, with_answers(ASKING, {QUESTION: "a tab"}))
-    told = said(helmsman, ALIGNMENT, "approve")
-    assert (told.exit_code, "asks nothing" in told.errors) == (2, True)
 
 
 @pytest.mark.feature("X3")
@@ -85,9 +61,3 @@ def test_any_other_name_is_that_of_no_loop(helmsman: CommandLine, name: str) -> 
     assert told.exit_code == 2
     assert "there is no loop" in told.errors
     assert "\x1b" not in told.errors
-
-
-def test_in_a_bare_repository_there_is_no_alignment(helmsman: CommandLine) -> None:
-    git(helmsman.folder, "clone", "--quiet", "--bare", "repository", "bare")
-    told = helmsman.run("approve", align_name(ALIGNMENT), "--repo", "bare")
-    assert (told.exit_code, "there is no loop" in told.errors) == (2, True)

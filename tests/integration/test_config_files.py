@@ -26,10 +26,6 @@ def complaint(repository: Path) -> str:
     return str(caught.value)
 
 
-def test_a_repository_without_files_has_no_layers(tmp_path: Path) -> None:
-    assert read_layers(tmp_path) == []
-
-
 def test_helmsman_toml_stands_above_the_rubric_and_says_so(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -37,11 +33,7 @@ def test_helmsman_toml_stands_above_the_rubric_and_says_so(tmp_path: Path) -> No
         RUBRIC__md="---\ngoal: from rubric\nlimits:\n  tokens: 6\n---\n# Rubric\n",
     )
     resolved = resolve(read_layers(tmp_path))
-    assert (resolved.config.goal, resolved.config.limits.iterations, resolved.config.limits.tokens) == (
-        "from toml",
-        5,
-        6,
-    )
+    assert (resolved.config.goal, resolved.config.limits.iterations, resolved.config.limits.tokens) == ("from toml", 5, 6)
     assert resolved.origins["goal"] == "helmsman.toml"
     assert resolved.origins["limits.tokens"] == "RUBRIC.md front matter"
 
@@ -145,12 +137,6 @@ def test_every_flaw_of_a_rubric_is_told_with_file_line_cause_and_remedy(tmp_path
     ]
 
 
-@pytest.mark.feature("V1")
-def test_a_rubric_of_sections_alone_is_read_with_either_kind_of_line_end(tmp_path: Path) -> None:
-    write(tmp_path, RUBRIC__md=b"\xef\xbb\xbf## Checks\r\n- npm test\r\n")
-    assert read_layers(tmp_path) == [Layer("RUBRIC.md", {"checks": [{"command": "npm test"}]})]
-
-
 def autochecks(folder: Path) -> None:
     (folder / ".claude").mkdir()
     (folder / ".claude" / "autochecks.sh").write_text("npm test\n")
@@ -174,12 +160,6 @@ def test_the_autochecks_script_is_added_to_no_other_checks(tmp_path: Path, files
     write(tmp_path, **files)
     resolved = resolve([Layer("command line", {"goal": "g"}), *read_layers(tmp_path)])
     assert [check.command for check in resolved.config.checks] == ["a"]
-
-
-@pytest.mark.feature("V2")
-def test_a_folder_of_that_name_is_no_script(tmp_path: Path) -> None:
-    (tmp_path / ".claude" / "autochecks.sh").mkdir(parents=True)
-    assert read_layers(tmp_path) == []
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
@@ -253,14 +233,6 @@ def test_front_matter_made_to_exhaust_the_reader_is_refused_soon(tmp_path: Path,
     assert cause in complaint(tmp_path)
 
 
-def test_a_wrong_value_in_a_rubric_is_told_with_its_source(tmp_path: Path) -> None:
-    write(tmp_path, RUBRIC__md="---\ngoal: 2024-01-01\nlimits: {iteration: 5}\n---\n")
-    with pytest.raises(OperatorError) as caught:
-        resolve(read_layers(tmp_path))
-    assert "goal (RUBRIC.md front matter): expected text, found 2024-01-01" in str(caught.value)
-    assert "limits.iteration (RUBRIC.md front matter): unknown key; did you mean limits.iterations" in str(caught.value)
-
-
 def test_a_file_that_the_operator_names_is_a_layer_under_its_path(tmp_path: Path) -> None:
     write(tmp_path, night__toml="limits.iterations = 9")
     assert read_file(tmp_path / "night.toml") == Layer(str(tmp_path / "night.toml"), {"limits": {"iterations": 9}})
@@ -295,13 +267,6 @@ def test_goal_file_is_relative_to_the_folder_of_the_file_that_names_it(tmp_path:
     write(tmp_path / "sets", night__toml='goal_file = "../PROMPT.md"')
     write(tmp_path, PROMPT__md="Make it work.")
     assert read_file(tmp_path / "sets" / "night.toml").values == {"goal": "Make it work."}
-
-
-def test_goal_file_on_the_command_line_is_relative_to_the_folder_given(tmp_path: Path) -> None:
-    write(tmp_path, PROMPT__md="Make it work.")
-    layer = Layer("command line", {"goal_file": "PROMPT.md", "limits": {"iterations": 3}})
-    expected = Layer("command line", {"goal": "Make it work.", "limits": {"iterations": 3}})
-    assert resolve_goal_file(layer, tmp_path) == expected
 
 
 @pytest.mark.parametrize(

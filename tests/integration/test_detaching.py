@@ -15,8 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from deployments.run import GONE, SILENT, UNDER_WAY, first_word, telling_way_on
-from helmsman.errors import WorldError
+from deployments.run import GONE, SILENT, UNDER_WAY, first_word
 from helmsman.layers import Resolved
 from tasks.lock import drive_alone
 from tasks.loop.start import create_loop
@@ -96,13 +95,6 @@ def test_why_a_driver_could_not_start_is_told_with_its_exit_status_and_stays_in_
     result = the_object(told.output)
     assert (result["loop"], result["outcome"], result["driver"]) == ("loop", None, None)
     assert "soon" in Path(result["output"]).read_text("utf-8")
-
-
-def test_whoever_finds_no_engine_is_told_the_name_of_the_loop_that_has_begun() -> None:
-    with pytest.raises(WorldError) as caught, telling_way_on("mend-it"):
-        raise WorldError("the configured Prefect server does not answer", found="refused", remedy="start it")
-    assert caught.value.found == "refused"
-    assert caught.value.remedy == "start it; then go on with the loop: helmsman resume mend-it"
 
 
 def test_what_a_person_got_wrong_is_refused_before_any_process_is_left_behind(helmsman: CommandLine) -> None:

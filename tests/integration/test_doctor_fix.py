@@ -20,7 +20,7 @@ import pytest
 from prefect.logging import disable_run_logger
 
 from deployments.doctor import EXAMINATIONS, examined
-from deployments.leftovers import Finding, is_old
+from deployments.leftovers import Finding
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
@@ -172,15 +172,6 @@ def test_a_completed_loop_that_was_killed_before_it_had_left_is_told_and_keeps_i
     assert told.remedy.endswith("helmsman resume mend-it")
     assert broken.doctor("worktrees", fix=True)[0].fix is None
     assert (path.exists(), has_left(str(broken.repository), state)) == (True, False)
-
-
-def test_a_worktree_that_its_own_loop_could_not_remove_at_the_end_is_spent(broken: Broken) -> None:
-    state = broken.completed(left=False)
-    path = broken.worktree(state)
-    tidy(str(broken.repository), state)
-    assert not path.exists()
-    assert broken.worktree(state) == path
-    mends(broken, "worktrees", f"removed {path}")
 
 
 def test_a_worktree_that_stays_because_git_could_not_be_started_ends_no_completed_loop(broken: Broken) -> None:
@@ -353,18 +344,6 @@ def test_a_loop_that_cannot_be_read_is_told_and_hides_none_of_the_others(broken:
     assert (told.verdict, "loop of-tomorrow was written by a newer version" in told.found) == ("warn", True), told
     assert "upgrade Helmsman" in told.remedy
     assert (fixed, path.exists()) == ((f"removed {path}", False) if what == "worktrees" else ("", True))
-
-
-def test_where_there_is_no_repository_nothing_in_it_is_missed(tmp_path: Path, broken: Broken) -> None:
-    nowhere = tmp_path / "nowhere"
-    nowhere.mkdir()
-    assert {Broken(nowhere).doctor(what)[0].verdict for what in ("loops", "processes", "worktrees", "checkouts", "locks")} == {
-        "ok"
-    }
-
-
-def test_a_lock_that_its_git_has_just_taken_away_is_no_old_one(tmp_path: Path) -> None:
-    assert not is_old(tmp_path / "index.lock")
 
 
 def test_what_cannot_be_looked_at_is_told_and_hides_none_of_the_others(broken: Broken, tmp_path: Path) -> None:

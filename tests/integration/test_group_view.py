@@ -8,7 +8,6 @@ from rich.console import Console
 
 from deployments.live import GroupView, watching_group
 from helmsman.records.events import (
-    AgentIntroduced,
     Event,
     GateAnswered,
     GateOpened,
@@ -82,15 +81,6 @@ def test_each_loop_has_a_row_with_what_it_does_now(repository: Repository) -> No
     view.close()
 
 
-def test_no_dollars_are_shown_that_the_agents_program_does_not_tell(repository: Repository) -> None:
-    to = console()
-    view = GroupView(repository, NAMES, to)
-    tell(repository, "num-1", AgentIntroduced(lines=("codex",), untold=("cost",)))
-    view.look()
-    assert ["dollars not told" in line for line in screen(view, to).splitlines()] == [True, False]
-    view.close()
-
-
 def test_what_matters_of_any_loop_is_told_once_with_its_name_and_tool_calls_are_not(repository: Repository) -> None:
     to = console()
     view = GroupView(repository, NAMES, to)
@@ -100,15 +90,6 @@ def test_what_matters_of_any_loop_is_told_once_with_its_name_and_tool_calls_are_
     lines = written(to).splitlines()
     assert [line for line in lines if "usage limit" in line] == [line for line in lines if line.startswith("num-2 ")]
     assert "rm -rf" not in written(to)
-    view.close()
-
-
-def test_what_happened_before_it_was_opened_is_not_told_again(repository: Repository) -> None:
-    tell(repository, "num-1", WAIT)
-    to = console()
-    view = GroupView(repository, NAMES, to)
-    view.look()
-    assert not written(to)
     view.close()
 
 

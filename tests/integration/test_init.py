@@ -21,7 +21,7 @@ from tasks.checking.detecting import LARGEST_TEXT, Fate, Tried, read_project, sc
 from tasks.loop.files import read_rubric_file
 from tasks.repository.git import open_repository
 from tests.fakes.command_line import looking
-from tests.fakes.repositories import commit, make_repository, sh, with_submodule, write
+from tests.fakes.repositories import commit, make_repository, sh, write
 
 pytestmark = pytest.mark.feature("O1")
 
@@ -86,10 +86,7 @@ def test_links_and_files_beyond_the_bound_are_not_read(top: Path) -> None:
 
 
 def test_each_command_is_tried_and_its_fate_told(top: Path) -> None:
-    every = tried(
-        top,
-        ["echo 2 passed in 1.00s", "echo no; exit 3", "no-such-tool", "./Makefile", "echo no tests ran in 0.01s"],
-    )
+    every = tried(top, ["echo 2 passed in 1.00s", "echo no; exit 3", "no-such-tool", "./Makefile", "echo no tests ran in 0.01s"])
     fates = [Fate.WORKS, Fate.FAILS, Fate.CANNOT_START, Fate.CANNOT_START, Fate.WORKS]
     assert [one.fate for one in every] == fates
     assert [one.exit_code for one in every] == [0, 3, 127, 126, 0]
@@ -138,17 +135,6 @@ def test_secrets_are_not_among_what_a_command_sees(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-nobody-at-all")
     (one,) = tried(top, ['test -z "$ANTHROPIC_API_KEY"'])
     assert one.fate is Fate.WORKS
-
-
-def test_submodules_are_there_where_they_can_be_had_and_told_where_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    repository = open_repository(with_submodule(tmp_path / "repository"))
-    with scratch(repository) as place:
-        assert "could not be checked out" in place.flaw  # git allows no local folders unless it is told to
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
-    write(tmp_path, {"gitconfig": "[protocol.file]\nallow = always\n"})
-    with scratch(repository) as place:
-        assert (place.path / "lib" / "lib.py").is_file()
-        assert place.flaw == ""
 
 
 # --- writing ------------------------------------------------------------------------------------------------------
@@ -201,14 +187,6 @@ def test_tests_that_cannot_start_are_left_out_with_the_reason(capsys: pytest.Cap
 def test_tests_that_work_are_preferred_to_those_that_fail(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     files = {"Makefile": "test:\n\t@false\n", "tests/test_shop.py": RED.replace("3)", "2)")}
     assert told(capsys, make_repository(tmp_path / "both", files))["checks"] == ["python3 -m unittest discover -s tests"]
-
-
-def test_workflows_and_scripts_in_folders_are_read(tmp_path: Path) -> None:
-    workflow = {".github/workflows/ci.yml": "steps:\n  - run: go test ./...\n"}
-    script = {"scripts/test": "#!/usr/bin/env bash\ntrue\n", "scripts/check/README": ""}
-    for name, files, command in (("ci", workflow, "go test ./..."), ("script", script, "bash scripts/test")):
-        folders = read_project(open_repository(make_repository(tmp_path / name, files)))
-        assert [one.command for one in find_commands(folders).candidates] == [command]
 
 
 def test_people_see_a_table_of_what_works_and_what_comes_next(capsys: pytest.CaptureFixture[str], top: Path) -> None:
@@ -363,8 +341,3 @@ def test_in_a_terminal_nothing_is_run_by_who_declines_it(tmp_path: Path, top: Pa
     in_terminal(tmp_path, "no", "", "none", "", "")
     assert not (tmp_path / "ran").exists()
     assert configuration(open_repository(top), {"goal": "g"}).config.checks == ()
-
-
-def test_with_yes_nothing_is_asked_in_a_terminal_either(tmp_path: Path, top: Path) -> None:
-    in_terminal(tmp_path, arguments=["--yes", "--goal", "g"])
-    assert [check.command for check in configuration(open_repository(top), {}).config.checks] == ["make test"]

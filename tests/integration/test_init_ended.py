@@ -61,34 +61,6 @@ def test_a_signal_takes_the_checkout_away_and_ends_what_was_tried(helmsman: Comm
     assert "wrote" not in output
 
 
-def test_signals_one_after_the_other_do_not_keep_it_from_tidying_up(helmsman: CommandLine) -> None:
-    """A terminal that is closed tells so by the kernel and by its shell."""
-    process = helmsman.start("init", "--repo", "repository", "--yes")
-    assert has_begun(helmsman)
-    while process.poll() is None:
-        process.send_signal(signal.SIGHUP)
-    process.communicate(timeout=PATIENCE)
-    assert checkouts(helmsman) == []
-    assert nothing_lives(helmsman)
-
-
-def test_a_signal_that_it_was_started_to_ignore_does_not_end_it(helmsman: CommandLine) -> None:
-    process = subprocess.Popen(
-        ["nohup", HELMSMAN, "init", "--repo", "repository", "--yes"],
-        cwd=helmsman.folder,
-        env=dict(helmsman.variables),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    assert has_begun(helmsman)
-    process.send_signal(signal.SIGHUP)
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=PATIENCE)
-    assert process.returncode == 128 + signal.SIGTERM
-    assert checkouts(helmsman) == []
-
-
 @pytest.mark.parametrize("typed", ["", "y\n"], ids=["while it asks", "while it tries"])
 def test_a_terminal_that_is_closed_takes_the_checkout_away(helmsman: CommandLine, typed: str) -> None:
     before = footprint(helmsman)

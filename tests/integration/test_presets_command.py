@@ -1,6 +1,5 @@
 """`helmsman presets` and `run --preset` as a person uses them."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +12,13 @@ from tasks.hats.finding import find_preset
 from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
 from tests.fakes.bench import Ended
-from tests.fakes.command_line import CommandLine, looking, make_repository, the_object
+from tests.fakes.command_line import CommandLine, the_object
 from tests.integration.test_presets import NOW, WANTED, put
 from tests.unit.hats_shown import hat
 
 pytestmark = pytest.mark.feature("M10")
 
 EVIL = "good\x1b]0;owned\x07\x1b[2Jwiped\r\x08\x9b31m\u202enews"
-
-
-@pytest.fixture
-def helmsman(tmp_path: Path) -> CommandLine:
-    make_repository(tmp_path / "repository")
-    return looking(tmp_path)
 
 
 def tell(helmsman: CommandLine, *arguments: str, code: int = 0) -> Ended:
@@ -51,12 +44,6 @@ def test_a_list_has_every_preset_the_repository_s_own_with_their_files_and_broke
     listed = {one["name"]: one for one in plain(helmsman, "list")["presets"]}
     assert listed["bugfix"]["source"] == "built in"
     assert "+++" in listed["broken"]["problem"]
-
-
-def test_without_a_repository_there_are_those_that_come_with_helmsman(helmsman: CommandLine) -> None:
-    told = helmsman.run("presets", "list", "--json")
-    assert {one["name"] for one in json.loads(told.output)["presets"]} == WANTED
-    assert "not a git repository" in helmsman.run("presets", "list", "--repo", "home").errors
 
 
 def test_one_is_shown_whole(helmsman: CommandLine) -> None:
@@ -87,14 +74,6 @@ def test_a_new_one_is_a_copy_or_a_beginning_that_can_be_used_at_once(helmsman: C
         assert configuration(open_repository(helmsman.repository), {"goal": "g", "check": ["true"], "preset": name}).preset
     assert "is there already" in tell(helmsman, "new", "our-api", code=2).errors
     assert "no name for a preset" in tell(helmsman, "new", "../x", code=2).errors
-
-
-def test_a_new_one_that_takes_the_place_of_ours_says_so(helmsman: CommandLine) -> None:
-    words = "takes the place of the preset bugfix that comes with Helmsman"
-    assert words in tell(helmsman, "new", "bugfix", "--from", "bugfix").output
-    assert plain(helmsman, "new", "docs")["replaces"] == "built in"
-    assert plain(helmsman, "new", "ours")["replaces"] is None
-    assert "takes the place" not in tell(helmsman, "new", "our-api").output
 
 
 def test_a_start_takes_the_preset_by_name_or_by_a_path_from_where_it_was_given(helmsman: CommandLine) -> None:

@@ -5,21 +5,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from helmsman.errors import OperatorError
 from tasks.processes.process import TAG, end_tagged, run
-from tests.integration.processes import ENV, ROOT, SOON, STUBBORN, carriers, driver, eventually, nap, own_tag, sh, sleepers
-
-
-@pytest.fixture
-def tag() -> Iterator[str]:
-    with own_tag() as tag:
-        yield tag
+from tests.integration.processes import ENV, ROOT, SOON, STUBBORN, carriers, driver, eventually, nap, sh, sleepers
 
 
 def test_a_command_that_ends_by_itself_gives_its_exit_code_and_both_streams(tag: str) -> None:
@@ -163,22 +155,6 @@ except KeyboardInterrupt:
     assert not carriers(tag)
 
 
-@pytest.mark.feature("E5", "E3")
-def test_nothing_survives_the_kill_of_our_own_process(tag: str) -> None:
-    code = f"""
-run(["sh", "-c", '''env -i {nap(tag)} & setsid sh -c "{STUBBORN}" & {STUBBORN}'''], cwd=here, env=env, tag=tag,
-    deadline=60, grace=1, on_line=lambda line: print(line, flush=True))
-"""
-    with driver(code, tag) as process:
-        assert process.stdout
-        process.stdout.readline()
-        process.stdout.readline()
-        assert len(carriers(tag)) >= 3
-        assert sleepers(tag)
-        process.kill()
-    assert eventually(lambda: not carriers(tag) and not sleepers(tag))
-
-
 def test_the_supervisor_holds_none_of_our_own_output_open(tag: str) -> None:
     code = f"""
 run(["sh", "-c", "{STUBBORN}"], cwd=here, env=env, tag=tag, deadline=60, grace=3,
@@ -188,13 +164,6 @@ run(["sh", "-c", "{STUBBORN}"], cwd=here, env=env, tag=tag, deadline=60, grace=3
         process.communicate(timeout=100)
         assert carriers(tag)
     assert eventually(lambda: not carriers(tag))
-
-
-def test_many_threads_run_commands_beside_each_other(tag: str) -> None:
-    commands = [(f"echo {number}; sleep 0.2", f"{tag}-{number}") for number in range(16)]
-    with ThreadPoolExecutor(8) as pool:
-        ended = list(pool.map(sh, *zip(*commands, strict=True)))
-    assert [one.head for one in ended] == [f"{number}\n" for number in range(16)]
 
 
 # --- what cannot be started

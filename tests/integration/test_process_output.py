@@ -1,20 +1,13 @@
 """What goes into a command and what comes out of it: whole where it must be, bounded where it may be huge."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from helmsman.errors import WorldError
 from tasks.processes.process import TAG, run
-from tests.integration.processes import ENV, ROOT, carriers, driven, driver, eventually, own_tag, sh
-
-
-@pytest.fixture
-def tag() -> Iterator[str]:
-    with own_tag() as tag:
-        yield tag
+from tests.integration.processes import ENV, ROOT, carriers, driven, driver, eventually, sh
 
 
 def test_the_environment_is_exactly_what_was_given_and_the_tag(tag: str) -> None:

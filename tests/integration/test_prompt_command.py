@@ -17,7 +17,7 @@ from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import write_state
 from tasks.worktrees.workplace import workplace
 from tasks.worktrees.worktree import ensure_worktree
-from tests.fakes.command_line import CommandLine, looking, make_repository
+from tests.fakes.command_line import CommandLine
 from tests.fakes.repositories import NOW, commit
 from tests.integration.memory_stores import lesson
 from tests.unit import builders
@@ -31,12 +31,6 @@ checks = ["touch was-run"]
 criteria = ["half refuses odd numbers"]
 """
 FOR_JUDGE = ("--judge",)
-
-
-@pytest.fixture
-def helmsman(tmp_path: Path) -> CommandLine:
-    make_repository(tmp_path / "repository")
-    return looking(tmp_path)
 
 
 def told(helmsman: CommandLine, *arguments: str) -> dict[str, Any]:

@@ -101,31 +101,6 @@ def test_every_flaw_is_shown_with_its_line_and_ends_with_2(capsys: pytest.Captur
     assert [flaw["line"] for flaw in told(capsys, repository, code=2)["flaws"]] == [2, 5, 7]
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "cause"),
-    [
-        ("---\nmodel: x\n  goal: y\n---\n", 3, "mapping values"),
-        ("---\nmodel: x\n", 1, "no line closes it"),
-        ("---\na: !!str x\n---\n", 2, "an alias or a tag"),
-        (b"## Checks\n- \xff\n", 2, "not UTF-8"),
-        ("# A document of somebody's own\n", 1, "nothing in it tells Helmsman anything"),
-        ("", 1, "nothing in it tells Helmsman anything"),
-    ],
-)
-def test_a_file_that_is_no_rubric_is_one_flaw(
-    capsys: pytest.CaptureFixture[str], repository: Path, text: str | bytes, line: int, cause: str
-) -> None:
-    (repository / "RUBRIC.md").write_bytes(text if isinstance(text, bytes) else text.encode())
-    (flaw,) = told(capsys, repository, code=2)["flaws"]
-    assert flaw["line"] == line
-    assert cause in flaw["cause"]
-
-
-def test_a_rubric_of_front_matter_alone_is_valid(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
-    (repository / "RUBRIC.md").write_text("---\nmodel: x\n---\n")
-    assert told(capsys, repository)["valid"]
-
-
 def test_another_file_can_be_looked_at_without_a_repository(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "draft.md").write_text("## Checks\n- `a`\n- `b` (name: x)\n")
     found = told(capsys, tmp_path, tmp_path / "draft.md", code=2)
@@ -164,14 +139,6 @@ def test_past_loops_tell_which_checks_always_agreed(capsys: pytest.CaptureFixtur
     check_rubric(repository, None, as_json=False)
     line = "  always the same verdict: tests and lint, in 11 reports, 2 of them failures"
     assert line in capsys.readouterr().out.splitlines()
-
-
-@pytest.mark.feature("V11")
-def test_past_loops_tell_which_checks_never_failed(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
-    keep(repository, *[(True, True)] * 9, (False, True))
-    found = told(capsys, repository)["audit"]
-    assert (found["agreeing"], found["never_failed"]) == ([], [{"check": "lint", "reports": 10}])
-    assert (found["unproven"], [gap["kind"] for gap in found["uncovered"]]) == (["errors", "c2"], ["types", "build"])
 
 
 @pytest.mark.feature("V11")

@@ -69,12 +69,6 @@ def test_a_transcript_that_was_about_to_be_set_aside_is_no_call(tmp_path: Path) 
     assert (tmp_path / "transcript.failed.jsonl").read_text() == UNKNOWN
 
 
-def test_the_session_is_named_on_the_command_line() -> None:
-    assert "--resume" not in arguments(ClaudeConfig())
-    line = arguments(ClaudeConfig(), session=KEPT)
-    assert line[line.index("--resume") + 1] == KEPT.id
-
-
 @pytest.mark.feature("O2")
 def test_the_constant_text_is_appended_to_the_system_text_before_the_operators_own() -> None:
     line = arguments(ClaudeConfig(append_system_prompt="mine"), system="ours")

@@ -11,21 +11,11 @@ from hypothesis import strategies as st
 
 from helmsman.config import ContextConfig, SteeringConfig
 from helmsman.guardrails import Rules
-from helmsman.layers import RESERVED
 from helmsman.parsers.agent_actions import Called, ToolResult
 from helmsman.records.evidence import AgentOutcome, Guarded
 from helmsman.records.session import ContextUse, FailureClass
 from tasks.session.hook_server import TOKEN, HookServer
-from tasks.session.steering import (
-    GRACE,
-    GUARDED_KEPT,
-    MARGIN,
-    PENDING_KEPT,
-    UNJUDGED,
-    Means,
-    Steering,
-    settings,
-)
+from tasks.session.steering import GRACE, MARGIN, UNJUDGED, Means, Steering, settings
 from tasks.session.stops import Turns
 
 pytestmark = pytest.mark.feature("A1", "A2", "A3", "A4", "S9")
@@ -49,10 +39,6 @@ def means(**given: Any) -> Means:
 def steers(steering: SteeringConfig | None = None, world: Means | None = None, **rules: Any) -> Steering:
     known: dict[str, Any] = {"worktree": "/nest/tree", **rules}
     return Steering(Rules(**known), steering or SteeringConfig(), ContextConfig(), world or means(), Turns(catch_up=0))
-
-
-def test_the_token_that_the_agent_gets_is_no_setting_to_a_helmsman_that_it_starts() -> None:
-    assert TOKEN in RESERVED
 
 
 def done(identity: str, output: str = "", *, failed: bool = False) -> ToolResult:
@@ -126,13 +112,6 @@ def test_a_fault_of_the_rules_themselves_keeps_no_agent_from_its_tools() -> None
     assert [(one.rule, one.denied) for one in steering.guarded] == [(UNJUDGED, False)]
 
 
-def test_what_is_remembered_stays_bounded() -> None:
-    steering = steers()
-    for number in range(PENDING_KEPT + 100):
-        steering.answer(event("git push" if number % 2 else f"echo {number}", f"{number}"))
-    assert len(steering.guarded) == GUARDED_KEPT
-
-
 def test_the_token_travels_by_the_environment_and_not_on_the_command_line() -> None:
     server = HookServer(1234, "the-token")
     told = settings(server)
@@ -189,13 +168,6 @@ def test_a_failure_that_a_pipe_hides_is_counted_and_told_with_the_next_call() ->
     assert {error.kind for error in steering.errors} == {FailureClass.TEST}
 
 
-def test_guidance_is_told_once() -> None:
-    steering = steers()
-    for number in range(5):
-        fail(steering, f"make part-{number}", f"{number}")
-    assert advised(steering.answer(event("ls", "a"))) == ""
-
-
 def edit(steering: Steering, identity: str) -> Any:
     return steering.answer({**event("", identity, "Edit"), "tool_input": {"file_path": "/nest/tree/app.py"}})
 
@@ -208,11 +180,6 @@ def test_two_contents_in_turns_are_noticed_before_the_edit_that_goes_on_with_the
 
     steering = steers(world=means(content=reading))
     assert [bool(advised(edit(steering, f"{number}"))) for number in range(4)] == [False, False, False, True]
-
-
-def test_a_file_whose_content_cannot_be_told_is_not_compared() -> None:
-    steering = steers(world=means(content=nothing))
-    assert [advised(edit(steering, f"{number}")) for number in range(6)] == [""] * 6
 
 
 def turn(steering: Steering, number: int, *commands: str) -> list[Any]:

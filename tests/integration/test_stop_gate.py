@@ -8,10 +8,10 @@ import pytest
 
 from tests.fakes.repositories import Work, write
 from tests.integration.processes import STUBBORN, carriers, eventually
-from tests.integration.stop_work import ASKS, ended, gate, picture, tag, work
+from tests.integration.stop_work import ASKS, ended, gate, picture, work
 from tests.unit.builders import check, report
 
-__all__ = ["tag", "work"]
+__all__ = ["work"]
 pytestmark = pytest.mark.feature("A4")
 
 FAILS = "echo 'FAILED tests/test_a.py::test_one'; echo '1 failed, 2 passed in 0.1s'; exit 1"
@@ -87,12 +87,6 @@ def test_no_check_runs_where_its_result_would_not_matter(
     assert not ran.exists()
 
 
-def test_processes_carry_the_tag_and_the_number_of_the_attempt(work: Work, tag: str) -> None:
-    gated = gate(work, tag, "true", "echo $HELMSMAN_TAG; exit 1")
-    assert f"\n{tag}/stop/1/1\n" in gated.run(active=False, full=False, said=ASKS)[1]
-    assert f"\n{tag}/stop/2/1\n" in gated.run(active=True, full=False, said=ASKS)[1]
-
-
 def test_no_secret_is_handed_back(work: Work, tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEPLOY_TOKEN", "hunter2-hunter2")
     gated = gate(work, tag, {"command": "echo $DEPLOY_TOKEN; exit 1", "environment": ["DEPLOY_TOKEN"]})
@@ -124,11 +118,6 @@ def test_a_check_that_takes_longer_than_what_is_left_is_not_started(work: Work, 
     assert (attempt.blocked, attempt.failing) == (True, (quick,))
     assert not (tmp_path / "slow").exists()
     assert (tmp_path / "quick").exists()
-
-
-def test_where_no_check_fits_it_may_end(work: Work, tag: str) -> None:
-    last = report(check(passed=False, command="false", seconds=31))
-    assert ended(gate(work, tag, "false", last=last, stop_seconds=30)).why == "every check takes longer than it may"
 
 
 def test_a_check_that_hangs_is_ended_and_sends_nobody_back(work: Work, tag: str) -> None:

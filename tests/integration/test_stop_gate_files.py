@@ -7,9 +7,9 @@ import pytest
 
 from tests.fakes.repositories import Work, commit, write
 from tests.integration.processes import eventually
-from tests.integration.stop_work import ASKS, ended, gate, picture, staged, tag, work
+from tests.integration.stop_work import ASKS, ended, gate, picture, staged, work
 
-__all__ = ["tag", "work"]
+__all__ = ["work"]
 pytestmark = pytest.mark.feature("A4")
 IN_PLACE = {"clean": False}
 

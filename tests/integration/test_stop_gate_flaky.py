@@ -4,23 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.records.checks import CheckReport, TestCounts
+from helmsman.records.checks import CheckReport
 from helmsman.records.session import StopAttempt
 from tests.fakes.repositories import Work
 from tests.integration.processes import own_tag
-from tests.integration.stop_work import ended, gate, littered
-from tests.unit.builders import check, report
+from tests.integration.stop_work import ended, gate, work
 
+__all__ = ["work"]
 pytestmark = pytest.mark.feature("A4")
 
 NAMES = "=== short test summary info ===\\nFAILED tests/test_a.py::test_one - boom\\n=== 1 failed, 2 passed in 0.1s ===\\n"
 FAILS = f"printf '{NAMES}'; exit 1"
-
-
-@pytest.fixture
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
-    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "home"))
-    return littered(tmp_path)
 
 
 def attempts(
@@ -49,26 +43,6 @@ def test_what_fails_again_sends_it_back_and_is_not_doubted_any_more(work: Work, 
     found = attempts(work, failing_until(tmp_path / "ran", 99), times=2)
     assert [(one.blocked, one.failing_tests) for one in found] == [(True, 1), (True, 1)]
     assert runs(tmp_path / "ran") == 3
-
-
-def test_only_the_doubtful_check_is_run_again(work: Work, tmp_path: Path) -> None:
-    flaky = failing_until(tmp_path / "ran", 2)
-    (attempt,) = attempts(work, f"echo >> '{tmp_path}/other'; exit 3", flaky)
-    assert (attempt.blocked, len(attempt.failing)) == (True, 1)
-    assert (runs(tmp_path / "other"), runs(tmp_path / "ran")) == (1, 2)
-
-
-def test_a_test_that_failed_before_the_session_is_not_run_again(work: Work, tmp_path: Path) -> None:
-    counts = TestCounts(failed=1, failing=("tests/test_a.py::test_one",))
-    (attempt,) = attempts(work, failing_until(tmp_path / "ran", 2), last=report(check(passed=False, counts=counts)))
-    assert attempt.blocked
-    assert runs(tmp_path / "ran") == 1
-
-
-def test_where_nothing_is_to_be_run_again_nothing_is(work: Work, tmp_path: Path) -> None:
-    (attempt,) = attempts(work, failing_until(tmp_path / "ran", 2), largest=0)
-    assert attempt.blocked
-    assert runs(tmp_path / "ran") == 1
 
 
 def test_it_is_run_again_only_where_the_allowance_lasts(work: Work, tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.repositories import Work, begin, commit, make_repository, with_submodule, write
-from tests.integration.stop_work import ASKS, ended, gate, picture, tag, work
+from tests.integration.stop_work import ASKS, ended, gate, picture, work
 
-__all__ = ["tag", "work"]
+__all__ = ["work"]
 pytestmark = pytest.mark.feature("A4")
 
 
@@ -32,14 +32,6 @@ def test_where_the_files_cannot_be_laid_out_no_check_runs_and_it_may_end(work: W
     assert attempt.why not in {"", "no check could be run to its end"}
     assert (tmp_path / "ran").read_text() == "\n"
     assert picture(work.path) == before
-
-
-def test_without_a_place_for_the_checkout_no_check_runs(work: Work, tag: str, tmp_path: Path) -> None:
-    (tmp_path / "home").mkdir(exist_ok=True)
-    (tmp_path / "home" / "checkouts").touch()
-    attempt = ended(gate(work, tag, f"touch '{tmp_path}/ran'; exit 1"))
-    assert (attempt.blocked, "Not a directory" in attempt.why) == (False, True), attempt.why
-    assert not (tmp_path / "ran").exists()
 
 
 def test_a_repository_that_lies_inside_and_a_damaged_index_are_in_nobody_s_way(work: Work, tag: str) -> None:

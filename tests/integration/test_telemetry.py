@@ -100,14 +100,6 @@ def test_whoever_started_the_loop_is_linked(monkeypatch: pytest.MonkeyPatch) -> 
     assert [span.links for span in collector.spans] == [(f"{0xABC:032x}",), ()]
 
 
-def test_a_sampler_that_takes_nothing_leaves_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
-    with collecting() as collector:
-        monkeypatch.setenv(ENDPOINT, collector.url)
-        monkeypatch.setenv("OTEL_TRACES_SAMPLER", "parentbased_always_off")
-        assert sent(parcel()) == []
-    assert collector.requests == ["/v1/metrics"]
-
-
 @pytest.mark.parametrize(
     ("environment", "is_wanted"),
     [
@@ -143,25 +135,6 @@ sender.close()
 sender.hand_over(lambda: None)
 """
 
-SET_UP = """
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from tasks.observers.telemetry import Sender
-from tasks.observers.telemetry import wanted
-from tests.integration.test_telemetry import parcel
-assert not wanted({}, print)
-kept, provider = InMemorySpanExporter(), TracerProvider()
-provider.add_span_processor(SimpleSpanProcessor(kept))
-trace.set_tracer_provider(provider)
-assert wanted({}, print)
-sender = Sender("u1", print)
-sender.hand_over(parcel)
-sender.close()
-print([f"{span.context.span_id:x}" for span in kept.get_finished_spans()])
-"""
-
 
 def said(program: str) -> str:
     ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -172,10 +145,6 @@ def said(program: str) -> str:
 def test_without_the_libraries_one_line_says_what_to_install() -> None:
     assert said(MISSING) == f"{sending.MISSING}\n"
     assert "pip install 'helmsman[telemetry]'" in sending.MISSING
-
-
-def test_a_provider_that_the_process_was_set_up_with_is_used() -> None:
-    assert said(SET_UP) == f"['{span_id('u1', 1):x}']\n"
 
 
 def test_marks_survive_what_can_become_of_their_file(tmp_path: Path) -> None:

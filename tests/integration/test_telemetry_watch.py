@@ -123,17 +123,6 @@ def test_what_a_collector_refused_is_told_again_under_the_same_ids(repository: R
     assert told(collector) == ["iteration 1", "invoke_agent claude"]
 
 
-def test_what_was_done_before_telemetry_was_switched_on_is_not_told(
-    repository: Repository, collector: Collector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as without:
-        without.setenv("OTEL_SDK_DISABLED", "true")
-        drive(repository)
-        assert not folder_of(repository).telemetry.exists()
-    drive(repository)
-    assert [name for name in told(collector) if name.startswith("iteration")] == ["iteration 2"]
-
-
 def test_a_loop_goes_on_where_its_own_folder_cannot_be_written(repository: Repository, collector: Collector) -> None:
     folder = folder_of(repository)
     folder.telemetry.with_suffix(".new").mkdir()

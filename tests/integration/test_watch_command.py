@@ -10,9 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
-from rich.text import Text
 
 from helmsman.records.events import CheckFinished, Event, GateAnswered, GateOpened, IterationRecorded, StepStarted, ToolCalled
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
@@ -23,10 +21,10 @@ from tasks.lock import drive_alone
 from tasks.observers.follow import newest_record
 from tasks.observers.journal import Listener, journal_to
 from tasks.places import loop_folder
-from tasks.repository.git import git, open_repository
+from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state, write_state
 from tests.fakes.bench import eventually
-from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, looking, make_repository, the_object
+from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, the_object
 from tests.fakes.terminal import CURSOR, OFF, ON, Terminal
 from tests.unit import builders
 
@@ -78,12 +76,6 @@ def step(name: str = "execute", iteration: int = 1) -> StepStarted:
 
 def tool(detail: str) -> ToolCalled:
     return ToolCalled(tool="Bash", detail=detail)
-
-
-@pytest.fixture
-def helmsman(tmp_path: Path) -> CommandLine:
-    make_repository(tmp_path / "repository")
-    return looking(tmp_path)
 
 
 @pytest.fixture
@@ -198,19 +190,6 @@ def test_a_question_appears_with_its_commands_and_goes_when_it_is_answered(helms
         assert shown.shows("given      revise by ada (command line)")
 
 
-def test_a_driver_that_dies_is_told_and_the_next_one_too(helmsman: CommandLine, loop: Driven) -> None:
-    loop.create(iteration=1)
-    loop.drive()
-    loop.tell(step(iteration=2))
-    with terminal(helmsman) as shown:
-        assert shown.shows("● mend-it  #2 of 30  execute")
-        loop.let_go()
-        assert shown.shows("driven by  nobody; go on with: helmsman resume mend-it")
-        loop.drive()
-        loop.tell(step("checks", iteration=2))
-        assert shown.shows("● mend-it  #2 of 30  checks")
-
-
 def test_a_loop_that_is_not_there_yet_is_waited_for_on_a_screen(helmsman: CommandLine, loop: Driven) -> None:
     Driven(helmsman.repository, "another").create()
     with terminal(helmsman, "mend-it") as shown:
@@ -227,16 +206,6 @@ def test_a_loop_that_has_ended_is_told_without_a_screen(helmsman: CommandLine, l
         assert shown.end() == 0
         assert "✔ completed" in shown.written
         assert ON not in shown.written
-
-
-@pytest.mark.parametrize("size", [(80, 24), (40, 24)])
-def test_one_frame_in_a_terminal_is_as_wide_as_it(size: tuple[int, int], helmsman: CommandLine, loop: Driven) -> None:
-    loop.create(of=builders.config("x" * 500))
-    with terminal(helmsman, "--once", size=size) as shown:
-        assert shown.end() == 0
-        lines = Text.from_ansi(shown.written.replace("\r", "")).plain.splitlines()
-    assert max(map(len, lines)) == size[0]
-    assert ON not in shown.written
 
 
 def test_a_terminal_that_cannot_move_its_cursor_gets_lines(helmsman: CommandLine, loop: Driven) -> None:
@@ -281,14 +250,6 @@ def test_a_pipe_gets_a_line_for_each_thing_as_it_comes_and_no_cursor_movement(he
     assert not {character for character in told if not character.isprintable()} - {"\n"}
 
 
-def test_a_loop_that_ends_with_a_question_ends_the_view_with_its_commands(helmsman: CommandLine, loop: Driven) -> None:
-    loop.create(gate=GATE, ending=DONE.model_copy(update={"outcome": Outcome.WAITING}))
-    told = helmsman.run("watch", "--repo", helmsman.repository)
-    assert (told.exit_code, told.errors) == (0, "")
-    assert "outcome    … waiting" in told.output
-    assert "           helmsman approve mend-it" in told.output
-
-
 def test_colours_that_are_forced_do_not_make_a_pipe_a_screen(helmsman: CommandLine, loop: Driven) -> None:
     loop.create(ending=None)
     loop.drive()
@@ -319,37 +280,6 @@ def test_one_frame_is_printed_whatever_became_of_the_journal(journal: str, helms
     assert not {character for character in told.output if not character.isprintable()} - {"\n"}
 
 
-def test_a_loop_is_watched_from_a_worktree_and_from_any_folder(helmsman: CommandLine, loop: Driven) -> None:
-    loop.create()
-    loop.drive()
-    loop.tell(step(), tool("pytest"))
-    beside = helmsman.folder / "beside"
-    git(helmsman.repository, "worktree", "add", "--quiet", "--detach", str(beside))
-    (beside / "deep").mkdir()
-    told = helmsman.run("watch", "--once", "--repo", beside / "deep")
-    assert (told.exit_code, told.errors) == (0, "")
-    assert "Bash: pytest" in told.output
-
-
-def test_of_several_loops_the_one_that_runs_is_watched(helmsman: CommandLine, loop: Driven) -> None:
-    loop.create()
-    loop.drive()
-    Driven(helmsman.repository, "a-later-one").create(updated_at=NOW + timedelta(days=999))
-    assert helmsman.run("watch", "--once", "--repo", helmsman.repository).output.startswith("● mend-it ")
-    loop.let_go()
-    assert helmsman.run("watch", "--once", "--repo", helmsman.repository).output.startswith("○ a-later-one ")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [([], "no loop was started"), (["nix"], "no loop 'nix'"), (["../x"], "no loop '../x'"), (["nix", "--once"], "no loop 'nix'")],
-)
-def test_in_a_pipe_a_loop_that_is_not_there_is_a_mistake(arguments: list[str], words: str, helmsman: CommandLine) -> None:
-    told = helmsman.run("watch", *arguments, "--repo", helmsman.repository)
-    assert told.exit_code == 2
-    assert words in told.errors
-
-
 def test_as_json_the_end_is_waited_for_and_told_in_the_shape_of_status(helmsman: CommandLine, loop: Driven) -> None:
     loop.create()
     loop.drive()
@@ -378,17 +308,3 @@ def test_the_newest_record_is_found_below_states_that_have_none(loop: Driven) ->
     found = newest_record(loop.repository, loop.name)
     assert found
     assert found.iteration == 2
-
-
-def test_a_quiet_loop_costs_next_to_nothing_to_watch(helmsman: CommandLine, loop: Driven) -> None:
-    """Counted in work, not in time: once at rest, a frame a second is all that is written."""
-    loop.create()
-    loop.drive()
-    loop.tell(step(), *(tool("x" * 100) for _ in range(2_000)))
-    with terminal(helmsman) as shown:
-        assert shown.shows("2000 tool calls"), shown.written[-3000:]
-        process = psutil.Process(shown.process.pid)
-        before, frames = process.io_counters().read_chars, len(shown.written.split("\x1b[H"))
-        assert eventually(lambda: len(shown.written.split("\x1b[H")) > frames + 4, 60)
-        read = process.io_counters().read_chars - before
-    assert read < loop.folder.journal.stat().st_size / 2, "it reads the journal again"
