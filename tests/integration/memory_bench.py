@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from helmsman.records.lessons import Episode, Guardrail, Lesson, Summary
 from helmsman.records.session import FailureClass
-from tasks.memory import Change, opening
+from tasks.memory import Change, opening, project_of
+from tasks.repository.git import open_repository
 from tests.fakes.bench import Ended
-from tests.fakes.command_line import CommandLine, the_object
+from tests.fakes.command_line import CommandLine, looking, make_repository, the_object
 from tests.integration.memory_stores import NOW, guardrail, lesson
 
 EVIL = "good\x1b]0;owned\x07\x1b[2Jwiped\r\x08\x9b31m\u202e\nnews"
@@ -42,6 +45,18 @@ class MemoryBench:
 
     def plain(self, *arguments: str | Path, code: int = 0, **variables: str) -> dict[str, Any]:
         return the_object(self.tell(*arguments, "--json", code=code, **variables).output)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> MemoryBench:
+    return MemoryBench(looking(tmp_path, HELMSMAN_HOME=str(tmp_path / "state")))
+
+
+@pytest.fixture
+def project(bench: MemoryBench) -> str:
+    """A repository, and its name in the store."""
+    make_repository(bench.helmsman.repository)
+    return project_of(open_repository(bench.helmsman.repository))
 
 
 def _put(change: Change, record: Record) -> None:

@@ -4,31 +4,17 @@ import json
 import os
 import stat
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tasks.memory import project_of
-from tasks.repository.git import open_repository
-from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, looking, make_repository, the_object
-from tests.integration.memory_bench import EVIL, FIRST, SECOND, TESTED, MemoryBench, fill, ids
+from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, the_object
+from tests.integration.memory_bench import EVIL, FIRST, TESTED, MemoryBench, bench, fill, ids, project
 from tests.integration.memory_stores import episode, guardrail, lesson, summary
 
+__all__ = ["bench", "project"]
 pytestmark = [pytest.mark.slow, pytest.mark.feature("L6")]
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> MemoryBench:
-    return MemoryBench(looking(tmp_path, HELMSMAN_HOME=str(tmp_path / "state")))
-
-
-@pytest.fixture
-def project(bench: MemoryBench) -> str:
-    """A repository, and its name in the store."""
-    make_repository(bench.helmsman.repository)
-    return project_of(open_repository(bench.helmsman.repository))
 
 
 # --- export and import --------------------------------------------------------------------------------------------
@@ -80,31 +66,6 @@ def test_a_place_that_can_hold_no_file_is_told_and_stays_as_it_is(bench: MemoryB
         assert not [word for word in ("cannot be written", place, "what to do") if word not in told.errors]
     assert (bench.helmsman.folder / "pipe").is_fifo()
     assert list((bench.helmsman.folder / "home").iterdir()) == []
-
-
-BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
-    "tampered": (lambda text: text.replace("migrations", "mutations"), "sha256"),
-    "cut": (lambda text: text[:-40], "no whole JSON document"),
-    "of another version": (lambda text: text.replace('"version":1', '"version":2'), "version"),
-    "empty": (lambda _: "", "no whole JSON document"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("how", BROKEN)
-def test_a_broken_file_changes_nothing(how: str, bench: MemoryBench) -> None:
-    harm, word = BROKEN[how]
-    fill(bench.url, FIRST)
-    text = bench.tell("export", "-").output
-    bench.tell("forget", "s1")
-    (bench.helmsman.folder / "broken.json").write_text(harm(text))
-    told = bench.tell("import", "broken.json", "--json", code=2)
-    assert the_object(told.output)["rule"] == "error.operator"
-    assert not [part for part in ("nothing was imported", word, "what to do") if part not in told.errors]
-    assert bench.plain("list")["lessons"] == []
-
-
-def test_a_file_that_is_not_there_cannot_be_imported(bench: MemoryBench) -> None:
-    assert "cannot be read" in bench.tell("import", "nowhere.json", code=2).errors
 
 
 # --- which store, and whether it works ----------------------------------------------------------------------------
@@ -166,19 +127,6 @@ def test_a_store_that_cannot_be_opened_says_how_to_do_without_and_never_a_passwo
     assert "sesame" not in told.errors + told.output
 
 
-def test_a_damaged_store_is_mended_and_says_what_may_be_missing(bench: MemoryBench) -> None:
-    fill(bench.url, FIRST)
-    fill(bench.url, SECOND)
-    bench.file.write_bytes(b"\0" * 5000)
-    told = bench.tell("list")
-    assert "note: the memory store" in told.errors
-    assert "may be missing" in told.errors
-    assert bench.plain("list")["notes"] == []
-    bench.file.write_bytes(b"\0" * 5000)
-    (note,) = bench.plain("list")["notes"]
-    assert "may be missing" in note
-
-
 def test_a_look_removes_no_daily_copy(bench: MemoryBench) -> None:
     fill(bench.url, FIRST)
     copies = [bench.file.with_name(f"memory.db.backup-2026-10-{day:02d}") for day in range(1, 12)]
@@ -217,9 +165,3 @@ def test_a_reader_that_has_enough_is_no_error(command: tuple[str, ...], bench: M
     )
     os.close(theirs)
     assert (ended.returncode, ended.stderr) == (0, b"")
-
-
-def test_each_command_explains_itself(bench: MemoryBench) -> None:
-    listed = bench.tell("--help").output.partition("Commands:\n")[2].splitlines()
-    names = [line.split()[0] for line in listed if line[:3].strip()]
-    assert sorted(names) == ["export", "forget", "import", "list", "search", "show", "stats"]

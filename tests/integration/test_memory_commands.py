@@ -1,7 +1,6 @@
 """`helmsman memory list`, `search`, `show`, `forget` and `stats` as a person uses them."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,25 +9,14 @@ from rich.cells import cell_len
 from helmsman.memory.guardrail_effect import effect_text
 from helmsman.records.lessons import Lesson, LessonKind, TaskType
 from helmsman.records.session import FailureClass
-from tasks.memory import guardrails_place, opening, project_of, write_down
+from tasks.memory import guardrails_place, opening, write_down
 from tasks.repository.git import open_repository
-from tests.fakes.command_line import RESULT_KEYS, looking, make_repository, the_object
-from tests.integration.memory_bench import EVIL, FIRST, SECOND, TESTED, MemoryBench, fill, ids
+from tests.fakes.command_line import RESULT_KEYS, the_object
+from tests.integration.memory_bench import EVIL, FIRST, SECOND, TESTED, MemoryBench, bench, fill, ids, project
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary
 
+__all__ = ["bench", "project"]
 pytestmark = [pytest.mark.slow, pytest.mark.feature("L6")]
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> MemoryBench:
-    return MemoryBench(looking(tmp_path, HELMSMAN_HOME=str(tmp_path / "state")))
-
-
-@pytest.fixture
-def project(bench: MemoryBench) -> str:
-    """A repository, and its name in the store."""
-    make_repository(bench.helmsman.repository)
-    return project_of(open_repository(bench.helmsman.repository))
 
 
 # --- list and search ----------------------------------------------------------------------------------------------
@@ -202,14 +190,7 @@ def test_the_numbers_tell_what_is_kept_and_what_guardrails_and_levels_of_learnin
     reached = {level: [{"kind": FailureClass.TEST, "level": level}] for level in (1, 2)}
     episodes = [episode(level, FailureClass.TEST, learning=learning) for level, learning in reached.items()]
     fill(bench.url, FIRST)
-    fill(
-        bench.url,
-        lesson("gone", retired="useless"),
-        told_again,
-        guardrail("g2", retired="useless"),
-        *episodes,
-        summary("u1"),
-    )
+    fill(bench.url, lesson("gone", retired="useless"), told_again, guardrail("g2", retired="useless"), *episodes, summary("u1"))
     at = ("--repo", bench.helmsman.repository)
     found = bench.plain("stats", *at)
     assert [found[name] for name in ("lessons", "retired", "guardrails", "episodes", "summaries")] == [2, 1, 2, 2, 1]

@@ -8,17 +8,15 @@ from typing import Any
 
 import pytest
 
-from bench.memory import measured
 from deployments.memory import WITHOUT, emit, export_to, forget, opened_memory
-from deployments.memory_text import list_lines
 from deployments.start_directory import start_directory
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import WorldError
 from tasks.memory import delete, guardrails_place, opening, project_of, write_down
 from tasks.repository.git import open_repository
 from tests.fakes.command_line import make_repository
 from tests.fakes.postgres import Postgres
 from tests.integration.memory_bench import FIRST, TESTED, fill
-from tests.integration.memory_stores import DAY, NOW, guardrail, lesson
+from tests.integration.memory_stores import DAY, NOW, guardrail
 
 pytestmark = pytest.mark.feature("L6")
 
@@ -110,20 +108,3 @@ def test_an_answer_that_finds_no_room_is_told_and_nothing_of_it_is_tried_again(m
         with pytest.raises(WorldError, match="No space left") as caught, opened_memory(start_directory()):
             emit(["much " * 100_000])
     assert WITHOUT not in caught.value.remedy
-
-
-def test_a_list_that_is_longer_says_what_shows_more_of_it() -> None:
-    last = {known: list(list_lines([lesson()] * known, more=True))[-1] for known in (50, 300, 500)}
-    assert last == {
-        50: "and more; --limit 100 shows as many again",
-        300: "and more; --limit 500 shows some of them",
-        500: "and more; --project, --kind and --type narrow the list",
-    }
-
-
-def test_a_store_that_holds_something_is_measured_by_nobody(url: str) -> None:
-    fill(url, FIRST)
-    with pytest.raises(OperatorError, match="holds something already"):
-        measured(url, 5, 1, 7)
-    with opening(url, NOW) as store:
-        assert store.lessons() == [FIRST]

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from helmsman.errors import OperatorError
 from helmsman.memory.learned_guardrails import REMOVED
 from helmsman.records.lessons import Guardrail, Lesson
 from helmsman.records.session import FailureClass
-from tasks.memory import Imported, Merged, Store, exchange, opening
+from tasks.memory import Imported, Merged, Store, opening
 from tests.fakes.postgres import Postgres
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary
 
@@ -162,17 +160,6 @@ def test_that_a_lesson_was_told_since_and_retired_counts_as_newer(tmp_path: Path
         assert {one.retired for one in store.lessons(retired=True)} == {"useless"}
 
 
-def test_an_import_keeps_no_other_writer_waiting_for_all_of_it(
-    tmp_path: Path, other: str, postgres: Postgres, postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(exchange, "AT_A_TIME", 2)
-    with opening(postgres_url, NOW) as store:
-        told = brought(other, store, tmp_path / "memory.json", *(lesson(str(number)) for number in range(5)))
-    assert told.lessons == Merged(added=5)
-    transactions = postgres.sql(postgres_url.rpartition("/")[2], "SELECT count(*) FROM helmsman_lessons GROUP BY xmin ORDER BY 1")
-    assert transactions.split() == ["1", "2", "2"]
-
-
 def _less(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
     return lambda document: {key: value for key, value in document.items() if key != name}
 
@@ -211,33 +198,6 @@ def test_a_document_that_is_wrong_somewhere_changes_nothing_and_names_the_place(
         with pytest.raises(OperatorError, match=place):
             store.import_(file)
         assert store.stats().lessons == store.stats().episodes == 0
-
-
-def _first(section: str, **parts: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    return lambda document: {**document, section: [{**document[section][0], **parts}]}
-
-
-USELESS: list[tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = [
-    (_first("lessons", updated_at="2026-11-22T10:00:00"), r"lessons\[0\].updated_at is wrong"),
-    (_first("guardrails", loaded_at="2026-11-22T10:00:00"), r"guardrails\[0\].loaded_at is wrong"),
-    (_first("summaries", ended_at="0001-01-01T00:00:00Z"), r"summaries\[0\].ended_at is wrong"),
-    (_first("episodes", at="9999-12-31T23:59:59Z"), r"episodes\[0\].at is wrong"),
-    (_first("episodes", iteration=2**31), r"episodes\[0\].iteration is wrong"),
-    (_first("episodes", attempt=-1), r"episodes\[0\].attempt is wrong"),
-    (_first("episodes", tokens=2**63), r"episodes\[0\].tokens is wrong"),
-    (_first("episodes", seconds=1e300), r"episodes\[0\].seconds is wrong"),
-    (_first("summaries", iterations=-(2**63)), r"summaries\[0\].iterations is wrong"),
-]
-
-
-@pytest.mark.parametrize(("change", "place"), USELESS, ids=[place for _, place in USELESS])
-def test_values_that_nobody_could_compare_or_store_are_refused_with_their_place(
-    tmp_path: Path, document: dict[str, Any], change: Callable[[dict[str, Any]], dict[str, Any]], place: str
-) -> None:
-    file = tmp_path / "memory.json"
-    file.write_text(signed(change(document)))
-    with pytest.raises(OperatorError, match=place):
-        exchange.read(file)
 
 
 RAW: list[tuple[Callable[[bytes], bytes], str]] = [
@@ -280,39 +240,9 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
         store.import_(tmp_path / name)
 
 
-def test_words_that_could_move_a_cursor_come_in_without_it(tmp_path: Path, document: dict[str, Any]) -> None:
-    document["lessons"][0] |= {"text": "Wait\x1b[2J\nfor it", "detail": "\u202egnp"}
-    file = tmp_path / "memory.json"
-    file.write_text(signed(document))
-    with opening(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
-        store.import_(file)
-        found = store.lesson(document["lessons"][0]["id"])
-    assert found is not None
-    assert (found.text, found.detail) == ("Wait [2J\nfor it", " gnp")
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
     with opening(f"sqlite:///{folder / 'memory.db'}", NOW) as store:
         fill(store)
         return exported(store, folder / "whole.json")
-
-
-@given(st.binary(max_size=60), st.integers(0, 10_000), st.booleans())
-@settings(max_examples=60)
-def test_no_scribble_on_a_file_is_ever_taken_for_the_file(whole: Path, noise: bytes, position: int, inserted: bool) -> None:
-    raw = whole.read_bytes()
-    place = position % len(raw)
-    spoilt = raw[:place] + noise + raw[place + (0 if inserted else len(noise)) :]
-    try:
-        same = json.loads(spoilt) == json.loads(raw)
-    except ValueError:
-        same = False
-    file = whole.with_name("spoilt.json")
-    file.write_bytes(spoilt)
-    if same:
-        exchange.read(file)
-    else:
-        with pytest.raises(OperatorError):
-            exchange.read(file)

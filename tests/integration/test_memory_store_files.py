@@ -3,7 +3,6 @@
 import os
 import resource
 import sqlite3
-import subprocess
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -12,8 +11,6 @@ import pytest
 
 from helmsman.errors import WorldError
 from tasks.memory import Store, opening, search
-from tasks.memory.repairing import repaired
-from tasks.memory.tables import STEPS, VERSION
 from tests.fakes.needs import need
 from tests.integration.memory_processes import at_once, process, told
 from tests.integration.memory_stores import DAY, NOW, lesson
@@ -95,10 +92,6 @@ def test_a_store_of_a_newer_version_is_left_alone(file: Path) -> None:
     with pytest.raises(WorldError, match="newer version"), opening(url(file), NOW + DAY):
         pass
     assert file.read_bytes() == before
-
-
-def test_every_version_has_a_step() -> None:
-    assert len(STEPS) == VERSION
 
 
 def whole_words(text: str) -> tuple[str, ...]:
@@ -185,16 +178,6 @@ def test_without_a_good_copy_an_empty_store_is_begun(file: Path, damaged: Callab
             change.put_lesson(lesson())
         assert [one.lesson.id for one in store.search("migrations")] == ["a"]
     assert "no good copy was there, so an empty store was begun" in warning
-
-
-def test_an_empty_store_that_somebody_has_just_begun_instead_is_no_damage_to_the_next_one(file: Path) -> None:
-    file.parent.mkdir()
-    for one in (file, file.with_name("memory.db.backup-2026-11-22")):
-        nonsense(one)
-    assert "an empty store was begun" in repaired(file, NOW)
-    with opening(url(file), NOW) as store:
-        assert store.warnings == ()
-        assert store.lessons() == []
 
 
 def test_a_damaged_copy_is_passed_over_for_an_older_good_one(file: Path) -> None:
@@ -363,16 +346,3 @@ except WorldError as error:
     assert {one.name for one in file.parent.iterdir() if not one.name.endswith(("-wal", "-shm"))} == before
     with opening(url(file), NOW + 2 * DAY) as store:
         assert lesson_count(store) == LESSONS
-
-
-@pytest.mark.needs("disks")
-def test_there_is_no_store_where_there_is_no_room_for_one(tmp_path: Path) -> None:
-    """A real disk of 64 kB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], check=True)
-    try:
-        with pytest.raises(WorldError), opening(url(disk / "memory.db"), NOW):
-            pass
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)

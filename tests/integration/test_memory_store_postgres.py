@@ -91,10 +91,7 @@ def test_whatever_a_server_does_by_itself_a_writer_sees_what_the_one_before_it_w
 
 
 def test_options_in_the_url_stand_beside_ours_and_win(postgres_url: str) -> None:
-    with (
-        opening(with_options(postgres_url, "-c work_mem=8MB -c lock_timeout=7s"), NOW) as store,
-        store.reading() as connection,
-    ):
+    with opening(with_options(postgres_url, "-c work_mem=8MB -c lock_timeout=7s"), NOW) as store, store.reading() as connection:
         asked = {name: connection.scalar(text(f"SHOW {name}")) for name in ("work_mem", "lock_timeout", "statement_timeout")}
     assert asked == {"work_mem": "8MB", "lock_timeout": "7s", "statement_timeout": "1min"}
 
@@ -105,15 +102,6 @@ def test_a_database_that_cannot_hold_every_character_is_refused(postgres: Postgr
     told = refused(f"postgresql://helmsman:{postgres.password}@127.0.0.1:{postgres.port}/{name}")
     assert not [word for word in ("cannot hold every character", "UTF8", "LATIN1", "ENCODING 'UTF8'") if word not in told]
     assert not postgres.sql(name, "SELECT 1 FROM pg_tables WHERE schemaname = 'public'")
-
-
-def test_characters_come_through_whatever_the_environment_says_of_them(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
-    with opening(postgres_url, NOW) as store, store.change() as change:
-        change.put_lesson(lesson(text="Größe — 日本語 🙂"))
-        assert change.lessons() == [lesson(text="Größe — 日本語 🙂")]
 
 
 def test_who_may_not_write_is_told_which_rights_are_missing(postgres: Postgres, postgres_url: str) -> None:
@@ -158,14 +146,6 @@ def test_a_store_lives_beside_other_tables_of_its_database(postgres: Postgres, p
         "helmsman_words",
         "lessons",
     ]
-
-
-def test_words_are_looked_for_in_a_full_text_index(postgres: Postgres, postgres_url: str) -> None:
-    with opening(postgres_url, NOW) as store, store.change() as change:
-        for number in range(50):
-            change.put_lesson(lesson(str(number), f"kiln glaze{number}"))
-    asked = "SET enable_seqscan = off; EXPLAIN SELECT number FROM helmsman_lessons WHERE lexemes @@ '''ekiln'''::tsquery"
-    assert "helmsman_lesson_words" in postgres.sql(postgres_url.rpartition("/")[2], asked)
 
 
 def test_a_store_goes_on_after_its_server_was_away(postgres: Postgres, postgres_url: str) -> None:

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select
 
-from helmsman.memory.words import terms
 from helmsman.records.lessons import Lesson, LessonKind, TaskType, Tier
 from tasks.memory import Change, Store, opening
-from tasks.memory.search import COMMON, ROWS_A_WORD, TOTAL, asked_words, marks
+from tasks.memory.search import COMMON, ROWS_A_WORD, TOTAL, asked_words
 from tasks.memory.tables import words
 from tests.integration.memory_stores import DAY, NOW, lesson
+from tests.integration.test_recall import put
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("L4")]
 
@@ -45,12 +45,6 @@ LESSONS = st.builds(
     retired=st.sampled_from(["", "", "old"]),
     project=st.sampled_from(["shop", "bank"]),
 )
-
-
-def put(store: Store, *lessons: Lesson) -> None:
-    with store.change() as change:
-        for one in lessons:
-            change.put_lesson(one)
 
 
 def found(
@@ -149,14 +143,6 @@ def test_no_text_breaks_a_search(store_url: str, text: str) -> None:
         assert found(store, "run the migrations") == ["a"]
 
 
-@given(st.text(max_size=400), st.text(max_size=200))
-@settings(max_examples=60)
-def test_whatever_a_lesson_says_it_is_found_by_it(shared_store: Store, text: str, detail: str) -> None:
-    with shared_store.change() as change:
-        change.put_lesson(lesson("any", text, detail=detail))
-        assert bool(change.search(text)) == bool(terms(text))
-
-
 @pytest.fixture(scope="module")
 def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     with opening(f"sqlite:///{tmp_path_factory.mktemp('shared') / 'memory.db'}", NOW) as store:
@@ -230,10 +216,6 @@ def test_a_rare_word_finds_its_lesson_among_many_with_common_ones(store_url: str
         )
         assert found(store, "warm the cache of the kiln", limit=1) == ["rare"]
         assert len(found(store, "cache", limit=100)) == 100
-
-
-def test_no_two_tiers_have_the_same_mark() -> None:
-    assert len(marks()) == len(Tier)
 
 
 def test_words_are_made_as_stores_in_the_field_hold_them() -> None:
