@@ -5,7 +5,6 @@ from uuid import uuid4
 
 import pytest
 
-from helmsman.config import RemoteConfig
 from helmsman.errors import WorldError
 from helmsman.records.gates import Choice, Gate, GateKind
 from helmsman.records.issue_event import Happened, Heeded
@@ -17,8 +16,8 @@ from tasks.lock import drive_alone
 from tasks.loop.recover import repair
 from tasks.loop.run import driving
 from tasks.places import LoopFolder, loop_folder
-from tasks.repository.git import git, open_repository, read_ref
-from tasks.repository.state_ref import Fenced, state_ref
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import Fenced
 from tasks.triggers.issues import heeded
 from tests.fakes.pushing import Served
 from tests.fakes.tracker_api import TrackerApi
@@ -64,18 +63,6 @@ def test_an_answer_whose_bringer_died_is_followed_by_whoever_comes_next(
     if then == "/helmsman approve":  # by the same person, later: the reply says which counts
         assert heeded(said(served, api, then, 3).model_copy(update={"by": "bob"}), NOW) is not None
         assert "that one counts: **approve**, says `alice`" in comments(api)[-1]
-
-
-@ONE_KIND
-def test_a_loop_that_travels_is_stopped_on_its_remote_as_well(served: Served, api: TrackerApi) -> None:
-    """Its driver died: without that, another machine would go on with a loop that was stopped."""
-    loop = started(served, api)
-    config = loop.config.model_copy(update={"remote": RemoteConfig(push=True)})
-    git(served.clone, "branch", loop.branch, loop.head)
-    changed(served, loop, config=config)
-    assert isinstance(heeded(event(served, api, Happened.WITHDRAWN), NOW), Heeded)
-    ref = state_ref(loop.loop)
-    assert read_ref(served.bare, ref) == read_ref(served.clone, ref) is not None
 
 
 @ONE_KIND

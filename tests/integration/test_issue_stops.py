@@ -26,22 +26,10 @@ from tasks.repository.state_ref import Fenced, parse_state, read_state, replace_
 from tasks.triggers.issues import heeded
 from tasks.worktrees.worktree import ensure_worktree
 from tests.fakes.pushing import Served
-from tests.fakes.repositories import commit, sh, write
+from tests.fakes.repositories import commit, sh
 from tests.fakes.tracker_api import TrackerApi
 from tests.fakes.two_machines import PUSHED, machine
-from tests.integration.test_issues import (
-    NOW,
-    ONE_KIND,
-    changed,
-    comments,
-    completed,
-    event,
-    home,
-    said,
-    served,
-    started,
-    stored,
-)
+from tests.integration.test_issues import NOW, ONE_KIND, changed, comments, completed, event, home, said, served, started, stored
 from tests.integration.trackers import api
 from tests.integration.travellers import at_once
 
@@ -125,24 +113,6 @@ def test_a_stop_that_cannot_reach_the_remote_is_said_not_to_be_done_and_how_to_d
     assert (is_told_of_a_stop(api), stored(served, loop).ending) == (False, None)
     hidden.rename(served.bare)
     assert isinstance(heeded(stop(served, api, "/helmsman cancel", 8), NOW), Heeded)
-    assert on_remote(served, loop).outcome is Outcome.CANCELLED
-    assert is_told_of_a_stop(api)
-
-
-@STOPS
-def test_a_stop_that_the_remote_refuses_is_said_not_to_be_done_and_the_next_one_brings_it(
-    text: str, served: Served, api: TrackerApi
-) -> None:
-    loop = begun(served, api)
-    gone_elsewhere(served, loop)
-    write(served.bare, {"hooks/pre-receive": "#!/bin/sh\nexit 1\n"})
-    hook = served.bare / "hooks" / "pre-receive"
-    hook.chmod(0o755)
-    with pytest.raises(WorldError, match="was not stopped"):
-        heeded(stop(served, api, text), NOW)
-    assert (is_told_of_a_stop(api), on_remote(served, loop).ending) == (False, None)
-    hook.unlink()
-    heeded(stop(served, api, text, 8), NOW)
     assert on_remote(served, loop).outcome is Outcome.CANCELLED
     assert is_told_of_a_stop(api)
 

@@ -1,8 +1,6 @@
 """What a push comes to, in real repositories: the commit found, its own configuration read, own work known, one loop at most."""
 
 import json
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,7 @@ from tasks.repository.state_ref import loop_names, read_state, replace_state, st
 from tasks.sandbox.entering import git_folder
 from tasks.triggers.pushes import begin, find_repository
 from tests.fakes.pushing import Served, served_repository
-from tests.fakes.repositories import commit, loop_state, sh
+from tests.fakes.repositories import loop_state, sh
 from tests.integration.test_presets import SCRIBE, SHEET
 
 pytestmark = pytest.mark.feature("D2")
@@ -105,17 +103,6 @@ def test_a_preset_with_its_hats_is_that_of_the_commit(served: Served) -> None:
     assert (loop.preset.sheet, loop.preset.source) == (SHEET, ".helmsman/presets/mine.md")
     assert SCRIBE in loop.preset.hats
     assert loop.config.limits.iterations == 5
-
-
-@pytest.mark.feature("M10")
-def test_a_preset_that_is_named_by_its_path_is_that_of_the_commit_too(served: Served) -> None:
-    files = {"team/mine.md": sheet_text(SHEET), ".helmsman/hats/scribe.md": hat_text(SCRIBE)}
-    push = pushed(served, **{"helmsman.toml": f'preset = "team/mine.md"\n{CONFIGURATION}', **files})
-    pushed(served, **{"team/mine.md": "later"})
-    loop = started(push)
-    assert loop.preset
-    assert (loop.preset.sheet, loop.preset.source) == (SHEET, "team/mine.md")
-    assert SCRIBE in loop.preset.hats
 
 
 @pytest.mark.feature("A5")
@@ -216,32 +203,6 @@ def test_a_pushed_loop_knows_the_plan_that_it_is_for_from_the_beginning(served: 
     plan = CONFIGURATION.replace("[on_push]", '[plan]\nfile = "tasks.md"\n[on_push]')
     loop = started(pushed(served, **{"helmsman.toml": plan, "tasks.md": "- [ ] T1 one\n- [x] T2 two\n"}))
     assert (loop.plan.done, loop.plan.total, loop.plan.now) == (1, 2, "T1")
-
-
-@pytest.mark.slow
-def test_runs_that_race_for_one_push_come_to_one_loop(served: Served) -> None:
-    code = """
-import sys
-from tasks.system.clock import now_utc
-from tasks.triggers.pushes import begin
-from helmsman.records.push import Push
-push = Push.model_validate_json(sys.argv[1])
-sys.stdin.read()
-print(begin(push, now_utc()).model_dump_json())
-"""
-    command = [sys.executable, "-c", code, push_of(served).model_dump_json()]
-    racers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    for racer in racers:
-        assert racer.stdin is not None
-        racer.stdin.close()
-        racer.stdin = None
-    results = [json.loads(racer.communicate(timeout=60)[0]) for racer in racers]
-    [loop] = loop_names(open_repository(served.bare))
-    started = [result["loop"] for result in results if "loop" in result]
-    too_late = [result["reason"] for result in results if "loop" not in result]  # came while the first one held its lock
-    assert started
-    assert set(started) == {loop}
-    assert all(reason.startswith(f"loop {loop} is at work for ") for reason in too_late)
 
 
 # --- Helmsman's own -----------------------------------------------------------------------------------------------
@@ -347,15 +308,6 @@ def test_a_configuration_that_is_a_link_is_none(served: Served, tmp_path: Path) 
     assert "names no such branch" in reason(pushed(served))
 
 
-@pytest.mark.feature("X3")
-def test_a_branch_that_a_shell_would_stumble_over_is_only_a_name(served: Served, tmp_path: Path) -> None:
-    hostile = "feature/we\"ird$(touch${IFS}pwned)`touch${IFS}pwned`;'&|"
-    loop = started(pushed(served, hostile))
-    assert loop.base_branch == hostile
-    assert git(served.bare, "rev-parse", "--verify", "--quiet", loop.base_commit)
-    assert not list(tmp_path.rglob("pwned"))
-
-
 def test_a_repository_that_cannot_be_reached_is_the_world_s_fault(served: Served, tmp_path: Path) -> None:
     with pytest.raises(WorldError, match="could not be cloned"):
         begin(push_of(served, location=f"file://{tmp_path}/nowhere.git"), NOW)
@@ -364,10 +316,3 @@ def test_a_repository_that_cannot_be_reached_is_the_world_s_fault(served: Served
     sh(tmp_path / "workers", "remote", "set-url", "origin", f"file://{tmp_path}/nowhere.git")
     with pytest.raises(WorldError, match="could not be fetched"):
         begin(push.model_copy(update={"location": str(tmp_path / "workers")}), NOW)
-
-
-def test_a_commit_of_a_person_in_another_clone_is_theirs(served: Served, tmp_path: Path) -> None:
-    sh(tmp_path, "clone", "--quiet", "--branch=main", str(served.bare), str(tmp_path / "other"))
-    theirs = commit(tmp_path / "other", "theirs", {"x": "y"})
-    sh(tmp_path / "other", "push", "--quiet", "origin", "HEAD:main")
-    assert started(push_of(served, theirs)).base_commit == theirs

@@ -6,7 +6,6 @@ import os
 import socket
 import time
 from collections.abc import Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -82,16 +81,6 @@ def commits(kept: Deliveries) -> list[str]:
     return [push.commit for push in pushes(kept)]
 
 
-def statuses(urls: list[str], body: bytes) -> list[int]:
-    """What a message that is sent to all of these at once is answered with, sorted."""
-
-    def status(url: str) -> int:
-        return send(url, body, github(body)).status_code
-
-    with ThreadPoolExecutor(8) as pool:
-        return sorted(pool.map(status, urls))
-
-
 # --- what is taken ------------------------------------------------------------------------------------------------
 
 
@@ -124,13 +113,6 @@ def test_the_same_message_again_and_the_same_commit_by_another_way_add_nothing(r
     ]
     assert [answer.status_code for answer in answers] == [202, 200, 200, 200, 200]
     assert {answer.text for answer in answers[1:]} == {f"known already: {commit[:10]} on main of owner/name\n"}
-    assert commits(kept).count(commit) == 1
-
-
-def test_of_many_messages_at_once_about_one_commit_exactly_one_is_accepted(receiver: Listening, kept: Deliveries) -> None:
-    commit = next(_commits)
-    body = event(commit)
-    assert statuses([f"{receiver.url}/github"] * 16, body) == [200] * 15 + [202]
     assert commits(kept).count(commit) == 1
 
 
@@ -295,15 +277,6 @@ def test_no_secret_and_no_body_is_in_the_log(receiver: Listening) -> None:
 
 
 # --- two of them, and their ends ----------------------------------------------------------------------------------
-
-
-def test_two_receivers_of_one_home_accept_a_push_once(
-    home: Path, repos: Path, variables: dict[str, str], receiver: Listening
-) -> None:
-    commit = next(_commits)
-    body = event(commit)
-    with listening(home, repos, variables) as second:
-        assert statuses([f"{receiver.url}/github", f"{second.url}/github"] * 6, body) == [200] * 11 + [202]
 
 
 @pytest.mark.slow

@@ -89,43 +89,18 @@ TEXT = "content-type: text/plain"
 NONE = "content-length: 0"
 IN_CHUNKS = "transfer-encoding: chunked"
 RAW: dict[str, bytes] = {
-    "HTTP/1.0": request("POST /github HTTP/1.0", JSON, "content-length: 2", body=b"{}"),
     "HTTP/0.9": b"GET /health\r\n\r\n",
-    "HTTP/2 at once": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    "an upgrade": request("GET /health HTTP/1.1", "connection: upgrade", "upgrade: websocket", "sec-websocket-version: 13"),
-    "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 64,
     "zeros": b"\0" * 1000,
     "no such chunk": request("POST /github HTTP/1.1", JSON, IN_CHUNKS, body=b"zz\r\n{}\r\n0\r\n\r\n"),
-    "an endless chunk size": request("POST /github HTTP/1.1", JSON, IN_CHUNKS, body=b"f" * 100_000),
-    "a negative chunk": request("POST /github HTTP/1.1", JSON, IN_CHUNKS, body=b"-1\r\n{}\r\n0\r\n\r\n"),
     "chunked and a length": request("POST /github HTTP/1.1", JSON, IN_CHUNKS, "content-length: 3", body=b"0\r\n\r\n"),
     "two lengths": request("POST /github HTTP/1.1", JSON, "content-length: 2", "content-length: 7", body=b"{}"),
-    "a negative length": request("POST /github HTTP/1.1", JSON, "content-length: -2", body=b"{}"),
-    "a length beyond numbers": request("POST /github HTTP/1.1", JSON, "content-length: " + "9" * 5000),
-    "a length in other digits": request("POST /github HTTP/1.1", JSON, "content-length: \xb2"),
     "a header without end": b"POST /github HTTP/1.1\r\nx: " + b"a" * 1_000_000,
-    "headers without end": b"POST /github HTTP/1.1\r\n" + b"".join(b"x%d: a\r\n" % n for n in range(50_000)),
-    "a path without end": b"POST /" + b"a" * 1_000_000,
     "a zero in a header": request("POST /github HTTP/1.1", JSON, f"x-hub-signature-256: {MARK}\0"),
     "a line end in a header": request("POST /github HTTP/1.1", JSON, f"x-hub-signature-256: a\n{MARK}: b"),
-    "a folded header": request("POST /github HTTP/1.1", JSON, f"x: a\r\n {MARK}", NONE),
     "dots": request("POST /github/../passwd HTTP/1.1", JSON, NONE),
-    "dots in disguise": request("POST /%2e%2e/%2e%2e/etc/passwd HTTP/1.1", JSON, NONE),
-    "two slashes": request("POST //github HTTP/1.1", JSON, NONE),
-    "a zero in the path": request("POST /github%00.json HTTP/1.1", JSON, NONE),
     "an escape in the path": request("GET /%1b[31m%E2%80%AE HTTP/1.1"),
-    "another host": request("POST http://example.org/github HTTP/1.1", JSON, NONE),
-    "no path": request("OPTIONS * HTTP/1.1"),
-    "a tunnel": request("CONNECT example.org:443 HTTP/1.1"),
     "an unknown method": request("BREW /github HTTP/1.1"),
-    "no content type": request("POST /github HTTP/1.1", "content-length: 2", body=b"{}"),
-    "an odd content type": request("POST /github HTTP/1.1", f"content-type: application/json; charset={MARK}", body=b""),
     "two requests in one": request("POST /github HTTP/1.1", JSON, NONE) * 2,
-    "waiting for leave": request("POST /github HTTP/1.1", JSON, "expect: 100-continue", "content-length: 5", body=b"12345"),
-    "many signatures": request("POST /git HTTP/1.1", TEXT, *["x-helmsman-signature: a"] * 90, NONE),
-    "a time beyond numbers": request(
-        "POST /git HTTP/1.1", TEXT, "x-helmsman-signature: a", "x-helmsman-timestamp: " + "9" * 5000, NONE
-    ),
 }  # fmt: skip
 
 

@@ -110,13 +110,6 @@ def test_a_token_that_may_not_label_makes_no_second_issue(api: TrackerApi, place
     assert len(api.issues[1].comments) == 1
 
 
-def test_each_loop_and_each_detection_has_an_issue_of_its_own(api: TrackerApi, place: Workplace) -> None:
-    tell(None, ended(api), place)
-    tell(None, ended(api, "other.rule"), place)
-    tell(None, ended(api, uid="u2"), place)
-    assert [issue.is_open for issue in api.issues.values()] == [False, True, True]
-
-
 @pytest.mark.parametrize("secret", ["correct-horse-battery", "horse_#1@stable!2", "two-of-horses\nin_many_lines"])
 def test_no_secret_reaches_the_tracker(api: TrackerApi, place: Workplace, monkeypatch: pytest.MonkeyPatch, secret: str) -> None:
     """Neither as prose, where Markdown's signs are escaped, nor as code."""
