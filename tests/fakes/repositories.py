@@ -1,9 +1,8 @@
 """Real git repositories of every shape, and the loop that works in them."""
 
 import os
-import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,21 +36,6 @@ def sh(cwd: Path, *arguments: str, env: Mapping[str, str] | None = None) -> str:
     )
     assert done.returncode == 0, f"git {arguments}: {done.stderr.decode(errors='replace')}"
     return os.fsdecode(done.stdout).rstrip("\n")
-
-
-def counting_git(folder: Path) -> Path:
-    """A `git` to be put first on PATH, that notes each time it is started and becomes the real one."""
-    folder.mkdir()
-    (folder / "git").write_text(f"#!/bin/sh\necho >> '{folder / 'calls'}'\nexec '{shutil.which('git')}' \"$@\"\n")
-    (folder / "git").chmod(0o755)
-    return folder
-
-
-def calls_of(counting: Path, what: Callable[[], object]) -> int:
-    """How many git processes something starts."""
-    (counting / "calls").write_text("")
-    what()
-    return len((counting / "calls").read_text().splitlines())
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:

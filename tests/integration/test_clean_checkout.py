@@ -195,12 +195,6 @@ def test_what_passes_only_in_the_agents_folder_is_said_at_a_claim_with_the_likel
     assert [result.remark for result in checked(work).results] == ["", "", ""]
 
 
-@pytest.mark.parametrize("clean", [True, False])
-def test_a_report_says_where_it_was_made(tmp_path: Path, *, clean: bool) -> None:
-    work = begun(tmp_path, make_repository(tmp_path / "top"), checks=("true",), workspace={"clean": clean})
-    assert of_base(work).clean is clean
-
-
 def test_two_loops_share_the_history_and_one_that_takes_an_earlier_ones_name_shares_nothing_else(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
     work = begun(tmp_path, top, checks=("cat ~/.bashrc",), workspace={"setup": ["echo mine > ~/.bashrc"]})

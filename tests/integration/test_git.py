@@ -13,7 +13,7 @@ from helmsman.errors import OperatorError, WorldError
 from tasks.places import worktree_of
 from tasks.repository.git import GitError, commit_and_tree, current_branch, git, has_identity, open_repository, read_ref, tip_of
 from tasks.worktrees.worktree import restore, salvage, settle_work
-from tests.fakes.repositories import LOOP, begin, commit, make_repository, sh, with_submodule, write
+from tests.fakes.repositories import LOOP, begin, commit, make_repository, sh, write
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,12 +58,6 @@ def test_a_bare_repository_is_its_own_root_also_from_a_folder_inside(tmp_path: P
         assert (found.top, found.common, found.bare) == (tmp_path / "bare.git", tmp_path / "bare.git", True)
 
 
-def test_a_submodule_is_a_repository_of_its_own(tmp_path: Path) -> None:
-    top = with_submodule(tmp_path / "top")
-    found = open_repository(top / "lib")
-    assert (found.top, found.common) == (top / "lib", top / ".git" / "modules" / "lib")
-
-
 def test_a_detached_head_has_no_branch(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
     sh(top, "checkout", "--quiet", "--detach")
@@ -95,11 +89,6 @@ def test_a_folder_without_a_repository_is_refused(tmp_path: Path) -> None:
     assert "not a git repository" in str(refusal(tmp_path))
 
 
-def test_the_inside_of_a_git_folder_is_refused(tmp_path: Path) -> None:
-    top = make_repository(tmp_path / "top")
-    assert str(top / ".git") in refusal(top / ".git").found
-
-
 def test_a_damaged_repository_is_refused_with_gits_own_words(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
     sh(top, "config", "core.repositoryFormatVersion", "99")
@@ -120,13 +109,6 @@ def test_somebody_elses_repository_is_refused_with_gits_remedy(tmp_path: Path) -
     error = refusal(top)
     assert "somebody else owns it" in error.problem
     assert error.remedy.endswith(f"safe.directory {top}")
-
-
-def test_a_folder_that_is_gone_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    for name in ("gone", "file", "file/below"):
-        with pytest.raises(OperatorError, match="gone"):
-            git(tmp_path / name, "status")
 
 
 def test_a_machine_without_room_for_another_process_is_the_worlds_fault(tmp_path: Path) -> None:

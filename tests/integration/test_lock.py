@@ -14,7 +14,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from deployments.answer import wake
 from helmsman.errors import OperatorError
 from tasks.lock import drive_alone, holder, process_of
 
@@ -102,12 +101,6 @@ def test_a_driver_that_was_killed_holds_nothing_though_its_child_lives_on(lock: 
         assert found["process"] == os.getpid()
 
 
-def test_an_error_in_the_loop_frees_it(lock: Path) -> None:
-    with pytest.raises(ZeroDivisionError), drive_alone(lock, "the-loop"):
-        raise ZeroDivisionError
-    assert holder(lock) is None
-
-
 def test_a_lock_that_somebody_shares_for_an_instant_is_waited_for(lock: Path) -> None:
     with drive_alone(lock, "the-loop"):
         pass
@@ -125,30 +118,6 @@ def test_those_who_ask_for_the_holder_all_the_time_do_not_look_like_one(lock: Pa
                 pass
 
 
-def test_of_many_who_want_to_drive_at_once_one_does(lock: Path) -> None:
-    inside: list[int] = []
-    refused: list[OperatorError] = []
-    gate, done = threading.Barrier(8), threading.Event()
-
-    def drive(number: int) -> None:
-        gate.wait()
-        try:
-            with drive_alone(lock, "the-loop"):
-                inside.append(number)
-                done.wait(60)
-        except OperatorError as error:
-            refused.append(error)
-            if len(refused) == 7:
-                done.set()
-
-    threads = [threading.Thread(target=drive, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (len(inside), len(refused)) == (1, 7)
-
-
 @pytest.mark.parametrize("content", ["", "{", "[]", '"x"', '{"host": 5}', "\x00\x00"])
 def test_a_lock_with_an_unreadable_signature_is_still_a_lock(lock: Path, driver: "subprocess.Popen[str]", content: str) -> None:
     lock.write_text(content)
@@ -163,11 +132,3 @@ def test_a_holder_on_another_machine_is_named_and_is_no_process_of_ours(lock: Pa
     assert process_of(lock) is None
     with pytest.raises(OperatorError, match=f"process {driver.pid} on elsewhere, since today"), drive_alone(lock, "the-loop"):
         pytest.fail("two drivers")
-
-
-def test_whoever_has_ended_needs_no_waking(driver: "subprocess.Popen[str]") -> None:
-    """A driver that is asked to stop may do so in the very moment in which its patience is over."""
-    process = psutil.Process(driver.pid)
-    driver.kill()
-    driver.wait()
-    wake(process)

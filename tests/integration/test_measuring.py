@@ -7,7 +7,7 @@ import pytest
 from helmsman.records.oversight import Variety
 from tasks.checking import measuring
 from tasks.checking.measuring import measure, measured
-from tests.fakes.repositories import calls_of, commit, counting_git, make_repository, sh
+from tests.fakes.repositories import commit, make_repository, sh
 
 pytestmark = pytest.mark.feature("S15")
 
@@ -54,15 +54,6 @@ def test_a_file_that_moved_is_read_under_its_new_name(top: Path, cache: Path) ->
     assert found.variety.public_names == COUNTS.public_names - 1
 
 
-def test_what_is_counted_from_a_cache_is_what_is_counted_without(top: Path, cache: Path) -> None:
-    measure(top, "HEAD", cache)
-    sh(top, "rm", "--quiet", "shop/price.py")
-    commit(top, "change", {"shop/cart.py": "import shop.tax\n"})
-    warm = measure(top, "HEAD", cache)
-    assert warm == measure(top, "HEAD", cache.with_name("cold.json"))
-    assert (warm.files, warm.imports) == (2, 1)
-
-
 @pytest.mark.parametrize("broken", [b"", b"{", b"\xff\xfe", b"[]", b'{"reading": 1, "files": {"shop/cart.py": 5}}', b"null"])
 def test_a_broken_cache_is_read_anew_and_mended(top: Path, cache: Path, broken: bytes) -> None:
     cache.parent.mkdir()
@@ -75,11 +66,6 @@ def test_a_cache_of_another_reading_is_read_anew(top: Path, cache: Path, monkeyp
     measure(top, "HEAD", cache)
     monkeypatch.setattr(measuring, "READING", measuring.READING + 1)
     assert measured(top, "HEAD", cache).read == 4
-
-
-def test_a_cache_that_cannot_be_written_costs_only_time(top: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    assert measure(top, "HEAD", tmp_path / "file" / "variety.json") == COUNTS
 
 
 def test_what_is_too_large_or_too_much_is_left_out_and_said(top: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,20 +81,3 @@ def test_links_submodules_and_what_is_no_text_are_passed_over(top: Path, cache: 
     (top / "shop" / "latin.py").write_bytes(b"x = '\xe9'\n")
     commit(top, "change")
     assert measure(top, "HEAD", cache) == COUNTS.model_copy(update={"files": 4, "lines": 6, "public_names": 3})
-
-
-def test_names_with_newlines_and_bytes_that_are_no_text_are_counted(top: Path, cache: Path) -> None:
-    for name in (b"a\nb.py", b"\xff.py", b'q"uote.py'):
-        (top / name.decode(errors="surrogateescape")).write_text("x = 1\n")
-    commit(top, "names")
-    measure(top, "HEAD", cache)
-    found = measured(top, "HEAD", cache)
-    assert (found.read, found.variety.files) == (0, 6)
-
-
-def test_many_files_are_read_by_a_few_processes(top: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    commit(top, "many", {f"shop/m{n}.py": f"x = {n}\n" for n in range(300)})
-    counting = counting_git(tmp_path / "bin")
-    monkeypatch.setenv("PATH", str(counting), prepend=":")
-    assert calls_of(counting, lambda: measure(top, "HEAD", cache)) == 2
-    assert calls_of(counting, lambda: measure(top, "HEAD", cache)) == 1

@@ -41,12 +41,6 @@ def test_work_on_top_of_the_base_arrives_as_a_merge_of_exactly_the_tree_that_was
     assert landing.state.outcome is Outcome.COMPLETED
 
 
-def test_the_checkout_of_the_base_comes_along(landing: Landing) -> None:
-    landing.land()
-    assert (landing.top / "items" / "mine").exists()
-    assert sh(landing.top, "status", "--porcelain") == ""
-
-
 def test_the_merge_says_which_loop_it_is_of_and_what_proves_it(landing: Landing) -> None:
     landing.land()
     told = sh(landing.top, "log", "-1", "--format=%B", "main")
@@ -131,27 +125,6 @@ def test_sides_that_only_together_fail_the_checks_become_a_task(landing: Landing
     assert not state.checks.passed
     assert (landing.place.worktree / "items" / "theirs").exists()
     assert landing.at(state.branch) == state.head == landing.trouble.head
-
-
-def test_after_as_many_failures_as_may_be_a_person_is_asked(landing: Landing) -> None:
-    landing.answered(
-        config=landing.state.config.model_copy(update={"merge": landing.state.config.merge.model_copy(update={"tries": 1})})
-    )
-    commit(landing.top, "another second item", {"items/theirs": "theirs\n"})
-    ending = landing.land().ending
-    assert ending is not None
-    assert (ending.outcome, ending.rule) == (Outcome.WAITING, "merge.tries")
-    assert landing.state.merging.failed == 0  # whoever sends it on has looked
-
-
-def test_where_nothing_is_left_to_spend_the_loop_stops_instead_of_going_on(landing: Landing) -> None:
-    limits = landing.state.config.limits.model_copy(update={"iterations": 1})
-    landing.answered(config=landing.state.config.model_copy(update={"limits": limits}))
-    commit(landing.top, "another second item", {"items/theirs": "theirs\n"})
-    ending = landing.land().ending
-    assert ending is not None
-    assert (ending.outcome, ending.rule) == (Outcome.STOPPED, "limits.iterations")
-    assert "proven and is not merged" in ending.reason
 
 
 def test_a_checkout_with_changes_is_left_alone_and_the_work_stays_proven(landing: Landing) -> None:
@@ -245,14 +218,6 @@ def test_required_tests_have_to_be_seen_on_both_sides_together(tmp_path: Path) -
     landing.answered(config=landing.state.config.model_copy(update={"completion": completion}))
     landing.land()
     assert "required tests were not seen to run: test_it" in landing.trouble.why
-
-
-def test_a_base_that_is_gone_is_told(tmp_path: Path) -> None:
-    landing = proven(repository(tmp_path / "top"), tmp_path, {"items/mine": "mine\n"})
-    sh(landing.top, "branch", "-m", "main", "trunk")
-    ending = landing.land().ending
-    assert ending is not None
-    assert "there is no branch main" in ending.reason
 
 
 def test_what_the_loop_hands_over_is_part_of_what_is_checked_and_merged(tmp_path: Path) -> None:

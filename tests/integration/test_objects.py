@@ -10,7 +10,7 @@ import pytest
 
 from helmsman.errors import OperatorError
 from tasks.repository import cat_file
-from tasks.repository.git import GitError, git
+from tasks.repository.git import GitError
 from tasks.repository.objects import close_readers, read_headers, read_object, read_objects
 from tasks.repository.trees import FOLDER, LINK, entries_in, entry_at, folder_entries, root_entries
 from tests.fakes.repositories import commit, make_repository, sh
@@ -62,7 +62,7 @@ def test_a_path_is_followed_through_folders_and_through_nothing_else(top: Path) 
     head = commit(top, "deep", {"x/y/z": "deep\n", "x/new\nline": ""})
     found = [entry_at(top, head, path) for path in ("x/y/z", "x/y", "link", "x/new\nline")]
     assert [(entry.mode, entry.name) for entry in found if entry] == [
-        *(("100644", "z"), (FOLDER, "y"), (LINK, "link"), ("100644", "new\nline")),
+        *(("100644", "z"), (FOLDER, "y"), (LINK, "link"), ("100644", "new\nline"))
     ]
     assert [entry_at(top, head, path) for path in ("link/a note.txt", "x/y/z/", "x/", "nothing", "X/y")] == [None] * 5
     x = entry_at(top, head, "x")
@@ -159,19 +159,7 @@ def test_a_missing_object_is_named_with_what_to_do(top: Path) -> None:
         read_object(top, "nothing")
 
 
-def test_without_git_the_error_is_our_own(top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(OperatorError, match="git is not installed"):
-        of_head(top)
-
-
 def test_a_replaced_object_is_read_as_it_is_for_everybody_else(top: Path) -> None:
     note, other = (sh(top, "rev-parse", f"HEAD:{name}") for name in (NOTE, "run.sh"))
     sh(top, "replace", note, other)
     assert read_object(top, note) == b"one\n"
-
-
-def test_a_worktree_and_its_repository_are_read_by_the_same_process(top: Path, tmp_path: Path) -> None:
-    git(top, "worktree", "add", "--quiet", "--detach", str(tmp_path / "side"))
-    assert read_object(tmp_path / "side", f"main:{NOTE}") == of_head(top / ".git") == b"one\n"
-    assert len(readers(top)) == 1

@@ -11,18 +11,13 @@ from helmsman.records.state import LoopState
 from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, read_state, replace_state, state_ref
-from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh
+from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, sh
+from tests.integration.travellers import remote
 
+__all__ = ["remote"]
 pytestmark = pytest.mark.feature("E3")
 
 REF = state_ref(LOOP)
-
-
-@pytest.fixture
-def remote(tmp_path: Path) -> Path:
-    make_repository(tmp_path / "origin")
-    sh(tmp_path, "clone", "--quiet", "--bare", "origin", "remote.git")
-    return tmp_path / "remote.git"
 
 
 @pytest.fixture
@@ -100,14 +95,6 @@ def test_a_clone_that_went_on_meanwhile_fences_the_other(work: Work, remote: Pat
     assert tips(remote) == tips(elsewhere.common)
 
 
-def test_a_state_that_was_begun_twice_under_one_name_is_fenced_too(work: Work, remote: Path, tmp_path: Path) -> None:
-    sh(tmp_path, "clone", "--quiet", str(remote), "elsewhere")
-    other = begin(tmp_path / "elsewhere", tmp_path / "other-tree")
-    push_loop(other.repository, go_on(other.repository, other.path, other.state, "theirs"))
-    with pytest.raises(Fenced):
-        push_loop(work.repository, go_on(work.repository, work.path, work.state, "ours"))
-
-
 @pytest.mark.parametrize("address", ["{folder}/gone.git", "http://127.0.0.1:1/gone.git"])
 def test_a_remote_that_cannot_be_reached_is_the_worlds_fault(work: Work, tmp_path: Path, address: str) -> None:
     sh(work.repository.top, "remote", "set-url", "origin", address.format(folder=tmp_path))
@@ -122,12 +109,6 @@ def test_a_token_in_the_remotes_address_is_not_repeated(work: Work) -> None:
     with pytest.raises(WorldError) as caught:
         push_loop(work.repository, work.state)
     assert "ghp_secret" not in f"{caught.value} {caught.value.__cause__}"
-
-
-def test_a_remote_that_does_not_exist_is_the_operators_and_not_tried_again(work: Work) -> None:
-    config = work.state.config.model_copy(update={"remote": RemoteConfig(push=True, name="upstream")})
-    with pytest.raises(OperatorError, match="there is no remote 'upstream'"):
-        push_loop(work.repository, work.state.model_copy(update={"config": config}))
 
 
 @pytest.mark.feature("D5")

@@ -60,13 +60,6 @@ def test_what_was_staged_and_then_overwritten_is_kept_as_well(work: Work) -> Non
     assert "only-staged" in work.names(f"{kept.ref}^")
 
 
-def test_committed_work_alone_is_kept_as_it_is(work: Work) -> None:
-    done = commit(work.path, "committed", {"committed": "x"})
-    kept = rescue(work)
-    assert kept
-    assert (kept.commit, kept.files) == (done, 1)
-
-
 def test_every_salvage_of_an_attempt_has_a_ref_of_its_own(work: Work) -> None:
     for text in ("one\n", "two\n", "three\n"):
         write(work.path, {"app.py": text})
@@ -112,21 +105,6 @@ def test_an_agent_killed_in_the_middle_of_a_rebase_or_merge_leaves_no_trace_of_i
         assert work.sh("status", "--porcelain=v2", "--branch").splitlines()[1] == f"# branch.head {BRANCH}"
         assert "progress" not in work.sh("status")
     assert any(succeeds(work.path, "merge-base", "--is-ancestor", mine, ref) for ref in work.refs())
-
-
-def test_the_lock_of_a_git_that_was_killed_is_broken(work: Work) -> None:
-    write(work.path, {"app.py": "3\n"})
-    (Path(work.sh("rev-parse", "--absolute-git-dir")) / "index.lock").touch()
-    assert rescue(work)
-
-
-def test_a_repository_of_the_agents_own_is_kept_as_files(work: Work) -> None:
-    make_repository(work.path / "inner", {"code.py": "x"})
-    write(work.path, {"inner/late.py": "x"})
-    kept = rescue(work)
-    assert kept
-    assert {"inner/code.py", "inner/late.py"} <= work.names(kept.ref)
-    assert not (work.path / "inner").exists()
 
 
 def test_read_only_files_and_folders_are_kept_and_cleared_away(work: Work) -> None:

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import os
 from pathlib import Path
 from uuid import uuid4
 
@@ -17,7 +16,7 @@ from tasks.checking.security import security_findings
 from tasks.processes.process import never
 from tasks.repository.added_text import LARGEST_FILE, MOST_COMMITS
 from tasks.worktrees.as_checkout import Worktree
-from tests.fakes.repositories import calls_of, commit, counting_git, make_repository, sh
+from tests.fakes.repositories import commit, make_repository, sh
 
 pytestmark = pytest.mark.feature("S13")
 
@@ -237,14 +236,6 @@ def test_a_large_file_is_read_and_takes_no_other_s_room(top: Path) -> None:
         "not all that is new was searched for secrets: 1 files above 5 MB,"
         " 2 files beyond 2,000 files or 5 MB of new lines left out"
     )
-
-
-def test_nothing_new_starts_no_process(top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    start, counting = sh(top, "rev-parse", "HEAD"), counting_git(tmp_path / "bin")
-    end = commit(top, "work", {"b.py": "x = 1\n"})
-    monkeypatch.setenv("PATH", f"{counting}:{os.environ['PATH']}")
-    assert calls_of(counting, lambda: secrets_in(top, Change(start=end, commit=end, tree="d" * 40))) == 0
-    assert calls_of(counting, lambda: secrets_in(top, Change(start=start, commit=end, tree="d" * 40))) <= 5
 
 
 # security scans -------------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from tasks.repository.git import Repository, git, open_repository, read_ref
 from tasks.repository.state_ref import (
     STALE_LOCK_SECONDS,
     Fenced,
-    _stream,  # pyright: ignore[reportPrivateUsage] - five hundred writes in one go
     free_ref,
     list_loops,
     loop_names,
@@ -27,7 +25,7 @@ from tasks.repository.state_ref import (
     write_state,
 )
 from tasks.worktrees.worktree import ensure_worktree
-from tests.fakes.repositories import BRANCH, LOOP, calls_of, commit, counting_git, loop_state, make_repository, record_of, sh
+from tests.fakes.repositories import BRANCH, LOOP, commit, loop_state, make_repository, record_of, sh
 
 pytestmark = pytest.mark.feature("E3")
 
@@ -179,30 +177,6 @@ def test_a_loop_whose_ref_was_deleted_is_not_silently_begun_again(repository: Re
     assert replace_state(repository, at(state, 1), at(state, 2), "iteration 2") == at(state, 2)
 
 
-def test_of_many_writers_exactly_one_wins_each_step_and_the_others_know(repository: Repository, state: LoopState) -> None:
-    steps, writers = 6, [f"writer-{number}" for number in range(5)]
-    last = write(repository, state, None)
-    winners: list[str] = []
-
-    def attempt(by: str, step: int, over: str) -> tuple[str, str] | None:
-        try:
-            return by, write(repository, at(state, step, by), over)
-        except Fenced:
-            return None
-
-    for step in range(1, steps + 1):
-        with ThreadPoolExecutor(len(writers)) as pool:
-            won = [one for one in pool.map(attempt, writers, [step] * len(writers), [last] * len(writers)) if one]
-        assert len(won) == 1
-        (winner, last), stored = won[0], read_state(repository, LOOP)
-        assert stored == (at(state, step, winner), last)
-        winners.append(winner)
-    assert len(chain(repository)) == steps + 1
-    assert not sh(repository.top, "rev-list", "--min-parents=2", REF)
-    assert [record.iteration for record in read_records(repository, LOOP)] == list(range(steps, 0, -1))
-    assert sound(repository)
-
-
 WRITER = """
 import sys
 from pathlib import Path
@@ -270,35 +244,6 @@ def test_the_lock_of_a_writer_that_was_killed_is_broken_when_it_is_old_and_only_
     assert write(repository, at(state, 1), first) == chain(repository)[0]
 
 
-def many(repository: Repository, state: LoopState, first: int, last: int) -> None:
-    """Iterations by the same importer, all in one go; the last one is signed, and with it all before it."""
-    over = read_ref(repository.common, REF)
-    steps = (at(state, number) for number in range(first, last))
-    parts = (_stream(REF, one, over if one.iteration == first else None, record_of(one, one.iteration), "next") for one in steps)
-    git(repository.common, "fast-import", "--quiet", "--date-format=raw-permissive", stdin=b"".join(parts))
-    write(repository, at(state, last), read_ref(repository.common, REF))
-
-
-def test_the_five_hundredth_write_costs_what_the_first_did(
-    repository: Repository, state: LoopState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counting = counting_git(tmp_path / "counting")
-    monkeypatch.setenv("PATH", f"{counting}:{os.environ['PATH']}")
-    write(repository, state, None)
-
-    def step(number: int) -> None:
-        replace_state(repository, at(state, number - 1), at(state, number), "next", record_of(state, number))
-
-    step(1)  # starts what reads from then on
-    first = [calls_of(counting, lambda number=number: step(number)) for number in range(2, 12)]
-    many(repository, state, 12, 490)
-    last = [calls_of(counting, lambda number=number: step(number)) for number in range(491, 501)]
-    assert set(first) == set(last) == {first[0]}
-    assert first[0] == 1
-    assert sh(repository.top, "ls-tree", "--name-only", REF).split() == ["record.json", "signature", "state.json"]
-    assert len(chain(repository)) == 501
-
-
 def test_another_clone_goes_on_after_fetching_branch_and_state(repository: Repository, state: LoopState, tmp_path: Path) -> None:
     write(repository, state, None)
     ensure_worktree(repository, tmp_path / "tree", BRANCH, state.head)
@@ -327,12 +272,3 @@ def test_a_goal_full_of_commands_for_the_importer_is_only_text(repository: Repos
     assert read_state(repository, LOOP)[0] == hostile
     assert read_ref(repository.common, "refs/heads/main") == main
     assert sh(repository.top, "log", "--format=%s", REF).startswith("start data 3 reset")
-
-
-def test_salvage_refs_are_numbered_where_an_attempt_has_one_already(repository: Repository) -> None:
-    names = [free_ref(repository, LOOP, "salvage", "3-1")]
-    for _ in range(2):
-        sh(repository.top, "update-ref", names[-1], "HEAD")
-        names.append(free_ref(repository, LOOP, "salvage", "3-1"))
-    base = f"refs/helmsman/{LOOP}/salvage/3-1"
-    assert names == [base, f"{base}-2", f"{base}-3"]

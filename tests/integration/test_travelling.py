@@ -32,16 +32,6 @@ def test_another_machine_goes_on_where_the_first_one_stands(one: Repository, two
     assert (tree(two, found) / "app.py").read_text() == "done by one\n"
 
 
-def test_a_loop_that_nobody_has_begun_is_just_not_there(one: Repository) -> None:
-    take_up(one, LOOP, PUSHED, held=False)
-    assert read_ref(one.common, state_ref(LOOP)) is None
-
-
-def test_a_loop_that_does_not_travel_is_not_looked_for(one: Repository) -> None:
-    git(one.common, "remote", "remove", "origin")
-    take_up(one, LOOP, RemoteConfig(), held=False)
-
-
 def test_whoever_claims_it_fences_the_one_before_it(one: Repository, two: Repository, remote: Path) -> None:
     before = begun(one)
     theirs = taken_over(two)

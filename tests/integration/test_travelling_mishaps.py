@@ -9,9 +9,8 @@ import pytest
 
 from deployments import run as command
 from helmsman.config import RemoteConfig, WorkspaceConfig
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import OperatorError
 from helmsman.records.request import LoopRequest
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from tasks.loop import remote_handover, run
 from tasks.loop.recover import lost_elsewhere
 from tasks.loop.remote_handover import claim, left_there, refuse_taken, require_ours, take_up
@@ -114,26 +113,6 @@ def test_two_clones_on_one_host_that_claim_it_at_once_do_not_both_have_it(one: R
         claim(two, read_state(two, LOOP)[0])
 
 
-def test_nor_does_the_second_one_take_the_first_one_s_claim_for_late_news(
-    one: Repository, two: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run, "require_results", not_shared)
-    begun(one)
-    take_up(two, LOOP, PUSHED, held=False)
-    states = [read_state(here, LOOP)[0] for here in (one, two)]
-    ensure_worktree(two, tree(two, states[1]), BRANCH, states[1].head)
-    first = run.claimed(str(one.top), states[0])
-    with pytest.raises(Fenced):
-        run.claimed(str(two.top), states[1])
-    require_ours(one, first)
-
-
-def test_a_remote_that_was_removed_meanwhile_tells_nothing_of_another_driver(one: Repository) -> None:
-    state = begun(one)
-    git(one.common, "remote", "remove", "origin")
-    assert remote_handover.is_ours(one, state)
-
-
 @pytest.fixture
 def silent() -> Iterator[str]:
     """The address of a remote that takes the call and never answers."""
@@ -182,27 +161,6 @@ def test_whoever_was_faster_keeps_the_loop(
     assert read_ref(remote, state_ref(LOOP)) == read_state(one, LOOP)[1]
 
 
-def test_a_storage_that_is_away_hinders_only_a_loop_that_travels_and_goes_on(
-    one: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def away(loop: str) -> bool:
-        raise WorldError(f"away, {loop}")
-
-    monkeypatch.setattr(run, "require_results", away)
-    state = begun(one)
-    here = state.model_copy(update={"config": state.config.model_copy(update={"remote": RemoteConfig()})})
-    ended = state.model_copy(
-        update={
-            "ending": Decision(
-                kind=DecisionKind.STOP, outcome=Outcome.CANCELLED, rule="cancelled", reason="r", at=state.updated_at
-            )
-        }
-    )
-    assert [run.claimed(str(one.top), other) for other in (here, ended)] == [here, ended]
-    with pytest.raises(WorldError, match="away, loop"):
-        run.claimed(str(one.top), state)
-
-
 def test_a_loop_of_which_the_state_alone_was_fetched_is_gone_on_with(one: Repository, two: Repository, remote: Path) -> None:
     before = go_on(one, begun(one), "done\n")
     push_loop(one, before)
@@ -214,17 +172,6 @@ def test_a_loop_of_which_the_state_alone_was_fetched_is_gone_on_with(one: Reposi
     claim(two, taken_over(two))
     assert (tree(two, before) / "app.py").read_text() == "more\n"
     assert read_ref(two.common, f"refs/heads/{BRANCH}") == read_ref(remote, f"refs/heads/{BRANCH}") == lost
-
-
-def test_a_branch_that_is_behind_here_is_left_where_somebody_looks_at_it(one: Repository, two: Repository) -> None:
-    before = begun(one)
-    git(two.common, "fetch", "--quiet", "origin", f"{state_ref(LOOP)}:{state_ref(LOOP)}")
-    sh(two.top, "fetch", "--quiet", "origin", BRANCH)
-    sh(two.top, "switch", "--quiet", "--create", BRANCH, "FETCH_HEAD")
-    commit(tree(one, before), "pushed with no state", {"app.py": "more\n"})
-    push_loop(one, before)
-    take_up(two, LOOP, PUSHED, held=False)
-    assert (read_ref(two.common, f"refs/heads/{BRANCH}"), sh(two.top, "status", "--porcelain")) == (before.head, "")
 
 
 def test_resume_brings_a_loop_that_this_clone_has_not_got(

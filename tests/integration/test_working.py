@@ -49,13 +49,6 @@ def test_working_memory_is_laid_out_and_read_back(work: Work) -> None:
     assert read_notes(work.place, state) == memory
 
 
-def test_the_loops_own_files_are_no_work(work: Work) -> None:
-    prepare(work.place, work.state, NOW)
-    assert dirty_paths(work.path) == ()
-    assert work.sh("status", "--porcelain") == ""
-    assert not settle_work(work.repository, work.path, work.state, work.start).leftovers_committed
-
-
 def test_the_facts_are_the_commit_it_begins_with_and_the_loops_last_commits(work: Work) -> None:
     for number in range(14):
         commit(work.path, f"number {number}")

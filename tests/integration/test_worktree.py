@@ -9,19 +9,7 @@ import pytest
 from helmsman.errors import AgentError, OperatorError
 from tasks.repository.git import GitError, current_branch, open_repository
 from tasks.worktrees.worktree import dirty_paths, ensure_worktree, remove_worktree, require_clean, restore, settle_work
-from tests.fakes.repositories import (
-    BRANCH,
-    LOOP,
-    Work,
-    begin,
-    calls_of,
-    commit,
-    counting_git,
-    make_repository,
-    sh,
-    with_submodule,
-    write,
-)
+from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh, with_submodule, write
 
 pytestmark = pytest.mark.feature("M2")
 
@@ -36,20 +24,6 @@ def test_a_worktree_is_made_on_its_branch_and_leaves_the_checkout_alone(work: Wo
     assert work.sh("rev-parse", "HEAD") == work.start
     assert current_branch(work.repository.top) == "main"
     assert sh(work.repository.top, "status", "--porcelain", "--ignored") == ""
-
-
-def test_making_it_again_changes_nothing(work: Work) -> None:
-    write(work.path, {"app.py": "2\n"})
-    ensure_worktree(work.repository, work.path, BRANCH, work.start)
-    assert (work.path / "app.py").read_text() == "2\n"
-
-
-def test_a_bare_repository_gets_a_worktree_like_any_other(tmp_path: Path) -> None:
-    make_repository(tmp_path / "top", {"app.py": "1\n"})
-    sh(tmp_path, "clone", "--quiet", "--bare", "top", "bare.git")
-    work = begin(tmp_path / "bare.git", tmp_path / "tree")
-    write(work.path, {"app.py": "2\n"})
-    assert settle_work(work.repository, work.path, work.state, work.start).files == ("app.py",)
 
 
 def test_a_worktree_that_was_deleted_is_made_again_with_the_work_of_its_branch(work: Work) -> None:
@@ -203,15 +177,6 @@ def test_a_file_of_any_name_is_committed_measured_and_put_back(work: Work, name:
     assert path.read_text() == "1\n"
 
 
-def test_a_submodule_that_was_removed_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "settings"))
-    (tmp_path / "settings").write_text("[protocol.file]\nallow = always\n")
-    work = begin(with_submodule(tmp_path / "top"), tmp_path / "tree")
-    shutil.rmtree(work.path / "lib")
-    restore(work.path, work.start)
-    assert (work.path / "lib" / "lib.py").read_text() == "LIB = 1\n"
-
-
 def test_what_a_check_leaves_in_a_submodule_is_put_back_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "settings"))
     (tmp_path / "settings").write_text("[protocol.file]\nallow = always\n")
@@ -220,22 +185,6 @@ def test_what_a_check_leaves_in_a_submodule_is_put_back_once(tmp_path: Path, mon
     assert restore(work.path, work.start) == ("lib",)
     assert restore(work.path, work.start) == ()
     assert (work.path / "lib" / "lib.py").read_text() == "LIB = 1\n"
-
-
-@pytest.mark.slow
-def test_five_thousand_files_cost_as_many_processes_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = begin(make_repository(tmp_path / "few"), tmp_path / "few-tree")
-    many = begin(make_repository(tmp_path / "many", {f"d{n % 50}/f{n}": f"{n}\n" for n in range(5000)}), tmp_path / "many-tree")
-    write(few.path, {"new": "x"})
-    write(many.path, {"new": "x", **{f"d{n % 50}/f{n}": "changed\n" for n in range(0, 5000, 2)}})
-    counting = counting_git(tmp_path / "counting")
-    monkeypatch.setenv("PATH", f"{counting}:{os.environ['PATH']}")
-
-    def settle(work: Work) -> None:
-        settle_work(work.repository, work.path, work.state, work.start)
-
-    assert calls_of(counting, lambda: settle(few)) == calls_of(counting, lambda: settle(many)) > 1
-    assert len(many.sh("diff", "--name-only", many.start, BRANCH).splitlines()) == 2501
 
 
 def test_a_worktree_whose_link_was_taken_away_for_good_is_not_mistaken_for_the_repository_above(tmp_path: Path) -> None:
