@@ -1,7 +1,6 @@
 """Proposing lines for AGENTS.md in real repositories: a patch that git applies, and a commit of it once a person agreed."""
 
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,9 +12,8 @@ from helmsman.memory.agents_md import SECTION
 from helmsman.pushes import made_by_us
 from helmsman.records.state import LoopState
 from tasks.loop.agents_md import PATCH, Proposed, commit_patch, propose
-from tasks.repository.branch_files import put_on_branch
 from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, sh
-from tests.unit.builders import STOP, check, report
+from tests.unit.builders import STOP
 from tests.unit.test_agents_md import SUBJECTS, convention, guardrail
 
 pytestmark = pytest.mark.feature("L9")
@@ -66,13 +64,6 @@ def test_colleagues_can_read_the_patch(tmp_path: Path) -> None:
     work = begun(tmp_path)
     propose(work.place, completed(work), LESSONS, ())
     assert patch_of(work).stat().st_mode & 0o777 == 0o644
-
-
-def test_a_check_that_the_projects_own_files_name_is_proposed_and_one_for_this_goal_alone_is_not(tmp_path: Path) -> None:
-    work = begun(tmp_path, {"Makefile": "test:\n\ttrue\n", "AGENTS.md": RULES})
-    passed = report(check(passed=True, command="make test"), check(passed=True, command="test -s one.txt"))
-    state = completed(work).model_copy(update={"checks": passed})
-    assert propose(work.place, state, (), ()).lines == ("Check your work with `make test`.",)
 
 
 def test_a_project_without_the_file_gets_a_new_one(tmp_path: Path) -> None:
@@ -132,12 +123,6 @@ def test_no_secret_is_proposed_be_it_ours_or_of_a_known_form(tmp_path: Path, mon
     assert key not in patch_of(work).read_text()
 
 
-def test_what_contradicts_the_projects_documents_is_not_proposed(tmp_path: Path) -> None:
-    edits = [convention("Edit the files in vendor/ directly.")]
-    work = begun(tmp_path, {"CLAUDE.md": "Never edit files in vendor/.\n"})
-    assert propose(work.place, completed(work), edits, ()) == Proposed()
-
-
 def test_a_file_whose_name_is_written_in_small_letters_stays_the_only_one(tmp_path: Path) -> None:
     work = begun(tmp_path, {"agents.md": RULES})
     state = completed(work)
@@ -152,16 +137,6 @@ def as_link(path: Path) -> None:
     path.symlink_to("/etc/hostname")
 
 
-def as_folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-    (path / "x").write_text("")
-
-
-def in_latin_1(path: Path) -> None:
-    path.write_bytes(b"\xe9\n")
-
-
 def with_zero_bytes(path: Path) -> None:
     path.write_bytes(b"a\0b\n")
 
@@ -170,7 +145,7 @@ def huge(path: Path) -> None:
     path.write_bytes(b"x" * 2_000_000)
 
 
-@pytest.mark.parametrize("deed", [as_link, as_folder, in_latin_1, with_zero_bytes, huge])
+@pytest.mark.parametrize("deed", [as_link, with_zero_bytes, huge])
 def test_what_is_no_plain_text_is_left_and_the_reason_told(tmp_path: Path, deed: Callable[[Path], None]) -> None:
     work = begun(tmp_path)
     deed(work.path / "AGENTS.md")
@@ -192,15 +167,6 @@ def test_once_a_person_agreed_it_is_one_commit_of_ours_and_a_second_time_changes
     assert work.at("AGENTS.md") + "\n" == AFTER == (work.path / "AGENTS.md").read_text()
     assert made_by_us(work.sh("log", "-1", "--format=%ae", BRANCH), "", "")
     assert work.sh("status", "--porcelain") == ""
-
-
-def test_it_goes_on_top_of_other_commits_of_ours(tmp_path: Path) -> None:
-    work = begun(tmp_path)
-    state = completed(work, "commit")
-    propose(work.place, state, LESSONS, ())
-    put_on_branch(work.repository, state, state.head, "ALIGNMENT.md", b"x\n", "Hand over")
-    assert commit_patch(work.place, state) == work.sh("rev-parse", BRANCH)
-    assert {"ALIGNMENT.md", "AGENTS.md"} <= work.names()
 
 
 def test_what_a_person_changed_in_the_patch_is_what_is_committed(tmp_path: Path) -> None:
@@ -272,25 +238,3 @@ def test_without_a_patch_or_with_one_that_does_not_fit_any_more_nothing_is_commi
     os.mkfifo(patch_of(work))
     with pytest.raises(OperatorError):
         commit_patch(work.place, state)
-
-
-def test_a_bare_repository_gets_patch_and_commit_as_well(tmp_path: Path) -> None:
-    source = make_repository(tmp_path / "source", {"AGENTS.md": RULES})
-    sh(tmp_path, "clone", "--quiet", "--bare", str(source), "top.git")
-    work = begin(tmp_path / "top.git", tmp_path / "tree")
-    state = completed(work, "commit")
-    assert propose(work.place, state, LESSONS, ()).problem == ""
-    commit_patch(work.place, state)
-    assert work.at("AGENTS.md") + "\n" == AFTER
-
-
-def test_plain_patch_reads_it_as_well(tmp_path: Path) -> None:
-    """Not everybody has git at hand where the patch is looked at."""
-    work = begun(tmp_path)
-    state = completed(work)
-    propose(work.place, state, LESSONS, ())
-    (tmp_path / "plain").mkdir()
-    (tmp_path / "plain" / "AGENTS.md").write_text(RULES)
-    with patch_of(work).open() as patch:
-        done = subprocess.run(["git", "apply"], stdin=patch, cwd=tmp_path / "plain", check=False)
-    assert (done.returncode, (tmp_path / "plain" / "AGENTS.md").read_text()) == (0, AFTER)

@@ -170,29 +170,9 @@ def test_a_question_that_is_open_in_the_work_before_it_stops_a_start(tmp_path: P
     assert begun(top, 2, TWO, "helmsman/num-1", alignment="").config.goal == TWO
 
 
-def test_a_document_of_somebodys_own_in_the_work_before_it_is_none(tmp_path: Path) -> None:
-    top = make_repository(tmp_path / "top")
-    completed(top, begun(top, 1, ONE), {ALIGNMENT: "# Alignment of our wheels\n"})
-    assert begun(top, 2, TWO, "helmsman/num-1").config.goal == TWO
-
-
-def test_a_file_that_lies_in_the_checkout_alone_is_held_to_in_a_chain_as_well(tmp_path: Path) -> None:
-    top = make_repository(tmp_path / "top")
-    completed(top, begun(top, 1, ONE))
-    write(top, {ALIGNMENT: agreed(TWO)})
-    assert "- all of the second goal" in begun(top, 2, TWO, "helmsman/num-1").config.goal
-
-
 @pytest.mark.parametrize("file", ["../x.md", ".git/config"])
 def test_a_file_out_of_the_repository_is_refused_in_words(tmp_path: Path, file: str) -> None:
     top = make_repository(tmp_path / "top")
     completed(top, begun(top, 1, ONE))
     with pytest.raises(OperatorError, match="not in the repository"):
         begun(top, 2, TWO, "helmsman/num-1", alignment=file)
-
-
-def test_loops_of_a_bare_repository_are_chained_as_well(tmp_path: Path) -> None:
-    sh(tmp_path, "clone", "--quiet", "--bare", str(aligned_repository(tmp_path)), "bare.git")
-    _, second, third = chained(tmp_path / "bare.git", ONE, TWO, THREE)
-    assert (second.config.goal, third.config.goal) == (TWO, THREE)
-    assert third.inherited.count("Loop num-1 (") == 1

@@ -8,7 +8,6 @@ import pytest
 from prefect.client.schemas.objects import State, StateType
 
 from deployments.group import chain, chain_lines, chain_request
-from deployments.live import plain_lines
 from helmsman.errors import OperatorError, WorldError
 from helmsman.records.chain import ChainRequest, Link
 from helmsman.records.gates import Gate, GateKind
@@ -18,7 +17,6 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.groups.chaining import broke_off, chain_result, chained, next_loop
 from tasks.loop.start import open_loop
-from tasks.observers.journal import listening
 from tasks.places import loop_folder
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import replace_state
@@ -94,14 +92,6 @@ def test_a_loop_that_completed_and_did_not_leave_is_driven_before_the_next_one_b
     assert (due(request).loop, due(request).base) == ("num-2", "helmsman/num-1")
 
 
-def test_the_last_loop_leaves_as_well(top: Path) -> None:
-    request = chain_of(top, {})
-    state = completed(request)
-    assert due(request).loop == "num-1"
-    left(request, state)
-    assert next_loop(request) is None
-
-
 def test_a_question_that_is_open_is_asked_before_the_next_loop_begins(top: Path) -> None:
     request = chain_of(top, {}, {})
     state = completed(request, gate=QUESTION)
@@ -138,16 +128,6 @@ def test_a_loop_that_has_ended_otherwise_is_gone_on_with(top: Path) -> None:
     assert due(request, driven="num-1").loop == "num-1"
 
 
-def test_the_console_is_told_which_loop_begins_or_goes_on(top: Path) -> None:
-    request, lines = chain_of(top, {}, {}), list[str]()
-    with listening(lambda event: lines.extend(plain_lines(event))):
-        state = begun(request)
-        assert due(request).loop == "num-1"
-        left(request, with_changes(request, state, ending=STOP))
-        assert due(request).loop == "num-2"
-    assert lines == ["loop 1 of 2  num-1: the first"] * 2 + ["loop 2 of 2  num-2: the second"]
-
-
 # --- in place -----------------------------------------------------------------------------------------------------
 
 
@@ -181,18 +161,6 @@ def test_a_loop_that_ended_says_itself_why_the_chain_did(top: Path, outcome: Out
     assert not broke_off(State(type=kind), chain_result(request))  # as the engine has it of a run that it was told to cancel
 
 
-def test_a_run_that_ended_while_a_loop_had_no_end_yet_broke_off(top: Path) -> None:
-    request = chain_of(top, {}, {})
-    begun(request)
-    assert broke_off(State(type=StateType.CANCELLED), chain_result(request))
-
-
-def test_a_chain_that_has_completed_did_not_break_off(top: Path) -> None:
-    request = chain_of(top, {})
-    left(request, completed(request))
-    assert not broke_off(chained(request), chain_result(request))
-
-
 # --- settings -----------------------------------------------------------------------------------------------------
 
 LIMITS = {"limits": {"iterations": 5, "cost_usd": 3.0}}
@@ -205,12 +173,6 @@ def test_a_loops_own_settings_count_when_it_begins_and_when_it_is_gone_on_with(t
     assert due(request).settings == {"limits": {"iterations": 50, "cost_usd": 3.0}}
     after = open_loop(due(request), "", NOW)
     assert (after.config.limits.iterations, after.config.limits.cost_usd) == (50, 3.0)
-
-
-def test_a_loop_that_is_not_to_be_reopened_keeps_what_it_began_with(top: Path) -> None:
-    request = chain_of(top, {"settings": OWN}, settings=LIMITS)
-    begun(request)
-    assert due(request).settings == {}
 
 
 def requested(top: Path, text: str, *settings: str) -> ChainRequest:

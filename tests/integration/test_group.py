@@ -5,18 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from helmsman.errors import OperatorError
 from helmsman.records.chain import Link
 from helmsman.records.parallel import Choice, ParallelRequest
-from helmsman.records.plan import PlanItem
-from helmsman.records.request import LoopRequest, is_loop_id
+from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, Spending
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from tasks.groups import gathering
 from tasks.groups.gathering import heard
-from tasks.groups.group_plan import item_names
 from tasks.groups.parallel import Departed, Group, departed, due_loops, group_result, keep, opened
 from tasks.loop.start import open_loop
 from tasks.repository.git import open_repository
@@ -164,13 +161,6 @@ def test_an_item_stays_the_same_where_it_is_worded_anew_or_another_comes_before_
     assert [one.outcome for one in group_result(again).loops] == [Outcome.COMPLETED, Outcome.COMPLETED, Outcome.STOPPED]
 
 
-def test_items_whose_ids_look_alike_have_loops_of_their_own() -> None:
-    ids = ("T/1", "T 1", "…", "x" * 80)
-    names = item_names("group", [PlanItem(id=one, title="t") for one in ids])
-    assert len(set(names)) == len(ids)
-    assert all(is_loop_id(name) for name in names)
-
-
 def test_a_loop_whose_task_the_engine_ended_before_it_began_is_heard_of(repository: Path, tmp_path: Path) -> None:
     group = group_of(request(tmp_path, 1))
     (due,) = begin(group)
@@ -200,8 +190,3 @@ def test_groups_of_one_name_in_two_repositories_end_no_process_of_each_other(
         top = tmp_path / name
         gathering.compare.fn(str(top if top.exists() else make_repository(top)), "g", ())
     assert tags[0] == tags[2] != tags[1]
-
-
-def test_a_goal_of_blanks_is_none() -> None:
-    with pytest.raises(ValidationError):
-        Link(goal=" \n")

@@ -22,7 +22,6 @@ pytestmark = [pytest.mark.feature("L5"), pytest.mark.feature("H7")]
 ONE = guardrail(trigger="When a test fails", instruction="Read it first.")
 TWO = guardrail(id="g0000000b", failure=LINT, instruction="Run the formatter.")
 KNOWN = (ONE, TWO)
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -119,24 +118,6 @@ def test_a_file_that_somebody_made_between_is_not_overwritten(path: Path) -> Non
     path.write_text("mine", encoding="utf-8")
     assert "somebody changed it meanwhile" in write(path, render(KNOWN), before).warning
     assert path.read_text(encoding="utf-8") == "mine"
-
-
-def test_whoever_reads_while_another_of_ours_writes_sees_the_old_file_or_the_new_one(written: Path) -> None:
-    texts, found, ended = (render(KNOWN), render((ONE,))), set[bytes | None](), threading.Event()
-
-    def look() -> None:
-        while not ended.is_set():
-            found.add(seen(written).data)
-
-    reader = threading.Thread(target=look)
-    reader.start()
-    try:
-        done = [write(written, texts[number % 2], seen(written)) for number in range(1, 51)]
-    finally:
-        ended.set()
-        reader.join()
-    assert all(one.changed and not one.warning for one in done)
-    assert found <= {text.encode() for text in texts}
 
 
 @pytest.mark.parametrize("_round", range(5))

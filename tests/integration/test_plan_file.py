@@ -79,11 +79,6 @@ def test_whatever_lies_in_its_place_makes_room_for_it_again(work: Work, how: str
     assert work.sh("diff", "--name-only", work.start, BRANCH) == ""
 
 
-def test_an_iteration_that_leaves_the_plan_alone_makes_no_commit(work: Work) -> None:
-    assert settled(work, {"app.py": "2\n"}) is None
-    assert work.sh("log", "-1", "--format=%s", BRANCH) == "work"
-
-
 def test_a_plan_in_conflict_is_the_agents_to_mend(work: Work) -> None:
     met = (Conflicted(path="docs/tasks.md", how="changed on both sides"),)
     at = {"into": "main", "base": work.start, "work": work.start, "head": work.start, "why": "in conflict"}
@@ -215,13 +210,6 @@ def test_a_plan_that_no_loop_could_follow_is_refused_before_anything_is_made(
     with pytest.raises(OperatorError) as caught:
         create_loop(open_repository(top), Resolved(config, {}), "the-loop", NOW)
     assert complaint in str(caught.value)
-
-
-def test_a_new_loop_knows_its_plan(tmp_path: Path) -> None:
-    top = make_repository(tmp_path / "top", {"tasks.md": PLAN})
-    config = LoopConfig.model_validate({"goal": "make it work", "checks": ["true"], "plan": {"file": "tasks.md"}})
-    plan = create_loop(open_repository(top), Resolved(config, {}), "the-loop", NOW).plan
-    assert (plan.total, plan.done, plan.now, [one.id for one in plan.sketch]) == (2, 0, "T001", ["T001", "T002"])
 
 
 def test_an_item_that_left_its_plan_is_not_done(work: Work) -> None:

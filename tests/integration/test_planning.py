@@ -68,12 +68,7 @@ def test_orders_that_changed_are_asked_about_again(place: Workplace) -> None:
 
 @pytest.mark.parametrize(
     ("before", "rules"),
-    [
-        (stands(Rung.PATCH), RULES),
-        (stands(asks=False), RULES),
-        (stands(), ""),
-        (stands(), "- Use mocks.\n- Never use mocks.\n"),
-    ],
+    [(stands(Rung.PATCH), RULES), (stands(asks=False), RULES), (stands(), ""), (stands(), "- Use mocks.\n- Never use mocks.\n")],
     ids=["healthy", "off", "one order", "rules see it"],
 )
 def test_a_loop_that_need_not_ask_pays_nothing(place: Workplace, before: LoopState, rules: str) -> None:

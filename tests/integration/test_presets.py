@@ -1,6 +1,5 @@
 """Presets and hats that come with Helmsman, those of a repository, and what of both a loop keeps."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,17 +9,16 @@ from typing import Any
 import pytest
 
 from helmsman.errors import OperatorError
-from helmsman.hats.reading import read_hat, read_sheet
+from helmsman.hats.reading import read_sheet
 from helmsman.hats.writing import hat_text, sheet_text
 from helmsman.layers import Layer as Said
 from helmsman.layers import Resolved, leaves, resolve
-from helmsman.orient.hats import CALLED, USUAL, Scene, choose
+from helmsman.orient.hats import CALLED, USUAL, choose
 from helmsman.oversee.advice import Persona
 from helmsman.oversee.answers import reconfigured
 from helmsman.records.hats import IMPLEMENTER, Condition, Sheet
 from helmsman.records.request import LoopRequest
-from helmsman.records.session import FailureClass
-from tasks.hats.finding import BUILT_IN, HATS, INTEGRATOR, PRESETS, add_preset, find_preset, hat_names, known_presets, read_known
+from tasks.hats.finding import BUILT_IN, HATS, INTEGRATOR, PRESETS, add_preset, find_preset, known_presets, read_known
 from tasks.loop.configure import configure
 from tasks.loop.files import LARGEST_FILE
 from tasks.loop.start import create_loop, open_loop
@@ -37,7 +35,6 @@ WANTED = {
     "feature", "bugfix", "test-fix", "refactor", "docs", "review", "migration", "research", "performance", "security",
     "dependencies", "types", "coverage", "cleanup",
 }  # fmt: skip
-NEGATIVE = re.compile(r"\b(?:do not|don't|never|must not|avoid|forbidden|cannot)\b", re.IGNORECASE)
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 SHEET = Sheet(
     name="mine",
@@ -115,25 +112,6 @@ def test_every_preset_has_whom_the_ladder_asks_for_and_who_puts_branches_togethe
     assert choose(preset, replace(QUIET, conflict=True))[0].name == INTEGRATOR
 
 
-@pytest.mark.parametrize("name", sorted(WANTED))
-def test_a_preset_tells_of_its_kind_of_work_in_positive_words(name: str) -> None:
-    preset = OURS[name]
-    assert preset.sheet.checks
-    texts = [preset.sheet.guidance, *(hat.prompt for hat in preset.hats)]
-    assert all(texts)
-    assert not [found[0] for text in texts if (found := NEGATIVE.search(text))]
-
-
-def test_every_hat_belongs_to_a_preset() -> None:
-    assert {hat.name for preset in OURS.values() for hat in preset.hats} == set(hat_names(NOWHERE))
-
-
-@pytest.mark.parametrize("name", ["review", "research"])
-def test_a_preset_whose_product_is_a_report_lets_nothing_else_change(name: str) -> None:
-    invariants = OURS[name].sheet.settings["invariants"]
-    assert (invariants["protect"], invariants["allow"], invariants["revert"]) == (["**"], [f"{name.upper()}.md"], True)
-
-
 # --- those of a repository ------------------------------------------------------------------------------------------
 
 
@@ -199,13 +177,6 @@ def test_a_loop_keeps_its_preset_whatever_becomes_of_the_files(top: Path) -> Non
     assert reconfigured(again, {"preset": "mine", "limits": {"iterations": 9}}).limits.iterations == 9
 
 
-def test_a_start_without_a_check_is_told_which_ones_fit_the_preset(top: Path) -> None:
-    resolved = configured(top, preset="bugfix", checks=())
-    unchecked = replace(resolved, config=resolved.config.model_copy(update={"checks": ()}))
-    with pytest.raises(OperatorError, match="for a bugfix: a test that fails because of the bug"):
-        create_loop(open_repository(top), unchecked, "one", NOW)
-
-
 # --- hostile files, and slips ---------------------------------------------------------------------------------------
 
 
@@ -245,17 +216,6 @@ def test_a_link_that_leads_out_of_the_repository_is_refused(folder: str, top: Pa
     assert "leads out of its repository" in refused(top, preset="mine")
 
 
-def test_a_file_that_is_a_link_may_lead_to_another_of_the_repository_only(top: Path, tmp_path: Path) -> None:
-    target = put(tmp_path, "outside", "mine", sheet_text(SHEET))
-    (top / PRESETS / "mine.md").unlink()
-    (top / PRESETS / "mine.md").symlink_to(target)
-    assert "leads out of its repository" in refused(top, preset="mine")
-    (top / PRESETS / "mine.md").unlink()
-    target.rename(top / "shared.md")
-    (top / PRESETS / "mine.md").symlink_to(top / "shared.md")
-    assert configured(top, preset="mine").preset
-
-
 @pytest.mark.parametrize("named", ["../outside/mine.md", "/dev/zero", "link.md"])
 def test_a_file_of_the_repository_names_no_preset_outside_of_it(named: str, top: Path, tmp_path: Path) -> None:
     target = put(tmp_path, "outside", "mine", sheet_text(SHEET))
@@ -263,23 +223,6 @@ def test_a_file_of_the_repository_names_no_preset_outside_of_it(named: str, top:
     (top / "helmsman.toml").write_text(f'preset = "{named}"\n')
     assert "leads out of its repository" in refused(top)
     assert configured(top, preset=str(target)).preset  # but a person may
-
-
-def test_links_in_a_circle_are_refused(top: Path) -> None:
-    (top / PRESETS / "mine.md").unlink()
-    (top / PRESETS / "mine.md").symlink_to("mine.md")
-    assert "leads out of its repository" in refused(top, preset="mine")
-
-
-def test_what_is_no_file_is_refused(top: Path) -> None:
-    assert "/dev/zero cannot be read" in refused(top, preset="/dev/zero")
-    assert "cannot be read" in refused(top, preset="./nothing.md")
-    assert "cannot be read" in refused(top, preset="~nobody-of-that-name/mine.md")
-
-
-def test_names_that_are_none_are_passed_over(top: Path) -> None:
-    put(top, PRESETS, "Not A Name", "x")
-    assert "Not A Name" not in {known.name for known in known_presets(top)}
 
 
 # --- new ones -------------------------------------------------------------------------------------------------------
@@ -296,13 +239,6 @@ def test_a_new_preset_is_written_once_and_into_the_repository(top: Path, tmp_pat
         add_preset(top, SHEET.model_copy(update={"name": "third"}))
 
 
-def test_the_files_that_come_with_helmsman_are_as_they_would_be_written() -> None:
-    """Apart from the breaks of lines."""
-    for name, preset in OURS.items():
-        assert read_sheet(sheet_text(preset.sheet), name) == preset.sheet
-        assert all(read_hat(hat_text(hat), hat.name) == hat for hat in preset.hats)
-
-
 # --- what they promise ----------------------------------------------------------------------------------------------
 
 
@@ -317,12 +253,6 @@ def test_patterns_of_a_file_come_on_top_of_the_presets(top: Path, key: str) -> N
 
 def test_patterns_given_by_hand_take_the_place_of_the_presets(top: Path) -> None:
     assert configured(top, preset="review", invariants={"protect": ["mine/**"]}).config.invariants.protect == ("mine/**",)
-
-
-def test_who_was_rejected_once_gets_a_debugger_when_tests_keep_failing() -> None:
-    scene = Scene(checks="red", failing={FailureClass.TEST: 2}, rejections=1)
-    assert choose(OURS["feature"], scene)[0].name == "debugger"
-    assert choose(OURS["feature"], Scene(checks="green", rejections=1))[0].name == "reviewer"
 
 
 def test_a_new_loop_never_takes_the_place_of_one_that_was_begun_meanwhile(top: Path) -> None:

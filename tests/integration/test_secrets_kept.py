@@ -111,11 +111,7 @@ WRITTEN: dict[str, Callable[[bytes], str]] = {
 
 
 @pytest.mark.parametrize("form", WRITTEN)
-@given(
-    secret=ONE_LINE,
-    before=AROUND,
-    after=AROUND,
-)
+@given(secret=ONE_LINE, before=AROUND, after=AROUND)
 def test_a_secret_is_known_again_in_another_form_whatever_stands_around_it(
     form: str, secret: str, before: bytes, after: bytes
 ) -> None:

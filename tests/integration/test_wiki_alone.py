@@ -1,14 +1,12 @@
 """Loops share one wiki: who finds it in use waits for a moment, says so, and goes on."""
 
 import fcntl
-import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from helmsman.memory.wiki import INDEX
 from helmsman.records.events import Event, MemoryNoted
 from tasks.loop import wiki as wiki_tasks
 from tasks.loop.prepare import prepare
@@ -45,16 +43,6 @@ def test_nobody_waits_for_ever_for_whoever_holds_it(work: Work, monkeypatch: pyt
             assert ["the wiki is left as it is: another process holds it" in problem for problem in problems] == [True]
     assert everything(wiki(work)) == before
     assert archive(work.place, state) == lay_out(work.place, state) == ()
-
-
-def test_who_holds_it_for_a_moment_is_waited_for(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wiki_tasks, "PATIENCE_SECONDS", 60)
-    with held_by_another(work) as let_go:
-        timer = threading.Timer(0.1, let_go)
-        timer.start()
-        assert archive(work.place, completed(work)) == ()
-        timer.join()
-    assert (wiki(work) / INDEX).exists()
 
 
 def test_an_iteration_goes_on_without_the_wiki_and_says_so(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,15 +25,7 @@ from tasks.loop.remote_handover import take_up
 from tasks.processes.environment import agent_environment, check_environment
 from tasks.repository.git import Repository, git, open_repository, read_ref
 from tasks.repository.remote import push_loop
-from tasks.repository.state_ref import (
-    accept_state,
-    known_state,
-    read_state,
-    replace_state,
-    show_state,
-    state_ref,
-    write_state,
-)
+from tasks.repository.state_ref import accept_state, known_state, read_state, replace_state, show_state, state_ref, write_state
 from tasks.system.keys import VARIABLE, keys_folder
 from tests.fakes import two_machines
 from tests.fakes.boxes import make_scene
