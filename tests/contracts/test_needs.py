@@ -3,7 +3,7 @@
 import pytest
 
 from tests.fakes import needs
-from tests.fakes.needs import REQUIRED, need, skipped_by_name
+from tests.fakes.needs import REQUIRED, need
 
 
 def probed(name: str) -> str:
@@ -30,19 +30,3 @@ def test_what_is_required_is_never_skipped(monkeypatch: pytest.MonkeyPatch, requ
     monkeypatch.setenv(REQUIRED, required)
     with pytest.raises(pytest.fail.Exception, match=f"needs not there: it does not start .required by {REQUIRED}"):
         need("not there")
-
-
-def test_a_test_that_needs_what_nobody_can_probe_is_an_error() -> None:
-    with pytest.raises(KeyError):
-        need("browsre")
-
-
-def test_skips_are_counted_by_name() -> None:
-    def report(why: str) -> pytest.TestReport:
-        place = ("tests/test_a.py", 1, f"Skipped: {why}")
-        return pytest.TestReport("tests/test_a.py::test_a", ("", 1, ""), {}, "skipped", place, "setup")
-
-    assert (
-        skipped_by_name(map(report, ("needs zsh: no", "needs browser: no", "only on Linux", "needs zsh: no")))
-        == "browser 1, zsh 2"
-    )

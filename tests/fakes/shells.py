@@ -16,11 +16,7 @@ from tests.fakes.needs import need
 
 PATIENCE = 12
 """Seconds until the words must be there, on a busy machine as well."""
-INTERACTIVE = {
-    "bash": ("--noprofile", "--norc", "-i"),
-    "zsh": ("-f", "-i"),
-    "fish": ("--no-config", "--interactive"),
-}
+INTERACTIVE = {"bash": ("--noprofile", "--norc", "-i"), "zsh": ("-f", "-i"), "fish": ("--no-config", "--interactive")}
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cMDEHNOZ])|[\x07\x08\r]")
 
 
