@@ -1,4 +1,4 @@
-"""Credentials of agent and judge from Prefect blocks, where the operator keeps them there."""
+"""Credentials of agent, judge and tracker from Prefect blocks, where the operator keeps them there."""
 
 from typing import cast
 
@@ -7,6 +7,7 @@ from prefect.exceptions import PrefectHTTPStatusError
 
 from blocks.claude import ClaudeCode
 from blocks.judge import Judge
+from blocks.tracker import Tracker
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
 from tasks.system.secrets import register
@@ -17,20 +18,20 @@ PUBLIC = frozenset({"ANTHROPIC_BASE_URL"})
 
 def agent_credentials(config: LoopConfig) -> dict[str, str]:
     """Variables of the ClaudeCode block that `claude.block` names; none where it names none."""
-    return _load(ClaudeCode, config.claude.block, "claude.block")
+    return of_block(ClaudeCode, config.claude.block, "claude.block")
 
 
 def judge_credentials(config: LoopConfig) -> dict[str, str]:
     """Variables of the Judge block that `judge.block` names, else the agent's."""
-    return _load(Judge, config.judge.block, "judge.block") if config.judge.block else agent_credentials(config)
+    return of_block(Judge, config.judge.block, "judge.block") if config.judge.block else agent_credentials(config)
 
 
-def _load(kind: type[ClaudeCode] | type[Judge], block: str, key: str) -> dict[str, str]:
-    """Raises OperatorError when there is no such block."""
+def of_block(kind: type[ClaudeCode] | type[Judge] | type[Tracker], block: str, key: str) -> dict[str, str]:
+    """Variables of the block that a key of the configuration names. Raises OperatorError when there is no such block."""
     if not block:
         return {}
     try:
-        loaded = cast("ClaudeCode | Judge", kind.load(block))  # a coroutine only where an event loop runs
+        loaded = cast("ClaudeCode | Judge | Tracker", kind.load(block))  # a coroutine only where an event loop runs
     except ValueError as error:
         raise OperatorError(
             f"{key} names a block that is not there",

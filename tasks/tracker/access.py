@@ -3,19 +3,19 @@
 import httpx
 
 from helmsman.config import TrackerConfig
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import OperatorError
 from helmsman.plain import clean
 from tasks.processes.environment import ours
 from tasks.tracker.calling import TOKEN
 from tasks.tracker.gitea import gitea
 from tasks.tracker.github import github
-from tasks.tracker.rest import RestTracker
+from tasks.tracker.rest import IssueTracker
 
 HOSTS = "HELMSMAN_TRACKER_HOSTS"
 PUBLIC = "api.github.com"
 
 
-def open_tracker(config: TrackerConfig, patience: float) -> RestTracker:
+def open_tracker(config: TrackerConfig, patience: float) -> IssueTracker:
     """The tracker for a few calls, `patience` seconds in all. Raises OperatorError where there is no token, or none for there."""
     _require_known_host(config)
     token = tracker_token(config)
@@ -40,7 +40,13 @@ def where(config: TrackerConfig) -> str:
 
 
 def tracker_token(config: TrackerConfig) -> str:
-    variables = _from_block(config.block) if config.block else ours()
+    if config.block:
+        from blocks.tracker import Tracker
+        from tasks.credentials import of_block
+
+        variables = of_block(Tracker, config.block, "tracker.block")
+    else:
+        variables = ours()
     token = variables.get(TOKEN, "").strip()
     if not token:
         raise OperatorError(
@@ -49,20 +55,3 @@ def tracker_token(config: TrackerConfig) -> str:
             remedy="give one that may read and write issues and labels of tracker.repository",
         )
     return token
-
-
-def _from_block(name: str) -> dict[str, str]:
-    from prefect.exceptions import PrefectHTTPStatusError
-
-    from blocks.tracker import Tracker
-
-    try:
-        block = Tracker.load(name)
-    except ValueError as error:
-        remedy = "save a Tracker block under that name in the Prefect UI, or leave tracker.block out"
-        raise OperatorError("tracker.block names a block that is not there", found=name, remedy=remedy) from error
-    except PrefectHTTPStatusError as error:
-        raise WorldError("Prefect could not be asked for the tracker's token", found=str(error)) from error
-    if not isinstance(block, Tracker):
-        raise TypeError("a block loads as a coroutine inside an event loop")
-    return block.environment()

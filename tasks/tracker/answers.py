@@ -12,7 +12,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.tracking import Comment, Found
 from helmsman.render import read_mark, understood
 from helmsman.render.issue import is_ours, refused, reply
-from tasks.tracker.port import Tracker
+from tasks.tracker.rest import IssueTracker
 from tasks.tracker.upkeep import SKEW, Upkeep
 from tasks.worktrees.workplace import Workplace
 
@@ -20,7 +20,7 @@ EDITED = "a comment that was changed does not count, because anybody with write 
 _log = logging.getLogger(__name__)
 
 
-def heard_answer(tracker: Tracker, state: LoopState, place: Workplace) -> Answer | None:
+def heard_answer(tracker: IssueTracker, state: LoopState, place: Workplace) -> Answer | None:
     """The first answer to the loop's open question that can be followed. A question that was never told is told now."""
     gate = state.gate
     if gate is None:
@@ -44,7 +44,7 @@ def _after_question(found: Found, comments: Sequence[Comment], gate: Gate) -> Se
 
 
 def _first_answer(
-    tracker: Tracker, state: LoopState, found: Found, comments: Sequence[Comment], after: Sequence[Comment]
+    tracker: IssueTracker, state: LoopState, found: Found, comments: Sequence[Comment], after: Sequence[Comment]
 ) -> Answer | None:
     replied = {read_mark(one.body).get("reply", "") for one in comments if is_ours(one, found)}
     for comment in _allowed(state, found, after):

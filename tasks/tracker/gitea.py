@@ -6,14 +6,15 @@ from urllib.parse import quote
 
 from helmsman.parsers.loose import mapping
 from tasks.tracker.calling import Api
-from tasks.tracker.rest import COLOUR, MISSING, RestTracker
+from tasks.tracker.rest import COLOUR, MISSING, IssueTracker
 
 
-class Gitea(RestTracker):
+class Gitea(IssueTracker):
     """Issues of one repository at a Gitea. Labels go by their ids."""
 
     list_query: ClassVar[Mapping[str, int]] = {"limit": 50}
     comments_query: ClassVar[Mapping[str, int]] = {}  # it gives them all at once
+    colour = f"#{COLOUR}"
 
     def _named(self, labels: Sequence[str]) -> list[int]:
         known = self._known_labels()
@@ -36,9 +37,6 @@ class Gitea(RestTracker):
         for one in self._api.pages(f"{self._home}/pulls", state="all", **self.list_query):
             if (_ref(one, "base"), _ref(one, "head")) == (base, head):
                 yield one
-
-    def _colour(self) -> str:
-        return f"#{COLOUR}"
 
     def _state(self, *, is_open: bool) -> Mapping[str, str]:
         return {"state": "open" if is_open else "closed"}

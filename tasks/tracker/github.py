@@ -5,13 +5,13 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from tasks.tracker.calling import Api
-from tasks.tracker.rest import COLOUR, RestTracker
+from tasks.tracker.rest import IssueTracker
 
 URL = "https://api.github.com"
 VERSION = "2022-11-28"
 
 
-class GitHub(RestTracker):
+class GitHub(IssueTracker):
     """Issues of one repository at GitHub, or at a GitHub Enterprise Server."""
 
     list_query: ClassVar[Mapping[str, int]] = {"per_page": 100}
@@ -31,9 +31,6 @@ class GitHub(RestTracker):
         owner = self._home.split("/")[2]
         query = {"head": f"{owner}:{head}", "base": base, "state": "all", **self.list_query}
         return self._api.pages(f"{self._home}/pulls", **query)
-
-    def _colour(self) -> str:
-        return COLOUR
 
     def _state(self, *, is_open: bool) -> Mapping[str, str]:
         return {"state": "open", "state_reason": "reopened"} if is_open else {"state": "closed", "state_reason": "completed"}

@@ -3,12 +3,11 @@
 Nothing in it is needed: what is forgotten is found again by its marks.
 """
 
-from uuid import uuid4
-
 from pydantic import Field, ValidationError
 
 from helmsman.records.base import Record
 from tasks.places import LoopFolder
+from tasks.system.files import write_atomic
 
 NAME = "tracker.json"
 
@@ -35,9 +34,7 @@ def remembered(folder: LoopFolder, where: str) -> Remembered:
 def remember(folder: LoopFolder, what: Remembered) -> None:
     """As a whole or not at all: a driver may die in the midst of it."""
     folder.root.mkdir(parents=True, exist_ok=True)
-    draft = folder.root / f".{NAME}-{uuid4().hex}"
-    draft.write_text(what.model_dump_json(), encoding="utf-8")
-    draft.replace(folder.root / NAME)
+    write_atomic(folder.root / NAME, what.model_dump_json())
 
 
 def forget(folder: LoopFolder) -> None:

@@ -66,13 +66,18 @@ class _Pull(BaseModel):
 Form = TypeVar("Form", bound=BaseModel)
 
 
-class RestTracker(ABC):
-    """Issues of one repository."""
+class IssueTracker(ABC):
+    """Issues and pull requests of one repository. Everything that is not there yet is told apart from what cannot be asked.
+
+    Every method raises OperatorError for what the operator can fix and WorldError for what may pass by itself.
+    """
 
     list_query: ClassVar[Mapping[str, int]]
     """How many objects a page are asked for; a server may give fewer."""
     comments_query: ClassVar[Mapping[str, int]]
     """The same for comments."""
+    colour: ClassVar[str] = COLOUR
+    """Of a label, as the forge writes it."""
 
     def __init__(self, api: Api, repository: str) -> None:
         self._api = api
@@ -85,15 +90,18 @@ class RestTracker(ABC):
         self._api.__exit__(*exception)
 
     def find(self, since: datetime) -> Sequence[Found]:
+        """Issues under our label, open or not, that were changed since then."""
         query = {"state": "all", "labels": OURS, "since": _stamp(since), **self.list_query}
         found = (_issue(one) for one in self._api.pages(f"{self._home}/issues", **query))
         return [issue for issue in found if issue is not None and OURS in issue.labels]  # Gitea knows no unknown label
 
     def get(self, number: int) -> Found | None:
+        """An issue, None where there is none of that number any more."""
         reply = self._api.call("GET", self._issue(number), accept=MISSING)
         return None if reply.status in MISSING else _issue(reply.content)
 
     def create(self, title: str, body: str, labels: Sequence[str]) -> Found:
+        """A new issue; labels that are missing are made."""
         content = {"title": title, "body": body, "labels": self._named(labels)}
         reply = self._api.call("POST", f"{self._home}/issues", body=content)
         made = _issue(reply.content)
@@ -105,6 +113,7 @@ class RestTracker(ABC):
         self._api.call("POST", f"{self._issue(number)}/comments", body={"body": body})
 
     def comments(self, number: int, since: datetime | None = None) -> Sequence[Comment]:
+        """Those that were written or changed since then, oldest first."""
         query = {**self.comments_query, **({"since": _stamp(since)} if since else {})}
         found = [_comment(one) for one in self._api.pages(f"{self._issue(number)}/comments", **query)]
         return sorted(found, key=lambda one: (one.created_at, one.identity))
@@ -113,6 +122,7 @@ class RestTracker(ABC):
         self._api.call("PATCH", self._issue(number), body=self._state(is_open=is_open))
 
     def label(self, number: int, *, add: Sequence[str], remove: Iterable[str]) -> None:
+        """Labels that are missing are made; other people's labels stay."""
         if add:
             self._api.call("POST", f"{self._issue(number)}/labels", body={"labels": self._named(add)})
         for handle in filter(None, map(self._handle, remove)):
@@ -156,7 +166,7 @@ class RestTracker(ABC):
         return {str(label.get("name")): identity_of(label) for label in known}
 
     def _make_label(self, name: str) -> int:
-        content = {"name": name, "color": self._colour(), "description": ABOUT_LABEL}
+        content = {"name": name, "color": self.colour, "description": ABOUT_LABEL}
         made = self._api.call("POST", f"{self._home}/labels", body=content).content
         return identity_of(made)
 
@@ -167,9 +177,6 @@ class RestTracker(ABC):
     @abstractmethod
     def _handle(self, label: str) -> str:
         """A label in a path; empty where the repository has none of that name."""
-
-    @abstractmethod
-    def _colour(self) -> str: ...
 
     @abstractmethod
     def _state(self, *, is_open: bool) -> Mapping[str, str]: ...

@@ -10,8 +10,8 @@ from helmsman.records.tracking import Act, Comment, Deed, Escalation, Found, Tra
 from helmsman.render import evidence
 from helmsman.render.issue import closing_comment, issue_body, title, tracked
 from tasks.tracker.access import where
-from tasks.tracker.port import Tracker
 from tasks.tracker.remembering import remember, remembered
+from tasks.tracker.rest import IssueTracker
 from tasks.worktrees.workplace import Workplace
 
 SKEW = timedelta(days=1)
@@ -21,7 +21,7 @@ SKEW = timedelta(days=1)
 class Upkeep:
     """One loop at one tracker, for a few calls."""
 
-    def __init__(self, tracker: Tracker, state: LoopState, place: Workplace) -> None:
+    def __init__(self, tracker: IssueTracker, state: LoopState, place: Workplace) -> None:
         """Nothing is asked yet."""
         self._tracker, self._state, self._place = tracker, state, place
         self._memory = remembered(place.folder, where(state.config.tracker))

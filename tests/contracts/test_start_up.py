@@ -38,7 +38,6 @@ KNOW_PREFECT = (
     "tasks.loop.sweep",
     "tasks.observers.artifacts",
     "tasks.observers.notify",
-    "tasks.tracker.access",
     "tasks.triggers.push_runs",
 )
 """The files that speak with the engine; nobody else knows which one it is."""

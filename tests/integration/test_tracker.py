@@ -10,7 +10,7 @@ from blocks.tracker import Tracker
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from tasks.tracker.access import open_tracker, tracker_token
 from tasks.tracker.calling import TOKEN as VARIABLE
-from tasks.tracker.rest import RestTracker
+from tasks.tracker.rest import IssueTracker
 from tests.fakes.tracker_api import BOT, START, TOKEN, Fault, TrackerApi
 from tests.integration import trackers
 from tests.integration.trackers import configured
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.feature("H3")]
 api = trackers.api
 
 
-def tracker(api: TrackerApi, **more: Any) -> RestTracker:
+def tracker(api: TrackerApi, **more: Any) -> IssueTracker:
     return open_tracker(configured(api, **more), 20)
 
 
@@ -115,18 +115,18 @@ def test_a_tracker_that_asks_for_a_long_pause_is_left_alone(api: TrackerApi) -> 
     assert api.requests == []
 
 
-def of_a_pull_request(port: RestTracker) -> object:
+def of_a_pull_request(port: IssueTracker) -> object:
     return port.pull_request("helmsman/loop", "main")
 
 
-def of_an_issue(port: RestTracker) -> object:
+def of_an_issue(port: IssueTracker) -> object:
     return port.get(1)
 
 
 @pytest.mark.parametrize("content", ["null", '"soon"', "7", '[{"state": "open"}]'])
-@pytest.mark.parametrize("answer", [of_a_pull_request, of_an_issue, RestTracker.login])
+@pytest.mark.parametrize("answer", [of_a_pull_request, of_an_issue, IssueTracker.login])
 def test_an_answer_in_another_form_is_the_world_s_fault(
-    api: TrackerApi, answer: Callable[[RestTracker], object], content: str
+    api: TrackerApi, answer: Callable[[IssueTracker], object], content: str
 ) -> None:
     """Such as a page of a proxy's: nothing but our own errors may come out of a tracker, or its loop would break."""
     api.faults = [Fault(200, content=content)]
