@@ -6,6 +6,7 @@ import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from helmsman.config import WorkspaceConfig
 from tasks.repository.git import Repository
@@ -63,57 +64,50 @@ def repository_name(repository: Repository) -> str:
     return f"{name}-{fingerprint}"
 
 
+class Rooted(Protocol):
+    """What lies in a folder of its own."""
+
+    @property
+    def root(self) -> Path: ...
+
+
+class Within:
+    """A file or folder of a name in the `root` of whatever has it."""
+
+    def __init__(self, name: str) -> None:
+        """Just the name."""
+        self._name = name
+
+    def __get__(self, folder: Rooted, _: object = None) -> Path:
+        return folder.root / self._name
+
+
 @dataclass(frozen=True)
 class DrivenFolder:
     """What is driven by one process at a time keeps this beside git's objects."""
 
     root: Path
 
-    @property
-    def lock(self) -> Path:
-        return self.root / "lock"
-
-    @property
-    def cancel(self) -> Path:
-        """Its existence asks the driver to stop."""
-        return self.root / "cancel"
+    lock = Within("lock")
+    cancel = Within("cancel")
+    """Its existence asks the driver to stop."""
 
 
 class LoopFolder(DrivenFolder):
     """What one loop keeps: a journal, answers, and a folder for every agent call."""
 
-    @property
-    def journal(self) -> Path:
-        return self.root / "journal.jsonl"
-
-    @property
-    def telemetry(self) -> Path:
-        """How far telemetry of it was delivered."""
-        return self.root / "telemetry.json"
-
-    @property
-    def answers(self) -> Path:
-        """Answers to gates, put there by whoever got them; one file each, named by the gate's key."""
-        return self.root / "answers"
-
-    @property
-    def words(self) -> Path:
-        """What people said while nobody asked; one file for each time, until the loop has taken it."""
-        return self.root / "words"
-
-    @property
-    def notes(self) -> Path:
-        """What judge and research wrote down, once the worktree is gone."""
-        return self.root / "notes"
-
-    @property
-    def left(self) -> Path:
-        """Which end of the loop has left all that it leaves."""
-        return self.root / "left"
-
-    @property
-    def calls(self) -> Path:
-        return self.root / "calls"
+    journal = Within("journal.jsonl")
+    telemetry = Within("telemetry.json")
+    """How far telemetry of it was delivered."""
+    answers = Within("answers")
+    """Answers to gates, put there by whoever got them; one file each, named by the gate's key."""
+    words = Within("words")
+    """What people said while nobody asked; one file for each time, until the loop has taken it."""
+    notes = Within("notes")
+    """What judge and research wrote down, once the worktree is gone."""
+    left = Within("left")
+    """Which end of the loop has left all that it leaves."""
+    calls = Within("calls")
 
     def call(self, iteration: int, attempt: int) -> Path:
         return self.calls / f"{iteration:05d}-{attempt}"
@@ -122,24 +116,17 @@ class LoopFolder(DrivenFolder):
 class AlignFolder(DrivenFolder):
     """What is kept of an alignment: while it is made, and what loops leave beside it."""
 
-    @property
-    def attempt(self) -> Path:
-        """Under which id this one is made. It ends with the attempt: whoever begins anew asks anew."""
-        return self.root / "attempt.json"
-
-    @property
-    def left(self) -> Path:
-        """What loops left to know whose alignment file is in no commit."""
-        return self.root / "left.md"
+    attempt = Within("attempt.json")
+    """Under which id this one is made. It ends with the attempt: whoever begins anew asks anew."""
+    left = Within("left.md")
+    """What loops left to know whose alignment file is in no commit."""
 
 
 class GroupFolder(DrivenFolder):
     """What a group of loops keeps."""
 
-    @property
-    def choice(self) -> Path:
-        """Which of its loops is the best, once that is known: who has been asked is not asked again."""
-        return self.root / "choice.json"
+    choice = Within("choice.json")
+    """Which of its loops is the best, once that is known: who has been asked is not asked again."""
 
 
 def group_folder(repository: Repository, group: str) -> GroupFolder:

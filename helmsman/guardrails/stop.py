@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from helmsman.budget import fit
 from helmsman.config import SteeringConfig
-from helmsman.plain import shortened
+from helmsman.plain import short_line
 from helmsman.prompts import render_pieces
 from helmsman.records.checks import CheckResult, checks_fail
 from helmsman.records.session import StopAttempt
@@ -21,7 +21,7 @@ LINES_SHOWN = 3
 NAME_SHOWN = 150
 
 
-def let_go(before: Sequence[StopAttempt], *, active: bool, config: SteeringConfig, full: bool) -> str:
+def allow_stop(before: Sequence[StopAttempt], *, active: bool, config: SteeringConfig, full: bool) -> str:
     """Why it may end whatever the checks would say, so that none need run. Empty: the checks decide."""
     sent_back = sum(attempt.blocked for attempt in before)
     answers = (
@@ -33,20 +33,11 @@ def let_go(before: Sequence[StopAttempt], *, active: bool, config: SteeringConfi
     return next((why for holds, why in answers if holds), "")
 
 
-def judge_stop(
-    before: Sequence[StopAttempt],
-    results: Sequence[CheckResult],
-    *,
-    active: bool,
-    config: SteeringConfig,
-    full: bool,
-    seconds: float,
-    hindrance: str = "",
-) -> StopAttempt:
-    """Whether the agent is sent back to work. `hindrance` is why nothing was run, where that is known."""
-    ran = [result for result in results if _exited(result)]
-    failed = failures(results)
-    why = let_go(before, active=active, config=config, full=full) or _no_reason(ran, failed, hindrance)
+def judge_stop(results: Sequence[CheckResult], why: str, seconds: float) -> StopAttempt:
+    """Whether the agent is sent back to work. `why` it may end although nothing was run, where that is known."""
+    ran, failed = [result for result in results if _exited(result)], failures(results)
+    if not why and not failed:
+        why = "every check that ran passes" if ran else "no check could be run to its end"
     names = [result.name for result in failed]
     return StopAttempt(
         blocked=not why,
@@ -80,13 +71,6 @@ def _exited(result: CheckResult) -> bool:
     return result.exit_code is not None and not result.timed_out and not result.error
 
 
-def _no_reason(ran: Sequence[CheckResult], failed: Sequence[CheckResult], hindrance: str) -> str:
-    """Why the results are no reason to send it back; empty where they are."""
-    if not ran:
-        return hindrance or "no check could be run to its end"
-    return "" if failed else "every check that ran passes"
-
-
 def _shown(result: CheckResult) -> Iterator[str]:
     """The failing tests by name; where none is named, how the output ends."""
     names = result.counts.failing if result.counts else ()
@@ -102,5 +86,4 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _line(text: str) -> str:
-    """One line of bounded length."""
-    return shortened(" ".join(text[: 2 * NAME_SHOWN].split()), NAME_SHOWN)
+    return short_line(text[: 2 * NAME_SHOWN], NAME_SHOWN)

@@ -20,6 +20,7 @@ from helmsman.records.agents import AgentKind
 from helmsman.records.evidence import AgentCall, AgentOutcome, Interrupted
 from helmsman.records.session import KeptSession
 from helmsman.records.usage import Usage
+from tasks.places import Within
 from tasks.system.files import write_atomic
 from tasks.system.keys import authentic, signed
 from tasks.system.secrets import redact
@@ -44,39 +45,16 @@ class CallFolder:
     uid: str
     """Of the loop."""
 
-    @property
-    def prompt(self) -> Path:
-        return self.root / "prompt.md"
-
-    @property
-    def briefing(self) -> Path:
-        """What the prompt was made of."""
-        return self.root / "briefing.json"
-
-    @property
-    def judge(self) -> Path:
-        """What the judge of this call's work was sent."""
-        return self.root / "judge.json"
-
-    @property
-    def started(self) -> Path:
-        return self.root / "started.json"
-
-    @property
-    def transcript(self) -> Path:
-        return self.root / "transcript.jsonl"
-
-    @property
-    def packed(self) -> Path:
-        return self.root / "transcript.jsonl.gz"
-
-    @property
-    def call(self) -> Path:
-        return self.root / "call.json"
-
-    @property
-    def rotated(self) -> Path:
-        return self.root / "rotated.txt"
+    prompt = Within("prompt.md")
+    briefing = Within("briefing.json")
+    """What the prompt was made of."""
+    judge = Within("judge.json")
+    """What the judge of this call's work was sent."""
+    started = Within("started.json")
+    transcript = Within("transcript.jsonl")
+    packed = Within("transcript.jsonl.gz")
+    call = Within("call.json")
+    rotated = Within("rotated.txt")
 
     def note_rotation(self, why: str) -> None:
         """Before the session is ended: its own account will only say that a hook stopped it. Empty: it is not to end any more."""

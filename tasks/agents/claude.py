@@ -2,8 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,13 +18,11 @@ from helmsman.records.evidence import AgentCall, AgentOutcome, Guarded
 from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
 from helmsman.render.spans import trace_context
-from tasks.agents.adapting import IN_WORLD, ended_by, left_running, run_program, watch_for_pain, wording
-from tasks.agents.call_folder import CallFolder, begin, finish, finished_call, session_asked_for, set_aside, with_rotation
+from tasks.agents.call import Order, kept, run_program
+from tasks.agents.call_folder import CallFolder, begin, finished_call, session_asked_for, set_aside, with_rotation
 from tasks.agents.claude_binary import find_binary
-from tasks.agents.meter import Meter, allowed_cost
-from tasks.agents.order import Order, unreachable
+from tasks.agents.listener import Listener, allowed_cost
 from tasks.agents.project_settings import pinned
-from tasks.agents.tool_events import tool_called, tool_returned
 from tasks.observers.journal import publish
 from tasks.processes.environment import agent_environment, ours
 from tasks.processes.nesting import inner_depth
@@ -32,23 +30,12 @@ from tasks.processes.process import Ended
 from tasks.repository.git import IDENTITY, has_identity
 from tasks.sandbox.entering import BOXED, Agent, Command, agent_box
 from tasks.session.hook_server import TOKEN, HookServer
-from tasks.session.pain_watch import Watch
 from tasks.session.steered import steering, stop_seconds, window_of
 from tasks.session.steering import Steering, settings
-from tasks.system.secrets import without_secrets
 from tasks.worktrees.workplace import Workplace
 
 OWN_TELEMETRY = "CLAUDE_CODE_ENABLE_TELEMETRY"
 """Switches the command line's own telemetry on, which then belongs into our trace."""
-
-
-@dataclass(frozen=True)
-class _Work:
-    """What one call is made with."""
-
-    order: Order
-    folder: CallFolder
-    environment: dict[str, str]
 
 
 def call_agent(order: Order) -> AgentCall:
@@ -56,19 +43,12 @@ def call_agent(order: Order) -> AgentCall:
 
     It goes on with the order's session, where there is one that the command line still knows.
     """
-    place, state = order.place, order.state
-    folder = CallFolder(place.folder.call(state.due, state.attempt), state.uid)
-    work = _Work(order, folder, _environment(place, state, order.credentials))
-    call = finished_call(folder) or _make_call(work, order.session)
+    folder, environment = order.folder, _environment(order.place, order.state, order.credentials)
+    call = finished_call(folder) or _make_call(order, environment, order.session)
     if _lost_session(folder, call):
         set_aside(folder)
-        call = _make_call(work, None)
-    call = without_secrets(call)
-    if call.outcome in IN_WORLD and call.tool_calls == 0:
-        set_aside(folder)
-        raise unreachable(call)
-    finish(folder, call)
-    return call
+        call = _make_call(order, environment, None)
+    return kept(folder, call, lambda call: call.tool_calls == 0)
 
 
 def _lost_session(folder: CallFolder, call: AgentCall) -> bool:
@@ -108,70 +88,64 @@ def refuse_root(config: ClaudeConfig, environment: dict[str, str]) -> None:
         )
 
 
-def _make_call(work: _Work, session: KeptSession | None) -> AgentCall:
-    order, state, environment = work.order, work.order.state, work.environment
+def _make_call(order: Order, environment: dict[str, str], session: KeptSession | None) -> AgentCall:
+    state = order.state
     refuse_root(state.config.claude, environment)
     binary = find_binary(state.config.claude)
-    begin(work.folder, order.prompt, order.start, session)
+    begin(order.folder, order.prompt, order.start, session)
     config = claude_config(state)
-    patience = ToolPatience(config.idle_timeout_minutes * 60, environment)
     allowed, here = allowed_cost(state, config.max_cost_usd), prices_known(config, state, environment)
-    listener = Listener(wording(order), patience, session, config.disallowed_tools, Meter(allowed if here else None))
-    listener.watch = watch_for_pain(order, environment, lambda: listener.reader.usage.tokens)
+    reader = ClaudeReader(session, config.disallowed_tools)
+    listener = ClaudeListener(order, environment, reader, allowed if here else None)
     options = arguments(config, max_cost=None if here else allowed, system=order.system, session=session)
     if not state.config.steering.hooks:
         alone = json.dumps({"env": pinned(environment, state.config)})
         command = Command([str(binary), "--settings", alone, *options], environment)
-        ended = _run(work, command, listener, lambda: order.stop() or bool(listener.pain or listener.meter.used_up))
-        return _conclude(order, listener, ended)
-    return _steered_call(work, str(binary), options, listener)
+        return _conclude(listener, _run(order, command, listener, lambda: order.stop() or listener.must_end))
+    return _steered_call(order, environment, str(binary), options, listener)
 
 
-def _steered_call(work: _Work, binary: str, options: list[str], listener: "Listener") -> AgentCall:
-    order, state, home = work.order, work.order.state, work.environment.get("HOME", "")
-    tell, rotate, stop = listener.guarded, work.folder.note_rotation, order.stop
+def _steered_call(
+    order: Order, environment: dict[str, str], binary: str, options: list[str], listener: "ClaudeListener"
+) -> AgentCall:
+    state, home = order.state, environment.get("HOME", "")
+    tell, rotate, stop = listener.guarded, order.folder.note_rotation, order.stop
     with steering(order.place, state, order.start, home, tell=tell, rotate=rotate, stop=stop, item=order.item) as (
         steers,
         server,
     ):
-        own = pinned(work.environment, state.config)
         listener.follow(steers, lambda model: window_of(state, model))
+        own = pinned(environment, state.config)
         options = ["--settings", settings(server, stop_seconds(state, order.item), own), *options]
-        command = Command([binary, *options], {**work.environment, TOKEN: server.token})
-        enough = lambda: bool(listener.pain) or steers.overdue or listener.deaf  # noqa: E731 - what it says is all
-        ended = _run(work, command, listener, lambda: stop() or enough(), hooks=(server.port,))
+        command = Command([binary, *options], {**environment, TOKEN: server.token})
+        enough = lambda: bool(listener.watch.pain) or steers.overdue or listener.deaf  # noqa: E731 - what it says is all
+        ended = _run(order, command, listener, lambda: stop() or enough(), hooks=(server.port,))
     if listener.deaf:
         raise _without_hooks(listener.reader, server)
     if steers.overdue:
         ended = replace(ended, by="itself")
-    call = with_rotation(_conclude(order, listener, ended), steers.ending)
+    call = with_rotation(_conclude(listener, ended), steers.ending)
     return call.model_copy(update=steers.account(call.outcome))
 
 
-def _run(work: _Work, command: Command, listener: "Listener", stop: Callable[[], bool], hooks: tuple[int, ...] = ()) -> Ended:
-    order, config, agent = work.order, work.order.state.config, Agent(Path(command.arguments[0]), hooks)
+def _run(
+    order: Order, command: Command, listener: "ClaudeListener", stop: Callable[[], bool], hooks: tuple[int, ...] = ()
+) -> Ended:
+    config, agent = order.state.config, Agent(Path(command.arguments[0]), hooks)
     idle, said = listener.patience.seconds, order.prompt.encode()
     with agent_box(config.box, order.place.worktree, order.place.folder, agent, command) as boxed:
-        return run_program(order, boxed, work.folder, stdin=said, idle=idle, on_line=listener.hear, stop=stop)
+        return run_program(order, boxed, stdin=said, idle=idle, on_line=listener.hear, stop=stop)
 
 
-class Listener:
-    """Hears the event stream of one call: folds it, and tells of tool calls with their details as `wording` makes them."""
+class ClaudeListener(Listener):
+    """Hears the event stream of one call: folds it, and has the guard rails follow it."""
 
-    def __init__(
-        self,
-        wording: Callable[[str], str],
-        patience: ToolPatience,
-        resumed: KeptSession | None,
-        disallowed: Sequence[str] = (),
-        meter: Meter | None = None,
-    ) -> None:
-        """Nothing has been said yet. `disallowed`: rules of tools that the CLI refuses because we say so."""
-        self.meter = meter or Meter(None)
-        self.reader = ClaudeReader(resumed, disallowed)
-        self.watch: Watch | None = None
-        self.patience = patience
-        self._wording = wording
+    def __init__(self, order: Order, environment: Mapping[str, str], reader: ClaudeReader, allowed: float | None) -> None:
+        """Nothing has been said yet."""
+        super().__init__(order, environment, reader, allowed)
+        self.reader = reader
+        self.patience = ToolPatience(claude_config(order.state).idle_timeout_minutes * 60, environment)
+        self.followers.insert(0, self.patience)
         self.deaf = False
         """Whether the model spoke before any hook had heard its prompt: a CLI passes over hooks that it does not know in silence.
 
@@ -183,6 +157,7 @@ class Listener:
     def follow(self, steers: Steering, window: Callable[[str], int]) -> None:
         """Tell the guard rails what came of calls, and how full the context is of a model with this window."""
         self._steers, self._window = steers, window
+        self.followers.insert(1, steers)
 
     def hear(self, line: bytes) -> None:
         event = parse_event(line)
@@ -191,32 +166,17 @@ class Listener:
         self.reader.feed(event)
         if self._steers and not self._steers.heard and spoken_by_model(event):
             self.deaf = True
-        calls, results = tool_calls(event), tool_results(event)
-        self.meter.read(self.reader.usage, goes_on=bool(calls or results))
+        heard = (*tool_calls(event), *tool_results(event))
+        self.meter.read(self.reader.usage, goes_on=bool(heard))
         if self._steers and self.meter.used_up:
             self._steers.end(self.meter.used_up)
-        for called in calls:
-            publish(tool_called(called, self._wording))
-            for follower in self._followers():
-                follower.announce(called)
-        for result in results:
-            publish(tool_returned(result, self._wording))
-            for follower in self._followers():
-                follower.conclude(result)
+        self.tell(heard)
         if self._steers:
             self._steers.follow(event)
             self._steers.observe(self.reader.context(self._window(self.reader.model)))
 
-    @property
-    def pain(self) -> str:
-        """Why the session must end now; empty where it may go on."""
-        return self.watch.pain if self.watch else ""
-
-    def _followers(self) -> tuple[Steering | Watch | ToolPatience, ...]:
-        return tuple(follower for follower in (self.patience, self._steers, self.watch) if follower)
-
     def guarded(self, guarded: Guarded) -> None:
-        publish(ToolGuarded(guarded=guarded.model_copy(update={"detail": self._wording(guarded.detail)})))
+        publish(ToolGuarded(guarded=guarded.model_copy(update={"detail": self.worded(guarded.detail)})))
 
 
 def _without_hooks(reader: ClaudeReader, server: HookServer) -> OperatorError:
@@ -238,14 +198,10 @@ def _without_hooks(reader: ClaudeReader, server: HookServer) -> OperatorError:
     )
 
 
-def _conclude(order: Order, listener: Listener, ended: Ended) -> AgentCall:
-    reader = listener.reader
-    by = ended_by(ended, by_its_own_account=reader.finished or bool(listener.pain or listener.meter.used_up))
-    call = reader.conclude(
-        exit_code=ended.exit_code, ended_by=by, stderr=ended.stderr, seconds=ended.seconds, now=datetime.now(UTC)
-    )
-    call = listener.meter.conclude(call)
-    return call.model_copy(update={"pain": listener.pain, "survivors": left_running(order, ended)})
+def _conclude(listener: ClaudeListener, ended: Ended) -> AgentCall:
+    by, now = listener.ended_by(ended), datetime.now(UTC)
+    call = listener.reader.conclude(exit_code=ended.exit_code, ended_by=by, stderr=ended.stderr, seconds=ended.seconds, now=now)
+    return listener.conclude(call, ended)
 
 
 def _environment(place: Workplace, state: LoopState, credentials: dict[str, str]) -> dict[str, str]:

@@ -39,10 +39,10 @@ from helmsman.verify.hints import weigh
 from helmsman.verify.outcomes import Outcomes, failing_at_start, outcomes
 from helmsman.verify.trusted import UNSURE, watched
 from tasks.agents.briefings import keep_briefing
+from tasks.agents.call import Order
 from tasks.agents.call_folder import CallFolder
 from tasks.agents.calling import call_agent
 from tasks.agents.hearing import hear
-from tasks.agents.order import Order
 from tasks.checking.adjudicating import adjudicate
 from tasks.checking.auditing import audit, put_back_protected
 from tasks.checking.checks import run_checks

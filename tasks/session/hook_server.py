@@ -53,12 +53,8 @@ def hook_server(answer: Answer) -> Generator[HookServer]:
 
 class _Server(LoopbackServer):
     def __init__(self, answer: Answer, token: str) -> None:
-        super().__init__(("127.0.0.1", 0), self._exchange)
+        super().__init__(("127.0.0.1", 0), lambda *connection: _Exchange(answer, self.known, *connection))
         self.known = HookServer(self.socket.getsockname()[1], token)
-        self._answer = answer
-
-    def _exchange(self, request: socket.socket, client_address: tuple[str, int], server: BaseServer) -> BaseHTTPRequestHandler:
-        return _Exchange(self._answer, self.known, request, client_address, server)
 
     def get_request(self) -> tuple[socket.socket, Any]:
         connection, address = super().get_request()

@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from helmsman.guardrails import Rules, is_fix
@@ -105,27 +106,19 @@ def _rules(place: Workplace, state: LoopState, start: str, home: str) -> Rules:
         home=home,
         resolve=os.path.realpath,
         exists=_exists,
-        tests=_TestsBefore(place.worktree, state.base_commit),
+        tests=_tests_before(place.worktree, state.base_commit),
     )
 
 
-class _TestsBefore:
-    """Tests that were there before the loop: those that it has written itself are its own to change."""
+def _tests_before(worktree: Path, commit: str) -> Callable[[str], bool]:
+    """Whether a path is a test that was there before the loop: those that it has written itself are its own to change."""
 
-    def __init__(self, worktree: Path, commit: str) -> None:
-        self._worktree, self._commit = worktree, commit
-        self._names: frozenset[str] | None = None
+    @cache
+    def names() -> frozenset[str]:
+        found = git(worktree, "ls-tree", "-r", "-z", "--name-only", commit).split("\0")
+        return frozenset(filter(is_test_file, found))
 
-    def __call__(self, path: str) -> bool:
-        if not is_test_file(path):
-            return False
-        if self._names is None:
-            self._names = self._read()
-        return path in self._names
-
-    def _read(self) -> frozenset[str]:
-        names = git(self._worktree, "ls-tree", "-r", "-z", "--name-only", self._commit).split("\0")
-        return frozenset(name for name in names if is_test_file(name))
+    return lambda path: is_test_file(path) and path in names()
 
 
 def _exists(path: str) -> bool:

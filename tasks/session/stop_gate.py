@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import HelmsmanError
-from helmsman.guardrails.stop import MOST_ATTEMPTS, failures, judge_stop, let_go, reason
+from helmsman.guardrails.stop import MOST_ATTEMPTS, allow_stop, failures, judge_stop, reason
 from helmsman.parsers.status import read_ending
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult
@@ -82,20 +82,10 @@ class StopGate:
 
     def _judge(self, *, active: bool, full: bool, said: str) -> tuple[StopAttempt, str]:
         began, steering = time.monotonic(), self._config.steering
-        free = let_go(self.attempts, active=active, config=steering, full=full)
-        found = _Found() if free else self._check(said, began + steering.stop_seconds)
-        attempt = judge_stop(
-            self.attempts,
-            found.results,
-            active=active,
-            config=steering,
-            full=full,
-            seconds=time.monotonic() - began,
-            hindrance=found.hindrance,
-        )
-        if not attempt.blocked:
-            return attempt, ""
-        return attempt, reason(found.results)
+        why = allow_stop(self.attempts, active=active, config=steering, full=full)
+        found = _Found(hindrance=why) if why else self._check(said, began + steering.stop_seconds)
+        attempt = judge_stop(found.results, found.hindrance, time.monotonic() - began)
+        return attempt, reason(found.results) if attempt.blocked else ""
 
     def _check(self, said: str, until: float) -> _Found:
         """Run what can be run until that instant. A hindrance takes the place of all results."""
@@ -120,17 +110,13 @@ class StopGate:
 
     def _hindrance(self, checks: Sequence[CheckConfig], until: float) -> str:
         """Why there is no need to begin."""
-        left = until - time.monotonic()
-        answers = (
-            (not checks, "there are no checks"),
-            (left <= 0, "checks are given no time before the end"),
-            (
-                not any(self._fits(check, until - self._preparing) for check in checks),
-                "every check takes longer than it may",
-            ),
-            (self._ended(), "the session is at its end"),
-        )
-        return next((why for holds, why in answers if holds), "")
+        if not checks:
+            return "there are no checks"
+        if until <= time.monotonic():
+            return "checks are given no time before the end"
+        if not any(self._fits(check, until - self._preparing) for check in checks):
+            return "every check takes longer than it may"
+        return "the session is at its end" if self._ended() else ""
 
     def _run_checks(self, room: Room, checks: Sequence[CheckConfig], found: _Found, until: float) -> None:
         for check in checks:

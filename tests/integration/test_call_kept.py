@@ -10,9 +10,9 @@ import pytest
 
 from helmsman.config import ClaudeConfig, SteeringConfig
 from helmsman.errors import CutOff, WorldError
+from tasks.agents.call import Order
 from tasks.agents.call_folder import CallFolder, interrupted_call
 from tasks.agents.calling import call_agent
-from tasks.agents.order import Order
 from tests.fakes.agents import Call, calls_made, scripted_agent
 from tests.fakes.repositories import Work, begin, make_repository
 

@@ -11,7 +11,7 @@ from helmsman.records.evidence import AgentOutcome
 from helmsman.records.state import Spending
 from helmsman.records.usage import Usage
 from tasks.agents.claude import arguments, prices_known
-from tasks.agents.meter import Meter, allowed_cost
+from tasks.agents.listener import Meter, allowed_cost
 from tasks.observers.journal import listening
 from tests.fakes.repositories import loop_state
 

@@ -10,9 +10,9 @@ from helmsman.config import ClaudeConfig
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.session import KeptSession
 from helmsman.records.usage import Usage
+from tasks.agents.call import Order
 from tasks.agents.call_folder import CallFolder, begin, finish, finished_call, interrupted_call, session_asked_for, set_aside
 from tasks.agents.claude import arguments, call_agent
-from tasks.agents.order import Order
 from tests.fakes.agents import Call, calls_made, prompt_of, result, says, scripted_agent
 from tests.fakes.recordings import FOLDER, replay
 from tests.fakes.repositories import NOW, Work, make_repository

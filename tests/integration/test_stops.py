@@ -1,18 +1,23 @@
 """Which Stop events the gate answers, and which hooks were expected and never came: the stream of the CLI decides."""
 
 from itertools import count
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from helmsman.config import ContextConfig, SteeringConfig
 from helmsman.guardrails import Rules
-from helmsman.parsers.agent_actions import Called, ToolPatience, ToolResult
+from helmsman.parsers.agent_actions import Called, ToolResult
+from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.session import ContextUse, StopAttempt
-from tasks.agents.claude import Listener
+from tasks.agents.call import Order
+from tasks.agents.claude import ClaudeListener
 from tasks.session.steering import FORGED_STOP, Means, Steering
 from tasks.session.stops import LONGEST_SAID, STOPS_KEPT, Gate, Turns
+from tasks.worktrees.workplace import Workplace
+from tests.fakes.repositories import loop_state
 
 pytestmark = pytest.mark.feature("A4")
 
@@ -150,7 +155,8 @@ def test_hooks_that_fall_silent_are_known_by_a_call_that_succeeded_and_an_end_th
 @pytest.mark.feature("X7")
 @pytest.mark.parametrize("first", ["the hook", "the model"])
 def test_a_prompt_that_is_told_of_after_the_model_spoke_does_not_pass_for_the_cli_s_own(first: str) -> None:
-    steering, listener = steers(answering(blocked=False)), Listener(str, ToolPatience(300, {}), None)
+    steering, place = steers(answering(blocked=False)), cast("Workplace", SimpleNamespace(worktree="/nest/tree"))
+    listener = ClaudeListener(Order(place, loop_state("b" * 40), "", ""), {}, ClaudeReader(), None)
     listener.follow(steering, lambda _: 0)
     parts = [
         lambda: steering.answer({"hook_event_name": "UserPromptSubmit"}),

@@ -19,9 +19,9 @@ from helmsman.records.events import Event, ToolCalled
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.state import LoopState
 from tasks.agents import calling
+from tasks.agents.call import Order
 from tasks.agents.call_folder import CallFolder, begin, finished_call, interrupted_call
 from tasks.agents.finding import agent_names, find_agent, find_program
-from tasks.agents.order import Order
 from tasks.agents.template import environment_of
 from tasks.observers.journal import listening
 from tests.fakes.bench import eventually
@@ -217,7 +217,7 @@ import sys
 from pathlib import Path
 from helmsman.records.state import LoopState
 from tasks.agents.calling import call_agent
-from tasks.agents.order import Order
+from tasks.agents.call import Order
 from tasks.repository.git import open_repository
 from tasks.places import loop_folder
 from tasks.worktrees.workplace import Workplace

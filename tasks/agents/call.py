@@ -1,32 +1,53 @@
-"""What every adapter of an agent needs: how its program is run for a call, what ends that, and what is kept of what it said."""
+"""One call of an agent, whichever adapter makes it: what is ordered, how the program is run, and what is kept of it."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
-from helmsman.errors import Cancelled, WorldError
-from helmsman.parsers.agent_ending import EndedBy
+from helmsman.errors import WorldError
 from helmsman.records.events import AgentStarted
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.processes import Survivor
+from helmsman.records.evidence import AgentCall, AgentOutcome
+from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
-from tasks.agents.call_folder import CallFolder, set_aside
-from tasks.agents.order import Order
+from tasks.agents.call_folder import CallFolder, finish, set_aside
 from tasks.observers.journal import publish
-from tasks.processes.process import Ended, run
+from tasks.processes.process import Ended, never, run
 from tasks.sandbox.entering import Command
-from tasks.session.pain_watch import Watch, tokens_left
-from tasks.system.secrets import redact
-from tasks.system.supervised import still_alive
+from tasks.system.secrets import without_secrets
 from tasks.system_errors import blaming_the_world
+from tasks.worktrees.workplace import Workplace
 
 IN_WORLD = frozenset({AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED})
 """Outcomes that may pass by themselves."""
 
 
+@dataclass(frozen=True)
+class Order:
+    """One call of the agent that is due."""
+
+    place: Workplace
+    state: LoopState
+    prompt: str
+    start: str
+    """Commit that it begins with."""
+    session: KeptSession | None = None
+    """The session that it should go on with, where the agent can."""
+    credentials: dict[str, str] = field(default_factory=dict[str, str])
+    """Variables for Claude Code, from its block."""
+    stop: Callable[[], bool] = never
+    item: str = ""
+    """The own check of the plan's item in hand, where it has one."""
+    system: str = ""
+    """Appended to its system text, where its program takes that; else the prompt begins with it."""
+
+    @property
+    def folder(self) -> CallFolder:
+        return CallFolder(self.place.folder.call(self.state.due, self.state.attempt), self.state.uid)
+
+
 def run_program(
     order: Order,
     command: Command,
-    folder: CallFolder,
     *,
     stdin: bytes,
     idle: float | Callable[[], float] | None,
@@ -34,7 +55,7 @@ def run_program(
     stop: Callable[[], bool],
 ) -> Ended:
     """Run the agent's program in the loop's worktree, with what it prints in the call's folder."""
-    state = order.state
+    state, folder = order.state, order.folder
     with _begun(folder, state) as begun:
         return run(
             command.arguments,
@@ -79,32 +100,18 @@ def _begun(folder: CallFolder, state: LoopState) -> Generator[Callable[[int], No
         raise
 
 
-def left_running(order: Order, ended: Ended) -> tuple[Survivor, ...]:
-    """Processes of this call and of earlier ones that live on because they could not be ended."""
-    return (*ended.survivors, *still_alive(order.state.survivors))
-
-
 def _call_seconds(state: LoopState) -> float:
     """Seconds that this call may take: its own timeout, or what is left of the loop's wall clock."""
     own, hours = state.config.claude.timeout_minutes * 60, state.config.limits.wall_clock_hours
     return own if hours is None else max(min(own, hours * 3600 - state.spending.seconds), 1.0)
 
 
-def watch_for_pain(order: Order, environment: Mapping[str, str], used: Callable[[], int]) -> Watch:
-    """What ends the session at once. `used`: its tokens so far."""
-    state, home = order.state, environment.get("HOME", "")
-    worktree, since = str(order.place.worktree), state.created_at.timestamp()
-    return Watch(state.config.pain, worktree, home, used, tokens_left(state), since=since)
-
-
-def wording(order: Order) -> Callable[[str], str]:
-    """How details of tool calls are told: paths from the top of the worktree, and no secret."""
-    top = f"{order.place.worktree}/"
-    return lambda detail: redact(detail.replace(top, ""))
-
-
-def ended_by(ended: Ended, *, by_its_own_account: bool) -> EndedBy:
-    """How a call ended, as a record has it. Raises Cancelled where it was stopped and there is nothing to record of its end."""
-    if ended.by == "stop" and not by_its_own_account:
-        raise Cancelled("cancelled while the agent was at work")
-    return "itself" if ended.by == "stop" else ended.by
+def kept(folder: CallFolder, call: AgentCall, did_nothing: Callable[[AgentCall], bool]) -> AgentCall:
+    """The call, noted as ended. Raises WorldError where the model could not be reached and the call can be made again."""
+    call = without_secrets(call)
+    if call.outcome in IN_WORLD and did_nothing(call):
+        set_aside(folder)
+        remedy = "it is tried again by itself"
+        raise WorldError(f"the agent could not reach its model ({call.outcome})", found=call.error, remedy=remedy)
+    finish(folder, call)
+    return call

@@ -1,0 +1,114 @@
+"""What is heard of one call while it runs: told to people, counted against its money, and watched for what must end it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from helmsman.errors import Cancelled
+from helmsman.parsers.agent_actions import Called, ToolResult, detail_of
+from helmsman.parsers.agent_ending import EndedBy
+from helmsman.records.events import ToolCalled, ToolReturned, UsageCounted
+from helmsman.records.evidence import AgentCall, AgentOutcome
+from helmsman.records.state import LoopState
+from helmsman.records.usage import Usage
+from helmsman.texts import money
+from tasks.agents.call import Order
+from tasks.agents.call_folder import STOPPED
+from tasks.observers.journal import publish
+from tasks.processes.process import Ended
+from tasks.session.pain_watch import Watch, tokens_left
+from tasks.system.secrets import redact, without_secrets
+from tasks.system.supervised import still_alive
+
+LEAST = 0.01
+"""US dollars that any call may cost, so that one which is due can be made."""
+LONGEST_ID = 100
+
+
+class Reader(Protocol):
+    """What folds the output of a program."""
+
+    finished: bool
+
+    @property
+    def usage(self) -> Usage: ...
+
+
+class Follower(Protocol):
+    """Who hears of tool calls beside people."""
+
+    def announce(self, called: Called) -> None: ...
+    def conclude(self, result: ToolResult) -> None: ...
+
+
+def allowed_cost(state: LoopState, of_call: float | None = None) -> float | None:
+    """US dollars that the call which is due may cost: its own limit, or what is left of the loop's; None without either."""
+    limit = state.config.limits.cost_usd
+    left = None if limit is None else limit - state.spending.cost_usd
+    costs = [cost for cost in (of_call, left) if cost is not None]
+    return max(min(costs), LEAST) if costs else None
+
+
+class Meter:
+    """Counts one call. The CLI would hold a limit by itself, but then tells the agent after each tool call what is left."""
+
+    def __init__(self, allowed: float | None) -> None:
+        """Nothing is used yet. `allowed`: US dollars."""
+        self.used_up = ""
+        """Why the session must end; empty where it may go on."""
+        self._allowed, self._usage = allowed, Usage()
+
+    def read(self, usage: Usage, *, goes_on: bool) -> None:
+        """It has used so much. `goes_on`: it is about to ask its model again; a session that ends its turn needs no end."""
+        if usage != self._usage:
+            self._usage = usage
+            publish(UsageCounted(usage=usage))
+        if goes_on and self._allowed is not None and usage.cost_usd >= self._allowed and not self.used_up:
+            self.used_up = f"used {money(usage.cost_usd)} of the {money(self._allowed)} that this call may cost"
+
+    def conclude(self, call: AgentCall) -> AgentCall:
+        """The call under its own name where its money was what ended it."""
+        if not self.used_up or call.outcome not in STOPPED:
+            return call
+        return call.model_copy(update={"outcome": AgentOutcome.CALL_BUDGET, "error": self.used_up})
+
+
+class Listener:
+    """Hears of the tool calls of one call, whichever program makes them."""
+
+    def __init__(self, order: Order, environment: Mapping[str, str], reader: Reader, allowed: float | None) -> None:
+        """Nothing has been said yet. `allowed`: US dollars."""
+        state, worktree = order.state, str(order.place.worktree)
+        since, home = state.created_at.timestamp(), environment.get("HOME", "")
+        self.meter = Meter(allowed)
+        self.watch = Watch(state.config.pain, worktree, home, lambda: reader.usage.tokens, tokens_left(state), since=since)
+        self.followers: list[Follower] = [self.watch]
+        self._order, self._reader, self._top = order, reader, f"{worktree}/"
+
+    @property
+    def must_end(self) -> bool:
+        return bool(self.watch.pain or self.meter.used_up)
+
+    def tell(self, heard: Sequence[Called | ToolResult]) -> None:
+        for one in heard:
+            if isinstance(one, Called):
+                detail = detail_of(without_secrets(one.arguments))  # which cuts
+                publish(ToolCalled(tool=one.tool, detail=self.worded(detail), id=self.worded(one.identity[:LONGEST_ID])))
+            else:
+                publish(ToolReturned(id=self.worded(one.identity[:LONGEST_ID]), failed=one.failed))
+            for follower in self.followers:
+                follower.announce(one) if isinstance(one, Called) else follower.conclude(one)
+
+    def worded(self, detail: str) -> str:
+        """As people are told of it: paths from the top of the worktree, and no secret."""
+        return redact(detail.replace(self._top, ""))
+
+    def ended_by(self, ended: Ended) -> EndedBy:
+        """How a call ended, as a record has it. Raises Cancelled where it was stopped and there is no end to record."""
+        if ended.by == "stop" and not (self._reader.finished or self.must_end):
+            raise Cancelled("cancelled while the agent was at work")
+        return "itself" if ended.by == "stop" else ended.by
+
+    def conclude(self, call: AgentCall, ended: Ended) -> AgentCall:
+        """With what ended it, and the processes of this call and of earlier ones that could not be ended."""
+        survivors = (*ended.survivors, *still_alive(self._order.state.survivors))
+        return self.meter.conclude(call).model_copy(update={"pain": self.watch.pain, "survivors": survivors})
