@@ -24,7 +24,7 @@ from pathlib import Path
 import psutil
 
 from bench.memory_cases import NOW, Asked, Cases
-from helmsman.config.memory import MemoryConfig
+from helmsman.config.infrastructure import MemoryConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.records.lessons import LessonKind, Recalled
 from tasks.memory import Store, opening, recall

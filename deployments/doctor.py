@@ -17,7 +17,7 @@ from deployments import leftovers
 from deployments.leftovers import Finding
 from deployments.run import refuse_judge
 from deployments.settings import configuration
-from helmsman.agents.telling import in_short
+from helmsman.agents.fitting import in_short
 from helmsman.config import ClaudeConfig, LoopConfig, MemoryConfig, SandboxConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.layers import Resolved

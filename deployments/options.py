@@ -76,8 +76,8 @@ def _agents(repo: Path) -> list[str]:
 
 def _keys(_repo: Path) -> Iterable[str]:
     """`KEY=`, and with its default for an example: of two, a shell completes what they share and sets no space after it."""
+    from helmsman.config.base import fields, section_of
     from helmsman.config.loop import LoopConfig
-    from helmsman.config.tree import fields, section_of
 
     for key, field in fields(LoopConfig):
         if section_of(field) is None:

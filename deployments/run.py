@@ -23,7 +23,7 @@ from deployments.lines import show_on
 from deployments.live import display
 from deployments.settings import Said, configuration, keys_said
 from deployments.trust import COMMANDS, consenting, is_trusted, may_ask, refuse_programs, refuse_untrusted, settle
-from helmsman.agents.telling import in_short
+from helmsman.agents.fitting import in_short
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import from_assignments, merged, shown

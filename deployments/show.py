@@ -9,7 +9,7 @@ from pathlib import Path
 
 from deployments.choosing import chosen_loop, driver_of, holder_name, interruption, is_group, listed
 from deployments.lines import show
-from helmsman.agents.telling import in_short
+from helmsman.agents.fitting import in_short
 from helmsman.errors import OperatorError
 from helmsman.orient.hats import worn
 from helmsman.oversee.limits import in_words, open_windows

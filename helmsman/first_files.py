@@ -11,7 +11,7 @@ from helmsman.parsers.problem import Problem
 from helmsman.parsers.rubric import read_rubric
 from helmsman.parsers.rubric_items import items
 from helmsman.plain import clean, one_line
-from helmsman.toml_strings import toml_line, toml_string
+from helmsman.toml_of import toml_line, toml_string
 
 DEFAULT_TIMEOUT: float = CheckConfig.model_fields["timeout_seconds"].default
 

@@ -4,21 +4,21 @@ Sources come first-wins: command line, environment, file, rubric, user configura
 A leaf is a field that is not itself a section; a list is a leaf, so a layer's checks replace those below it.
 """
 
-import difflib
 import re
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from helmsman.config import CheckConfig, CriterionConfig, HiddenCheckConfig, LoopConfig, Section
+from helmsman.config.base import fields, section_of
 from helmsman.config.old_keys import OLD_KEYS
-from helmsman.config.tree import fields, section_of
 from helmsman.errors import OperatorError
+from helmsman.plain import did_you_mean
 from helmsman.records.agents import Agent
 from helmsman.records.hats import Preset
 from helmsman.toml_of import toml_of
@@ -59,11 +59,6 @@ class Resolved:
     """The agent that it names, with what it lacks taken out of the configuration; None: Claude Code."""
 
 
-class _Pick(NamedTuple):
-    source: str
-    value: Any
-
-
 # --- the tree's shape ---------------------------------------------------------------------------------------------
 
 
@@ -97,20 +92,21 @@ def describe(key: str) -> str:
 def resolve(layers: Sequence[Layer]) -> Resolved:
     """Merge the layers, the first that names a leaf wins, and validate once; every problem is told at once."""
     problems = [problem for layer in layers for problem in _misplaced(layer)]
-    picks: dict[str, _Pick] = {}
+    tree, sources = dict[str, Any](), dict[str, str]()
     for layer in layers:
         for key, value in pairs(layer.values):
-            if key in _LEAVES:
-                picks.setdefault(key, _Pick(layer.source, value))
+            if key in _LEAVES and key not in sources:
+                sources[key] = layer.source
+                _put(tree, key, _with_tuples(value))
     try:
         # Strict, or `true` would count as the number 1 and "5" as the number 5.
-        config = LoopConfig.model_validate(_nested(picks), strict=True)
+        config = LoopConfig.model_validate(tree, strict=True)
     except ValidationError as error:
-        problems += [_complaint(detail, picks) for detail in error.errors(include_url=False)]
+        problems += [_complaint(detail, sources) for detail in error.errors(include_url=False)]
         raise _invalid(problems) from None
     if problems:
         raise _invalid(problems)
-    return Resolved(config, {key: picks[key].source if key in picks else "default" for key in _LEAVES})
+    return Resolved(config, {key: sources.get(key, "default") for key in _LEAVES})
 
 
 def pairs(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -149,29 +145,13 @@ def _misplaced(layer: Layer) -> Iterator[str]:
             yield f"{key} ({layer.source}): unknown key{did_you_mean(key, _LEAVES)}"
 
 
-def _nested(picks: Mapping[str, _Pick]) -> dict[str, Any]:
-    tree: dict[str, Any] = {}
-    for key, pick in picks.items():
-        *path, last = key.split(".")
-        table = tree
-        for name in path:
-            table = table.setdefault(name, {})
-        table[last] = _with_tuples(pick.value)
-    return tree
-
-
-def _with_tuples(value: Any) -> Any:
-    """TOML and YAML have lists where LoopConfig has tuples: a leaf itself, and inside one of its tables."""
-    if not isinstance(value, list):
-        return value
-    return tuple(_table_with_tuples(item) for item in cast("list[Any]", value))
-
-
-def _table_with_tuples(item: Any) -> Any:
-    if not isinstance(item, Mapping):
-        return item
-    table = cast("Mapping[str, Any]", item)
-    return {key: tuple(cast("list[Any]", value)) if isinstance(value, list) else value for key, value in table.items()}
+def _with_tuples(value: Any, levels: int = 3) -> Any:
+    """TOML and YAML have lists where LoopConfig has tuples: a leaf itself, and inside one of its tables. Nothing lies deeper."""
+    if levels and isinstance(value, list):
+        return tuple(_with_tuples(one, levels - 1) for one in cast("list[Any]", value))
+    if levels and isinstance(value, Mapping):
+        return {key: _with_tuples(one, levels - 1) for key, one in cast("Mapping[str, Any]", value).items()}
+    return value
 
 
 # --- saying what is wrong -----------------------------------------------------------------------------------------
@@ -199,10 +179,6 @@ _EXPECTED = {
 
 _TABLES: Mapping[str, type[Section]] = {"checks": CheckConfig, "hidden": HiddenCheckConfig, "judge.criteria": CriterionConfig}
 """Leaves that hold tables, and what those are."""
-_NEAR = 0.7
-"""Likeness from which a key is suggested: two swapped letters in a word of four are just within it."""
-_LONGEST_SLIP = 200
-"""Characters; the comparison takes quadratic time, and nobody mistypes a key of that length."""
 _MODALS = re.compile(r"^\w+ should (be |have )?")
 
 
@@ -214,11 +190,11 @@ def _invalid(problems: Iterable[str]) -> OperatorError:
     return OperatorError("\n  ".join([INVALID, *problems]))
 
 
-def _complaint(error: ErrorDetails, picks: Mapping[str, _Pick]) -> str:
+def _complaint(error: ErrorDetails, sources: Mapping[str, str]) -> str:
     """One of pydantic's errors as one line: key, source, expected type, found value."""
     if error["loc"] == ("goal",) and error["type"] == "missing":
         return _NO_GOAL
-    where = f"{_place(error['loc'])} ({_source(error['loc'], picks)})"
+    where = f"{_place(error['loc'])} ({_source(error['loc'], sources)})"
     if error["type"] == "extra_forbidden":  # a layer's own unknown keys never get here
         table = next(table for leaf, table in _TABLES.items() if _way(error["loc"]).startswith(f"{leaf}."))
         return f"{where}: unknown key{did_you_mean(str(error['loc'][-1]), table.model_fields)}"
@@ -228,11 +204,6 @@ def _complaint(error: ErrorDetails, picks: Mapping[str, _Pick]) -> str:
 def complaint_of(error: ErrorDetails) -> str:
     """What one of pydantic's errors comes to, in our words, without its place."""
     return f"expected {_expected(error)}, found {_found(error)}"
-
-
-def did_you_mean(key: str, known: Iterable[str]) -> str:
-    """The end of a sentence about a key that nobody knows."""
-    return _did_you_mean(_suggestions(key, known))
 
 
 def _found(error: ErrorDetails) -> str:
@@ -254,27 +225,11 @@ def _way(loc: Sequence[int | str]) -> str:
     return ".".join(map(str, loc))
 
 
-def _source(loc: Sequence[int | str], picks: Mapping[str, _Pick]) -> str:
+def _source(loc: Sequence[int | str], sources: Mapping[str, str]) -> str:
     """Where the leaf that the path leads to, or through, came from; of a section as a whole, where its leaves did."""
     ways = (_way(loc[:length]) for length in range(1, len(loc) + 1))
-    below = dict.fromkeys(pick.source for key, pick in picks.items() if key.startswith(f"{_way(loc)}."))
-    return next((picks[way].source for way in ways if way in picks), ", ".join(below) or "default")
-
-
-def _suggestions(key: str, known: Iterable[str]) -> list[str]:
-    """The known keys nearest to a wrong one, the nearest first."""
-    near = {candidate: _nearness(key, candidate) for candidate in known if len(key) <= _LONGEST_SLIP}
-    return [candidate for candidate in sorted(near, key=lambda name: -near[name])[:2] if near[candidate] > _NEAR]
-
-
-def _nearness(key: str, candidate: str) -> float:
-    """How alike two keys are from 0 to 1, by the whole, or by the last part for a right name in a wrong section."""
-    pairs = [(key, candidate), (key.rpartition(".")[2], candidate.rpartition(".")[2])]
-    return max(difflib.SequenceMatcher(None, *pair).ratio() for pair in pairs)
-
-
-def _did_you_mean(names: Sequence[str]) -> str:
-    return f"; did you mean {' or '.join(names)}?" if names else ""
+    below = dict.fromkeys(source for key, source in sources.items() if key.startswith(f"{_way(loc)}."))
+    return next((sources[way] for way in ways if way in sources), ", ".join(below) or "default")
 
 
 def _name(part: object) -> str:
@@ -382,5 +337,4 @@ def _unknown_variable(name: str) -> str:
     key = name.removeprefix(PREFIX).replace("__", ".").lower()
     if key in OLD_KEYS:
         return f"{_name(name)}: this key is gone: {OLD_KEYS[key]}"
-    names = [_variable(suggestion) for suggestion in _suggestions(key, _LEAVES)]
-    return f"{_name(name)}: unknown variable{_did_you_mean(names)}"
+    return f"{_name(name)}: unknown variable{did_you_mean(key, _LEAVES, _variable)}"

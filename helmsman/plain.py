@@ -1,6 +1,8 @@
 """Foreign text made plain: what a terminal would obey instead of showing it is a space."""
 
 import re
+from collections.abc import Callable, Iterable
+from difflib import SequenceMatcher
 
 LONGEST_LINE = 300
 """Characters of foreign text in a row or a sentence."""
@@ -59,3 +61,22 @@ def word_set(words: str) -> frozenset[str]:
 def spelled(name: str) -> str:
     """A name of ours as people write it: `timed_out` is timed out."""
     return name.replace("_", " ")
+
+
+_NEAR = 0.7
+"""Likeness from which a name is suggested: two swapped letters in a word of four are just within it."""
+_LONGEST_SLIP = 200
+"""Characters; the comparison takes quadratic time, and nobody mistypes a name of that length."""
+
+
+def did_you_mean(name: str, known: Iterable[str], told: Callable[[str], str] = str) -> str:
+    """The end of a sentence about a name that nobody knows: the two nearest known ones, as `told` has them."""
+    near = {one: _likeness(name, one) for one in known if len(name) <= _LONGEST_SLIP}
+    nearest = [one for one in sorted(near, key=lambda one: -near[one])[:2] if near[one] > _NEAR]
+    return f"; did you mean {' or '.join(map(told, nearest))}?" if nearest else ""
+
+
+def _likeness(name: str, known: str) -> float:
+    """From 0 to 1, by the whole, or by the last part for a right name in a wrong section."""
+    pairs = [(name, known), (name.rpartition(".")[2], known.rpartition(".")[2])]
+    return max(SequenceMatcher(None, *pair).ratio() for pair in pairs)

@@ -7,7 +7,6 @@ repository lies is never read from a message.
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
@@ -15,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from helmsman.config.base import Section
 from helmsman.errors import OperatorError
 from helmsman.naming import loop_id
+from helmsman.parsers.globs import matches, pieces_of
 from helmsman.records.base import Record
 from helmsman.records.push import OWN_BRANCHES, Nothing, Push, is_branch, is_commit
 
@@ -152,20 +152,8 @@ def _why_not(update: Update, branch: str, branches: tuple[str, ...]) -> str:
 
 
 def wanted(branch: str, patterns: Iterable[str]) -> bool:
-    """Whether a branch is named by one of the patterns: `*` stands for anything but a slash, `**` for any number of levels."""
-    levels = branch.split("/")
-    return any(_matches(levels, pattern.split("/")) for pattern in patterns)
-
-
-def _matches(levels: Sequence[str], patterns: Sequence[str]) -> bool:
-    """Level by level, all ways at once: the time does not explode with the number of `**`, whoever wrote them."""
-    ways = {0}
-    for pattern in patterns:
-        if pattern == "**":
-            ways = set(range(min(ways, default=len(levels) + 1), len(levels) + 1))
-        else:
-            ways = {way + 1 for way in ways if way < len(levels) and fnmatchcase(levels[way], pattern)}
-    return len(levels) in ways
+    """Whether a branch is named by one of the patterns."""
+    return any(matches(branch, pieces_of(pattern)) for pattern in patterns)
 
 
 def made_by_us(author: str, committer: str, message: str) -> bool:

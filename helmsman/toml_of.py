@@ -1,4 +1,4 @@
-"""TOML that somebody else wrote, read in bounded time."""
+"""TOML that somebody else wrote, read in bounded time; and text written as a string of it."""
 
 import re
 import tomllib
@@ -26,14 +26,16 @@ _ASSIGNED = re.compile(r"\s*([\w.-]+)\s*=")
 
 
 def line_of(text: str, key: str) -> int:
-    """The line on which a dotted key is set, or a table that holds it; 0 where that is not seen, as with quoted keys."""
-    wanted, table = re.sub(r"\[\d+\]", "", key), ""
+    """The line on which a dotted key is set, or the nearest table that holds it; 0 where none is seen, as with quoted keys."""
+    wanted, table, nearest = re.sub(r"\[\d+\]", "", key) + ".", "", (0, 0)
     for number, line in enumerate(text.split("\n"), 1):
         if found := _TABLE.fullmatch(line):
             table = f"{found[1]}."
-        elif (found := _ASSIGNED.match(line)) and f"{wanted}.".startswith(f"{table}{found[1]}."):
+            if wanted.startswith(table) and len(table) > nearest[0]:
+                nearest = len(table), number
+        elif (found := _ASSIGNED.match(line)) and wanted.startswith(f"{table}{found[1]}."):
             return number
-    return 0
+    return nearest[1]
 
 
 def fault_of(error: ValueError | RecursionError, text: str) -> tuple[int, str]:
@@ -42,3 +44,35 @@ def fault_of(error: ValueError | RecursionError, text: str) -> tuple[int, str]:
         return 1, "it is nested too deeply"
     found = re.search(r"at line (\d+)", str(error))  # Python's own, of a number with too many digits, names none
     return int(found[1]) if found else text.count("\n") + 1, str(error)
+
+
+# --- text as a string of TOML, read back as it was; it must be free of lone surrogates ------------------------------------
+
+_SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_QUOTES = re.compile(r'"{2,}|"\Z')
+
+
+def toml_string(text: str) -> str:
+    """A string of TOML; of several lines where the text has several."""
+    return _multi_line(text) if "\n" in text else toml_line(text)
+
+
+def toml_line(text: str) -> str:
+    """A string of TOML on one line."""
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _multi_line(text: str) -> str:
+    """A first line break is not counted. Single quotation marks stay as they are, but never three of them, nor one at the end."""
+    lines = ("".join(mark if mark == '"' else _escaped(mark) for mark in line) for line in text.split("\n"))
+    body = _QUOTES.sub(lambda found: '\\"' * len(found[0]), "\n".join(lines))
+    return f'"""\n{body}"""'
+
+
+def _escaped(mark: str) -> str:
+    """What an editor or a terminal would not show as it is, is written as its number."""
+    if mark in _SHORT:
+        return _SHORT[mark]
+    if mark.isprintable():
+        return mark
+    return f"\\u{ord(mark):04X}" if ord(mark) <= 0xFFFF else f"\\U{ord(mark):08X}"  # noqa: PLR2004 - four digits

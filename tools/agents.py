@@ -10,7 +10,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, as a tool is
 
 from helmsman.agents.fitting import LACKS
-from helmsman.agents.telling import WITHOUT
 from helmsman.records.agents import TELLS, AgentKind, Capability
 from tasks.agents.finding import built_in
 from tools.parts import ROOT, draw
@@ -32,9 +31,9 @@ def tables() -> Mapping[str, str]:
 def _capabilities(agents: list[AgentKind]) -> Iterator[str]:
     yield f"| | claude | {' | '.join(agent.name for agent in agents)} |"
     yield f"|---|{'---|' * (len(agents) + 1)}"
-    for capability, words in WITHOUT.items():
+    for capability, lack in LACKS.items():
         cells = ("yes", *("yes" if capability in agent.tells else "no" for agent in agents))
-        yield f"| {words} | {' | '.join(cells)} |"
+        yield f"| {lack.short} | {' | '.join(cells)} |"
 
 
 def _commands(agents: list[AgentKind]) -> Iterator[str]:
@@ -49,13 +48,13 @@ def _commands(agents: list[AgentKind]) -> Iterator[str]:
 
 def _lacks() -> Iterator[str]:
     yield "| without | what that means |\n|---|---|"
-    yield from (f"| {words} | {LACKS[capability]} |" for capability, words in WITHOUT.items())
+    yield from (f"| {lack.short} | {lack.words} |" for lack in LACKS.values())
 
 
 def _formats() -> Iterator[str]:
     yield "| `output` | tells |\n|---|---|"
     for name, told in TELLS.items():
-        words = ", ".join(WITHOUT[one] for one in Capability if one in told)
+        words = ", ".join(LACKS[one].short for one in Capability if one in told)
         yield f"| `{name}` | {words or 'its last words, and how it exited'} |"
 
 

@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from deployments.group import ChainFile, ParallelFile, read_links
-from helmsman.agents.reading import read_kind
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.hats.reading import read_hat, read_sheet
 from helmsman.layers import from_assignments, from_environment
 from helmsman.memory.agents_md import with_lines
 from helmsman.memory.guardrails_page import read as read_guardrails
@@ -38,19 +36,20 @@ from helmsman.oversee.imperatives import imperatives
 from helmsman.parsers.agent_actions import detail_of, parse_event
 from helmsman.parsers.agent_dialects import reader_of
 from helmsman.parsers.claude_stream import ClaudeReader, spoken_by_model, tool_calls, tool_results
+from helmsman.parsers.definitions import read_hat, read_kind, read_sheet
 from helmsman.parsers.failure_lines import listed
 from helmsman.parsers.failures import failure_of
+from helmsman.parsers.goal_files import read_rc
 from helmsman.parsers.hidden_failures import failed_by_output
+from helmsman.parsers.plan_files import read_plan, ticked
+from helmsman.parsers.plan_form import Complaint
 from helmsman.parsers.security_scan import read_scan
 from helmsman.parsers.shell import commands
 from helmsman.parsers.test_files import why_test
 from helmsman.parsers.test_report import read_junit, read_ran, read_summary
 from helmsman.plain import clean, clean_lines, short_line
-from helmsman.plans.complaint import Complaint
-from helmsman.plans.files import read_plan, ticked
 from helmsman.prompts.message import TemplateProblem, check_template
 from helmsman.pushes import read_allowed, read_forge, read_hook, sift
-from helmsman.ralph import read_rc
 from helmsman.records.agents import TELLS, AgentKind, Format
 from helmsman.records.alignment import Alignment, Specification
 from helmsman.records.evidence import AgentCall

@@ -1,4 +1,4 @@
-"""What a loop does without where its agent lacks something: told at the start; refused where the operator relies on it."""
+"""What a loop does without where its agent lacks something: told to people; refused where the operator relies on it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import value_of
-from helmsman.records.agents import AgentKind, Capability
+from helmsman.plain import clean
+from helmsman.records.agents import Agent, AgentKind, Capability
 
 _OURS = re.compile("default|preset [a-z0-9-]+")
 """Sources that are no word of the operator's on this; the path of a file is never written like one of them."""
@@ -74,7 +75,7 @@ def _refuse(needs: Sequence[Needs], config: LoopConfig, kind: AgentKind) -> None
     """Raise OperatorError for the first of what cannot be had."""
     for need in needs[:1]:
         raise OperatorError(
-            f"{need.key} is set, and {kind.name} cannot do it: {LACKS[need.capability]}",
+            f"{need.key} is set, and {kind.name} cannot do it: {LACKS[need.capability].words}",
             expected=f"an agent that can, such as claude, or another {need.key}",
             found=f"{need.key} = {value_of(config, need.key)!r} with agent.kind = {kind.name!r}",
             remedy=need.remedy,
@@ -86,25 +87,57 @@ def _is_said(origin: str) -> bool:
     return _OURS.fullmatch(origin) is None
 
 
-LACKS: Mapping[Capability, str] = {
-    Capability.HOOKS: "no guard rails before its tool calls, no checks inside its session; all is judged after it",
-    Capability.STREAM: "it says nothing until it ends: a call that a crash cut off is made again, silence is no sign of a hang",
-    Capability.TOOLS: "it does not tell what it does, so its tool calls are not shown or counted",
-    Capability.COST: "it does not tell its dollars, so no limit of dollars holds",
-    Capability.TOKENS: "it does not tell its tokens, so no limit of tokens holds",
-    Capability.COMMANDS: "it does not tell how its commands ended, so what it says of them is not compared with that",
-    Capability.MODEL: "no model can be chosen for it",
-    Capability.CONTEXT: "how full its context is is not known; its session ends by itself",
-    Capability.SESSIONS: "each iteration begins with an empty context",
-    Capability.RULES: "tools are not allowed or denied to it by name; a hat's tools do not bind it",
-    Capability.RESETS: "it does not tell when a used-up allowance is back; the loop waits usage_limit.unknown_wait_minutes",
+class Lack(NamedTuple):
+    """What a loop does without: in a word or two, and in a clause."""
+
+    short: str
+    words: str
+
+
+LACKS: Mapping[Capability, Lack] = {
+    Capability.HOOKS: Lack(
+        "guard rails", "no guard rails before its tool calls, no checks inside its session; all is judged after it"
+    ),
+    Capability.STREAM: Lack(
+        "events", "it says nothing until it ends: a call that a crash cut off is made again, silence is no sign of a hang"
+    ),
+    Capability.TOOLS: Lack("tool calls", "it does not tell what it does, so its tool calls are not shown or counted"),
+    Capability.COST: Lack("dollars", "it does not tell its dollars, so no limit of dollars holds"),
+    Capability.TOKENS: Lack("tokens", "it does not tell its tokens, so no limit of tokens holds"),
+    Capability.COMMANDS: Lack(
+        "ends of commands", "it does not tell how its commands ended, so what it says of them is not compared with that"
+    ),
+    Capability.MODEL: Lack("a choice of model", "no model can be chosen for it"),
+    Capability.CONTEXT: Lack("its context", "how full its context is is not known; its session ends by itself"),
+    Capability.SESSIONS: Lack("sessions", "each iteration begins with an empty context"),
+    Capability.RULES: Lack("tool rules", "tools are not allowed or denied to it by name; a hat's tools do not bind it"),
+    Capability.RESETS: Lack(
+        "resets of limits", "it does not tell when a used-up allowance is back; the loop waits usage_limit.unknown_wait_minutes"
+    ),
 }
-"""What a loop does without, in a clause, the gravest first."""
+"""The gravest first."""
 
 
-def lacks(kind: AgentKind) -> Iterator[str]:
-    """What it lacks, in words, the gravest first."""
-    return (words for capability, words in LACKS.items() if capability not in kind.tells)
+def lacks(kind: AgentKind) -> list[Lack]:
+    """The gravest first."""
+    return [lack for capability, lack in LACKS.items() if capability not in kind.tells]
+
+
+def named(kind: AgentKind) -> str:
+    return f"{kind.name} ({clean(kind.title)})" if kind.title and kind.title != kind.name else kind.name
+
+
+def in_short(kind: AgentKind) -> str:
+    """One line: its name and all that it lacks."""
+    return f"{named(kind)}, without {', '.join(lack.short for lack in lacks(kind))}"
+
+
+def introduction(agent: Agent) -> Iterator[str]:
+    """What a person should know at the start."""
+    yield named(agent.kind)
+    yield from (f"  {lack.words}" for lack in lacks(agent.kind))
+    if agent.unused:
+        yield f"  these settings are made and do nothing with it: {', '.join(agent.unused)}"
 
 
 def _with(config: LoopConfig, changed: Mapping[str, Any]) -> LoopConfig:

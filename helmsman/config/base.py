@@ -1,9 +1,11 @@
 """What every section of the configuration has in common."""
 
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 LONGEST_HOURS = 24 * 366 * 100
@@ -58,3 +60,18 @@ Dollars = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_none_
 Hours = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_none_when_unlimited)]
 Share = Annotated[Annotated[float, Field(gt=0, le=1)] | None, BeforeValidator(_none_when_unlimited)]
 Count = Annotated[Annotated[int, Field(ge=1)] | None, BeforeValidator(_none_when_unlimited)]
+
+
+def fields(model: type[Section], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Every field below a section as (dotted key, field), in declaration order; a section comes before its own."""
+    for name, field in model.model_fields.items():
+        yield prefix + name, field
+        section = section_of(field)
+        if section:
+            yield from fields(section, f"{prefix}{name}.")
+
+
+def section_of(field: FieldInfo) -> type[Section] | None:
+    """The section that a field is, or None for a leaf."""
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, Section) else None

@@ -4,21 +4,9 @@ from typing import Any
 
 from pydantic import Field, ValidationInfo, model_validator
 
-from helmsman.config.agent import AgentConfig
+from helmsman.config import goals, infrastructure, oversight
 from helmsman.config.base import STORED, OperatorKey, Section, Words
-from helmsman.config.claude import ClaudeConfig, ContextConfig, SteeringConfig
-from helmsman.config.hats import HatsConfig
-from helmsman.config.limits import LimitsConfig, RetryConfig, UsageLimitConfig
-from helmsman.config.memory import MemoryConfig, ResearchConfig
-from helmsman.config.merge import MergeConfig
 from helmsman.config.old_keys import without_old_keys
-from helmsman.config.oversight import BreakerConfig, ControlConfig, DetectConfig, LadderConfig, PainConfig
-from helmsman.config.people import GatesConfig, OnPushConfig, TrackerConfig
-from helmsman.config.plan import PlanConfig
-from helmsman.config.prompt import PromptConfig
-from helmsman.config.proof import Checks, CompletionConfig, FlakyConfig, HiddenChecks, InvariantsConfig, JudgeConfig, ProofConfig
-from helmsman.config.sandbox import SandboxConfig
-from helmsman.config.workplace import RemoteConfig, WorkspaceConfig
 
 
 class LoopConfig(Section):
@@ -29,47 +17,47 @@ class LoopConfig(Section):
     alignment: str = "ALIGNMENT.md"
     """Alignment file, by its path from the top: what it agrees on is added to the goal when a loop is created, and an open
     question in it stops the start. One of the usual name may be missing. Empty: none."""
-    checks: Checks = ()
+    checks: goals.Checks = ()
     """The commands that prove it; all must exit with 0."""
-    hidden: OperatorKey[HiddenChecks] = ()
+    hidden: OperatorKey[goals.HiddenChecks] = ()
     """Checks that the agent never sees, run in the clean checkout when it asks to be done and before a merge; with `folder`, on
     files of yours as well. All must exit with 0."""
     baseline: bool = True
     """Run the checks once before the first iteration: each is shown to work or to fail, and the agent is told what fails."""
     allow_no_checks: bool = False
     """Start without any check. Nothing is verified then, and the loop says so."""
-    flaky: FlakyConfig = FlakyConfig()
-    completion: CompletionConfig = CompletionConfig()
-    plan: PlanConfig = PlanConfig()
-    judge: JudgeConfig = JudgeConfig()
-    invariants: InvariantsConfig = InvariantsConfig()
-    proof: ProofConfig = ProofConfig()
+    flaky: goals.FlakyConfig = goals.FlakyConfig()
+    completion: goals.CompletionConfig = goals.CompletionConfig()
+    plan: goals.PlanConfig = goals.PlanConfig()
+    judge: goals.JudgeConfig = goals.JudgeConfig()
+    invariants: goals.InvariantsConfig = goals.InvariantsConfig()
+    proof: goals.ProofConfig = goals.ProofConfig()
     preset: str = Field(default="", max_length=500)
     """Preset for this kind of work, by its name (`helmsman presets list`) or as the path of a file: hats, words and settings. It
     is read when a loop is created. Empty: none."""
-    hats: HatsConfig = HatsConfig()
-    claude: ClaudeConfig = ClaudeConfig()
-    agent: AgentConfig = AgentConfig()
-    sandbox: SandboxConfig = SandboxConfig()
-    steering: SteeringConfig = SteeringConfig()
-    context: ContextConfig = ContextConfig()
-    limits: LimitsConfig = LimitsConfig()
-    control: ControlConfig = ControlConfig()
-    detect: DetectConfig = DetectConfig()
-    breaker: BreakerConfig = BreakerConfig()
-    ladder: LadderConfig = LadderConfig()
-    pain: PainConfig = PainConfig()
-    usage_limit: UsageLimitConfig = UsageLimitConfig()
-    retry: RetryConfig = RetryConfig()
-    workspace: WorkspaceConfig = WorkspaceConfig()
-    remote: RemoteConfig = RemoteConfig()
-    merge: MergeConfig = MergeConfig()
-    prompt: PromptConfig = PromptConfig()
-    memory: MemoryConfig = MemoryConfig()
-    research: ResearchConfig = ResearchConfig()
-    gates: GatesConfig = GatesConfig()
-    on_push: OnPushConfig = OnPushConfig()
-    tracker: TrackerConfig = TrackerConfig()
+    hats: infrastructure.HatsConfig = infrastructure.HatsConfig()
+    claude: infrastructure.ClaudeConfig = infrastructure.ClaudeConfig()
+    agent: infrastructure.AgentConfig = infrastructure.AgentConfig()
+    sandbox: infrastructure.SandboxConfig = infrastructure.SandboxConfig()
+    steering: infrastructure.SteeringConfig = infrastructure.SteeringConfig()
+    context: infrastructure.ContextConfig = infrastructure.ContextConfig()
+    limits: goals.LimitsConfig = goals.LimitsConfig()
+    control: oversight.ControlConfig = oversight.ControlConfig()
+    detect: oversight.DetectConfig = oversight.DetectConfig()
+    breaker: oversight.BreakerConfig = oversight.BreakerConfig()
+    ladder: oversight.LadderConfig = oversight.LadderConfig()
+    pain: oversight.PainConfig = oversight.PainConfig()
+    usage_limit: goals.UsageLimitConfig = goals.UsageLimitConfig()
+    retry: goals.RetryConfig = goals.RetryConfig()
+    workspace: infrastructure.WorkspaceConfig = infrastructure.WorkspaceConfig()
+    remote: infrastructure.RemoteConfig = infrastructure.RemoteConfig()
+    merge: infrastructure.MergeConfig = infrastructure.MergeConfig()
+    prompt: goals.PromptConfig = goals.PromptConfig()
+    memory: infrastructure.MemoryConfig = infrastructure.MemoryConfig()
+    research: infrastructure.ResearchConfig = infrastructure.ResearchConfig()
+    gates: infrastructure.GatesConfig = infrastructure.GatesConfig()
+    on_push: infrastructure.OnPushConfig = infrastructure.OnPushConfig()
+    tracker: infrastructure.TrackerConfig = infrastructure.TrackerConfig()
 
     @model_validator(mode="before")
     @classmethod
@@ -77,7 +65,7 @@ class LoopConfig(Section):
         return without_old_keys(values) if info.context == STORED else values
 
     @property
-    def box(self) -> SandboxConfig:
+    def box(self) -> infrastructure.SandboxConfig:
         """The sandbox, in which folders of hidden checks are hidden as well."""
         folders = tuple(check.folder for check in self.hidden if check.folder)
         return self.sandbox.model_copy(update={"hide": (*self.sandbox.hide, *folders)}) if folders else self.sandbox

@@ -1,9 +1,42 @@
 """Control between iterations: what is noticed, and what follows."""
 
-from pydantic import Field
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from helmsman.config.base import LONGEST_HOURS, Section
-from helmsman.config.detectors import DetectorName
+from helmsman.plain import did_you_mean
+
+DETECTOR_NAMES = (
+    "denied",
+    "limit_cycle",
+    "recurring_trees",
+    "oscillating",
+    "regressing",
+    "same_error",
+    "same_words",
+    "stuck",
+    "plateau",
+    "empty_sessions",
+    "off_objective",
+    "resource_burn",
+    "output_decline",
+    "reverted",
+    "growing_diff",
+    "test_only",
+)
+
+
+def _known(name: str) -> str:
+    if name in DETECTOR_NAMES:
+        return name
+    hint = did_you_mean(name.lower(), DETECTOR_NAMES)
+    raise PydanticCustomError("unknown_detector", "one of {names}{hint}", {"names": ", ".join(DETECTOR_NAMES), "hint": hint})
+
+
+DetectorName = Annotated[str, AfterValidator(_known)]
+
 
 Gain = tuple[float, float, float]
 

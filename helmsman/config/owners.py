@@ -5,12 +5,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
-from helmsman.config.base import Owner, Section
+from helmsman.config.base import Owner, Section, section_of
+from helmsman.config.goals import CheckConfig
 from helmsman.config.loop import LoopConfig
-from helmsman.config.proof import CheckConfig
-from helmsman.config.tree import section_of
 from helmsman.errors import OperatorError
+from helmsman.plain import short_line
 
+LONGEST_SHOWN = 200
 _LISTS: Mapping[str, type[Section]] = {"checks": CheckConfig}
 """Keys that hold a list of tables with an operator's key in them."""
 
@@ -52,7 +53,7 @@ def asked_lines(requested: Requested) -> Iterator[str]:
     """Each setting with its file and line."""
     for one in requested.settings:
         where = f"{requested.file}:{one.line}" if one.line else requested.file
-        yield f"{where}: {one.key} = {_short(one.value)}"
+        yield f"{where}: {one.key} = {short_line(one.value, LONGEST_SHOWN)}"
 
 
 def violations(pairs: Iterable[tuple[str, Any]]) -> list[Setting]:
@@ -92,14 +93,6 @@ def _owners(section: type[Section], prefix: str = "") -> Iterator[tuple[str, Own
         else:
             marked = next((mark for mark in field.metadata if isinstance(mark, Owner)), section.owner)
             yield prefix + name, marked
-
-
-_LONGEST = 200
-
-
-def _short(text: str) -> str:
-    plain = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
-    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 1]}…"
 
 
 OWNERS: Mapping[str, Owner] = dict(_owners(LoopConfig))

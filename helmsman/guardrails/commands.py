@@ -8,8 +8,7 @@ from posixpath import basename, dirname
 
 from helmsman.guardrails.git import QUESTIONS, Scene, branches_made, commits_after, git_of, is_here, written_by_git
 from helmsman.guardrails.paths import Kind, locate
-from helmsman.guardrails.rules import Finding, Rule, Rules
-from helmsman.guardrails.table import Row, rows, table
+from helmsman.guardrails.rules import Finding, Row, Rule, Rules, rows, table
 from helmsman.parsers.shell import HOME, PARENT, Command, commands
 from helmsman.parsers.shell_words import (
     INTERPRETER,
@@ -52,7 +51,7 @@ def _applies(row: Row, scene: Scene) -> bool:
         (not row.wrappers or not row.wrappers.isdisjoint(scene.command.wrappers))
         and (not row.flags or has_flag(words, row.flags))
         and not (row.unless_flags and has_flag(words, row.unless_flags))
-        and row.unless.isdisjoint(words)
+        and word_set(row.unless).isdisjoint(words)
         and not (row.rule is Rule.NESTED and scene.rules.nesting > 0)
         and (not row.git or row.anywhere or is_here(scene))
         and (not row.when or _QUESTIONS[row.when](scene))

@@ -9,15 +9,17 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from helmsman.guardrails.commands import may_change
-from helmsman.guardrails.rules import Advise, Rule
+from helmsman.guardrails.rules import Advise, Rule, table
 from helmsman.guardrails.session import ToolCall, key_of, only_looks
-from helmsman.guardrails.table import table
+from helmsman.plain import clean
 from helmsman.records.session import ErrorVector, FailureClass
 
 SAME_FAILURE = 5
 """How often the same failure may come back over changes: as often as calls may fail in a row."""
 GUTTER = 3
 """Times the failures in a row at which the agent was told, until a fresh session serves better: it was told three times."""
+LONGEST_TOLD = 160
+"""Characters of foreign text in a sentence."""
 KEPT_MOVES, KEPT_FAULTS, KEPT_CONTENTS, KEPT_FILES = 4, 16, 20, 100
 _BROKEN = frozenset({FailureClass.BUILD, FailureClass.SYNTAX, FailureClass.TYPES})
 """Failures after which new work stands on nothing."""
@@ -168,13 +170,8 @@ def _advise(
     """In the words of guardrails.toml, with what to do next about this class of failure."""
     told = remedy = ""
     if error:
-        where = f" at {_plain(error.where)}" if error.where else ""
-        told = f"{error.kind}{where}" + (f" ({_plain(error.message)})" if error.message else "")
+        where = f" at {clean(error.where[:LONGEST_TOLD])}" if error.where else ""
+        told = f"{error.kind}{where}" + (f" ({clean(error.message[:LONGEST_TOLD])})" if error.message else "")
         remedy = table()["remedies"][error.kind]
     words = table()["advice"][text or rule]
-    return (Advise(rule, words.format(times=times, error=told, path=_plain(path), remedy=remedy).rstrip()),)
-
-
-def _plain(text: str) -> str:
-    """Foreign text in a sentence: printable and bounded."""
-    return "".join(char if char.isprintable() else " " for char in text[:160])
+    return (Advise(rule, words.format(times=times, error=told, path=clean(path[:LONGEST_TOLD]), remedy=remedy).rstrip()),)

@@ -8,8 +8,7 @@ from posixpath import normpath
 from typing import NamedTuple
 
 from helmsman.guardrails.paths import Kind, is_below, locate
-from helmsman.guardrails.rules import Rules
-from helmsman.guardrails.table import table
+from helmsman.guardrails.rules import Rules, table
 from helmsman.parsers.shell import HOME, Command, placed
 from helmsman.parsers.shell_words import UNKNOWN, has_flag, operands
 from helmsman.plain import word_set

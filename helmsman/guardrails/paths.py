@@ -1,14 +1,11 @@
 """Where a path leads: into the worktree, to a temporary place, or outside; and which places a call may not write to."""
 
-import re
-from collections.abc import Iterable, Sequence
 from enum import Enum, auto
-from fnmatch import translate
-from functools import lru_cache
 from posixpath import dirname, join, normpath
 from typing import NamedTuple
 
 from helmsman.guardrails.rules import AGENTS_FILE, OWN_FOLDER, RESEARCH_FILE, Finding, Rule, Rules
+from helmsman.parsers.globs import matches_any
 from helmsman.parsers.shell import HOME, placed
 from helmsman.parsers.shell_words import UNKNOWN
 
@@ -32,7 +29,6 @@ _LOOPS_FILES = "/.git/helmsman/"
 """In whichever repository: a worktree's own git folder lies elsewhere."""
 _LONGEST = 4096
 """Characters of a path; no system opens a longer one."""
-_MOST_PARTS = 256
 _SHOWN = 200
 
 
@@ -84,35 +80,6 @@ def _resolved(path: str, rules: Rules) -> str:
 def is_below(path: str, folder: str) -> bool:
     """Whether a path is a folder or in it."""
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
-
-
-def matches_any(path: str, globs: Iterable[str]) -> bool:
-    """A glob without a slash means a name in any folder; one that ends with a slash means everything below."""
-    parts = path.split("/")
-    return len(parts) <= _MOST_PARTS and any(_matches(parts, _pieces(glob)) for glob in globs)
-
-
-@lru_cache(maxsize=500)
-def _pieces(glob: str) -> tuple[re.Pattern[str] | None, ...]:
-    """One pattern for each part of a path; None for any number of parts."""
-    below = f"{glob}**" if glob.endswith("/") else glob
-    anywhere = below if "/" in glob.rstrip("/") else f"**/{below}"
-    names = anywhere.removeprefix("./").removeprefix("/").split("/")
-    return tuple(None if name == "**" else re.compile(translate(name.replace("[", "[[]"))) for name in names)
-
-
-def _matches(parts: Sequence[str], pieces: Sequence[re.Pattern[str] | None]) -> bool:
-    """The parts against the pieces, each pair looked at once: `reached` says which pieces may come next."""
-    reached = [True, *(False for _ in pieces)]
-    for part in (*parts, None):
-        for number, piece in enumerate(pieces):  # `**` may stand for nothing
-            reached[number + 1] |= reached[number] and piece is None
-        if part is None:
-            break
-        moved = (reached[number] and piece is not None and piece.match(part) for number, piece in enumerate(pieces))
-        stays = [reached[number] and piece is None for number, piece in enumerate(pieces)]
-        reached = [a or b for a, b in zip([*stays, False], [False, *map(bool, moved)], strict=True)]
-    return reached[-1]
 
 
 def write_finding(word: str, folder: str | None, rules: Rules, *, folders_only: bool = False) -> Finding | None:

@@ -1,9 +1,14 @@
 """What the rules know of the loop, how strict they are, and what they answer."""
 
+import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter
 
 from helmsman.records.session import ErrorVector
 
@@ -59,16 +64,6 @@ AGENTS_FILE, RESEARCH_FILE = "progress.md", "research.md"
 """The files in `.helmsman/` that the agent writes, the second one in an iteration of research."""
 
 
-def same_path(path: str) -> str:
-    """Leave a path as it is."""
-    return path
-
-
-def no_path(_: str) -> bool:
-    """Know nothing of any path."""
-    return False
-
-
 @dataclass(frozen=True)
 class Rules:
     """What the rules know of the loop. Paths are absolute, globs relative to the worktree."""
@@ -89,15 +84,15 @@ class Rules:
     home: str = ""
     temporary: tuple[str, ...] = ()
     """Folders for temporary files besides the usual ones."""
-    resolve: Callable[[str], str] = same_path
+    resolve: Callable[[str], str] = str
     """Follows symbolic links of an absolute path; must not raise."""
-    exists: Callable[[str], bool] = no_path
+    exists: Callable[[str], bool] = lambda _: False
     """Whether there is something at an absolute path; must not raise."""
     fix: bool = False
     """Whether the goal is a fix, which the tests that are there judge."""
     looks_only: bool = False
     """Whether it is an iteration of research, which writes down what it found and nothing else."""
-    tests: Callable[[str], bool] = no_path
+    tests: Callable[[str], bool] = lambda _: False
     """Whether a path relative to the worktree is a test that was there before the loop; must not raise."""
     broken: ErrorVector | None = None
     """The failure of a build that stands in the way of all else, as it was seen last."""
@@ -136,3 +131,33 @@ class Finding(NamedTuple):
 
     rule: Rule
     text: str
+
+
+# --- guardrails.toml ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """A kind of command that is denied; guardrails.toml says what each part means."""
+
+    rule: Rule
+    reason: str
+    commands: frozenset[str] = frozenset({""})
+    git: frozenset[str] = frozenset()
+    wrappers: frozenset[str] = frozenset()
+    flags: str = ""
+    unless: str = ""
+    unless_flags: str = ""
+    when: str = ""
+    anywhere: bool = False
+
+
+@cache
+def table() -> dict[str, Any]:
+    return tomllib.loads(files("helmsman.guardrails").joinpath("guardrails.toml").read_text("utf-8"))
+
+
+@cache
+def rows() -> tuple[Row, ...]:
+    read = TypeAdapter(tuple[Row, ...]).validate_python(table()["deny"])
+    return tuple(replace(row, reason=row.reason.format(**table()["texts"])) for row in read)

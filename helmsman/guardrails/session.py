@@ -7,12 +7,12 @@ from hashlib import sha256
 from posixpath import normpath
 from typing import Any, NamedTuple, cast
 
-from helmsman.agent_tools import WRITERS
 from helmsman.guardrails.commands import findings, is_look, may_change, written
 from helmsman.guardrails.git import branches_made, commits_after, git_of
 from helmsman.guardrails.paths import write_finding
 from helmsman.guardrails.rules import Advise, Allow, Deny, Finding, Judgement, Rule, Rules
 from helmsman.guardrails.work import work_findings
+from helmsman.parsers.agent_actions import WRITERS
 from helmsman.parsers.shell import LONGEST, Command, commands
 
 KEPT_CALLS, KEPT_BRANCHES = 200, 50

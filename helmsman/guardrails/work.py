@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from helmsman.guardrails.commands import written
 from helmsman.guardrails.git import git_of
 from helmsman.guardrails.paths import Kind, locate, shown
-from helmsman.guardrails.rules import Finding, Rule, Rules
-from helmsman.guardrails.table import table
+from helmsman.guardrails.rules import Finding, Rule, Rules, table
 from helmsman.parsers.shell import Command
 from helmsman.plain import word_set
 

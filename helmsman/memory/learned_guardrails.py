@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from helmsman.config.memory import MemoryConfig
+from helmsman.config.infrastructure import MemoryConfig
 from helmsman.memory.guardrail_effect import NO_GOOD, Verdict, failed, persons, retired, verdict
 from helmsman.oversee.conflicts import MOST_ORDERS, conflicts
 from helmsman.oversee.imperatives import imperatives

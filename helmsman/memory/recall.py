@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from helmsman.budget import whole
-from helmsman.config.memory import MemoryConfig
+from helmsman.config.infrastructure import MemoryConfig
 from helmsman.memory.estimates import in_words
 from helmsman.memory.words import terms
 from helmsman.plain import clean

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from helmsman.config import LimitsConfig
-from helmsman.config.limits import UsageLimitConfig
+from helmsman.config.goals import UsageLimitConfig
 from helmsman.oversee.detector import Detector, Found
 from helmsman.plain import clean
 from helmsman.records.evidence import RateLimit, UsageWindow

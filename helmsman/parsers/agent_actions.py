@@ -7,9 +7,14 @@ from enum import Enum, auto
 from typing import Any, NamedTuple, TypedDict, cast
 
 from helmsman.parsers.loose import count, last, mapping, text
+from helmsman.plain import one_line
 from helmsman.records.evidence import CommandRun
 from helmsman.records.streams import Tools
 
+WRITERS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
+"""The agent's own tools that write a file, by the names that its CLI gives them, and the argument that names it."""
+READERS = {"Read": "file_path"}
+"""Tools that read one, likewise."""
 OTHER_TOOLS = "(other)"
 LONGEST_OUTPUT = 20_000
 """Characters of each end of what a tool said; failures and summaries stand there."""
@@ -179,11 +184,6 @@ def key_ending(table: Mapping[str, Any], end: str) -> str:
 
 def detail_of(arguments: Mapping[str, Any]) -> str:
     """The one line of a tool call's arguments that says most, fit for a terminal, 120 characters at most."""
-    told = (printable(text(arguments.get(key), 1000)) for key in _DETAIL_KEYS)
+    told = (one_line(text(arguments.get(key), 1000)) for key in _DETAIL_KEYS)
     line = next((line for line in told if line), "")
     return line if len(line) <= _DETAIL else f"{line[: _DETAIL - 1]}…"
-
-
-def printable(value: str) -> str:
-    """One line without what could move a terminal's cursor or turn its direction."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in value).split())

@@ -8,8 +8,16 @@ from datetime import datetime
 from functools import reduce
 from typing import Any
 
-from helmsman.agent_tools import READERS, WRITERS
-from helmsman.parsers.agent_actions import LONGEST_OUTPUT, LONGEST_TOOL, ActionReader, Called, ToolResult, detail_of, printable
+from helmsman.parsers.agent_actions import (
+    LONGEST_OUTPUT,
+    LONGEST_TOOL,
+    READERS,
+    WRITERS,
+    ActionReader,
+    Called,
+    ToolResult,
+    detail_of,
+)
 from helmsman.parsers.agent_ending import FINAL, Ended, EndedBy, ResultEvent, claude_ending, read_result
 from helmsman.parsers.claude_usage import (
     LONGEST_ID,
@@ -19,10 +27,12 @@ from helmsman.parsers.claude_usage import (
     blocks_of,
     message_of,
     never_ran,
+    texts_of,
     usage_of,
 )
 from helmsman.parsers.loose import amount, count, ends, items, last, mapping, text
 from helmsman.parsers.usage_limits import ahead, reached, read_limit
+from helmsman.plain import one_line
 from helmsman.records.evidence import AgentCall, AgentOutcome, RateLimit
 from helmsman.records.session import ContextUse, KeptSession
 from helmsman.records.streams import Tools
@@ -60,21 +70,19 @@ def tool_calls(event: Event) -> tuple[Called, ...]:
 def tool_results(event: Event) -> tuple[ToolResult, ...]:
     """The results that an event brings."""
     results = [block for block in blocks_of(event) if block.get("type") == "tool_result"] if event.get("type") == "user" else []
-    return tuple(ToolResult(text(one.get("tool_use_id")), one.get("is_error") is True, _output(one)) for one in results)
+    outputs = ("\n".join(ends(part, LONGEST_OUTPUT) for part in texts_of(one)[:20]) for one in results)
+    return tuple(
+        ToolResult(text(one.get("tool_use_id")), one.get("is_error") is True, output)
+        for one, output in zip(results, outputs, strict=True)
+    )
 
 
 def _said(event: Event, *types: str) -> list[Event]:
     return [block for block in blocks_of(event) if block.get("type") in types] if event.get("type") == "assistant" else []
 
 
-def _output(block: Event) -> str:
-    content = block.get("content")
-    parts = [content] if isinstance(content, str) else [mapping(part).get("text") for part in items(content)[:20]]
-    return "\n".join(ends(part, LONGEST_OUTPUT) for part in parts)
-
-
 def _name(block: Event) -> str:
-    return printable(text(block.get("name"), LONGEST_TOOL)) or "?"
+    return one_line(text(block.get("name"), LONGEST_TOOL)) or "?"
 
 
 class TurnReader:

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from helmsman.agent_tools import READERS, WRITERS
+from helmsman.parsers.agent_actions import READERS, WRITERS
 from helmsman.parsers.loose import amount, count, items, mapping, text
 from helmsman.prices import priced
 from helmsman.records.session import Compaction, ContextUse
@@ -38,6 +38,13 @@ def message_of(event: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def blocks_of(event: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [mapping(block) for block in items(message_of(event).get("content"))]
+
+
+def texts_of(block: Mapping[str, Any]) -> list[str]:
+    """The texts of a result, whatever the form; images have none."""
+    content = block.get("content")
+    parts = [content] if isinstance(content, str) else [mapping(part).get("text") for part in items(content)]
+    return [part for part in parts if isinstance(part, str)]
 
 
 def never_ran(event: Mapping[str, Any]) -> set[str]:
@@ -168,7 +175,7 @@ class ContextReader:
             if block.get("type") != "tool_result":
                 continue
             identity, failed = text(block.get("tool_use_id"), LONGEST_ID), block.get("is_error") is True
-            call, words = self._pending.pop(_digest(identity), None), _words(block)
+            call, words = self._pending.pop(_digest(identity), None), "".join(texts_of(block))
             size, again = tokens(words), self._was_said(words)
             again = again or (call is not None and call.tool in READERS and (call.path, call.part) in self._reads)
             self._heard += size
@@ -205,13 +212,6 @@ def _call(block: Mapping[str, Any]) -> _Call:
     path = given.get(_SUBJECTS[tool])
     part = "|".join(text(given.get(key), _WORD) or str(amount(given.get(key))) for key in _RANGE)
     return _Call(tool, _digest(path if isinstance(path, str) else ""), _digest(part))
-
-
-def _words(block: Mapping[str, Any]) -> str:
-    """The text of a result, whatever the form; images have none."""
-    content = block.get("content")
-    parts = [content] if isinstance(content, str) else [mapping(part).get("text") for part in items(content)]
-    return "".join(part for part in parts if isinstance(part, str))
 
 
 def _keep(known: dict[_Key, _Value], key: _Key, value: _Value, most: int) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from helmsman.parsers.failure_rules import Programs, hit, is_strange, own_frame, rules
 from helmsman.parsers.failure_words import excerpt
-from helmsman.parsers.failures import HEADING, programs, ran, recapped, telling
+from helmsman.parsers.failures import HEADING, headings, programs, ran, recapped, telling
 from helmsman.plain import short_line
 
 MOST = 30
@@ -57,21 +57,13 @@ def listed(output: str, command: str = "", tests: Sequence[str] = (), root: str 
 def _of_tests(lines: Sequence[str], tests: Sequence[str]) -> Iterator[_Failure]:
     seen: set[int] = set()
     for name in tests:
-        start = next((at for at in _headings(lines, name) if at not in seen), None)
+        start = next((at for at in headings(lines, name) if at not in seen), None)
         if start is None:
             yield _Failure("", _short(name), "", recapped(lines, name) if len(tests) > 1 else telling(lines, name))
             continue
         seen.add(start)
         block = [lines[start], *takewhile(lambda line: not HEADING.match(line) and not _ENDS.match(line), lines[start + 1 :])]
         yield _read(block, name)
-
-
-def _headings(lines: Sequence[str], name: str) -> Iterator[int]:
-    """Lines that begin what is said of a test: those with all of its name before those with the last part of it."""
-    inner = name.partition("::")[2].replace("::", ".")
-    for part in dict.fromkeys((name, inner, name.rpartition("::")[2].partition(" (")[0])):
-        named = re.compile(rf"(?<![\w.]){re.escape(part)}(?!\w)") if part else None
-        yield from (at for at, line in enumerate(lines) if named and HEADING.match(line) and named.search(line))
 
 
 def _read(block: Sequence[str], name: str) -> _Failure:

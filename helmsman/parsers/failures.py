@@ -1,7 +1,7 @@
 """A failed call as a class, a place and a message, so that the same failure is known again."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -216,7 +216,7 @@ def failing_test(lines: Sequence[str], programs: frozenset[str]) -> Hit | None:
 
 def telling(lines: Sequence[str], name: str) -> str:
     """The first telling line below the heading of a test, else the first that it has; without a heading what a recap says."""
-    start = _heading(lines, name)
+    start = next(headings(lines, name), None)
     if start is None:
         return recapped(lines, name) or _first_telling("\n".join(lines))
     below = [*takewhile(lambda line: not HEADING.match(line), lines[start + 1 :])]
@@ -229,12 +229,12 @@ def _first_telling(text: str) -> str:
     return min(found, key=lambda match: match.start())["said"] if found else ""
 
 
-def _heading(lines: Sequence[str], name: str) -> int | None:
-    short = name.rpartition("::")[2].partition(" (")[0]
-    if not short:
-        return None
-    named = re.compile(rf"(?<!\w){re.escape(short)}(?!\w)")
-    return next((number for number, line in enumerate(lines) if HEADING.match(line) and named.search(line)), None)
+def headings(lines: Sequence[str], name: str) -> Iterator[int]:
+    """Lines that begin what is said of a test: those with all of its name before those with the last part of it."""
+    inner = name.partition("::")[2].replace("::", ".")
+    for part in dict.fromkeys((name, inner, name.rpartition("::")[2].partition(" (")[0])):
+        named = re.compile(rf"(?<![\w.]){re.escape(part)}(?!\w)") if part else None
+        yield from (at for at, line in enumerate(lines) if named and HEADING.match(line) and named.search(line))
 
 
 def recapped(lines: Sequence[str], name: str) -> str:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from helmsman.config import CheckConfig, CriterionConfig
 from helmsman.parsers.markdown_text import Block, Kind
 from helmsman.parsers.problem import Problem
-from helmsman.verify.diff import shown
+from helmsman.plain import short_line
 
 MOST_ITEMS = 200
 """Checks, or criteria; more are a mistake."""
@@ -112,7 +112,7 @@ def _check(line: int, said: str, *, code: bool) -> Iterator[RubricCheck | Proble
     keys = list(_keys(rest, _CHECK_KEYS))
     yield from (Problem(line, f"({part}) is not read: options of a check are keys", _key_remedy(key)) for part, key in keys)
     if rest and not keys and (not quoted or _OPTION.search(rest)):
-        yield Problem(line, f"({shown(rest, _LONGEST_SHOWN)}) is no part of a command", _ONE_COMMAND)
+        yield Problem(line, f"({short_line(rest, _LONGEST_SHOWN)}) is no part of a command", _ONE_COMMAND)
     elif not keys:
         name = {"name": label[1].rstrip("*_ ")} if label else {}
         yield RubricCheck(line, CheckConfig.model_validate({**name, "command": command}))
@@ -129,7 +129,7 @@ def _quoted_command(said: str) -> tuple[str, str, str]:
         return "", "", "this item has no command"
     remark, brackets = _split_brackets(f" {rest}")
     if "`" in remark or not _REMARK.match(rest):
-        return "", "", f"more than a remark stands behind the command: {shown(rest, _LONGEST_SHOWN)}"
+        return "", "", f"more than a remark stands behind the command: {short_line(rest, _LONGEST_SHOWN)}"
     return command, brackets, ""
 
 
@@ -138,7 +138,7 @@ def _bare_command(said: str, *, code: bool) -> tuple[str, str, str]:
     if not said:
         return "", "", "this item has no command"
     if said.endswith(":") and not code:
-        return "", "", f"no command follows {shown(said, _LONGEST_SHOWN)}"
+        return "", "", f"no command follows {short_line(said, _LONGEST_SHOWN)}"
     command, brackets = _split_brackets(said)
     if not command or _SHELL_S.search(command[-_LONGEST_KEY:]) or said.endswith("\\)"):
         return said, "", ""
@@ -150,7 +150,7 @@ def _keys(brackets: str, known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for part in filter(None, map(str.strip, re.split("[,;]", brackets))):
         match = _KEY.match(re.sub("[_-]", " ", part[:_LONGEST_KEY].lower()))
         if match and (key := match[1].rstrip()) in known:
-            yield shown(part, _LONGEST_SHOWN), key
+            yield short_line(part, _LONGEST_SHOWN), key
 
 
 def _key_remedy(key: str) -> str:
@@ -266,7 +266,7 @@ def _votes(part: str) -> tuple[int, int] | None:
 
 def _wrong_option(part: str, *, again: bool) -> tuple[str, str] | None:
     """Cause and remedy, where an option cannot be used."""
-    said, votes = f"({shown(part, _LONGEST_SHOWN)})", _votes(part)
+    said, votes = f"({short_line(part, _LONGEST_SHOWN)})", _votes(part)
     if votes:
         possible = 1 <= votes[0] <= votes[1] <= MOST_VOTES
         twice = (f"{said}: votes are given twice", "keep one of the two") if again else None

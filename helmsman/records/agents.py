@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from helmsman.config.agent import Format, PromptWay
+from helmsman.config.infrastructure import Format, PromptWay
 from helmsman.naming import PLAIN_NAME
 from helmsman.records.base import Record
 from helmsman.records.evidence import AgentOutcome

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from helmsman.config.plan import Kind
+from helmsman.config.goals import Kind
 from helmsman.records.base import Record
 from helmsman.records.checks import CheckResult
 

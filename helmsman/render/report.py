@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from helmsman.agents.telling import in_short
+from helmsman.agents.fitting import in_short
 from helmsman.plain import shortened, spelled
 from helmsman.records.gates import GATES, Answer
 from helmsman.records.iteration import IterationRecord

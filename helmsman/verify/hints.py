@@ -12,12 +12,12 @@ from itertools import islice
 from typing import NamedTuple
 
 from helmsman.config import InvariantsConfig
+from helmsman.parsers.globs import matches_any
 from helmsman.parsers.source import Place, Source
 from helmsman.parsers.test_files import is_generated, is_source, is_test_file, is_test_support
 from helmsman.records.findings import Finding, Weight
 from helmsman.texts import counted
 from helmsman.verify.diff import FileDiff, TreeDiff
-from helmsman.verify.globs import matches_any
 from helmsman.verify.objections import some
 from helmsman.verify.reporter import Reporter, Spot
 from helmsman.verify.touched import Touched

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from helmsman.config import CriterionConfig, JudgeConfig
-from helmsman.plans.naming import is_named_by, means
+from helmsman.parsers.plan_order import is_named_by, means
 from helmsman.prompts import render
 from helmsman.records.checks import CheckResult, checks_fail
 from helmsman.records.claims import ClaimKind

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Sequence
 
 from helmsman.config import LoopConfig
+from helmsman.parsers.globs import matches_any
 from helmsman.parsers.test_files import is_test_file, is_test_support, language_of
 from helmsman.records.checks import CheckReport
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState
-from helmsman.verify.globs import matches_any
 
 _NAMED = re.compile(r"(?:^|[._-])(?:tests?|spec)(?:[._-]|$)", re.IGNORECASE)
 """Names of tests in languages whose runners are not known: `check_test.sh`, `parser.bats.spec`, `test-cli.exp`."""

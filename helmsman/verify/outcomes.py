@@ -9,6 +9,7 @@ from posixpath import basename
 from typing import NamedTuple
 
 from helmsman.config import CheckConfig, InvariantsConfig
+from helmsman.parsers.globs import matches_any
 from helmsman.parsers.test_files import is_test_file
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy
@@ -17,7 +18,6 @@ from helmsman.records.moments import MOST_NAMES, Moment
 from helmsman.records.verification import Case, Consequence, OutcomeTable
 from helmsman.texts import counted
 from helmsman.verify.case_table import outcome_table
-from helmsman.verify.globs import matches_any
 from helmsman.verify.objections import some
 from helmsman.verify.reporter import Reporter, Spot
 from helmsman.verify.touched import Touched

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
+from helmsman.parsers.globs import matches_any
 from helmsman.parsers.test_files import is_only_tests, is_test_file, is_test_support
 from helmsman.toml_of import toml_of
 from helmsman.verify.commands import Words, scripts, simple_commands
-from helmsman.verify.globs import matches_any
 
 Read = Callable[[str], str]
 """The text of a file by its path; empty where there is none, or none that is read."""

@@ -8,13 +8,13 @@ from posixpath import dirname
 from types import MappingProxyType
 
 from helmsman.config import CheckConfig, InvariantsConfig
+from helmsman.parsers.globs import matches_any
 from helmsman.parsers.test_files import is_test_file, only_text_tells
 from helmsman.plain import clean
 from helmsman.records.checks import CheckResult, TrustedCopy
 from helmsman.records.findings import Finding, Weight
 from helmsman.texts import counted
 from helmsman.verify.commands import simple_commands
-from helmsman.verify.globs import matches_any
 from helmsman.verify.objections import some
 from helmsman.verify.reporter import Reporter, Spot
 from helmsman.verify.touched import GOVERNORS

@@ -7,22 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from helmsman.agents.fitting import fitted, unused
-from helmsman.agents.reading import read_kind, template
-from helmsman.config.agent import AgentConfig
+from helmsman.config.infrastructure import AgentConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import Resolved, did_you_mean, shown
+from helmsman.parsers.definitions import read_kind, template
 from helmsman.records.agents import CLAUDE, TEMPLATE, Agent, AgentKind
 from helmsman.records.hats import is_name
-from tasks.loop.files import read_text
-from tasks.system.files import resolve_inside
+from tasks.agents.catalogue import Catalogue
 
-AGENTS = ".helmsman/agents"
-"""Folder of a repository."""
-MOST_FILES = 100
-"""Of that folder's files those that are looked at."""
+AGENTS = Catalogue("agent", ".helmsman/agents", Path(__file__).parent / "presets", ".toml", "a file in TOML")
 OF_A_TEMPLATE = "command", "prompt", "output"
 OF_ANY_OTHER = "binary", "model", "arguments", "environment"
-_OURS = Path(__file__).parent / "presets"
 
 
 def settled(resolved: Resolved, top: Path) -> Resolved:
@@ -43,37 +38,24 @@ def find_agent(top: Path, config: AgentConfig) -> AgentKind | None:
         return None
     if config.kind == TEMPLATE:
         return template(config)
-    path = (_built_in() | named_in(top)).get(config.kind)
+    path = (AGENTS.ours() | named_in(top)).get(config.kind)
     if path is None:
         names = agent_names(top)
         raise OperatorError(
             f"there is no agent {shown(config.kind)}{did_you_mean(config.kind, names)}",
             expected=f"one of {', '.join(names)}",
-            remedy=f"correct agent.kind, or write {AGENTS}/{config.kind if is_name(config.kind) else 'NAME'}.toml",
+            remedy=f"correct agent.kind, or write {AGENTS.folder}/{config.kind if is_name(config.kind) else 'NAME'}.toml",
         )
-    return read_agent(path, top)
-
-
-def read_agent(path: Path, top: Path | None = None) -> AgentKind:
-    """The agent of a file. One of the repository's does not lead out of it by a link. Raises OperatorError."""
-    inside = top is not None and not path.is_relative_to(_OURS)
-    where = f"{AGENTS}/{path.name}" if inside else path.name
-    if inside and top is not None:
-        path = resolve_inside(top, path.relative_to(top), where)
-    kind = read_kind(read_text(path, "a file in TOML"), where)
-    if kind.name != Path(where).stem:
-        raise OperatorError(f"{where} holds another agent than it says", expected=f'name = "{path.stem}"', found=shown(kind.name))
-    return kind
+    return AGENTS.read(path, top, read_kind)
 
 
 def agent_names(top: Path) -> list[str]:
-    return [CLAUDE, *sorted({*_built_in(), *named_in(top)}), TEMPLATE]
+    return [CLAUDE, *sorted({*AGENTS.ours(), *named_in(top)}), TEMPLATE]
 
 
 def built_in() -> Iterator[AgentKind]:
     """The agents that come with Helmsman, by name."""
-    for _, path in sorted(_built_in().items()):
-        yield read_agent(path)
+    return (AGENTS.read(path, None, read_kind) for path in AGENTS.ours().values())
 
 
 def find_program(kind: AgentKind, config: AgentConfig, top: Path) -> Path:
@@ -98,7 +80,7 @@ def _require_template(resolved: Resolved) -> None:
         raise OperatorError(
             f"{' and '.join(said)}: only a template has that, and agent.kind is {resolved.config.agent.kind}",
             expected=f'agent.kind = "{TEMPLATE}"',
-            remedy=f"set that, or take them out; for changes to a kind write {AGENTS}/NAME.toml",
+            remedy=f"set that, or take them out; for changes to a kind write {AGENTS.folder}/NAME.toml",
         )
 
 
@@ -117,12 +99,6 @@ def _said(resolved: Resolved, names: tuple[str, ...]) -> list[str]:
     return [key for key in (f"agent.{name}" for name in names) if resolved.origins[key] != "default"]
 
 
-def _built_in() -> dict[str, Path]:
-    return {path.stem: path for path in _OURS.glob("*.toml")}
-
-
 def named_in(top: Path) -> dict[str, Path]:
-    """Those of the repository. One of our names takes the place of ours; two names are taken."""
-    place = top / AGENTS
-    files = sorted(place.glob("*.toml"))[:MOST_FILES] if place.is_dir() else []
-    return {path.stem: path for path in files if is_name(path.stem) and path.stem not in {CLAUDE, TEMPLATE}}
+    """Those of the repository; two names are taken."""
+    return {name: path for name, path in AGENTS.theirs(top).items() if name not in {CLAUDE, TEMPLATE}}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from helmsman.oversee.drift import drift, task_of
 from helmsman.parsers.paths import git_would_show
-from helmsman.plans.naming import noted
+from helmsman.parsers.plan_order import noted
 from helmsman.records.agents import prints_text
 from helmsman.records.checks import CheckReport
 from helmsman.records.claims import ClaimKind, Claims, Testimony

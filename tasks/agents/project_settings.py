@@ -1,9 +1,10 @@
 """A project's settings of Claude Code: read from the commit that a loop begins with, and kept from leading the CLI elsewhere."""
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, cast
 
-from helmsman.agents.project_settings import asked_by_settings
 from helmsman.config import LoopConfig
 from helmsman.config.owners import Requested, Setting, as_json
 from tasks.repository.git import Repository
@@ -19,6 +20,12 @@ LARGEST = 1 << 20
 PROXIES = "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"
 ANTHROPIC = "https://api.anthropic.com"
 """Where the CLI speaks to by default; said aloud, because a project's file would take the place of what nobody said."""
+
+HARMLESS = frozenset({
+    "$schema", "model", "language", "outputStyle", "includeCoAuthoredBy", "attribution", "cleanupPeriodDays", "respectGitignore",
+    "spinnerTipsEnabled", "spinnerVerbs", "alwaysThinkingEnabled", "effortLevel", "companyAnnouncements", "plansDirectory",
+})  # fmt: skip
+"""Keys that run nothing, permit nothing and lead nowhere. What is not named here needs consent: the CLI learns new keys."""
 
 
 def require_project_settings(repository: Repository, commit: str, config: LoopConfig) -> None:
@@ -58,11 +65,23 @@ def _of_commit(repository: Repository, commit: str, files: list[str]) -> Iterato
     yield from (Requested(path, (Setting("content", as_json("a link, which leads to whatever lies there")),)) for path in links)
     for file, found in zip(files, read_objects(repository.common, [f"{commit}:{file}" for file in files]), strict=True):
         if found is not None and file not in links:
-            yield asked_by_settings(file, found[1].decode("utf-8-sig", "replace"))
+            yield _asked_by(file, found[1].decode("utf-8-sig", "replace"))
 
 
 def _of_checkout(top: Path, files: list[str]) -> Iterator[Requested]:
     for file in files:
         found = read_within(top, file, LARGEST)
         if found is not None:
-            yield asked_by_settings(file, found.decode("utf-8-sig", "replace"))
+            yield _asked_by(file, found.decode("utf-8-sig", "replace"))
+
+
+def _asked_by(file: str, text: str) -> Requested:
+    """What a settings file asks for, key by key; of one that is no JSON object the whole text, however the CLI reads that."""
+    try:
+        found: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        return Requested(file, (Setting("content", as_json(text)),))
+    table = cast("dict[str, Any]", found)
+    return Requested(file, tuple(Setting(key, as_json(value)) for key, value in sorted(table.items()) if key not in HARMLESS))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from helmsman.config import CheckConfig
 from helmsman.errors import OperatorError
+from helmsman.parsers.globs import matches_any
 from helmsman.records.checks import CheckReport, TrustedCopy
 from helmsman.records.evidence import Execution
 from helmsman.records.findings import Finding
@@ -12,7 +13,6 @@ from helmsman.records.plan import Plan
 from helmsman.records.state import LoopState
 from helmsman.verify.commands import scripts
 from helmsman.verify.diff import TreeDiff
-from helmsman.verify.globs import matches_any
 from helmsman.verify.hints import OWN, hints, weigh
 from helmsman.verify.markers import conflicts_in
 from helmsman.verify.trusted import differences

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
+from helmsman.parsers.globs import matches_any
 from helmsman.parsers.source import Source, with_inline_tests
 from helmsman.parsers.test_files import is_test_file
 from helmsman.verify.diff import TreeDiff
-from helmsman.verify.globs import matches_any
 from helmsman.verify.hints import Change
 from helmsman.verify.new_tests import overlaid
 from helmsman.verify.outcomes import tests_of_start

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.oversee.group import edges
-from helmsman.plans.graph import in_order
+from helmsman.parsers.plan_order import in_order
 from helmsman.records.chain import Link
 from helmsman.records.parallel import MOST_ITEMS
 from helmsman.records.plan import PlanItem

@@ -1,30 +1,27 @@
-"""Finding presets and hats: the repository's own files first, then those that come with Helmsman. Files of others are read with
-bounds, and none of them by a link that leads out of the repository.
-"""
+"""Finding presets and hats."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from helmsman.errors import OperatorError
-from helmsman.hats.reading import read_hat, read_sheet
-from helmsman.hats.writing import sheet_text
 from helmsman.layers import COMMAND_LINE, Layer, Resolved, did_you_mean, shown
 from helmsman.orient.hats import CALLED
-from helmsman.records.hats import Hat, Preset, Sheet, is_name
+from helmsman.parsers.definitions import read_hat, read_sheet, sheet_text
+from helmsman.records.hats import Hat, Preset, Sheet
+from tasks.agents.catalogue import Catalogue
 from tasks.loop.files import read_text
 from tasks.system.files import lies_within, resolve_inside
 
 BUILT_IN = "built in"
-PRESETS, HATS = ".helmsman/presets", ".helmsman/hats"
-"""Folders of a repository."""
 INTEGRATOR = "integrator"
 """Any loop's work may have to be put together with that of others."""
-MOST_FILES = 100
-"""Of a folder's files those that are looked at."""
+FORM = "a file with TOML between two lines of +++, and Markdown below"
 _OURS = Path(__file__).parent
+PRESETS = Catalogue("preset", ".helmsman/presets", _OURS / "presets", ".md", FORM)
+HATS = Catalogue("hat", ".helmsman/hats", _OURS / "personas", ".md", FORM)
 
 
 class Known(NamedTuple):
@@ -63,7 +60,8 @@ def find_preset(top: Path, named: str, *, anywhere: bool = True) -> Preset:
     """By its name, or by a path. Raises OperatorError. `anywhere`: whether a path may lead out of the repository."""
     if is_path(named):
         path = top / os.path.expanduser(named)  # noqa: PTH111 - a Path raises where nobody has that name
-        sheet = read_sheet(_text(path, None if anywhere else top), _called(path, top))
+        inside = path if anywhere else resolve_inside(top, path.relative_to(top) if path.is_relative_to(top) else path, named)
+        sheet = read_sheet(read_text(inside, FORM), _called(path, top))
         return _dressed(sheet, top, _called(path, top))
     found = next((known for known in known_presets(top) if known.name == named), None)
     if found is None:
@@ -82,18 +80,16 @@ def is_path(named: str) -> bool:
 
 def known_presets(top: Path) -> list[Known]:
     """By name; one of the repository's takes the place of ours."""
-    ours = {path.stem: Known(path.stem, BUILT_IN, path) for path in (_OURS / "presets").glob("*.md")}
-    theirs = {name: Known(name, f"{PRESETS}/{name}.md", top / PRESETS / f"{name}.md") for name in _names(top, PRESETS)}
-    return [known for _, known in sorted((ours | theirs).items())]
+    return [Known(name, _source(PRESETS, path), path) for name, path in PRESETS.all(top).items()]
+
+
+def _source(catalogue: Catalogue, path: Path) -> str:
+    return BUILT_IN if path.is_relative_to(catalogue.built_in) else catalogue.where(path)
 
 
 def read_known(top: Path, known: Known) -> Preset:
     """Raises OperatorError where the file is none, or names a hat that is not there."""
-    inside = None if known.source == BUILT_IN else top
-    where = known.path.name if known.source == BUILT_IN else known.source
-    sheet = read_sheet(_text(known.path, inside), where)
-    _require_same("preset", sheet.name, known.name, where)
-    return _dressed(sheet, top, known.source)
+    return _dressed(PRESETS.read(known.path, top, read_sheet), top, known.source)
 
 
 def _dressed(sheet: Sheet, top: Path, source: str) -> Preset:
@@ -106,45 +102,14 @@ def _dressed(sheet: Sheet, top: Path, source: str) -> Preset:
 
 
 def _hat(name: str, top: Path, sheet: Sheet, source: str) -> Hat:
-    theirs, ours = top / HATS / f"{name}.md", _OURS / "personas" / f"{name}.md"
-    is_theirs = name in _names(top, HATS)
-    if not is_theirs and not ours.exists():
+    known = HATS.all(top)
+    if name not in known:
         raise OperatorError(
-            f"preset {sheet.name} ({source}) names a hat that is not there: {shown(name)}{did_you_mean(name, hat_names(top))}",
-            expected=f"one of {', '.join(hat_names(top))}",
-            remedy=f"correct its name, or write {HATS}/{name}.md",
+            f"preset {sheet.name} ({source}) names a hat that is not there: {shown(name)}{did_you_mean(name, known)}",
+            expected=f"one of {', '.join(known)}",
+            remedy=f"correct its name, or write {HATS.folder}/{name}.md",
         )
-    path, where = (theirs, f"{HATS}/{name}.md") if is_theirs else (ours, ours.name)
-    hat = read_hat(_text(path, top if is_theirs else None), where)
-    _require_same("hat", hat.name, name, where)
-    return hat
-
-
-def hat_names(top: Path) -> list[str]:
-    return sorted({*(path.stem for path in (_OURS / "personas").glob("*.md")), *_names(top, HATS)})
-
-
-def hats_in(top: Path) -> list[str]:
-    """Names of the repository's own hats; each takes the place of ours."""
-    return list(_names(top, HATS))
-
-
-def _names(top: Path, folder: str) -> Iterator[str]:
-    """Names of the files in a folder of the repository that may be ours."""
-    place = top / folder
-    if not place.is_dir():
-        return
-    for path in sorted(place.glob("*.md"))[:MOST_FILES]:
-        if is_name(path.stem):
-            yield path.stem
-
-
-def _text(path: Path, inside: Path | None) -> str:
-    """`inside`: a folder that no link may lead out of."""
-    if inside is not None:
-        named = path.relative_to(inside) if path.is_relative_to(inside) else path
-        path = resolve_inside(inside, named, f"{named}")
-    return read_text(path, "a file with TOML between two lines of +++, and Markdown below")
+    return HATS.read(known[name], top, read_hat)
 
 
 def _called(path: Path, top: Path) -> str:
@@ -152,16 +117,9 @@ def _called(path: Path, top: Path) -> str:
     return path.relative_to(top).as_posix() if path.is_relative_to(top) else str(path)
 
 
-def _require_same(kind: str, name: str, expected: str, where: str) -> None:
-    if name != expected:
-        raise OperatorError(
-            f"{where} holds another {kind} than it says", expected=f'name = "{expected}"', found=shown(name), remedy="rename one"
-        )
-
-
 def _require_hats(models: dict[str, str], preset: Preset, top: Path) -> None:
     """A slip in the name of a hat would go unnoticed for ever."""
-    known = sorted({*hat_names(top), *(hat.name for hat in preset.hats)})
+    known = sorted({*HATS.all(top), *(hat.name for hat in preset.hats)})
     for name in models:
         if name not in known:
             raise OperatorError(
@@ -172,11 +130,11 @@ def _require_hats(models: dict[str, str], preset: Preset, top: Path) -> None:
 
 def add_preset(top: Path, sheet: Sheet) -> Path:
     """Write its file. Raises OperatorError where one is there, or the folder leads out of the repository."""
-    path = top / PRESETS / f"{sheet.name}.md"
+    path = top / PRESETS.folder / f"{sheet.name}.md"
     if not lies_within(top, path.parent):
         raise OperatorError(
             "the folder for presets leads out of the repository",
-            expected=f"a folder {PRESETS}",
+            expected=f"a folder {PRESETS.folder}",
             found=shown(str(path.parent.resolve())),
             remedy="put a folder in the place of the link",
         )
@@ -185,7 +143,7 @@ def add_preset(top: Path, sheet: Sheet) -> Path:
         with path.open("x", encoding="utf-8") as file:
             file.write(sheet_text(sheet))
     except FileExistsError:
-        raise OperatorError(f"{PRESETS}/{sheet.name}.md is there already", remedy="edit it, or give another name") from None
+        raise OperatorError(f"{PRESETS.where(path)} is there already", remedy="edit it, or give another name") from None
     except OSError as error:
         raise OperatorError(f"{path} cannot be written", found=str(error.strerror), remedy="make the folder writable") from error
     return path

@@ -15,7 +15,7 @@ from helmsman.toml_of import line_of
 from tasks.agents.finding import AGENTS, named_in
 from tasks.agents.finding import settled as with_agent
 from tasks.alignment.aligning import goal_layer
-from tasks.hats.finding import BUILT_IN, HATS, chosen, hats_in, is_path, known_presets, read_known, settled
+from tasks.hats.finding import BUILT_IN, HATS, chosen, is_path, known_presets, read_known, settled
 from tasks.loop.files import brought_layers, prompt_layer, read_layers, read_text, read_user_layer
 from tasks.processes.environment import ours
 from tasks.system.secrets import without_secrets
@@ -43,17 +43,17 @@ def in_preset(top: Path, preset: Preset | None, *, named_by_hand: bool = False) 
     if preset.source != BUILT_IN and not named_by_hand:
         found = violations(pairs(preset.sheet.settings))
         yield Requested(preset.source, tuple(one._replace(key=f"settings.{one.key}") for one in found))
-    own = set(hats_in(top))
+    own = HATS.theirs(top)
     for hat in preset.hats:
         if hat.name in own and hat.allowed_tools:
-            yield Requested(f"{HATS}/{hat.name}.md", (Setting("allowed_tools", as_json(hat.allowed_tools)),))
+            yield Requested(f"{HATS.folder}/{hat.name}.md", (Setting("allowed_tools", as_json(hat.allowed_tools)),))
 
 
 def in_agent(top: Path, kind: str) -> Iterator[Requested]:
     """An agent's file names a program, its arguments and its environment: all of it counts."""
     path = named_in(top).get(kind)
     if path is not None:
-        yield Requested(f"{AGENTS}/{path.name}", (Setting("agent", as_json(read_text(path, "a file in TOML"))),))
+        yield Requested(AGENTS.where(path), (Setting("agent", as_json(read_text(path, AGENTS.form))),))
 
 
 def in_repository(top: Path) -> list[Requested]:

@@ -12,10 +12,9 @@ import yaml
 
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, pairs, shown
+from helmsman.parsers.goal_files import promises, read_rc
 from helmsman.parsers.problem import MOST_PROBLEMS, Problem
-from helmsman.parsers.rubric import Rubric, read_rubric, settings
-from helmsman.parsers.rubric_front import from_front_matter, said_twice
-from helmsman.ralph import promises, read_rc
+from helmsman.parsers.rubric import Rubric, from_front_matter, read_rubric, said_twice, settings
 from helmsman.records.alignment import ALIGNMENT
 from helmsman.toml_of import toml_of
 from tasks.places import user_config_file

@@ -13,11 +13,10 @@ from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.orient.research import researching
 from helmsman.oversee.advice import advise
+from helmsman.parsers.plan_files import read_plan, same_work, ticked
+from helmsman.parsers.plan_form import Complaint
+from helmsman.parsers.plan_order import beginning, gone, in_hand, objection
 from helmsman.plain import clean
-from helmsman.plans.anew import objection
-from helmsman.plans.complaint import Complaint
-from helmsman.plans.files import read_plan, same_work, ticked
-from helmsman.plans.hand import beginning, gone, in_hand
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import InHand, Plan, PlanItem, PlanProgress, PlanTouched, Tick
 from helmsman.records.state import LoopState

@@ -11,7 +11,7 @@ from prefect.client.schemas.objects import StateType
 from prefect.exceptions import TerminationSignal
 from prefect.logging import get_run_logger
 
-from helmsman.agents.telling import introduction
+from helmsman.agents.fitting import introduction
 from helmsman.errors import Cancelled, HelmsmanError
 from helmsman.memory.estimates import in_words
 from helmsman.orient.decomposition import too_much

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from helmsman.config.memory import MemoryConfig
+from helmsman.config.infrastructure import MemoryConfig
 from helmsman.errors import WorldError
 from helmsman.memory.estimates import FEWEST, NEWEST, estimate
 from helmsman.memory.recall import Found, guardrails_cost, reminders

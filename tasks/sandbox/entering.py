@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from helmsman.config.sandbox import SandboxConfig
+from helmsman.config.infrastructure import SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.sandbox.box import DOORS, INSIDE, Box, Mount, arguments
 from helmsman.sandbox.reach import CLAUDE_HOSTS, Reach, proxied, reach_of

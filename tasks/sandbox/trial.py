@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from helmsman.config.sandbox import SandboxConfig
+from helmsman.config.infrastructure import SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.sandbox.box import APART, POWERLESS
 from tasks.sandbox.surroundings import refuse_hidden_in, written_out

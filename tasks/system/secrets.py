@@ -21,8 +21,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, to_json
 
 from helmsman.errors import HelmsmanError
-from helmsman.secret_forms import forms
-from helmsman.secret_shapes import URL, secrets_in_text, shapes_in, without_shapes
+from helmsman.secret_shapes import URL, forms, secrets_in_text, shapes_in, without_shapes
 
 T = TypeVar("T")
 

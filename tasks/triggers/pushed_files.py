@@ -9,9 +9,10 @@ from typing import Any, cast
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.layers import shown
 from helmsman.toml_of import toml_of
+from tasks.agents.catalogue import MOST_FILES
 from tasks.agents.finding import AGENTS
 from tasks.alignment.aligning import place_in
-from tasks.hats.finding import HATS, MOST_FILES, PRESETS, is_path
+from tasks.hats.finding import HATS, PRESETS, is_path
 from tasks.loop.files import AUTOCHECKS, LARGEST_FILE, RUBRIC, read_rubric_file
 from tasks.repository.git import Repository
 from tasks.repository.objects import read_object
@@ -38,9 +39,9 @@ def laid_out(repository: Repository, commit: str, what: str, remedy: str) -> Gen
 def _lay_out(repository: Repository, commit: str, folder: Path) -> None:
     """Write the files of configuration, and the goals and presets that they name, as they are in a commit."""
     names = list(FILES)
-    for place, ending in ((PRESETS, ".md"), (HATS, ".md"), (AGENTS, ".toml")):
-        found = (entry.path for entry in entries_in(repository.common, commit, place))
-        names += [name for name in found if name.endswith(ending)][:MOST_FILES]
+    for known in (PRESETS, HATS, AGENTS):
+        found = (entry.path for entry in entries_in(repository.common, commit, known.folder))
+        names += [name for name in found if name.endswith(known.ending)][:MOST_FILES]
     for name in names:
         _write(repository, commit, name, folder)
     for named in _named_by(folder, "goal_file"):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from helmsman.secret_forms import forms
+from helmsman.secret_shapes import forms
 from tasks.repository.git import git, git_bytes
 
 _ALNUM = string.ascii_letters + string.digits

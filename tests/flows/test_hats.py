@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.hats.writing import hat_text, sheet_text
+from helmsman.parsers.definitions import hat_text, sheet_text
 from helmsman.records.hats import Condition, Sheet
 from helmsman.records.verdict import Outcome
 from tasks.repository.git import git, open_repository

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from helmsman.errors import OperatorError
-from helmsman.hats.reading import read_sheet
-from helmsman.hats.writing import hat_text, sheet_text
 from helmsman.layers import Layer as Said
 from helmsman.layers import Resolved, leaves, resolve
 from helmsman.orient.hats import CALLED, USUAL, choose
 from helmsman.oversee.advice import Persona
 from helmsman.oversee.answers import reconfigured
+from helmsman.parsers.definitions import hat_text, read_sheet, sheet_text
 from helmsman.records.hats import IMPLEMENTER, Condition, Sheet
 from helmsman.records.request import LoopRequest
-from tasks.hats.finding import BUILT_IN, HATS, INTEGRATOR, PRESETS, add_preset, find_preset, known_presets, read_known
+from tasks.hats import finding
+from tasks.hats.finding import BUILT_IN, INTEGRATOR, add_preset, find_preset, known_presets, read_known
 from tasks.loop.configure import configure
 from tasks.loop.files import LARGEST_FILE
 from tasks.loop.start import create_loop, open_loop
@@ -30,6 +30,7 @@ from tests.unit.hats_shown import DEBUGGER, QUIET, hat, scene_for
 pytestmark = pytest.mark.feature("M10")
 
 NOWHERE = Path("nowhere")
+PRESETS, HATS = finding.PRESETS.folder, finding.HATS.folder
 OURS = {known.name: read_known(NOWHERE, known) for known in known_presets(NOWHERE)}
 WANTED = {
     "feature", "bugfix", "test-fix", "refactor", "docs", "review", "migration", "research", "performance", "security",
@@ -199,7 +200,7 @@ def test_a_broken_preset_is_refused_with_its_place(what: str, top: Path) -> None
 
 def test_a_broken_hat_is_refused_with_its_place(top: Path) -> None:
     put(top, HATS, "scribe", hat_text(SCRIBE).replace("first = true", "frist = true"))
-    assert f"{HATS}/scribe.md:6: when.'frist': unknown key; did you mean first?" in refused(top, preset="mine")
+    assert f"{HATS}/scribe.md:6: when.0.'frist': unknown key; did you mean first?" in refused(top, preset="mine")
 
 
 def test_a_slip_in_a_name_is_told_with_what_was_meant(top: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from deployments.settings import configuration
-from helmsman.hats.writing import hat_text, sheet_text
+from helmsman.parsers.definitions import hat_text, sheet_text
 from helmsman.records.hats import Condition, Sheet
 from tasks.hats.finding import find_preset
 from tasks.loop.start import create_loop

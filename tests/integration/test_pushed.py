@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from helmsman.errors import OperatorError, WorldError
-from helmsman.hats.writing import hat_text, sheet_text
+from helmsman.parsers.definitions import hat_text, sheet_text
 from helmsman.records.push import Nothing, Push
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState

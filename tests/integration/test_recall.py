@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from helmsman.budget import whole
-from helmsman.config.memory import MemoryConfig
+from helmsman.config.infrastructure import MemoryConfig
 from helmsman.memory.recall import cost, guardrails_cost, lessons_section
 from helmsman.records.lessons import Lesson, LessonKind, Recalled, Subject, TaskType, Tier
 from helmsman.records.session import FailureClass

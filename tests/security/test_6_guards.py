@@ -10,7 +10,7 @@ import pytest
 
 from deployments.demo_model import Turn, bash, by_call, call, say
 from helmsman.guardrails import Allow, Deny, Judgement, Rules, Session, ToolCall, judge
-from helmsman.guardrails.table import table
+from helmsman.guardrails.rules import table
 from helmsman.records.iteration import IterationRecord
 from tasks.places import loop_folder
 from tasks.repository.git import open_repository

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from helmsman.config.memory import MemoryConfig
+from helmsman.config.infrastructure import MemoryConfig
 from helmsman.records.lessons import Episode, Guardrail, Subject, TaskType
 from helmsman.records.moments import Movement
 from helmsman.records.session import ErrorVector, FailureClass

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from helmsman.config.proof import CriterionConfig
+from helmsman.config.goals import CriterionConfig
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.claims import ClaimLayer, Contradiction, Trust
 from helmsman.records.control import Band, Control, Gains

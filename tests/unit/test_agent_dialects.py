@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.agents.reading import read_kind
 from helmsman.errors import OperatorError
 from helmsman.parsers.agent_dialects import DialectReader, reader_of
 from helmsman.parsers.agent_ending import EndedBy
+from helmsman.parsers.definitions import read_kind
 from helmsman.records.agents import TELLS, AgentKind, Capability, Format
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.usage import Usage

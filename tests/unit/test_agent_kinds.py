@@ -10,15 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.agents.command import LONGEST_ARGUMENT, command_line
-from helmsman.agents.fitting import LACKS, NEEDS, ONLY_CLAUDE_S, fitted, lacks, unused, value_of
-from helmsman.agents.reading import read_kind, template
-from helmsman.agents.telling import WITHOUT, in_short, introduction
+from helmsman.agents.fitting import LACKS, NEEDS, ONLY_CLAUDE_S, fitted, in_short, introduction, lacks, unused, value_of
 from helmsman.config import LoopConfig
-from helmsman.config.agent import AgentConfig
+from helmsman.config.infrastructure import AgentConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, leaves, resolve
 from helmsman.memory.handoff import handoff_of
 from helmsman.oversee.answers import reconfigured
+from helmsman.parsers.definitions import read_kind, template
 from helmsman.records.agents import TELLS, Agent, AgentKind, Capability
 from helmsman.render import list_lines
 from helmsman.render.lines import Listed
@@ -58,7 +57,7 @@ def test_six_agents_come_with_helmsman_each_with_where_its_flags_are_from() -> N
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("name = ", "describes no agent"),
+        ("name = ", "x.toml:1: Invalid value"),
         ('name = "x"', "command: expected a value"),
         ('name = "X"\ncommand = ["x"]', "name: "),
         ('name = "x"\ncommand = ["x"]\npromt = "file"', "'promt': unknown key; did you mean prompt"),
@@ -67,7 +66,7 @@ def test_six_agents_come_with_helmsman_each_with_where_its_flags_are_from() -> N
         ('name = "x"\ncommand = ["x", "{prompt_file}"]', 'prompt = "file" where'),
         ('name = "x"\ncommand = ["x", "{prompt}"]', 'prompt = "argument" where'),
         ('name = "x"\ncommand = ["x"]\noutput = "codxe"', "output: "),
-        ('name = "x"\ncommand = ["x"]\nenvironment = ["*"]', "environment.0: "),
+        ('name = "x"\ncommand = ["x"]\nenvironment = ["*"]', "x.toml:3: environment.0: "),
         ('name = "x"\ncommand = ["x"]\n[exits]\n3 = "tired"', "exits.3: "),
         ('name = "x"\ncommand = ["x"]\n[exits]\n1 = "finished"', "exits.1: "),
         ('name = "x"\ncommand = ["x"]\n[exits]\nx = "crashed"', "exits.x"),
@@ -203,9 +202,9 @@ def test_settings_that_do_nothing_are_named_where_somebody_made_them() -> None:
 
 
 def test_every_capability_has_words_and_every_lack_is_told() -> None:
-    assert set(LACKS) == set(WITHOUT) == set(Capability)
+    assert set(LACKS) == set(Capability)
     bare, able = described(), AgentKind(name="able", command=("a", "{model}"), output="opencode")
-    assert len(list(lacks(bare))) == len(Capability)
+    assert len(lacks(bare)) == len(Capability)
     assert set(lacks(able)) == {LACKS[one] for one in set(Capability) - able.tells}
     told = list(introduction(Agent(kind=able, unused=("claude.max_turns",))))
     assert told[0] == "able"

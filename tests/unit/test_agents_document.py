@@ -7,8 +7,8 @@ import tomllib
 
 import pytest
 
-from helmsman.agents.reading import read_kind, template
 from helmsman.layers import Layer, resolve
+from helmsman.parsers.definitions import read_kind, template
 from helmsman.records.agents import ENDINGS
 from helmsman.records.evidence import AgentOutcome
 from tools.agents import DOCUMENT, ROOT

@@ -19,7 +19,7 @@ from helmsman.orient.projects.scripts import SCRIPTS
 from helmsman.orient.projects.usual import USUAL
 from helmsman.parsers.rubric import read_rubric
 from helmsman.plain import one_line
-from helmsman.toml_strings import toml_string
+from helmsman.toml_of import toml_string
 
 pytestmark = pytest.mark.feature("O1")
 

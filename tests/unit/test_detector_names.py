@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from helmsman.config import DetectConfig
-from helmsman.config.detectors import DETECTOR_NAMES
+from helmsman.config.oversight import DETECTOR_NAMES
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, resolve
 from helmsman.oversee.detectors import DETECTORS
@@ -32,7 +32,7 @@ def test_each_of_them_can_be_switched_off() -> None:
 def test_an_unknown_name_is_refused_with_its_place_the_valid_ones_and_the_one_that_was_meant(wrong: str, meant: str) -> None:
     said = refusal("stuck", wrong)
     assert "detect.off[1] (helmsman.toml): expected one of denied, limit_cycle, " in said
-    assert f"test_only (did you mean {meant}?), found '{wrong}'" in said
+    assert f"test_only; did you mean {meant}?, found '{wrong}'" in said
 
 
 @pytest.mark.parametrize("wrong", ["amnesiac", "x", "", "x" * 100_000, "{names}", "\x1b[2J"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helmsman.verify.globs import matches_any
+from helmsman.parsers.globs import matches_any
 
 
 @pytest.mark.parametrize(

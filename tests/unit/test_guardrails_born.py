@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmsman.config.memory import MemoryConfig
+from helmsman.config.infrastructure import MemoryConfig
 from helmsman.memory.learned_guardrails import REMOVED, Created, advice, create, identity
 from helmsman.records.lessons import LONGEST_TEXT, Episode, Guardrail
 from helmsman.records.moments import Movement

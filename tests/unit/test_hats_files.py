@@ -8,10 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmsman.errors import OperatorError
-from helmsman.hats.front import LARGEST
-from helmsman.hats.reading import read_hat, read_sheet
 from helmsman.hats.telling import condition_text, setting_rows
-from helmsman.hats.writing import hat_text, sheet_text
+from helmsman.parsers.definitions import LARGEST, hat_text, read_hat, read_sheet, sheet_text
 from helmsman.records.hats import LONGEST_PROMPT, Condition, Hat, Sheet
 from helmsman.records.session import FailureClass
 
@@ -117,19 +115,19 @@ def test_line_ends_and_a_byte_order_mark_of_other_systems_change_nothing() -> No
         (HAT.replace('"Tester"', "Tester"), ("hats/x.md:3:", "Invalid value")),
         (HAT.replace("[[when]]", "[[when"), ("hats/x.md:5:",)),
         (HAT.replace("title", "titel"), ("hats/x.md:3: 'titel': unknown key; did you mean title?", "hats/x.md:1: title:")),
-        (HAT.replace("first = true", "frist = true"), ("hats/x.md:6: when.'frist': unknown key; did you mean first?",)),
-        (HAT.replace("first = true", "first = false"), ("hats/x.md:6: when.first: expected True, found false",)),
+        (HAT.replace("first = true", "frist = true"), ("hats/x.md:6: when.0.'frist': unknown key; did you mean first?",)),
+        (HAT.replace("first = true", "first = false"), ("hats/x.md:6: when.0.first: expected True, found false",)),
         (HAT.replace("first = true", "in_row = 2"), ("hats/x.md:5:", "failing beside in_row")),
         (HAT.replace("first = true", ""), ("hats/x.md:5: when:", "at least one condition")),
-        (HAT.replace("first = true", "failing = ['tests']"), ("hats/x.md:6: when.failing:", "'tests'")),
-        (HAT.replace("first = true", "failing = ['test']\nin_row = '2'"), ("hats/x.md:7: when.in_row: expected a whole number",)),
+        (HAT.replace("first = true", "failing = ['tests']"), ("hats/x.md:6: when.0.failing.0:", "'tests'")),
+        (HAT.replace("first = true", "failing = ['test']\nin_row = '2'"), ("hats/x.md:7: when.0.in_row: expected a whole",)),
         (HAT.replace('"tester"', '"../tester"'), ("hats/x.md:2: name:",)),
         (HAT.replace("Find the smallest case.", ""), ("prompt:",)),
         (HAT.replace("Find", "x" * LONGEST_PROMPT), ("prompt:", "at most 2000 characters")),
         (HAT.replace("Find", "x" * LARGEST), ("hats/x.md:1:", "longer than 16,384")),
         (HAT.replace("\n\n[[when]]", '\nmodel = "--model"\n\n[[when]]'), ("hats/x.md:4: model:",)),
-        (HAT.replace("\n\n[[when]]", '\nallowed_tools = ["Bash(a:*),Write"]\n\n[[when]]'), ("hats/x.md:4: allowed_tools:",)),
-        (HAT.replace("\n\n[[when]]", '\ndisallowed_tools = ["--resume"]\n\n[[when]]'), ("hats/x.md:4: disallowed_tools:",)),
+        (HAT.replace("\n\n[[when]]", '\nallowed_tools = ["Bash(a:*),Write"]\n\n[[when]]'), ("hats/x.md:4: allowed_tools.0:",)),
+        (HAT.replace("\n\n[[when]]", '\ndisallowed_tools = ["--resume"]\n\n[[when]]'), ("hats/x.md:4: disallowed_tools.0:",)),
         (HAT.replace("\n\n[[when]]", f"\nmodel = {'[' * 9000}{']' * 900}\n\n[[when]]"), ("hats/x.md:1:", "nested too deeply")),
         ("+++\nwhen = 5\n+++\nx", ("hats/x.md:2: when:",)),
     ],
@@ -149,7 +147,7 @@ def test_what_is_wrong_with_a_hat_is_told_with_file_line_and_key(text: str, word
          (":7: settings.goal: not in a preset", ":8: settings.preset: not in a preset")),
         (SHEET.replace("[settings.limits]\niterations", "settings"), (":6: settings: expected",)),
         (SHEET.replace('"Ours."', '"Ours.\\u001b[2J"'), (":4: about:",)),
-        (SHEET.replace('title = "Mine"', 'title = "Mine"\nhats = ["../../x"]'), (":4: hats:",)),
+        (SHEET.replace('title = "Mine"', 'title = "Mine"\nhats = ["../../x"]'), (":4: hats.0:",)),
         (SHEET.replace('title = "Mine"', f"title = 'Mine'\nhats = {['a'] * 30}"), (":4: hats:",)),
         (SHEET.replace('title = "Mine"', "title = 'Mine'\nprompt = 'x'"), (":4: 'prompt': unknown key",)),
         (SHEET.replace("iterations = 5", "tokens = 1\n[settings.tracker]\nkind = 'gitea'"),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from helmsman.config.proof import InvariantsConfig
+from helmsman.config.goals import InvariantsConfig
 from helmsman.records.findings import Weight
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.hints import Change, hints, weigh

@@ -5,7 +5,7 @@ import pytest
 from helmsman.oversee.answers import answered
 from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.gates import gate_due
-from helmsman.plans.naming import is_named_by
+from helmsman.parsers.plan_order import is_named_by
 from helmsman.records.claims import Claims
 from helmsman.records.gates import Answer, Choice
 from helmsman.records.plan import PlanProgress, Sketched

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from helmsman.config import LoopConfig
-from helmsman.config.merge import MergeConfig
+from helmsman.config.infrastructure import MergeConfig
 from helmsman.orient.merging import merge_section
 from helmsman.orient.prompt import brief
 from helmsman.oversee.answers import answered

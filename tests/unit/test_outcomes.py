@@ -3,7 +3,7 @@
 import pytest
 
 from helmsman.config import CheckConfig
-from helmsman.config.proof import InvariantsConfig
+from helmsman.config.goals import InvariantsConfig
 from helmsman.records.checks import CheckResult, TestCounts, TrustedCopy
 from helmsman.records.findings import Weight
 from helmsman.verify import outcomes as of_tests

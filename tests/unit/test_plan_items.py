@@ -11,7 +11,7 @@ from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.progress import progress_of
 from helmsman.oversee.summary import moment_of, with_baseline
-from helmsman.plans.naming import means, noted
+from helmsman.parsers.plan_order import means, noted
 from helmsman.records.checks import TestCounts
 from helmsman.records.claims import Claim, ClaimKind, ClaimLayer, Claims, Contradiction, StatusReport
 from helmsman.records.evidence import AgentOutcome

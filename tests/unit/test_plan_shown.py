@@ -2,7 +2,7 @@
 
 import pytest
 
-from helmsman.plans.hand import in_hand
+from helmsman.parsers.plan_order import in_hand
 from helmsman.records.plan import ItemProof, Plan, PlanItem, PlanProgress, PlanTouched, Tick
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.plans.complaint import Complaint
-from helmsman.plans.files import kind_of, read_plan, read_text, same_work, ticked, with_done
+from helmsman.parsers.plan_files import kind_of, read_plan, read_text, same_work, ticked
+from helmsman.parsers.plan_form import Complaint
+from helmsman.parsers.plan_order import with_done
 from helmsman.records.plan import LAST_RANK, Plan, PlanItem
 
 pytestmark = pytest.mark.feature("M8")
@@ -182,7 +183,7 @@ def test_tables_keep_comments_and_get_their_mark_in_their_own_indent() -> None:
         ("plan.toml", "[[items]]\ntitle = 'x'\n", "line 1: unknown key 'items'; did you mean item?"),
         ("plan.toml", "item = [{title = 'x'}]\n", "write each item as a table of its own"),
         ("plan.toml", "[[item]]\ntitle = \n", "line 2: Invalid value"),
-        ("plan.toml", "[[item]]\nid = 'x'\n", "line 1: an item without a title"),
+        ("plan.toml", "[[item]]\nid = 'x'\n", "line 1: title: expected a value, found nothing"),
         ("plan.toml", "[[item]]\ntitle = 'x'\npriority = true\n", "line 3: priority: expected a whole number"),
         ("plan.toml", "", "there is no item in it"),
         ("prd.json", "{", "line 1: no JSON"),
@@ -195,8 +196,8 @@ def test_tables_keep_comments_and_get_their_mark_in_their_own_indent() -> None:
         ("tasks.md", "- [ ] T001 x (needs T002)\n- [ ] T002 y (needs T001)\n", "these items wait for each other"),
         ("tasks.md", "- [ ] Test\n- [ ] Test\n", "line 2: the title 'Test' is there twice, on line 1 too; give each an id"),
         ("prd.json", '[{"title": "x"},\n{"title": "x"}]', "line 2: the title 'x' is there twice, on line 1 too"),
-        ("prd.json", '[{"title": "x"},\n{"title": "a \\ud800 b"}]', "line 2: expected text, found the character U+D800"),
-        ("plan.toml", '[[item]]\ntitle = "x"\ncheck = "a \\u0000"\n', "line 1: expected text, found the character U+0000"),
+        ("prd.json", '[{"title": "x"},\n{"title": "a \\ud800 b"}]', "line 2: title: expected text without null"),
+        ("plan.toml", '[[item]]\ntitle = "x"\ncheck = "a \\u0000"\n', "line 3: check: expected text without null characters"),
         ("tasks.md", "- [ ] T001 x\n- [] T002 y\n", "line 2: expected a box such as `- [ ] what` or `- [x] what`, found '[]'"),
         ("tasks.md", "- [ ] T001 x\n- [x]T003 y\n", "line 2: expected a box such as"),
         ("tasks.md", "- [ ] T001 x\n- [✓] T003 y\n", "line 2: expected a box such as"),
@@ -206,7 +207,7 @@ def test_tables_keep_comments_and_get_their_mark_in_their_own_indent() -> None:
         ("tasks.md", "- [ ] T001 x\n```sh\n- [ ] T002 y\n", "line 2: what begins here (code or a comment) is never closed"),
         ("tasks.md", "- [ ] T001 x\n<!--\n- [ ] T002 y\n", "line 2: what begins here (code or a comment) is never closed"),
         ("tasks.md", "- no box\n", "there is no item in it"),
-        ("tasks.md", "- [ ] \n", "line 1: an item without a title"),
+        ("tasks.md", "- [ ] \n", "line 1: title: expected a title, found ''"),
         ("plan.yaml", "", "expected a file that ends with"),
     ],
 )  # fmt: skip
@@ -246,7 +247,7 @@ def test_a_plan_made_to_exhaust_the_reader_is_read_soon(path: str, text: str) ->
 def test_a_check_counts_whole_or_not_at_all(path: str, text: str) -> None:
     longest = "make " + "x" * 1995
     assert read_plan(path, text.replace("{command}", longest).encode()).items[0].check == longest
-    with pytest.raises(Complaint, match="check: longer than 2,000 characters"):
+    with pytest.raises(Complaint, match="check: expected at most 2000 characters"):
         read_plan(path, text.replace("{command}", f"{longest}x").encode())
 
 

@@ -7,12 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.errors import OperatorError
-from helmsman.plans.anew import objection
-from helmsman.plans.complaint import Complaint
-from helmsman.plans.files import with_done
-from helmsman.plans.graph import due_item, open_needs, require_sound
-from helmsman.plans.hand import beginning, in_hand
-from helmsman.plans.naming import means
+from helmsman.parsers.plan_form import Complaint
+from helmsman.parsers.plan_order import beginning, due_item, in_hand, means, objection, open_needs, require_sound, with_done
 from helmsman.records.plan import MOST_SKETCHED, Plan, PlanItem
 
 pytestmark = pytest.mark.feature("M8")

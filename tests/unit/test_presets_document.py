@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.hats.reading import read_hat, read_sheet
+from helmsman.parsers.definitions import read_hat, read_sheet
 from helmsman.records.hats import Condition, Hat, Sheet
 from helmsman.records.session import FailureClass
 from tools.presets import DOCUMENT, ROOT

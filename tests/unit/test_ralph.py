@@ -2,7 +2,7 @@
 
 import pytest
 
-from helmsman.ralph import promises, read_rc
+from helmsman.parsers.goal_files import promises, read_rc
 
 pytestmark = pytest.mark.feature("E11")
 

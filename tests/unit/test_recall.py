@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmsman.config.memory import MemoryConfig
+from helmsman.config.infrastructure import MemoryConfig
 from helmsman.memory.recall import HALF_LIFE, OLD, POWER, Found, cost, reminders
 from helmsman.records.lessons import Lesson, LessonKind, Reminder, Subject, TaskType, Tier
 from helmsman.records.session import FailureClass

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.parsers.rubric_front import from_front_matter, said_twice
+from helmsman.parsers.rubric import from_front_matter, said_twice
 
 pytestmark = pytest.mark.feature("V1")
 

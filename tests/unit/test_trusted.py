@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import CheckConfig
-from helmsman.config.proof import InvariantsConfig
+from helmsman.config.goals import InvariantsConfig
 from helmsman.records.checks import CheckResult, TestCounts, TrustedCopy
 from helmsman.records.findings import Weight
 from helmsman.verify.trusted import as_at_start, differences, in_doubt, watched

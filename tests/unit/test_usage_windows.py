@@ -7,15 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.config.limits import UsageLimitConfig
+from helmsman.config.goals import UsageLimitConfig
 from helmsman.orient.prompt import brief
 from helmsman.oversee.decide import decide
 from helmsman.oversee.escalation import changes, concerns
 from helmsman.oversee.limits import in_words, near, newly_near, used_up
 from helmsman.oversee.signals import SOURCES
+from helmsman.parsers.plan_order import due_item, in_hand, small_item
 from helmsman.parsers.usage_limits import read_limit
-from helmsman.plans.graph import due_item, small_item
-from helmsman.plans.hand import in_hand
 from helmsman.records.evidence import RateLimit, UsageWindow
 from helmsman.records.plan import Plan, PlanItem
 from helmsman.records.state import advance

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helmsman.config.proof import InvariantsConfig
+from helmsman.config.goals import InvariantsConfig
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts, TrustedCopy
 from helmsman.records.judgement import Judgement, JudgementOutcome
 from helmsman.records.verification import EXIT_STATUS, Word

@@ -2,12 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from helmsman.layers import did_you_mean, shown
 from helmsman.parsers.problem import MOST_PROBLEMS, Problem
-
-T = TypeVar("T")
 
 
 class RcLine(NamedTuple):
@@ -19,58 +17,45 @@ class RcLine(NamedTuple):
     """As nested configuration."""
 
 
-def _one(key: str, read: Callable[[str], T], expected: str) -> Callable[[str], Mapping[str, T]]:
-    def values(text: str) -> Mapping[str, T]:
-        try:
-            return {key: read(text)}
-        except (ValueError, KeyError):
-            raise ValueError(expected) from None
-
-    return values
-
-
-def _whole(key: str) -> Callable[[str], Mapping[str, int]]:
-    return _one(key, int, "a whole number")
-
-
-def _number(key: str) -> Callable[[str], Mapping[str, float]]:
-    return _one(key, float, "a number")
-
-
 def _share(text: str) -> float:
     return float(text.removesuffix("%")) / 100
 
 
-def _program(text: str) -> Mapping[str, str]:
-    if len(text.split()) != 1:
-        raise ValueError("one program without arguments")
-    return {} if text == "claude" else {"claude.binary": text}
+def _program(text: str) -> str:
+    (program,) = text.split()
+    return program
 
 
-def _tools(text: str) -> Mapping[str, object]:
-    """Other loops refuse whatever is not in the list, so that mode comes with it."""
-    tools = re.findall(r"(?:[^,()]|\([^()]*\))+", text)
-    return {"claude.allowed_tools": [tool.strip() for tool in tools if tool.strip()], "claude.permission_mode": "dontAsk"}
+def _tools(text: str) -> list[str]:
+    return [tool.strip() for tool in re.findall(r"(?:[^,()]|\([^()]*\))+", text) if tool.strip()]
 
 
-KEYS: Mapping[str, Callable[[str], Mapping[str, object]]] = {
-    "MAX_CALLS_PER_HOUR": _whole("limits.calls_per_hour"),
-    "MAX_ITERATIONS": _whole("limits.iterations"),
-    "CLAUDE_TIMEOUT_MINUTES": _number("claude.timeout_minutes"),
-    "CLAUDE_MODEL": _one("claude.model", str, "a name"),
-    "CLAUDE_CODE_CMD": _program,
-    "CLAUDE_PERMISSION_MODE": _one("claude.permission_mode", str, "a mode"),
-    "ALLOWED_TOOLS": _tools,
-    "CLAUDE_ALLOWED_TOOLS": _tools,
-    "SESSION_CONTINUITY": _one("claude.session", {"true": "resume", "false": "fresh"}.__getitem__, "true or false"),
-    "SESSION_EXPIRY_HOURS": _number("claude.session_hours"),
-    "CB_NO_PROGRESS_THRESHOLD": _whole("detect.stuck_iterations"),
-    "CB_SAME_ERROR_THRESHOLD": _whole("detect.same_error"),
-    "CB_PERMISSION_DENIAL_THRESHOLD": _whole("detect.denials"),
-    "CB_OUTPUT_DECLINE_THRESHOLD": _one("detect.output_decline", _share, "a number of per cent"),
-    "CB_COOLDOWN_MINUTES": _number("breaker.cool_down_minutes"),
+_SESSION = {"true": "resume", "false": "fresh"}.__getitem__
+EXPECTED: Mapping[Callable[[str], object], str] = {
+    int: "a whole number",
+    float: "a number",
+    _share: "a number of per cent",
+    _SESSION: "true or false",
+    _program: "one program without arguments",
 }
-"""Keys of `.ralphrc`, and what they set here."""
+KEYS: Mapping[str, tuple[str, Callable[[str], object]]] = {
+    "MAX_CALLS_PER_HOUR": ("limits.calls_per_hour", int),
+    "MAX_ITERATIONS": ("limits.iterations", int),
+    "CLAUDE_TIMEOUT_MINUTES": ("claude.timeout_minutes", float),
+    "CLAUDE_MODEL": ("claude.model", str),
+    "CLAUDE_CODE_CMD": ("claude.binary", _program),
+    "CLAUDE_PERMISSION_MODE": ("claude.permission_mode", str),
+    "ALLOWED_TOOLS": ("claude.allowed_tools", _tools),
+    "CLAUDE_ALLOWED_TOOLS": ("claude.allowed_tools", _tools),
+    "SESSION_CONTINUITY": ("claude.session", _SESSION),
+    "SESSION_EXPIRY_HOURS": ("claude.session_hours", float),
+    "CB_NO_PROGRESS_THRESHOLD": ("detect.stuck_iterations", int),
+    "CB_SAME_ERROR_THRESHOLD": ("detect.same_error", int),
+    "CB_PERMISSION_DENIAL_THRESHOLD": ("detect.denials", int),
+    "CB_OUTPUT_DECLINE_THRESHOLD": ("detect.output_decline", _share),
+    "CB_COOLDOWN_MINUTES": ("breaker.cool_down_minutes", float),
+}
+"""Keys of `.ralphrc`, what they set here, and how their values are read."""
 NO_EFFECT = re.compile(
     "PROJECT_(NAME|TYPE|ROOT)|CLAUDE_(OUTPUT_FORMAT|AUTO_UPDATE|MIN_VERSION)|CB_AUTO_RESET|VERBOSE(_PROGRESS)?|SLEEP_DURATION|"
     "TASK_SOURCES|DRY_RUN|KEEP_MONITOR_AFTER_EXIT|(RALPH|LOG|GITHUB|BEADS|LINEAR|SANDBOX_(DOCKER|E2B))_[A-Z_]+"
@@ -101,7 +86,7 @@ def read_rc(text: str) -> tuple[list[RcLine], list[Problem]]:
     lines, flaws = dict[str, RcLine](), list[Problem]()
     for number, name, value in _assignments(text):
         try:
-            lines[name] = RcLine(number, name, _nested(_meant(name, value)))
+            lines[name] = RcLine(number, name, _meant(name, value))
         except _Unusable as error:
             flaws.append(Problem(number, *error.args))
         if len(flaws) == MOST_PROBLEMS:
@@ -148,8 +133,8 @@ def _literal(name: str, single: str | None, other: str) -> str | None:
     return None if re.search(r"[$`\\]", plain) else plain
 
 
-def _meant(name: str, value: str | None) -> Mapping[str, object]:
-    """By dotted key what a line sets; nothing where it has no effect here. Raises _Unusable."""
+def _meant(name: str, value: str | None) -> Mapping[str, Mapping[str, object]]:
+    """What a line sets; nothing where it has no effect here. Raises _Unusable."""
     if not name:
         raise _Unusable(f"expected KEY=value, found {shown(value)}", "take the line out: no shell reads it here")
     if NO_EFFECT.fullmatch(name) or value == "":
@@ -163,15 +148,12 @@ def _meant(name: str, value: str | None) -> Mapping[str, object]:
         raise _Unusable(f"unknown key {shown(name)}{did_you_mean(name, KEYS)}", "correct it, or take the line out")
     if value is None:
         raise _Unusable(f"only a shell knows the value of {name}", "write it out")
+    (section, key), read = KEYS[name][0].split("."), KEYS[name][1]
     try:
-        return KEYS[name](value)
-    except ValueError as error:
-        raise _Unusable(f"{name}: expected {error}, found {shown(value)}", "correct it") from None
-
-
-def _nested(values: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]:
-    tree = dict[str, dict[str, object]]()
-    for key, value in values.items():
-        section, _, name = key.partition(".")
-        tree.setdefault(section, {})[name] = value
-    return tree
+        found = read(value)
+    except (ValueError, KeyError):
+        raise _Unusable(f"{name}: expected {EXPECTED[read]}, found {shown(value)}", "correct it") from None
+    if read is _program and found == "claude":  # as it is called anyway
+        return {}
+    # Other loops refuse whatever is not in the list, so that mode comes with it.
+    return {section: {key: found, **({"permission_mode": "dontAsk"} if read is _tools else {})}}

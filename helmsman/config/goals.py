@@ -1,13 +1,42 @@
-"""What proves the work: checks, completion, judge, invariants."""
+"""What is to be done and what proves it: plan, checks, completion, judge, invariants; what it may cost and what is told."""
 
-from collections.abc import Iterator
-from posixpath import isabs
+from collections.abc import Mapping
+from posixpath import isabs, normpath
 from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from helmsman.config.base import Count, OperatorKey, Section, Words
+from helmsman.config.base import LONGEST_HOURS, Count, Dollars, Hours, OperatorKey, Section, Share, Words
+
+Kind = Literal["json", "markdown", "toml"]
+ENDINGS: Mapping[str, Kind] = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".mdx": "markdown", ".toml": "toml"}
+"""What kind of plan a file is, by the end of its name."""
+_OURS = (".git", ".helmsman")
+
+
+class PlanConfig(Section):
+    """Whether the loop works from a plan, and from which."""
+
+    file: str = Field(default="", max_length=500)
+    """A committed file, by its path from the top: `prd.json`, checkboxes in Markdown, or `plan.toml` (docs/plans.md). The loop
+    takes its items one by one, ticks each by evidence, and completes only when all are ticked. Empty: there is no plan."""
+    item: str = Field(default="", max_length=60)
+    """Id of the one item that this loop is for. Empty: all of them."""
+    tries: int = Field(default=5, ge=1, le=100)
+    """Iterations that one item may take before a person is asked."""
+
+    @field_validator("file")
+    @classmethod
+    def _lies_in_the_repository(cls, file: str) -> str:
+        parts = file.split("/")
+        if file and (file != normpath(file) or file.startswith("/") or ".." in parts or not file.isprintable()):
+            raise PydanticCustomError("outside", "a path from the top of the repository, without . and ..")
+        if parts[0] in _OURS:
+            raise PydanticCustomError("ours", "a committed file; .git and .helmsman are no place for one")
+        if file and not file.lower().endswith(tuple(ENDINGS)):
+            raise PydanticCustomError("no_plan", "a file that ends with .json, .md or .toml")
+        return file
 
 
 class CheckConfig(Section):
@@ -37,15 +66,25 @@ class CheckConfig(Section):
         return self.name or self.command
 
 
-def _checks_from_commands(value: Any) -> Any:
-    """Let a check be written as a bare command."""
-    items = [value] if isinstance(value, str) else value
-    if not isinstance(items, list | tuple):
-        return items
-    return tuple({"command": item} if isinstance(item, str) else item for item in cast("list[Any]", items))
+def _tables(key: str, named: str = "", prefix: str = "") -> BeforeValidator:
+    """Let an item be written as a bare text, which is its `key`, and number those that are not `named`."""
+
+    def read(value: Any) -> Any:
+        items = [value] if isinstance(value, str) else value
+        if not isinstance(items, list | tuple):
+            return items
+        tables: list[Any] = [{key: item} if isinstance(item, str) else item for item in cast("list[Any]", items)]
+        return tuple(_named(item, named, f"{prefix}{number}") if named else item for number, item in enumerate(tables, 1))
+
+    return BeforeValidator(read)
 
 
-Checks = Annotated[tuple[CheckConfig, ...], BeforeValidator(_checks_from_commands)]
+def _named(item: Any, key: str, name: str) -> Any:
+    given = cast("dict[str, Any]", item)
+    return given | {key: given.get(key) or name} if isinstance(item, dict) else item
+
+
+Checks = Annotated[tuple[CheckConfig, ...], _tables("command")]
 
 
 KEPT_OUTSIDE = "kept outside of the repository"
@@ -75,19 +114,8 @@ class HiddenCheckConfig(CheckConfig):
         return HiddenCheckConfig(command=KEPT_OUTSIDE, name=self.name)
 
 
-def _numbered(value: Any) -> Any:
-    """Let a hidden check be written as a bare command, and number those without a name: the command is not told."""
-    items = _checks_from_commands(value)
-    return tuple(_with_name(items)) if isinstance(items, list | tuple) else items
-
-
-def _with_name(items: Any) -> Iterator[Any]:
-    for number, item in enumerate(cast("list[Any]", items), 1):
-        table = cast("dict[str, Any]", item)
-        yield table | {"name": table.get("name") or f"hidden {number}"} if isinstance(item, dict) else item
-
-
-HiddenChecks = Annotated[tuple[HiddenCheckConfig, ...], BeforeValidator(_numbered)]
+HiddenChecks = Annotated[tuple[HiddenCheckConfig, ...], _tables("command", "name", "hidden ")]
+"""Numbered, because the command is not told."""
 
 
 class FlakyConfig(Section):
@@ -139,23 +167,7 @@ class CriterionConfig(Section):
         return self
 
 
-def _criteria_from_texts(value: Any) -> Any:
-    """Let a criterion be written as a bare sentence; number those that have no id."""
-    if not isinstance(value, list | tuple):
-        return value
-    return tuple(_named(item, number) for number, item in enumerate(cast("list[Any]", value), 1))
-
-
-def _named(item: Any, number: int) -> Any:
-    if isinstance(item, str):
-        return {"text": item, "id": f"c{number}"}
-    if not isinstance(item, dict):
-        return item
-    given = cast("dict[str, Any]", item)
-    return given | {"id": given.get("id") or f"c{number}"}
-
-
-Criteria = Annotated[tuple[CriterionConfig, ...], BeforeValidator(_criteria_from_texts)]
+Criteria = Annotated[tuple[CriterionConfig, ...], _tables("text", "id", "c")]
 
 
 JUDGE_MODEL = "claude-opus-5-5"
@@ -227,3 +239,86 @@ class ProofConfig(Section):
     mutants: int = Field(default=0, ge=0, le=1000)
     """Small mistakes that are made in changed lines of Python, one at a time, to see whether the checks notice. Each takes a run
     of all checks; the share that is noticed is reported, with its interval, and blocks nothing."""
+
+
+class LimitsConfig(Section):
+    """What a loop may spend. It warns at `warn_at`, alarms at `alarm_at` and stops at the limit itself."""
+
+    iterations: int = Field(default=30, ge=1)
+    """Iterations that count; waiting for a usage limit does not."""
+    wall_clock_hours: Hours = 12
+    """Hours that a driver of the loop was at work or waiting: a night. "none": no limit."""
+    cost_usd: Dollars = 50
+    """US dollars by the CLI's own account. "none": no limit."""
+    tokens: Count = None
+    """Tokens in and out, cache reads included. "none": no limit."""
+    calls_per_hour: int = Field(default=100, ge=1)
+    """Agent calls in any 60 minutes; beyond it the loop waits, it does not stop."""
+    agent_failures: int = Field(default=3, ge=1)
+    """Agent calls in a row that came to nothing (crash, hang, refusal) before the loop stops. Outages and crashes bring a
+    pause first (breaker.cool_down_minutes)."""
+    nesting: int = Field(default=0, ge=0, le=9)
+    """Loops that may be started inside of this one, one within the other. 0: the agent starts none."""
+    warn_at: float = Field(default=0.7, gt=0, le=1)
+    """Share of a limit at which the loop warns."""
+    alarm_at: float = Field(default=0.9, gt=0, le=1)
+    """Share of a limit at which the loop alarms."""
+    many_iterations: int = Field(default=50, ge=1)
+    """A limit of iterations above this is warned of at the start."""
+
+
+class UsageLimitConfig(Section):
+    """How the loop waits when the provider's usage limit is reached."""
+
+    margin_seconds: float = Field(default=60, ge=0, le=LONGEST_HOURS * 3600)
+    """Seconds added to the announced reset, for clocks that differ."""
+    unknown_wait_minutes: float = Field(default=60, gt=0, le=LONGEST_HOURS * 60)
+    """Minutes to wait when the message names no reset."""
+    longest_wait_hours: float = Field(default=24 * 8, gt=0, le=LONGEST_HOURS)
+    """Hours to wait at most; the longest window seen is a week."""
+    warn_at: float = Field(default=0.9, gt=0, le=1)
+    """Share of a window from which people are told and small work comes first; the CLI itself warns there of its 5-hour one."""
+    pause_at: Share = None
+    """Share of the 5-hour window at which the loop waits for its reset, and leaves the rest to people. "none": it uses it up."""
+    pause_at_weekly: Share = None
+    """The same of the weekly windows; their reset may be days away."""
+
+
+class RetryConfig(Section):
+    """Retries of what the world broke: network, overload, 5xx. Nothing else is ever retried."""
+
+    attempts: int = Field(default=8, ge=0, le=50)
+    """Tries after the first; with the delays below they bridge about twenty minutes of outage."""
+    first_delay_seconds: float = Field(default=10, gt=0, le=LONGEST_HOURS * 3600)
+    """Seconds before the first retry; doubled each time."""
+    longest_delay_seconds: float = Field(default=300, gt=0, le=LONGEST_HOURS * 3600)
+    """Seconds between retries at most."""
+    jitter: float = Field(default=0.3, ge=0, le=1)
+    """Share by which delays vary, so that many loops do not return at once."""
+
+
+class PromptConfig(Section):
+    """How much the agent is told."""
+
+    template: str = Field(default="", max_length=500)
+    """The repository's own template of the message, a committed file (docs/prompt.md). It is read as it was when the loop began.
+    Empty: ours alone."""
+    approach: str = Field(default="", max_length=2000)
+    """How this loop shall go about it, where others with its goal go other ways (`helmsman parallel`). Empty: as it likes."""
+    orientation_tokens: int = Field(default=6000, ge=500)
+    """Tokens of orientation (history, failures, memory) at most, as `helmsman.tokens` counts them."""
+    history_commits: int = Field(default=10, ge=0, le=200)
+    """Commits of the branch that are shown."""
+    written: bool = False
+    """Have a model write the iteration's focus from objective, state, control and strategy; templates where that fails."""
+    model: str = ""
+    """Model that writes focus and compaction and looks for contradictions. Empty: the judge's."""
+    timeout_seconds: float = Field(default=90, gt=0, le=600)
+    """Seconds that each of them may take; then the loop goes on with templates and rules."""
+    compact_tokens: int = Field(default=4000, ge=500)
+    """Tokens of history and working memory from which they are rewritten in short by a fresh call."""
+    compact: bool = False
+    """Have a model do that. False: the oldest is cut off."""
+    contradictions: bool = False
+    """Have a model look for orders that contradict each other, where rules found none and the loop is in trouble (E-I or higher).
+    It is asked once until the orders change. What it finds is told; with a loop that goes round it asks for a person."""

@@ -7,12 +7,11 @@ with the last one below it.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 
 from helmsman.layers import shown
-from helmsman.plans import fields
-from helmsman.plans.complaint import Complaint
+from helmsman.parsers.plan_form import RANKS, Complaint, Item, item_of, require_few_items, slug
 from helmsman.records.plan import LAST_RANK, Plan, PlanItem
 
 TAB = 4
@@ -72,29 +71,6 @@ class _Box:
     below: "list[_Box]" = field(default_factory=list["_Box"])
 
 
-@dataclass(frozen=True)
-class _Hidden:
-    """Code or a comment that is open."""
-
-    closes: str
-    quoted: bool
-    """Whether it is part of a quotation, and ends with it."""
-    line: int
-    boxes: bool = False
-
-    def left_by(self, line: str) -> bool:
-        return self.quoted and not line.lstrip().startswith(">")
-
-    def closed_by(self, line: str) -> bool:
-        if self.closes == COMMENT_ENDS:
-            return COMMENT_ENDS in line
-        bare = line.strip(" \t>")
-        return bare.startswith(self.closes) and not bare.strip(self.closes[0])
-
-    def with_box(self, *, box: bool) -> "_Hidden":
-        return replace(self, boxes=True) if box else self
-
-
 def read(text: str) -> Plan:
     boxes = _boxes(text)
     for box in boxes:
@@ -103,7 +79,7 @@ def read(text: str) -> Plan:
     _name_alike([box for box in boxes if not box.below and not box.id])
     groups = {box.id: box for box in boxes if box.below and box.id}
     items = [box for box in boxes if not box.below]
-    fields.require_few_items([box.line for box in items])
+    require_few_items([box.line for box in items])
     return Plan(kind="markdown", items=tuple(_item(box, groups) for box in items))
 
 
@@ -146,20 +122,29 @@ def _told(text: str) -> Iterator[tuple[int, int, str]]:
 
     Raises Complaint where one is never closed and boxes stand in it: whoever wrote them meant them.
     """
-    hidden: _Hidden | None = None
+    closes, quoted, begun, boxes = "", False, 0, False
     for number, found in enumerate(_LINE.finditer(text), 1):
         mark = number == 1 and found[1].startswith("\ufeff")
         line, begin = found[1][mark:], found.start() + mark
-        if hidden and not hidden.left_by(line):
-            hidden = None if hidden.closed_by(line) else hidden.with_box(box=bool(_BOX.fullmatch(line)))
-            continue
-        hidden = _hidden(line, number)
-        if hidden is None:
+        if quoted and not line.lstrip().startswith(">"):
+            closes = ""  # what is part of a quotation ends with it
+        if closes:
+            boxes = boxes or bool(_BOX.fullmatch(line))
+            closes = "" if _closed(line, closes) else closes
+        elif opened := _FENCE.match(line) or _COMMENT.match(line):
+            closes, quoted, begun, boxes = opened.groupdict().get("marks", COMMENT_ENDS), ">" in opened["lead"], number, False
+            closes = "" if closes == COMMENT_ENDS and _closed(line, closes) else closes
+        else:
             yield number, begin, line
-        elif hidden.closes == COMMENT_ENDS and hidden.closed_by(line):
-            hidden = None
-    if hidden and hidden.boxes:
-        raise Complaint(hidden.line, "what begins here (code or a comment) is never closed, and there are boxes in it")
+    if closes and boxes:
+        raise Complaint(begun, "what begins here (code or a comment) is never closed, and there are boxes in it")
+
+
+def _closed(line: str, closes: str) -> bool:
+    if closes == COMMENT_ENDS:
+        return COMMENT_ENDS in line
+    bare = line.strip(" \t>")
+    return bare.startswith(closes) and not bare.strip(closes[0])
 
 
 def _ranks_below(ranks: Sequence[tuple[int, int]], level: int, heading: str) -> list[tuple[int, int]]:
@@ -167,14 +152,6 @@ def _ranks_below(ranks: Sequence[tuple[int, int]], level: int, heading: str) -> 
     above = [one for one in ranks if one[0] < level]
     own = _rank_of(heading)
     return [*above, (level, own if own is not None else above[-1][1] if above else LAST_RANK)]
-
-
-def _hidden(line: str, number: int) -> "_Hidden | None":
-    """Code or a comment that begins on a line."""
-    if found := _FENCE.match(line):
-        return _Hidden(found["marks"], ">" in found["lead"], number)
-    found = _COMMENT.match(line)
-    return _Hidden(COMMENT_ENDS, ">" in found["lead"], number) if found else None
 
 
 def _box(found: re.Match[str], number: int, begin: int, rank: int, heading: str) -> _Box:
@@ -225,7 +202,7 @@ def _name_alike(boxes: Sequence[_Box]) -> None:
     for box in boxes:
         where = _stripped(box.above) if box.above else box.heading
         if often[_stripped(box)] > 1 and where:
-            box.id = f"{fields.slug(where)[:ABOVE].strip('-')}-{fields.slug(_stripped(box))}"
+            box.id = f"{slug(where)[:ABOVE].strip('-')}-{slug(_stripped(box))}"
 
 
 # --- one item ---------------------------------------------------------------------------------------------------------
@@ -234,20 +211,20 @@ def _name_alike(boxes: Sequence[_Box]) -> None:
 def _item(box: _Box, groups: Mapping[str, _Box]) -> PlanItem:
     every = [box, *_all_above(box)]
     markers = {found["name"] for one in every for found in _MARKER.finditer(one.title)}
-    accepted = [found["what"] for found in _matches(_ACCEPTANCE_NOTE, box)]
-    return PlanItem(
-        id=fields.id_of(box.id, box.line) if box.id else "",
-        title=fields.title_of(_stripped(box), box.line),
-        details=_details(box)[: fields.LONGEST_DETAILS],
-        acceptance=fields.few("acceptance", accepted, box.line, fields.MOST_ACCEPTANCE),
-        priority=min(one.rank for one in every),
-        needs=_needs(box, groups),
-        parallel="P" in markers,
-        verify="VERIFY" in markers,
-        check=_check(box),
-        done=box.done,
-        line=box.line,
-    )
+    named = _all_named(box)
+    values = {
+        "id": box.id,
+        "title": _stripped(box),
+        "details": _details(box),
+        "acceptance": [found["what"] for found in _matches(_ACCEPTANCE_NOTE, box)],
+        "priority": min(one.rank for one in every),
+        "needs": list(named),
+        "parallel": "P" in markers,
+        "verify": "VERIFY" in markers,
+        "check": _check(box),
+        "done": box.done,
+    }
+    return item_of(Item, values, box.line).model_copy(update={"needs": _needs(named, groups)})
 
 
 def _all_above(box: _Box) -> Iterator[_Box]:
@@ -289,16 +266,20 @@ def _check(box: _Box) -> str:
     note = next(_matches(_CHECK_NOTE, box), None) or next(_matches(_BARE_CHECK_NOTE, box), None)
     found = in_title or note or _VERIFY_COMMAND.search(box.title)
     said = found.groupdict() if found else {}
-    return fields.check_of((said.get("command") or said.get("bare") or "").strip(), box.line)
+    return (said.get("command") or said.get("bare") or "").strip()
 
 
-def _needs(box: _Box, groups: Mapping[str, _Box]) -> tuple[str, ...]:
-    """Ids that it and the boxes above it name; of a name that stands for several items all of them, however many."""
+def _all_named(box: _Box) -> dict[str, _Box]:
+    """Ids that it and the boxes above it name, each with the nearest box that does."""
     named: dict[str, _Box] = {}
     for one in (box, *_all_above(box)):
         for name in _named(one):
             named.setdefault(name, one)
-    fields.few("needs", tuple(named), box.line, fields.MOST_NEEDS)
+    return named
+
+
+def _needs(named: Mapping[str, _Box], groups: Mapping[str, _Box]) -> tuple[str, ...]:
+    """Of a name that stands for several items all of them, however many."""
     told = set[int]()
     meant = (_meant(groups[name], one, told) if name in groups else (name,) for name, one in named.items())
     return tuple(dict.fromkeys(chain.from_iterable(meant)))
@@ -328,4 +309,4 @@ def _rank_of(text: str) -> int | None:
     if found is None:
         return None
     said = found.groupdict()
-    return int(said["number"]) if said.get("number") else fields.RANKS[said["word"].lower()]
+    return int(said["number"]) if said.get("number") else RANKS[said["word"].lower()]

@@ -1,0 +1,205 @@
+"""Files of hats, presets and agents: from their text to a record, and back. All that is wrong is told at once, with its line."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar, cast
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from helmsman.config import AgentConfig
+from helmsman.errors import OperatorError
+from helmsman.layers import Layer, complaint_of, did_you_mean, resolve, shown
+from helmsman.records.agents import TEMPLATE, AgentKind
+from helmsman.records.base import Record
+from helmsman.records.hats import Condition, Hat, Sheet
+from helmsman.toml_of import fault_of, line_of, toml_line, toml_of
+
+MARK = "+++"
+LARGEST = 16_384
+"""Characters of a file of ours; a persona is a few sentences, a command line a few words."""
+NOT_HERE: Mapping[str, str] = {
+    "goal": "a goal belongs to a loop",
+    "goal_file": "a goal belongs to a loop",
+    "preset": "a preset cannot name another one",
+}
+"""Keys of the configuration that a preset does not set, and why."""
+R = TypeVar("R", bound=Record)
+Problems = Iterable[tuple[int, str]]
+"""With their lines; 0 where there is no file."""
+_SOURCE = re.compile(r" \((?:line (\d+)|[^()]*)\): ")
+
+
+class _File(NamedTuple):
+    """A file: its TOML, with lines counted as in the file, what that says, and the Markdown below."""
+
+    toml: str
+    values: dict[str, Any]
+    body: str = ""
+
+    def line(self, key: str) -> int:
+        return line_of(self.toml, key) or 1
+
+
+def read_hat(text: str, where: str) -> Hat:
+    """The hat of a file. Raises OperatorError."""
+    found = _front_matter(text, where)
+    when: Any = found.values.get("when", [])
+    values = {**found.values, "when": [when] if isinstance(when, dict) else when}  # one table or several of them
+    return _made(Hat, found._replace(values=values), where, body="prompt")
+
+
+def read_sheet(text: str, where: str) -> Sheet:
+    """The sheet of a preset's file, its settings tried. Raises OperatorError."""
+    found = _front_matter(text, where)
+    settings: Any = found.values.get("settings", {})
+    problems = _settings(cast("dict[str, Any]", settings), found) if isinstance(settings, dict) else ()
+    return _made(Sheet, found, where, problems, body="guidance")
+
+
+def read_kind(text: str, where: str) -> AgentKind:
+    """The agent of a file in TOML. Raises OperatorError."""
+    return _made(AgentKind, _toml(text, where), where)
+
+
+def template(config: AgentConfig) -> AgentKind:
+    """The agent that the configuration describes. Raises OperatorError."""
+    if not config.command:
+        raise OperatorError(
+            'agent.kind = "template" names no command',
+            expected='agent.command as a list, for example ["my-agent", "--file", "{prompt_file}"]',
+            remedy="give agent.command, or another agent.kind",
+        )
+    values = {"name": TEMPLATE, "title": config.command[0], "command": config.command}
+    return _made(AgentKind, _File("", {**values, "prompt": config.prompt, "output": config.output}), "the configuration's agent")
+
+
+def _front_matter(text: str, where: str) -> _File:
+    _require_short(text, where)
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    if lines[0].rstrip() != MARK:
+        raise _broken(where, [(1, f"it begins with no line of {MARK}, which opens its front matter")])
+    end = next((number for number, line in enumerate(lines) if number and line.rstrip() == MARK), None)
+    if end is None:
+        raise _broken(where, [(1, f"no line of {MARK} closes its front matter")])
+    front = "\n".join(["", *lines[1:end]])  # an empty line for the mark, so that lines count as in the file
+    return _toml(front, where)._replace(body="\n".join(lines[end + 1 :]))
+
+
+def _toml(text: str, where: str) -> _File:
+    _require_short(text, where)
+    try:
+        return _File(text, toml_of(text))
+    except (ValueError, RecursionError) as error:
+        raise _broken(where, [fault_of(error, text)]) from None
+
+
+def _require_short(text: str, where: str) -> None:
+    if len(text) > LARGEST:
+        raise _broken(where, [(1, f"it is longer than {LARGEST:,} characters")])
+
+
+def _settings(settings: Mapping[str, Any], found: _File) -> Iterator[tuple[int, str]]:
+    """One layer for each leaf, so that a complaint about it tells its line."""
+    for key, why in NOT_HERE.items():
+        if key in settings:
+            yield found.line(f"settings.{key}"), f"settings.{key}: not in a preset: {why}"
+    rest = {key: value for key, value in settings.items() if key not in NOT_HERE}
+    layers = [Layer(f"line {found.line(f'settings.{key}')}", table) for key, table in _leaves(rest)]
+    try:
+        resolve([*layers, Layer("any", {"goal": "any"})])
+    except OperatorError as error:
+        for complaint in error.problem.split("\n  ")[1:]:
+            key, source, cause = _SOURCE.split(complaint, maxsplit=1)
+            yield int(source) if source else found.line(f"settings.{key}"), f"settings.{key}: {cause}"
+
+
+def _leaves(settings: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each value below a section as a table of its own."""
+    for name, value in settings.items():
+        inner: dict[str, Any] = value if isinstance(value, dict) else {}
+        yield from ((f"{name}.{key}", {name: {key: one}}) for key, one in inner.items())
+        if not inner:
+            yield name, {name: value}
+
+
+def _made(record: type[R], found: _File, where: str, problems: Problems = (), body: str = "") -> R:
+    """The record. `body`: its field that the Markdown is for, which is no key."""
+    wrong, known = list(problems), {*record.model_fields, *Condition.model_fields} - {body}
+    if body in found.values:
+        wrong.append((found.line(body), f"{shown(body)}: unknown key; what stands below the front matter is that"))
+    try:
+        made = record.model_validate({**found.values, **({body: found.body} if body else {})}, extra="forbid")
+    except ValidationError as error:
+        wrong += [_problem(detail, found, known) for detail in error.errors(include_url=False)]
+        raise _broken(where, wrong) from None
+    if wrong:
+        raise _broken(where, wrong)
+    return made
+
+
+def _problem(error: ErrorDetails, found: _File, known: Iterable[str]) -> tuple[int, str]:
+    names = [str(part) for part in error["loc"]]
+    line = found.line(".".join(str(part) for part in error["loc"] if not isinstance(part, int)))
+    if error["type"] == "extra_forbidden":
+        return (
+            line,
+            f"{''.join(f'{name}.' for name in names[:-1])}{shown(names[-1])}: unknown key{did_you_mean(names[-1], known)}",
+        )
+    # of the whole there is no value to show: it is about the words of a command
+    return line, f"{'.'.join(names)}: {complaint_of(error)}" if names else f"command: expected {error['msg']}"
+
+
+def _broken(where: str, problems: Problems) -> OperatorError:
+    told = [f"{where}:{line}: {cause}" for line, cause in sorted(problems)]
+    form = "docs/agents.md" if where.endswith(".toml") else "docs/presets.md"
+    return OperatorError("\n  ".join(told), remedy=f"fix the file; {form} shows its form")
+
+
+# --- back to text -------------------------------------------------------------------------------------------------
+
+
+def hat_text(hat: Hat) -> str:
+    fields = hat.model_dump(mode="json", exclude_defaults=True, exclude={"when", "prompt"})
+    conditions = (
+        line for one in hat.when for line in ("", "[[when]]", *_pairs(one.model_dump(mode="json", include={*one.asked})))
+    )
+    return "\n".join([MARK, *_pairs(fields), *conditions, MARK, "", hat.prompt, ""])
+
+
+def sheet_text(sheet: Sheet) -> str:
+    fields = sheet.model_dump(mode="json", exclude_defaults=True, exclude={"settings", "guidance"})
+    settings = ("", *_table("settings", sheet.settings)) if sheet.settings else ()
+    return "\n".join([MARK, *_pairs(fields), *settings, MARK, "", sheet.guidance, ""])
+
+
+def _table(name: str, values: Mapping[str, Any]) -> Iterator[str]:
+    """A table and those below it, each under a heading of its own."""
+    tables = {key: cast("dict[str, Any]", value) for key, value in values.items() if isinstance(value, dict) and value}
+    yield f"[{name}]"
+    yield from _pairs({key: value for key, value in values.items() if key not in tables})
+    for key, table in tables.items():
+        yield ""
+        yield from _table(f"{name}.{_key(key)}", table)
+
+
+def _pairs(values: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f"{_key(key)} = {_value(value)}" for key, value in values.items())
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[\w-]+", key, re.ASCII) else toml_line(key)
+
+
+def _value(value: Any) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            return toml_line(value)
+        case dict():
+            return f"{{ {', '.join(_pairs(cast('dict[str, Any]', value)))} }}"
+        case list() | tuple():
+            return f"[{', '.join(map(_value, cast('list[Any]', value)))}]"
+        case _:
+            return repr(value)

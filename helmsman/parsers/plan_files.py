@@ -1,0 +1,241 @@
+"""Plans from the text of their files, and ticks in it: by the name of the file. A tick changes the mark, and nothing else."""
+
+import hashlib
+import json
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+from typing import Any, NamedTuple, cast
+
+from helmsman.config.goals import ENDINGS, Kind
+from helmsman.layers import did_you_mean, shown
+from helmsman.parsers import plan_markdown
+from helmsman.parsers.plan_form import Complaint, Item, Story, item_of, require_few_items, slug
+from helmsman.parsers.plan_order import require_sound, with_done
+from helmsman.records.plan import MOST_ITEMS, Plan, PlanItem
+from helmsman.toml_of import fault_of, line_of, toml_of
+
+_DIGEST = 6
+LARGEST = 1_500_000
+"""Bytes of a plan's file."""
+
+
+# --- prd.json: stories with `passes`, as other loops write them; a list of them, or an object that holds one -----------------
+
+LISTS = ("userStories", "user_stories", "stories", "items", "features", "tasks")
+_DECODER = json.JSONDecoder()
+_BETWEEN = re.compile(r"[ \t\r\n,]*")
+
+
+class _Story(NamedTuple):
+    values: Mapping[str, Any]
+    start: int
+    end: int
+    line: int
+
+
+def read_json(text: str) -> Plan:
+    stories = islice(_stories(text), MOST_ITEMS + 1)
+    return Plan(kind="json", items=tuple(item_of(Story, _without_nulls(one.values), one.line) for one in stories))
+
+
+def _without_nulls(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def tick_json(text: str, place: int) -> str:
+    """The same text with `passes` set to true in the story at that place of the list."""
+    values, start, end, _ = list(_stories(text))[place]
+    story, key = text[start:end], "done" if values.get("passes") is None and values.get("done") is not None else "passes"
+    for known in re.finditer(rf'"{key}"\s*:\s*(false|null)', story):  # further down another object may have such a key
+        after = f"{story[: known.start(1)]}true{story[known.end(1) :]}"
+        if json.loads(after) == {**values, key: True}:
+            return f"{text[:start]}{after}{text[end:]}"
+    kept, blank = story[:-1].rstrip(), story[1 : len(story) - len(story[1:].lstrip())] or " "
+    return f'{text[:start]}{kept},{blank}"passes": true{story[len(kept) :]}{text[end:]}'
+
+
+def _stories(text: str) -> Iterator[_Story]:
+    """A byte order mark counts as a blank: places stay as they are in the file."""
+    body = text.replace("\ufeff", " ", 1) if text.startswith("\ufeff") else text
+    place = _list(body, _parsed_json(body)) + 1
+    line, before = body.count("\n", 0, place) + 1, place
+    while body[start := _after(body, place)] != "]":
+        value, place = _DECODER.raw_decode(body, start)
+        line, before = line + body.count("\n", before, start), start
+        if not isinstance(value, dict):
+            raise Complaint(line, f"expected a story in braces, found {shown(body[start : start + 40])}")
+        yield _Story(cast("dict[str, Any]", value), start, place, line)
+
+
+def _after(text: str, place: int) -> int:
+    found = _BETWEEN.match(text, place)
+    return found.end() if found else place
+
+
+def _parsed_json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise Complaint(1, "it is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise Complaint(error.lineno, f"no JSON: {error.msg} at column {error.colno}") from None
+    except ValueError as error:  # a number with too many digits
+        raise Complaint(0, f"no JSON: {error}") from None
+
+
+def _list(text: str, value: object) -> int:
+    """Where the list of stories begins."""
+    if isinstance(value, list):
+        return text.index("[")
+    named = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    name = next((name for name in LISTS if isinstance(named.get(name), list)), "")
+    for found in re.finditer(rf'"{name}"\s*:\s*(?=\[)', text) if name else ():
+        if _DECODER.raw_decode(text, found.end())[0] == named[name]:  # it may be a key of something else
+            return found.end()
+    line = text.count("\n", 0, _after(text, 0)) + 1
+    raise Complaint(line, f"expected a list of stories, under one of {', '.join(LISTS)}; found none")
+
+
+# --- plan.toml: our own form, one [[item]] table for each item --------------------------------------------------------------
+
+_HEADING = re.compile(r"^\ufeff?([ \t]*)\[\[[ \t]*[\"']?item[\"']?[ \t]*\]\][ \t]*(?:#[^\r\n]*)?\r?$", re.MULTILINE)
+"""The standard library reads TOML and does not say where a value stands; a tick has to change one word and nothing else."""
+_OPEN_MARK = re.compile(r"(^[ \t]*[\"']?done[\"']?[ \t]*=[ \t]*)false\b", re.MULTILINE)
+
+
+def read_toml(text: str) -> Plan:
+    values = _parsed_toml(text)
+    for key in values:
+        if key != "item":
+            line = line_of(text, key) or 1
+            raise Complaint(line, f"unknown key {shown(key)}{did_you_mean(key, ['item'])}; items are [[item]] tables")
+    tables, blocks = _tables(values), _blocks(text)
+    if len(tables) != len(blocks):
+        raise Complaint(0, "write each item as a table of its own, under a line [[item]], so that it can be ticked")
+    return Plan(kind="toml", items=tuple(_of_table(table, text, *block) for table, block in zip(tables, blocks, strict=True)))
+
+
+def tick_toml(text: str, place: int) -> str:
+    """The same text with `done = true` in the table at that place."""
+    start, end = _blocks(text)[place]
+    before, block, after = text[:start], text[start:end], text[end:]
+    if (known := _OPEN_MARK.sub(r"\1true", block, count=1)) != block:
+        return f"{before}{known}{after}"
+    heading, kept, feed = _HEADING.match(block), block.rstrip(), "\r\n" if "\r\n" in text else "\n"
+    return f"{before}{kept}{feed}{heading[1] if heading else ''}done = true{block[len(kept) :]}{after}"
+
+
+def _blocks(text: str) -> list[tuple[int, int]]:
+    """Where each `[[item]]` begins and ends."""
+    starts = [found.start() for found in _HEADING.finditer(text)]
+    return list(pairwise([*starts, len(text)]))
+
+
+def _parsed_toml(text: str) -> dict[str, Any]:
+    try:
+        return toml_of(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        raise Complaint(*fault_of(error, text)) from None
+
+
+def _tables(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = values.get("item", [])
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in cast("list[Any]", found)):
+        raise Complaint(0, "item: expected [[item]] tables, in double brackets")
+    return cast("list[dict[str, Any]]", found)
+
+
+def _of_table(values: Mapping[str, Any], text: str, start: int, end: int) -> PlanItem:
+    line = text.count("\n", 0, start) + 1
+
+    def at(key: str) -> int:
+        found = re.search(rf"^[ \t]*[\"']?{re.escape(key)}[\"']?[ \t]*=", text[start:end], re.MULTILINE)
+        return line + text.count("\n", start, start + found.start()) if found else line
+
+    return item_of(Item, values, line, at)
+
+
+# --- any of them ------------------------------------------------------------------------------------------------------
+
+READ: Mapping[Kind, Callable[[str], Plan]] = {"json": read_json, "markdown": plan_markdown.read, "toml": read_toml}
+TICK: Mapping[Kind, Callable[[str, int], str]] = {"json": tick_json, "markdown": plan_markdown.tick, "toml": tick_toml}
+"""The text with the item at that place of the plan ticked."""
+
+
+def kind_of(path: str) -> Kind:
+    """By the ending of its name. Raises Complaint for one that says nothing."""
+    ending = posixpath.splitext(path)[1].lower()
+    if ending not in ENDINGS:
+        raise Complaint(0, f"expected a file that ends with {', '.join(ENDINGS)}, found {shown(path)}")
+    return ENDINGS[ending]
+
+
+def read_plan(path: str, data: bytes) -> Plan:
+    """What a file says. Raises Complaint where it cannot be followed, with the line."""
+    return read_text(kind_of(path), _text(data))
+
+
+def read_text(kind: Kind, text: str) -> Plan:
+    plan = READ[kind](text)
+    if not plan.items:
+        raise Complaint(0, "there is no item in it")
+    require_few_items([item.line for item in plan.items])
+    return require_sound(plan.model_copy(update={"items": tuple(_named(plan.items))}))
+
+
+def ticked(path: str, data: bytes, ids: Iterable[str]) -> bytes:
+    """The same bytes with these items ticked; what is not there, or ticked already, is left out.
+
+    Read again, it says the same with those done. Raises Complaint where that is not possible: then nothing may be written.
+    """
+    kind, text = kind_of(path), _text(data)
+    before, wanted = read_text(kind, text), frozenset(ids)
+    after = text
+    for place in [number for number, item in enumerate(before.items) if item.id in wanted and not item.done]:
+        after = TICK[kind](after, place)
+    if after != text and _bare(read_text(kind, after)) != _bare(with_done(before, wanted)):
+        raise Complaint(0, f"{', '.join(sorted(wanted))} cannot be ticked in it without changing something else")
+    return after.encode()
+
+
+def same_work(one: Plan, other: Plan) -> bool:
+    """Whether two plans differ in nothing but what is done, and where it stands in the file."""
+    return _bare(one, done=False) == _bare(other, done=False)
+
+
+def _bare(plan: Plan, *, done: bool | None = None) -> list[PlanItem]:
+    """The items without their lines, which move when a line is put in above them."""
+    unmarked = {} if done is None else {"done": done}
+    return [item.model_copy(update={"line": 0, **unmarked}) for item in plan.items]
+
+
+def _text(data: bytes) -> str:
+    if len(data) > LARGEST:
+        raise Complaint(0, f"it has {len(data):,} bytes, {LARGEST:,} may be")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise Complaint(data.count(b"\n", 0, error.start) + 1, "it is not UTF-8") from None
+
+
+def _named(items: Sequence[PlanItem]) -> Iterable[PlanItem]:
+    """With ids for those that have none: their first words, and a digest of the whole title where several begin alike.
+
+    Nothing of it is counted: with an item put in above them a tick would land on another. So no two may have the same title.
+    """
+    taken = Counter(item.id or slug(item.title) for item in items)
+    lines: dict[str, int] = {}
+    for item in items:
+        if item.id:
+            yield item
+            continue
+        if item.title in lines:
+            why = f"the title {shown(item.title)} is there twice, on line {lines[item.title]} too; give each an id"
+            raise Complaint(item.line, why)
+        lines[item.title] = item.line
+        name = slug(item.title)
+        digest = hashlib.sha256(item.title.encode()).hexdigest()[:_DIGEST]
+        yield item.model_copy(update={"id": name if taken[name] == 1 else f"{name}-{digest}"})

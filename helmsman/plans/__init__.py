@@ -1,1 +1,0 @@
-"""Plans: lists of work that a loop reads, follows item by item, and ticks by evidence."""
