@@ -52,15 +52,11 @@ def _blaming_storage(loop: str) -> Generator[None]:
     try:
         yield
     except Exception as error:  # every kind of storage has errors of its own
-        raise _unusable(loop, error) from error
-
-
-def _unusable(loop: str, error: Exception) -> WorldError:
-    block = get_current_settings().results.default_storage_block
-    return WorldError(
-        "the storage for the results of steps cannot be used, so that a machine that takes over would repeat them",
-        expected=f"to write and read {PROBE} in {block or 'the default result storage of the Prefect server'}",
-        found=f"{type(error).__name__}: {error}"[:500],
-        remedy="look at the storage and at the block's credentials (docs/operations.md tells how both are made); "
-        f"then go on with the loop: helmsman resume {loop}",
-    )
+        block = get_current_settings().results.default_storage_block
+        raise WorldError(
+            "the storage for the results of steps cannot be used, so that a machine that takes over would repeat them",
+            expected=f"to write and read {PROBE} in {block or 'the default result storage of the Prefect server'}",
+            found=f"{type(error).__name__}: {error}"[:500],
+            remedy="look at the storage and at the block's credentials (docs/operations.md tells how both are made); "
+            f"then go on with the loop: helmsman resume {loop}",
+        ) from error

@@ -140,12 +140,13 @@ def _without_plan(
     taken = plan_taken(place.repository, state, base) if any(one.path == path for one in conflicts) else None
     if taken is None:
         return conflicts, ()
-    if taken.held is None:
+    held, note = taken
+    if held is None:
         git(place.worktree, "update-index", "--force-remove", "--", path)
     else:
-        blob = git(place.worktree, "hash-object", "-w", "--stdin", stdin=taken.held.content).strip()
-        git(place.worktree, "update-index", "--add", "--cacheinfo", f"{taken.held.mode},{blob},{path}")
-    return tuple(one for one in conflicts if one.path != path), (taken.note,)
+        blob = git(place.worktree, "hash-object", "-w", "--stdin", stdin=held.content).strip()
+        git(place.worktree, "update-index", "--add", "--cacheinfo", f"{held.mode},{blob},{path}")
+    return tuple(one for one in conflicts if one.path != path), (note,)
 
 
 def _conflicts(worktree: Path) -> Iterator[Conflicted]:

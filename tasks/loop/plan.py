@@ -83,7 +83,11 @@ def put_back(place: Workplace, state: LoopState, start: str) -> PlanTouched | No
     if before is None:
         return None
     commit, _ = commit_and_tree(place.worktree)
-    after, problem = _held(place.repository, commit, path)
+    try:
+        after = held_in(place.repository, commit, path)
+        problem = "" if after else "it was gone"
+    except OperatorError:
+        after, problem = None, "it was no plain file any more"
     if after and after.blob == before.blob and after.mode == before.mode:
         return None
     why = problem or _objection(state, path, before, after)
@@ -110,11 +114,8 @@ def tick(place: Workplace, state: LoopState, evidence: Evidence, decision: Decis
 
 def tick_by_word(place: Workplace, state: LoopState, who: str) -> None:
     """Tick the item in hand on the loop's branch, as a person says that it is done; once, however often it is asked."""
-    path, item, tip = (
-        state.config.plan.file,
-        state.plan.now,
-        commit_and_tree(place.repository.common, f"refs/heads/{state.branch}")[0],
-    )
+    path, item = state.config.plan.file, state.plan.now
+    tip, _ = commit_and_tree(place.repository.common, f"refs/heads/{state.branch}")
     held = held_in(place.repository, tip, path)
     wanted = plan_at(place.repository, tip, path).item(item)
     if held is None or wanted is None or wanted.done:
@@ -150,15 +151,6 @@ def _stand_on(place: Workplace, state: LoopState, commit: str) -> None:
     recover(place.repository, place.worktree, state.branch)
     restore(place.worktree, commit)
     hold_branch(place.worktree, state.branch, commit)
-
-
-def _held(repository: Repository, commit: str, path: str) -> tuple[Held | None, str]:
-    """The file as the agent left it, or what is wrong with it."""
-    try:
-        held = held_in(repository, commit, path)
-    except OperatorError:
-        return None, "it was no plain file any more"
-    return held, "" if held else "it was gone"
 
 
 def _objection(state: LoopState, path: str, before: Held, after: Held | None) -> str:
@@ -238,17 +230,11 @@ def ticked_tree(repository: Repository, apart: Apart, tree: str) -> str:
     return tree_with(repository, tree, apart.path, after, held.mode) if held and after != held.content else tree
 
 
-@dataclass(frozen=True)
-class Taken:
-    """The base's plan, for one that both sides have changed in the same places, and what of ours is not in it."""
+def plan_taken(repository: Repository, state: LoopState, base: str) -> tuple[Held | None, str] | None:
+    """A plan with conflict markers is no plan, so the base's counts, with our ticks. None where that is no plain file.
 
-    held: Held | None
-    """None: the base has none any more."""
-    note: str
-
-
-def plan_taken(repository: Repository, state: LoopState, base: str) -> Taken | None:
-    """A plan with conflict markers is no plan, so the base's counts, with our ticks. None where that is no plain file."""
+    With it comes what of ours is not in it; there is none where the base has none any more.
+    """
     path, into = state.config.plan.file, clean(state.config.merge.into)
     said = f"{clean(path)} was changed on both sides, so that of {into} counts"
     try:
@@ -257,16 +243,16 @@ def plan_taken(repository: Repository, state: LoopState, base: str) -> Taken | N
     except OperatorError:
         return None
     if theirs is None or ours is None:
-        return Taken(theirs, said)
+        return theirs, said
     try:
         there, here = read_plan(path, theirs.content), read_plan(path, ours.content)
         won, lost = _ours_on(there, here, read_plan(path, fork.content) if fork else here)
         content = ticked(path, theirs.content, won)
     except Complaint as complaint:
-        return Taken(theirs, f"{said} as it is: {clean(str(complaint))}")
+        return theirs, f"{said} as it is: {clean(str(complaint))}"
     more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
     left_out = f"; of ours is not in it: {', '.join(lost[:NAMED])}{more}" if lost else ""
-    return Taken(Held(theirs.mode, theirs.blob, content), f"{said}{left_out}")
+    return Held(theirs.mode, theirs.blob, content), f"{said}{left_out}"
 
 
 def _ours_on(there: Plan, here: Plan, fork: Plan) -> tuple[list[str], list[str]]:

@@ -16,7 +16,7 @@ from tasks.checking.adjudicating import request_for
 from tasks.loop.prepare import facts_at
 from tasks.loop.remember import looked_up
 from tasks.loop.start import state_from_here
-from tasks.places import LoopFolder, loop_folder
+from tasks.places import loop_folder
 from tasks.repository.git import Repository
 from tasks.system.secrets import without_secrets
 from tasks.worktrees.workplace import Workplace
@@ -41,7 +41,8 @@ class ShownPrompt:
 def sent_prompt(repository: Repository, state: LoopState, iteration: int, *, judge: bool) -> ShownPrompt:
     """What was sent in an iteration, at its last attempt. Raises OperatorError where nothing is kept of that."""
     folder = loop_folder(repository, state.loop)
-    for attempt in _attempts(folder, iteration):
+    found = (path.name.rpartition("-")[2] for path in folder.calls.glob(f"{folder.call(iteration, 0).name[:-1]}*"))
+    for attempt in sorted((int(number) for number in found if number.isdecimal()), reverse=True):
         briefing = kept(CallFolder(folder.call(iteration, attempt), state.uid), judge=judge)
         if briefing is not None:
             return ShownPrompt(state.loop, iteration, attempt, sent=True, briefing=briefing)
@@ -56,9 +57,15 @@ def sent_prompt(repository: Repository, state: LoopState, iteration: int, *, jud
 
 def due_prompt(repository: Repository, state: LoopState, now: datetime, *, judge: bool) -> ShownPrompt:
     """What the iteration that is due would be sent, or was, where its call has begun."""
-    place = _place(repository, state)
+    # without a worktree: what is looked at is committed, and an agent may be at work there
+    place = Workplace(repository, repository.common, loop_folder(repository, state.loop))
     if judge:
-        _require_judge(state)
+        if not state.config.judge.criteria:
+            raise OperatorError(
+                "no judge is asked: there are no criteria",
+                expected="judge.criteria, or criteria in RUBRIC.md",
+                remedy="leave --judge out, or write criteria: helmsman rubric --help",
+            )
         briefing = without_secrets(request_for(place, state).briefing)
         note = "the work as it stands on the branch; the iteration that is due is not in it"
         return ShownPrompt(state.loop, state.due, state.attempt, sent=False, briefing=briefing, notes=(note,))
@@ -74,26 +81,6 @@ def first_prompt(repository: Repository, resolved: Resolved, now: datetime, *, j
     """What the first iteration of a loop would be sent that is started with this configuration."""
     name = loop_id(resolved.config.goal, NAME_END)
     return due_prompt(repository, state_from_here(repository, resolved, name, now), now, judge=judge)
-
-
-def _place(repository: Repository, state: LoopState) -> Workplace:
-    """Without a worktree: what is looked at is committed, and an agent may be at work there."""
-    return Workplace(repository, repository.common, loop_folder(repository, state.loop))
-
-
-def _attempts(folder: LoopFolder, iteration: int) -> list[int]:
-    """Of an iteration, the last one first."""
-    found = (path.name.rpartition("-")[2] for path in folder.calls.glob(f"{folder.call(iteration, 0).name[:-1]}*"))
-    return sorted((int(number) for number in found if number.isdecimal()), reverse=True)
-
-
-def _require_judge(state: LoopState) -> None:
-    if not state.config.judge.criteria:
-        raise OperatorError(
-            "no judge is asked: there are no criteria",
-            expected="judge.criteria, or criteria in RUBRIC.md",
-            remedy="leave --judge out, or write criteria: helmsman rubric --help",
-        )
 
 
 def _missing(state: LoopState) -> Iterator[str]:

@@ -27,22 +27,9 @@ from helmsman.records.state import LoopState, advance
 from helmsman.records.verdict import Outcome
 from tasks.approvals.ask import passed
 from tasks.checking.ready import require_ready
+from tasks.engine import runs
 from tasks.engine.end_states import EndState, sleep_until
 from tasks.engine.results import is_kept, require_results
-from tasks.engine.runs import (
-    announce,
-    driven_here,
-    hearing_cancel,
-    is_retried,
-    is_started_elsewhere,
-    is_under_a_worker,
-    iteration_tags,
-    leaving_what_others_drive,
-    loop_driven_here,
-    loop_tags,
-    run_id,
-    without_heartbeats,
-)
 from tasks.lock import drive_alone
 from tasks.loop import steps
 from tasks.loop.kept_notes import keep_notes
@@ -88,7 +75,7 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
         stack.callback(close_readers)
         if request.loop:  # one that somebody drives is left as it is
             stack.enter_context(_holding(repository, request.loop))
-        opened = open_loop(request, str(run_id()), now_utc())
+        opened = open_loop(request, str(runs.run_id()), now_utc())
         if not request.loop:
             stack.enter_context(_holding(repository, opened.loop))
         folder = loop_folder(repository, opened.loop)
@@ -97,13 +84,13 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
         stack.enter_context(left_there(repository, opened.loop))
         catch_up(workplace(request.repository, state), state)
         stand_at_best(workplace(request.repository, state), state)
-        announce(state.loop, state.uid, loop_tags(state), repository.top)
-        stack.enter_context(leaving_what_others_drive())
-        stack.enter_context(tags(*iteration_tags(state)))
-        stack.enter_context(without_heartbeats())
+        runs.announce(state.loop, state.uid, runs.loop_tags(state), repository.top)
+        stack.enter_context(runs.leaving_what_others_drive())
+        stack.enter_context(tags(*runs.iteration_tags(state)))
+        stack.enter_context(runs.without_heartbeats())
         stack.enter_context(watched(repository, folder, state, get_run_logger().warning))
         stack.enter_context(listening(journal_to(folder.journal)))
-        stack.enter_context(hearing_cancel(folder.cancel))
+        stack.enter_context(runs.hearing_cancel(folder.cancel))
         _warn_at_start(state)
         yield state
 
@@ -156,7 +143,7 @@ def wait_if_due(repository: str, state: LoopState) -> None:
     folder = workplace(repository, state).folder
     publish(WaitStarted(until=state.waiting.until, reason=state.waiting.reason))
     get_run_logger().warning("%s", state.waiting.reason)
-    if late - time.monotonic() > LONGEST_STAY and is_under_a_worker():
+    if late - time.monotonic() > LONGEST_STAY and runs.is_under_a_worker():
         sleep_until(state.waiting.until, state.waiting.reason)
     while now_utc() < state.waiting.until and (left := late - time.monotonic()) > 0:
         if folder.cancel.exists():
@@ -169,7 +156,7 @@ def end_from_outside(repository: str, state: LoopState, why: BaseException) -> L
 
     Of a loop that somebody else drives by now nothing is written: `why` is raised.
     """
-    if isinstance(why, Fenced) or is_started_elsewhere() or not is_ours(workplace(repository, state).repository, state):
+    if isinstance(why, Fenced) or runs.is_started_elsewhere() or not is_ours(workplace(repository, state).repository, state):
         get_run_logger().error("loop %s is left to whoever drives it now: %s", state.loop, why)
         raise why
     reason = world_error(why) or why
@@ -229,7 +216,7 @@ def engine_state(state: LoopState) -> EndState:
     why = state.ending or state.waiting
     result = result_of(state, state_ref(state.loop))
     said = [f"{why.rule}: {why.reason}"] if why else []
-    said += ["Retry this run to go on with the loop."] if is_under_a_worker() and kind is not StateType.COMPLETED else []
+    said += ["Retry this run to go on with the loop."] if runs.is_under_a_worker() and kind is not StateType.COMPLETED else []
     return EndState(type=kind, name=name, message=" ".join(said), data=result.model_dump(mode="json"))
 
 
@@ -252,15 +239,15 @@ def continued(request: LoopRequest) -> LoopRequest:
     A retry of a run that was stopped, failed or cancelled goes on with the run's loop, as it is configured by now; a new run
     that names a cancelled loop goes on with that. A run that the engine starts again by itself, after a crash, does not.
     """
-    name = request.loop or loop_driven_here()
-    if request.reopen or not name or not is_under_a_worker():
+    name = request.loop or runs.loop_driven_here()
+    if request.reopen or not name or not runs.is_under_a_worker():
         return request
     state = known_state(open_repository(Path(request.repository)), name)
     if state is None or state.ending is None or state.outcome is Outcome.COMPLETED:
         return request
-    if driven_here() == state.uid and is_retried():
+    if runs.driven_here() == state.uid and runs.is_retried():
         return request.model_copy(update={"loop": name, "reopen": True, "settings": {}})
-    names_it = driven_here() != state.uid and state.outcome is Outcome.CANCELLED
+    names_it = runs.driven_here() != state.uid and state.outcome is Outcome.CANCELLED
     return request.model_copy(update={"reopen": True}) if names_it else request
 
 

@@ -1,6 +1,7 @@
 """`BASE..HEAD` on the command line: which two commits are meant. Nothing that was typed reaches git as an option."""
 
 import shlex
+from contextlib import suppress
 from typing import NamedTuple
 
 from helmsman.errors import OperatorError
@@ -52,13 +53,9 @@ def _asking(name: str) -> tuple[str, ...]:
 
 def _commit(repository: Repository, name: str) -> str:
     usable = len(name) <= LONGEST and not name.startswith("-") and "\0" not in name and name.isprintable()
-    try:
-        return git(repository.top, *_asking(name)).strip() if usable else _unknown(repository, name)
-    except GitError:
-        return _unknown(repository, name)
-
-
-def _unknown(repository: Repository, name: str) -> str:
+    with suppress(GitError):
+        if usable:
+            return git(repository.top, *_asking(name)).strip()
     raise OperatorError(
         "a commit of the range is not in this repository",
         expected="BASE..HEAD, both branches, tags or ids of commits",

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import FileIO
@@ -64,10 +64,23 @@ class Supervised:
     def hear(self, line: bytes) -> None:
         """Take in a line of the report."""
         event, _, rest = line.decode(errors="replace").partition(" ")
-        take: dict[str, Callable[[str], None]] = {
-            "started": self._started, "failed": self._failed, "exited": self._exited, "left": self._left, "done": self._done,
-        }  # fmt: skip
-        take[event](rest)
+        match event:
+            case "started":
+                self.pid = int(rest)
+            case "exited":
+                self.exited, self.exit_code = True, int(rest)
+            case "done":
+                self.contained = rest == "yes"
+            case "failed":
+                step, number = rest.split()
+                kind = NetworkRefusedError if step == "network" else OSError
+                self.failure = kind(int(number), os.strerror(int(number)))
+            case "left":
+                pid, _, name = rest.partition(" ")
+                if len(self.survivors) < MOST_SURVIVORS and (started := started_at(int(pid))):
+                    self.survivors.append(Survivor(pid=int(pid), started=started, name=name))
+            case _:
+                raise ValueError(f"the supervisor says {line!r}")
 
     def end(self) -> None:
         """Have the command and all that it started ended. Returns at once; the report closes when that is done."""
@@ -76,25 +89,6 @@ class Supervised:
     def give_up(self) -> None:
         """The supervisor does not come to its end. Leaving the block does what can be done without it."""
         self.process.kill()
-
-    def _started(self, rest: str) -> None:
-        self.pid = int(rest)
-
-    def _failed(self, rest: str) -> None:
-        step, number = rest.split()
-        kind = NetworkRefusedError if step == "network" else OSError
-        self.failure = kind(int(number), os.strerror(int(number)))
-
-    def _exited(self, rest: str) -> None:
-        self.exited, self.exit_code = True, int(rest)
-
-    def _left(self, rest: str) -> None:
-        pid, _, name = rest.partition(" ")
-        if len(self.survivors) < MOST_SURVIVORS and (started := started_at(int(pid))):
-            self.survivors.append(Survivor(pid=int(pid), started=started, name=name))
-
-    def _done(self, rest: str) -> None:
-        self.contained = rest == "yes"
 
 
 def started_at(pid: int) -> float | None:
