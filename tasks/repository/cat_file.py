@@ -10,7 +10,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeVar, cast
+from typing import IO, Any, NamedTuple, TypeVar
 
 import git
 
@@ -100,29 +100,18 @@ class _Git(git.Git):
                 raise _AbsentError
 
 
-class _Repo(git.Repo):
-    GitCommandWrapperType = _Git
-
-    def _config_reader(self, *_: Any, **__: Any) -> git.GitConfigParser:
-        """Nothing of the repository's settings is read in this process: an include may name a pipe that nobody writes to."""
-        return git.GitConfigParser([], read_only=True)
-
-    config_reader = _config_reader
-
-
 class CatFile:
     """The objects of one repository. One conversation at a time; a process that somebody ended is started again."""
 
     def __init__(self, folder: Path) -> None:
         """Of the git folder that all worktrees share. No process is started yet."""
-        try:
-            self._repo = _Repo(folder, expand_vars=False)
-        except (git.NoSuchPathError, git.InvalidGitRepositoryError) as error:
-            raise OperatorError("git cannot read here", expected="a git repository", found=str(folder)) from error
-        self._git = cast("_Git", self._repo.git)
+        self._git = _Git(folder)  # no Repo, which would read settings: an include may name a pipe that nobody writes to
         self._git.folder = folder
         self._lock = threading.Lock()
-        found = folder.stat()
+        try:
+            found = folder.stat()
+        except OSError as error:
+            raise OperatorError("git cannot read here", expected="a git repository", found=str(folder)) from error
         self._place = found.st_dev, found.st_ino
 
     def is_of(self, found: os.stat_result) -> bool:
