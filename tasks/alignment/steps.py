@@ -2,9 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
-from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from prefect import Task
@@ -25,39 +23,23 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@dataclass
-class AlignKey(CachePolicy):
+def _by_value(run: TaskRunContext, inputs: dict[str, Any]) -> str:
     """The key of a result, by value. Its fields, argued.
 
     uid      whoever begins anew wants another answer, and two repositories may have the same goal
     step     two steps may have equal arguments
     values   all that is asked, and which try it is: an answer is one to these words
     """
-
-    def compute_key(
-        self,
-        task_ctx: TaskRunContext,
-        inputs: dict[str, Any],
-        flow_parameters: dict[str, Any],  # noqa: ARG002 - Prefect passes it
-        **_: Any,
-    ) -> str | None:
-        work: Work = inputs["work"]
-        values = repr({name: value for name, value in inputs.items() if name != "work"})
-        return (
-            f"helmsman-align-{work.uid}-{task_ctx.task.name}-{hashlib.sha256(values.encode(errors='replace')).hexdigest()[:20]}"
-        )
+    values = repr({name: value for name, value in inputs.items() if name != "work"})
+    digest = hashlib.sha256(values.encode(errors="replace")).hexdigest()[:20]
+    return f"helmsman-align-{inputs['work'].uid}-{run.task.name}-{digest}"
 
 
 def _step(name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
-    def decorate(function: Callable[P, R]) -> Task[P, R]:
-        @wraps(function)
-        def plain(*args: P.args, **kwargs: P.kwargs) -> R:
-            return function(*args, **kwargs)
-
-        options: dict[str, Any] = {"persist_result": True, "result_serializer": "json", "cache_policy": AlignKey()}
-        return Step(plain, name=function.__name__, task_run_name=name, **options)
-
-    return decorate
+    """A task that is called like the function, and shown by that name."""
+    policy = CachePolicy.from_cache_key_fn(_by_value)
+    options: dict[str, Any] = {"persist_result": True, "result_serializer": "json", "cache_policy": policy}
+    return lambda function: Step(function, name=function.__name__, task_run_name=name, **options)
 
 
 @_step("gather")
