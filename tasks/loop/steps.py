@@ -167,9 +167,13 @@ def trusted_copy(
     """What the same checks say with the protected files of the loop's start; asked anew after one that told nothing."""
     if report is None or not watched(state.config.invariants):
         return None
-    checks = (*state.config.checks, *(CheckConfig(command=result.command) for result in (own.results if own else ())))
     unsure = any(finding.rule == UNSURE for finding in state.findings)
-    return again_if(unsure, trusted_run)(place, state, execution, checks, tests=False)
+    return again_if(unsure, trusted_run)(place, state, execution, _with_own(state, own), tests=False)
+
+
+def _with_own(state: LoopState, own: CheckReport | None) -> tuple[CheckConfig, ...]:
+    """The loop's checks and the own check of the item in hand."""
+    return *state.config.checks, *(CheckConfig(command=result.command) for result in (own.results if own else ()))
 
 
 @step(by_trusted)
@@ -214,7 +218,9 @@ def compared_with_start(place: Workplace, state: LoopState, evidence: Evidence) 
     since = since_start(place, state, evidence.execution, report, run=new_tests.start_run_due(state, evidence))
     empty = without_test(report, state.most_tests, state.without_test_at_start)
     differs = since.tests_changed or evidence.own is not None
-    copy = _with_tests_of_start(place, state, evidence) if differs else TrustedCopy()
+    copy = TrustedCopy()
+    if differs:  # what the tests of the start say of the work
+        copy = trusted_run(place, state, evidence.execution, _with_own(state, evidence.own), tests=True)
     found = _outcomes(state, evidence, report, copy, since)
     bare = copy.model_copy(update={"report": copy.report.without_output if copy.report else None})
     told = {"changed_expectations": found.changed, "tests_of_start": bare, "table": found.table}
@@ -223,22 +229,13 @@ def compared_with_start(place: Workplace, state: LoopState, evidence: Evidence) 
     hidden = hidden_checks(place, state, evidence.execution.change.commit) if may_complete and state.config.hidden else ()
     compared = {"since_start": known, "findings": (*evidence.findings, *found.findings), "hidden": hidden}
     evidence = evidence.model_copy(update=compared)
-    return _with_probes(place, state, evidence) if may_complete and state.config.proof.probes else evidence
-
-
-def _with_probes(place: Workplace, state: LoopState, evidence: Evidence) -> Evidence:
-    """They cost money: only where nothing else denies that the work is done. What is left of a plan is told by its item."""
+    if not (may_complete and state.config.proof.probes):
+        return evidence
+    # probes cost money: only where nothing else denies that the work is done; what is left of a plan is told by its item
     proof = prove(state.config, state.done, evidence)
     if not (proof.asked and proof.green) or proof.refused_by - {"plan"}:
         return evidence
     return evidence.model_copy(update={"probed": probes(place, state, evidence.execution.change.commit)})
-
-
-def _with_tests_of_start(place: Workplace, state: LoopState, evidence: Evidence) -> TrustedCopy:
-    """What the tests of the start say of the work, in the own check of the item in hand as well."""
-    own = evidence.own.results if evidence.own else ()
-    checks = (*state.config.checks, *(CheckConfig(command=result.command) for result in own))
-    return trusted_run(place, state, evidence.execution, checks, tests=True)
 
 
 def _outcomes(state: LoopState, evidence: Evidence, report: CheckReport, copy: TrustedCopy, since: SinceStart) -> Outcomes:
