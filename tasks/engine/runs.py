@@ -52,30 +52,31 @@ R = TypeVar("R")
 _log = logging.getLogger(__name__)
 
 
+def _mine() -> FlowRun | None:
+    context = FlowRunContext.get()
+    return context.flow_run if context else None
+
+
 def run_id() -> UUID:
     """Id of the flow run that this code runs in."""
-    context = FlowRunContext.get()
-    if context is None or context.flow_run is None:
+    if (run := _mine()) is None:
         raise RuntimeError("a loop's steps run inside its flow run")
-    return context.flow_run.id
+    return run.id
 
 
 def driven_here() -> str:
     """Uid of the loop that this run has driven before: in a process that died, or before it left one to wait. Empty: none."""
-    context = FlowRunContext.get()
-    return tagged(context.flow_run, "uid:") if context and context.flow_run else ""
+    return tagged(run, "uid:") if (run := _mine()) else ""
 
 
 def loop_driven_here() -> str:
     """Name of that loop; empty: none."""
-    context = FlowRunContext.get()
-    return tagged(context.flow_run, "loop:") if context and context.flow_run else ""
+    return tagged(run, "loop:") if (run := _mine()) else ""
 
 
 def is_under_a_worker() -> bool:
     """Whether this is a deployment's own run: then a worker can start it again, and nobody but the engine sees how it ends."""
-    context = FlowRunContext.get()
-    run = context.flow_run if context else None
+    run = _mine()
     return run is not None and run.deployment_id is not None and run.parent_task_run_id is None
 
 
@@ -176,12 +177,11 @@ def hearing_cancel(flag: Path) -> Generator[None]:
 
 def is_started_elsewhere() -> bool:
     """Whether the engine has given this run to another process since: whatever this one says of it would be believed."""
-    context = FlowRunContext.get()
-    mine = context.flow_run.id if context and context.flow_run else None
-    if mine is None or mine not in _starts:
+    run = _mine()
+    if run is None or run.id not in _starts:
         return False
     with get_client(sync_client=True) as client:
-        found = _asked(client, mine)
+        found = _asked(client, run.id)
     return found is not None and _elsewhere(found)
 
 

@@ -22,7 +22,7 @@ from tasks.places import loop_folder, worktree_of
 from tasks.repository.branch_files import checkout_of
 from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, contains, git, read_ref, succeeds
 from tasks.repository.remote import fetch_ref, no_remote, push_loop, require_remote
-from tasks.repository.state_ref import PREFIX, Fenced, Shown, read_state, show_fetched, state_ref, write_state
+from tasks.repository.state_ref import PREFIX, Fenced, Shown, read_state, shown_at, state_ref, write_state
 from tasks.repository.state_signature import Tip, Unverified, note_next
 from tasks.system.keys import VARIABLE
 from tasks.system_errors import patiently
@@ -159,7 +159,7 @@ def leave_there(repository: Repository, state: LoopState) -> None:
 
 def _replace(repository: Repository, loop: str, remote: RemoteConfig, ours: str | None, theirs: str) -> None:
     """Put the remote's course in the place of ours; whatever of ours it does not hold is kept on refs."""
-    shown = show_fetched(repository, loop, f"{FETCHED}{loop}/state")
+    shown = shown_at(repository, loop, f"{FETCHED}{loop}/state")
     if shown.doubt and ours:
         raise _unverified(remote, loop, shown)
     if shown.doubt:  # to be looked at, and accepted; until then nothing else is done with it

@@ -129,7 +129,7 @@ class Shown(NamedTuple):
 def show_state(repository: Repository, loop: str) -> Shown:
     """The last state of a loop, verified or not. Raises OperatorError when there is no such loop or it cannot be read."""
     tip = known_tip(repository, loop)
-    shown = _shown(repository, loop, state_ref(loop), tip)
+    shown = shown_at(repository, loop, state_ref(loop), tip)
     if shown.doubt is not None and known_tip(repository, loop) != tip:
         return show_state(repository, loop)  # a driver came between the two
     if shown.doubt is None and (tip is None or tip.commit != shown.commit):
@@ -137,12 +137,8 @@ def show_state(repository: Repository, loop: str) -> Shown:
     return shown
 
 
-def show_fetched(repository: Repository, loop: str, ref: str) -> Shown:
-    """Likewise for what a remote has of the loop, wherever this machine is with it."""
-    return _shown(repository, loop, ref, None)
-
-
-def _shown(repository: Repository, loop: str, ref: str, tip: Tip | None) -> Shown:
+def shown_at(repository: Repository, loop: str, ref: str, tip: Tip | None = None) -> Shown:
+    """Likewise for what a ref has of the loop, as one of a remote's, wherever this machine is with it; `tip`: where it is."""
     stored = _stored(repository, ref) if is_loop_id(loop) else None
     if stored is None:
         raise _unknown_loop(repository, loop)
