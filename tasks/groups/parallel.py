@@ -203,9 +203,9 @@ def due_loops(group: Group) -> list[LoopRequest]:
         return []
     states = group.states()
     members = _members(group, states)
-    if group.chosen is not None:
+    if (chosen := group.chosen) is not None:
         known = zip(members, group.names, strict=True)  # whatever the others came to, nobody needs them any more
-        members = [member if name == group.chosen.loop else replace(member, settled=True) for member, name in known]
+        members = [member if name == chosen.loop else replace(member, settled=True) for member, name in known]
     workers, reopen = group.request.workers, group.request.reopen
     places = due(members, workers, reopen=reopen) or due(_with_more(group, members, states), workers, reopen=reopen)
     idle = [place for place, one in enumerate(members) if not (one.begun or one.at_work or one.settled)]
