@@ -56,35 +56,31 @@ def added_text(worktree: Path, change: Change) -> Added:
     commits = _commits(worktree, change)
     newest = commits[:MOST_COMMITS]
     known = {(edit.path, edit.after) for edit in now}
-    listed = [commit.id_and_parent for commit in newest]
+    listed = [ids for ids, _ in newest]
     if listed == [f"{change.commit} {change.start}"]:  # the change as a whole is what its only commit changed
         listed = []
     asked = "".join(f"{commit}\n" for commit in listed).encode()
     history = git_bytes(worktree, "diff-tree", "--stdin", "--root", *_RAW, stdin=asked) if listed else b""
     past = [edit for edit in _edits(history) if (edit.path, edit.after) not in known]
     parts, unread = _read(worktree, now, past)
-    said = ((one.id_and_parent.split()[0], [Line(*line) for line in enumerate(one.text.splitlines())]) for one in newest)
+    said = ((ids.split()[0], [Line(*line) for line in enumerate(text.splitlines())]) for ids, text in newest)
     parts = (*_names(now), *_names(past), *(Part(MESSAGE, *one) for one in said), *parts)
     missed = f"commits before the newest {MOST_COMMITS}" if len(commits) > MOST_COMMITS else ""
     told = ", ".join(filter(None, (missed, unread)))
     return Added(parts, f"not all that is new was searched for secrets: {told} left out" if told else "")
 
 
-class _Commit(NamedTuple):
-    id_and_parent: str
-    """With the first parent, as `diff-tree` takes it."""
-    text: str
-    """Who made it, and its message."""
+def _commits(worktree: Path, change: Change) -> list[tuple[str, str]]:
+    """The session's commits, newest first: id and first parent, as `diff-tree` takes them, then who made it, and its message.
 
-
-def _commits(worktree: Path, change: Change) -> list[_Commit]:
-    """The session's commits, newest first. What others have published already, in a branch that was merged, is not its own."""
+    What others have published already, in a branch that was merged, is not its own.
+    """
     foreign = ("--not", f"--exclude=*/{current_branch(worktree)}", "--remotes")
     most = f"--max-count={MOST_COMMITS + 1}"
     told = ("log", "-z", "--no-show-signature", "--no-color", "--no-notes", "--encoding=UTF-8", f"--format=format:{_COMMIT}")
     listed = git(worktree, *told, most, f"{change.start}..{change.commit}", *foreign, "--")
     found = (one.partition("\n") for one in listed.split("\0") if one)
-    return [_Commit(" ".join(ids.split()[:2]), text) for ids, _, text in found]
+    return [(" ".join(ids.split()[:2]), text) for ids, _, text in found]
 
 
 def _names(edits: Iterable[Entry]) -> Iterator[Part]:

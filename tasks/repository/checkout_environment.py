@@ -7,7 +7,6 @@ them when they were first seen is offered, as long as it is unchanged; what is n
 import os
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 TOOLCHAINS = {
@@ -28,14 +27,6 @@ Stamp = tuple[int, ...]
 """Inode, size, time of change of content and of anything: of a name itself and, for a link, of what it leads to."""
 Pins = dict[str, dict[str, list[int]]]
 """By folder and name the stamp of each program."""
-
-
-@dataclass(frozen=True)
-class Programs:
-    """A PATH, and the names of programs that are left out of it."""
-
-    path: str
-    changed: tuple[str, ...]
 
 
 def own_variables(source: Mapping[str, str], folder: Path) -> dict[str, str]:
@@ -62,8 +53,10 @@ def toolchains(source: Mapping[str, str]) -> dict[str, str]:
     return found | {name: source[name] for name in TOOLCHAINS if source.get(name)}
 
 
-def programs(source: Mapping[str, str], folder: Path, inside: Mapping[Path, Path], pins: Pins) -> Programs:
-    """The PATH for what runs in a checkout whose folder that is. What is pinned for the first time is added to `pins`.
+def programs(source: Mapping[str, str], folder: Path, inside: Mapping[Path, Path], pins: Pins) -> tuple[str, tuple[str, ...]]:
+    """The PATH for what runs in a checkout whose folder that is, and the names of programs that are left out of it.
+
+    What is pinned for the first time is added to `pins`.
 
     `inside`: folders of the agent's, and what takes their place; an entry below one (`.venv/bin`) is set-up's there.
     """
@@ -81,7 +74,7 @@ def programs(source: Mapping[str, str], folder: Path, inside: Mapping[Path, Path
             kept, left_out = _pinned(entry, folder / "path", pins)
             offered.append(kept)
             changed += left_out
-    return Programs(os.pathsep.join(dict.fromkeys(offered)), tuple(changed))
+    return os.pathsep.join(dict.fromkeys(offered)), tuple(changed)
 
 
 def _instead(entry: Path, inside: Mapping[Path, Path]) -> Path | None:

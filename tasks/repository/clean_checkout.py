@@ -133,11 +133,10 @@ class CleanCheckout:
         facts = self._facts()
         pins: Pins = facts["pins"]
         known = len(pins)
-        found = programs(os.environ, self.folder, self._inside(), pins)
+        path, self._left_out = programs(os.environ, self.folder, self._inside(), pins)
         if len(pins) != known:
             self._note(**facts)
-        self._left_out = found.changed
-        return {**variables, **own_variables(os.environ, self.folder), "PATH": found.path}
+        return {**variables, **own_variables(os.environ, self.folder), "PATH": path}
 
     def left_out(self) -> tuple[str, ...]:
         """Programs that were kept off PATH, as they are new or changed since the loop began."""
