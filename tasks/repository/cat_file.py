@@ -7,14 +7,12 @@ import io
 import os
 import select
 import subprocess
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar
 
 import git
 
-from helmsman.errors import OperatorError
 from tasks.repository.git import AS_IT_IS, HARDENED, TIMEOUT_SECONDS, GitError, cannot_start, git_bytes
 
 INHERITED = (
@@ -77,10 +75,16 @@ class _InTime(io.RawIOBase):
         super().close()
 
 
-class _Git(git.Git):
-    """GitPython's side of the conversation, with a process that we start, and ids of any length."""
+class CatFile(git.Git):
+    """GitPython's side of the conversation, with processes that we start, and ids of any length; no two questions at once.
 
-    folder: Path
+    It is no Repo, which would read settings: an include may name a pipe that nobody writes to.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Of the git folder that all worktrees share. No process is started yet."""
+        super().__init__(folder)
+        self.folder = folder
 
     def _get_persistent_cmd(self, attr_name: str, cmd_name: str, *args: Any, **kwargs: Any) -> git.Git.AutoInterrupt:  # noqa: ARG002
         process = getattr(self, attr_name)
@@ -99,43 +103,25 @@ class _Git(git.Git):
             case _:
                 raise _AbsentError
 
-
-class CatFile:
-    """The objects of one repository. One conversation at a time; a process that somebody ended is started again."""
-
-    def __init__(self, folder: Path) -> None:
-        """Of the git folder that all worktrees share. No process is started yet."""
-        self._git = _Git(folder)  # no Repo, which would read settings: an include may name a pipe that nobody writes to
-        self._git.folder = folder
-        self._lock = threading.Lock()
-        try:
-            found = folder.stat()
-        except OSError as error:
-            raise OperatorError("git cannot read here", expected="a git repository", found=str(folder)) from error
-        self._place = found.st_dev, found.st_ino
-
-    def is_of(self, found: os.stat_result) -> bool:
-        """Whether that is still the folder: another one may have been put in its place."""
-        return (found.st_dev, found.st_ino) == self._place
-
     def contents(self, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
         return self._ask(self._content, names)
 
     def headers(self, names: Sequence[str]) -> list[Header | None]:
-        return self._ask(lambda name: Header(*self._git.get_object_header(name)), names)
+        return self._ask(lambda name: Header(*self.get_object_header(name)), names)
 
     def close(self) -> None:
         """End its processes. What is asked later starts them again."""
-        with self._lock:
-            self._end()
+        for process in (self.cat_file_all, self.cat_file_header):
+            if process is not None:
+                process.kill()  # GitPython asks politely, and waits; one that was stopped does not hear it
+        self.clear_cache()
 
     def _ask(self, question: Callable[[str], _T], names: Sequence[str]) -> list[_T | None]:
-        with self._lock:
-            try:
-                return [self._answer(question, name) for name in names]
-            except BaseException:
-                self._end()  # half an answer may be under way, which the next question would take for its own
-                raise
+        try:
+            return [self._answer(question, name) for name in names]
+        except BaseException:
+            self.close()  # half an answer may be under way, which the next question would take for its own
+            raise
 
     def _answer(self, question: Callable[[str], _T], name: str) -> _T | None:
         arguments = "cat-file", "--batch"
@@ -145,11 +131,11 @@ class CatFile:
             except _AbsentError:
                 return None
             except (_EndedError, BrokenPipeError):
-                self._end()
+                self.close()
             except _LateError as error:
                 raise GitError(arguments, -1, f"no answer within {TIMEOUT_SECONDS:g} s") from error
         try:
-            git_bytes(self._git.folder, *arguments, stdin=f"{name}\n".encode(), env=FIXED)
+            git_bytes(self.folder, *arguments, stdin=f"{name}\n".encode(), env=FIXED)
         except GitError as error:  # in git's words
             if LACKING in error.stderr:
                 return None
@@ -157,16 +143,10 @@ class CatFile:
         raise GitError(arguments, -1, "it ended without an answer")
 
     def _content(self, name: str) -> tuple[str, bytes]:
-        found, _, size, content = self._git.get_object_data(name)
+        found, _, size, content = self.get_object_data(name)
         if len(content) < size:
             raise _EndedError
         return found, content
-
-    def _end(self) -> None:
-        for process in (self._git.cat_file_all, self._git.cat_file_header):
-            if process is not None:
-                process.kill()  # GitPython asks politely, and waits; one that was stopped does not hear it
-        self._git.clear_cache()
 
 
 def _started(folder: Path, form: str) -> git.Git.AutoInterrupt:

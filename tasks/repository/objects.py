@@ -6,10 +6,9 @@ The processes that answer stay for the next question, a few repositories at most
 import atexit
 import os
 import threading
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from helmsman.errors import OperatorError
 
@@ -20,18 +19,20 @@ MOST_OPEN = 4
 """Repositories. Each has two processes: one for contents, one for sizes."""
 _LONGEST_LINK = 8192
 """Bytes of the file that leads from a worktree to its repository."""
-_open: OrderedDict[tuple[int, Path], "CatFile"] = OrderedDict()
+_open: dict[tuple[int, Path, int, int], "CatFile"] = {}
+"""By process, as a fork does not speak with its parent's, and by folder: another one may be put in its place."""
 _lock = threading.Lock()
+R = TypeVar("R")
 
 
 def read_objects(cwd: Path, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
     """Ids and contents of those objects, in their order; None where there is no such object. Raises GitError where git fails."""
-    return _reader(cwd).contents(names) if names else []
+    return _ask(cwd, lambda reader: reader.contents(names)) if names else []
 
 
 def read_headers(cwd: Path, names: Sequence[str]) -> "list[Header | None]":
     """Likewise id, kind and size of each."""
-    return _reader(cwd).headers(names) if names else []
+    return _ask(cwd, lambda reader: reader.headers(names)) if names else []
 
 
 def read_object(cwd: Path, name: str) -> bytes:
@@ -55,26 +56,25 @@ def missing_object(cwd: Path, name: str) -> OperatorError:
 def close_readers() -> None:
     """End every process that stays."""
     with _lock:
-        readers = [_open.pop(key) for key in list(_open)]
-    for reader in readers:
-        reader.close()
+        while _open:
+            _open.popitem()[1].close()
 
 
 atexit.register(close_readers)
 
 
-def _reader(cwd: Path) -> "CatFile":
+def _ask(cwd: Path, question: Callable[["CatFile"], R]) -> R:
     folder = common_folder(cwd)
-    key = os.getpid(), folder  # a fork does not speak with its parent's
+    try:
+        at = folder.stat()
+    except OSError as error:
+        raise OperatorError("git cannot read here", expected="a git repository", found=str(folder)) from error
+    key = os.getpid(), folder, at.st_dev, at.st_ino
     with _lock:
-        reader = _open.pop(key, None)
-        if reader is None or not reader.is_of(folder.stat()):
-            reader = _opened(folder)
-        _open[key] = reader
-        closing = [_open.popitem(last=False)[1] for _ in range(len(_open) - MOST_OPEN)]
-    for old in closing:
-        old.close()
-    return reader
+        reader = _open[key] = _open.pop(key, None) or _opened(folder)
+        while len(_open) > MOST_OPEN:
+            _open.pop(next(iter(_open))).close()  # the one that was asked longest ago
+        return question(reader)
 
 
 def _opened(folder: Path) -> "CatFile":
