@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
@@ -56,18 +56,14 @@ def item_link(file: str, item: PlanItem) -> Link:
 
 def item_names(group: str, items: Sequence[PlanItem]) -> tuple[str, ...]:
     """Ids of their loops, which stay the same wherever an item stands in its plan."""
-    return tuple(_names(group, items))
-
-
-def _names(group: str, items: Sequence[PlanItem]) -> Iterator[str]:
-    given = set[str]()
+    given: dict[str, None] = {}
     for item in items:
         name = f"{group}-{re.sub(r'[^a-z0-9]+', '-', item.id.lower()).strip('-')}".strip("-")
         if len(name) > LONGEST_LOOP_ID or name in given or name == group:
             mark = hashlib.sha256(item.id.encode()).hexdigest()[:MARK]
             name = f"{name[: LONGEST_LOOP_ID - MARK - 1].strip('-')}-{mark}"
-        given.add(name)
-        yield name
+        given[name] = None
+    return tuple(given)
 
 
 def tip(repository: Repository, config: LoopConfig, group: str) -> str:
