@@ -60,8 +60,14 @@ class RubricFile:
 
 def read_layers(repository: Path) -> list[Layer]:
     """The layers that lie in a repository, strongest first; a missing file is no layer."""
-    layers = [_settings(repository), *_rubric(resolve_inside(repository, RUBRIC, RUBRIC)), _autochecks(repository)]
+    layers = [_settings(repository), *_rubric(_inside(repository, RUBRIC))]
+    if _inside(repository, AUTOCHECKS).is_file():  # a check where nobody else gives any: a list replaces those of weaker layers
+        layers.append(Layer(AUTOCHECKS, {"checks": [{"command": f"sh {AUTOCHECKS}", "name": "autochecks"}]}))
     return [resolve_goal_file(layer, repository, inside=True) for layer in layers if layer]
+
+
+def _inside(repository: Path, name: str) -> Path:
+    return resolve_inside(repository, name, name)
 
 
 def read_user_layer() -> list[Layer]:
@@ -81,8 +87,15 @@ def resolve_goal_file(layer: Layer, folder: Path, *, inside: bool = False) -> La
         return layer
     if "goal" in layer.values:
         raise OperatorError(f"{layer.source} gives both goal and goal_file", remedy="keep one of the two")
+    key, named = f"goal_file ({layer.source})", layer.values["goal_file"]
+    if not isinstance(named, str):
+        raise OperatorError(f"{key} is not a path", expected="text", found=shown(named))
+    path = resolve_inside(folder, named, key) if inside else folder / named
+    text = read_text(path, f"the goal's text, because {key} names this file").strip()
+    if not text:
+        raise OperatorError(f"{key} is empty: {path}", remedy="write down what shall be true at the end")
     rest = {key: value for key, value in layer.values.items() if key != "goal_file"}
-    return Layer(layer.source, {**rest, "goal": _goal(layer.values["goal_file"], folder, layer.source, inside=inside)})
+    return Layer(layer.source, {**rest, "goal": text})
 
 
 def read_rubric_file(path: Path) -> RubricFile:
@@ -108,16 +121,11 @@ def _split(path: Path) -> tuple[dict[str, Any], list[str], int]:
 
 
 def _settings(repository: Path) -> Layer | None:
-    own = resolve_inside(repository, "helmsman.toml", "helmsman.toml")
+    own = _inside(repository, "helmsman.toml")
     if own.exists():
         return Layer("helmsman.toml", _toml(own))
-    return _pyproject(resolve_inside(repository, "pyproject.toml", "pyproject.toml"))
-
-
-def _pyproject(path: Path) -> Layer | None:
-    if not path.exists():
-        return None
-    tool: Any = _toml(path).get("tool")
+    path = _inside(repository, "pyproject.toml")
+    tool: Any = _toml(path).get("tool") if path.exists() else None
     table: Any = cast("dict[str, Any]", tool).get("helmsman") if isinstance(tool, dict) else None
     if table is None:
         return None
@@ -141,23 +149,6 @@ def flawed(path: Path, flaws: Sequence[Problem], remedy: str) -> OperatorError:
     """What is wrong with a file, line by line."""
     told = [f"{path.name}:{flaw.line}: {flaw.cause}; {flaw.remedy}" for flaw in flaws]
     return OperatorError("\n  ".join([f"{path} cannot be used:", *told]), remedy=remedy)
-
-
-def _autochecks(repository: Path) -> Layer | None:
-    """The script is a check where nobody else gives any: a list replaces those of weaker layers."""
-    if not resolve_inside(repository, AUTOCHECKS, AUTOCHECKS).is_file():
-        return None
-    return Layer(AUTOCHECKS, {"checks": [{"command": f"sh {AUTOCHECKS}", "name": "autochecks"}]})
-
-
-def _goal(named: Any, folder: Path, source: str, *, inside: bool) -> str:
-    if not isinstance(named, str):
-        raise OperatorError(f"goal_file ({source}) is not a path", expected="text", found=shown(named))
-    path = resolve_inside(folder, named, f"goal_file ({source})") if inside else folder / named
-    text = read_text(path, f"the goal's text, because goal_file ({source}) names this file").strip()
-    if not text:
-        raise OperatorError(f"goal_file ({source}) is empty: {path}", remedy="write down what shall be true at the end")
-    return text
 
 
 def read_text(path: Path, expected: str) -> str:
@@ -191,13 +182,9 @@ def _toml(path: Path) -> dict[str, Any]:
     except RecursionError:
         raise BrokenFile(path, "it is nested too deeply") from None
     except ValueError as error:  # tomllib's own error, or Python's of a number with too many digits
-        raise BrokenFile(path, _toml_cause(str(error), text)) from None
-
-
-def _toml_cause(message: str, text: str) -> str:
-    """Tomllib's message names line and column, except at the end of the file."""
-    line, column = text.count("\n") + 1, len(text) - text.rfind("\n")
-    return message.replace("(at end of document)", f"(at line {line}, column {column}, the end of the file)")
+        line, column = text.count("\n") + 1, len(text) - text.rfind("\n")  # it names them, except at the end of the file
+        end = f"(at line {line}, column {column}, the end of the file)"
+        raise BrokenFile(path, str(error).replace("(at end of document)", end)) from None
 
 
 def _yaml(path: Path, text: str) -> dict[str, Any]:
@@ -242,29 +229,29 @@ def _yaml_cause(error: yaml.YAMLError) -> tuple[str, int]:
 
 def brought_layers(repository: Path) -> Iterator[Layer]:
     """What holds whoever gives the goal: each line of `.ralphrc`, and the alignment where there is none of ours."""
-    rc = resolve_inside(repository, RC, RC)
+    rc = _inside(repository, RC)
     if rc.is_file():
         lines, flaws = read_rc(read_text(rc, "lines of KEY=value"))
         if flaws:
             raise flawed(rc, flaws, "change these lines, or move the file away")
         yield from (Layer(f"{RC} line {one.line} ({one.name})", one.values) for one in lines)
-    if _is_there(repository, GULF) and not _is_there(repository, ALIGNMENT):
+    if _inside(repository, GULF).is_file() and not _inside(repository, ALIGNMENT).is_file():
         yield Layer(GULF, {"alignment": GULF})
 
 
 def prompt_layer(repository: Path, layers: Sequence[Layer]) -> list[Layer]:
     """Goal, promise and plan of a loop to which nobody else gives a goal."""
     said = {key for layer in layers for key, _ in pairs(layer.values)}
-    name = "" if "goal" in said else next((name for name in PROMPTS if _is_there(repository, name)), "")
+    name = "" if "goal" in said else next((name for name in PROMPTS if _inside(repository, name).is_file()), "")
     if not name:
         return []
-    path = resolve_inside(repository, name, name)
+    path = _inside(repository, name)
     text = read_text(path, "a prompt").strip()
     if not text:
         raise OperatorError(f"{path} is empty", remedy="write down what shall be true at the end, or give a goal")
     promise = {} if "completion.promise" in said else _promise(path, text)
     folder = name.removesuffix("PROMPT.md")
-    plan = next((folder + plan for plan in PLANS if _is_there(repository, folder + plan)), "")
+    plan = next((folder + plan for plan in PLANS if _inside(repository, folder + plan).is_file()), "")
     return [Layer(name, {"goal": text, "completion": promise, "plan": {"file": plan} if plan else {}})]
 
 
@@ -275,7 +262,3 @@ def _promise(path: Path, text: str) -> dict[str, str]:
         remedy = "keep one, or say which: --completion-promise TEXT"
         raise OperatorError(f"{path} names several promises", expected="one", found=said, remedy=remedy)
     return {"promise": found[0][1]} if found else {}
-
-
-def _is_there(repository: Path, name: str) -> bool:
-    return resolve_inside(repository, name, name).is_file()
