@@ -20,20 +20,20 @@ from tasks.worktrees.rollback import left_at_best
 @ending_with_reason
 def loop(request: LoopRequest) -> State[dict[str, Any]]:
     """Steer the coding agent toward a goal until its checks pass, a limit is reached, or somebody stops it."""
-    with driving(request) as opened:
+    with driving(request) as (place, opened):
         state = opened
         try:
-            state = begun(request.repository, state)
-            while (state := landed(request, passed(request, state))).ending is None:
-                wait_if_due(request.repository, state)
+            state = begun(place, state)
+            while (state := landed(place, passed(place, state))).ending is None:
+                wait_if_due(place, state)
                 record = iteration(request.repository, state)
                 state = advance(state, record)
                 log_iteration(record)
                 publish_artifacts(state, record)
         except STOPPED_FROM_OUTSIDE as why:
-            state = end_from_outside(request.repository, state, why)
-        state = left_at_best(request.repository, state)
+            state = end_from_outside(place, state, why)
+        state = left_at_best(place, state)
         publish_artifacts(state)
-        state = leave(request, state)
-        tidy(request.repository, state)
+        state = leave(place, state)
+        tidy(place, state)
     return engine_state(state)

@@ -15,7 +15,6 @@ from helmsman.oversee.gates import gate_due
 from helmsman.records.events import GateAnswered, GateOpened
 from helmsman.records.forms import form_for, read_form
 from helmsman.records.gates import GATE, Answer, Choice, Gate, GateKind
-from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from helmsman.render import evidence, form_text
@@ -30,16 +29,15 @@ from tasks.repository.git import read_ref
 from tasks.repository.state_ref import Fenced, replace_state
 from tasks.system.clock import now_utc
 from tasks.tracker.telling import TrackerEar, answer_from_tracker, tell_news
-from tasks.worktrees.workplace import Workplace, workplace
+from tasks.worktrees.workplace import Workplace
 from tasks.worktrees.worktree import ensure_worktree
 
 ID_BYTES = 8
 """Of a question's key, so that nobody can answer it before it is asked."""
 
 
-def passed(request: LoopRequest, state: LoopState) -> LoopState:
+def passed(place: Workplace, state: LoopState) -> LoopState:
     """Ask whatever has to be asked before the loop goes on. Returns the loop after the answers, or ended with a question open."""
-    place = workplace(request.repository, state)
     state = with_words(place, state)
     while (due := gate_due(state, now_utc())) is not None:
         state, gate = _written_down(place, state, due)

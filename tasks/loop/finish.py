@@ -8,7 +8,6 @@ from helmsman.plain import clean
 from helmsman.records.events import MemoryNoted
 from helmsman.records.gates import Choice, GateKind
 from helmsman.records.lessons import Drawn
-from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.render.issue import by_hand
@@ -24,24 +23,23 @@ from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, replace_state
 from tasks.system.clock import now_utc
 from tasks.tracker.telling import tell_news
-from tasks.worktrees.workplace import Workplace, workplace
+from tasks.worktrees.workplace import Workplace
 
 
-def leave(request: LoopRequest, state: LoopState) -> LoopState:
+def leave(place: Workplace, state: LoopState) -> LoopState:
     """Done again for the same end, it changes nothing. Returns the loop with what a person has answered meanwhile."""
-    place = workplace(request.repository, state)
-    state = _left(request, place, state)
+    state = _left(place, state)
     if state.issue is not None:
         tell_news(state, place)
     return state
 
 
-def _left(request: LoopRequest, place: Workplace, state: LoopState) -> LoopState:
+def _left(place: Workplace, state: LoopState) -> LoopState:
     state = _concluded(place, state)
     if state.outcome is not Outcome.COMPLETED:
         return state
     problems = [hand_over(place, state).problem]
-    state = _agreed(request, _proposed(place, state, problems), problems)
+    state = _agreed(place, _proposed(place, state, problems), problems)
     if place.worktree.exists():
         problems += keep_up(place, state)
     problems += archive(place, state)
@@ -95,13 +93,13 @@ def _written_down(place: Workplace, before: LoopState, after: LoopState, subject
         return before
 
 
-def _agreed(request: LoopRequest, state: LoopState, problems: list[str]) -> LoopState:
+def _agreed(place: Workplace, state: LoopState, problems: list[str]) -> LoopState:
     """The loop after the question whether that may be committed, where it is to be asked."""
     try:
-        state = passed(request, state)
+        state = passed(place, state)
         yes = any(one.kind is GateKind.LEARNINGS and one.choice is Choice.APPROVE for one in state.answers)
         if yes and state.gate is None:
-            commit_patch(workplace(request.repository, state), state)
+            commit_patch(place, state)
     except Cancelled as cancelled:  # the work stays done, whoever wants to wait no more
         problems.append(f"nobody was asked about AGENTS.md: {cancelled}")
     except HelmsmanError as error:

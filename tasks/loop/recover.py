@@ -13,7 +13,7 @@ from tasks.observers.journal import publish
 from tasks.processes.process import end_tagged
 from tasks.repository.state_ref import replace_state
 from tasks.sandbox.taking import take_over_work
-from tasks.worktrees.workplace import Workplace, workplace
+from tasks.worktrees.workplace import Workplace
 from tasks.worktrees.worktree import ensure_worktree, salvage
 
 
@@ -28,19 +28,17 @@ def keep_work(place: Workplace, state: LoopState, start: str) -> Salvage | None:
     return salvage(place.repository, place.worktree, state, start)
 
 
-def repair(repository: str, state: LoopState) -> LoopState:
+def repair(place: Workplace, state: LoopState) -> LoopState:
     """Make the loop ready to go on, whatever happened to its last driver. The caller holds the lock."""
-    place = workplace(repository, state)
     end_processes(state)
     if state.ending is not None:
         return state
     ensure_worktree(place.repository, place.worktree, state.branch, state.head, state.base_commit)
-    return mark_interrupted(repository, state)
+    return mark_interrupted(place, state)
 
 
-def mark_interrupted(repository: str, state: LoopState) -> LoopState:
+def mark_interrupted(place: Workplace, state: LoopState) -> LoopState:
     """When an agent call began and never ended: keep its work on a ref and make the next attempt due."""
-    place = workplace(repository, state)
     folder = CallFolder(place.folder.call(state.due, state.attempt), state.uid)
     attempt = interrupted_call(folder)
     if attempt is None:
@@ -53,15 +51,13 @@ def mark_interrupted(repository: str, state: LoopState) -> LoopState:
     return replace_state(place.repository, state, after, what)
 
 
-def knows_call(repository: str, state: LoopState) -> bool:
+def knows_call(place: Workplace, state: LoopState) -> bool:
     """Whether this machine has made the call that is due, and so knows how it stands."""
-    place = workplace(repository, state)
     return has_begun(CallFolder(place.folder.call(state.due, state.attempt), state.uid))
 
 
-def lost_elsewhere(repository: str, state: LoopState, now: datetime) -> LoopState:
+def lost_elsewhere(place: Workplace, state: LoopState, now: datetime) -> LoopState:
     """A call of the agent began on a machine that is gone, and nobody knows how it ended: the next attempt is due."""
-    place = workplace(repository, state)
     kept = salvage(place.repository, place.worktree, state, state.head)
     after = interrupt(state, Interrupted(start=state.head, started_at=now, ended_at=now), kept)
     what = f"work kept at {kept.ref}" if kept else "its work stays there"
@@ -69,12 +65,12 @@ def lost_elsewhere(repository: str, state: LoopState, now: datetime) -> LoopStat
     return replace_state(place.repository, state, after, told)
 
 
-def close(repository: str, state: LoopState, why: BaseException, now: datetime) -> LoopState:
+def close(place: Workplace, state: LoopState, why: BaseException, now: datetime) -> LoopState:
     """End a loop from outside an iteration: cancelled, or broken by an error that no retry repairs. The caller holds the lock."""
     end_processes(state)
-    state = mark_interrupted(repository, state)
+    state = mark_interrupted(place, state)
     decision = _outside_decision(why, state, now)
-    return replace_state(workplace(repository, state).repository, state, end(state, decision, now), f"end: {decision.rule}")
+    return replace_state(place.repository, state, end(state, decision, now), f"end: {decision.rule}")
 
 
 def _outside_decision(why: BaseException, state: LoopState, now: datetime) -> Decision:

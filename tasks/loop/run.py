@@ -66,7 +66,7 @@ STATE_TYPES = {Outcome.COMPLETED: StateType.COMPLETED, Outcome.CANCELLED: StateT
 
 
 @contextmanager
-def driving(request: LoopRequest) -> Generator[LoopState]:
+def driving(request: LoopRequest) -> Generator[tuple[Workplace, LoopState]]:
     """Open the loop and hold it while the block runs. Raises OperatorError when it is driven already or cannot start."""
     refuse_nested()
     request = continued(request)
@@ -78,21 +78,20 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
         opened = open_loop(request, str(runs.run_id()), now_utc())
         if not request.loop:
             stack.enter_context(_holding(repository, opened.loop))
-        folder = loop_folder(repository, opened.loop)
-        state = repair(request.repository, read_state(repository, opened.loop)[0])
-        state = claimed(request.repository, state)
+        place = workplace(request.repository, opened)
+        state = claimed(place, repair(place, read_state(repository, opened.loop)[0]))
         stack.enter_context(left_there(repository, opened.loop))
-        catch_up(workplace(request.repository, state), state)
-        stand_at_best(workplace(request.repository, state), state)
+        catch_up(place, state)
+        stand_at_best(place, state)
         runs.announce(state.loop, state.uid, runs.loop_tags(state), repository.top)
         stack.enter_context(runs.leaving_what_others_drive())
         stack.enter_context(tags(*runs.iteration_tags(state)))
         stack.enter_context(runs.without_heartbeats())
-        stack.enter_context(watched(repository, folder, state, get_run_logger().warning))
-        stack.enter_context(listening(journal_to(folder.journal)))
-        stack.enter_context(runs.hearing_cancel(folder.cancel))
+        stack.enter_context(watched(repository, place.folder, state, get_run_logger().warning))
+        stack.enter_context(listening(journal_to(place.folder.journal)))
+        stack.enter_context(runs.hearing_cancel(place.folder.cancel))
         _warn_at_start(state)
-        yield state
+        yield place, state
 
 
 @contextmanager
@@ -104,35 +103,34 @@ def _holding(repository: Repository, loop: str) -> Generator[None]:
         yield
 
 
-def claimed(repository: str, state: LoopState) -> LoopState:
+def claimed(place: Workplace, state: LoopState) -> LoopState:
     """The loop as this driver's. What the one before it wrote since we looked is taken up first, once.
 
     Raises Fenced where another driver was faster, and as `require_results` does.
     """
-    opened = workplace(repository, state).repository
-    _, looked_at = read_state(opened, state.loop)
+    _, looked_at = read_state(place.repository, state.loop)
     try:
-        return claim(opened, _with_what_is_lost(repository, state))
+        return claim(place.repository, _with_what_is_lost(place, state))
     except Fenced:
-        take_up(opened, state.loop, state.config.remote, held=True)
-        after, found = read_state(opened, state.loop)
-        if after.host != state.host or is_claimed_between(opened, looked_at, found):
+        take_up(place.repository, state.loop, state.config.remote, held=True)
+        after, found = read_state(place.repository, state.loop)
+        if after.host != state.host or is_claimed_between(place.repository, looked_at, found):
             raise
-    after = after if after.ending else mark_interrupted(repository, after)
-    return claim(opened, _with_what_is_lost(repository, after))
+    after = after if after.ending else mark_interrupted(place, after)
+    return claim(place.repository, _with_what_is_lost(place, after))
 
 
-def _with_what_is_lost(repository: str, state: LoopState) -> LoopState:
+def _with_what_is_lost(place: Workplace, state: LoopState) -> LoopState:
     """The loop when a call of its agent is in flight on a machine that is gone: what is known of it here says nothing."""
     if not state.config.remote.push or state.ending is not None:
         return state
-    if not require_results(state.loop) or knows_call(repository, state):
+    if not require_results(state.loop) or knows_call(place, state):
         return state
     in_flight = is_kept(state, "prompt") and not is_kept(state, "execute")
-    return lost_elsewhere(repository, state, now_utc()) if in_flight else state
+    return lost_elsewhere(place, state, now_utc()) if in_flight else state
 
 
-def wait_if_due(repository: str, state: LoopState) -> None:
+def wait_if_due(place: Workplace, state: LoopState) -> None:
     """Do nothing until the moment that the loop waits for. It is in the state, so a restart goes on waiting.
 
     A clock that is set back makes the wait no longer, and a machine that slept wakes late enough: whichever clock is there first.
@@ -140,7 +138,7 @@ def wait_if_due(repository: str, state: LoopState) -> None:
     if state.waiting is None or now_utc() >= state.waiting.until:
         return
     late = time.monotonic() + (state.waiting.until - now_utc()).total_seconds()
-    folder = workplace(repository, state).folder
+    folder = place.folder
     publish(WaitStarted(until=state.waiting.until, reason=state.waiting.reason))
     get_run_logger().warning("%s", state.waiting.reason)
     if late - time.monotonic() > LONGEST_STAY and runs.is_under_a_worker():
@@ -151,19 +149,19 @@ def wait_if_due(repository: str, state: LoopState) -> None:
         time.sleep(max(min(LONGEST_NAP, left, (state.waiting.until - now_utc()).total_seconds()), 0.0))
 
 
-def end_from_outside(repository: str, state: LoopState, why: BaseException) -> LoopState:
+def end_from_outside(place: Workplace, state: LoopState, why: BaseException) -> LoopState:
     """Write down that the loop was cancelled or broken. `state` is the last that this driver knew.
 
     Of a loop that somebody else drives by now nothing is written: `why` is raised.
     """
-    if isinstance(why, Fenced) or runs.is_started_elsewhere() or not is_ours(workplace(repository, state).repository, state):
+    if isinstance(why, Fenced) or runs.is_started_elsewhere() or not is_ours(place.repository, state):
         get_run_logger().error("loop %s is left to whoever drives it now: %s", state.loop, why)
         raise why
     reason = world_error(why) or why
     if isinstance(reason, OSError):  # none of the world's: a fault of ours
         raise reason
     get_run_logger().error("loop %s ends: %s", state.loop, reason)
-    state = _as_written_down(repository, state)
+    state = _as_written_down(place, state)
     if state.merged and state.outcome is Outcome.COMPLETED:  # it has arrived, and nothing is left to stop
         return state
     if state.ending is not None and not landing_due(state):  # so has one that came to an end, whatever failed behind it
@@ -172,21 +170,20 @@ def end_from_outside(repository: str, state: LoopState, why: BaseException) -> L
     known = reason if isinstance(reason, HelmsmanError) else Cancelled("interrupted by a signal")
     if state.ending is not None and not isinstance(known, Cancelled):  # proven, and to be merged still: that is no end
         raise known
-    return close(repository, state, known, now_utc())
+    return close(place, state, known, now_utc())
 
 
-def _as_written_down(repository: str, state: LoopState) -> LoopState:
+def _as_written_down(place: Workplace, state: LoopState) -> LoopState:
     """The loop as it stands in git, where this driver, which holds the lock, wrote all that came after `state`.
 
     That may be questions, answers, a person's words and a merge, or an iteration that could not be pushed.
     """
-    opened = workplace(repository, state).repository
-    stored, _ = read_state(opened, state.loop)
+    stored, _ = read_state(place.repository, state.loop)
     if _since_the_last_call(stored) == _since_the_last_call(state):
         return stored
     if stored.iteration != state.iteration + 1:
         return state
-    return stored if advance(state, next(read_records(opened, state.loop))) == stored else state
+    return stored if advance(state, next(read_records(place.repository, state.loop))) == stored else state
 
 
 def _since_the_last_call(state: LoopState) -> tuple[object, ...]:
@@ -194,9 +191,8 @@ def _since_the_last_call(state: LoopState) -> tuple[object, ...]:
     return state.uid, state.host, state.iteration, state.attempt, state.spending
 
 
-def tidy(repository: str, state: LoopState) -> None:
+def tidy(place: Workplace, state: LoopState) -> None:
     """A completed loop's work is on its branch; its worktree would only keep people from checking that branch out."""
-    place = workplace(repository, state)
     if state.outcome is Outcome.COMPLETED:
         tear_down(place, state)
     if state.outcome is not Outcome.COMPLETED or state.config.workspace.in_place or not place.worktree.exists():
@@ -251,13 +247,12 @@ def continued(request: LoopRequest) -> LoopRequest:
     return request.model_copy(update={"reopen": True}) if names_it else request
 
 
-def begun(repository: str, state: LoopState) -> LoopState:
+def begun(place: Workplace, state: LoopState) -> LoopState:
     """A new loop with what is known of it before any work; any other one as it is. Written down once, at the end."""
     if not state.ending:
         require_sandbox(state.config.sandbox)  # before anything is paid for, on whatever machine it goes on
     if state.agent and not state.ending:  # whoever resumes it is told as well
         publish(AgentIntroduced(lines=tuple(introduction(state.agent)), untold=state.untold))
-    place = workplace(repository, state)
     if not state.ending:
         ready_worktree(place, state)
     if state.iteration or state.checks or state.ending or state.gate:
@@ -295,12 +290,11 @@ def _tell(state: LoopState) -> None:
         publish(MemoryNoted(lines=(advice.message,)))
 
 
-def landed(request: LoopRequest, state: LoopState) -> LoopState:
+def landed(place: Workplace, state: LoopState) -> LoopState:
     """Merge what is proven, where that is wanted. Returns the loop as it goes on: merged, with a task, or with a question."""
-    place = workplace(request.repository, state)
     while landing_due(state):
         state = begin_landing(place, state)
         with merging_alone(place.repository, state.config.merge.wait_minutes, place.folder.cancel.exists):
             state = land(place, state, partial(steps.checked_for_merge, place, state))
-        state = passed(request, state)
+        state = passed(place, state)
     return catch_up(place, state)

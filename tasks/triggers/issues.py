@@ -332,4 +332,4 @@ def _stop_here(at: _At, now: LoopState, why: str) -> tuple[Answer | None, LoopSt
         answer = Answer.model_validate({**said, "choice": Choice.STOP})
         answers.replace(at.folder.answers, now.uid, answer)
         return answer, now
-    return None, now if now.ending is not None else close(at.where, now, Cancelled(why), now_utc())
+    return None, now if now.ending is not None else close(workplace(at.where, now), now, Cancelled(why), now_utc())

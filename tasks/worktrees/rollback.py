@@ -19,7 +19,7 @@ from tasks.repository.git import current_branch, git, read_ref
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import PREFIX, free_ref, read_records, replace_state
 from tasks.system.clock import now_utc
-from tasks.worktrees.workplace import Workplace, workplace
+from tasks.worktrees.workplace import Workplace
 from tasks.worktrees.worktree import dirty_paths, go_back_to, hold_branch, keep, recover, salvage
 
 FILES_TOLD = 20
@@ -64,12 +64,11 @@ def go_back(place: Workplace, state: LoopState, back_to: str) -> None:
     go_back_to(place.worktree, state.branch, back_to)
 
 
-def left_at_best(repository: str, state: LoopState) -> LoopState:
+def left_at_best(place: Workplace, state: LoopState) -> LoopState:
     """The loop as it ends. What goes wrong before its state says so leaves it where it was; what goes wrong later is repaired."""
     best = better_to_leave(state)
     if best is None:
         return state
-    place = workplace(repository, state)
     with _telling(f"the branch stays at its last tree, though {best.commit[:10]} was better"):
         state = _written(place, state, best)
     kept = state.failed

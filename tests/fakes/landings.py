@@ -65,12 +65,12 @@ class Landing:
 
     def go_on(self) -> LoopState:
         """What the next driver does first."""
-        state = repair(str(self.top), self.state)
+        state = repair(self.place, self.state)
         return catch_up(self.place, self.land() if landing_due(state) else state)
 
     def resolve(self, files: dict[str, str]) -> None:
         """What an iteration does whose task the merge is, until its work is proven."""
-        repair(str(self.top), self.state)
+        repair(self.place, self.state)
         head = commit(self.place.worktree, "both", files)
         before = self.state
         after = before.model_copy(update={"head": head, "ending": DONE, "iteration": before.iteration + 1})

@@ -67,7 +67,7 @@ def killed(work: Work, folder: Path, number: int) -> bool:
     if child == 0:
         os.environ["PATH"] = f"{shim}:{os.environ['PATH']}"
         tempfile.tempdir = str(shim)  # whoever is killed removes nothing
-        left_at_best(str(work.repository.top), work.state)
+        left_at_best(work.place, work.state)
         os._exit(0)
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
@@ -75,7 +75,7 @@ def killed(work: Work, folder: Path, number: int) -> bool:
 def gone_on(work: Work) -> bool:
     """What the engine's own re-run does with an end that was not yet decided, and the next driver with one that was."""
     stored, _ = read_state(work.repository, LOOP)
-    left_at_best(str(work.repository.top), stored)
+    left_at_best(work.place, stored)
     stand_at_best(work.place, stored)
     return left_whole(work)
 

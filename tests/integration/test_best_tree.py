@@ -29,7 +29,7 @@ def work(tmp_path: Path) -> Work:
 
 
 def leave(work: Work) -> LoopState:
-    return left_at_best(str(work.repository.top), work.state)
+    return left_at_best(work.place, work.state)
 
 
 def best(work: Work) -> str:
@@ -51,7 +51,7 @@ def test_the_branch_is_left_at_the_best_tree_and_the_printed_command_brings_the_
 
 def test_done_again_it_changes_nothing(work: Work) -> None:
     after = leave(work)
-    assert left_at_best("", after) == after
+    assert left_at_best(work.place, after) == after
     stand_at_best(work.place, after)
     assert left_whole(work)
     assert work.sh("for-each-ref", "--format=%(refname)", f"refs/helmsman/{LOOP}").split() == [
@@ -98,7 +98,7 @@ def test_a_remote_that_is_away_changes_nothing_of_where_the_loop_is_left(work: W
     pushes = work.state.config.model_copy(update={"remote": RemoteConfig(push=True)})
     state = replace_state(work.repository, work.state, work.state.model_copy(update={"config": pushes}), "pushes")
     work.sh("remote", "add", "origin", str(work.path / "gone"))
-    after = left_at_best(str(work.repository.top), state)
+    after = left_at_best(work.place, state)
     assert after == read_state(work.repository, LOOP)[0]
     assert left_whole(work)
     assert "the remote or the report do not have it yet" in caplog.text

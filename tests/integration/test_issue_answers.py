@@ -19,6 +19,7 @@ from tasks.places import LoopFolder, loop_folder
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import Fenced
 from tasks.triggers.issues import heeded
+from tasks.worktrees.workplace import Workplace
 from tests.fakes.pushing import Served
 from tests.fakes.tracker_api import TrackerApi
 from tests.integration.test_issues import NOW, ONE_KIND, changed, comments, event, home, said, served, started
@@ -106,8 +107,8 @@ def test_a_driver_hears_each_cancel_from_when_it_holds_the_loop_and_none_from_be
         if held:
             heeded(said(served, api, "/helmsman cancel"), NOW)
 
-    def mending(repository: str, state: LoopState) -> LoopState:
-        repair(repository, state)
+    def mending(place: Workplace, state: LoopState) -> LoopState:
+        repair(place, state)
         heard.append(folder.cancel.exists())
         raise Fenced("that is enough")
 

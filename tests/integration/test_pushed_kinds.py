@@ -52,5 +52,5 @@ def test_a_push_starts_a_loop_in_every_kind_of_repository(
     where = make(served, tmp_path)
     commit = sh(where, "for-each-ref", "--count=1", "--format=%(objectname)", "refs/heads/main", "refs/remotes/origin/main")
     state = started(push_of(served, commit, location=str(where)))
-    ready = repair(str(where), state)
+    ready = repair(workplace(str(where), state), state)
     assert (workplace(str(where), ready).worktree / "helmsman.toml").read_text() == CONFIGURATION

@@ -5,6 +5,7 @@ import shutil
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -124,5 +125,6 @@ def test_a_container_that_is_none_is_refused_and_one_is_believed_by_its_signs(mo
 
 def test_a_run_under_a_worker_is_refused_before_anything_is_paid_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", path_without(tmp_path / "bin"))
+    nobody_looked_at: Any = "a repository"
     with pytest.raises(OperatorError, match="bubblewrap is not installed"):
-        begun("a repository that nobody has looked at", state(config(sandbox=BUBBLEWRAP)))
+        begun(nobody_looked_at, state(config(sandbox=BUBBLEWRAP)))

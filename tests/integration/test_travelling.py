@@ -16,6 +16,7 @@ from tasks.places import loop_folder
 from tasks.repository.git import Repository, git, read_ref
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, read_state, replace_state, state_ref
+from tasks.worktrees.workplace import workplace
 from tests.fakes.repositories import commit, sh, write
 from tests.fakes.two_machines import BRANCH, LOOP, PUSHED, begun, go_on, kept, taken_over, tree
 from tests.integration.travellers import at_once, one, remote, two
@@ -133,7 +134,8 @@ def test_a_call_that_was_in_flight_elsewhere_is_charged_and_its_work_is_kept(one
     before = begun(one)
     commit(tree(one, before), "half of it", {"app.py": "half\n"})
     push_loop(one, before)
-    after = lost_elsewhere(str(two.top), taken_over(two), datetime(2026, 11, 22, 11, tzinfo=UTC))
+    state = taken_over(two)
+    after = lost_elsewhere(workplace(str(two.top), state), state, datetime(2026, 11, 22, 11, tzinfo=UTC))
     assert (after.due, after.attempt, after.spending.agent_calls, after.spending.seconds) == (1, 2, 1, 0.0)
     (salvaged,) = after.salvaged
     assert git(two.common, "show", f"{salvaged.ref}:app.py") == "half\n"

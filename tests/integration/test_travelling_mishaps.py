@@ -42,7 +42,7 @@ def test_work_that_was_pushed_and_is_salvaged_elsewhere_hinders_nobody(one: Repo
     take_up(two, LOOP, PUSHED, held=False)
     state, _ = read_state(two, LOOP)
     ensure_worktree(two, tree(two, state), BRANCH, state.head)
-    after = claim(two, lost_elsewhere(str(two.top), state, datetime(2026, 11, 22, 11, tzinfo=UTC)))
+    after = claim(two, lost_elsewhere(workplace(str(two.top), state), state, datetime(2026, 11, 22, 11, tzinfo=UTC)))
     assert (after.attempt, read_ref(remote, f"refs/heads/{BRANCH}")) == (2, before.head)
     assert lost in kept(two, "salvage/")
     assert lost in sh(remote, "for-each-ref", "--format=%(objectname)", f"refs/helmsman/{LOOP}/salvage")  # it had it before
@@ -142,7 +142,7 @@ def test_what_the_one_before_wrote_between_a_look_and_a_claim_is_taken_up_once(
     monkeypatch.setattr(run, "require_results", not_shared)
     take_up(two, LOOP, PUSHED, held=False)
     ensure_worktree(two, tree(two, state), BRANCH, state.head)
-    found = run.claimed(str(two.top), read_state(two, LOOP)[0])
+    found = run.claimed(workplace(str(two.top), state), read_state(two, LOOP)[0])
     assert (found.iteration, (tree(two, found) / "app.py").read_text()) == (1, "late\n")
     require_ours(two, found)
 
@@ -157,7 +157,7 @@ def test_whoever_was_faster_keeps_the_loop(
     take_up(two, LOOP, PUSHED, held=False)
     ensure_worktree(two, tree(two, state), BRANCH, state.head)
     with pytest.raises(Fenced):
-        run.claimed(str(two.top), read_state(two, LOOP)[0])
+        run.claimed(workplace(str(two.top), state), read_state(two, LOOP)[0])
     assert read_ref(remote, state_ref(LOOP)) == read_state(one, LOOP)[1]
 
 
