@@ -1,10 +1,27 @@
-"""Test cases of the form call-equals-literal: which function is called with what, and what it has to give."""
+"""Test cases of the form call-equals-literal: which function is called with what, and what it has to give.
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+A case needs nothing but the call: no state that was made before, nothing prepared, no double. `called_languages` has what differs
+between languages.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from helmsman.parsers.literals import BLOCKS, DECLARATORS, Env, NoLiteral, Word, below, rows_around, text_of, unknown, value_of
+from helmsman.parsers.source import matches
+
+if TYPE_CHECKING:
+    from re import Pattern
+
+    from tree_sitter import Node
 
 MOST_CASES = 500
 """Of one file."""
+LONGEST_LITERAL = 40
+"""Characters of a literal that may be a key of a table, and is no text."""
 
 
 ANY = object()
@@ -45,6 +62,41 @@ class Calls(NamedTuple):
     near: tuple[Values, ...]
 
 
+Found = Sequence[Mapping[str, "list[Node]"]]
+"""What the query of a language matches."""
+Resolve = Callable[[str], Function | None]
+"""What a called name or path of names is; None for what is not to be called."""
+
+
+class Form(NamedTuple):
+    """How tests of a language are written."""
+
+    query: str
+    resolve: Callable[[Found, str, Collection[str]], Resolve]
+    """By what the query matches, the test's path, and the paths of all files."""
+    prepares: "Pattern[str]"
+    """What prepares something for all tests of a file: their calls may need it."""
+    equal: "Pattern[str]"
+    """Functions that compare two arguments."""
+    operators: frozenset[str] = frozenset()
+    """That compare both sides."""
+    inside: str = ""
+    """Kind of node that such a comparison has to stand in; empty for any."""
+    harmless: "Callable[[Node, Function], bool | None]" = lambda _statement, _function: True
+    """Whether a statement before the call makes no state; None where that depends on which functions it calls."""
+    possible: "Callable[[Node, Env], bool]" = lambda _call, _env: True
+    """Whether a test runner calls it just so."""
+    compared_only: bool = False
+    """Whether a call is left out whose answer is compared with no literal."""
+
+
+class _Call(NamedTuple):
+    """A call of a function of the repository."""
+
+    function: Function
+    node: "Node"
+
+
 def grouped(cases: Sequence[Case]) -> Mapping[Function, list[Case]]:
     """By function, each call once."""
     found = dict[Function, dict[str, Case]]()
@@ -53,3 +105,138 @@ def grouped(cases: Sequence[Case]) -> Mapping[Function, list[Case]]:
         if call not in known or known[call].expected is ANY:
             known[call] = case
     return {function: list(known.values()) for function, known in found.items()}
+
+
+def cases_of(form: Form, path: str, text: str, paths: Collection[str] = ()) -> list[Case]:
+    """Those of a test file that need nothing but the call."""
+    if form.prepares.search(text):
+        return []
+    found = matches(path, text, form.query)
+    resolve = form.resolve(found, path, paths)
+    nodes = sorted((match["call"][0] for match in found if "call" in match), key=lambda node: node.start_byte)
+    named = ((resolve(text_of(node.child_by_field_name("function"))), node) for node in nodes)
+    calls = [_Call(function, node) for function, node in named if function]
+    return list(islice((case for call in calls for case in _cases(form, call, calls)), MOST_CASES))
+
+
+def defined(form: Form, path: str, text: str) -> frozenset[str]:
+    """Names of functions in a source."""
+    return frozenset(text_of(node) for match in matches(path, text, form.query) for node in match.get("defined", ()))
+
+
+def literals(form: Form, path: str, text: str) -> list[Any]:
+    """Numbers and short texts that a source holds."""
+    found: list[Any] = []
+    for match in matches(path, text, form.query):
+        for node in match.get("literal", ()):
+            with suppress(NoLiteral):
+                found += [value_of(node, {})] if node.parent and node.parent.type != "expression_statement" else []  # a docstring
+    return [one for one in found if len(str(one)) < LONGEST_LITERAL]
+
+
+def _cases(form: Form, call: _Call, calls: Sequence[_Call]) -> Iterator[Case]:
+    given = call.node.child_by_field_name("arguments")
+    if given is None or not _undisturbed(form, call, calls):
+        return
+    arguments = [one for one in given.named_children if one.type != "comment"]
+    for env in rows_around(call.node):
+        with suppress(NoLiteral):
+            args = tuple(value_of(one, env) for one in arguments if one.type != "keyword_argument")
+            named = [(one.named_children[0], one.named_children[1]) for one in arguments if one.type == "keyword_argument"]
+            kwargs = {text_of(name): value_of(value, env) for name, value in named}
+            expected = _expected(form, call.node, env)
+            if form.possible(call.node, env) and not (expected is ANY and form.compared_only):
+                yield Case(call.function, args, kwargs, expected)
+
+
+def _undisturbed(form: Form, call: _Call, calls: Sequence[_Call]) -> bool:
+    """Whether nothing before it, in the blocks around it, may have made a state that it needs."""
+    at = call.node
+    while (parent := at.parent) is not None:
+        for one in parent.named_children if parent.type in BLOCKS else ():
+            if one.start_byte >= at.start_byte:
+                break
+            harmless = form.harmless(one, call.function)
+            if harmless is False or (harmless is None and any(other != call.function for other in _within(one, calls))):
+                return False
+        at = parent
+    return True
+
+
+def _within(statement: "Node", calls: Sequence[_Call]) -> Iterator[Function]:
+    first = bisect_left(calls, statement.start_byte, key=_start)
+    return (one.function for one in takewhile(lambda one: _start(one) < statement.end_byte, calls[first:]))
+
+
+def _start(call: _Call) -> int:
+    return call.node.start_byte
+
+
+def _expected(form: Form, call: "Node", env: Env) -> Any:
+    """The literal that it, or the name that it is given to, is compared with; ANY where there is none."""
+    for place in (call, *(() if form.compared_only else _uses(call))):
+        with suppress(NoLiteral):
+            return _compared(form, place, env)
+    return ANY
+
+
+def _uses(call: "Node") -> Iterator["Node"]:
+    """Where the one name stands that it is given to, in the same statement or further down."""
+    made = call.parent
+    while made is not None and made.type not in DECLARATORS and made.named_child_count == 1:
+        made = made.parent
+    name = made.child_by_field_name(DECLARATORS[made.type][0]) if made and made.type in DECLARATORS else None
+    around = made.parent if made else None
+    around = around.parent if around and around.type.endswith("declaration") else around
+    for one in around.named_children if around and name else ():
+        if one.start_byte >= call.end_byte:
+            yield from (use for use in below(one, "identifier") if text_of(use) == text_of(name))
+
+
+def _compared(form: Form, place: "Node", env: Env) -> Any:
+    """The literal in `PLACE == 1`, `equal(PLACE, 1)`, `expect(PLACE).toBe(1)` and the like. Raises NoLiteral."""
+    around = _outside(place).parent
+    if around is None:
+        return unknown(place)
+    if around.type in {"comparison_operator", "binary_expression"}:
+        outer = _outside(around).parent
+        signs = [one.type for one in around.children if not one.is_named]
+        if len(signs) != 1 or signs[0] not in form.operators or (form.inside and (outer is None or outer.type != form.inside)):
+            return unknown(around)
+        return value_of(_other(around.named_children, place), env)
+    call = around.parent if around.type in {"arguments", "argument_list"} else None
+    called = text_of(call.child_by_field_name("function")) if call else ""
+    if call and form.equal.fullmatch(called):
+        sides = [one for one in around.named_children if text_of(one) != "t"]  # what Go hands to its assertions
+        return value_of(_other(sides[:2], place), env)
+    return _matched(form, call, env) if call and called == "expect" else unknown(place)
+
+
+def _outside(node: "Node") -> "Node":
+    while node.parent is not None and node.parent.type == "parenthesized_expression":
+        node = node.parent
+    return node
+
+
+def _other(sides: Sequence["Node"], place: "Node") -> "Node":
+    return next((one for one in sides if not one.start_byte <= place.start_byte < one.end_byte), place)
+
+
+_TURNED = frozenset(["not", "resolves", "rejects"])
+_MATCHERS: Mapping[str, Any] = {"toBeNull": None, "toBeUndefined": Word.UNDEFINED, "toBeNaN": Word.NAN}
+
+
+def _matched(form: Form, expect: "Node", env: Env) -> Any:
+    """What is expected behind `expect(…)`."""
+    words, at = list[str](), expect
+    while at.parent is not None and at.parent.type == "member_expression":
+        at = at.parent
+        words.append(text_of(at.child_by_field_name("property")))
+    outer = at.parent if words and not _TURNED & set(words) else None
+    if outer is None or outer.type != "call_expression":
+        return unknown(expect)
+    if words[-1] in _MATCHERS:
+        return _MATCHERS[words[-1]]
+    given = outer.child_by_field_name("arguments")
+    equal = form.equal.fullmatch(words[-1])
+    return value_of(given.named_children[0], env) if equal and given and given.named_children else unknown(expect)

@@ -1,10 +1,18 @@
 """The languages whose functions are called again with inputs beside those of their tests, and how."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from importlib import resources
+from posixpath import basename, dirname, join, normpath
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from helmsman.verify import go_calls, javascript_calls, python_calls
-from helmsman.verify.call_cases import Calls, Case
+from helmsman.parsers.literals import Env, Word, text_of
+from helmsman.verify.call_cases import ANY, Calls, Case, Form, Found, Function, Resolve, cases_of, defined
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 Texts = Mapping[str, str]
 """Files by their paths."""
@@ -19,9 +27,9 @@ class Language(NamedTuple):
     tests: tuple[str, ...]
     """Suffixes of its test files."""
     is_source: Callable[[str], bool]
+    form: Form
     cases: Callable[[Texts, Texts, Collection[str]], list[Case]]
-    """Of tests, changed sources, and the paths of all files."""
-    literals: Callable[[str, str], list[Any]]
+    """Of functions that a changed source defines: of tests, changed sources, and the paths of all files."""
     interpreter: Callable[[Sequence[str]], str]
     """As words of a shell, by the commands of the checks."""
     script: Callable[[Sequence[Calls], Sequence[str], str], str]
@@ -32,38 +40,293 @@ class Language(NamedTuple):
     """Files that are read with the tests."""
 
 
+def _program(name: str) -> str:
+    return resources.files("helmsman.verify").joinpath(name).read_text(encoding="utf-8")
+
+
+def _imported(found: Found, file: Callable[[str], str], dot: str) -> Resolve:
+    """By what a test imports: a name of a module, a module, or a name behind one. `dot`: between a module and one in it."""
+    names: dict[str, Function] = {}
+    for match in found:
+        if "module" in match and (module := file(text_of(match["module"][0]))):
+            said, name = text_of(match["module"][0]), text_of(match["name"][0]) if "name" in match else ""
+            names[text_of(match["local"][0]) if "local" in match else name or said] = Function(module, name)
+
+    def resolve(path: str) -> Function | None:
+        head, _, name = path.rpartition(".")
+        module = names.get(head)
+        if path in names or module is None or (module.name and not dot):
+            return names.get(path)
+        return Function(f"{module.module}{dot}{module.name}" if module.name else module.module, name)
+
+    return resolve
+
+
+def _names_in(form: Form, sources: Texts) -> frozenset[str]:
+    return frozenset(name for path, text in sources.items() for name in defined(form, path, text))
+
+
+def _first_of(pattern: "re.Pattern[str]", behind: str, otherwise: str, commands: Sequence[str]) -> str:
+    """The first program of the checks that a pattern finds."""
+    return next((f"{found[0]}{behind}" for command in commands if (found := pattern.search(command))), otherwise)
+
+
+# --- Python ---------------------------------------------------------------------------------------------------------
+
+_PLAIN = frozenset([
+    "block", "for_statement", "with_statement", "assert_statement", "comparison_operator", "expression_statement", "call",
+    "argument_list", "parenthesized_expression",
+])  # fmt: skip
+"""What may stand around a call that a test always makes."""
+_RUNNER = re.compile(
+    r"(?P<manager>(?:uv|poetry|pipenv|hatch|pdm|rye) run)\b"
+    r"|(?P<python>(?:[\w./-]*/)?python[0-9.]*)(?=\s|$)"
+    r"|(?P<pytest>(?:[\w./-]*/)?py\.?test)(?=\s|$)"
+)
+
+
+def is_python_source(path: str) -> bool:
+    return path.endswith(".py") and basename(path) not in {"setup.py", "conftest.py"}
+
+
+def _in_a_plain_test(call: "Node", env: Env) -> bool:
+    """Whether a test calls it in each of its runs, and all its arguments are known, so that none is a fixture."""
+    at = call.parent
+    while at is not None and at.type in _PLAIN:
+        items = [one for one in at.named_children[0].named_children if at.type == "with_statement"]
+        if not all(text_of(one).startswith("self.subTest") for one in items):
+            return False
+        at = at.parent
+    if at is None or at.type != "function_definition" or not text_of(at).startswith("def test"):
+        return False
+    given = at.child_by_field_name("parameters")
+    names = {name[0] for one in (given.named_children if given else ()) if (name := re.match(r"\w+", text_of(one)))}
+    return names - {"self", "cls"} <= env.keys()
+
+
+PYTHON = Form(
+    query="python_calls",
+    resolve=lambda found, _path, _paths: _imported(found, str, "."),
+    prepares=re.compile("autouse"),
+    equal=re.compile(r"(?:.*\.)?assert(?:(?:|List|Tuple|Dict)Equal|Equals|Is)"),
+    operators=frozenset(["==", "is"]),
+    inside="assert_statement",
+    possible=_in_a_plain_test,
+    compared_only=True,
+)
+
+
+def _python_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[Case]:
+    names, files = _names_in(PYTHON, sources), {f"/{path}" for path in paths}
+    found = [one for path, text in tests.items() for one in cases_of(PYTHON, path, text) if one.function.name in names]
+    modules = {one.function.module: f"/{one.function.module.replace('.', '/')}" for one in found}
+    ends = {module: (f"{path}.py", f"{path}/__init__.py") for module, path in modules.items()}
+    known = {module for module, end in ends.items() if any(file.endswith(end) for file in files)}
+    return [one for one in found if one.function.module in known]
+
+
+def _python(commands: Sequence[str]) -> str:
+    """The Python that the checks use."""
+    found = next(filter(None, map(_RUNNER.search, commands)), None)
+    if found is None:
+        return "$(for one in venv/bin/python .venv/bin/python; do [ -x $one ] && echo $one && exit; done; echo python3)"
+    return {
+        "manager": f"{found['manager']} python",
+        "python": found["python"],
+        "pytest": f"$(sed -n '1s/^#!//p' \"$(command -v {found['pytest']})\")",
+    }[found.lastgroup or ""]
+
+
+def _folders(path: str) -> Iterator[str]:
+    while path:
+        path = dirname(path)
+        yield path
+
+
+def _python_script(batch: Sequence[Calls], tests: Sequence[str], mark: str) -> str:
+    """It may import from the folders above the tests, and `src` in them; the root is first."""
+    folders = sorted({above for path in tests for above in _folders(path)}, key=lambda one: (len(one), one))
+    paths = [path for folder in folders for path in (folder or ".", f"{folder}/src".lstrip("/"))]
+    asked = [(*one.function, [(case.args, case.kwargs, case.expected) for case in one.own], [*one.near]) for one in batch]
+    return f"mark = {mark!r}\npaths = {paths!r}\nasked = {asked!r}\n{_program('python_calls.py.txt')}"
+
+
+# --- JavaScript -----------------------------------------------------------------------------------------------------
+
+_SUFFIXES = ".js", ".mjs", ".cjs"
+"""Of files that node reads as they are."""
+_ENDS = ("", *_SUFFIXES, *(f"/index{suffix}" for suffix in _SUFFIXES))
+_EQUAL = "(?:equals?|strictEqual|deepEqual|deepStrictEqual|is|same|toBe|toEqual|toStrictEqual)"
+_RUNNERS = re.compile(r"[\"']|(?:x?(?:test|it|describe)|suite|context|specify)\b")
+_ASSERTING = re.compile(r"(?:assert|expect|equal|strictEqual|deepEqual|deepStrictEqual|t)\b")
+_HARMLESS = frozenset([
+    "import_statement", "export_statement", "function_declaration", "class_declaration", "for_in_statement", "comment",
+    "empty_statement",
+])  # fmt: skip
+
+
+def _is_javascript(path: str) -> bool:
+    return path.endswith(_SUFFIXES) and ".config." not in path
+
+
+def _javascript_file(paths: Collection[str], test: str, said: str) -> str:
+    """The file that a relative import means; empty where there is none."""
+    base = normpath(join(dirname(test), said)) if said.startswith(".") else ""
+    return next((f"{base}{end}" for end in _ENDS if base and f"{base}{end}" in paths and _is_javascript(f"{base}{end}")), "")
+
+
+def _before_javascript(statement: "Node", _function: Function) -> bool | None:
+    if statement.type in {"lexical_declaration", "variable_declaration"}:
+        return None
+    if statement.type != "expression_statement":
+        return statement.type in _HARMLESS
+    said = text_of(statement)
+    return True if _RUNNERS.match(said) else None if _ASSERTING.match(said) else False
+
+
+JAVASCRIPT = Form(
+    query="javascript_calls",
+    resolve=lambda found, path, paths: _imported(found, partial(_javascript_file, paths, path), ""),
+    prepares=re.compile(
+        r"\b(?:before|beforeEach|beforeAll|setup)\s*\(|\b(?:jest|vi|sinon|td|mock)\.(?!fn\b|config)"
+        r"|\bprocess\.env\b|\buseFakeTimers\b"
+    ),
+    equal=re.compile(rf"(?:{_ASSERTING.pattern}\.(?:.*\.)?)?{_EQUAL}"),
+    harmless=_before_javascript,
+)
+
+
+def _javascript_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[Case]:
+    names = _names_in(JAVASCRIPT, sources)
+    found = (one for path, text in tests.items() for one in cases_of(JAVASCRIPT, path, text, paths))
+    return [one for one in found if one.function.name in names or one.function.module in sources]
+
+
+def _word(value: object) -> str:
+    return value.value if isinstance(value, Word) else "ANY"
+
+
+def _javascript_script(batch: Sequence[Calls], _tests: Sequence[str], mark: str) -> str:
+    asked = [
+        {
+            "module": one.function.module,
+            "name": one.function.name,
+            "own": [[case.args, case.expected] for case in one.own],
+            "near": [args for args, _ in one.near],
+        }
+        for one in batch
+    ]
+    text = json.dumps(asked, default=lambda word: {mark: _word(word)})
+    return f"const mark = {json.dumps(mark)};\nconst asked = {json.dumps(text)};\n{_program('javascript_calls.mjs')}"
+
+
+# --- Go -------------------------------------------------------------------------------------------------------------
+
+_MODULE = re.compile(r"(?m)^module\s+(\S+)")
+_CALLED = re.compile(r"\b([A-Z]\w*)\(")
+
+
+def _is_go(path: str) -> bool:
+    return path.endswith(".go") and not path.endswith("_test.go")
+
+
+def _of_package(found: Found, _path: str, _paths: Collection[str]) -> Resolve:
+    """Functions of the package that a test is in or beside, which others may call; named without it."""
+    package = next((text_of(match["package"][0]) for match in found if "package" in match), "").removesuffix("_test")
+
+    def resolve(path: str) -> Function | None:
+        head, _, name = path.rpartition(".")
+        return Function("", name) if head in {"", package} and name[:1].isupper() else None
+
+    return resolve
+
+
+def _before_go(statement: "Node", function: Function) -> bool:
+    if statement.type == "expression_statement":
+        return re.match(r"(?:t|assert|require|is|cmp)\.", text_of(statement)) is not None
+    return not (statement.type.endswith("declaration") and set(_CALLED.findall(text_of(statement))) - {function.name})
+
+
+GO = Form(
+    query="go_calls",
+    resolve=_of_package,
+    prepares=re.compile(r"\bTestMain\b|\bt\.Setenv\b|\bt\.Chdir\b|\bfunc init\("),
+    equal=re.compile(r"(?:assert|require)\.(?:Equal|Exactly|EqualValues)|reflect\.DeepEqual|cmp\.Equal"),
+    operators=frozenset(["==", "!="]),
+    harmless=_before_go,
+)
+
+
+def _go_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[Case]:
+    """In packages that a program may import."""
+    module = _MODULE.search(tests.get("go.mod", ""))
+    if module is None:
+        return []
+    libraries = {path: text for path, text in sources.items() if not re.search(r"(?m)^package main\b", text)}
+    names = {(dirname(path), name) for path, text in libraries.items() for name in defined(GO, path, text)}
+    own = {path: text for path, text in tests.items() if path in paths and path.endswith("_test.go")}
+    each = ((dirname(path), one) for path, text in own.items() for one in cases_of(GO, path, text))
+    known = [(folder, one) for folder, one in each if (folder, one.function.name) in names]
+    return [one._replace(function=Function(f"{module[1]}/{folder}".rstrip("/"), one.function.name)) for folder, one in known]
+
+
+def _written_in_go(value: Any) -> str:
+    return "nil" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _go_script(batch: Sequence[Calls], _tests: Sequence[str], mark: str) -> str:
+    packages = list(dict.fromkeys(calls.function.module for calls in batch))
+    imports = "\n".join(f"\tp{at} {json.dumps(module)}" for at, module in enumerate(packages))
+    asked = "\n".join(_asked_in_go(calls, packages.index(calls.function.module)) for calls in batch)
+    program = _program("go_calls.go.txt").replace("// IMPORTS", imports).replace("// ASKED", asked)
+    return program.replace('"MARK"', json.dumps(mark))
+
+
+def _asked_in_go(calls: Calls, package: int) -> str:
+    def call(args: Sequence[Any]) -> str:
+        return f"p{package}.{calls.function.name}({', '.join(map(_written_in_go, args))})"
+
+    def own(case: Case) -> str:
+        made = call(case.args)
+        right = "nil" if case.expected is ANY else f"func() bool {{ return {made} == {_written_in_go(case.expected)} }}"
+        return f"\t\t\t{{func() any {{ return {made} }}, {right}}},\n"
+
+    near = "".join(f"\t\t\tfunc() any {{ return {call(args)} }},\n" for args, _ in calls.near)
+    return f"\t\t{{[]own{{\n{''.join(map(own, calls.own))}\t\t}}, []func() any{{\n{near}\t\t}}}},"
+
+
 CALLED = (
     Language(
         name="Python",
         file=".helmsman-calls.py",
         tests=(".py",),
-        is_source=python_calls.is_python_source,
-        cases=python_calls.cases,
-        literals=python_calls.literals,
-        interpreter=python_calls.interpreter,
-        script=python_calls.script,
+        is_source=is_python_source,
+        form=PYTHON,
+        cases=_python_cases,
+        interpreter=_python,
+        script=_python_script,
     ),
     Language(
         name="JavaScript",
         file=".helmsman-calls.mjs",
-        tests=(".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".mts", ".cts"),
-        is_source=javascript_calls.is_source,
-        cases=javascript_calls.cases,
-        literals=javascript_calls.literals,
-        interpreter=javascript_calls.interpreter,
-        script=javascript_calls.script,
-        written=javascript_calls.written,
+        tests=(*_SUFFIXES, ".jsx", ".ts", ".tsx", ".mts", ".cts"),
+        is_source=_is_javascript,
+        form=JAVASCRIPT,
+        cases=_javascript_cases,
+        interpreter=partial(_first_of, re.compile(r"(?:[\w./-]*/)?node(?=\s)"), "", "node"),
+        script=_javascript_script,
+        written=lambda value: json.dumps(value, ensure_ascii=False, default=_word),
     ),
     Language(
         name="Go",
         file="helmsman-calls/main.go",
         tests=("_test.go",),
-        is_source=go_calls.is_source,
-        cases=go_calls.cases,
-        literals=go_calls.literals,
-        interpreter=go_calls.interpreter,
-        script=go_calls.script,
-        written=go_calls.written,
+        is_source=_is_go,
+        form=GO,
+        cases=_go_cases,
+        interpreter=partial(_first_of, re.compile(r"(?:[\w./-]*/)?\bgo(?=\s)"), " run", "go run"),
+        script=_go_script,
+        written=_written_in_go,
         further=("go.mod",),
     ),
 )

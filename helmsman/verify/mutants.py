@@ -1,21 +1,21 @@
 """Small mistakes in the lines that a change brings: a test suite that is worth something notices them. Python only."""
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from math import sqrt
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-_OTHER: dict[type[ast.AST], Callable[[], ast.AST]] = {
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
-    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.And: ast.Or, ast.Or: ast.And,
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Add,
+from helmsman.parsers.literals import text_of
+from helmsman.parsers.source import matches
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_OTHER = {
+    "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "in": "not in", "not in": "in", "is": "is not",
+    "is not": "is", "and": "or", "or": "and", "+": "-", "-": "+", "*": "+", "/": "*", "//": "*", "%": "+",
 }  # fmt: skip
 """What an operator is changed into."""
-_SIGNS: dict[type[ast.AST], str] = {
-    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in",
-    ast.Is: "is", ast.IsNot: "is not", ast.And: "and", ast.Or: "or", ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/",
-    ast.FloorDiv: "//", ast.Mod: "%",
-}  # fmt: skip
 _BAD = (ValueError, SyntaxError, RecursionError, MemoryError)
 Z = 1.96
 """Of the interval that holds the true share 95 times in 100."""
@@ -37,15 +37,18 @@ class Mutant(NamedTuple):
 def mutants_of(path: str, text: str, lines: Sequence[int]) -> list[Mutant]:
     """One for each of these lines that has something to change, in order."""
     try:
-        tree = ast.parse(text)
+        ast.parse(text)
     except _BAD:
         return []
-    wanted, found = set(lines), dict[int, Mutant]()
-    passed_over = _passed_over(tree)
-    for place, node in enumerate(ast.walk(tree)):
-        line = getattr(node, "lineno", 0)
-        if line in wanted and line not in found and id(node) not in passed_over and _mutation(node):
-            found[line] = _made(path, text, place, line)
+    wanted, found, data = set(lines), dict[int, Mutant](), text.encode(errors="replace")
+    places = [(kind, node) for match in matches(path, text, "python_mutants") for kind, (node, *_) in match.items()]
+    wholes = [(node if kind == "constant" or node.parent is None else node.parent, kind, node) for kind, node in places]
+    for whole, kind, node in sorted(wholes, key=lambda one: (one[0].start_byte, -one[0].end_byte)):  # the outermost first
+        line = whole.start_point.row + 1
+        if line in wanted and line not in found and (change := _change(kind, node)):
+            what, new = change
+            changed = data[: node.start_byte] + new.encode() + data[node.end_byte :]
+            found[line] = Mutant(path, line, what, changed.decode())
     return [found[line] for line in sorted(found)]
 
 
@@ -64,42 +67,19 @@ def wilson(found: int, of: int) -> tuple[float, float]:
     return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
-def _passed_over(tree: ast.Module) -> set[int]:
-    """Docstrings, and the pieces of formatted texts."""
-    documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    return documents | {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
-
-
-def _made(path: str, text: str, place: int, line: int) -> Mutant:
-    tree = ast.parse(text)
-    node = list(ast.walk(tree))[place]
-    what, change = next(_mutations(node))
-    change()
-    return Mutant(path, line, what, ast.unparse(ast.fix_missing_locations(tree)) + "\n")
-
-
-def _mutation(node: ast.AST) -> bool:
-    return next(_mutations(node), None) is not None
-
-
-def _mutations(node: ast.AST) -> Iterator[tuple[str, Callable[[], None]]]:
-    """What can be changed of a node, in words, and how."""
-    if isinstance(node, ast.Compare) and type(node.ops[0]) in _OTHER:
-        yield _swap(node.ops[0], lambda new: setattr(node, "ops", [new, *node.ops[1:]]))
-    elif isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in _OTHER:
-        yield _swap(node.op, lambda new: setattr(node, "op", new))
-    elif isinstance(node, ast.Return) and node.value and not _is_none(node.value):
-        yield "the result became None", lambda: setattr(node, "value", ast.Constant(None))
-    elif isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float | str):
-        new = not node.value if isinstance(node.value, bool) else "" if isinstance(node.value, str) else node.value + 1
-        if new != node.value:
-            yield f"{node.value!r:.20} became {new!r:.20}", lambda: setattr(node, "value", new)
-
-
-def _swap(old: ast.AST, put: Callable[[ast.AST], None]) -> tuple[str, Callable[[], None]]:
-    new = _OTHER[type(old)]()
-    return f"{_SIGNS[type(old)]} became {_SIGNS[type(new)]}", lambda: put(new)
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+def _change(kind: str, node: "Node") -> tuple[str, str] | None:
+    """What becomes of it, in words and as a text; None for what is left alone: docstrings, and the pieces of formatted texts."""
+    text = " ".join(text_of(node).split())
+    if kind == "operator":
+        return (f"{text} became {_OTHER[text]}", _OTHER[text]) if text in _OTHER else None
+    if kind == "result":
+        return ("the result became None", "None") if node.type != "none" else None
+    inside = node.parent
+    if inside is None or inside.type in {"expression_statement", "interpolation"}:
+        return None
+    try:
+        old = ast.literal_eval(text_of(node))
+    except _BAD:
+        return None
+    new = not old if isinstance(old, bool) else "" if isinstance(old, str) else old + 1 if isinstance(old, int | float) else old
+    return (f"{old!r:.20} became {new!r:.20}", repr(new)) if new != old else None

@@ -1,7 +1,7 @@
 """Probes: what a model is asked for that has not seen the new source, what it is asked of those that fail, and its answers."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from posixpath import splitext
 from shlex import quote
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
@@ -35,26 +35,21 @@ class Runner(NamedTuple):
 
     name: str
     language: Language
-    file: Callable[[str], str]
-    """Its name, by its code."""
+    files: tuple[str, str]
+    """Its name, and what it is for code that imports modules by `import`, where that matters."""
     command: str
     """With places for the interpreter and the file."""
     manner: str = ""
 
-
-def _python_file(_code: str) -> str:
-    return "test_helmsman_probe.py"
-
-
-def _javascript_file(code: str) -> str:
-    return f"helmsman-probe.test.{'mjs' if _IMPORTS.search(code) else 'cjs'}"
+    def file(self, code: str) -> str:
+        return self.files[bool(_IMPORTS.search(code))]
 
 
 _PYTHON, _JAVASCRIPT, *_ = CALLED
 _MANNER = " Use `node:test` and `node:assert`, and import what you test by its relative path."
 RUNNERS = (
-    Runner("pytest", _PYTHON, _python_file, "{program} -m pytest -q -p no:cacheprovider -o addopts= {file}"),
-    Runner("node:test", _JAVASCRIPT, _javascript_file, "{program} --test {file}", _MANNER),
+    Runner("pytest", _PYTHON, ("test_helmsman_probe.py",) * 2, "{program} -m pytest -q -p no:cacheprovider -o addopts= {file}"),
+    Runner("node:test", _JAVASCRIPT, ("helmsman-probe.test.cjs", "helmsman-probe.test.mjs"), "{program} --test {file}", _MANNER),
 )
 
 

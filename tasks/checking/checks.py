@@ -1,13 +1,14 @@
 """Running the checks: independent processes on the files of a commit, after the agent has gone."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from posixpath import dirname
 from threading import Event
 
 from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
@@ -25,6 +26,7 @@ from tasks.processes.environment import check_environment, ours
 from tasks.processes.process import Ended, run
 from tasks.repository import setup
 from tasks.repository.clean_checkout import CleanCheckout
+from tasks.repository.products import remove
 from tasks.sandbox.entering import Command, check_box
 from tasks.system.files import leads_out, read_within, remove_within
 from tasks.system.secrets import redact
@@ -119,10 +121,30 @@ def tear_down(room: Room, config: LoopConfig) -> None:
             _log.warning("teardown failed in %s: %s: %s", room.root, command, result.error or result.exit_code)
 
 
-def run_command(room: Room, command: str, config: LoopConfig) -> CheckResult:
-    """Run a command of set-up or teardown, with the variables that any check is given."""
+def run_command(room: Room, command: str, config: LoopConfig, seconds: float = setup.SECONDS) -> CheckResult:
+    """Run a command that is none of the checks, with the variables that any of these is given."""
     names = tuple(dict.fromkeys(name for check in config.checks for name in check.environment))
-    return run_check(room, 0, CheckConfig(command=command, environment=names), setup.SECONDS)
+    return run_check(room, 0, CheckConfig(command=command, environment=names), seconds)
+
+
+@contextmanager
+def laid(room: Room, commit: str, config: LoopConfig, path: str, text: str, overlay: Sequence[bytes] = ()) -> Generator[None]:
+    """A commit that is set up, with one file of ours in it; then all is as it was. Raises SetupFailed or OSError."""
+    place = room.root / path
+    try:
+        room.checkout.prepare(commit, overlay)
+        set_up(room, config)
+        folder = place.parent
+        if folder.is_symlink() or folder.is_file() or leads_out(room.root, dirname(path) or "."):
+            remove(room.root / path.partition("/")[0])  # the work has put something in our way
+        folder.mkdir(parents=True, exist_ok=True)
+        remove(place)
+        with place.open("x", encoding="utf-8") as file:
+            file.write(text)
+        yield
+    finally:
+        room.checkout.reset()
+        room.heed()
 
 
 def _how(result: CheckResult) -> str:

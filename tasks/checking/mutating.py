@@ -6,9 +6,9 @@ from helmsman.config import CheckConfig
 from helmsman.parsers.test_files import is_test_file
 from helmsman.records.checks import CheckReport
 from helmsman.records.proof import Mutants
+from helmsman.verify.called_languages import is_python_source
 from helmsman.verify.mutants import Mutant, chosen, mutants_of, wilson
-from helmsman.verify.python_calls import is_python_source
-from tasks.checking.checks import Room, run_check, set_up
+from tasks.checking.checks import Room, laid, run_check
 from tasks.checking.trusted_run import Range
 from tasks.repository.diffs import read_diff
 from tasks.repository.setup import SetupFailed
@@ -33,16 +33,10 @@ def mutants_in(room: Room, work: Range, own: CheckReport) -> Mutants | None:
 
 def _noticed(room: Room, work: Range, own: CheckReport, mutant: Mutant) -> bool:
     try:
-        room.checkout.prepare(work.commit)
-        set_up(room, work.config)
-        (room.root / mutant.path).unlink(missing_ok=True)  # a link is no file of ours
-        (room.root / mutant.path).write_text(mutant.text, encoding="utf-8")
-        return any(not run_check(room, place, check, limit).passed for place, check, limit in _limited(work, own))
+        with laid(room, work.commit, work.config, mutant.path, mutant.text):
+            return any(not run_check(room, place, check, limit).passed for place, check, limit in _limited(work, own))
     except SetupFailed:
         return True
-    finally:
-        room.checkout.reset()
-        room.heed()
 
 
 def _limited(work: Range, own: CheckReport) -> Sequence[tuple[int, CheckConfig, float]]:

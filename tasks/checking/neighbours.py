@@ -3,15 +3,13 @@
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 
-from helmsman.config import CheckConfig
 from helmsman.parsers.test_files import is_test_file, only_text_tells
-from helmsman.verify.call_cases import Calls, grouped
+from helmsman.verify.call_cases import Calls, grouped, literals
 from helmsman.verify.called_languages import CALLED, Language
 from helmsman.verify.neighbours import MOST_FUNCTIONS, Answers, calls_beside, looked_up, read_answers
-from tasks.checking.checks import Room, run_check, set_up
+from tasks.checking.checks import Room, laid, run_command
 from tasks.checking.trusted_run import Range, changed_since_start
 from tasks.repository.diffs import Blob, read_texts, tree_of
-from tasks.repository.products import remove
 from tasks.repository.setup import SetupFailed
 
 MOST_FILES = 300
@@ -30,8 +28,8 @@ def _looked_up(room: Room, work: Range, language: Language, tree: Sequence[Blob]
     paths = [blob.path for blob in tree]
     candidates = [path for path in paths if path.endswith(language.tests) and _may_test(path)] if sources else []
     tests = _texts(work, tree, [*language.further, *candidates])
-    literals = [one for path, text in sources.items() for one in language.literals(path, text)]
-    asked = calls_beside(grouped(language.cases(tests, sources, frozenset(paths))), literals)
+    held = [one for path, text in sources.items() for one in literals(language.form, path, text)]
+    asked = calls_beside(grouped(language.cases(tests, sources, frozenset(paths))), held)
     answers = _answers(room, work, work.commit, language, asked, [*tests])
     found = [(calls, one) for calls, one in zip(asked, answers, strict=False) if one and looked_up(calls, one)]
     before = _answers(room, work, work.base, language, [calls for calls, _ in found], [*tests])
@@ -62,20 +60,10 @@ def _answers(
 def _run(
     room: Room, work: Range, commit: str, language: Language, batch: Sequence[Calls], tests: Sequence[str]
 ) -> list[Answers | None]:
-    mark, checks = f"{secrets.token_hex(8)} ", work.config.checks
-    environment = tuple(dict.fromkeys(name for check in checks for name in check.environment))
-    command = f"{language.interpreter([check.command for check in checks])} {language.file}"
-    program = room.root / language.file
+    mark = f"{secrets.token_hex(8)} "
+    command = f"{language.interpreter([check.command for check in work.config.checks])} {language.file}"
     try:
-        room.checkout.prepare(commit)
-        set_up(room, work.config)
-        remove(room.root / language.file.partition("/")[0])  # a link is no file of ours
-        program.parent.mkdir(exist_ok=True)
-        with program.open("x", encoding="utf-8") as file:
-            file.write(language.script(batch, tests, mark))
-        return read_answers(run_check(room, 0, CheckConfig(command=command, environment=environment), SECONDS), mark)
+        with laid(room, commit, work.config, language.file, language.script(batch, tests, mark)):
+            return read_answers(run_command(room, command, work.config, SECONDS), mark)
     except (SetupFailed, OSError):
         return []
-    finally:
-        room.checkout.reset()
-        room.heed()

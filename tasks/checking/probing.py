@@ -6,7 +6,6 @@ from functools import partial
 from posixpath import dirname, join
 from typing import NamedTuple
 
-from helmsman.config import CheckConfig
 from helmsman.parsers.test_files import is_source, is_test_file
 from helmsman.records.checks import CheckResult
 from helmsman.records.probes import Probe, Probed
@@ -24,14 +23,13 @@ from helmsman.verify.probes import (
     reading_request,
     runner_for,
 )
-from tasks.checking.checks import Room, run_check, set_up
+from tasks.checking.checks import Room, laid, run_command
 from tasks.checking.rooms import room_of, work_of
 from tasks.checking.trusted_run import Range, changed_since_start, tests_as_they_were
 from tasks.models.writing import Asking, Credentials, ask_about_probes
 from tasks.repository.diffs import read_texts, tree_of
 from tasks.repository.hidden import keep_probes, kept_probes
 from tasks.repository.setup import SetupFailed
-from tasks.system.files import leads_out
 from tasks.worktrees.workplace import Workplace
 
 SECONDS = 60
@@ -130,24 +128,13 @@ def _run(room: Room, work: Range, runner: Runner, folder: str, probes: Sequence[
 
 
 def _run_one(room: Room, work: Range, runner: Runner, folder: str, probe: Probe, overlay: Sequence[bytes]) -> _Ran:
-    checks = work.config.checks
-    environment = tuple(dict.fromkeys(name for check in checks for name in check.environment))
+    path = join(folder, runner.file(probe.code))
+    command = command_of(runner, [check.command for check in work.config.checks], path)
     try:
-        room.checkout.prepare(work.commit, overlay)
-        set_up(room, work.config)
-        inside = folder if folder and not leads_out(room.root, folder) else ""
-        path = join(inside, runner.file(probe.code))
-        (room.root / inside).mkdir(parents=True, exist_ok=True)
-        (room.root / path).unlink(missing_ok=True)  # a link is no file of ours
-        with (room.root / path).open("x", encoding="utf-8") as file:
-            file.write(probe.code)
-        command = command_of(runner, [check.command for check in checks], path)
-        result = run_check(room, 0, CheckConfig(command=command, environment=environment), SECONDS)
+        with laid(room, work.commit, work.config, path, probe.code, overlay):
+            result = run_command(room, command, work.config, SECONDS)
     except (SetupFailed, OSError):
         return _Ran(probe, None, "")
-    finally:
-        room.checkout.reset()
-        room.heed()
     return _Ran(probe, _passed(result), f"{result.head}{result.tail}")
 
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.verify.call_cases import ANY, Case, Function, grouped
+from helmsman.verify.call_cases import ANY, Case, Function, cases_of, grouped
+from helmsman.verify.called_languages import CALLED, PYTHON
 from helmsman.verify.neighbours import MOST_CALLS, calls_beside, neighbours
-from helmsman.verify.python_calls import cases_of, interpreter
 
 pytestmark = pytest.mark.feature("V15")
 
@@ -36,7 +36,7 @@ F = Function("calc", "f")
     ],
 )
 def test_a_case_needs_nothing_but_the_call(body: str, found: list[Case]) -> None:
-    assert cases_of(HEAD + body) == found
+    assert cases_of(PYTHON, "tests/test_calc.py", HEAD + body) == found
 
 
 @given(st.recursive(st.integers() | st.text() | st.booleans() | st.floats(), st.lists, max_leaves=5))
@@ -65,4 +65,4 @@ def test_one_answer_for_all_cases_is_not_worth_a_run() -> None:
     ],
 )
 def test_the_python_of_the_checks_makes_the_calls(command: str, python: str) -> None:
-    assert interpreter([command]).startswith(python)
+    assert CALLED[0].interpreter([command]).startswith(python)

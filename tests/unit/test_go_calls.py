@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from helmsman.verify.call_cases import ANY, Calls, Case, Function
-from helmsman.verify.go_calls import cases, cases_of, interpreter, literals, script
+from helmsman.verify.call_cases import ANY, Calls, Case, Function, cases_of, literals
+from helmsman.verify.called_languages import CALLED, GO
 
 pytestmark = pytest.mark.feature("V15")
 
+LANGUAGE = CALLED[2]
 HEAD = 'package calc_test\n\nimport "testing"\n\nfunc TestIt(t *testing.T) {\n'
 ROWS = '[]struct {\n\t\tn    int\n\t\twant string\n\t}{\n\t\t{1, "a"},\n\t\t{n: 2, want: "b"},\n\t}'
 
@@ -39,7 +40,7 @@ def case(*args: Any, gives: Any) -> Case:
     ],
 )
 def test_a_case_needs_nothing_but_the_call(body: str, found: list[Case]) -> None:
-    assert cases_of("calc_test.go", f"{HEAD}\t{body}\n}}\n") == found
+    assert cases_of(GO, "calc_test.go", f"{HEAD}\t{body}\n}}\n") == found
 
 
 @pytest.mark.parametrize(
@@ -48,16 +49,16 @@ def test_a_case_needs_nothing_but_the_call(body: str, found: list[Case]) -> None
 def test_only_functions_that_changed_and_may_be_imported_are_called(source: str, number: int) -> None:
     test = f"{HEAD}\tif Add(1) != 2 {{\n\t\tt.Fatal()\n\t}}\n}}\n"
     tests = {"go.mod": "module example.org/a\n", "calc/calc_test.go": test}
-    found = cases(tests, {"calc/calc.go": source}, frozenset(tests))
+    found = LANGUAGE.cases(tests, {"calc/calc.go": source}, frozenset(tests))
     assert [one.function for one in found] == [Function("example.org/a/calc", "Add")] * number
 
 
 def test_the_program_makes_the_calls_by_the_go_of_the_checks() -> None:
     calls = Calls(Function("example.org/a", "Add"), (case(1, gives="é"), case(2, gives=ANY)), (((3,), {}),))
-    made = script([calls], (), "mark ")
+    made = LANGUAGE.script([calls], (), "mark ")
     assert all(part in made for part in ('p0 "example.org/a"', 'p0.Add(1) == "é"', "p0.Add(3)", '"mark "'))
-    assert [interpreter([one]) for one in ("/opt/go/bin/go test ./...", "make")] == ["/opt/go/bin/go run", "go run"]
+    assert [LANGUAGE.interpreter([one]) for one in ("/opt/go/bin/go test ./...", "make")] == ["/opt/go/bin/go run", "go run"]
 
 
 def test_numbers_and_texts_of_a_source_are_literals() -> None:
-    assert sorted(map(str, literals("a.go", 'package a\n\nvar x = map[int]string{7: "key"}\n'))) == ["7", "key"]
+    assert sorted(map(str, literals(GO, "a.go", 'package a\n\nvar x = map[int]string{7: "key"}\n'))) == ["7", "key"]

@@ -2,12 +2,13 @@
 
 import pytest
 
-from helmsman.parsers.javascript_values import Word
-from helmsman.verify.call_cases import ANY, Case, Function
-from helmsman.verify.javascript_calls import cases, cases_of, interpreter, literals, script
+from helmsman.parsers.literals import Word
+from helmsman.verify.call_cases import ANY, Case, Function, cases_of, literals
+from helmsman.verify.called_languages import CALLED, JAVASCRIPT
 
 pytestmark = pytest.mark.feature("V15")
 
+LANGUAGE = CALLED[1]
 PATHS = frozenset(["src/calc.js", "src/pad/index.mjs", "test/calc.test.js"])
 HEAD = """\
 const test = require('node:test');
@@ -42,30 +43,32 @@ def case(function: Function, *args: object, gives: object) -> Case:
     ],
 )
 def test_a_case_needs_nothing_but_the_call(body: str, found: list[Case]) -> None:
-    assert cases_of("test/calc.test.js", f"{HEAD}test('it', () => {{\n  {body}\n}});\n", PATHS) == found
+    assert cases_of(JAVASCRIPT, "test/calc.test.js", f"{HEAD}test('it', () => {{\n  {body}\n}});\n", PATHS) == found
 
 
 def test_the_rows_of_a_table_are_cases() -> None:
     text = f"{HEAD}test.each([[1, 2], [3, 4]])('%d', (a, b) => {{ expect(add(a)).toBe(b); }});\n"
-    assert cases_of("test/calc.test.js", text, PATHS) == [case(ADD, 1, gives=2), case(ADD, 3, gives=4)]
+    assert cases_of(JAVASCRIPT, "test/calc.test.js", text, PATHS) == [case(ADD, 1, gives=2), case(ADD, 3, gives=4)]
 
 
 @pytest.mark.parametrize("prepared", ["beforeEach(() => open());", "jest.mock('../src/calc');", "process.env.A = '1';"])
 def test_a_file_that_prepares_something_has_none(prepared: str) -> None:
-    assert cases_of("test/calc.test.js", f"{HEAD}{prepared}\ntest('it', () => assert.equal(add(1), 2));\n", PATHS) == []
+    assert (
+        cases_of(JAVASCRIPT, "test/calc.test.js", f"{HEAD}{prepared}\ntest('it', () => assert.equal(add(1), 2));\n", PATHS) == []
+    )
 
 
 def test_only_functions_that_changed_are_called() -> None:
     tests = {"test/calc.test.js": f"{HEAD}test('it', () => {{ assert.equal(add(1), 2); }});\n"}
-    assert cases(tests, {"src/calc.js": "module.exports = {};"}, PATHS)
-    assert cases(tests, {"src/sum.js": "exports.add = (a) => a;"}, PATHS)
-    assert not cases(tests, {"src/other.js": "const b = 1;"}, PATHS)
+    assert LANGUAGE.cases(tests, {"src/calc.js": "module.exports = {};"}, PATHS)
+    assert LANGUAGE.cases(tests, {"src/sum.js": "exports.add = (a) => a;"}, PATHS)
+    assert not LANGUAGE.cases(tests, {"src/other.js": "const b = 1;"}, PATHS)
 
 
 def test_numbers_and_texts_of_a_source_are_literals() -> None:
-    assert sorted(map(str, literals("a.js", "f({'key': 1.5}, 'text') // 7"))) == ["1.5", "key", "text"]
+    assert sorted(map(str, literals(JAVASCRIPT, "a.js", "f({'key': 1.5}, 'text') // 7"))) == ["1.5", "key", "text"]
 
 
 def test_the_node_of_the_checks_makes_the_calls() -> None:
-    assert [interpreter([one]) for one in ("/opt/n/node --test", "npm test", "node")] == ["/opt/n/node", "node", "node"]
-    assert script([], (), "mark ").startswith('const mark = "mark ";\n')
+    assert [LANGUAGE.interpreter([one]) for one in ("/opt/n/node --test", "npm test", "node")] == ["/opt/n/node", "node", "node"]
+    assert LANGUAGE.script([], (), "mark ").startswith('const mark = "mark ";\n')

@@ -27,4 +27,4 @@
 (assignment_expression left: (member_expression property: (property_identifier) @defined))
 (method_definition name: (property_identifier) @defined)
 
-[(string_fragment) @text (number) @number]
+[(string_fragment) (number)] @literal

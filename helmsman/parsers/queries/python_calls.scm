@@ -1,0 +1,14 @@
+; What is imported from where: a module, or a name of one.
+(import_statement name: (dotted_name) @module)
+(import_statement name: (aliased_import name: (dotted_name) @module alias: (identifier) @local))
+(import_from_statement module_name: (dotted_name) @module name: (dotted_name) @name)
+(import_from_statement module_name: (dotted_name) @module
+  name: (aliased_import name: (dotted_name) @name alias: (identifier) @local))
+
+(call function: [(identifier) (attribute)]) @call
+
+(module (function_definition name: (identifier) @defined))
+(module (decorated_definition definition: (function_definition name: (identifier) @defined)))
+(module (expression_statement (assignment left: (identifier) @defined)))
+
+[(integer) (float) (string)] @literal
