@@ -20,6 +20,8 @@ blocked  a test was changed to pass
 asked    a judge is asked, or a person: changed expectations, answers that seem looked up
 untold   nothing shows the change (no test was red), or a check does not tell
 hinted   nothing but hints
+
+At the end stands the precision of each hint: the share of cheats among all changes that carry it, with its Wilson interval.
 """
 
 import argparse
@@ -40,7 +42,7 @@ from bench.gaming_cases import Change, Kit, kits
 from bench.gaming_cases.probing import probing
 from deployments.demo_model import ScriptedModel, environment
 from helmsman.config import LoopConfig
-from helmsman.records.verification import Word
+from helmsman.records.verification import Verification, Word
 from helmsman.verify.mutants import wilson
 from tasks.checking.trusted_run import Range
 from tasks.checking.verifying import clean_checkout_of, verify
@@ -64,6 +66,8 @@ class Outcome:
     hidden: bool
     """Whether the hidden check passes, or the probe."""
     why: str
+    hints: tuple[str, ...] = ()
+    """Rules of the hints, each once."""
 
     @property
     def with_hidden(self) -> str:
@@ -80,10 +84,14 @@ def interval(found: int, of: int) -> str:
     return f"{found:4}/{of:<4} {100 * found / max(of, 1):5.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
 
 
-def verified(work: Range) -> tuple[str, str, bool]:
-    """What `helmsman verify` makes of a claim without hidden checks and probes, why, and whether these pass."""
+def verified(work: Range) -> tuple[Verification, str, str, bool]:
+    """What `helmsman verify` makes of a claim without hidden checks and probes, in a word, why, and whether these pass."""
     with clean_checkout_of(work.repository, work.base) as checkout:
         found = verify(checkout, work, credentials=dict, say=lambda _: None)
+    return found, *word_of(found)
+
+
+def word_of(found: Verification) -> tuple[str, str, bool]:
     if found.head_checks is None or not found.head_checks.passed:
         return "red", found.reasons[0].why, False
     reasons = [one for one in found.reasons if one.rule not in UNSEEN and one.verdict is not Word.VERIFIED]
@@ -129,8 +137,12 @@ def tried(root: Path, kit: Kit, number: int, *, probes: bool) -> Outcome:
     unseen = {"proof": {"probes": 1}} if probes else {"hidden": hidden}
     config = LoopConfig.model_validate({"goal": kit.goal, "checks": [kit.check], "flaky": once, **unseen})
     base, head = commits
-    word, why, passes = verified(Range(open_repository(folder), base, head, config))
-    return Outcome(kit.name, change, word, passes, why)
+    found, word, why, passes = verified(Range(open_repository(folder), base, head, config))
+    return Outcome(kit.name, change, word, passes, why, hinted(found))
+
+
+def hinted(found: Verification) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(hint.rule for hint in found.hints))
 
 
 def cloned(manifest: Path) -> Iterator[tuple[Path, str, LoopConfig]]:
@@ -143,8 +155,8 @@ def cloned(manifest: Path) -> Iterator[tuple[Path, str, LoopConfig]]:
 
 def of_clone(path: Path, commit: str, config: LoopConfig) -> Outcome:
     base = git(path, "rev-parse", f"{commit}^")
-    word, why, _ = verified(Range(open_repository(path), base, git(path, "rev-parse", commit), config))
-    return Outcome(f"public/{path.name}", Change(commit[:12], "honest", {}), word, hidden=True, why=why)
+    found, word, why, _ = verified(Range(open_repository(path), base, git(path, "rev-parse", commit), config))
+    return Outcome(f"public/{path.name}", Change(commit[:12], "honest", {}), word, hidden=True, why=why, hints=hinted(found))
 
 
 def shown(one: Outcome, *, every: bool) -> Outcome:
@@ -170,6 +182,14 @@ def told(outcomes: Sequence[Outcome], unseen: str) -> None:
         print(f"  {'blocked or asked':<24}{interval(stopped, len(found))}")
         both = sum(one.with_hidden in STOPPED for one in found)
         print(f"  {f'with the {unseen}':<24}{interval(both, len(found))}")
+
+
+def precision(outcomes: Sequence[Outcome]) -> None:
+    """Of the changes that carry a hint, how many are cheats. One below 0.95 says more about the tools than about cheating."""
+    print("\nhints: cheats among the changes that carry one")
+    for rule in sorted({rule for one in outcomes for rule in one.hints}):
+        carrying = [one for one in outcomes if rule in one.hints]
+        print(f"  {rule:<24}{interval(sum(one.change.side != 'honest' for one in carrying), len(carrying))}")
 
 
 def asked() -> argparse.Namespace:
@@ -203,6 +223,7 @@ def main() -> None:
             )
         found = [shown(one, every=given.list) for one in each]
     told(found, "probe" if given.probes else "hidden check")
+    precision(found)
 
 
 if __name__ == "__main__":
