@@ -18,10 +18,10 @@ _DEEPEST = 12
 """Times that a part is cut; what is left then counts as changed."""
 
 
-def changed_lines(old: Sequence[str], new: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Places, from 0, of the lines that are on the old side only, and of those on the new side only."""
-    parts = list(_changed(old, new, (0, len(old), 0, len(new)), 0))
-    return [n for a, b, _, _ in parts for n in range(a, b)], [n for _, _, a, b in parts for n in range(a, b)]
+def changed_parts(old: Sequence[str], new: Sequence[str]) -> Iterator[Part]:
+    """The parts that both sides do not have in common, in order."""
+    parts = _changed(old, new, (0, len(old), 0, len(new)), 0)
+    return ((a, b, c, d) for a, b, c, d in parts if a < b or c < d)
 
 
 def common_start(old: Sequence[str], new: Sequence[str]) -> int:

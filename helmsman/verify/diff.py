@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from helmsman.verify.changed_lines import changed_lines
+from helmsman.verify.changed_lines import Part, changed_parts
 
 
 @dataclass(frozen=True)
@@ -33,23 +33,24 @@ class FileDiff:
 
     @cached_property
     def removed(self) -> tuple[Line, ...]:
-        return tuple(Line(number + 1, self._old[number]) for number in self._only[0])
+        return tuple(Line(number + 1, self.old[number]) for first, end, _, _ in self.parts for number in range(first, end))
 
     @cached_property
     def added(self) -> tuple[Line, ...]:
-        return tuple(Line(number + 1, self._new[number]) for number in self._only[1])
+        return tuple(Line(number + 1, self.new[number]) for _, _, first, end in self.parts for number in range(first, end))
 
     @cached_property
-    def _old(self) -> list[str]:
+    def old(self) -> list[str]:
         return lines_of(self.before)
 
     @cached_property
-    def _new(self) -> list[str]:
+    def new(self) -> list[str]:
         return lines_of(self.after)
 
     @cached_property
-    def _only(self) -> tuple[list[int], list[int]]:
-        return changed_lines(self._old, self._new)
+    def parts(self) -> tuple[Part, ...]:
+        """What differs: places, from 0, of its lines before and after."""
+        return tuple(changed_parts(self.old, self.new))
 
 
 def lines_of(text: str | None) -> list[str]:

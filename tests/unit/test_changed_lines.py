@@ -4,9 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.verify.changed_lines import changed_lines, common_start
+from helmsman.verify.changed_lines import changed_parts, common_start
 
 LINES = st.lists(st.sampled_from("abcdefgh"), max_size=60)
+
+
+def changed_lines(old: list[str], new: list[str]) -> tuple[list[int], list[int]]:
+    """Places of the lines that are on the old side only, and of those on the new side only."""
+    parts = list(changed_parts(old, new))
+    return [n for a, b, _, _ in parts for n in range(a, b)], [n for _, _, a, b in parts for n in range(a, b)]
 
 
 def apart(old: str, new: str) -> tuple[str, str]:

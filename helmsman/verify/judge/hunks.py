@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from helmsman.parsers.test_files import is_test_file
 from helmsman.tokens import tokens
-from helmsman.verify.diff import FileDiff, lines_of
+from helmsman.verify.changed_lines import Part
+from helmsman.verify.diff import FileDiff
 from helmsman.verify.judge.fence import fence, label, visible
 
 DIFF_TOKENS = 8_000
@@ -41,7 +42,8 @@ def view_diff(diff: Sequence[FileDiff], commits: str, suspects: Collection[str],
 
     `suspects` are paths whose hunks come first, with those that take lines from tests.
     """
-    ranked = sorted((hunk for file in diff for hunk in hunks(file, suspects)), key=_rank)
+    every = (hunk for file in diff for hunk in hunks(file, suspects))
+    ranked = sorted(every, key=lambda one: (not one.suspicious, -one.changed, one.path, one.place))
     if not ranked:
         return ""
     chosen, left_out = _fitting(ranked, allowance)
@@ -57,52 +59,41 @@ def hunks(file: FileDiff, suspects: Collection[str]) -> Iterator[Hunk]:
     """Those of one file; none of a file that is new, or that is no text."""
     if file.before is None:
         return
-    marked = list(_marked(file))
-    for place, (first, last) in enumerate(_spans(marked)):
-        part = marked[first:last]
-        removed, added = (sum(sign == one for sign, _ in part) for one in "-+")
-        start = 1 + sum(sign != "+" for sign, _ in marked[:first])
-        now = 1 + sum(sign != "-" for sign, _ in marked[:first])
+    for place, parts in enumerate(_near(file.parts)):
+        first, last = max(0, parts[0][0] - _CONTEXT), min(len(file.old), parts[-1][1] + _CONTEXT)
+        removed, added = sum(b - a for a, b, _, _ in parts), sum(d - c for _, _, c, d in parts)
+        now = first + parts[0][2] - parts[0][0]
         yield Hunk(
             path=file.path,
             place=place,
-            heading=f"@@ -{start},{len(part) - added} +{now},{len(part) - removed} @@",
-            lines=tuple(_shown(part)),
+            heading=f"@@ -{first + 1},{last - first} +{now + 1},{last - first - removed + added} @@",
+            lines=tuple(_shown(list(_marked(file, parts, first, last)))),
             changed=removed + added,
             suspicious=file.path in suspects or (removed > 0 and is_test_file(file.old_path or file.path)),
         )
 
 
-def _marked(file: FileDiff) -> Iterator[Marked]:
+def _near(parts: Sequence[Part]) -> Iterator[list[Part]]:
+    """Parts whose surroundings meet are one."""
+    found: list[Part] = []
+    for part in parts:
+        if found and part[0] - found[-1][1] > 2 * _CONTEXT:
+            yield found
+            found = []
+        found.append(part)
+    if found:
+        yield found
+
+
+def _marked(file: FileDiff, parts: Sequence[Part], first: int, last: int) -> Iterator[Marked]:
     """Both sides in one, removed lines before those that take their place."""
-    removed, added = {line.number for line in file.removed}, {line.number for line in file.added}
-    old, new = lines_of(file.before), lines_of(file.after)
-    at, now = 1, 1
-    while at <= len(old) or now <= len(new):
-        if at in removed:
-            yield "-", old[at - 1]
-            at += 1
-        elif now in added:
-            yield "+", new[now - 1]
-            now += 1
-        else:
-            yield " ", old[at - 1]
-            at, now = at + 1, now + 1
-
-
-def _spans(marked: Sequence[Marked]) -> Iterator[tuple[int, int]]:
-    """From where to where hunks go, with lines around them; near ones are one."""
-    begun = ended = -1
-    for place, (sign, _) in enumerate(marked):
-        if sign == " ":
-            continue
-        if begun >= 0 and place - _CONTEXT > ended + _CONTEXT:
-            yield begun, ended + _CONTEXT
-            begun = -1
-        begun = max(0, place - _CONTEXT) if begun < 0 else begun
-        ended = place + 1
-    if begun >= 0:
-        yield begun, min(len(marked), ended + _CONTEXT)
+    at = first
+    for a, b, c, d in parts:
+        yield from ((" ", line) for line in file.old[at:a])
+        yield from (("-", line) for line in file.old[a:b])
+        yield from (("+", line) for line in file.new[c:d])
+        at = b
+    yield from ((" ", line) for line in file.old[at:last])
 
 
 def _shown(part: Sequence[Marked]) -> Iterator[str]:
@@ -111,10 +102,6 @@ def _shown(part: Sequence[Marked]) -> Iterator[str]:
         yield sign + visible(cut)
     if len(part) > _LONGEST:
         yield f"[hunk cut after {_LONGEST} of {len(part):,} lines]"
-
-
-def _rank(hunk: Hunk) -> tuple[bool, int, str, int]:
-    return not hunk.suspicious, -hunk.changed, hunk.path, hunk.place
 
 
 def _fitting(ranked: Sequence[Hunk], allowance: int) -> tuple[list[Hunk], list[Hunk]]:

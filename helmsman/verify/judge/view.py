@@ -1,9 +1,9 @@
 """What of a question the judge gets to see: which files, how much of each, and what is not shown told as such."""
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from helmsman.parsers.test_files import is_test_file, is_test_support, language_of
 from helmsman.records.findings import Finding
 from helmsman.records.reflexion import PastVerdict
 from helmsman.tokens import tokens, trim
@@ -20,18 +20,10 @@ PATHS = 200
 CHANGED = "changed files that are NOT shown"
 _NOTE = 300
 _LINE = 2000  # a longer line is minified or data
+_PASSED = {True: "passed", False: "FAILED"}
 _WORTHWHILE = 100  # tokens; less of a file tells nothing
 _NO_ROOM = "[left out: there is no room]"
 _FENCE = 60  # tokens of the two marks, of the words around a label and of the note on a cut
-
-_TEST = re.compile(
-    r"(?:^|/)(?:tests?|specs?|__tests__|e2e)/|(?:^|/)(?:test_|conftest\.)[^/]*$|(?:_|\.)(?:test|spec)\.[^/.]+$|Tests?\.[^/.]+$"
-)
-_SOURCE = re.compile(
-    r"\.(?:pyi?|[cm]?[jt]sx?|vue|svelte|go|rs|java|kts?|scala|groovy|c|h|cc|cpp|cxx|hpp|hh|cs|fs|vb|rb|php|swift|mm?|dart|exs?"
-    r"|erl|hs|mli?|clj[cs]?|lua|p[lm]|r|jl|sh|bash|ps1|sql|html?|s?css|less|proto|graphql|tf|zig|nim)$",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -81,7 +73,7 @@ def view_outputs(outputs: Sequence[CheckOutput], allowance: int) -> str:
     for place, output in enumerate(outputs):
         text = trim(visible(_printed(output)), allowance // (len(outputs) - place)) or _NO_ROOM
         allowance -= tokens(text)
-        blocks.append(fence(f"output of the check {label(output.name)}, which {_verb(output)}", text))
+        blocks.append(fence(f"output of the check {label(output.name)}, which {'passed' if output.passed else 'FAILED'}", text))
         if output.tests:
             blocks.append(name_list(f"tests of the check {label(output.name)}", output.tests))
     return "\n\n".join(blocks) or "(no check was run)"
@@ -122,9 +114,8 @@ def _sides(finding: Finding) -> str:
 def _rank(source: Source) -> tuple[int, int, str]:
     """What does the work first, then what tests it, then the rest; in each the small before the huge."""
     path, text = source
-    end = path[-_LINE:]
-    kind = 1 if _TEST.search(end) else 0 if _SOURCE.search(end) else 2
-    return kind, len(text or ""), path
+    tests = is_test_file(path) or (is_test_support(path) and bool(language_of(path)))
+    return 1 if tests else 0 if language_of(path) else 2, len(text or ""), path
 
 
 def _excerpt(path: str, text: str, room: int) -> _Excerpt | None:
@@ -159,7 +150,3 @@ def _printed(output: CheckOutput) -> str:
     if not output.tail:
         return output.head or "[nothing was printed]"
     return f"{output.head}\n[… some of the output was not kept …]\n{output.tail}"
-
-
-def _verb(output: CheckOutput) -> str:
-    return "passed" if output.passed else "FAILED"
