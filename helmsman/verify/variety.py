@@ -1,11 +1,14 @@
-"""How many ways the code leaves open for later work: lines of each file that match a table of its language.
+"""How many ways the code leaves open for later work: lines of each file that match `variety.toml`.
 
 The counts are only compared over time, so nothing is parsed: what a pattern takes wrongly of a text it took wrongly before.
 """
 
 import re
+import tomllib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
 
 from helmsman.parsers.test_files import is_generated, is_test_file, is_test_support, language_of
 from helmsman.plain import word_set
@@ -24,74 +27,11 @@ _PRIVATE = re.compile(r"(?m)^(?:(?:async )?def |class )?(_[a-zA-Z0-9]\w*)")
 _UNDERSCORED = re.compile(r"(?<!\w)_[a-zA-Z0-9]\w{0,80}")
 _OF_TESTS = ("tests", "skips")
 
-_TABLE: dict[str, dict[str, str]] = {
-    "python": {
-        "suppressions": r"#\s{0,9}(?:(?:(?:flake8|ruff)\s?:\s?)?noqa\b|(?:type|pyright|mypy|pylint):\s?"
-        r"(?:ignore|disable|skip|allow)|pragma:\s?no\b|nosec\b)",
-        "casts": r"^(?![ \t]*(?:from|import)\b).*?(?<![\w.])(?:typing\.|t\.)?(?:Any\b|cast\()",
-        "public_names": r"^(?:(?:async\s)?def|class)\s[a-zA-Z]|^[a-zA-Z]\w{0,99}\s?(?::[^=\n]{1,99})?=(?!=)",
-        "imports": r"^[ \t]{0,40}(?:from\s[.\w]{1,199}\s)?import\s",
-        "tests": r"^[ \t]{0,40}(?:async\s)?def\stest",
-        "skips": r"@(?:pytest\.mark|unittest)\.(?:skip|xfail|expectedFailure)\b|\b(?:pytest\.skip|self\.skipTest)\(",
-    },
-    "javascript": {
-        "suppressions": r"eslint-disable|@ts-(?:nocheck|ignore|expect-error)\b|biome-ignore|\b(?:istanbul|c8|v8)\signore\b",
-        "casts": r"\bas\s{1,9}unknown\s{1,9}as\b|(?:(?<![?\w$.])as|[:<,|&]|=>)\s{0,9}any(?![\w$(:.])",
-        "public_names": r"^export\b|^(?:module\.)?exports\b",
-        "imports": r"(?<![\w$.])(?:from|import|require\s?\()\s{0,9}[\"']\.",
-        "tests": r"(?<![\w$.])(?:it|test)(?:\.(?:only|each|concurrent)\b.{0,200})?\s?\(",
-        "skips": r"(?<![\w$.])(?:(?:it|test|describe)\.(?:skip|todo)|x(?:it|test|describe)\s?\()",
-    },
-    "go": {
-        "suppressions": r"//\s?nolint\b",
-        "casts": r"\binterface\s{0,3}\{\s{0,3}\}|(?<![\w.])any(?![\w(:.])|\bunsafe\.",
-        "public_names": r"^(?:func|type|var|const)\s{1,9}[A-Z]|^func\s{0,9}\([^)\n]{0,200}\)\s{0,9}[A-Z]",
-        "tests": r"^func\sTest",
-        "skips": r"\bt\.Skip(?:f|Now)?\(",
-    },
-    "rust": {
-        "suppressions": r"#!?\[(?:allow|expect)\(",
-        "casts": r"\bunsafe\b|\btransmute\b",
-        "public_names": r"^[ \t]{0,99}pub\s{1,9}(?:async |unsafe |const ){0,3}(?:fn|struct|enum|trait|type|const|static|mod)\b",
-        "tests": r"#\[(?:\w{1,40}::)?test\b",
-        "skips": r"#\[ignore\b",
-    },
-    "java": {
-        "suppressions": r"@Suppress(?:Warnings|FBWarnings|Lint)?\(",
-        "public_names": r"^[ \t]{0,99}public\s",
-        "tests": r"@(?:Parameterized)?Test\b",
-        "skips": r"@(?:Disabled|Ignore)\b",
-    },
-    "csharp": {
-        "suppressions": r"#pragma\s{1,9}warning\s{1,9}disable",
-        "casts": r"\bdynamic\b|\bunsafe\b",
-        "public_names": r"^[ \t]{0,99}public\s",
-        "tests": r"\[(?:Fact|Theory|Test|TestMethod|TestCase)\b(?!.{0,99}Skip)",
-        "skips": r"\[Ignore\b|\bSkip\s?=",
-    },
-    "c": {
-        "suppressions": r"\bNOLINT|#pragma\s{1,9}(?:warning\(disable|(?:GCC|clang)\s{1,9}diagnostic\s{1,9}ignored)",
-        "tests": r"^TEST(?:_[FP])?\(",
-    },
-    "swift": {
-        "suppressions": r"swiftlint:disable",
-        "public_names": r"^[ \t]{0,99}(?:public|open)\s",
-        "tests": r"\bfunc\stest|@Test\b",
-    },
-    "ruby": {
-        "suppressions": r"#\s{0,9}(?:rubocop:(?:disable|todo)|:nocov:)",
-        "tests": r"^[ \t]{0,40}(?:it\s|def\stest_)",
-        "skips": r"^[ \t]{0,40}(?:x?skip|xit|pending)\b",
-    },
-    "php": {
-        "suppressions": r"@phpstan-ignore|phpcs:(?:ignore|disable)",
-        "tests": r"function\stest|#\[Test\b",
-        "skips": r"markTestSkipped",
-    },
-    "shell": {"suppressions": r"#\s{0,9}shellcheck\s{1,9}disable"},
-}
-"""By language, what counts towards which number. A language without a row of a kind has none of it."""
-_PATTERNS = {kind: {name: re.compile(rf"(?m)(?:{pattern}).*") for name, pattern in rows.items()} for kind, rows in _TABLE.items()}
+
+@cache
+def _patterns() -> Mapping[str, Mapping[str, re.Pattern[str]]]:
+    table = tomllib.loads(resources.files("helmsman.verify").joinpath("variety.toml").read_text(encoding="utf-8"))
+    return {kind: {name: re.compile(rf"(?m)(?:{pattern}).*") for name, pattern in rows.items()} for kind, rows in table.items()}
 
 
 def worth_reading(path: str) -> bool:
@@ -108,7 +48,7 @@ def counts_of(path: str, text: str) -> Variety:
     kind, tests = language_of(path), is_test_file(path) or is_test_support(path)
     numbers = {
         name: sum(1 for _ in pattern.finditer(text))
-        for name, pattern in _PATTERNS.get(kind, {}).items()
+        for name, pattern in _patterns().get(kind, {}).items()
         if (name in _OF_TESTS) is tests or (kind == "rust" and not tests)
     }
     if tests:

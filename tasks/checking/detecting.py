@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from posixpath import basename
 
 from helmsman.config import CheckConfig
 from helmsman.errors import OperatorError
@@ -21,17 +22,14 @@ from helmsman.records.checks import CheckResult
 from tasks.checking.checks import Room, run_check
 from tasks.places import state_home
 from tasks.processes.process import never
+from tasks.repository.diffs import read_texts, tree_of
 from tasks.repository.git import GitError, Repository, commit_and_tree, git, succeeds
-from tasks.repository.objects import read_objects
-from tasks.repository.trees import FILE_MODES, FOLDER, Entry, entries_in, entry_at, folder_entries, root_entries, sizes
 from tasks.worktrees.as_checkout import Worktree
 from tasks.worktrees.staging import missing_submodules
 from tasks.worktrees.worktree import restore
 
 LARGEST_TEXT = 1 << 18
 """Bytes of a file that is read; project files are smaller."""
-LARGEST_TOTAL = 1 << 22
-"""Bytes of all files together."""
 LONGEST_TRY = 300.0
 """Seconds that one command may take."""
 LONGEST_TRIES = 900.0
@@ -87,46 +85,32 @@ class Tried:
 def read_project(repository: Repository) -> dict[str, Folder]:
     """The root, under an empty name, and the folders right below it that may hold a project, as the last commit has them."""
     commit, _ = commit_and_tree(repository.top)
-    root = root_entries(repository.common, commit)
-    below = [entry for entry in root if entry.mode == FOLDER and may_hold_a_project(entry.path)][:MOST_FOLDERS]
-    inner = [entry for folder in below for entry in folder_entries(repository.common, folder)]
-    deeper = list(_deeper(repository, commit))
-    texts = _texts(repository, [*root, *inner, *deeper])
-    folders = {"": _folder([entry.path for entry in (*root, *deeper)], "", texts)}
-    return folders | {one.path: _folder([entry.path for entry in inner], f"{one.path}/", texts) for one in below}
+    tree = tree_of(repository.common, commit)
+    paths = [blob.path for blob in tree]
+    tops = sorted({path.partition("/")[0] for path in paths if "/" in path})
+    below = [f"{name}/" for name in tops if may_hold_a_project(name)][:MOST_FOLDERS]
+    deeper = [path for path in paths if path in _NAMED or path.rpartition("/")[0] in _LOOKED_INTO]
+    direct = {prefix: {_first(path, prefix) for path in paths if path.startswith(prefix)} for prefix in ("", *below)}
+    known = {*deeper, *(f"{prefix}{name}" for prefix, names in direct.items() for name in names)}
+    wanted = [blob.path for blob in tree if blob.size <= LARGEST_TEXT and blob.path in known and _is_read(blob.path)]
+    texts = {path: text.removeprefix("\ufeff") for path, text in read_texts(repository.common, tree, wanted) if text}
+    direct[""].update(deeper)
+    return {
+        prefix.rstrip("/"): Folder(frozenset(names), {name: texts[prefix + name] for name in names if prefix + name in texts})
+        for prefix, names in direct.items()
+    }
 
 
-def _deeper(repository: Repository, commit: str) -> Iterator[Entry]:
-    """Files of certain names, and what lies in folders of certain names."""
-    named = (entry_at(repository.common, commit, path) for path in (AUTOCHECKS, *(path for path in SCRIPTS if "/" in path)))
-    yield from filter(None, named)
-    for folder in (WORKFLOWS.rstrip("/"), "tests", "test"):
-        yield from entries_in(repository.common, commit, folder)
+_NAMED = frozenset((AUTOCHECKS, *(path for path in SCRIPTS if "/" in path)))
+_LOOKED_INTO = (WORKFLOWS.rstrip("/"), "tests", "test")
 
 
-def _is_read(entry: Entry) -> bool:
-    return entry.mode in FILE_MODES and (entry.name in TEXTS or is_workflow(entry.path) or is_test_module(entry.path))
+def _first(path: str, prefix: str) -> str:
+    return path.removeprefix(prefix).partition("/")[0]
 
 
-def _texts(repository: Repository, entries: Sequence[Entry]) -> dict[str, str]:
-    """By path, what the files say that are worth reading; those that are too large, or beyond the total, are left out."""
-    read = [entry for entry in entries if _is_read(entry)]
-    known = sizes(repository.common, read)
-    chosen, total = list[Entry](), 0
-    for entry in read:
-        size = known.get(entry.id, LARGEST_TEXT + 1)
-        if size <= LARGEST_TEXT and total + size <= LARGEST_TOTAL:
-            chosen.append(entry)
-            total += size
-    contents = read_objects(repository.common, [entry.id for entry in chosen])
-    pairs = zip(chosen, contents, strict=True)
-    return {entry.path: found[1].decode("utf-8-sig", errors="replace") for entry, found in pairs if found}
-
-
-def _folder(paths: Sequence[str], prefix: str, texts: dict[str, str]) -> Folder:
-    names = frozenset(path.removeprefix(prefix) for path in paths if path.startswith(prefix))
-    own = {name: texts[prefix + name] for name in names if prefix + name in texts}
-    return Folder(names, own)
+def _is_read(path: str) -> bool:
+    return basename(path) in TEXTS or is_workflow(path) or is_test_module(path)
 
 
 # --- trying -------------------------------------------------------------------------------------------------------

@@ -94,12 +94,10 @@ def _read(cwd: Path, blobs: Sequence[Blob]) -> dict[str, _Kept]:
         part = blobs[start : start + AT_ONCE]
         objects = read_objects(cwd, [blob.id for blob in part])
         for blob, read in zip(part, objects, strict=True):
-            found[blob.path] = _Kept(blob=blob.id, counts=_counts(blob.path, read[1] if read else b""))
+            content = read[1] if read else b""
+            counts = Variety() if BINARY in content[:8000] else counts_of(blob.path, content.decode(errors="replace"))
+            found[blob.path] = _Kept(blob=blob.id, counts=counts)
     return found
-
-
-def _counts(path: str, content: bytes) -> Variety:
-    return Variety() if BINARY in content[:8000] else counts_of(path, content.decode(errors="replace"))
 
 
 def _keep(cache: Path, files: Mapping[str, _Kept]) -> None:

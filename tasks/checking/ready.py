@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from helmsman.errors import OperatorError
@@ -51,12 +51,8 @@ def _held(name: str, top: Path) -> Iterator[str]:
     home = Path(ours().get("HOME", "/"))
     folders = {folder: top / folder for folder in INSTALLED} | {f"~/{folder}": home / folder for folder in USERS}
     for shown, folder in folders.items():
-        if folder.is_dir() and any(_any(folder.glob(form.format(name=_module(name)))) for form in HOLDS):
+        if folder.is_dir() and any(True for form in HOLDS for _ in folder.glob(form.format(name=_module(name)))):
             yield shown
-
-
-def _any(paths: Iterable[Path]) -> bool:
-    return next(iter(paths), None) is not None
 
 
 def _module(name: str) -> str:

@@ -151,25 +151,18 @@ def _held(worktree: Path, commit: str, secrets: set[str]) -> list[str]:
 
 def _in_part(part: Part) -> Iterator[_Found]:
     path, commit = part.path, part.commit
-    made_up = "in a file of tests or examples" if _shows(path) else ""
+    shows = bool(_EXAMPLES & set(_WORDS.findall(path.lower()))) or is_test_file(path)
+    made_up = "in a file of tests or examples" if shows else ""
     for line in part.lines:
         for piece in _pieces(line.text):
-            for kind, secret in _detected(piece):
+            for kind, secret, *_ in shapes_in(piece):
                 yield _Found(path, commit, line.number, kind, secret, made_up or _doubt(kind, secret, piece))
     for line, body in _keys(part.lines):
         yield _Found(path, commit, line.number, PRIVATE_KEY, body, made_up or _doubt(PRIVATE_KEY, body, line.text))
 
 
-def _shows(path: str) -> bool:
-    return bool(_EXAMPLES & set(_WORDS.findall(path.lower()))) or is_test_file(path)
-
-
 def _pieces(text: str) -> Iterator[str]:
     yield from (text[start : start + PIECE] for start in range(0, max(len(text) - OVERLAP, 1), PIECE - OVERLAP))
-
-
-def _detected(piece: str) -> Iterator[tuple[str, str]]:
-    return ((found.kind, found.secret) for found in shapes_in(piece))
 
 
 def _keys(lines: Sequence[Line]) -> Iterator[tuple[Line, str]]:
