@@ -119,5 +119,7 @@ def _beside(layer: Layer, preset: Preset | None) -> Layer:
         return layer
     given, preset_s = cast("Mapping[str, Any]", theirs), cast("Mapping[str, Any]", ours_)
     pairs_of = {key: (preset_s.get(key), given.get(key)) for key in LISTS}
-    both = {key: [*one, *two] for key, (one, two) in pairs_of.items() if isinstance(one, LISTED) and isinstance(two, LISTED)}
+    both: dict[str, list[Any]] = {
+        key: [*one, *two] for key, (one, two) in pairs_of.items() if isinstance(one, LISTED) and isinstance(two, LISTED)
+    }
     return Layer(layer.source, {**layer.values, "invariants": {**given, **both}})

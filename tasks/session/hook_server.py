@@ -53,7 +53,10 @@ def hook_server(answer: Answer) -> Generator[HookServer]:
 
 class _Server(LoopbackServer):
     def __init__(self, answer: Answer, token: str) -> None:
-        super().__init__(("127.0.0.1", 0), lambda *connection: _Exchange(answer, self.known, *connection))
+        def exchange(request: socket.socket, address: tuple[str, int], server: BaseServer) -> _Exchange:
+            return _Exchange(answer, self.known, request, address, server)
+
+        super().__init__(("127.0.0.1", 0), exchange)
         self.known = HookServer(self.socket.getsockname()[1], token)
 
     def get_request(self) -> tuple[socket.socket, Any]:

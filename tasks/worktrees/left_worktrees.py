@@ -14,7 +14,7 @@ MOMENT_SECONDS = 60
 def gone_worktrees(repository: Repository, branches: Collection[str]) -> list[Path]:
     """Folders that git knows as worktrees of these branches, and that are not there any more."""
     entries = git(repository.common, "worktree", "list", "--porcelain", "-z").split("\0\0")
-    known = [dict((line.partition(" ")[::2]) for line in entry.split("\0")) for entry in entries]
+    known = [{name: value for name, _, value in (line.partition(" ") for line in entry.split("\0"))} for entry in entries]
     ours = {f"refs/heads/{branch}" for branch in branches}
     return [Path(one["worktree"]) for one in known if one.get("branch") in ours and "prunable" in one and "locked" not in one]
 

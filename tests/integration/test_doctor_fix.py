@@ -179,7 +179,7 @@ def test_a_worktree_that_stays_because_git_could_not_be_started_ends_no_complete
     state = broken.completed(left=False)
     path, place = broken.worktree(state), workplace(str(broken.repository), state)
     with room_for(3), disable_run_logger():  # no flow run is there to log to
-        tidy(str(broken.repository), state)
+        tidy(place, state)
     assert (path.exists(), is_marked_left(place, state)) == (True, True)
     mends(broken, "worktrees", f"removed {path}")
 

@@ -24,6 +24,7 @@ from tasks.repository.git import Repository, git, open_repository, read_ref
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, parse_state, read_state, replace_state, state_ref
 from tasks.triggers.issues import heeded
+from tasks.worktrees.workplace import Workplace
 from tasks.worktrees.worktree import ensure_worktree
 from tests.fakes.pushing import Served
 from tests.fakes.repositories import commit, sh
@@ -121,10 +122,10 @@ def closing_late(first: Callable[[], object], times: int) -> Callable[..., LoopS
     """An end before which somebody else does something, so many times."""
     left = [first] * times
 
-    def closing(repository: str, state: LoopState, why: BaseException, now: datetime) -> LoopState:
+    def closing(place: Workplace, state: LoopState, why: BaseException, now: datetime) -> LoopState:
         if left:
             left.pop()()
-        return close(repository, state, why, now)
+        return close(place, state, why, now)
 
     return closing
 
