@@ -238,11 +238,3 @@ def test_a_gigantic_file_is_refused_before_it_is_read_whole(tmp_path: Path) -> N
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
     with opening(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store, pytest.raises(OperatorError, match="cannot be read"):
         store.import_(tmp_path / name)
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("whole")
-    with opening(f"sqlite:///{folder / 'memory.db'}", NOW) as store:
-        fill(store)
-        return exported(store, folder / "whole.json")

@@ -85,7 +85,6 @@ def request(head: str, *headers: str, body: bytes = b"") -> bytes:
 
 
 JSON = "content-type: application/json"
-TEXT = "content-type: text/plain"
 NONE = "content-length: 0"
 IN_CHUNKS = "transfer-encoding: chunked"
 RAW: dict[str, bytes] = {
