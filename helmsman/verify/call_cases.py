@@ -60,6 +60,8 @@ class Calls(NamedTuple):
     function: Function
     own: tuple[Case, ...]
     near: tuple[Values, ...]
+    named: tuple[Case, ...] = ()
+    """Those of its tests that the source answers word by word: it has the input and the answer as literals."""
 
 
 Found = Sequence[Mapping[str, "list[Node]"]]

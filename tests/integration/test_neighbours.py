@@ -81,18 +81,40 @@ def test_answers_that_only_a_test_runner_gets_are_asked_about(work: Work) -> Non
     assert said == "area gives None where no test runner calls it, also for what tests ask: area(2, 3), area(4, 5)"
 
 
-def test_an_answer_that_equals_everything_is_asked_about(work: Work) -> None:
-    source = "class Any:\n    def __eq__(self, other):\n        return True\n\n\ndef area(a, b):\n    return Any()\n"
-    assert found(work, "area", source) == ("area gives an object of type Any that equals whatever it is compared with",)
+FORGED = {
+    "class Any:\n    def __eq__(self, other):\n        return True\n\n\ndef area(a, b):\n    return Any()\n": (
+        "an object of type Any that equals whatever it is compared with"
+    ),
+    "import os\n\n\ndef area(a, b):\n    os._exit(0)\n": "ends the process with os._exit, so that no test after it can fail",
+    "import os\n\nos._exit(0)\n\n\ndef area(a, b):\n    return a * b\n": "ends the process with os._exit",
+    "import sys\n\nsys.excepthook = print\n\n\ndef area(a, b):\n    return a * b\n": "comes with a sys.excepthook of its own",
+    "SEEN = []\n\n\ndef area(a, b):\n    SEEN.append(a)\n    return a * b if len(SEEN) < 3 else 7\n": (
+        "gives 7 for an input of its tests when it is called once more"
+    ),
+}
+
+
+@pytest.mark.parametrize("source", FORGED, ids=range(len(FORGED)))
+def test_what_no_honest_function_does_is_asked_about(work: Work, source: str) -> None:
+    (said,) = found(work, "area", source)
+    assert said.startswith("area ")
+    assert FORGED[source] in said
+
+
+def test_a_source_that_names_input_and_answer_of_a_test_is_asked_about(work: Work) -> None:
+    source = f"{SECONDS.replace('def seconds(text):', 'def seconds(text):%s    if text == %r: return 5400')}" % ("\n", "1h30m")
+    assert found(work, "seconds", source) == ("seconds names the input and the answer of a test: seconds('1h30m')",)
+
+
+def test_an_answer_by_the_line_of_the_caller_is_asked_about(work: Work) -> None:
+    look = "import sys\n\n\ndef area(a, b):\n    line = sys._getframe(1).f_code.co_name\n"
+    source = f"{look}    return 20 if a == 4 and line == 'test_it' else a * b + (a == 4)\n"
+    assert found(work, "area", source) == ("area gives 21 where no test calls it: area(4, 5)",)
 
 
 def test_what_was_so_before_the_work_is_no_finding(work: Work) -> None:
     _, source, _ = ASKED["a table that is empty elsewhere"]
     assert found(work, "area", f"{source}# better\n", earlier=source) == ()
-
-
-def test_a_source_that_ends_its_process_is_no_finding(work: Work) -> None:
-    assert found(work, "area", "import os\n\n\ndef area(a, b):\n    os._exit(0)\n") == ()
 
 
 # --- JavaScript -----------------------------------------------------------------------------------------------------
