@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice, zip_longest
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from helmsman.plain import clean
 from helmsman.records.checks import CheckResult
@@ -114,10 +114,9 @@ def _is_telling(value: Any) -> bool:
 
 def _leaves(value: Any) -> Iterator[Any]:
     if isinstance(value, dict):
-        value = [*value.keys(), *value.values()]
-    if isinstance(value, list | tuple):
-        for one in value:
-            yield from _leaves(one)
+        yield from (leaf for one in cast("dict[Any, Any]", value).items() for leaf in _leaves(one))
+    elif isinstance(value, list | tuple):
+        yield from (leaf for one in cast("Sequence[Any]", value) for leaf in _leaves(one))
     else:
         yield value
 
