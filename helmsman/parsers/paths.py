@@ -38,7 +38,7 @@ _OWN = frozenset({"progress.md"})
 
 def as_path(token: str) -> str:
     """The file that one word of a sentence names, without marks and line numbers; empty where it names none for certain."""
-    word = _unlinked(token)
+    word = f"`{link[1]}`" if (link := _LINK.fullmatch(token)) else token
     quoted = word.startswith("`") and word.endswith("`")
     path = _PLACE.sub("", word.strip("`'\"").removesuffix("'s"))
     if len(path) > _LONGEST or not _PATH.fullmatch(path) or path.startswith("//"):
@@ -52,10 +52,6 @@ def as_path(token: str) -> str:
         return path if not plain or "." in name or path[0].isupper() else ""
     known = stem.strip(".") and extension in _EXTENSIONS and not (plain and extension in _WEAK)
     return path if known else ""
-
-
-def _unlinked(token: str) -> str:
-    return f"`{link[1]}`" if (link := _LINK.fullmatch(token)) else token
 
 
 def parts(path: str) -> tuple[str, ...]:

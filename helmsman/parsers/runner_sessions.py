@@ -116,7 +116,14 @@ def outermost(marks: Iterable[tuple[int, Mark]]) -> list[Span]:
         if len(opened) == 1 and opened[0].is_over(mark):
             found += opened.pop().spans()
         if mark in (Mark.END, Mark.BARE_END):
-            _end(line, mark, opened, found)
+            if not opened:
+                found.append((line, line))
+            elif len(opened) > 1 and opened[-1].can_close_with(mark):
+                inner = opened.pop()
+                if len(opened) == 1:
+                    opened[0].inner.append((inner.first, line))
+            elif len(opened) == 1 and opened[0].can_close_with(mark):
+                opened[0].last = line
         else:
             _begin(line, mark, opened)
     return found + (opened[0].spans() if opened else [])
@@ -129,18 +136,3 @@ def _begin(line: int, mark: Mark, opened: list[_Session]) -> None:
         opened.append(_Session(line, Mark.BARE_END))
     if len(opened) == 1:
         opened[0].see(mark)
-
-
-def _end(line: int, mark: Mark, opened: list[_Session], found: list[Span]) -> None:
-    if not opened:
-        found.append((line, line))
-    elif len(opened) > 1 and opened[-1].can_close_with(mark):
-        _end_inner(line, opened)
-    elif len(opened) == 1 and opened[0].can_close_with(mark):
-        opened[0].last = line
-
-
-def _end_inner(line: int, opened: list[_Session]) -> None:
-    inner = opened.pop()
-    if len(opened) == 1:
-        opened[0].inner.append((inner.first, line))

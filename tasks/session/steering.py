@@ -199,7 +199,11 @@ class Steering:
             if isinstance(judgement, Deny):
                 self._note(call, judgement.rule, denied=True)
                 return _output("PreToolUse", **_denial(judgement.reason))
-            self._expect(agent, identity, call)
+            # what a file holds is looked at before each edit only: when an edit is heard of, the next one may have been made
+            _keep(self._pending, identity, (agent, call), PENDING_KEPT)
+            content = self._means.content(call.path) if call.path else None
+            if content is not None:
+                self._take(agent, saw(self._thread(agent).trouble, call.path, content), call)
             if isinstance(judgement, Advise):
                 self._advise(agent, judgement, call)
             return self._advised("PreToolUse", agent)
@@ -215,13 +219,10 @@ class Steering:
             return {}
         output = self._stops.answer(event, full=self._filling)
         if output is None:
-            self._note_forged_stop()
+            with self._lock:
+                if all(one.rule != FORGED_STOP for one in self.guarded):
+                    self._note(_session_itself("a Stop that the event stream does not bear out"), FORGED_STOP, denied=False)
         return output or {}
-
-    def _note_forged_stop(self) -> None:
-        with self._lock:
-            if all(one.rule != FORGED_STOP for one in self.guarded):
-                self._note(_session_itself("a Stop that the event stream does not bear out"), FORGED_STOP, denied=False)
 
     def _fold(self, agent: str, call: ToolCall, result: ToolResult) -> None:
         broke = result.failed or (bool(call.command) and failed_by_output(call.command, result.output))
@@ -236,13 +237,6 @@ class Steering:
         else:
             thread.trouble = succeeded(thread.trouble, call)
         self._heed_ending()
-
-    def _expect(self, agent: str, identity: str, call: ToolCall) -> None:
-        """What a file holds is looked at before each edit only: when an edit is heard of, the next one may have been made."""
-        _keep(self._pending, identity, (agent, call), PENDING_KEPT)
-        content = self._means.content(call.path) if call.path else None
-        if content is not None:
-            self._take(agent, saw(self._thread(agent).trouble, call.path, content), call)
 
     def _take(self, agent: str, told: Told, call: ToolCall) -> None:
         thread = self._thread(agent)

@@ -141,17 +141,14 @@ class StopGate:
     def _run(self, room: Room, check: CheckConfig, until: float) -> CheckResult:
         place = self._config.checks.index(check) if check in self._config.checks else 0
         result = run_check(room, place, check, min(check.timeout_seconds, max(until - time.monotonic(), 0)))
-        self._learn(result)
+        # one that was ended takes at least that long
+        known = self._seconds.get(result.command, 0) if result.exit_code is None else 0
+        self._seconds[result.command] = max(known, result.seconds)
         return result
 
     def _fits(self, check: CheckConfig, until: float) -> bool:
         left = until - time.monotonic()
         return left > 0 and self._seconds.get(check.command, 0) <= left
-
-    def _learn(self, result: CheckResult) -> None:
-        """One that was ended takes at least that long."""
-        known = self._seconds.get(result.command, 0) if result.exit_code is None else 0
-        self._seconds[result.command] = max(known, result.seconds)
 
     def _ended(self) -> bool:
         return self._closed.is_set() or self._stop()

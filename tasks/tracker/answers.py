@@ -32,20 +32,6 @@ def heard_answer(tracker: IssueTracker, state: LoopState, place: Workplace) -> A
     if found is None or after is None:
         upkeep.bring_up_to_date(concerns(state))
         return None
-    return _first_answer(tracker, state, found, comments, after)
-
-
-def _after_question(found: Found, comments: Sequence[Comment], gate: Gate) -> Sequence[Comment] | None:
-    """The comments since the question stands there, by the tracker's own order; None where it does not."""
-    for at, comment in enumerate(comments):
-        if is_ours(comment, found) and read_mark(comment.body).get("stage") == gate.key:
-            return comments[at + 1 :]
-    return comments if read_mark(found.body).get("stage") == gate.key else None
-
-
-def _first_answer(
-    tracker: IssueTracker, state: LoopState, found: Found, comments: Sequence[Comment], after: Sequence[Comment]
-) -> Answer | None:
     replied = {read_mark(one.body).get("reply", "") for one in comments if is_ours(one, found)}
     for comment in _allowed(state, found, after):
         said, answer = _taken(state, comment)
@@ -55,6 +41,14 @@ def _first_answer(
         if answer is not None:
             return answer
     return None
+
+
+def _after_question(found: Found, comments: Sequence[Comment], gate: Gate) -> Sequence[Comment] | None:
+    """The comments since the question stands there, by the tracker's own order; None where it does not."""
+    for at, comment in enumerate(comments):
+        if is_ours(comment, found) and read_mark(comment.body).get("stage") == gate.key:
+            return comments[at + 1 :]
+    return comments if read_mark(found.body).get("stage") == gate.key else None
 
 
 def _allowed(state: LoopState, found: Found, comments: Sequence[Comment]) -> Iterator[Comment]:

@@ -55,7 +55,8 @@ def thread_of(variables: Mapping[str, str]) -> Thread:
 def keep_comment(thread: Thread, mark: str, body: str) -> str:
     """Change the comment that begins with the mark, or make it. Returns `made` or `changed`."""
     with Api(thread.url, thread.headers, thread.token, PATIENCE) as api:
-        ours = _authors(api)
+        reply = api.call("GET", "/user", accept=NAMELESS)
+        ours = BOTS if reply.status in NAMELESS else frozenset({_login(reply.content)})
         earlier = [one for one in api.pages(thread.comments, per_page=100) if _is_ours(one, mark, ours)]
         content = {"body": body[:LONGEST]}
         if earlier:
@@ -63,11 +64,6 @@ def keep_comment(thread: Thread, mark: str, body: str) -> str:
             return "changed"
         api.call("POST", thread.comments, body=content)
         return "made"
-
-
-def _authors(api: Api) -> frozenset[str]:
-    reply = api.call("GET", "/user", accept=NAMELESS)
-    return BOTS if reply.status in NAMELESS else frozenset({_login(reply.content)})
 
 
 def _is_ours(comment: Mapping[str, Any], mark: str, authors: frozenset[str]) -> bool:
