@@ -24,8 +24,7 @@ def iteration(repository: str, state: LoopState) -> IterationRecord:
     execution = with_retries(steps.execute, config.retry)(place, state, briefing, orientation)
     report = steps.checking(state)(place, state, execution) if execution.worth_checking else None
     own = steps.own_check(place, state, execution, report, orientation.plan)
-    copy = steps.trusted_copy(place, state, execution, report, own)
-    findings = steps.invariants(place, state, execution, report, copy, own) if report else ()
+    findings = steps.invariants(place, state, execution) if report else ()
     memory = steps.notes(place, state, execution)
     testimony = steps.claims(place, state, execution, report, memory)
     gathered = evidence_of(execution, report, findings, testimony, planned, orientation.plan, own)

@@ -216,9 +216,10 @@ class InvariantsConfig(Section):
     allow: tuple[str, ...] = ()
     """Glob patterns of paths that the goal permits to change freely; nothing that is found there blocks."""
     protect: tuple[str, ...] = ()
-    """Glob patterns of further paths that must stay as they are. Checks run a second time with them as they were at the start."""
+    """Glob patterns of further paths that must stay as they are. Any change of them blocks."""
     trusted: tuple[str, ...] = ()
-    """Glob patterns of tests and settings that may change. Checks run a second time with them as they were at the start."""
+    """Glob patterns of tests and settings that may change. At a claim the checks run once more with them, and with `protect`, as
+    they were at the start; what fails then blocks, and nobody is asked."""
     changed_expectations: Literal["ask", "block", "allow"] = "ask"
     """Tests that passed at the start and fail on the new source as they were: ask the judge, else a person; block; or allow. What
     failed at the start and passes only as it was changed always blocks."""

@@ -47,8 +47,8 @@ class SinceStart(Record):
     unchanged: bool = False
     """Whether no file differs, the plan's own file left out: its ticks are no work."""
     needs_test: bool = False
-    """Whether only a test that fails on the source of the start can show the change: every check was green at the start, and
-    there is neither a judge nor an item of a plan."""
+    """Whether it takes a test that fails on the source of the start: every check was green at the start, or the goal asks for
+    tests, and there is neither a judge nor an item of a plan."""
     without_test: tuple[str, ...] = ()
     """Checks that pass on the work although no test ran in them; those that passed like that before any work are left out."""
     failing: tuple[str, ...] = ()

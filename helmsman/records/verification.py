@@ -39,6 +39,8 @@ class Case(Record):
     """A clause: `fails on the base, passes on the head`."""
     fails_on_base: bool = False
     """Whether the head's version of it fails on the base's source."""
+    red_on_base: bool = False
+    """Whether it failed on the base as that was."""
 
     @property
     def changed(self) -> bool:
@@ -58,8 +60,11 @@ class OutcomeTable(Record):
     def of(self, *consequences: Consequence) -> tuple[Case, ...]:
         return tuple(case for case in self.cases if case.consequence in consequences)
 
-    def count(self, outcome: OutcomeName) -> int:
-        return sum(case.outcome == outcome for case in self.cases)
+    @property
+    def new_test_proves(self) -> bool:
+        """Whether a test that is new or changed fails without the change. Nobody can tell of a check that names no test."""
+        proofs = (case for case in self.of(Consequence.PROVES) if case.fails_on_base)
+        return any(not case.red_on_base or case.name == case.check for case in proofs)
 
     @property
     def bounded(self) -> "OutcomeTable":

@@ -167,10 +167,14 @@ def _cases(own: CheckResult, runs: Sequence[Known], names: Names) -> Iterator[Ca
     listed = (*head.failing, *trusted.failing, *on_base.failing, *sorted(of_base), *own.passing, *sorted(base.passing))
     for name in dict.fromkeys(listed):
         seen: list[Seen] = [run.seen(name) for run in runs]
-        if row := _row(seen):
-            why, fails = row.why.format(base=names.base, head=names.head), seen[3] == "red"
-            yield Case(name=name, check=own.name, outcome=row.outcome, consequence=row.consequence, why=why, fails_on_base=fails)
-
-
-def _row(seen: Sequence[Seen]) -> Row | None:
-    return next((row for row in CASES if all(one in allowed for one, allowed in zip(seen, row[:4], strict=True))), None)
+        matching = (row for row in CASES if all(one in allowed for one, allowed in zip(seen, row[:4], strict=True)))
+        if row := next(matching, None):
+            yield Case(
+                name=name,
+                check=own.name,
+                outcome=row.outcome,
+                consequence=row.consequence,
+                why=row.why.format(base=names.base, head=names.head),
+                fails_on_base=seen[3] == "red",
+                red_on_base=seen[0] == "red",
+            )

@@ -7,17 +7,18 @@ of the plan is proven (where there is one) AND the hidden checks and the probes 
 last iterations look complete. The judge is asked last, when all of that holds. Nothing else that the agent says of itself counts.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 
 from helmsman.config import LoopConfig
 from helmsman.parsers.test_files import is_test_file
+from helmsman.plain import clean
 from helmsman.records.checks import CheckReport
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan_folds import remaining_after, standing_of
-from helmsman.records.proof import Denial, Proof
+from helmsman.records.proof import Denial, Proof, SinceStart
 from helmsman.records.reflexion import DoneSignals
+from helmsman.verify.new_tests import NO_NEW_TEST, asks_for_tests
 from helmsman.verify.objections import findings_that_block, no_test_ran_in, processes_left, some
-from helmsman.verify.outcomes import asks_for
 
 ALL_TICKED = "every item of the plan is ticked"
 UNCHANGED = "nothing differs from the start"
@@ -38,7 +39,7 @@ def prove(config: LoopConfig, before: DoneSignals, evidence: Evidence) -> Proof:
         asked=evidence.claims.wants_to_finish or saturated or followed,
         how=evidence.claims.how or by_itself or (ALL_TICKED if followed else ""),
         green=green,
-        denied=tuple(denial for gate in GATES for denial in gate(config, before, evidence, looks)),
+        denied=_denials(config, before, evidence, looks=looks),
         looks_complete=looks,
         test_only=test_only,
     )
@@ -77,92 +78,41 @@ def _saturated(config: LoopConfig, before: DoneSignals, *, test_only: bool) -> b
     return limit is not None and test_only and before.test_only_in_row + 1 >= limit
 
 
-Gate = Callable[[LoopConfig, DoneSignals, Evidence, bool], Iterator[Denial]]
+def _denials(config: LoopConfig, before: DoneSignals, evidence: Evidence, *, looks: bool) -> tuple[Denial, ...]:
+    """What stands against it: each gate with its clause, which is empty where it is open."""
+    since, judged = evidence.since_start or SinceStart(), bool(config.judge.criteria)
+    verifies = evidence.plan is not None and evidence.plan.item is not None and evidence.plan.item.verify
+    remaining, seen = remaining_after(evidence.item, evidence.plan), sum((*before.indicators, looks)[-RECENT:])
+    named = some(standing_of(evidence.item, evidence.plan), remaining)
+    gates = (
+        Denial(rule="unchanged", why=UNCHANGED if since.unchanged and not verifies else ""),  # such an item asks for no change
+        Denial(rule="unproven", why=_unproven(config, since)),
+        # where there is a judge, it is asked of the next two instead
+        Denial(rule="expectations", why=_told("tests of the start fail on the new source", since.changed_expectations, judged)),
+        Denial(rule="looked_up", why=_told("answers seem to be looked up", since.looked_up, judged)),
+        Denial(rule="unproven", why=no_test_ran_in(() if since.unchanged else since.without_test)),
+        Denial(rule="invariants", why=findings_that_block(evidence.findings)),
+        Denial(rule="required_tests", why=_told("required tests were not seen to run", unseen_tests(config, evidence.checks))),
+        Denial(rule="indicators", why=_indicators(seen, config.completion.indicators)),
+        Denial(rule="plan", why=f"{remaining} of the items of {config.plan.file} are not proven: {named}" if remaining else ""),
+        Denial(rule="processes", why=processes_left(evidence)),
+        Denial(rule="hidden", why=_told("a hidden check fails", [one.name for one in evidence.hidden if not one.passed])),
+        Denial(rule="probes", why=_told("a case that a model wrote fails", evidence.probed.failing if evidence.probed else ())),
+    )
+    return tuple(gate for gate in gates if gate.why)
 
 
-def _unchanged(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _complete: bool) -> Iterator[Denial]:
-    looks = evidence.plan is not None and evidence.plan.item is not None and evidence.plan.item.verify
-    if evidence.since_start and evidence.since_start.unchanged and not looks:  # such an item asks for no change
-        yield Denial(rule="unchanged", why=UNCHANGED)
+def _told(what: str, names: Sequence[str], judged: bool = False) -> str:
+    return f"{what}: {some([clean(name) for name in names])}" if names and not judged else ""
 
 
-def _unproven(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _complete: bool) -> Iterator[Denial]:
-    since = evidence.since_start
-    if since and since.needs_test and not since.unchanged and not since.failing:
-        yield Denial(rule="unproven", why=UNPROVEN)
+def _unproven(config: LoopConfig, since: SinceStart) -> str:
+    if since.unchanged or not since.needs_test:
+        return ""
+    if asks_for_tests(config.goal) and not since.table.new_test_proves:
+        return NO_NEW_TEST
+    return "" if since.failing else UNPROVEN
 
 
-def _expectations(config: LoopConfig, _before: DoneSignals, evidence: Evidence, _complete: bool) -> Iterator[Denial]:
-    """Where there is a judge, it is asked instead."""
-    since = evidence.since_start
-    if since and since.changed_expectations and not config.judge.criteria:
-        yield Denial(rule="expectations", why=asks_for(since.changed_expectations))
-
-
-def _looked_up(config: LoopConfig, _before: DoneSignals, evidence: Evidence, _complete: bool) -> Iterator[Denial]:
-    """Where there is a judge, it is asked instead."""
-    since = evidence.since_start
-    if since and since.looked_up and not config.judge.criteria:
-        yield Denial(rule="looked_up", why=f"answers seem to be looked up: {some(since.looked_up)}")
-
-
-def _no_test_ran(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _complete: bool) -> Iterator[Denial]:
-    since = evidence.since_start
-    if since and since.without_test and not since.unchanged:
-        yield Denial(rule="unproven", why=no_test_ran_in(since.without_test))
-
-
-def _invariants(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
-    if blocking := findings_that_block(evidence):
-        yield Denial(rule="invariants", why=blocking)
-
-
-def _required(config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
-    if missing := unseen_tests(config, evidence.checks):
-        yield Denial(rule="required_tests", why=f"required tests were not seen to run: {some(missing)}")
-
-
-def _indicators(config: LoopConfig, before: DoneSignals, _evidence: Evidence, looks: bool) -> Iterator[Denial]:
-    needed = config.completion.indicators
-    seen = sum((*before.indicators, looks)[-RECENT:])
-    if seen < needed:
-        yield Denial(rule="indicators", why=f"{seen} of the last {RECENT} iterations look complete, {needed} are needed")
-
-
-def _plan(config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
-    remaining = remaining_after(evidence.item, evidence.plan)
-    if remaining:
-        named = some(standing_of(evidence.item, evidence.plan), remaining)
-        yield Denial(rule="plan", why=f"{remaining} of the items of {config.plan.file} are not proven: {named}")
-
-
-def _hidden(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
-    failing = [result.name for result in evidence.hidden if not result.passed]
-    if failing:
-        yield Denial(rule="hidden", why=f"a hidden check fails: {some(failing)}")
-
-
-def _probes(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
-    if evidence.probed and evidence.probed.failing:
-        yield Denial(rule="probes", why=f"a case that a model wrote fails: {some(evidence.probed.failing)}")
-
-
-def _processes(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
-    if left := processes_left(evidence):
-        yield Denial(rule="processes", why=left)
-
-
-GATES: tuple[Gate, ...] = (
-    _unchanged,
-    _unproven,
-    _expectations,
-    _looked_up,
-    _no_test_ran,
-    _invariants,
-    _required,
-    _indicators,
-    _plan,
-    _processes,
-    _hidden,
-    _probes,
-)
+def _indicators(seen: int, needed: int) -> str:
+    return f"{seen} of the last {RECENT} iterations look complete, {needed} are needed" if seen < needed else ""

@@ -1,52 +1,62 @@
 """What a verdict rests on, and what nobody looked at: in a loop, and where there is none."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from helmsman.config import LoopConfig
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy, checks_fail
+from helmsman.records.findings import Finding
 from helmsman.records.iteration import Evidence
 from helmsman.records.judgement import Judgement
 from helmsman.records.probes import Probed
 from helmsman.records.proof import Mutants, SinceStart
-from helmsman.records.verification import Grounds
+from helmsman.records.verification import Grounds, OutcomeTable
 from helmsman.texts import counted
 from helmsman.verify.called_languages import NAMES
 from helmsman.verify.case_table import LOOP, Names
 from helmsman.verify.objections import some
 
 NO_NEIGHBOURS = "answers for other inputs than those of the tests: proof.neighbours is off"
+NOT_RUN = CheckReport(tree="")
 
 
 @dataclass(frozen=True)
-class Looked:
-    """What was run, and why some of it was not."""
+class Runs:
+    """What was run and found, and why some of it was not."""
 
-    names: Names
     head: CheckReport
-    base: CheckReport | None = None
-    trusted: TrustedCopy | None = None
+    base: CheckReport = NOT_RUN
+    """Without results where it was not run."""
+    table: OutcomeTable = field(default_factory=OutcomeTable)
+    names: Names = LOOP
+    unchanged: bool = False
+    trusted: TrustedCopy = field(default_factory=TrustedCopy)
     trusted_not_due: str = ""
     """Why the base's tests were not run on the head's source; empty where they were."""
     on_base: CheckReport | None = None
+    proving: tuple[str, ...] = ()
+    """Tests of the head that fail on the base's source."""
     new_not_due: str = ""
     """Why the head's tests were not run on the base's source; empty where they were."""
+    test_asked_for: bool = False
+    """Whether the goal asks for tests."""
     hidden: tuple[CheckResult, ...] = ()
     looked_up: Sequence[str] | None = None
-    """None where no function was called beside its tests."""
+    """Functions that seem to have answers for their tests alone, a clause each; None where none was called beside its tests."""
     mutants: Mutants | None = None
     probed: Probed | None = None
+    findings: tuple[Finding, ...] = ()
     judgement: Judgement | None = None
-    judge_not_asked: str = "no goal or rubric was given"
+    judge_not_asked: str = ""
     unnamed: Sequence[str] = ()
     """Checks that name no test, or only those that fail."""
     further: Sequence[str] = ()
     """What else was not looked at."""
 
 
-def grounds(looked: Looked) -> Grounds:
-    return Grounds(rests_on=tuple(_rests_on(looked)), not_looked_at=tuple(_not_looked_at(looked)))
+def grounds(runs: Runs) -> Grounds:
+    return Grounds(rests_on=tuple(_rests_on(runs)), not_looked_at=tuple(_not_looked_at(runs)))
 
 
 def grounds_of_loop(evidence: Evidence, config: LoopConfig) -> Grounds | None:
@@ -56,8 +66,7 @@ def grounds_of_loop(evidence: Evidence, config: LoopConfig) -> Grounds | None:
         return None
     neighbours = () if config.proof.neighbours else (NO_NEIGHBOURS,)
     return grounds(
-        Looked(
-            names=LOOP,
+        Runs(
             head=report,
             trusted=since.tests_of_start,
             trusted_not_due="no test or setting of the start was changed",
@@ -73,39 +82,39 @@ def grounds_of_loop(evidence: Evidence, config: LoopConfig) -> Grounds | None:
     )
 
 
-def _rests_on(looked: Looked) -> Iterator[str]:
-    base, head = looked.names
-    where = "in the agent's folder" if looked.head.clean is False else "in a clean checkout"
-    commands = some([f"`{clean(result.name)}`" for result in looked.head.results])
-    yield f"{commands} on {head} {where}: {_result(looked.head)}"
-    if looked.base:
-        yield f"the same on {base}: {_result(looked.base)}"
-    if looked.trusted and looked.trusted.report:
-        files = some(looked.trusted.put_back)
-        yield f"{base}'s tests and settings on {head}'s source ({files}): {_result(looked.trusted.report)}"
-    elif looked.trusted_not_due:
-        yield f"{base}'s tests on {head}'s source: not run, {looked.trusted_not_due}"
-    if looked.on_base:
-        yield f"{head}'s tests on {base}'s source: {_result(looked.on_base)}"
-    elif looked.new_not_due:
-        yield f"{head}'s tests on {base}'s source: not run, {looked.new_not_due}"
-    if looked.hidden:
-        failing = [clean(result.name) for result in looked.hidden if not result.passed]
-        yield f"{counted(len(looked.hidden), 'hidden check')}: {f'{some(failing)} failing' if failing else 'all pass'}"
-    if looked.looked_up is not None:
-        found = some(looked.looked_up) or "nothing seems to be looked up"
+def _rests_on(runs: Runs) -> Iterator[str]:
+    base, head = runs.names
+    where = "in the agent's folder" if runs.head.clean is False else "in a clean checkout"
+    commands = some([f"`{clean(result.name)}`" for result in runs.head.results])
+    yield f"{commands} on {head} {where}: {_result(runs.head)}"
+    if runs.base.results:
+        yield f"the same on {base}: {_result(runs.base)}"
+    if runs.trusted.report:
+        files = some(runs.trusted.put_back)
+        yield f"{base}'s tests and settings on {head}'s source ({files}): {_result(runs.trusted.report)}"
+    elif runs.trusted_not_due:
+        yield f"{base}'s tests on {head}'s source: not run, {runs.trusted_not_due}"
+    if runs.on_base:
+        yield f"{head}'s tests on {base}'s source: {_result(runs.on_base)}"
+    elif runs.new_not_due:
+        yield f"{head}'s tests on {base}'s source: not run, {runs.new_not_due}"
+    if runs.hidden:
+        failing = [clean(result.name) for result in runs.hidden if not result.passed]
+        yield f"{counted(len(runs.hidden), 'hidden check')}: {f'{some(failing)} failing' if failing else 'all pass'}"
+    if runs.looked_up is not None:
+        found = some(runs.looked_up) or "nothing seems to be looked up"
         yield f"changed {NAMES} functions, called with inputs beside those of their tests: {found}"
-    yield from _of_models(looked)
+    yield from _of_models(runs)
 
 
-def _of_models(looked: Looked) -> Iterator[str]:
+def _of_models(runs: Runs) -> Iterator[str]:
     """What rests on models, and on what was made to be noticed."""
-    if looked.probed and looked.probed.written:
-        yield _probes(looked.probed)
-    if looked.mutants:
-        survived = some([clean(one) for one in looked.mutants.survived])
-        yield f"{looked.mutants.told}{f', not {survived}' if survived else ''}"
-    if judgement := looked.judgement:
+    if runs.probed and runs.probed.written:
+        yield _probes(runs.probed)
+    if runs.mutants:
+        survived = some([clean(one) for one in runs.mutants.survived])
+        yield f"{runs.mutants.told}{f', not {survived}' if survived else ''}"
+    if judgement := runs.judgement:
         asked = counted(len(judgement.criteria), "criterion", "criteria")
         yield f"the judge ({clean(judgement.model)}) on {asked}: {judgement.outcome}"
 
@@ -118,19 +127,19 @@ def _probes(found: Probed) -> str:
     return f"{counted(found.written, 'probe')} by a model that has not seen the source{when}: {said}{failing}"
 
 
-def _not_looked_at(looked: Looked) -> Iterator[str]:
-    if looked.judgement is None:
-        yield f"whether the change is what was asked for: no judge was asked, as {looked.judge_not_asked}"
-    if not looked.hidden:
+def _not_looked_at(runs: Runs) -> Iterator[str]:
+    if runs.judgement is None:
+        yield f"whether the change is what was asked for: no judge was asked, as {runs.judge_not_asked}"
+    if not runs.hidden:
         yield "answers that were looked up: no hidden checks were run"
-    if looked.probed and looked.probed.reason:
-        yield f"probes: {clean(looked.probed.reason)}"
-    if looked.unnamed:
-        names = some([f"`{clean(name)}`" for name in looked.unnamed])
+    if runs.probed and runs.probed.reason:
+        yield f"probes: {clean(runs.probed.reason)}"
+    if runs.unnamed:
+        names = some([f"`{clean(name)}`" for name in runs.unnamed])
         yield f"passing test cases by name: {names} writes no JUnit report that `report` names"
-    if not looked.mutants:
+    if not runs.mutants:
         yield "whether the tests notice other mistakes: no mutants were made"
-    yield from looked.further
+    yield from runs.further
 
 
 def _result(report: CheckReport) -> str:

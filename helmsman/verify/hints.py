@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import islice
+from posixpath import basename
 from typing import NamedTuple
 
 from helmsman.config import InvariantsConfig
@@ -20,18 +21,9 @@ from helmsman.texts import counted
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.objections import some
 from helmsman.verify.reporter import Reporter, Spot
-from helmsman.verify.touched import Touched
+from helmsman.verify.touched import Touched, tables
 
 KEPT, OF_ONE_RULE = 30, 10
-CI = (
-    ".github/workflows/**", ".github/actions/**", "/.gitlab-ci.y*ml", "/.gitlab/ci/**", "/.ci/**", "/.circleci/**", "Jenkinsfile",
-    "/.travis.y*ml", "/azure-pipelines.y*ml", "/bitbucket-pipelines.y*ml", "/.buildkite/**", "/.drone.y*ml", "/.woodpecker**",
-)  # fmt: skip
-OWN = (
-    "/RUBRIC.md", "/helmsman.toml", "/.claude/autochecks.sh", "/.claude/settings*.json", "/.helmsman/presets/*.md",
-    "/.helmsman/hats/*.md", "/.helmsman/agents/*.toml",
-)  # fmt: skip
-"""Files by which a loop is configured."""
 _DATA = re.compile(r".*\.(?:json|csv|tsv|ya?ml|toml|txt|xml|ini|dat)")
 _WORD = re.compile(r"-?\d+(?:\.\d+)?|[^\W\d][\w .:/-]{3,60}")
 _SHORTEST_STEM = 3
@@ -83,7 +75,7 @@ def hints(change: Change) -> tuple[Finding, ...]:
     told = [_PROTECTED.tell(Weight.BLOCK, spot, message) for spot, message in _protected(change)]
     for hint in HINTS:
         reporter = Reporter(hint.rule, hint.honest)
-        told += [reporter.hint(spot, message) for spot, message in islice(hint.find(change), OF_ONE_RULE)]
+        told += [reporter.tell(Weight.HINT, spot, message) for spot, message in islice(hint.find(change), OF_ONE_RULE)]
     return tuple(told[:KEPT])
 
 
@@ -125,7 +117,7 @@ def _asserts_less(change: Change) -> Found:
 
 def _doubles(change: Change) -> Found:
     """Doubles of a source that this very work changes, by its name."""
-    stems = {_stem(file.path) for file, _, _ in change.sides if is_source(file.path)}
+    stems = {basename(file.path).partition(".")[0] for file, _, _ in change.sides if is_source(file.path)}
     words = {stem: re.compile(rf"(?<![^\W_]){re.escape(stem)}(?![^\W_])") for stem in stems if len(stem) >= _SHORTEST_STEM}
     for file, before, after in change.of_tests:
         for one in _new(before.doubles, after.doubles):
@@ -146,8 +138,8 @@ def _suppressed(change: Change) -> Found:
 def _settings(change: Change) -> Found:
     for file in change.diff:
         done = {"A": "added", "D": "deleted", "R": "renamed"}.get(file.status, "changed")
-        for what, patterns in (("tells continuous integration what to do", CI), ("configures the loop", OWN)):
-            if matches_any(file.path, patterns):
+        for what, kind in (("tells continuous integration what to do", "ci"), ("configures the loop", "own")):
+            if matches_any(file.path, tables()[kind]):
                 yield _first(file), f"{file.path} {what} and was {done}"
         if file.path in change.kinds.settings:
             yield _first(file), f"{file.path} tells a check what to do and was {done}"
@@ -229,10 +221,6 @@ def _first(file: FileDiff) -> Spot:
     added, removed = next(iter(file.added), None), next(iter(file.removed), None)
     line = added.number if added and file.before is not None else None
     return Spot(file.path, line, added.text if added else "", removed.text if removed else "")
-
-
-def _stem(path: str) -> str:
-    return path.rpartition("/")[2].partition(".")[0]
 
 
 _PROTECTED = Reporter("protected", "Put the file back as it was and change the work so that it passes.")

@@ -7,7 +7,7 @@ where the agent notes it as done; that word by itself proves nothing, and no oth
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 
 from helmsman.config import CriterionConfig, JudgeConfig
 from helmsman.parsers.plan_order import is_named_by, means
@@ -26,8 +26,6 @@ ITEM = "plan."
 LONGEST_CRITERION = 4_000
 NO_EVIDENCE = "nothing shows that it is done but the agent's word"
 
-Rule = Callable[[LoopState, Evidence, PlanItem], str]
-
 
 def prove_item(state: LoopState, evidence: Evidence) -> ItemProof | None:
     """What stands against the item in hand, the judge's word left out. None where there is no item."""
@@ -37,8 +35,7 @@ def prove_item(state: LoopState, evidence: Evidence) -> ItemProof | None:
     if evidence.execution.plan and evidence.execution.plan.kept:
         why = "the plan was made anew; its items are proven from the next iteration on"
         return ItemProof(item=item.id, title=item.title, missing=(why,), tried=False)
-    rules = ALWAYS if item.check else (*ALWAYS, _unchanged)
-    missing = tuple(filter(None, (rule(state, evidence, item) for rule in rules)))
+    missing = tuple(filter(None, _against(state, evidence, item)))
     proof = ItemProof(
         item=item.id, title=item.title, proven=not missing, missing=missing, tried=evidence.execution.worth_checking
     )
@@ -64,7 +61,8 @@ def criterion_of(item: PlanItem | None, config: JudgeConfig) -> CriterionConfig 
         return None
     wanted = "\n".join(f"- {line}" for line in item.acceptance) or item.details
     text = f"This item of the plan is done, completely: {item.title}\n{wanted}".strip()
-    return CriterionConfig(id=f"{ITEM}{_plain(item.id)}"[:60], text=text[:LONGEST_CRITERION])
+    plain = re.sub(r"[^A-Za-z0-9._-]", "-", item.id)
+    return CriterionConfig(id=f"{ITEM}{plain}"[:60], text=text[:LONGEST_CRITERION])
 
 
 def criterion_of_block(config: JudgeConfig) -> CriterionConfig | None:
@@ -72,20 +70,12 @@ def criterion_of_block(config: JudgeConfig) -> CriterionConfig | None:
     return CriterionConfig(id="agent.blocked", text=render("judge_blocked")) if config.criteria else None
 
 
-def criterion_of_tests(changed: Sequence[str]) -> tuple[CriterionConfig, ...]:
-    """What the judge is asked where tests of the start, `changed`, fail on the new source; nothing where none does."""
-    if not changed:
-        return ()
-    text = render("judge_changed_tests", tests=some(changed))
-    return (CriterionConfig(id="changed.tests", text=text[:LONGEST_CRITERION]),)
-
-
-def criterion_of_answers(found: Sequence[str]) -> tuple[CriterionConfig, ...]:
-    """What the judge is asked where answers seem to be looked up; `found`: a clause for each function."""
-    if not found:
-        return ()
-    text = render("judge_looked_up", functions=some(found))
-    return (CriterionConfig(id="looked.up", text=text[:LONGEST_CRITERION]),)
+def criteria_of_doubts(changed: Sequence[str], looked_up: Sequence[str]) -> tuple[CriterionConfig, ...]:
+    """What the judge is asked where tests of the start fail on the new source, and where answers seem to be looked up."""
+    of_tests = render("judge_changed_tests", found=some(changed)) if changed else ""
+    of_answers = render("judge_looked_up", found=some(looked_up)) if looked_up else ""
+    asked = (("changed.tests", of_tests), ("looked.up", of_answers))
+    return tuple(CriterionConfig(id=name, text=text[:LONGEST_CRITERION]) for name, text in asked if text)
 
 
 def judged(proof: ItemProof, criterion: CriterionConfig, judgement: Judgement) -> ItemProof:
@@ -105,26 +95,22 @@ def taken_as_proven(proof: ItemProof) -> ItemProof:
     return proof.model_copy(update={"proven": True, "missing": (), "needs_word": False})
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]", "-", name)
-
-
 # --- what stands against it -----------------------------------------------------------------------------------------
 
 
-def _unchecked(_state: LoopState, evidence: Evidence, _item: PlanItem) -> str:
-    return "" if evidence.checks else f"the agent's call ended as {evidence.execution.call.outcome}, so nothing was checked"
+def _against(state: LoopState, evidence: Evidence, item: PlanItem) -> Iterator[str]:
+    """Empty for what does not stand against it."""
+    yield "" if evidence.checks else f"the agent's call ended as {evidence.execution.call.outcome}, so nothing was checked"
+    yield findings_that_block(evidence.findings)
+    yield processes_left(evidence)
+    yield _own_check(evidence, item)
+    yield _failing(state, evidence, item)
+    if not item.check:
+        yield no_test_ran_in(evidence.since_start.without_test if evidence.since_start else ())
+        yield _unchanged(state, evidence, item)
 
 
-def _blocked(_state: LoopState, evidence: Evidence, _item: PlanItem) -> str:
-    return findings_that_block(evidence)
-
-
-def _running(_state: LoopState, evidence: Evidence, _item: PlanItem) -> str:
-    return processes_left(evidence)
-
-
-def _own_check(_state: LoopState, evidence: Evidence, item: PlanItem) -> str:
+def _own_check(evidence: Evidence, item: PlanItem) -> str:
     if not item.check or evidence.checks is None:
         return ""
     result = next(iter(evidence.own.results), None) if evidence.own else None
@@ -133,11 +119,6 @@ def _own_check(_state: LoopState, evidence: Evidence, item: PlanItem) -> str:
     if result.ran_no_test:
         return f"no test ran in its check: {item.check}"
     return "" if result.passed else f"its check {_how(result)}: {item.check}"
-
-
-def _no_test_ran(_state: LoopState, evidence: Evidence, item: PlanItem) -> str:
-    empty = evidence.since_start.without_test if evidence.since_start and not item.check else ()
-    return no_test_ran_in(empty) if empty else ""
 
 
 def _failing(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
@@ -187,6 +168,3 @@ def _how(result: CheckResult) -> str:
 
 def _names(results: tuple[CheckResult, ...]) -> str:
     return some([result.name for result in results])
-
-
-ALWAYS: tuple[Rule, ...] = (_unchecked, _blocked, _running, _own_check, _failing, _no_test_ran)

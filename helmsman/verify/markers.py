@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from helmsman.records.findings import Finding
+from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import FileDiff, lines_of
 from helmsman.verify.reporter import Reporter, Spot
 
@@ -28,7 +28,7 @@ def conflicts_in(file: FileDiff) -> Iterator[Finding]:
     for line in file.added:
         alone = line.number not in whole.values() and _LABELLED.fullmatch(line.text.rstrip())
         if line.number in whole or alone:
-            yield _REPORTER.block(Spot(file.path, line.number, line.text), "a merge conflict was left unresolved")
+            yield _REPORTER.tell(Weight.BLOCK, Spot(file.path, line.number, line.text), "a merge conflict was left unresolved")
 
 
 def _whole(lines: Iterable[str]) -> Iterator[tuple[int, int]]:

@@ -15,6 +15,17 @@ from helmsman.records.state import LoopState
 
 _NAMED = re.compile(r"(?:^|[._-])(?:tests?|spec)(?:[._-]|$)", re.IGNORECASE)
 """Names of tests in languages whose runners are not known: `check_test.sh`, `parser.bats.spec`, `test-cli.exp`."""
+NO_NEW_TEST = "the goal asks for tests, and no new test fails without the change"
+_ASKED_FOR = re.compile(
+    r"\b(?:add|writ|creat|includ|provid)(?:e|es|ed|ing|s)?\s(?:(?!to\b|that\b|for\b|so\b|the\b)\w+[\s-]){0,3}(?:tests?|specs?)\b"
+    r"|\bcover\w*\s[^.!?\n]{1,60}\s(?:by|with)\s(?:\w+[\s-]){0,2}tests?\b",
+    re.IGNORECASE,
+)
+"""`add a regression test`, `cover it with tests`. `write a function that passes the tests` is none: there they are."""
+
+
+def asks_for_tests(goal: str) -> bool:
+    return _ASKED_FOR.search(goal) is not None
 
 
 def in_question(state: LoopState, evidence: Evidence) -> bool:
@@ -37,12 +48,13 @@ def may_complete(state: LoopState, evidence: Evidence) -> bool:
 
 
 def needs_test(state: LoopState, evidence: Evidence) -> bool:
-    """Whether nothing but a test that fails on the source of the start can show the change.
+    """Whether it takes a test that fails on the source of the start: nothing else can show the change, or the goal asks for one.
 
     A loop that did not try its checks at the start (`baseline = false`) does not know that they were green.
     """
     followed = evidence.plan is not None and (evidence.plan.item is not None or bool(state.plan.ticked))
-    return bool(state.green_at_start) and not state.config.judge.criteria and not followed
+    due = bool(state.green_at_start) or asks_for_tests(state.config.goal)
+    return due and not state.config.judge.criteria and not followed
 
 
 def start_run_due(state: LoopState, evidence: Evidence) -> bool:

@@ -1,8 +1,8 @@
 """What stands against being done, for the loop and for an item of its plan alike: the first few by name, the rest by number."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from helmsman.records.findings import Weight
+from helmsman.records.findings import Finding, Weight
 from helmsman.records.iteration import Evidence
 from helmsman.records.processes import survivors_named
 
@@ -16,14 +16,14 @@ def some(names: Sequence[str], of: int | None = None) -> str:
     return ", ".join(named) + (f" and {more} more" if more > 0 else "")
 
 
-def findings_that_block(evidence: Evidence) -> str:
+def findings_that_block(findings: Iterable[Finding]) -> str:
     """What the invariants found; empty where nothing stands against the work."""
-    return some([f"{one.message} ({one.rule}, {one.where})" for one in evidence.findings if one.weight is Weight.BLOCK])
+    return some([f"{one.message} ({one.rule}, {one.where})" for one in findings if one.weight is Weight.BLOCK])
 
 
 def no_test_ran_in(checks: Sequence[str]) -> str:
-    """Of checks that pass."""
-    return f"no test ran in {some(checks)}: a check that passes without one shows nothing"
+    """Of checks that pass; empty where each ran one."""
+    return f"no test ran in {some(checks)}: a check that passes without one shows nothing" if checks else ""
 
 
 def processes_left(evidence: Evidence) -> str:

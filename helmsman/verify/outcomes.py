@@ -1,11 +1,12 @@
 """The tests of the start on the work: which files are put back for that run, and what goal and operator make of its outcomes.
 
-Settings of runners and checkers, and what the check commands themselves run, count among the tests.
+Settings of runners and checkers, what the check commands themselves run, and what `invariants.protect` and `trusted` name count
+among the tests.
 """
 
 import re
-from collections.abc import Collection, Sequence
-from posixpath import basename
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from posixpath import basename, dirname
 from typing import NamedTuple
 
 from helmsman.config import CheckConfig, InvariantsConfig
@@ -13,15 +14,14 @@ from helmsman.parsers.globs import matches_any
 from helmsman.parsers.test_files import is_test_file
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy
-from helmsman.records.findings import Finding
+from helmsman.records.findings import Finding, Weight
 from helmsman.records.moments import MOST_NAMES, Moment
 from helmsman.records.verification import Case, Consequence, OutcomeTable
 from helmsman.texts import counted
 from helmsman.verify.case_table import outcome_table
-from helmsman.verify.objections import some
+from helmsman.verify.commands import path_of, simple_commands
 from helmsman.verify.reporter import Reporter, Spot
 from helmsman.verify.touched import Touched
-from helmsman.verify.trusted import asked_for, below, ran
 
 RULE, FEWER = "trusted.expectations", "trusted.fewer"
 _REPORTER = Reporter(
@@ -52,10 +52,31 @@ def tests_of_start(
 
     None where the work only adds test files: these change no expectation. A new file that a check names stays.
     """
-    side = [path for path in changed.judging if not matches_any(path, config.allow)]
-    asked = asked_for(checks, base)
-    kept = tuple(path for path in side if path in base or not below(path, asked))
+    named = [path for path in changed.source if _is_named([path], config)]
+    side = [path for path in (*changed.judging, *named) if not matches_any(path, config.allow)]
+    asked = tuple(_asked_for(checks, base))
+    kept = tuple(path for path in side if path in base or not any(f"{path}/".startswith(f"{place}/") for place in asked))
     return kept if any(path in base or not is_test_file(path) for path in kept) else ()
+
+
+def _asked_for(checks: Sequence[CheckConfig], base: Collection[str]) -> Iterator[str]:
+    """Paths that checks name and that were not there when the loop began."""
+    there = {above for path in base for above in (path, *_folders(path))}
+    for check in checks:
+        for one in simple_commands(check.command):
+            paths = (path_of(one, word.partition("::")[0]) for word in one.words if word)
+            yield from (path for path in paths if path and path not in there)
+
+
+def _folders(path: str) -> Iterator[str]:
+    while path:
+        path = dirname(path)
+        yield path
+
+
+def _is_named(paths: Iterable[str], config: InvariantsConfig) -> bool:
+    """Whether the operator names one of them as what has to judge the work as it was."""
+    return any(matches_any(path, (*config.protect, *config.trusted)) for path in paths)
 
 
 def failing_at_start(history: Sequence[Moment]) -> frozenset[str] | None:
@@ -76,20 +97,27 @@ def outcomes(
     table = weighed(outcome_table(own, red, copy.report, on_start), own, copy, goal, config)
     changed = tuple(case.name for case in table.of(Consequence.ASKS))
     found = (_finding(case, copy) for case in table.of(Consequence.FAILS) if case.outcome == "CHANGED")
-    return Outcomes((*found, *fewer_tests(own, copy)), changed, table.bounded)
+    return Outcomes((*found, *fewer_tests(own, copy, config)), changed, table.bounded)
 
 
-def fewer_tests(own: CheckReport, copy: TrustedCopy) -> tuple[Finding, ...]:
-    """Hints at checks that run fewer tests than with those of the start."""
-    pairs = zip(own.results, copy.report.results, strict=True) if copy.report else ()
-    return tuple(_fewer(one, other, copy) for one, other in pairs if one.passed and other.passed and ran(one) < ran(other))
+def fewer_tests(own: CheckReport, copy: TrustedCopy, config: InvariantsConfig) -> Iterator[Finding]:
+    """Checks that run fewer tests than with those of the start: a hint, but for files that the operator names."""
+    weight = Weight.BLOCK if _is_named(copy.put_back, config) else Weight.HINT
+    for one, other in zip(own.results, copy.report.results, strict=True) if copy.report else ():
+        if one.passed and other.passed and _ran(one) < _ran(other):
+            told = f"{clean(one.name)} runs {counted(_ran(one), 'test')}, and with the tests of the start {_ran(other)}"
+            yield _FEWER.tell(weight, Spot(copy.put_back[0]), told)
+
+
+def _ran(result: CheckResult) -> int:
+    return result.counts.executed if result.counts else 0
 
 
 def weighed(table: OutcomeTable, own: CheckReport, copy: TrustedCopy, goal: str, config: InvariantsConfig) -> OutcomeTable:
     """The table, with what goal and operator say of changed tests. Those of a check that fails anyway matter to nobody."""
     failing = {result.name for result in own.failures}
     cases = (_asked_if_unloadable(case, copy.put_back) for case in table.cases)
-    return table.model_copy(update={"cases": tuple(_weighed(case, failing, goal, config) for case in cases)})
+    return table.model_copy(update={"cases": tuple(_weighed(case, failing, copy.put_back, goal, config) for case in cases)})
 
 
 def _asked_if_unloadable(case: Case, files: Collection[str]) -> Case:
@@ -99,11 +127,13 @@ def _asked_if_unloadable(case: Case, files: Collection[str]) -> Case:
     return case.model_copy(update={"consequence": Consequence.ASKS, "why": "does not load on the new source as it was"})
 
 
-def _weighed(case: Case, failing: Collection[str], goal: str, config: InvariantsConfig) -> Case:
+def _weighed(case: Case, failing: Collection[str], files: Sequence[str], goal: str, config: InvariantsConfig) -> Case:
     if case.outcome != "CHANGED":
         return case
     if case.check in failing:
         return case.model_copy(update={"consequence": Consequence.REPORTED})
+    if _is_named([path for path in files if path in case.name] or files, config):  # whatever the goal says of tests
+        return case.model_copy(update={"consequence": Consequence.FAILS})
     if case.consequence is Consequence.ASKS and config.changed_expectations == "allow":
         return _permitted(case, "changed expectations are allowed")
     if _is_to_change(goal, case.name):
@@ -127,14 +157,4 @@ def _is_to_change(goal: str, name: str) -> bool:
 
 def _finding(case: Case, copy: TrustedCopy) -> Finding:
     path = next((path for path in copy.put_back if path in case.name), copy.put_back[0])
-    return _REPORTER.block(Spot(path), f"{clean(case.name)} {case.why}")
-
-
-def _fewer(own: CheckResult, trusted: CheckResult, copy: TrustedCopy) -> Finding:
-    told = f"{clean(own.name)} runs {counted(ran(own), 'test')}, and with the tests of the start {ran(trusted)}"
-    return _FEWER.hint(Spot(copy.put_back[0]), told)
-
-
-def asks_for(changed: Sequence[str]) -> str:
-    """What stands against completion where nobody has judged that yet."""
-    return f"tests of the start fail on the new source: {some([clean(name) for name in changed])}"
+    return _REPORTER.tell(Weight.BLOCK, Spot(path), f"{clean(case.name)} {case.why}")

@@ -1,13 +1,12 @@
 """How a rule tells what it found."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from helmsman.records.findings import SHOWN, Finding, Weight
 from helmsman.verify.diff import shown
 
 
-@dataclass(frozen=True)
-class Spot:
+class Spot(NamedTuple):
     """A place in a changed file."""
 
     path: str
@@ -17,33 +16,31 @@ class Spot:
     before: str = ""
 
 
-@dataclass(frozen=True)
-class Reporter:
+class Reporter(NamedTuple):
     """Writes the findings of one rule."""
 
     rule: str
     honest: str
-    """What to do instead, as an instruction, unless a finding says it better."""
+    """What to do instead, as an instruction."""
 
-    def block(self, spot: Spot, message: str, honest: str = "") -> Finding:
-        return self.tell(Weight.BLOCK, spot, message, honest)
-
-    def hint(self, spot: Spot, message: str, honest: str = "") -> Finding:
-        return self.tell(Weight.HINT, spot, message, honest)
-
-    def tell(self, weight: Weight, spot: Spot, message: str, honest: str = "") -> Finding:
+    def tell(self, weight: Weight, spot: Spot, message: str) -> Finding:
         return Finding(
             rule=self.rule,
             weight=weight,
-            path=spot.path.encode("utf-8", "replace").decode("utf-8"),
+            path=_whole(spot.path),
             line=spot.line,
             before=_storable(spot.before),
             after=_storable(spot.after),
             message=_storable(message),
-            honest=honest or self.honest,
+            honest=self.honest,
         )
 
 
-def _storable(text: str, longest: int = SHOWN) -> str:
-    """One line, without halves of characters, which UTF-8 cannot hold."""
-    return shown(text[: 10 * longest].encode("utf-8", "replace").decode("utf-8"), longest)
+def _storable(text: str) -> str:
+    """One line."""
+    return shown(_whole(text[: 10 * SHOWN]), SHOWN)
+
+
+def _whole(text: str) -> str:
+    """Without halves of characters, which UTF-8 cannot hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -6,55 +6,28 @@ Where anything but plain source differs from the start, the checks run once more
 import configparser
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import tomllib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
 from typing import Any, NamedTuple, cast
 
 from helmsman.parsers.globs import matches_any
+from helmsman.parsers.shell import Command
 from helmsman.parsers.test_files import is_only_tests, is_test_file, is_test_support
 from helmsman.toml_of import toml_of
-from helmsman.verify.commands import Words, scripts, simple_commands
+from helmsman.verify.commands import path_of, scripts, simple_commands
+
+
+@cache
+def tables() -> Mapping[str, Any]:
+    """Files by what they are to the checks."""
+    return tomllib.loads(resources.files("helmsman.verify").joinpath("touched.toml").read_text(encoding="utf-8"))
+
 
 Read = Callable[[str], str]
 """The text of a file by its path; empty where there is none, or none that is read."""
 
-GOVERNORS = (
-    "conftest.py", "pytest.ini", ".pytest.ini", "sitecustomize.py", "usercustomize.py", ".coveragerc", "jest.config.*",
-    "jest.setup.*", "vitest.config.*", "vitest.setup.*", "vitest.workspace.*", ".mocharc*", "karma.conf.*", "phpunit.xml*",
-    ".rspec", "spec_helper.rb",
-)  # fmt: skip
-"""Files that do nothing but tell a runner which tests to run and how. One of them beside or above a test can switch it off."""
-CHECKERS = (
-    "tox.ini", "tox.toml", "noxfile.py", "pytest.toml", ".pytest.toml", "nose.cfg", "playwright.config.*", "cypress.config.*",
-    "ava.config.*", "wtr.config.*", "web-test-runner.config.*", ".nycrc*", ".c8rc*", "codecept.conf.*", ".taprc", ".swcrc",
-    "nextest.toml", "testng.xml", "junit-platform.properties", "xunit.runner.json", "*.runsettings", "CTestTestfile.cmake",
-    ".flake8", "mypy.ini", ".mypy.ini", "pyrightconfig.json", "ruff.toml", ".ruff.toml", ".pylintrc", "pylintrc", ".eslintrc*",
-    "eslint.config.*", ".eslintignore", "biome.json*", "tsconfig*.json", ".golangci.*", "clippy.toml", ".clippy.toml",
-    ".rubocop*.yml", "phpstan.neon*", "psalm.xml*", ".credo.exs", ".pre-commit-config.yaml",
-)  # fmt: skip
-"""Settings of further runners, and of what else checks code."""
-RECIPES: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("make", "gmake"), ("GNUmakefile", "makefile", "Makefile")),
-    "just": ("justfile", "Justfile", ".justfile"),
-    "rake": ("Rakefile", "rakefile", "Rakefile.rb"),
-    "task": ("Taskfile.yml", "Taskfile.yaml"),
-    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), ("package.json",)),
-    "composer": ("composer.json",),
-}
-"""By program the files that hold what it does for a check."""
-SHARED: Mapping[str, tuple[str, ...]] = {
-    "pyproject.toml": (
-        "project", "build-system", "dependency-groups", "tool.poetry", "tool.uv", "tool.setuptools", "tool.pdm", "tool.flit",
-        "tool.hatch.build", "tool.hatch.version", "tool.hatch.metadata", "tool.black", "tool.commitizen", "tool.towncrier",
-    ),
-    "setup.cfg": ("metadata", "options", "bdist_wheel", "sdist", "egg_info", "bumpversion"),
-    "package.json": (
-        "name", "version", "description", "main", "module", "types", "typings", "exports", "bin", "files", "engines", "author",
-        "contributors", "license", "repository", "bugs", "homepage", "keywords", "private", "sideEffects", "packageManager",
-        "dependencies", "devDependencies", "peerDependencies", "optionalDependencies", "peerDependenciesMeta", "publishConfig",
-    ),
-    "composer.json": ("name", "description", "require", "require-dev", "autoload", "license", "authors", "version", "keywords"),
-}  # fmt: skip
-"""Files that hold settings of checks beside others, with the names of these others: work of any kind edits them."""
 _TEST_SCRIPTS = ("scripts.pre", "scripts.post")
 _BLANKS = re.compile(r"(?<=\S)[^\S\n]{2,}")
 """The reader of INI files takes the square of their number."""
@@ -62,6 +35,8 @@ _MAKEFILES = frozenset({"GNUmakefile", "makefile", "Makefile"})
 _TARGET = re.compile(r"(?m)^([\w.-]+)\s*:(?!=)")
 _OTHER_VARIABLE = re.compile(r"(?i)(?!\w*(?:src|source|obj|file|header|dep|flag|lib|inc|bin|module)\w*\s*[:+?]?=)\w+\s*[:+?]?=")
 """A variable that is not about what is built of what."""
+_IS_SHELL = re.compile(r"\A[^\n]*(?:\.(?:sh|bash)\n|\n#!/bin/)")
+"""Of its path and its text."""
 _DEEPEST = 3
 """Files that a check runs, and that these run in turn."""
 
@@ -115,31 +90,30 @@ def files_run(commands: Iterable[str], before: Read) -> Iterator[str]:
 def _kind(path: str, run: Collection[str], before: Read, after: Read) -> str:
     if is_test_file(path):
         return "tests"
-    shared = SHARED.get(path.rpartition("/")[2])
+    shared = tables()["shared"].get(path.rpartition("/")[2])
     if shared is not None:
         return "settings" if _judges_otherwise(path, shared, before(path), after(path)) else "source"
     if path.rpartition("/")[2] in _MAKEFILES:
         return "settings" if path in run and _recipes_differ(before(path), after(path)) else "source"
-    if path in run or matches_any(path, GOVERNORS) or matches_any(path, CHECKERS):
+    if path in run or matches_any(path, (*tables()["governors"], *tables()["checkers"])):
         return "settings"
     return "support" if is_test_support(path) else "source"
 
 
 def _named(command: str, folder: str) -> Iterator[str]:
     """Files whose content decides what a check command does; not the source that it is about."""
-    for path, certain in scripts(command):
-        if certain:
-            yield f"{folder}/{path}" if folder else path
+    for path in scripts(command):
+        yield f"{folder}/{path}" if folder else path
     for one in simple_commands(command):
-        for name in RECIPES.get(one.program, ()):
+        for name in tables()["recipes"].get(one.program, ()):
             yield _beside(one, folder, name)
 
 
-def _beside(one: Words, folder: str, name: str) -> str:
+def _beside(one: Command, folder: str, name: str) -> str:
     """In the folder that `-C x`, `--prefix x` or `--cwd x` names, else where the command runs."""
     given = next((one.arguments[at + 1] for at, word in enumerate(one.arguments[:-1]) if word in _FOLDERS), "")
     file = next((one.arguments[at + 1] for at, word in enumerate(one.arguments[:-1]) if word in _FILES), name)
-    path = one.path(f"{given}/{file}" if given else file)
+    path = path_of(one, f"{given}/{file}" if given else file)
     return f"{folder}/{path}" if folder else path
 
 
@@ -151,14 +125,11 @@ def _lines(path: str, text: str) -> Iterator[str]:
     """Commands in a script or in recipes."""
     if path.endswith("package.json"):
         yield from (value for name, value in settings_of(path, text).items() if name.startswith("scripts.") and value)
-    elif path.rpartition("/")[2] in _RECIPE_FILES or path.endswith((".sh", ".bash")) or text.startswith("#!/bin/"):
+    elif any(path.rpartition("/")[2] in names for names in tables()["recipes"].values()) or _IS_SHELL.search(f"{path}\n{text}"):
         yield from (line.strip().lstrip("@-") for line in text.replace("\\\n", " ").split("\n") if not line.startswith("#"))
 
 
-_RECIPE_FILES = frozenset(name for names in RECIPES.values() for name in names)
-
-
-def _judges_otherwise(path: str, others: tuple[str, ...], before: str, after: str) -> bool:
+def _judges_otherwise(path: str, others: Sequence[str], before: str, after: str) -> bool:
     """Whether a setting of a check differs: any beside `others`; of scripts those that were there, and hooks around them."""
     old, new = settings_of(path, before), settings_of(path, after)
     if not after.strip() and before.strip():

@@ -16,10 +16,9 @@ from helmsman.records.state import LoopState
 from helmsman.verify.completion import prove
 from helmsman.verify.diff import FileDiff
 from helmsman.verify.items import (
+    criteria_of_doubts,
     criterion_of,
-    criterion_of_answers,
     criterion_of_block,
-    criterion_of_tests,
     judged,
     prove_item,
     taken_as_proven,
@@ -56,7 +55,7 @@ def adjudicate(place: Workplace, state: LoopState, evidence: Evidence, credentia
     proof = prove(state.config, state.done, evidence)  # what is left to the judge of the whole, if it finds the item done
     asked = proof.open and bool(state.config.judge.criteria)
     since = evidence.since_start or SinceStart()
-    of_tests = (*criterion_of_tests(since.changed_expectations), *criterion_of_answers(since.looked_up)) if asked else ()
+    of_tests = criteria_of_doubts(since.changed_expectations, since.looked_up) if asked else ()
     criteria = (*(state.config.judge.criteria if proof.open else ()), *of_tests, *([of_item] if of_item else ()))
     if not criteria:
         of_block = criterion_of_block(state.config.judge) if _claims_block(state, evidence) else None
@@ -104,8 +103,9 @@ def _question(
     place: Workplace, state: LoopState, evidence: Evidence, criteria: Sequence[CriterionConfig], tree: Sequence[Blob]
 ) -> JudgeQuestion:
     work = work_of(place, state, evidence.execution.change.commit)
+    outputs = outputs_of(evidence.checks, evidence.since_start.tests if evidence.since_start else ())
     return replace(
-        question_on(work, place.worktree, _outputs(evidence), criteria, tree),
+        question_on(work, place.worktree, outputs, criteria, tree),
         blocked_by=evidence.claims.blocked,
         findings=evidence.findings,
         earlier=state.judge.verdicts,
@@ -156,10 +156,6 @@ def _named(
 def _is_generated(file: FileDiff) -> bool:
     text = file.after or file.before
     return is_product(file.path) or text is None or is_generated(file.path, text)
-
-
-def _outputs(evidence: Evidence) -> tuple[CheckOutput, ...]:
-    return outputs_of(evidence.checks, evidence.since_start.tests if evidence.since_start else ())
 
 
 def outputs_of(report: CheckReport | None, proving: Sequence[str]) -> tuple[CheckOutput, ...]:

@@ -6,16 +6,15 @@ from pathlib import Path
 from helmsman.config import CheckConfig
 from helmsman.errors import OperatorError
 from helmsman.parsers.globs import matches_any
-from helmsman.records.checks import CheckReport, TrustedCopy
 from helmsman.records.evidence import Execution
 from helmsman.records.findings import Finding
 from helmsman.records.plan import Plan
 from helmsman.records.state import LoopState
 from helmsman.verify.commands import scripts
 from helmsman.verify.diff import TreeDiff
-from helmsman.verify.hints import OWN, hints, weigh
+from helmsman.verify.hints import hints, weigh
 from helmsman.verify.markers import conflicts_in
-from helmsman.verify.trusted import differences
+from helmsman.verify.touched import tables
 from tasks.checking.rooms import work_of
 from tasks.checking.trusted_run import NOT_THERE, change_of, changed_since_start, put_back_paths
 from tasks.loop.plan import plan_at
@@ -25,25 +24,11 @@ from tasks.worktrees.workplace import Workplace
 PUT_BACK_SHOWN = 20
 
 
-def audit(
-    place: Workplace,
-    state: LoopState,
-    execution: Execution,
-    report: CheckReport | None,
-    copy: TrustedCopy | None = None,
-    own: CheckReport | None = None,
-) -> tuple[Finding, ...]:
-    """Findings in the whole loop's diff. `own`: of the item in hand, as in `copy`."""
+def audit(place: Workplace, state: LoopState, execution: Execution) -> tuple[Finding, ...]:
+    """Findings in the whole loop's diff."""
     checks = _checks(place, state, execution.change.start)
-    work = work_of(place, state, execution.change.commit, checks)
-    change = change_of(work, place.worktree)
-    return weigh((*_untrusted(copy, report, own), *_unmerged(state, change.diff), *hints(change)), state.config.invariants)
-
-
-def _untrusted(copy: TrustedCopy | None, report: CheckReport | None, own: CheckReport | None) -> tuple[Finding, ...]:
-    if copy is None or report is None:
-        return ()
-    return tuple(differences(copy, (*report.results, *(own.results if own else ()))))
+    change = change_of(work_of(place, state, execution.change.commit, checks), place.worktree)
+    return weigh((*_unmerged(state, change.diff), *hints(change)), state.config.invariants)
 
 
 def _unmerged(state: LoopState, diff: TreeDiff) -> Iterator[Finding]:
@@ -69,13 +54,13 @@ def _harmed(place: Workplace, state: LoopState, commit: str) -> list[str]:
     """What the operator protects, what configures the loop, and the scripts of its checks that were there."""
     kept = state.config.invariants
     checks = _checks(place, state, state.head)
-    run = {path for check in checks for path, certain in scripts(check.command) if certain}
+    run = {path for check in checks for path in scripts(check.command)}
     changed = changed_since_start(work_of(place, state, commit))
     return sorted(
         path
         for path, (before, _) in changed.items()
         if not matches_any(path, kept.allow)
-        and (matches_any(path, (*kept.protect, *OWN)) or (path in run and not before.startswith(NOT_THERE)))
+        and (matches_any(path, (*kept.protect, *tables()["own"])) or (path in run and not before.startswith(NOT_THERE)))
     )
 
 

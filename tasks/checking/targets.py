@@ -12,7 +12,6 @@ from tasks.checking.checks import Room, run_checks
 from tasks.checking.trusted_run import (
     Range,
     Sides,
-    as_they_were,
     cases_at,
     changed_since_start,
     put_back_paths,
@@ -67,13 +66,13 @@ def failed_by_setup(target: Target, error: SetupFailed) -> CheckReport:
     return CheckReport(tree=target.tree, results=tuple(results), clean=True)
 
 
-def run_trusted(work: Range, tree: str, run: Run, *, tests: bool) -> TrustedCopy:
-    """Run the checks on the work, its protected files as they were at the start. `tests`: its tests instead."""
-    overlay = tests_as_they_were(work, changed_since_start(work)) if tests else as_they_were(work)
+def run_trusted(work: Range, tree: str, run: Run) -> TrustedCopy:
+    """Run the checks on the work with the tests of the start, where any of these differs."""
+    overlay = tests_as_they_were(work, changed_since_start(work))
     if not overlay:
         return TrustedCopy()
     checks = work.config.checks
-    config = _named(work.config, "tests of the start" if tests else "trusted run")
+    config = _named(work.config, "tests of the start")
     report = run(Target(work.commit, tree, config, tuple(overlay.values())))
     own = (one.model_copy(update={"name": check.title}) for one, check in zip(report.results, checks, strict=True))
     return TrustedCopy(put_back=put_back_paths(overlay), report=report.model_copy(update={"results": tuple(own)}))

@@ -19,15 +19,12 @@ from helmsman.verify.hints import Change
 from helmsman.verify.new_tests import overlaid
 from helmsman.verify.outcomes import tests_of_start
 from helmsman.verify.touched import Read, Touched, touched
-from helmsman.verify.trusted import as_at_start, in_doubt
 from tasks.repository.branch_files import held_in
 from tasks.repository.diffs import LARGEST_FILE, read_diff, tree_of, unchanged_tests
 from tasks.repository.git import Repository, git, git_bytes
-from tasks.repository.objects import read_headers, read_object, read_objects
+from tasks.repository.objects import read_headers, read_object
 
 TOLD = 200
-MOST_READ = 500
-"""Files of the start that are read because their names do not tell whether they are tests."""
 Entries = dict[str, bytes]
 """By path the line of git's index that makes it as it was."""
 Sides = tuple[bytes, bytes]
@@ -44,17 +41,6 @@ class Range:
     config: LoopConfig
     collected: tuple[str, ...] = ()
     """Files that are tests by the runner's report at the start, and not by their names."""
-
-
-def as_they_were(work: Range) -> Entries:
-    """Entries of the start for what is protected and what the work has changed of it."""
-    config, repository = work.config, work.repository.common
-    lines = {path: before for path, (before, _) in changed_since_start(work).items()}
-    base = _files_of(repository, work.base)
-    doubtful = in_doubt(lines, base, config.invariants)[:MOST_READ]
-    read = zip(doubtful, read_objects(repository, [base[path] for path in doubtful]), strict=True)
-    texts = {path: found[1].decode(errors="replace") for path, found in read if found is not None}
-    return {path: lines[path] for path in as_at_start(lines, base, config.checks, config.invariants, texts)}
 
 
 def tests_as_they_were(work: Range, changed: Mapping[str, Sides]) -> Entries:

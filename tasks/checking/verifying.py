@@ -5,22 +5,22 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy
-from helmsman.records.findings import Finding
+from helmsman.records.findings import Weight
 from helmsman.records.judgement import Judgement
 from helmsman.records.probes import Probed
 from helmsman.records.proof import Mutants
-from helmsman.records.verification import EXIT_STATUS, Consequence, OutcomeTable, Reason, Verification
+from helmsman.records.verification import EXIT_STATUS, Consequence, Reason, Verification
 from helmsman.verify.case_table import Names, outcome_table
 from helmsman.verify.completion import required_tests
-from helmsman.verify.grounds import NO_NEIGHBOURS, Looked, grounds, unnamed_in
+from helmsman.verify.grounds import NO_NEIGHBOURS, Runs, grounds, unnamed_in
 from helmsman.verify.hints import hints, weigh
-from helmsman.verify.items import criterion_of_answers, criterion_of_tests
+from helmsman.verify.items import criteria_of_doubts
+from helmsman.verify.new_tests import asks_for_tests
+from helmsman.verify.objections import findings_that_block
 from helmsman.verify.outcomes import fewer_tests, weighed
-from helmsman.verify.trusted import watched
-from helmsman.verify.verdict import Evidence, verdict
+from helmsman.verify.verdict import verdict
 from tasks.checking.adjudicating import outputs_of, question_on
 from tasks.checking.checks import Room, tear_down
 from tasks.checking.hidden import run_hidden
@@ -29,7 +29,7 @@ from tasks.checking.neighbours import looked_up_in
 from tasks.checking.probing import probe
 from tasks.checking.ready import require_ready
 from tasks.checking.targets import Run, Shown, Target, run_on_start, run_target, run_trusted
-from tasks.checking.trusted_run import Range, Sides, change_of, changed_since_start, tests_as_they_were
+from tasks.checking.trusted_run import Range, Sides, change_of, changed_since_start
 from tasks.models.judge import ask_judge
 from tasks.models.writing import Asking
 from tasks.processes.process import never
@@ -79,23 +79,6 @@ class _Runner:
         return run
 
 
-@dataclass(frozen=True)
-class _Found:
-    """What all runs told."""
-
-    base: CheckReport
-    head: CheckReport
-    trusted: TrustedCopy
-    trusted_not_due: str
-    shown: Shown
-    new_not_due: str
-    table: OutcomeTable
-    hidden: tuple[CheckResult, ...] = ()
-    looked_up: tuple[str, ...] | None = None
-    mutants: Mutants | None = None
-    probed: Probed | None = None
-
-
 def verify(
     checkout: CleanCheckout, work: Range, *, credentials: Callable[[], Mapping[str, str]], say: Say, further: Sequence[str] = ()
 ) -> Verification:
@@ -105,60 +88,69 @@ def verify(
     room = Room(checkout, checkout.uid, never, required_tests(config), sandbox=config.box, every_case=True)
     runner, changed = _Runner(room, say), changed_since_start(work)
     try:
-        found = _run(runner, work, changed)
-        found = replace(found, probed=_probed(room, work, found, credentials, say))
+        runs = _run(runner, work, changed)
+        runs = replace(runs, probed=_probed(room, work, runs, credentials, say), further=(*_further(work), *further))
     finally:
         tear_down(room, config)
-    noticed = (*_hints(work), *fewer_tests(found.head, found.trusted)) if changed else ()
-    judgement = _judgement(work, found, noticed, credentials, say)
-    evidence = Evidence(
-        found.head, found.base, found.table, judgement, found.hidden, found.looked_up or (), not changed, found.probed
-    )
-    word, reasons = verdict(evidence)
-    further = (*_further(work), *further)
+    noticed = (*fewer_tests(runs.head, runs.trusted, config.invariants), *hints(change_of(work, work.repository.top)))
+    runs = replace(runs, findings=weigh(noticed, config.invariants) if changed else ())
+    runs = replace(runs, judgement=_judgement(work, runs, credentials, say))
+    word, reasons = verdict(runs)
     return Verification(
         verdict=word,
         exit_status=EXIT_STATUS[word],
-        reasons=tuple(_with_remedy(reason, found.head, work) for reason in reasons),
+        reasons=tuple(_with_remedy(reason, runs.head, work) for reason in reasons),
         base=work.base,
         head=work.commit,
         files_changed=len(changed),
-        table=found.table,
-        grounds=grounds(_looked(found, judgement, config, further)),
-        head_checks=found.head,
-        base_checks=found.base,
-        trusted_checks=found.trusted.report,
-        new_tests=found.shown.report,
-        hidden=found.hidden,
-        probed=found.probed,
-        hints=noticed,
-        judgement=judgement,
+        table=runs.table,
+        grounds=grounds(runs),
+        head_checks=runs.head,
+        base_checks=runs.base,
+        trusted_checks=runs.trusted.report,
+        new_tests=runs.on_base,
+        hidden=runs.hidden,
+        probed=runs.probed,
+        hints=tuple(one for one in runs.findings if one.weight is Weight.HINT),
+        judgement=runs.judgement,
         runs=runner.runs,
         seconds=round(time.monotonic() - started, 3),
     )
 
 
-def _run(runner: _Runner, work: Range, changed: Mapping[str, Sides]) -> _Found:
+def _run(runner: _Runner, work: Range, changed: Mapping[str, Sides]) -> Runs:
     top, config = work.repository.top, work.config
     (base, base_tree), (head, head_tree) = commit_and_tree(top, work.base), commit_and_tree(top, work.commit)
     if not changed:
-        nothing = CheckReport(tree=head_tree, clean=True)
-        return _Found(nothing, nothing, TrustedCopy(), "nothing differs", Shown(), "nothing differs", OutcomeTable())
+        nothing, why = CheckReport(tree=head_tree, clean=True), "nothing differs"
+        return Runs(nothing, nothing, names=NAMES, unchanged=True, trusted_not_due=why, new_not_due=why)
     at_base = runner.titled(f"base {base[:12]}")(Target(base, base_tree, config))
     work = replace(work, collected=at_base.collected)
     runner.room = replace(runner.room, before=at_base)  # what is red on both sides is not run once more
     at_head = runner.titled(f"head {head[:12]}")(Target(head, head_tree, config))
-    trusted, why_not = _trusted(runner, work, head_tree, changed, at_head)
-    shown, not_new = Shown(), "the checks fail on the head"
+    trusted, trusted_not_due = _trusted(runner, work, head_tree, at_head)
+    shown, new_not_due = Shown(), "the checks fail on the head"
     if at_head.passed:
         shown = run_on_start(work, head_tree, changed, at_head, runner.titled("the head's tests on the base's source"))
-        not_new = "" if shown.report else "no test was added or changed"
+        new_not_due = "" if shown.report else "no test was added or changed"
     table = outcome_table(at_head, at_base, trusted.report, shown.report, NAMES)
-    table = weighed(table, at_head, trusted, config.goal, config.invariants)
-    hidden = _hidden(runner, work) if at_head.passed and config.hidden else ()
-    looked_up = _looked_up(runner, work) if at_head.passed and config.proof.neighbours else None
-    mutants = _mutants(runner, work, at_head) if at_head.passed and config.proof.mutants else None
-    return _Found(at_base, at_head, trusted, why_not, shown, not_new, table, hidden, looked_up, mutants)
+    return Runs(
+        head=at_head,
+        base=at_base,
+        table=weighed(table, at_head, trusted, config.goal, config.invariants),
+        names=NAMES,
+        trusted=trusted,
+        trusted_not_due=trusted_not_due,
+        on_base=shown.report,
+        proving=shown.tests,
+        new_not_due=new_not_due,
+        test_asked_for=asks_for_tests(config.goal),
+        hidden=_hidden(runner, work) if at_head.passed and config.hidden else (),
+        looked_up=_looked_up(runner, work) if at_head.passed and config.proof.neighbours else None,
+        mutants=_mutants(runner, work, at_head) if at_head.passed and config.proof.mutants else None,
+        judge_not_asked="the checks already say no" if config.judge.criteria else "no goal or rubric was given",
+        unnamed=unnamed_in(at_head),
+    )
 
 
 def _hidden(runner: _Runner, work: Range) -> tuple[CheckResult, ...]:
@@ -177,41 +169,37 @@ def _mutants(runner: _Runner, work: Range, own: CheckReport) -> Mutants | None:
     return mutants_in(runner.room, work, own)
 
 
-def _trusted(runner: _Runner, work: Range, tree: str, changed: Mapping[str, Sides], head: CheckReport) -> tuple[TrustedCopy, str]:
+def _trusted(runner: _Runner, work: Range, tree: str, head: CheckReport) -> tuple[TrustedCopy, str]:
     """The run with the base's tests, or why there is none."""
     if not any(result.passed for result in head.results):
         return TrustedCopy(), "no check passes on the head"
-    if not tests_as_they_were(work, changed):
-        return TrustedCopy(), "no test or setting that the base has was changed"
-    run = runner.titled("the base's tests and settings on the head's source")
-    return run_trusted(work, tree, run, tests=True), ""
+    copy = run_trusted(work, tree, runner.titled("the base's tests and settings on the head's source"))
+    return copy, "" if copy.report else "no test or setting that the base has was changed"
 
 
-def _probed(room: Room, work: Range, found: _Found, credentials: Callable[[], Mapping[str, str]], say: Say) -> Probed | None:
+def _probed(room: Room, work: Range, runs: Runs, credentials: Callable[[], Mapping[str, str]], say: Say) -> Probed | None:
     """Where nothing else says that it is not done, because they cost money."""
-    wrong = found.head.failures or found.table.of(Consequence.FAILS) or [one for one in found.hidden if not one.passed]
-    if not work.config.proof.probes or wrong or not found.head.results:
+    wrong = runs.head.failures or runs.table.of(Consequence.FAILS) or [one for one in runs.hidden if not one.passed]
+    if not work.config.proof.probes or wrong or not runs.head.results:
         return None
     say("probes, cases of a model that has not seen the head's source")
     return probe(room, work, (), Asking(credentials, f"{room.tag}/probes"))[0]
 
 
-def _judgement(
-    work: Range, found: _Found, noticed: tuple[Finding, ...], credentials: Callable[[], Mapping[str, str]], say: Say
-) -> Judgement | None:
+def _judgement(work: Range, runs: Runs, credentials: Callable[[], Mapping[str, str]], say: Say) -> Judgement | None:
     """Asked only where nothing but its word is missing, because it costs money."""
     config = work.config
-    failing = found.table.of(Consequence.FAILS) or (found.probed and found.probed.failing)
-    if not config.judge.criteria or not found.head.passed or failing:
+    failing = runs.table.of(Consequence.FAILS) or (runs.probed and runs.probed.failing) or findings_that_block(runs.findings)
+    if not config.judge.criteria or not runs.head.passed or failing:
         return None
     say("the judge")
     top = work.repository.top
     tree = tree_of(top, work.commit)
-    changed = tuple(case.name for case in found.table.of(Consequence.ASKS))
-    criteria = (*config.judge.criteria, *criterion_of_tests(changed), *criterion_of_answers(found.looked_up or ()))
-    question = question_on(work, top, outputs_of(found.head, found.shown.tests), criteria, tree)
+    changed = tuple(case.name for case in runs.table.of(Consequence.ASKS))
+    criteria = (*config.judge.criteria, *criteria_of_doubts(changed, runs.looked_up or ()))
+    question = question_on(work, top, outputs_of(runs.head, runs.proving), criteria, tree)
     return ask_judge(
-        replace(question, findings=noticed),
+        replace(question, findings=runs.findings),
         config.judge.model_copy(update={"criteria": criteria}),
         credentials=credentials(),
         claude=config.claude,
@@ -220,36 +208,10 @@ def _judgement(
     )
 
 
-def _hints(work: Range) -> tuple[Finding, ...]:
-    return weigh(hints(change_of(work, work.repository.top)), work.config.invariants)
-
-
-def _looked(found: _Found, judgement: Judgement | None, config: LoopConfig, further: Sequence[str]) -> Looked:
-    return Looked(
-        names=NAMES,
-        head=found.head,
-        base=found.base,
-        trusted=found.trusted,
-        trusted_not_due=found.trusted_not_due,
-        on_base=found.shown.report,
-        new_not_due=found.new_not_due,
-        hidden=found.hidden,
-        looked_up=found.looked_up,
-        mutants=found.mutants,
-        probed=found.probed,
-        judgement=judgement,
-        judge_not_asked="the checks already say no" if config.judge.criteria else "no goal or rubric was given",
-        unnamed=unnamed_in(found.head),
-        further=further,
-    )
-
-
 def _further(work: Range) -> Iterator[str]:
     """What nobody looked at, beside what every verdict names."""
     if not work.config.proof.neighbours:
         yield NO_NEIGHBOURS
-    if watched(work.config.invariants):
-        yield "files that invariants.protect or trusted names: only loops run the checks with these as they were"
     if not work.repository.bare and (paths := dirty_paths(work.repository.top)):
         yield f"uncommitted changes in the checkout: {', '.join(paths[:3])}{', …' if len(paths) > 3 else ''}"  # noqa: PLR2004
 

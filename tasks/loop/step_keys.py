@@ -49,8 +49,7 @@ def by_trusted(_run: TaskRunContext, inputs: Inputs) -> str | None:
 
     checks       those of the configuration and, in their report, the own check of the plan's item in hand
     """
-    what = "tests" if inputs["tests"] else "trusted"
-    return _by_tree(inputs, f"{what}-{trusted_fingerprint(inputs['state'], inputs['checks'])}")
+    return _by_tree(inputs, f"tests-{trusted_fingerprint(inputs['state'], inputs['checks'])}")
 
 
 def by_start(_run: TaskRunContext, inputs: Inputs) -> str | None:

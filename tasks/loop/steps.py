@@ -37,7 +37,6 @@ from helmsman.verify import new_tests
 from helmsman.verify.completion import prove
 from helmsman.verify.hints import weigh
 from helmsman.verify.outcomes import Outcomes, failing_at_start, outcomes
-from helmsman.verify.trusted import UNSURE, watched
 from tasks.agents.briefings import keep_briefing
 from tasks.agents.call import Order
 from tasks.agents.call_folder import CallFolder
@@ -161,40 +160,16 @@ def item_check(place: Workplace, state: LoopState, execution: Execution, item: P
     return _checked(place, state, Target(execution.change.commit, execution.change.tree, config))
 
 
-def trusted_copy(
-    place: Workplace, state: LoopState, execution: Execution, report: CheckReport | None, own: CheckReport | None
-) -> TrustedCopy | None:
-    """What the same checks say with the protected files of the loop's start; asked anew after one that told nothing."""
-    if report is None or not watched(state.config.invariants):
-        return None
-    unsure = any(finding.rule == UNSURE for finding in state.findings)
-    return again_if(unsure, trusted_run)(place, state, execution, _with_own(state, own), tests=False)
-
-
-def _with_own(state: LoopState, own: CheckReport | None) -> tuple[CheckConfig, ...]:
-    """The loop's checks and the own check of the item in hand."""
-    return *state.config.checks, *(CheckConfig(command=result.command) for result in (own.results if own else ()))
-
-
 @step(by_trusted)
-def trusted_run(
-    place: Workplace, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...], tests: bool
-) -> TrustedCopy:
-    """Those checks on the work with the protected files of the loop's start, or with its tests, where any has changed."""
+def trusted_run(place: Workplace, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...]) -> TrustedCopy:
+    """Those checks on the work with the tests of the loop's start, where any of these has changed."""
     work = work_of(place, state, execution.change.commit, checks)
-    return run_trusted(work, execution.change.tree, partial(_checked, place, state), tests=tests)
+    return run_trusted(work, execution.change.tree, partial(_checked, place, state))
 
 
 @step(by_step)
-def invariants(
-    place: Workplace,
-    state: LoopState,
-    execution: Execution,
-    report: CheckReport,
-    copy: TrustedCopy | None,
-    own: CheckReport | None,
-) -> tuple[Finding, ...]:
-    return audit(place, state, execution, report, copy, own)
+def invariants(place: Workplace, state: LoopState, execution: Execution) -> tuple[Finding, ...]:
+    return audit(place, state, execution)
 
 
 @step(by_step)
@@ -218,9 +193,7 @@ def compared_with_start(place: Workplace, state: LoopState, evidence: Evidence) 
     since = since_start(place, state, evidence.execution, report, run=new_tests.start_run_due(state, evidence))
     empty = without_test(report, state.most_tests, state.without_test_at_start)
     differs = since.tests_changed or evidence.own is not None
-    copy = TrustedCopy()
-    if differs:  # what the tests of the start say of the work
-        copy = trusted_run(place, state, evidence.execution, _with_own(state, evidence.own), tests=True)
+    copy = _with_tests_of_start(place, state, evidence) if differs else TrustedCopy()
     found = _outcomes(state, evidence, report, copy, since)
     bare = copy.model_copy(update={"report": copy.report.without_output if copy.report else None})
     told = {"changed_expectations": found.changed, "tests_of_start": bare, "table": found.table}
@@ -236,6 +209,13 @@ def compared_with_start(place: Workplace, state: LoopState, evidence: Evidence) 
     if not (proof.asked and proof.green) or proof.refused_by - {"plan"}:
         return evidence
     return evidence.model_copy(update={"probed": probes(place, state, evidence.execution.change.commit)})
+
+
+def _with_tests_of_start(place: Workplace, state: LoopState, evidence: Evidence) -> TrustedCopy:
+    """What the tests of the start say of the work, in the own check of the item in hand as well."""
+    own = evidence.own.results if evidence.own else ()
+    checks = (*state.config.checks, *(CheckConfig(command=result.command) for result in own))
+    return trusted_run(place, state, evidence.execution, checks)
 
 
 def _outcomes(state: LoopState, evidence: Evidence, report: CheckReport, copy: TrustedCopy, since: SinceStart) -> Outcomes:

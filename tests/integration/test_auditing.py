@@ -37,7 +37,7 @@ def execution(work: Work, start: str, **call: Any) -> Execution:
 
 
 def found(work: Work, start: str, **sections: Any) -> list[Finding]:
-    return list(audit(work.place, configured(work, **sections), execution(work, start), None))
+    return list(audit(work.place, configured(work, **sections), execution(work, start)))
 
 
 @pytest.mark.feature("V5")

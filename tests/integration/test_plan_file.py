@@ -154,7 +154,7 @@ def test_where_everything_is_protected_the_loops_own_ticks_are_no_findings(work:
     state = work.state.model_copy(update={"config": config, "head": done.commit})
     change = measure_change(work.path, work.start)
     execution = record_of(work.state, 1).execution.model_copy(update={"change": change})
-    assert {finding.path for finding in audit(work.place, state, execution, None)} == {"app.py"}
+    assert {finding.path for finding in audit(work.place, state, execution)} == {"app.py"}
     assert put_back_protected(work.place, state, change.commit) == ("app.py",)
     assert "[x] T001" in file_of(work)
 
@@ -176,7 +176,7 @@ def test_the_files_that_an_items_own_check_runs_are_hinted_at_and_put_back_as_th
     commit(begun.path, "an easier one", {path: after})
     change = measure_change(begun.path, begun.start)
     execution = record_of(state, 1).execution.model_copy(update={"change": change})
-    (finding,) = audit(begun.place, state, execution, None)
+    (finding,) = audit(begun.place, state, execution)
     assert (finding.rule, finding.weight, finding.path) == ("settings", Weight.HINT, path)
     assert put_back_protected(begun.place, state, change.commit) == (path,)
     assert begun.at(path, BRANCH) == before.rstrip("\n")

@@ -10,8 +10,7 @@ from helmsman.config import LoopConfig
 from helmsman.records.checks import TrustedCopy
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.proof import SinceStart
-from tasks.checking.auditing import audit
-from tasks.checking.trusted_run import Range, as_they_were
+from helmsman.verify.outcomes import outcomes
 from tasks.loop import steps
 from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, write
 from tests.integration.test_auditing import execution
@@ -35,15 +34,12 @@ def _same_workspace(work: Work) -> dict[str, Any]:
 
 
 def judged(work: Work, check: str = CHECK, **invariants: Any) -> tuple[TrustedCopy, list[Finding]]:
-    """The second run, and what the invariants make of it."""
-    config = LoopConfig.model_validate(
-        {**_same_workspace(work), "checks": (check,), "invariants": {"trusted": ["tests/**"], **invariants}}
-    )
+    """The further run, and what is found in it."""
+    config = LoopConfig.model_validate({**_same_workspace(work), "checks": (check,), "invariants": invariants})
     state = work.state.model_copy(update={"config": config})
     done = execution(work, work.start)
-    report = steps.checks.fn(work.place, state, done)
-    copy = steps.trusted_run.fn(work.place, state, done, config.checks, tests=False)
-    return copy, [one for one in audit(work.place, state, done, report, copy) if one.rule.startswith("trusted")]
+    copy = steps.trusted_run.fn(work.place, state, done, config.checks)
+    return copy, list(outcomes(steps.checks.fn(work.place, state, done), copy, {check}, "x", config.invariants).findings)
 
 
 def unmoved(work: Work, head: str) -> bool:
@@ -55,8 +51,7 @@ def test_a_weakened_test_passes_alone_and_fails_as_it_was_which_blocks(work: Wor
     head = commit(work.path, "cheat", {"tests/one.sh": WEAK, "answer": "2\n"})
     copy, (finding,) = judged(work)
     assert copy.put_back == ("tests/one.sh",)
-    assert (finding.rule, finding.weight, finding.path) == ("trusted", Weight.BLOCK, "tests/one.sh")
-    assert finding.message == f"{CHECK} passes, and with the files of the start it fails (exit 1) (tests/one.sh)"
+    assert (finding.rule, finding.weight, finding.path) == ("trusted.expectations", Weight.BLOCK, "tests/one.sh")
     assert unmoved(work, head)
     assert (work.path / "tests/one.sh").read_text() == WEAK
 
@@ -70,9 +65,11 @@ def test_honest_work_that_changes_a_test_passes_both_and_nothing_is_said(work: W
     assert [one.name for one in copy.report.results] == [CHECK]
 
 
-def test_nothing_is_run_where_nothing_that_is_kept_has_changed(work: Work) -> None:
+def test_nothing_is_run_where_nothing_that_is_kept_has_changed_and_what_the_operator_names_is_kept(work: Work) -> None:
     commit(work.path, "work", {"answer": "42\n"})
     assert judged(work) == (TrustedCopy(), [])
+    copy, (finding,) = judged(work, trusted=["answer"])
+    assert (copy.put_back, finding.path) == (("answer",), "answer")
 
 
 def test_files_of_every_shape_are_as_they_were(work: Work) -> None:
@@ -93,14 +90,6 @@ def test_files_of_every_shape_are_as_they_were(work: Work) -> None:
     assert unmoved(work, head)
 
 
-def test_settings_beside_a_test_that_only_its_text_tells_are_as_they_were(tmp_path: Path) -> None:
-    files = {"test/words.js": "it('knows words', () => {})\n", ".mocharc.json": "{}\n"}
-    work = begin(make_repository(tmp_path / "top", files), tmp_path / "tree")
-    config = LoopConfig.model_validate({"goal": "x", "checks": ("mocha",), "invariants": {"trusted": ["test/**"]}})
-    head = commit(work.path, "cheat", {".mocharc.json": '{"grep": "nothing"}\n'})
-    assert list(as_they_were(Range(work.repository, work.start, head, config))) == [".mocharc.json"]
-
-
 @pytest.mark.feature("V5")
 def test_tests_inside_of_a_source_run_as_they_were_on_the_new_source(work: Work) -> None:
     tests = "#[cfg(test)]\nmod tests {\n    #[test]\n    fn two() { assert_eq!(super::one(), 2); }\n}\n"
@@ -111,7 +100,7 @@ def test_tests_inside_of_a_source_run_as_they_were_on_the_new_source(work: Work)
     )
     done = execution(work, begun)
     state = work.state.model_copy(update={"config": config, "base_commit": begun})
-    copy = steps.trusted_run.fn(work.place, state, done, config.checks, tests=True)
+    copy = steps.trusted_run.fn(work.place, state, done, config.checks)
     assert copy.put_back == ("lib.rs",)
     assert copy.report is not None
     assert (copy.report.results[0].passed, "u8 { 3 }" in copy.report.results[0].head) == (False, True)
@@ -135,12 +124,12 @@ def test_a_check_that_breaks_off_leaves_the_branch_where_it_was(work: Work) -> N
     head = commit(work.path, "cheat", {"tests/one.sh": WEAK})
     cancel = work.place.folder.cancel
     cancel.parent.mkdir(parents=True, exist_ok=True)
-    settings = {**_same_workspace(work), "checks": (CHECK,), "invariants": {"trusted": ["tests/**"]}}
+    settings = {**_same_workspace(work), "checks": (CHECK,)}
     state = work.state.model_copy(update={"config": LoopConfig.model_validate(settings)})
     done = execution(work, work.start)
     cancel.touch()
     with pytest.raises(Exception, match="cancelled"):
-        steps.trusted_run.fn(work.place, state, done, state.config.checks, tests=False)
+        steps.trusted_run.fn(work.place, state, done, state.config.checks)
     assert unmoved(work, head)
 
 

@@ -121,6 +121,28 @@ def test_a_new_test_proves_the_change_only_where_it_fails_without_it(tmp_path: P
     assert "changed expectations are allowed" in found["table"]["cases"][0]["why"]
 
 
+@pytest.mark.feature("V13")
+@pytest.mark.parametrize(
+    ("named", "files", "expected"),
+    [
+        ("", {"more.sh": "true\n"}, ("verified", ["proven"])),
+        ("trusted = ['answer']", {}, ("not_verified", ["changed_to_pass"])),
+        ("protect = ['more.sh']", {"more.sh": "true\n"}, ("not_verified", ["invariants"])),
+        ("protect = ['more.sh']\nallow = ['more.sh']", {"more.sh": "true\n"}, ("verified", ["proven"])),
+    ],
+)
+def test_what_invariants_name_decides_as_in_a_loop(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], named: str, files: dict[str, str], expected: tuple[str, list[str]]
+) -> None:
+    top = plain(tmp_path)
+    sh(top, "checkout", "--quiet", "main")
+    settings = f"checks = ['sh tests/check.sh']\n[invariants]\n{named}\n"
+    commit(top, "settings", {"helmsman.toml": settings, "more.sh": "exit 0\n"})
+    sh(top, "checkout", "--quiet", "-B", "work")
+    commit(top, "work", {"answer": "2\n", **files})
+    assert rules(verified(top, capsys, check="")) == expected
+
+
 @pytest.mark.parametrize(
     ("files", "expected"),
     [

@@ -13,7 +13,7 @@ from helmsman.records.processes import Survivor
 from helmsman.records.proof import NEEDS_WORD, Proof, SinceStart
 from helmsman.records.reflexion import DoneSignals
 from helmsman.verify.completion import prove, required_tests
-from helmsman.verify.items import criterion_of_answers
+from helmsman.verify.items import criteria_of_doubts
 from tests.unit.builders import ASKED, SILENT, call, check, config, evidence, report, state
 
 pytestmark = pytest.mark.feature("V9")
@@ -167,5 +167,5 @@ def test_answers_that_seem_looked_up_are_asked_of_a_person_or_else_of_the_judge(
     assert (rules(denied), denied.refused_by <= NEEDS_WORD) == (["looked_up"], True)
     judged = {"judge": {"criteria": ("it works",)}}
     assert proof(sections=judged, since_start=found).open
-    (criterion,) = criterion_of_answers(found.looked_up)
+    (criterion,) = criteria_of_doubts((), found.looked_up)
     assert found.looked_up[0] in criterion.text

@@ -55,8 +55,22 @@ def test_tests_are_put_back_where_any_that_was_there_or_what_governs_them_has_ch
     assert put_back(*changed, command=command) == expected
 
 
-def test_what_the_operator_allows_to_change_is_not_put_back() -> None:
-    assert put_back("tests/test_app.py", config=InvariantsConfig(allow=("tests/**",))) == ()
+@pytest.mark.feature("V13")
+def test_what_the_operator_names_is_put_back_as_well_and_never_what_is_allowed_to_change() -> None:
+    named = InvariantsConfig(protect=("app.py",), trusted=("data/*",), allow=("tests/**",))
+    assert put_back("app.py", "other.py", "data/new", "tests/test_app.py", config=named) == ("app.py", "data/new")
+    assert put_back("data/new", command="pytest data/new", config=named) == ()
+
+
+@pytest.mark.feature("V13")
+@pytest.mark.parametrize("named", [("tests/**",), ("other.py",), ()])
+def test_a_test_that_the_operator_names_blocks_where_it_fails_as_it_was_whatever_the_goal_says(named: tuple[str, ...]) -> None:
+    config, goal = InvariantsConfig(trusted=named, changed_expectations="allow"), "Update test_a."
+    blocks = "tests/**" in named
+    assert weighed(ran(A), goal=goal, config=config) == ([A] if blocks else [], ())
+    copy = TrustedCopy(put_back=("tests/test_app.py",), report=report(ran()))
+    (fewer,) = of_tests.fewer_tests(report(check(passed=True, counts=TestCounts(passed=1))), copy, config)
+    assert fewer.weight is (Weight.BLOCK if blocks else Weight.HINT)
 
 
 def test_a_test_that_was_red_and_passes_only_as_it_was_changed_blocks() -> None:

@@ -9,7 +9,7 @@ from helmsman.oversee.answers import answered
 from helmsman.oversee.decide import decide
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.summary import with_baseline
-from helmsman.records.checks import TrustedCopy
+from helmsman.records.checks import TestCounts, TrustedCopy
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.folds import without_test
 from helmsman.records.gates import Answer, Choice, GateKind
@@ -20,8 +20,9 @@ from helmsman.records.state import LoopState, advance, end
 from helmsman.records.verdict import DecisionKind, Outcome
 from helmsman.texts import check_text
 from helmsman.verify.completion import UNCHANGED, UNPROVEN
-from helmsman.verify.new_tests import in_question, needs_test, overlaid, shown_by
+from helmsman.verify.new_tests import NO_NEW_TEST, in_question, needs_test, overlaid, shown_by
 from helmsman.verify.objections import no_test_ran_in
+from helmsman.verify.outcomes import outcomes
 from tests.unit.builders import ASKED, NOW, SILENT, check, config, evidence, orientation, record, report, situation, state
 
 pytestmark = pytest.mark.feature("V9")
@@ -114,6 +115,24 @@ def test_a_test_is_due_where_all_was_green_at_the_start_and_neither_a_judge_nor_
     hand = fields.get("hand")
     of = state(green_at_start=known, **{name: value for name, value in fields.items() if name != "hand"})
     assert needs_test(of, evidence(of, checks=GREEN, plan=hand)) is due
+
+
+@pytest.mark.feature("V16")
+@pytest.mark.parametrize(("goal", "outcome"), [("Fix it.", Outcome.COMPLETED), ("Fix it and add a regression test.", None)])
+def test_a_new_test_that_passes_on_the_start_s_source_denies_completion_only_where_the_goal_asks_for_tests(
+    goal: str, outcome: Outcome | None
+) -> None:
+    """What was red before fails there in any case, so it shows no new test."""
+    of, old, new = config(goal=goal), "tests/test_a.py::test_old", "tests/test_a.py::test_new"
+    for failing, expected in (((old,), outcome), ((old, new), Outcome.COMPLETED)):
+        on_start = report(check(passed=False, counts=TestCounts(failed=len(failing), failing=failing)))
+        table = outcomes(GREEN, TrustedCopy(), {old}, goal, of.invariants, on_start).table
+        known = state(config=of, green_at_start=False)
+        needed = needs_test(known, evidence(known, checks=GREEN))
+        since = SinceStart(needs_test=needed, failing=("pytest",), tests=failing, table=table)
+        decided = decide(situation(state=known, checks=GREEN, claims=ASKED, since_start=since))
+        assert decided.outcome is expected
+        assert (NO_NEW_TEST in decided.reason) is (expected is None)
 
 
 def test_a_start_that_was_not_tried_is_not_known_to_be_green() -> None:

@@ -6,11 +6,14 @@ import pytest
 
 from helmsman.config.goals import InvariantsConfig
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts, TrustedCopy
+from helmsman.records.findings import Finding, Weight
 from helmsman.records.judgement import Judgement, JudgementOutcome
 from helmsman.records.verification import EXIT_STATUS, Word
+from helmsman.render.verification import table_lines
 from helmsman.verify.case_table import Names, outcome_table
+from helmsman.verify.grounds import Runs
 from helmsman.verify.outcomes import weighed
-from helmsman.verify.verdict import Evidence, verdict
+from helmsman.verify.verdict import verdict
 from tests.unit.builders import check, report
 
 pytestmark = pytest.mark.feature("V19")
@@ -42,7 +45,7 @@ def judged(
 ) -> tuple[Word, list[str]]:
     copy, config = TrustedCopy(put_back=(FILE,), report=trusted), fields.pop("config", InvariantsConfig())
     table = weighed(outcome_table(head, base, trusted, on_base, NAMES), head, copy, goal, config)
-    word, reasons = verdict(Evidence(head, base, table, **fields))
+    word, reasons = verdict(Runs(head, base, table, **fields))
     return word, [reason.rule for reason in reasons]
 
 
@@ -139,3 +142,31 @@ def test_passing_tests_that_no_report_names_are_counted() -> None:
 
 def test_only_verified_ends_with_zero() -> None:
     assert {word.value: status for word, status in EXIT_STATUS.items()} == {"verified": 0, "not_verified": 1, "inconclusive": 2}
+
+
+@pytest.mark.feature("V16")
+@pytest.mark.parametrize("fails", ["a new test", "nothing but what was red"])
+def test_a_new_test_that_passes_on_the_base_stands_against_the_change_only_where_the_goal_asks_for_tests(fails: str) -> None:
+    on_base = ran(A, NEW) if fails == "a new test" else ran(A)
+    assert judged(ran(A), GREEN, None, on_base) == (Word.VERIFIED, ["proven"])
+    asked = judged(ran(A), GREEN, None, on_base, test_asked_for=True)
+    assert asked == ((Word.VERIFIED, ["proven"]) if fails == "a new test" else (Word.INCONCLUSIVE, ["no_new_test"]))
+    assert judged(ran(A), GREEN, None, on_base, test_asked_for=True, judgement=APPROVED)[0] is Word.VERIFIED
+
+
+def test_what_is_protected_and_was_changed_is_not_verified() -> None:
+    finding = Finding(rule="protected", weight=Weight.BLOCK, path="api.py", message="it was changed", honest="")
+    assert judged(ran(A), GREEN, findings=(finding,)) == (Word.NOT_VERIFIED, ["invariants"])
+    assert judged(ran(A), GREEN, findings=(finding.model_copy(update={"weight": Weight.HINT}),))[0] is Word.VERIFIED
+
+
+def test_cases_are_printed_in_the_order_of_what_they_do_to_the_verdict_and_those_without_change_by_number() -> None:
+    """However the runners named them."""
+    both = ("t::same", "t::fixed", "t::reworded", "t::broken", "t::red")
+    base = ran("t::red", "t::fixed", passing=("t::same", "t::broken", "t::reworded"))
+    head = ran("t::red", "t::broken", passing=("t::same", "t::fixed", "t::reworded"))
+    trusted = ran("t::red", "t::broken", "t::reworded", passing=("t::same", "t::fixed"))
+    lines = list(table_lines(outcome_table(head, base, trusted, None, NAMES)))
+    named = [name for line in lines for name in both if line.endswith(name)]
+    assert named == ["t::broken", "t::reworded", "t::fixed", "t::red"]
+    assert lines[-1].split() == ["PASS_TO_PASS", "1", "case"]

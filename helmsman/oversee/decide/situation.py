@@ -113,7 +113,7 @@ def standing(s: Situation) -> str:
 
 def against(s: Situation) -> str:
     """What stands against the work, for the reason of a stop: failing checks with their tests, findings that block."""
-    report, blocking = s.evidence.checks, findings_that_block(s.evidence)
+    report, blocking = s.evidence.checks, findings_that_block(s.evidence.findings)
     failing = [_with_tests(result) for result in report.failures] if report else []
     told = standing(s)
     return "; ".join(part for part in (told, some(failing), blocking if blocking not in told else "") if part)
