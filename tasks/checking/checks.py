@@ -256,16 +256,9 @@ def _collected(root: Path, report: str) -> tuple[str, ...]:
 
 def _remark(room: Room, check: CheckConfig) -> str:
     left_out = room.checkout.left_out()
-    return "; ".join(
-        (
-            *((OUTSIDE,) if check.report and leads_out(room.root, check.report) else ()),
-            *(
-                (f"not on PATH, as they are new or changed since the loop began: {', '.join(left_out[:NAMED])}",)
-                if left_out
-                else ()
-            ),
-        )
-    )
+    outside = OUTSIDE if check.report and leads_out(room.root, check.report) else ""
+    named = f"not on PATH, as they are new or changed since the loop began: {', '.join(left_out[:NAMED])}" if left_out else ""
+    return "; ".join(filter(None, (outside, named)))
 
 
 def _output(ended: Ended) -> tuple[str, str]:

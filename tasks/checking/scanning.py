@@ -11,7 +11,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +19,7 @@ from helmsman.plain import word_set
 from helmsman.records.evidence import Change
 from helmsman.records.findings import Weight
 from helmsman.records.pain import MOST_LEAKS, Leak
-from helmsman.secret_shapes import AWS, JWT, PRIVATE_KEY, URL, is_mixed, private_keys, shapes_in
+from helmsman.secret_shapes import AWS, JWT, URL, Found, is_mixed, is_placeholder, private_keys, shapes_in
 from helmsman.verify.diff import Line
 from tasks.repository.added_text import Part, added_text
 from tasks.repository.git import GitError, git
@@ -43,12 +42,6 @@ _EXAMPLES = word_set(
     " template recordings cassettes e2e tutorial tutorials localhost selfsigned snakeoil"
 )
 """Words of a path whose files show or try things."""
-_PLACEHOLDER = re.compile(
-    r"example|sample|dummy|fake|test|changeme|placeholder|redacted|your|xxxx|secret|passw|token|foobar|demo|mock|0000|1111|1234|abcd",
-    re.IGNORECASE,
-)
-_WEAK = re.compile(r"pass|user|admin|root|postgres|guest|qwert|letmein|hunter|[{}<>$%*()\[\]]", re.IGNORECASE)
-"""What stands in a password that nobody uses in earnest, or that is filled in later."""
 _HOST = re.compile(r"@\[?([A-Za-z0-9._:-]{1,255})")
 _MADE_UP = re.compile(
     r"(?:.*\.)?(?:localhost|local|localdomain|test|invalid|example|example\.(?:com|org|net))|127\..*|0\.0\.0\.0|[^.]*",
@@ -60,16 +53,10 @@ _SAMPLES = ('"John Doe"', '"anon"', '"supabase-demo"', "example.")
 _CLAIMS = ('"iss"', '"sub"', '"aud"', '"exp"', '"nbf"', '"iat"', '"jti"')
 _LEAST_CLAIMS = 2
 """Claims that RFC 7519 registers; what an issuer signed has some, what shows how tokens work often none."""
-_KEY_BODY = 60
-"""Characters of the shortest line that holds a private key; a shorter one shows what a key looks like."""
 _PASSWORD = 8
 """Characters of a password that is one."""
 _SIGNATURE = 20
 """Characters of the shortest signature of a token."""
-_DIFFERENT = 8
-"""Different characters that anything drawn by lot has."""
-_STEPS = 0.3
-"""Share of neighbours that are alike or follow each other from which a text was typed, not drawn."""
 _ID = re.compile(r"[A-Z0-9]{20}")
 _MOST_SLASHES = 3
 _SHORT = 12
@@ -155,39 +142,36 @@ def _in_part(part: Part) -> Iterator[_Found]:
     made_up = "in a file of tests or examples" if shows else ""
     for line in part.lines:
         for piece in _pieces(line.text):
-            for kind, secret, *_ in shapes_in(piece):
-                yield _Found(path, commit, line.number, kind, secret, made_up or _doubt(kind, secret, piece))
-    for line, body in _keys(part.lines):
-        yield _Found(path, commit, line.number, PRIVATE_KEY, body, made_up or _doubt(PRIVATE_KEY, body, line.text))
+            for found in shapes_in(piece):
+                yield _Found(path, commit, line.number, found.kind, found.secret, made_up or _doubt(found, piece))
+    for line, found in _keys(part.lines):
+        yield _Found(path, commit, line.number, found.kind, found.secret, made_up or _doubt(found, line.text))
 
 
 def _pieces(text: str) -> Iterator[str]:
     yield from (text[start : start + PIECE] for start in range(0, max(len(text) - OVERLAP, 1), PIECE - OVERLAP))
 
 
-def _keys(lines: Sequence[Line]) -> Iterator[tuple[Line, str]]:
+def _keys(lines: Sequence[Line]) -> Iterator[tuple[Line, Found]]:
     """Private keys, by their longest line: code that only looks for a heading holds none."""
     text = "\n".join(line.text.strip(_AROUND) for line in lines)
     for found in private_keys(text):
-        yield lines[text.count("\n", 0, text.find(found.secret))], found.secret[:LONGEST]
+        yield lines[text.count("\n", 0, text.find(found.secret))], found._replace(secret=found.secret[:LONGEST])
 
 
-def _doubt(kind: str, secret: str, piece: str) -> str:
+def _doubt(found: Found, piece: str) -> str:
     """Why a find is probably no secret; empty where nothing speaks for that."""
     if _ALLOWED.search(piece):
         return "marked as allowed"
-    return _DOUBTS.get(kind, _of_token)(secret, piece)
+    of_kind = _DOUBTS.get(found.kind)
+    return (of_kind(found.secret, piece) if of_kind else "") or ("a placeholder" if is_placeholder(found) else "")
 
 
-def _of_token(secret: str, _: str) -> str:
-    return "" if _random(secret) and not _PLACEHOLDER.search(secret) else "a placeholder"
-
-
-def _of_aws(secret: str, piece: str) -> str:
+def _of_aws(secret: str, _: str) -> str:
     """A key's id has capitals only, the key itself everything; a hash or a path has less."""
     if not _ID.fullmatch(secret) and (not is_mixed(secret) or secret.count("/") > _MOST_SLASHES):
         return "a hash or a path"
-    return _of_token(secret, piece)
+    return ""
 
 
 def _of_url(secret: str, piece: str) -> str:
@@ -195,7 +179,7 @@ def _of_url(secret: str, piece: str) -> str:
     if host is None or _MADE_UP.fullmatch(host[1].partition(":")[0]):
         return "a local or made-up host"
     strong = len(secret) >= _PASSWORD and re.search("[A-Za-z]", secret) and re.search("[0-9]", secret)
-    return "" if strong and not _PLACEHOLDER.search(secret) and not _WEAK.search(secret) else "a placeholder"
+    return "" if strong else "a placeholder"
 
 
 def _of_jwt(secret: str, _: str) -> str:
@@ -210,15 +194,4 @@ def _of_jwt(secret: str, _: str) -> str:
     return "a sample" if sample else ""
 
 
-def _of_key(secret: str, _: str) -> str:
-    return "" if len(secret) >= _KEY_BODY and len(set(secret)) >= 2 * _DIFFERENT else "a placeholder"
-
-
-_DOUBTS = {AWS: _of_aws, URL: _of_url, JWT: _of_jwt, PRIVATE_KEY: _of_key}
-
-
-def _random(secret: str) -> bool:
-    """Whether its longest run of letters and digits looks drawn by lot: many different ones, and few that follow one another."""
-    run = max(re.findall("[A-Za-z0-9]+", secret), key=len, default="")
-    steps = sum(ord(after) - ord(before) in {0, 1} for before, after in pairwise(run))
-    return len(set(run)) >= _DIFFERENT and steps < _STEPS * len(run)
+_DOUBTS = {AWS: _of_aws, URL: _of_url, JWT: _of_jwt}
