@@ -31,8 +31,7 @@ from helmsman.first_files import (
     rubric_md,
 )
 from helmsman.layers import shown
-from helmsman.orient.commands import Found, find_commands, worth_keeping
-from helmsman.orient.projects.kinds import Candidate, Kind
+from helmsman.parsers.project import Candidate, Found, Kind, find_commands, worth_keeping
 from helmsman.parsers.rubric import read_rubric
 from helmsman.plain import clean, clean_lines, one_line
 from helmsman.texts import counted, duration

@@ -28,7 +28,6 @@ from helmsman.orient.alignment_file import read as read_alignment
 from helmsman.orient.alignment_file import render as render_alignment
 from helmsman.orient.compaction import read_compacted
 from helmsman.orient.focus import read_focus
-from helmsman.orient.projects.kinds import read_json, read_toml
 from helmsman.orient.research import read as read_research
 from helmsman.oversee.best import Candidate, read_choice
 from helmsman.oversee.commands_said import command_in
@@ -43,6 +42,7 @@ from helmsman.parsers.goal_files import read_rc
 from helmsman.parsers.hidden_failures import failed_by_output
 from helmsman.parsers.plan_files import read_plan, ticked
 from helmsman.parsers.plan_form import Complaint
+from helmsman.parsers.project import read_table
 from helmsman.parsers.security_scan import read_scan
 from helmsman.parsers.shell import commands
 from helmsman.parsers.test_files import why_test
@@ -217,8 +217,8 @@ def _source(data: bytes) -> None:
     counts_of(name, said)
     why_test(name, said)
     settings_of(name, said)
-    read_json(said)
-    read_toml(said)
+    read_table("package.json", said)
+    read_table("pyproject.toml", said)
 
 
 def _change(data: bytes) -> None:
@@ -252,7 +252,7 @@ def _webhook(read: Callable[[bytes], Any], data: bytes) -> None:
 
 
 def _allowed(data: bytes) -> None:
-    table = read_toml(text(data))
+    table = read_table("a.toml", text(data))
     with suppress(OperatorError):
         read_allowed(table or {}, "repositories.toml")
 

@@ -9,15 +9,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from posixpath import basename
 
 from helmsman.config import CheckConfig
 from helmsman.errors import OperatorError
-from helmsman.orient.commands import MOST_FOLDERS, TEXTS, may_hold_a_project
-from helmsman.orient.projects.kinds import Candidate, Folder, Kind
-from helmsman.orient.projects.python_tools import is_test_module
-from helmsman.orient.projects.runners import AUTOCHECKS
-from helmsman.orient.projects.scripts import SCRIPTS, WORKFLOWS, is_workflow
+from helmsman.parsers.project import (
+    AUTOCHECKS,
+    MOST_FOLDERS,
+    SCRIPTS,
+    WORKFLOWS,
+    Candidate,
+    Folder,
+    Kind,
+    is_read,
+    may_hold_a_project,
+)
 from helmsman.records.checks import CheckResult
 from tasks.checking.checks import Room, run_check
 from tasks.places import state_home
@@ -92,7 +97,7 @@ def read_project(repository: Repository) -> dict[str, Folder]:
     deeper = [path for path in paths if path in _NAMED or path.rpartition("/")[0] in _LOOKED_INTO]
     direct = {prefix: {_first(path, prefix) for path in paths if path.startswith(prefix)} for prefix in ("", *below)}
     known = {*deeper, *(f"{prefix}{name}" for prefix, names in direct.items() for name in names)}
-    wanted = [blob.path for blob in tree if blob.size <= LARGEST_TEXT and blob.path in known and _is_read(blob.path)]
+    wanted = [blob.path for blob in tree if blob.size <= LARGEST_TEXT and blob.path in known and is_read(blob.path)]
     texts = {path: text.removeprefix("\ufeff") for path, text in read_texts(repository.common, tree, wanted) if text}
     direct[""].update(deeper)
     return {
@@ -107,10 +112,6 @@ _LOOKED_INTO = (WORKFLOWS.rstrip("/"), "tests", "test")
 
 def _first(path: str, prefix: str) -> str:
     return path.removeprefix(prefix).partition("/")[0]
-
-
-def _is_read(path: str) -> bool:
-    return basename(path) in TEXTS or is_workflow(path) or is_test_module(path)
 
 
 # --- trying -------------------------------------------------------------------------------------------------------

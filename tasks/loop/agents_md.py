@@ -6,8 +6,8 @@ from pathlib import Path
 
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.memory.agents_md import learnings, with_lines
-from helmsman.orient.commands import find_commands
 from helmsman.oversee.imperatives import imperatives
+from helmsman.parsers.project import find_commands
 from helmsman.plain import clean
 from helmsman.records.evidence import Change
 from helmsman.records.lessons import Guardrail, Lesson

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from helmsman.config import LoopConfig
-from helmsman.orient.commands import find_commands
+from helmsman.parsers.project import find_commands
 from helmsman.plain import clean, clean_lines
 from helmsman.records.alignment import FoundCommand, RepositoryFacts
 from tasks.checking.detecting import LARGEST_TEXT, read_project

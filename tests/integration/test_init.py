@@ -15,8 +15,7 @@ from deployments.preview import show_configuration
 from deployments.rubric import check_rubric
 from deployments.settings import configuration
 from helmsman.errors import OperatorError
-from helmsman.orient.commands import find_commands
-from helmsman.orient.projects.kinds import Candidate, Kind
+from helmsman.parsers.project import Candidate, Kind, find_commands
 from tasks.checking.detecting import LARGEST_TEXT, Fate, Tried, read_project, scratch, try_all, try_one
 from tasks.loop.files import read_rubric_file
 from tasks.repository.git import open_repository

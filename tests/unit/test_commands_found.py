@@ -13,10 +13,20 @@ from hypothesis import strategies as st
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.first_files import Aside, FirstCheck, criteria_of, helmsman_toml, rubric_md
 from helmsman.layers import Layer, resolve
-from helmsman.orient.commands import MOST_CANDIDATES, TEXTS, Found, find_commands, may_hold_a_project, worth_keeping
-from helmsman.orient.projects.kinds import NAMES, Candidate, Folder, Kind
-from helmsman.orient.projects.scripts import SCRIPTS
-from helmsman.orient.projects.usual import USUAL
+from helmsman.parsers.project import (
+    MOST_CANDIDATES,
+    NAMES,
+    SCRIPTS,
+    TEXTS,
+    USUAL,
+    Candidate,
+    Folder,
+    Found,
+    Kind,
+    find_commands,
+    may_hold_a_project,
+    worth_keeping,
+)
 from helmsman.parsers.rubric import read_rubric
 from helmsman.plain import one_line
 from helmsman.toml_of import toml_string
@@ -225,7 +235,8 @@ FILE_TEXTS = (
     | st.lists(WORDS, max_size=5).map(lambda names: "\n".join(f"[testenv:{name}]\n[{name}]" for name in names))
     | st.lists(WORDS, max_size=5).map(lambda names: "\n".join(f"@nox.session\ndef {name}(s):\ntask :{name}" for name in names))
 )
-FILE_NAMES = st.sampled_from(sorted({*TEXTS, *(row.file.replace("*", "x") for row in USUAL), "uv.lock", "yarn.lock"})) | WORDS
+_NAMED = {name.replace("*", "x") for row in USUAL for name in row.files}
+FILE_NAMES = st.sampled_from(sorted({*TEXTS, *_NAMED, "uv.lock", "yarn.lock"})) | WORDS
 FOLDER_NAMES = st.just("") | WORDS | st.sampled_from(["web", "api-2", "a.b"])
 KNOWN = {name for names in NAMES.values() for name in names}
 CALLS = (

@@ -1,1 +1,0 @@
-"""Project files: what each of them says about how the project is tested, linted, typed and built."""

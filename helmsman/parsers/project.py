@@ -1,0 +1,400 @@
+"""From the names and texts of a project's files to the commands that may prove something about it. Nothing is run here.
+
+What a file says only ever chooses among words of ours, those of `projects.toml`: no name of a target, script or folder reaches a
+command unless it is known or plain. So a hostile repository can make us run what its own files say under a usual name, and
+nothing that it writes there.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from importlib.resources import files
+from itertools import takewhile
+from posixpath import splitext
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from pydantic import TypeAdapter
+
+from helmsman.toml_of import toml_of
+
+MOST_CANDIDATES = 16
+"""Commands at most; whoever has more of them knows better which ones count."""
+MOST_FOLDERS = 20
+"""Folders below the root that are looked into at most."""
+AUTOCHECKS = ".claude/autochecks.sh"
+WORKFLOWS, GITLAB = ".github/workflows/", ".gitlab-ci.yml"
+SCRIPTS = tuple(
+    f"{folder}{stem}{ending}"
+    for stem in ("test", "tests", "run_tests", "run-tests", "runtests", "check")
+    for folder in ("", "scripts/", "script/", "bin/")
+    for ending in ("", ".sh", ".py", ".bash")
+)
+"""Scripts that test, by path from the root, the most telling first."""
+
+
+class Kind(StrEnum):
+    """Classes of failure that a command looks for, as the audit of a rubric calls them."""
+
+    TESTS = "tests"
+    LINT = "lint"
+    TYPES = "types"
+    BUILD = "build"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder of the repository, as far as it was read."""
+
+    names: frozenset[str] = frozenset()
+    """Of files and folders in it."""
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the files say that are read at all."""
+
+    def text(self, name: str) -> str:
+        return self.texts.get(name, "")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A command that may prove something. It consists of words of ours and of a folder's plain name, never of a file's text."""
+
+    command: str
+    kind: Kind
+    where: str
+    """The file, and what in it."""
+    tool: str = ""
+    """What it is about: `python`, `rust format`. Empty: the project's own word for all of this kind."""
+    folder: str = ""
+    """Where it is run, from the root."""
+
+    def covers(self, other: "Candidate") -> bool:
+        """Whether the other one would most likely say the same."""
+        return (self.kind, self.folder) == (other.kind, other.folder) and self.tool in {"", other.tool}
+
+
+@dataclass(frozen=True)
+class Passed:
+    """Something that was looked at and passed over."""
+
+    where: str
+    cause: str
+
+
+Discovery: TypeAlias = Candidate | Passed
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the files of a project say."""
+
+    candidates: tuple[Candidate, ...] = ()
+    """By kind, and for each kind the most telling one first."""
+    passed: tuple[Passed, ...] = ()
+
+
+class Row(NamedTuple):
+    """Files of `projects.toml`, and the command that they stand for, or that calls what they name."""
+
+    command: str
+    files: tuple[str, ...] = ()
+    """Names or patterns of names; the first that is there counts."""
+    kind: Kind | None = None
+    """None: the kind of the name that is called."""
+    tool: str = ""
+    needs: str = ""
+    """Another name that must be there."""
+    without: str = ""
+    """Another name that must not be there."""
+    holds: str = ""
+    """What its text must hold, as a regular expression."""
+    what: str = ""
+    """What the file names: a target, a script."""
+    named: str = ""
+    """A pattern of those names."""
+    keys: str = ""
+    """Where they stand as keys, in JSON, TOML or YAML."""
+    without_tests: bool = False
+    """Whether names for tests are passed over."""
+    settings: str = ""
+    """Its table below `tool` in pyproject.toml, which counts as a file of it."""
+    sections: tuple[str, ...] = ()
+    """Sections in setup.cfg or tox.ini that count as well."""
+    everything_without: tuple[str, ...] = ()
+    """Settings that say what is looked at; without any, that is `.`."""
+    own_environment: bool = False
+    """Whether it sets up its own, and needs no `uv run` before it."""
+
+
+_TABLE: Mapping[str, Any] = tomllib.loads(files("helmsman.parsers").joinpath("projects.toml").read_text("utf-8"))
+NAMES: Mapping[Kind, Sequence[str]] = {Kind(kind): names for kind, names in _TABLE["names"].items()}
+OWN, PYTHON, USUAL = (TypeAdapter(tuple[Row, ...]).validate_python(_TABLE[name]) for name in ("own", "python", "usual"))
+
+_LISTS: Mapping[str, Any] = _TABLE["lists"]
+_DEPENDENCIES: Sequence[str] = _LISTS["python_dependencies"]
+_PROJECT = frozenset({*_DEPENDENCIES, "tox.ini", "noxfile.py"})
+TEXTS = _PROJECT | {GITLAB, "package.json", *(path.rpartition("/")[2] for path in SCRIPTS)}
+TEXTS |= {name for row in (*OWN, *PYTHON, *USUAL) if row.named or row.keys or row.holds for name in row.files}
+"""Names of the files whose text is worth reading."""
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,60}")
+
+
+def find_commands(folders: Mapping[str, Folder]) -> Found:
+    """The commands of the root, whose name is empty. Where it has none for tests: its scripts, else what the folders
+    below it have, else the steps of its CI.
+    """
+    root = folders.get("", Folder())
+    below = [name for name in sorted(folders) if may_hold_a_project(name)]
+    found = list(_in_folder("", root))
+    if not _has_tests(found):
+        found += _scripts(root)
+    if not _has_tests(found):
+        found += [one for name in below[:MOST_FOLDERS] for one in _in_folder(name, folders[name])]
+    if not _has_tests(found):
+        found += _steps(root)
+    first: dict[str, Candidate] = {}
+    for one in found:
+        if isinstance(one, Candidate):
+            first.setdefault(one.command, one)
+    by_kind = sorted(first.values(), key=lambda candidate: [*Kind].index(candidate.kind))
+    passed = dict.fromkeys(one for one in found if isinstance(one, Passed))
+    return Found(tuple(by_kind[:MOST_CANDIDATES]), tuple(passed))
+
+
+def worth_keeping(working: Mapping[Candidate, bool]) -> tuple[Candidate, ...]:
+    """Of those that work, in their order, each that none before it covers."""
+    kept: list[Candidate] = []
+    for candidate, works in working.items():
+        if works and not any(other.covers(candidate) for other in kept):
+            kept.append(candidate)
+    return tuple(kept)
+
+
+def may_hold_a_project(name: str) -> bool:
+    """Whether a folder right below the root is looked into: it has a plain name and is not known for something else."""
+    return _PLAIN.fullmatch(name) is not None and name not in _LISTS["foreign_folders"]
+
+
+def is_read(path: str) -> bool:
+    """Whether the text of a file is looked at: its path is from the folder in question."""
+    return path.rpartition("/")[2] in TEXTS or _is_workflow(path) or _is_test_module(path)
+
+
+def _is_workflow(path: str) -> bool:
+    return path.startswith(WORKFLOWS) and path.endswith((".yml", ".yaml"))
+
+
+def _has_tests(found: Iterable[Discovery]) -> bool:
+    return any(isinstance(one, Candidate) and one.kind is Kind.TESTS for one in found)
+
+
+def _in_folder(name: str, folder: Folder) -> Iterator[Discovery]:
+    """The project's own words first; behind them what its tools' files stand for."""
+    sources = (*(_of_row(row, folder) for row in OWN), _node(folder), _python(folder), *(_of_row(row, folder) for row in USUAL))
+    for one in (one for source in sources for one in source):
+        where = f"{name}/{one.where}" if name else one.where
+        if isinstance(one, Passed) or not name:
+            yield replace(one, where=where)
+        else:
+            yield replace(one, where=where, command=f"cd {name} && {one.command}", folder=name)
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+
+
+def _of_row(row: Row, folder: Folder, run: str = "") -> Iterator[Discovery]:
+    """What a row comes to in a folder. `run`: what its command needs before it."""
+    here = (name for pattern in row.files for name in sorted(folder.names) if fnmatchcase(name, pattern))
+    file = next(here, "")
+    beside = (not row.needs or row.needs in folder.names) and row.without not in folder.names
+    if not file or not beside or (row.holds and not re.search(row.holds, folder.text(file))):
+        return
+    if row.kind:
+        yield Candidate(f"{run}{row.command}", row.kind, file, row.tool)
+        return
+    read = _keys(file, folder.text(file), row.keys) if row.keys else " ".join(re.findall(row.named, folder.text(file))).split()
+    if read is None:
+        yield Passed(file, "it is no TOML" if file.endswith(".toml") else "it is no JSON")
+        return
+    for kind, name in _usual(read):
+        if kind is not Kind.TESTS or not row.without_tests:
+            yield Candidate(f"{run}{row.command} {name}", kind, f"{file}, {row.what} {name}", row.tool)
+
+
+def _usual(names: Iterable[str]) -> Iterator[tuple[Kind, str]]:
+    """Of the names of targets the most usual one for each kind."""
+    known = set(names)
+    for kind, wanted in NAMES.items():
+        found = next((name for name in wanted if name in known), None)
+        if found:
+            yield kind, found
+
+
+def _keys(file: str, text: str, path: str) -> Iterable[str] | None:
+    """The keys of a table in a file; None where it cannot be read."""
+    if file.endswith(("yml", "yaml")):
+        return _yaml_keys(text, path)
+    table = read_table(file, text)
+    return None if table is None else _table(table, path)
+
+
+_TASK = re.compile(r"( {1,8})[\"']?([\w:-]{1,60})[\"']?:")
+
+
+def _yaml_keys(text: str, key: str) -> list[str]:
+    """The keys right below a key of the top; the core reads no YAML."""
+    below = f"\n{text}".partition(f"\n{key}:")[2].splitlines()[1:]
+    inside = takewhile(lambda line: not line.strip() or line[0] in " \t#", below)
+    keys = [match for line in inside if (match := _TASK.match(line))]
+    return [match[2] for match in keys if match[1] == keys[0][1]]
+
+
+def _table(values: Any, path: str = "") -> Mapping[str, Any]:
+    """A table of a file that somebody else wrote, by its keys with dots between them; empty where it is something else."""
+    for key in filter(None, path.split(".")):
+        values = cast("Mapping[str, Any]", values).get(key) if isinstance(values, Mapping) else None
+    return cast("Mapping[str, Any]", values) if isinstance(values, Mapping) else {}
+
+
+def read_table(file: str, text: str) -> Mapping[str, Any] | None:
+    """What a file of TOML, by its name, or else of JSON says; None where it is neither."""
+    try:
+        return _table((toml_of if file.endswith(".toml") else json.loads)(text))
+    except (ValueError, RecursionError):
+        return None
+
+
+# --- Node -----------------------------------------------------------------------------------------------------------
+
+_WATCHES = re.compile(r"--watch(?:All)?(?!=false|\w)")
+
+
+def _node(folder: Folder) -> Iterator[Discovery]:
+    """Scripts of package.json, by the manager whose lock file is there; what has no script, by its own settings."""
+    if "package.json" not in folder.texts:
+        return
+    said = read_table("package.json", folder.text("package.json"))
+    if said is None:
+        yield Passed("package.json", "it is no JSON")
+        return
+    execute, named = _LISTS["node_managers"], str(said.get("packageManager", "")).partition("@")[0]
+    locked = next((manager for lock, manager in _LISTS["node_locks"].items() if lock in folder.names), "")
+    manager = locked or (named if named in execute else "npm")
+    doubts = {name: _doubt(str(script)) for name, script in _table(said, "scripts").items()}
+    usual = list(_usual(name for name, doubt in doubts.items() if not doubt))
+    for kind, name in usual:
+        call = f"{manager} test" if (manager, name) == ("npm", "test") else f"{manager} run {name}"
+        yield Candidate(call, kind, f"package.json, script {name}", "node")
+    useless = _usual(name for name, doubt in doubts.items() if doubt)
+    yield from (Passed(f"package.json, script {name}", doubts[name]) for _, name in useless)
+    if Kind.LINT not in dict(usual) and any(name.startswith(("eslint.config.", ".eslintrc")) for name in folder.names):
+        yield Candidate(f"{execute[manager]} eslint .", Kind.LINT, "eslint's settings", "node")
+    if Kind.TYPES not in dict(usual) and "tsconfig.json" in folder.names:
+        yield Candidate(f"{execute[manager]} tsc --noEmit", Kind.TYPES, "tsconfig.json", "node")
+
+
+def _doubt(script: str) -> str:
+    if "no test specified" in script:
+        return "it is the placeholder, which always fails"
+    return "it watches files and never ends" if _WATCHES.search(script) else ""
+
+
+# --- Python ---------------------------------------------------------------------------------------------------------
+
+_PYTEST = re.compile(r"(?<![\w-])pytest(?![\w-])")
+_UNITTEST = re.compile(r"^(?:import|from) unittest\b", re.MULTILINE)
+_SECTION = re.compile(r"^\[(.+)\]", re.MULTILINE)
+_TEST_FOLDERS = ("tests", "test")
+_PYTEST_SETTINGS = Row("", ("pytest.ini", ".pytest.ini", "conftest.py"), settings="pytest", sections=("tool:pytest", "pytest"))
+
+
+def _python(folder: Folder) -> Iterator[Discovery]:
+    """What settings say about pytest, tox, nox, ruff, flake8, mypy, pyright."""
+    said = read_table("pyproject.toml", folder.text("pyproject.toml"))
+    if said is None:
+        yield Passed("pyproject.toml", "it is no TOML")
+    run, tool = next((run for lock, run in _LISTS["python_locks"].items() if lock in folder.names), ""), _table(said, "tool")
+    if found := _python_tests(folder, tool):
+        yield Candidate(f"{run}{found[0]}", Kind.TESTS, found[1], "python")
+    for row in PYTHON:
+        before, about = "" if row.own_environment else run, row.tool or "python"
+        if not row.kind:
+            yield from _of_row(row._replace(tool=about), folder, before)
+        elif where := _set_up(row, folder, tool):
+            chosen = not row.everything_without or _table(tool, row.settings).keys() & set(row.everything_without)
+            yield Candidate(f"{before}{row.command}{'' if chosen else ' .'}", row.kind, where, about)
+
+
+def _set_up(row: Row, folder: Folder, tool: Mapping[str, Any]) -> str:
+    """Where a tool has its settings; empty where it has none."""
+    own = (name for name in row.files if name in folder.names)
+    parent, _, name = row.settings.rpartition(".")
+    inside = (f"pyproject.toml, tool.{row.settings}" for _ in range(name in _table(tool, parent)))
+    held = ((file, set(_SECTION.findall(folder.text(file)))) for file in ("setup.cfg", "tox.ini"))
+    shared = (f"{file}, [{name}]" for file, names in held for name in row.sections if name in names)
+    return next((where for found in (own, inside, shared) for where in found), "")
+
+
+def _python_tests(folder: Folder, tool: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The command that runs its tests, and what says so."""
+    needed = next((name for name in _DEPENDENCIES if _PYTEST.search(folder.text(name))), "")
+    if where := _set_up(_PYTEST_SETTINGS, folder, tool) or needed:
+        return "pytest -q", where
+    if "manage.py" in folder.names:
+        return "python3 manage.py test", "manage.py"
+    below = next((name for name in _TEST_FOLDERS if name in folder.names), "")
+    if below and _PROJECT & folder.names:
+        return _unittest(below, folder), f"the folder {below}"
+    modules = [name for name in sorted(folder.names) if _is_test_module(name)]
+    place = next((place for place in (*_TEST_FOLDERS, "") for name in modules if name.rpartition("/")[0] == place), None)
+    if place is None:
+        return None
+    found = [name for name in modules if name.rpartition("/")[0] == place]
+    texts = [folder.text(name) for name in found]
+    plain = any(map(_UNITTEST.search, texts)) and not any(map(_PYTEST.search, texts))
+    return _unittest(place, folder) if plain else "pytest -q", found[0]
+
+
+def _unittest(place: str, folder: Folder) -> str:
+    """A folder that is a package is imported from the top, or its relative imports fail."""
+    start = f" discover -s {place}{' -t .' if f'{place}/__init__.py' in folder.names else ''}" if place else ""
+    return f"python3 -m unittest{start}"
+
+
+def _is_test_module(path: str) -> bool:
+    """Whether it is a test file at the top or right below a folder of tests, whose text says which runner it needs."""
+    folder, _, name = path.rpartition("/")
+    return folder in {*_TEST_FOLDERS, ""} and fnmatchcase(name, "test*.py")
+
+
+# --- where no tool tells how it is tested: scripts with a usual name, and the steps of its CI -----------------------
+
+_SHEBANG = re.compile(r"#![^\n]{0,100}?\b(bash|sh|zsh|python|node|ruby|perl)\b")
+_RUNS_TESTS = tuple(re.compile(pattern + r"(?: [\w./=:@,+-]{1,100}){0,12}") for pattern in _LISTS["steps"])
+_LONGEST_LINE = 500
+_PREFIX = re.compile(r"[ \t]*(?:- )?(?:run|script)?:?[ \t]*")
+_NO_COMMAND = frozenset({"test", "tests", "check"})
+"""Words that fit the last pattern and are keys or names of jobs rather than commands."""
+
+
+def _scripts(folder: Folder) -> Iterator[Candidate]:
+    """The first script that is there, run by what its first line names, else by its ending."""
+    path = next((name for name in SCRIPTS if name in folder.texts), "")
+    if path:
+        shebang = _SHEBANG.match(folder.text(path))
+        named = {"python": "python3"}.get(shebang[1], shebang[1]) if shebang else ""
+        yield Candidate(f"{named or _LISTS['interpreters'].get(splitext(path)[1], 'sh')} {path}", Kind.TESTS, path)
+
+
+def _steps(folder: Folder) -> Iterator[Candidate]:
+    """Lines of CI files that are nothing but a call of something that runs tests. The core reads no YAML, and needs none here."""
+    for file in sorted(name for name in folder.texts if name == GITLAB or _is_workflow(name)):
+        for line in folder.text(file).splitlines():
+            said = _PREFIX.sub("", line, count=1).strip() if len(line) <= _LONGEST_LINE else ""
+            said = said[1:-1] if said[:1] in {"'", '"'} and said[-1:] == said[:1] else said
+            named = said in _NO_COMMAND or said.endswith(":")
+            if not named and any(pattern.fullmatch(said) for pattern in _RUNS_TESTS):
+                yield Candidate(re.sub(r"\bpython (?=-m )", "python3 ", said), Kind.TESTS, f"{file}, a step", "CI")
