@@ -1,20 +1,21 @@
 """ALIGNMENT.md: an alignment as Markdown, and back. What is written here is read back as the same values.
 
 A person may edit the file. Lines of a list may be wrapped, a list may be prose, case and empty lines do not matter; but a heading
-that is missing or unknown is told, because what stands under it would be lost.
+that is missing or unknown is told, because what stands under it would be lost. The alignment that users of gulf-loop bring along
+(`.claude/gulf-align.md`) is put into this form first.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any
 
 from pydantic import ValidationError
 
-from helmsman.orient.alignment_gulf import is_gulf, translated
 from helmsman.plain import clean
-from helmsman.records.alignment import ROUNDS, Alignment, Asked, Made, Stage
+from helmsman.records.alignment import ROUNDS, Alignment, Asked, Made
 from helmsman.texts import money
 
 TITLE = "# Alignment"
@@ -30,6 +31,45 @@ What is agreed on before a loop starts. It is yours: change what is wrong. To an
 
 A tick alone leaves it to whoever does the work. A loop does not start while a question is open."""
 
+
+class _Kind(Enum):
+    """What stands under a heading."""
+
+    PROSE = auto()
+    LINES = auto()
+    COMMANDS = auto()
+    STAGES = auto()
+    QUESTIONS = auto()
+    ANSWERED = auto()
+
+
+_Parts = Mapping[str, tuple[str, _Kind]]
+_LAYOUT: Mapping[str, tuple[str, _Parts]] = {
+    "Specification": ("specification", {
+        "Goal": ("goal", _Kind.PROSE),
+        "Deliverables": ("deliverables", _Kind.LINES),
+        "Out of scope": ("out_of_scope", _Kind.LINES),
+    }),
+    "Process": ("process", {
+        "Approach": ("approach", _Kind.PROSE),
+        "Sequence": ("sequence", _Kind.STAGES),
+        "Stack assumptions": ("assumptions", _Kind.LINES),
+    }),
+    "Evaluation": ("evaluation", {
+        "Machine checks": ("machine_checks", _Kind.COMMANDS),
+        "Behavioural checks": ("behavioural_checks", _Kind.LINES),
+        "Edge cases": ("edge_cases", _Kind.LINES),
+    }),
+    "Gap check": ("gaps", {
+        "Capability": ("capability", _Kind.LINES),
+        "Instruction": ("instruction", _Kind.LINES),
+        "Intentionality": ("intentionality", _Kind.LINES),
+        "Blocking questions": ("questions", _Kind.QUESTIONS),
+        "Answered questions": ("answered", _Kind.ANSWERED),
+    }),
+}  # fmt: skip
+"""The file's headings: each section with its field, and below it each heading with its field and what stands there."""
+
 _HEADING = re.compile(r"(#{2,3})[ \t]+(.*\S)")
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(.*)")
 _BOX = re.compile(r"\[([ xX])\](?:[ \t]+(.*))?")
@@ -38,35 +78,6 @@ _ON_ITS_LINE = re.compile(r"(.*\?)[ \t]+(?!\()(.+)")
 """A question, and what somebody wrote behind it; what stands in brackets there belongs to the question."""
 _INNER = 2
 """Columns from which an item belongs to the one above."""
-
-
-@dataclass
-class _Item:
-    """An entry of a list, whatever number of lines it takes."""
-
-    words: list[str]
-    inner: list[list[str]] = field(default_factory=list[list[str]])
-    """The words of the entries below it."""
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.words).strip()
-
-    @property
-    def below(self) -> list[str]:
-        return [" ".join(words).strip() for words in self.inner]
-
-    def go_on(self, line: str) -> None:
-        (self.inner[-1] if self.inner else self.words).append(line)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """How one third-level heading is written and read."""
-
-    name: str
-    write: Callable[[Any], Iterable[str]]
-    read: Callable[[Sequence[str]], Any]
 
 
 class _Flaw(Exception):  # noqa: N818 - it never leaves this file
@@ -81,8 +92,8 @@ def render(alignment: Alignment) -> str:
     lines = [TITLE, "", *_intro(alignment.made)]
     for title, (section, parts) in _LAYOUT.items():
         lines += ["", f"## {title}"]
-        for heading, part in parts.items():
-            written = list(part.write(getattr(getattr(alignment, section), part.name)))
+        for heading, (name, kind) in parts.items():
+            written = list(_written(kind, getattr(getattr(alignment, section), name)))
             lines += ["", f"### {heading}", "", *(written or [NOTHING])]
     return "\n".join([*lines, "", *([alignment.more, ""] if alignment.more else [])])
 
@@ -96,25 +107,35 @@ def _intro(made: Made) -> Iterator[str]:
     if made.by != "template" and made.reason:
         yield f"\nThe last answers are not worked in: {clean(made.reason)}"
     if made != Made():
-        yield f"\n<!-- helmsman {_json(made)} -->"
+        noted = json.dumps(made.model_dump(mode="json", exclude_defaults=True))
+        inert = noted.replace(">", "\\u003e").replace("<", "\\u003c")  # nothing in it ends the comment
+        yield f"\n<!-- helmsman {inert} -->"
 
 
-def _json(made: Made) -> str:
-    """In one comment: nothing in it can end that."""
-    return json.dumps(made.model_dump(mode="json", exclude_defaults=True)).replace(">", "\\u003e").replace("<", "\\u003c")
+def _written(kind: _Kind, value: Any) -> Iterator[str]:
+    match kind:
+        case _Kind.PROSE:  # as a quotation, so that no line of it is a heading
+            yield from (f"> {line}".rstrip() for line in (value.split("\n") if value else ()))
+        case _Kind.LINES:
+            yield from (f"- {line}" for line in value)
+        case _Kind.COMMANDS:
+            yield from (f"- {_span(command)}" for command in value)
+        case _Kind.STAGES:
+            for number, stage in enumerate(value, 1):
+                yield f"{number}. {stage.what}"
+                yield from ([f"   - {_PROOF}: {stage.proof}"] if stage.proof else [])
+        case _Kind.QUESTIONS | _Kind.ANSWERED:
+            for one in value:
+                yield from _question(one, boxed=kind is _Kind.QUESTIONS)
 
 
-def _write_prose(text: str) -> list[str]:
-    """As a quotation, so that no line of it is a heading."""
-    return [f"> {line}".rstrip() for line in text.split("\n")] if text else []
-
-
-def _write_lines(lines: Sequence[str]) -> list[str]:
-    return [f"- {line}" for line in lines]
-
-
-def _write_commands(commands: Sequence[str]) -> list[str]:
-    return [f"- {_span(command)}" for command in commands]
+def _question(one: Asked, *, boxed: bool) -> Iterator[str]:
+    box = f"[{' ' if one.open else 'x'}] " if boxed else ""
+    yield f"- {box}{one.question}"
+    if one.answer:
+        yield f"  - {_ANSWER}: {one.answer}"
+    elif boxed and one.answer == "" and _ON_ITS_LINE.fullmatch(one.question):
+        yield f"  - {_ANSWER}:"  # else what stands behind the question mark would be read as the answer
 
 
 def _span(text: str) -> str:
@@ -123,50 +144,32 @@ def _span(text: str) -> str:
     return f"{ticks} {text} {ticks}" if "`" in text else f"`{text}`"
 
 
-def _write_stages(stages: Sequence[Stage]) -> Iterator[str]:
-    for number, stage in enumerate(stages, 1):
-        yield f"{number}. {stage.what}"
-        yield from ([f"   - {_PROOF}: {stage.proof}"] if stage.proof else [])
-
-
-def _write_questions(questions: Sequence[Asked]) -> Iterator[str]:
-    for one in questions:
-        yield f"- [{' ' if one.open else 'x'}] {one.question}"
-        if one.answer:
-            yield f"  - {_ANSWER}: {one.answer}"
-        elif one.answer == "" and _ON_ITS_LINE.fullmatch(one.question):
-            yield f"  - {_ANSWER}:"  # else what stands behind the question mark would be read as the answer
-
-
-def _write_answered(questions: Sequence[Asked]) -> Iterator[str]:
-    for one in questions:
-        yield f"- {one.question}"
-        yield from ([f"  - {_ANSWER}: {one.answer}"] if one.answer else [])
-
-
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
 def is_alignment(text: str) -> bool:
     """Whether a text is meant to be one: its first line says so, or it has the headings of gulf-loop."""
     first = next((line for line in text.split("\n") if line.strip()), "")
-    return first.strip().casefold() == TITLE.casefold() or is_gulf(text)
+    return first.strip().casefold() == TITLE.casefold() or _is_gulf(text)
 
 
 def read(text: str) -> Alignment | str:
     """The alignment in a file's text, or why it is none, with the line. Never raises."""
     if len(text) > LARGEST:
         return f"it is longer than {LARGEST:,} characters"
-    if is_gulf(text):
-        return re.sub(r"^line \d+: ", "", found) if isinstance(found := read(translated(text)), str) else found
+    if _is_gulf(text):
+        ours = "\n".join([TITLE, *_translated(text.splitlines())])
+        return re.sub(r"^line \d+: ", "", found) if isinstance(found := read(ours), str) else found
     if not is_alignment(text):
         return f"its first line is not `{TITLE}`"
     try:
         return _alignment(text.replace("\r\n", "\n").split("\n"))
     except _Flaw as flaw:
         return str(flaw)
-    except ValidationError as error:
-        return _in_words(error)
+    except ValidationError as error:  # the first thing that is wrong, without its words
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = " ".join(str(part).replace("_", " ") for part in first["loc"] if isinstance(part, str))
+        return f"{clean(place)[:100]}: {first['msg']}"
 
 
 def _alignment(lines: Sequence[str]) -> Alignment:
@@ -174,8 +177,8 @@ def _alignment(lines: Sequence[str]) -> Alignment:
     end, bodies = _bodies(lines)
     for (title, heading), body in bodies.items():
         section, parts = _LAYOUT[title]
-        part = parts[heading]
-        found.setdefault(section, {})[part.name] = part.read(body)
+        name, kind = parts[heading]
+        found.setdefault(section, {})[name] = _read(kind, body)
     return Alignment.model_validate({**found, "made": _made(lines[:end]), "more": "\n".join(lines[end:]).rstrip()})
 
 
@@ -186,10 +189,13 @@ def _bodies(lines: Sequence[str]) -> tuple[int, dict[tuple[str, str], list[str]]
     end = len(lines)
     for number, line in enumerate(lines):
         heading = _HEADING.fullmatch(line.rstrip())
-        if heading is None:
-            _take(body, line, number, begun=bool(sections))
+        if heading is None and body is not None:
+            body.append(line)
+        elif heading is None:
+            if sections and line.strip():  # what stands before the first section is ours
+                raise _Flaw(f"line {number + 1}: {clean(line)[:60]!r} stands right under a section; write it under a heading")
         elif heading[1] == "###":
-            parts: Mapping[str, _Part] = _LAYOUT[sections[-1]][1] if sections else {}
+            parts: _Parts = _LAYOUT[sections[-1]][1] if sections else {}
             before = [part for section, part in bodies if section == sections[-1]] if sections else []
             name = _new(heading[2], parts, before, number)  # which refuses a heading without a section before it
             body = bodies[sections[-1], name] = []
@@ -199,18 +205,10 @@ def _bodies(lines: Sequence[str]) -> tuple[int, dict[tuple[str, str], list[str]]
         else:
             sections.append(_new(heading[2], _LAYOUT, sections, number))
             body = None
-    missing = [title for title in _LAYOUT if title not in sections]
+    missing = ", ".join(f"## {title}" for title in _LAYOUT if title not in sections)
     if missing:
-        raise _Flaw(f"a section is missing: {', '.join(f'## {title}' for title in missing)}")
+        raise _Flaw(f"a section is missing: {missing}")
     return end, bodies
-
-
-def _take(body: list[str] | None, line: str, number: int, *, begun: bool) -> None:
-    """What stands before the first section is ours; what stands in one belongs to a heading of it."""
-    if body is not None:
-        body.append(line)
-    elif begun and line.strip():
-        raise _Flaw(f"line {number + 1}: {clean(line)[:60]!r} stands right under a section; write it under one of its headings")
 
 
 def _known(said: str, known: Iterable[str]) -> str | None:
@@ -236,16 +234,41 @@ def _made(lines: Sequence[str]) -> dict[str, Any]:
         return {}
 
 
-def _read_prose(lines: Sequence[str]) -> str:
-    """Quoted or not."""
-    return "\n".join(_unquoted(line) for line in lines if line.strip() != NOTHING)
+def _read(kind: _Kind, lines: Sequence[str]) -> Any:
+    if kind is _Kind.PROSE:  # quoted or not
+        said = (line for line in lines if line.strip() != NOTHING)
+        return "\n".join(line.lstrip()[1:].removeprefix(" ") if line.lstrip().startswith(">") else line for line in said)
+    items = _items(lines, paragraphs_apart=kind is not _Kind.QUESTIONS)
+    match kind:
+        case _Kind.STAGES:
+            return tuple({"what": item.text, "proof": _labelled(item.below, _PROOF)} for item in items)
+        case _Kind.QUESTIONS:
+            return tuple(map(_asked, items))
+        case _Kind.ANSWERED:
+            return tuple({"question": item.text, "answer": _labelled(item.below, _ANSWER)} for item in items)
+        case _:
+            said = (" ".join([item.text, *item.below]) for item in items)
+            return tuple(map(_unspanned, said) if kind is _Kind.COMMANDS else said)
 
 
-def _unquoted(line: str) -> str:
-    return line.lstrip()[1:].removeprefix(" ") if line.lstrip().startswith(">") else line
+@dataclass
+class _Item:
+    """An entry of a list, whatever number of lines it takes."""
+
+    words: list[str]
+    inner: list[list[str]] = field(default_factory=list[list[str]])
+    """The words of the entries below it."""
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words).strip()
+
+    @property
+    def below(self) -> list[str]:
+        return [" ".join(words).strip() for words in self.inner]
 
 
-def _items(lines: Sequence[str], *, paragraphs_apart: bool = True) -> list[_Item]:
+def _items(lines: Sequence[str], *, paragraphs_apart: bool) -> list[_Item]:
     """The entries of a list. A paragraph is an entry too, or belongs to the entry above: nothing that is written is lost."""
     items, apart = list[_Item](), True
     for line in lines:
@@ -256,19 +279,11 @@ def _items(lines: Sequence[str], *, paragraphs_apart: bool = True) -> list[_Item
             items[-1].inner.append([found[2]])
         elif line.strip() and line.strip() != NOTHING:
             if items and (line[:1].isspace() or not (apart and paragraphs_apart)):
-                items[-1].go_on(line.strip())
+                (items[-1].inner[-1] if items[-1].inner else items[-1].words).append(line.strip())
             else:
                 items.append(_Item([line.strip()]))
         apart = not line.strip()
     return [item for item in items if item.text]
-
-
-def _read_lines(lines: Sequence[str]) -> tuple[str, ...]:
-    return tuple(" ".join([item.text, *item.below]) for item in _items(lines))
-
-
-def _read_commands(lines: Sequence[str]) -> tuple[str, ...]:
-    return tuple(_unspanned(line) for line in _read_lines(lines))
 
 
 def _unspanned(text: str) -> str:
@@ -281,14 +296,6 @@ def _unspanned(text: str) -> str:
     return body[1:-1] if body[:1] == body[-1:] == " " and body.strip() else body
 
 
-def _read_stages(lines: Sequence[str]) -> tuple[dict[str, str], ...]:
-    return tuple({"what": item.text, "proof": _labelled(item.below, _PROOF)} for item in _items(lines))
-
-
-def _read_questions(lines: Sequence[str]) -> tuple[dict[str, str | None], ...]:
-    return tuple(_asked(item) for item in _items(lines, paragraphs_apart=False))
-
-
 def _asked(item: _Item) -> dict[str, str | None]:
     """Open unless it is ticked or something is written below it. Behind a ticked question stands its answer as well."""
     box, answer = _BOX.fullmatch(item.text), _labelled(item.below, _ANSWER)
@@ -299,57 +306,61 @@ def _asked(item: _Item) -> dict[str, str | None]:
     return {"question": question, "answer": answer if ticked or answer else None}
 
 
-def _read_answered(lines: Sequence[str]) -> tuple[dict[str, str], ...]:
-    return tuple({"question": item.text, "answer": _labelled(item.below, _ANSWER)} for item in _items(lines))
-
-
 def _labelled(below: Sequence[str], label: str) -> str:
     """What is written below an entry, without its label, however somebody wrote that."""
     own = re.compile(rf"{label}[ \t]*:", re.IGNORECASE)
     return " ".join(own.sub("", line, count=1).strip() if own.match(line) else line for line in below).strip()
 
 
-def _in_words(error: ValidationError) -> str:
-    """The first thing that is wrong, without its words."""
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    place = " ".join(str(part).replace("_", " ") for part in first["loc"] if isinstance(part, str))
-    return f"{clean(place)[:100]}: {first['msg']}"
+# --- the file of gulf-loop ----------------------------------------------------------------------------------------
 
-
-_LAYOUT: Mapping[str, tuple[str, Mapping[str, _Part]]] = {
-    "Specification": (
-        "specification",
-        {
-            "Goal": _Part("goal", _write_prose, _read_prose),
-            "Deliverables": _Part("deliverables", _write_lines, _read_lines),
-            "Out of scope": _Part("out_of_scope", _write_lines, _read_lines),
-        },
-    ),
-    "Process": (
-        "process",
-        {
-            "Approach": _Part("approach", _write_prose, _read_prose),
-            "Sequence": _Part("sequence", _write_stages, _read_stages),
-            "Stack assumptions": _Part("assumptions", _write_lines, _read_lines),
-        },
-    ),
-    "Evaluation": (
-        "evaluation",
-        {
-            "Machine checks": _Part("machine_checks", _write_commands, _read_commands),
-            "Behavioural checks": _Part("behavioural_checks", _write_lines, _read_lines),
-            "Edge cases": _Part("edge_cases", _write_lines, _read_lines),
-        },
-    ),
-    "Gap check": (
-        "gaps",
-        {
-            "Capability": _Part("capability", _write_lines, _read_lines),
-            "Instruction": _Part("instruction", _write_lines, _read_lines),
-            "Intentionality": _Part("intentionality", _write_lines, _read_lines),
-            "Blocking questions": _Part("questions", _write_questions, _read_questions),
-            "Answered questions": _Part("answered", _write_answered, _read_answered),
-        },
-    ),
+_GULF_SECTIONS = {
+    "specification alignment": "Specification",
+    "process alignment": "Process",
+    "evaluation alignment": "Evaluation",
+    "gulf of envisioning — gap check": "Gap check",
+    "gulf of envisioning - gap check": "Gap check",
 }
-"""The file's headings: section, its field, and for each part its field and how it is written and read."""
+_GULF_PARTS = {
+    **{heading.casefold(): heading for _, parts in _LAYOUT.values() for heading in parts},
+    "behavioral checks": "Behavioural checks",
+    "capability gaps": "Capability",
+    "instruction gaps": "Instruction",
+    "intentionality gaps": "Intentionality",
+}
+"""Its headings and labels in lower case, and ours."""
+_GULF_EMPTY = {"", "none", "(none)", "n/a", "-", "[]"}
+_GULF_HEADING = re.compile(r"##[ \t]+(.*\S)[ \t]*")
+_GULF_LABEL = re.compile(r"[-*][ \t]+\*\*([^*]+?):?\*\*[ \t]*:?[ \t]*(.*)")
+_SPANS = re.compile(r"`([^`]+)`")
+
+
+def _is_gulf(text: str) -> bool:
+    """Whether a text has this form: its first heading of the second level is one of the four."""
+    first = next((found for line in text.splitlines() if (found := _GULF_HEADING.fullmatch(line))), None)
+    return first is not None and first[1].casefold() in _GULF_SECTIONS
+
+
+def _translated(lines: Sequence[str]) -> Iterator[str]:
+    """The same in our form. Whatever follows the four sections stays as it is."""
+    section = ""
+    for line in lines:
+        heading, label = _GULF_HEADING.fullmatch(line), _GULF_LABEL.fullmatch(line.rstrip())
+        if heading:
+            section = _GULF_SECTIONS.get(heading[1].casefold(), "")
+            yield f"## {section or heading[1]}"
+        elif section and label:
+            part = _GULF_PARTS.get(label[1].strip().casefold(), label[1].strip())
+            yield from (f"### {part}", *_gulf_value(part, label[2].strip()))
+        else:
+            yield line.removeprefix("  ") if section else line
+
+
+def _gulf_value(part: str, said: str) -> list[str]:
+    """What stands behind a label, as the lines of its part: commands one by one, everything else as it is written."""
+    bare = said.removeprefix("[").removesuffix("]").strip() if said.startswith("[") and said.endswith("]") else said
+    if bare.casefold().rstrip(".") in _GULF_EMPTY:
+        return []
+    if part == "Machine checks":
+        return [f"- `{command}`" for command in _SPANS.findall(bare)] or [f"- {bare}"]
+    return [f"> {bare}"] if part in {"Goal", "Approach"} else [f"- {bare}"]
