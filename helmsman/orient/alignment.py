@@ -5,8 +5,10 @@ which way leads there, what shows each step? Evaluation: how will anybody know? 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
 
 from helmsman.answer_form import TEXT, closed, many
 from helmsman.budget import fence, fit
@@ -50,21 +52,6 @@ _BROKEN_OFF = {
     "late": "the model did not answer in time (prompt.timeout_seconds)",
 }
 
-FORM = closed(
-    deliverables=many(TEXT),
-    outOfScope=many(TEXT),
-    approach=TEXT,
-    sequence=many(closed(stage=TEXT, artifact=TEXT)),
-    assumptions=many(TEXT),
-    machineChecks=many(TEXT),
-    behaviouralChecks=many(TEXT),
-    edgeCases=many(TEXT),
-    capabilityGaps=many(TEXT),
-    instructionGaps=many(TEXT),
-    intentionalityGaps=many(TEXT),
-    blockingQuestions=many(TEXT),
-)
-
 STANDARD = (
     "What exactly will be there at the end that is not there now: which files, commands or behaviours?",
     "What shall stay as it is?",
@@ -77,10 +64,7 @@ AGREED = "# Agreed before the start"
 ON_YOUR_OWN = "decide this yourself, and say what you chose"
 
 
-_LISTS = (
-    *("deliverables", "out_of_scope", "assumptions", "machine_checks", "behavioural_checks", "edge_cases"),
-    *("capability", "instruction", "intentionality"),
-)
+_Lines = Annotated[list[str], Field(max_length=TOLERATED * LINES)]
 
 
 class _Stage(BaseModel):
@@ -91,20 +75,25 @@ class _Stage(BaseModel):
 
 
 class _Answer(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
+    model_config = ConfigDict(strict=True, extra="forbid", alias_generator=to_camel)
 
-    deliverables: list[str] = Field(max_length=TOLERATED * LINES)
-    out_of_scope: list[str] = Field(alias="outOfScope", max_length=TOLERATED * LINES)
+    deliverables: _Lines
+    out_of_scope: _Lines
     approach: str = Field(max_length=TOLERATED * PROSE)
     sequence: list[_Stage] = Field(max_length=TOLERATED * LINES)
-    assumptions: list[str] = Field(max_length=TOLERATED * LINES)
-    machine_checks: list[str] = Field(alias="machineChecks", max_length=TOLERATED * LINES)
-    behavioural_checks: list[str] = Field(alias="behaviouralChecks", max_length=TOLERATED * LINES)
-    edge_cases: list[str] = Field(alias="edgeCases", max_length=TOLERATED * LINES)
-    capability: list[str] = Field(alias="capabilityGaps", max_length=TOLERATED * LINES)
-    instruction: list[str] = Field(alias="instructionGaps", max_length=TOLERATED * LINES)
-    intentionality: list[str] = Field(alias="intentionalityGaps", max_length=TOLERATED * LINES)
-    questions: list[str] = Field(alias="blockingQuestions", max_length=MOST_QUESTIONS)
+    assumptions: _Lines
+    machine_checks: _Lines
+    behavioural_checks: _Lines
+    edge_cases: _Lines
+    capability_gaps: _Lines
+    instruction_gaps: _Lines
+    intentionality_gaps: _Lines
+    blocking_questions: list[str] = Field(max_length=MOST_QUESTIONS)
+
+
+_SHAPES = {"approach": TEXT, "sequence": many(closed(stage=TEXT, artifact=TEXT))}
+FORM = closed(**{to_camel(name): _SHAPES.get(name, many(TEXT)) for name in _Answer.model_fields})
+"""The same as structured output knows it."""
 
 
 # --- asking -------------------------------------------------------------------------------------------------------
@@ -112,28 +101,21 @@ class _Answer(BaseModel):
 
 def align_question(goal: str, facts: RepositoryFacts, present: Alignment | None = None, complaint: str = "") -> Question:
     """What a model is asked. `present`: what is agreed so far, with answers; `complaint`: why its last answer was of no use."""
+    agreed = alignment_text(present.model_copy(update={"more": "", "made": Made()})).partition("\n## ")[2] if present else ""
+    said = (f"{one.question}\n{one.answer or ON_YOUR_OWN}\n" for one in _all_answers(present)) if present else ()
     return Question(
         rules=render("align_system"),
         task=render(
             "align_task",
             goal=fence(trim(goal, GOAL_TOKENS)),
-            agreed=fence(trim(_sections(present), PRESENT_TOKENS)) if present else "",
-            answers=fence(trim(_answered(present), PRESENT_TOKENS)) if present else "",
+            agreed=fence(trim(f"## {agreed}", PRESENT_TOKENS)) if present else "",
+            answers=fence(trim("\n".join(said), PRESENT_TOKENS)) if present else "",
             problem=fence(complaint) if complaint else "",
         ),
         facts=fit(_facts(facts), FACTS_TOKENS),
         closing=render("align_form", lines=LINES, line=LINE, prose=f"{PROSE:,}", questions=QUESTIONS),
         form=FORM,
     )
-
-
-def _sections(present: Alignment) -> str:
-    _, _, sections = alignment_text(present.model_copy(update={"more": "", "made": Made()})).partition("\n## ")
-    return f"## {sections}"
-
-
-def _answered(present: Alignment) -> str:
-    return "\n".join(f"{one.question}\n{one.answer or ON_YOUR_OWN}\n" for one in _all_answers(present))
 
 
 def _facts(facts: RepositoryFacts) -> Sequence[Piece]:
@@ -171,25 +153,22 @@ def read_proposal(text: str, stop: str, goal: str, present: Alignment | None = N
 
 def _alignment(answer: _Answer, goal: str, present: Alignment | None) -> Alignment:
     known = tuple(_all_answers(present)) if present else ()
+    keys, asked = {one.key for one in known}, dict[str, Asked]()
+    for one in (Asked(question=question) for question in _lines(answer.blocking_questions)):
+        asked.setdefault(one.key, one)
+    new = tuple(one for key, one in asked.items() if key not in keys)  # each once, and none that was answered
     stages = [{"what": one.stage, "proof": one.artifact} for one in answer.sequence if one_line(one.stage)]
-    lists = {name: _lines(getattr(answer, name)) for name in _LISTS}
+    given = {name.removesuffix("_gaps"): value for name, value in answer if isinstance(value, list)}
+    lists = {name: _lines(lines) for name, lines in given.items() if name not in {"sequence", "blocking_questions"}}
     return Alignment.model_validate(
         {
             "specification": {"goal": goal, **lists},
             "process": {"approach": answer.approach, "sequence": tuple(stages), **lists},
             "evaluation": lists,
-            "gaps": {**lists, "questions": _new_questions(answer.questions, known), "answered": known},
+            "gaps": {**lists, "questions": new, "answered": known},
             "more": present.more if present else "",
         }
     )
-
-
-def _new_questions(said: Iterable[str], known: Sequence[Asked]) -> tuple[Asked, ...]:
-    """Each once, and none that was answered."""
-    keys, new = {one.key for one in known}, dict[str, Asked]()
-    for asked in (Asked(question=question) for question in _lines(said)):
-        new.setdefault(asked.key, asked)
-    return tuple(asked for key, asked in new.items() if key not in keys)
 
 
 def _lines(said: Iterable[str]) -> tuple[str, ...]:

@@ -5,8 +5,6 @@ Each row is another place to begin, not another standard: checks, criteria and l
 
 from collections.abc import Sequence
 
-from helmsman.prompts import render
-
 APPROACHES = (
     "Make the smallest change that reaches the goal. Leave structure and names as they are, and touch as few files as you can.",
     "Begin with tests: write down what the goal means as failing tests first, then make them pass, then tidy.",
@@ -25,10 +23,3 @@ def approaches(given: Sequence[str], count: int) -> tuple[str, ...]:
     """One for each loop: those that were given, of the table what they leave open, each once, and then none: as it likes."""
     known = (*given, *(one for one in APPROACHES if one not in given))[:count]
     return (*known, *[""] * (count - len(known)))
-
-
-def approach_section(approach: str) -> str:
-    """What a loop is told of its own; empty where it has none."""
-    if not approach.strip():
-        return ""
-    return render("approach", approach=approach.strip())

@@ -78,7 +78,7 @@ def compacts(state: LoopState, orientation: Orientation) -> bool:
 
 def needs_compaction(past: Past, allowance: int) -> bool:
     """Whether history and working memory have outgrown so many tokens."""
-    return tokens(_commits(past)) + tokens(_memory(past)) > allowance
+    return tokens(_commits(past)) + tokens(render_notes(past.memory)) > allowance
 
 
 def compaction_request(past: Past) -> Question:
@@ -87,7 +87,7 @@ def compaction_request(past: Past) -> Question:
         "compaction_facts",
         state=_state(past),
         failing="\n".join(_failing(past.checks)),
-        memory=_memory(past),
+        memory=render_notes(past.memory),
         commits=_commits(past),
     )
     return Question(
@@ -119,13 +119,20 @@ def read_compacted(text: str) -> Compacted | str:
 
 def compact_by_template(past: Past) -> Compacted:
     """The same five parts from the records alone: the newest of each, cut to measure."""
-    done = (*(item.text for item in past.memory.completed), *(commit.subject for commit in reversed(past.commits)))
+    memory, failing = past.memory, past.checks.failures[:_CHOICES] if past.checks else ()
+    done = (*(item.text for item in memory.completed), *(commit.subject for commit in reversed(past.commits)))
+    choices = (
+        one.chose + (f" rather than {one.rejected}" if one.rejected else "") + (f", because {one.reason}" if one.reason else "")
+        for one in memory.decisions[: -_CHOICES - 1 : -1]
+    )
+    fixes = (f"Fix the check {result.name}" for result in failing)
+    steps = (*fixes, memory.remaining_gap, *(f"Find out: {question}" for question in memory.uncertainties))
     return Compacted(
         end_goal=_short(past.goal, GOAL),
-        approach=_short("\n".join(_choices(past.memory)), PROSE),
+        approach=_short("\n".join(choices), PROSE),
         completed=tuple(_short(line, LINE) for line in dict.fromkeys(_lines(done)))[-DONE:],
         current_state=_short("\n".join((_state(past), *_failing(past.checks))), PROSE),
-        next_steps=tuple(_short(line, LINE) for line in dict.fromkeys(_lines(_steps(past))))[:STEPS],
+        next_steps=tuple(_short(line, LINE) for line in dict.fromkeys(_lines(steps)))[:STEPS],
     )
 
 
@@ -162,22 +169,6 @@ def _failing(report: CheckReport | None) -> Iterator[str]:
     for result in report.failures[:_FAILING] if report else ():
         names = ", ".join(result.counts.failing[:_FAILING]) if result.counts else ""
         yield f"fails: {result.name}" + (f" ({names})" if names else "")
-
-
-def _choices(memory: WorkingMemory) -> Iterator[str]:
-    for choice in memory.decisions[: -_CHOICES - 1 : -1]:
-        rejected = f" rather than {choice.rejected}" if choice.rejected else ""
-        yield f"{choice.chose}{rejected}" + (f", because {choice.reason}" if choice.reason else "")
-
-
-def _steps(past: Past) -> Iterator[str]:
-    yield from (f"Fix the check {result.name}" for result in (past.checks.failures[:_CHOICES] if past.checks else ()))
-    yield past.memory.remaining_gap
-    yield from (f"Find out: {question}" for question in past.memory.uncertainties)
-
-
-def _memory(past: Past) -> str:
-    return render_notes(past.memory)
 
 
 def _commits(past: Past) -> str:

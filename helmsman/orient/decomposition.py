@@ -12,6 +12,7 @@ from helmsman.parsers.markdown_text import CodeBlocks
 from helmsman.records.lessons import Estimate
 from helmsman.records.verdict import Severity, Signal
 from helmsman.texts import counted
+from helmsman.toml_strings import toml_string
 
 MANY_CRITERIA = 8
 TOO_MANY_CRITERIA = 10
@@ -62,18 +63,11 @@ def chain_file(config: LoopConfig) -> str:
     what = next((line.strip() for line in _said(goal) if line.strip() and not _ITEM.fullmatch(line)), "")
     listed = tuple(_listed(goal))
     parts = split((*listed, *(one for one in acceptance_criteria(config) if one not in listed))) or [()]
-    return "\n".join(_draft(number, len(parts), what, part) for number, part in enumerate(parts, 1))
-
-
-def _draft(number: int, of: int, what: str, criteria: Sequence[str]) -> str:
-    lines = "\n".join((f"{what} (part {number} of {of})".strip(), *(f"- {criterion}" for criterion in criteria)))
-    return f"[[loops]]\ngoal = {_toml(lines)}\n"
-
-
-def _toml(text: str) -> str:
-    """As a basic string of several lines: quotes and backslashes escaped, what cannot stand there left out."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"""\n' + "".join(char for char in escaped if char.isprintable() or char in "\n\t") + '"""'
+    goals = (
+        "\n".join((f"{what} (part {number} of {len(parts)})".strip(), *(f"- {criterion}" for criterion in part)))
+        for number, part in enumerate(parts, 1)
+    )
+    return "\n".join(f"[[loops]]\ngoal = {toml_string(goal)}\n" for goal in goals)
 
 
 def _listed(goal: str) -> Iterator[str]:

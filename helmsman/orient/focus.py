@@ -13,7 +13,6 @@ from helmsman.budget import fence, fit
 from helmsman.orient.answers import printable, read_answer
 from helmsman.orient.checks import commands
 from helmsman.prompts import Piece, render, render_pieces
-from helmsman.records.checks import CheckResult
 from helmsman.records.focus import Focus, Question, Urgency
 from helmsman.records.oversight import Oversight
 from helmsman.records.state import LoopState
@@ -41,7 +40,7 @@ def focus_request(state: LoopState, oversight: Oversight, lessons: Sequence[str]
     return Question(
         rules=render("focus_system"),
         task=render("focus_task", goal=objective, checks=commands(check.command for check in state.config.checks)),
-        facts=fit(_facts(state, oversight, lessons), FACTS_TOKENS),
+        facts=fit(render_pieces("focus_facts", state=state, oversight=oversight, lessons=lessons), FACTS_TOKENS),
         closing=render("focus_form", prompt=f"{PROMPT:,}", context=f"{CONTEXT:,}", areas=AREAS, area=AREA),
         form=FORM,
     )
@@ -70,39 +69,3 @@ def focus_section(focus: Focus | None) -> Sequence[Piece]:
     areas = "\n".join(f"{number}. {area}" for number, area in enumerate(focus.areas, 1))
     parts = (focus.prompt, areas, focus.system_context)
     return render_pieces("focus", focus="\n\n".join(part for part in parts if part))
-
-
-def _facts(state: LoopState, oversight: Oversight, lessons: Sequence[str]) -> Sequence[Piece]:
-    progress, control, strategy, report = oversight.progress, oversight.control, oversight.strategy, state.checks
-    shares = ("checks", "tests", "criteria", "items")
-    measured = (f"{name} {share:.0%}" for name in shares if (share := getattr(progress, name)) is not None)
-    return render_pieces(
-        "focus_facts",
-        iteration=state.due,
-        limit=state.config.limits.iterations,
-        completion=f"{progress.completion:.0%}",
-        measured=", ".join(measured),
-        feedback=oversight.feedback,
-        diagnosis=oversight.diagnosis,
-        ladder=oversight.ladder.rung.title,
-        idle=oversight.idle,
-        gap=f"{control.proportional:.0%}",
-        accumulated=f"{control.integral:.2f}",
-        change=f"{control.derivative:+.1%}",
-        urgency=f"{control.output:.2f}",
-        band=control.band,
-        phase=control.phase,
-        stance=strategy.stance,
-        reasoning=strategy.reasoning,
-        orders=strategy.priorities,
-        results=len(report.results) if report else 0,
-        passed=report is not None and report.passed,
-        failing=[_failure(result) for result in report.failures] if report else (),
-        lessons="\n".join(lessons),
-    )
-
-
-def _failure(result: CheckResult) -> str:
-    failing = result.counts.failing if result.counts else ()
-    lines = (result.name, *failing, result.error, result.head.strip(), result.tail.strip())
-    return "\n".join(line for line in lines if line)

@@ -5,7 +5,7 @@ It is bounded: what is incomplete is asked for again, a few times, and then the 
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from helmsman.guardrails import RESEARCH_FILE as FILE
 from helmsman.orient.progress import percent
@@ -37,20 +37,26 @@ def research_of(state: LoopState, text: str, changed: Sequence[str]) -> Research
     which have been taken back.
     """
     found = read(text)
-    problems = (*_changed(changed), *_problems(found, text))
-    return found.model_copy(update={"tries": state.memory.research.tries + 1, "problems": problems})
+    problems = list(_problems(found, text))
+    if changed:
+        named = ", ".join(clean(path) for path in changed[:5])
+        problems.insert(0, f"changed in {counted(len(changed), 'file')}, and taken back ({named}): research looks only")
+    return found.model_copy(update={"tries": state.memory.research.tries + 1, "problems": tuple(problems)})
 
 
 def read(text: str) -> Research:
     """What can be read of the file. Never raises."""
-    bodies = _sections(text[:LONGEST_FILE])
+    parts = _HEADING.split(re.sub(r"\r\n?", "\n", text[:LONGEST_FILE]))
+    bodies = dict.fromkeys(HEADINGS, "")
+    for name, body in zip(parts[1::2], parts[2::2], strict=True):
+        bodies[name] = f"{bodies.get(name, '')}\n{body}"  # one that stands there twice has both
     return Research(
-        strengths=tuple(_items(bodies.get("STRENGTHS", ""))),
-        risks=tuple(_items(bodies.get("RISKS", ""))),
-        gaps=tuple(_items(bodies.get("GAPS", ""))),
-        approaches=tuple(_items(bodies.get("APPROACHES_CONSIDERED", ""))),
-        approach=clean_lines(bodies.get("APPROACH", "")).strip()[:KEPT_APPROACH],
-        confidence=percent(bodies.get("CONFIDENCE", "")),
+        strengths=_items(bodies["STRENGTHS"]),
+        risks=_items(bodies["RISKS"]),
+        gaps=_items(bodies["GAPS"]),
+        approaches=_items(bodies["APPROACHES_CONSIDERED"]),
+        approach=clean_lines(bodies["APPROACH"]).strip()[:KEPT_APPROACH],
+        confidence=percent(bodies["CONFIDENCE"]),
     )
 
 
@@ -58,49 +64,16 @@ def research_phase(state: LoopState) -> Iterator[tuple[str, Sequence[Piece]]]:
     """The sections of a prompt that asks for research, what was wrong with the last try first; none in one for the work."""
     if not researching(state):
         return
-    config, found = state.config, state.memory.research
+    found = state.memory.research
     if found.problems:
-        problems = "\n".join(f"- {problem}" for problem in found.problems)
-        again = render_pieces("research_problems", problems=problems, tries=found.tries, most=config.research.tries)
-        yield "research problems", again
+        yield "research problems", render_pieces("research_problems", found=found, most=state.config.research.tries)
     yield "research", render_pieces("research", file=FILE)
 
 
-def research_section(found: Research) -> Sequence[Piece]:
-    """What it found, for the iterations after it. A way that did not prove itself complete is told as such."""
-    if not found.tries:
-        return ()
-    lines = [
-        *([f"APPROACH: {found.approach}"] if found.approach else ()),
-        *(f"{name}: {item}" for name, items in _lists(found).items() for item in items),
-    ]
-    return render_pieces("research_findings", findings="\n".join(lines)) if lines else ()
-
-
-def _lists(found: Research) -> Mapping[str, Sequence[str]]:
-    return {"RISK": found.risks, "GAP": found.gaps, "STRENGTH": found.strengths}
-
-
-def _sections(text: str) -> dict[str, str]:
-    """Bodies by heading; one that stands there twice has both."""
-    parts = _HEADING.split(re.sub(r"\r\n?", "\n", text))
-    bodies: dict[str, str] = {}
-    for name, body in zip(parts[1::2], parts[2::2], strict=True):
-        bodies[name] = f"{bodies.get(name, '')}\n{body}"
-    return {name: bodies[name] for name in HEADINGS if name in bodies}
-
-
-def _items(body: str) -> list[str]:
+def _items(body: str) -> tuple[str, ...]:
     found = (_ITEM.fullmatch(line.strip()) for line in body.split("\n"))
     entries = (clean(entry[1]).strip() for entry in found if entry)
-    return [entry[:KEPT_CHARACTERS] for entry in entries if not entry.startswith("<")][:KEPT_ENTRIES]
-
-
-def _changed(changed: Sequence[str]) -> tuple[str, ...]:
-    if not changed:
-        return ()
-    named = ", ".join(clean(path) for path in changed[:5])
-    return (f"changed in {counted(len(changed), 'file')}, and taken back ({named}): research looks only",)
+    return tuple(entry[:KEPT_CHARACTERS] for entry in entries if not entry.startswith("<"))[:KEPT_ENTRIES]
 
 
 def _problems(found: Research, text: str) -> Iterator[str]:

@@ -24,33 +24,19 @@ def why_fresh(state: LoopState, now: datetime) -> str:
     return next((why for why, holds in _REASONS.items() if holds(state, session, now)), "")
 
 
-def _unwanted(state: LoopState, _session: KeptSession, _now: datetime) -> bool:
-    return state.config.claude.session == "fresh"
-
-
-def _expired(state: LoopState, session: KeptSession, now: datetime) -> bool:
-    return (now - session.used_at).total_seconds() > state.config.claude.session_hours * _HOUR
-
-
-def _rotated(state: LoopState, _session: KeptSession, _now: datetime) -> bool:
-    return bool(state.last_call.rotated)
-
-
-def _full(state: LoopState, _session: KeptSession, _now: datetime) -> bool:
+def _is_full(state: LoopState) -> bool:
     context, config = state.last_call.context, state.config.context
     window = config.window or context.window
     return window > 0 and context.peak >= config.rotate_at * window
 
 
-def _another_approach(state: LoopState, _session: KeptSession, _now: datetime) -> bool:
-    return advise(state).fresh
-
-
 # What `hybrid` adds is not here: an iteration that did not get further leaves no session behind.
 _REASONS: dict[str, Reason] = {
-    "every iteration begins with an empty context": _unwanted,
-    "its session was last used too long ago": _expired,
-    "the last session was ended for the sake of a fresh one": _rotated,
-    "the context of the last session was full": _full,
-    "another approach begins with an empty context": _another_approach,
+    "every iteration begins with an empty context": lambda state, _, __: state.config.claude.session == "fresh",
+    "its session was last used too long ago": lambda state, session, now: (
+        (now - session.used_at).total_seconds() > state.config.claude.session_hours * _HOUR
+    ),
+    "the last session was ended for the sake of a fresh one": lambda state, _, __: bool(state.last_call.rotated),
+    "the context of the last session was full": lambda state, _, __: _is_full(state),
+    "another approach begins with an empty context": lambda state, _, __: advise(state).fresh,
 }

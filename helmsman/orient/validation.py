@@ -39,7 +39,20 @@ def before(state: LoopState, oversight: Oversight, history: Sequence[Moment]) ->
 
 def after(evidence: Evidence, progress: Progress) -> tuple[Issue, ...]:
     """What is odd about the iteration that has just ended. Nothing of it is critical: the gates themselves decide."""
-    return (*_no_request(evidence, progress), *_asked_early(evidence), *_errors(evidence.execution.call.errors))[:MOST]
+    return tuple(_after(evidence, progress))[:MOST]
+
+
+def _after(evidence: Evidence, progress: Progress) -> Iterator[Issue]:
+    checks, wants, done = evidence.checks, evidence.claims.wants_to_finish, progress.completion
+    if checks is not None and checks.passed and done >= NEAR and not evidence.proof.asked and not wants:
+        yield _issue("no_request", f"{done:.0%} done and all checks pass, but the agent did not ask to be done")
+    if wants and checks is not None and checks.failures:
+        failing = checks_fail(len(checks.failures), len(checks.results))
+        yield _issue("asked_early", f"the agent asked to be done while {failing}")
+    errors = evidence.execution.call.errors
+    times, kinds = sum(error.times for error in errors), sorted({str(error.kind) for error in errors})
+    if times > ERRORS:
+        yield _issue("errors", f"{times} tool calls failed in the session (more than {ERRORS}); classes: {', '.join(kinds)}")
 
 
 def remaining(history: Sequence[Moment], checks: CheckReport | None = None) -> Collection[Failure]:
@@ -49,30 +62,21 @@ def remaining(history: Sequence[Moment], checks: CheckReport | None = None) -> C
     newest = checked(history, 1)
     if not newest:
         return ()
-    measured = _measured(history, checks.tree) if checks else None
+    # the newest iteration that left the tree of the report and was checked
+    left = (moment for moment in reversed(history) if checks and checks.tree and moment.tree == checks.tree and moment.checked)
+    measured = next((moment for moment in left if moment.movement is not Movement.WAITED), None)
     there = failures_of(measured or newest[0])
     if checks is None or measured:
         return there
-    said = _said(checks)
+    names = (name for result in checks.failures if result.counts for name in result.counts.failing)
+    texts = (text for one in checks.failures for text in (one.name, one.command, one.error, one.head, one.tail))
+    said = "\n".join((*names, *texts))
     return [failure for failure in there if failure[1].rstrip("0123456789").rstrip(":") in said]  # the line stands apart there
-
-
-def _measured(history: Sequence[Moment], tree: str) -> Moment | None:
-    """The newest iteration that left this tree and was checked."""
-    left = (moment for moment in reversed(history) if moment.tree == tree and moment.checked)
-    return next((moment for moment in left if moment.movement is not Movement.WAITED), None) if tree else None
 
 
 def failures_of(moment: Moment) -> Mapping[Failure, ErrorVector]:
     """What its failing checks say, by failure."""
     return {(error.kind, error.where): error for error in moment.errors}
-
-
-def _said(report: CheckReport) -> str:
-    """All that the failing checks are and say."""
-    names = (name for result in report.failures if result.counts for name in result.counts.failing)
-    texts = (text for one in report.failures for text in (one.name, one.command, one.error, one.head, one.tail))
-    return "\n".join((*names, *texts))
 
 
 def _channels(state: LoopState) -> Iterator[Issue]:
@@ -110,26 +114,6 @@ def _budgets(state: LoopState) -> Iterator[Issue]:
         if gauge.share > limits.alarm_at:
             used = f"{gauge.told} are used"
             yield _issue("budget", f"{used} ({gauge.share:.0%}, more than {limits.alarm_at:.0%})")
-
-
-def _no_request(evidence: Evidence, progress: Progress) -> Iterator[Issue]:
-    green = evidence.checks is not None and evidence.checks.passed
-    if green and progress.completion >= NEAR and not evidence.proof.asked and not evidence.claims.wants_to_finish:
-        yield _issue("no_request", f"{progress.completion:.0%} done and all checks pass, but the agent did not ask to be done")
-
-
-def _asked_early(evidence: Evidence) -> Iterator[Issue]:
-    checks = evidence.checks
-    if evidence.claims.wants_to_finish and checks is not None and checks.failures:
-        failing = checks_fail(len(checks.failures), len(checks.results))
-        yield _issue("asked_early", f"the agent asked to be done while {failing}")
-
-
-def _errors(errors: Sequence[ErrorVector]) -> Iterator[Issue]:
-    times = sum(error.times for error in errors)
-    if times > ERRORS:
-        kinds = ", ".join(sorted({str(error.kind) for error in errors}))
-        yield _issue("errors", f"{times} tool calls failed in the session (more than {ERRORS}); classes: {kinds}")
 
 
 def _issue(rule: str, message: str, *, critical: bool = False) -> Issue:

@@ -7,7 +7,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from helmsman.plain import inert
+from helmsman.plain import clean, clean_lines, inert
+from helmsman.texts import counted
 
 
 @dataclass(frozen=True)
@@ -73,5 +74,5 @@ def settings() -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     environment = Environment(**settings())  # noqa: S701 - see there
-    environment.filters |= {"quoted": _quoted, "inert": inert}
+    environment.filters |= {"quoted": _quoted, "inert": inert, "clean": clean, "clean_lines": clean_lines, "counted": counted}
     return environment

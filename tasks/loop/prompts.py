@@ -7,7 +7,7 @@ from datetime import datetime
 from helmsman.errors import OperatorError
 from helmsman.layers import Resolved
 from helmsman.naming import loop_id
-from helmsman.orient.prompt import brief
+from helmsman.orient.brief import brief
 from helmsman.records.briefing import Briefing
 from helmsman.records.state import LoopState
 from tasks.agents.briefings import kept

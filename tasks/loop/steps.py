@@ -8,7 +8,7 @@ from functools import partial
 
 from helmsman.config import CheckConfig
 from helmsman.errors import Cancelled
-from helmsman.orient.prompt import brief
+from helmsman.orient.brief import brief
 from helmsman.orient.research import researching
 from helmsman.orient.sessions import session_to_resume
 from helmsman.oversee.decide import Situation

@@ -26,7 +26,7 @@ BREAKING = (
     ("flows.loop", "deployments.cli"),
     ("helmsman.naming", "subprocess"),
     ("helmsman.naming", "prefect"),
-    ("helmsman.orient.prompt", "helmsman.verify.claims"),
+    ("helmsman.orient.brief", "helmsman.verify.claims"),
 )
 """Each breaks one of the contracts."""
 

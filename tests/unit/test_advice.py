@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helmsman.config import LoopConfig
 from helmsman.orient.allowance import claude_config
-from helmsman.orient.prompt import brief
+from helmsman.orient.brief import brief
 from helmsman.oversee.advice import ADVICE, MOST, PERSONAS, Persona, advise, planned_anew, strategy_of
 from helmsman.records.control import Band, Control
 from helmsman.records.evidence import AgentOutcome

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import LoopConfig
-from helmsman.orient.approaches import APPROACHES, approach_section, approaches
+from helmsman.orient.approaches import APPROACHES, approaches
 from helmsman.oversee.best import DIFFS_TOKENS, Candidate, agreed, by_rule, compare_request, read_choice
+from helmsman.prompts import render
 from helmsman.records.parallel import Choice
 from helmsman.tokens import tokens
 
@@ -90,5 +91,5 @@ def test_loops_get_the_approaches_that_were_given_and_others_of_the_table_each_o
 
 
 def test_a_loop_without_an_approach_is_told_nothing_of_approaches() -> None:
-    assert approach_section("  ") == ""
-    assert "My way." in approach_section("My way.\n")
+    assert render("approach", approach="  ") == ""
+    assert "My way." in render("approach", approach="My way.\n")

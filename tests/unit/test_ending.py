@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.orient.prompt import brief
+from helmsman.orient.brief import brief
 from helmsman.oversee.best import all_ours, better_to_leave, left_at, why_left
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.moments import Moment

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from helmsman.config import LoopConfig
 from helmsman.orient.allowance import claude_config
+from helmsman.orient.brief import brief
 from helmsman.orient.hats import CALLED, HOLDS, USUAL, WORDS, Scene, choose, scene_of, worn, worn_hat
-from helmsman.orient.prompt import brief
 from helmsman.oversee.advice import PERSONAS, Persona
 from helmsman.records.control import Band, Control
 from helmsman.records.evidence import AgentOutcome, Commit

@@ -10,12 +10,12 @@ from pydantic import ValidationError
 
 from helmsman.config import LoopConfig
 from helmsman.config.infrastructure import MergeConfig
-from helmsman.orient.merging import merge_section
-from helmsman.orient.prompt import brief
+from helmsman.orient.brief import brief
 from helmsman.oversee.answers import answered
 from helmsman.oversee.decide import decide
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.merging import arrived, hindered, landing, landing_due, still_proven, to_be_proven, troubled
+from helmsman.prompts import render_pieces
 from helmsman.records.evidence import Commit
 from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.merging import Conflicted, Merged, Merging, Trouble
@@ -231,13 +231,12 @@ def test_the_task_of_a_conflict_names_both_sides_and_fences_what_they_said() -> 
 
 
 def test_the_task_of_failing_checks_says_that_there_is_no_conflict() -> None:
-    words = merge_section(TROUBLE.model_copy(update={"kind": "checks", "files": (), "ours": ()}))
+    words = render_pieces("merge", trouble=TROUBLE.model_copy(update={"kind": "checks", "files": (), "ours": ()}))
     assert "put together without a conflict" in str(words[0])
     assert len(words) == 2  # the task, and the other side's commits
 
 
 def test_without_trouble_nothing_is_said_of_merging() -> None:
-    assert merge_section(None) == ()
     assert "merge two intents" not in brief(proven(), orientation()).prompt
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.orient.prompt import brief
+from helmsman.orient.brief import brief
 from helmsman.prompts.message import BASE, BLOCKS, LONGEST, TemplateProblem, check_template, render_message
 from tests.unit.builders import config, orientation, state
 from tests.unit.prompt_situations import JUDGED, after

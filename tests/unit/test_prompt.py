@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmsman.config import LoopConfig
-from helmsman.orient.prompt import brief
+from helmsman.orient.brief import brief
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.claims import ClaimLayer, Contradiction
 from helmsman.records.evidence import AgentOutcome, Commit, Salvage

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.orient.prompt import brief
+from helmsman.orient.brief import brief
 from helmsman.tokens import tokens
 from tests.unit.model_requests import REQUESTS
 from tests.unit.prompt_situations import SITUATIONS

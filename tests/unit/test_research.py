@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.orient.prompt import brief
+from helmsman.orient.brief import brief
 from helmsman.orient.research import HEADINGS, KEPT_ENTRIES, LONGEST_FILE, read, research_of, researching
 from helmsman.records.briefing import Orientation
 from helmsman.records.research import Research

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helmsman.orient.prompt import brief
+from helmsman.orient.brief import brief
 from helmsman.oversee.answers import answered
 from helmsman.oversee.decide import decide
 from helmsman.oversee.gates import gate_due

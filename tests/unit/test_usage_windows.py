@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config.goals import UsageLimitConfig
-from helmsman.orient.prompt import brief
+from helmsman.orient.brief import brief
 from helmsman.oversee.decide import decide
 from helmsman.oversee.escalation import changes, concerns
 from helmsman.oversee.limits import in_words, near, newly_near, used_up

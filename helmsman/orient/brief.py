@@ -1,0 +1,250 @@
+"""From state and orientation to the briefing: the constant system text, and the message in sections under an allowance.
+
+The texts are templates in `helmsman/prompts`; one that has nothing to say is empty, and then its section is left out. The message
+says what is wanted, then what is known, the most specific first.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise, takewhile
+
+from helmsman.budget import fit, whole
+from helmsman.memory.handoff import handoff_section
+from helmsman.memory.recall import lessons_section
+from helmsman.orient.checks import failed
+from helmsman.orient.compaction import compact_by_template, compacted_section, needs_compaction, past_of
+from helmsman.orient.focus import focus_section
+from helmsman.orient.hats import hat_sections, worn_hat
+from helmsman.orient.progress import render as render_notes
+from helmsman.orient.research import research_phase, researching
+from helmsman.orient.trend import trend_section
+from helmsman.oversee.advice import PERSONAS, advise, planned_anew
+from helmsman.oversee.diagnosis import sentence
+from helmsman.oversee.drift import flagged
+from helmsman.oversee.limits import near
+from helmsman.plain import clean, clean_lines, one_line
+from helmsman.prompts import Piece, render, render_pieces
+from helmsman.prompts.message import BLOCKS, render_message
+from helmsman.records.briefing import Briefing, Orientation
+from helmsman.records.checks import CheckReport
+from helmsman.records.focus import Planned
+from helmsman.records.memory import WorkingMemory
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.oversight import LATER, Diagnosis, Failed
+from helmsman.records.plan import PlanItem
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import PAIN
+from helmsman.texts import counted
+from helmsman.tokens import tokens
+
+CHECKS = "last checks"
+RESERVED = 3
+"""A third of the allowance is kept for the section of the checks, where it needs that much: without its headings a quarter is
+left for what they printed."""
+WHY: Mapping[str, str] = {
+    "checks": "checks fail",
+    "unchanged": "nothing differs from the commit that this loop began with, so nothing is done",
+    "unproven": "nothing shows the change; add a test that fails without it and passes with it, and commit that",
+    "expectations": "tests of the start fail on your source; make it pass them as they were, unless the goal demands otherwise",
+    "looked_up": "functions know the answers of their tests and no others; do what the goal says for every input",
+    "invariants": "the diff has findings that block completion; they are listed below",
+    "required_tests": "tests that have to run did not run",
+    "indicators": "completion has to hold in more than one iteration",
+    "plan": "not every item of the plan is proven",
+    "processes": "processes that you started are still running",
+    "hidden": "a check that you do not see fails; do what the goal says for every input, not only for those of the tests",
+    "probes": "a case that you do not see fails; do what the goal says for every input, not only for those of the tests",
+    "judge": "a reviewer found criteria that are not met; they are listed below",
+}
+"""Why completion was refused, in our words."""
+DETAILED = frozenset({"unproven", "expectations", "looked_up", "required_tests", "plan", "processes", "hidden", "probes"})
+"""Rules whose detail stands with the refusal; that of the others has a section of its own."""
+
+Section = tuple[str, str]
+Fact = tuple[str, Sequence[Piece]]
+
+
+def brief(state: LoopState, orientation: Orientation, planned: Planned | None = None) -> Briefing:
+    """The prompt of the iteration that is due. `planned`: what a model wrote for it, where one was asked."""
+    facts = [(name, pieces) for name, pieces in _facts(state, orientation, planned or Planned()) if pieces]
+    fitted = _fit(facts, state.config.prompt.orientation_tokens)
+    lessons = fit(lessons_section(orientation.recalled), state.config.memory.tokens)
+    work, kept = _work(state, orientation), [section for section in fitted if section[1]]
+    remembered = [("memory", lessons)] if lessons else []  # at the end, where models weigh most
+    blocks = _blocks(state, orientation.template, work, kept, remembered)
+    task = "\n\n".join(filter(None, blocks[: BLOCKS.index("work")]))
+    return Briefing(
+        system=render("system", branch=state.branch, promise=state.config.completion.promise, kept=state.config.invariants),
+        prompt="\n\n".join(filter(None, blocks)) + "\n",
+        sections=tuple((name, tokens(text)) for name, text in [("task", task), *work, *kept, *remembered]),
+        trimmed=tuple(name for (name, pieces), (_, text) in zip(facts, fitted, strict=True) if whole(pieces) != text),
+    )
+
+
+def _blocks(state: LoopState, template: str, *sections: Sequence[Section]) -> list[str]:
+    """The blocks of the message: what is wanted, the same in every iteration, before what is due in this one."""
+    config = state.config
+    work, facts, memory = ("\n\n".join(text for _, text in some) for some in sections)
+    values: dict[str, object] = {
+        "goal": config.goal.strip(),
+        "checks": "\n".join(clean_lines(check.command) for check in config.checks),
+        "picture": config.judge.envisioning.strip(),
+        "criteria": config.judge.criteria,
+        "work": work,
+        "facts": facts,
+        "memory": memory,
+        "iteration": state.due,
+        "branch": state.branch,
+    }
+    return render_message(values, template)
+
+
+def _work(state: LoopState, orientation: Orientation) -> list[Section]:
+    """The loop's approach, the role, the item in hand (the operator wrote the plan), and which iteration this is."""
+    hand, due = orientation.plan, render("where", state=state, commit=orientation.start_commit)
+    sections = [
+        ("approach", render("approach", approach=state.config.prompt.approach)),
+        *hat_sections(state),
+        ("plan", render("plan", state=state, hand=hand) if hand else ""),
+        ("iteration", due),
+        *((name, whole(pieces)) for name, pieces in research_phase(state)),
+    ]
+    return [section for section in sections if section[1]]
+
+
+def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list[Fact]:
+    """What is known, the most specific first."""
+    done, last = state.done, state.last_call
+    research = () if researching(state) else render_pieces("research_findings", found=state.memory.research)
+    scarce = near(state.config.usage_limit, state.usage, orientation.started_at)
+    return [
+        ("refusal", _refusal(state)),
+        ("blocked", render_pieces("blocked", done=done)),
+        ("guidance", render_pieces("guidance", said=state.guidance)),
+        ("usage", render_pieces("scarce") if scarce else ()),
+        ("merge", render_pieces("merge", trouble=state.merging.trouble)),
+        ("findings of research", research),
+        ("advice", focus_section(planned.focus) or _advice(state)),
+        ("contradictions", _conflicts(state)),
+        (CHECKS, _last_checks(state.checks)),
+        ("trend", trend_section(state)),
+        ("check of the item", _own_check(state, orientation.plan.item if orientation.plan else None)),
+        ("findings", render_pieces("findings", findings=state.findings)),
+        ("claims", render_pieces("claims", claims=state.contradictions) if done.refused else ()),
+        ("judge feedback", render_pieces("rejections", feedback=state.judge.feedback)),
+        ("last session", render_pieces("last_session", last=last, green=state.checks is not None and state.checks.passed)),
+        ("drift", render_pieces("drift", drift=last.drift) if flagged(last.drift) else ()),
+        ("rolled back", _rolled_back(state.failed, state.worked)),
+        ("interrupted work", render_pieces("interrupted", salvaged=state.salvaged)),
+        ("handoff", handoff_section(state.inherited)),
+        ("wiki", render_pieces("wiki") if state.config.memory.wiki else ()),
+        ("notes", _notes(planned_anew(state.memory, state))),
+        ("history", _past(state, orientation, planned)),
+    ]
+
+
+def _fit(facts: Sequence[Fact], allowance: int) -> list[Section]:
+    """Give each section, in order of rank, what it needs; of what is left, it may take half, or all that the others leave.
+
+    Its first sentences stay whole, and a part is kept for what the checks say, whatever stands before it.
+    """
+    fitted: list[Section] = []
+    sizes = [tokens(whole(pieces)) for _, pieces in facts]
+    reserved = {name: min(size, allowance // RESERVED) for (name, _), size in zip(facts, sizes, strict=True) if name == CHECKS}
+    for position, (name, pieces) in enumerate(facts):
+        own = reserved.pop(name, 0)
+        free = allowance - sum(reserved.values())
+        last = position == len(facts) - 1
+        first = tokens(whole(pieces[:1]))
+        room = free if last else max(free // 2, allowance - sum(sizes[position + 1 :]), own, min(free, first))
+        text = fit(_whole_orders(pieces, room), room)
+        allowance -= tokens(text)
+        fitted.append((name, text))
+    return fitted
+
+
+def _whole_orders(pieces: Sequence[Piece], room: int) -> list[Piece]:
+    """The pieces up to the first of our own words that does not fit any more: half an order says something else."""
+    kept: list[Piece] = []
+    ours = ""
+    for piece in pieces:
+        ours += f"{piece}\n" if isinstance(piece, str) else ""
+        if tokens(ours.rstrip("\n")) > room:
+            break
+        kept.append(piece)
+    return kept
+
+
+# --- what takes more than a template ------------------------------------------------------------------------------
+
+
+def _refusal(state: LoopState) -> Sequence[Piece]:
+    """First of all: that completion was refused, and why. Nothing where the last iteration did not ask, or was granted it."""
+    refused = state.done.refused
+    reasons = "; ".join(dict.fromkeys(WHY[one.rule] for one in refused if one.rule in WHY))
+    details = "\n".join(clean_lines(one.why) for one in refused if one.rule in DETAILED)
+    return render_pieces("refusal", iteration=state.iteration, reasons=reasons, details=details) if refused else ()
+
+
+def _advice(state: LoopState) -> Sequence[Piece]:
+    """The one paragraph of advice; a hat says by itself whose eyes it looks with."""
+    advice = advise(state)
+    persona = "" if worn_hat(state) else PERSONAS[advice.persona]
+    sentences = " ".join(one_line(sentence) for sentence in (advice.because, *advice.orders, persona) if sentence)
+    return render_pieces("advice", sentences=sentences) if sentences else ()
+
+
+def _conflicts(state: LoopState) -> Sequence[Piece]:
+    """The orders between which a person has to choose; what a model alone takes for a contradiction is none yet."""
+    lines = [clean(sentence(one)) for one in state.oversight.conflicts if one.by == "rules"]
+    held_up = state.oversight.diagnosis is Diagnosis.DOUBLE_BIND
+    return render_pieces("contradictions", conflicts="\n".join(lines)) if lines and held_up else ()
+
+
+def _last_checks(report: CheckReport | None) -> Sequence[Piece]:
+    if report is None or not report.results:
+        return ()
+    empty = ", ".join(f"`{clean(result.command)}`" for result in report.results if result.ran_no_test)
+    return render_pieces("checks", failed=[*map(failed, report.failures)], total=len(report.results), empty=empty)
+
+
+def _own_check(state: LoopState, item: PlanItem | None) -> Sequence[Piece]:
+    """What the check of the item in hand printed when it failed last."""
+    own = state.plan.own
+    if item is None or own is None or own.passed or state.plan.now != item.id or own.command != item.check:
+        return ()
+    return render_pieces("item_check", item=item.id, check=failed(own))
+
+
+def _rolled_back(failed: Failed | None, history: Sequence[Moment]) -> Sequence[Piece]:
+    """Nothing of `Failed.why`, which is written for a person and names what was found."""
+    if failed is None:
+        return ()
+    falls, unsafe = _falls(history), failed.rule.startswith(PAIN)
+    return render_pieces(
+        "taken_back",
+        failed=failed,
+        unsafe=failed.rule.removeprefix(PAIN).replace("_", " ") if unsafe else "",
+        later=failed.rule == LATER,
+        falls=f"{counted(falls, 'iteration')} in a row" if falls > 1 else "The last iteration",
+    )
+
+
+def _falls(history: Sequence[Moment]) -> int:
+    """Iterations at the end that each made it worse and were taken back at once: each began where the one before it ended."""
+    work = [moment for moment in history if moment.movement is not Movement.WAITED][::-1]
+    fell = list(takewhile(lambda moment: moment.undone and moment.movement is Movement.BACK, work))
+    joined = takewhile(lambda pair: pair[0].start == pair[1].commit, pairwise(fell))
+    return min(len(fell), 1 + len(list(joined)))
+
+
+def _notes(memory: WorkingMemory) -> Sequence[Piece]:
+    text, problems = render_notes(memory).strip(), "; ".join(memory.problems)
+    return render_pieces("notes", notes=text, problems=problems) if text or problems else ()
+
+
+def _past(state: LoopState, orientation: Orientation, planned: Planned) -> Sequence[Piece]:
+    """Commit by commit; in short where a model wrote that, or where it has outgrown its allowance."""
+    past = past_of(state, orientation)
+    outgrown = planned.compacted is None and needs_compaction(past, state.config.prompt.compact_tokens)
+    short = compact_by_template(past) if outgrown else planned.compacted
+    return compacted_section(short) if short else render_pieces("commits", commits=orientation.commits)
