@@ -1,6 +1,5 @@
 """Answering the question that a loop asks, from any terminal, and stopping a loop that another process drives."""
 
-import json
 import signal
 import time
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ import psutil
 
 from deployments.align import loop_that_asks
 from deployments.choosing import is_group
+from deployments.output import answer as put_out
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import from_assignments
@@ -53,7 +53,7 @@ def answer(
     state = loop_that_asks(repo, repository, loop)
     gate = _open_gate(state)
     if choice is None:
-        print(gate.model_dump_json() if as_json else "\n".join(gate_lines(gate, loop)))
+        put_out(gate, gate_lines(gate, loop), as_json=as_json)
         return 0
     from_assignments(settings or ())  # raises OperatorError with the key named, as the two below: before anything is kept
     by = by or ours().get("USER", "")
@@ -65,7 +65,7 @@ def answer(
         what, remedy = f"the question of loop {loop} has an answer already", f"helmsman status {loop}"
         known = f"{first.choice} by {first.by or first.via} at {first.at:%Y-%m-%d %H:%M} UTC" if first else ""
         raise OperatorError(what, found=known or "one that cannot be read", remedy=remedy)
-    print(told.model_dump_json() if as_json else _told(repository, state, gate, told))
+    put_out(told, () if as_json else [_told(repository, state, gate, told)], as_json=as_json)
     return 0
 
 
@@ -121,13 +121,11 @@ def cancel_loop(repo: Path, loop: str, *, as_json: bool) -> int:
         folder.cancel.touch()
         _wait(folder.lock)
     still = holder(folder.lock) is not None
-    if not as_json:
-        print(_stopped(loop, group=group, was_driven=was_driven, still=still))
-    elif group:
-        print(json.dumps({"group": loop, "driven": still}))
-    else:
+    plain: Any = {"group": loop, "driven": still}
+    if not group:
         shown = show_state(repository, loop)
-        print(result_of(shown.state, state_ref(loop), shown.unverified).model_dump_json())
+        plain = result_of(shown.state, state_ref(loop), shown.unverified)
+    put_out(plain, [_stopped(loop, group=group, was_driven=was_driven, still=still)], as_json=as_json)
     return 1 if still else 0
 
 

@@ -1,10 +1,9 @@
 """Which loop a command means, who drives it, and where it was interrupted."""
 
-from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from helmsman.errors import OperatorError
 from helmsman.records.events import StepStarted
@@ -19,7 +18,7 @@ from tasks.repository.state_ref import Shown, loop_names, show_state, state_ref
 
 
 class Driver(NamedTuple):
-    """The process that holds a loop's lock, by its own account."""
+    """The process that holds the lock of a loop or of a group, by its own account."""
 
     name: str
     since: datetime | None
@@ -39,28 +38,23 @@ def chosen_loop(repository: Repository, loop: str | None) -> str:
 
 def driver_of(repository: Repository, loop: str) -> Driver | None:
     """Who drives the loop now; None: nobody does, on this machine or any that shares its disk."""
-    found = holder(loop_folder(repository, loop).lock)
+    return held_by(loop_folder(repository, loop).lock)
+
+
+def held_by(lock: Path) -> Driver | None:
+    found = holder(lock)
     if found is None:
         return None
     since = None
     with suppress(ValueError):
         since = datetime.fromisoformat(str(found.get("since")))
-    return Driver(_name(found), since if since and since.tzinfo else None)
+    name = f"process {found.get('process')} on {found.get('host')} since {found.get('since')}"
+    return Driver(name, since if since and since.tzinfo else None)
 
 
 def is_group(repository: Repository, name: str) -> bool:
     """Whether a name is a group's; a loop of that name comes first."""
     return read_ref(repository.common, state_ref(name)) is None and group_folder(repository, name).root.exists()
-
-
-def holder_name(lock: Path) -> str | None:
-    """Who holds a lock, in words; None: nobody does."""
-    found = holder(lock)
-    return _name(found) if found is not None else None
-
-
-def _name(found: Mapping[str, Any]) -> str:
-    return f"process {found.get('process')} on {found.get('host')} since {found.get('since')}"
 
 
 def interruption(repository: Repository, state: LoopState) -> str:

@@ -1,6 +1,5 @@
 """`helmsman init`: find the commands that prove something, try them, ask where somebody is there, write the first files."""
 
-import json
 import os
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -11,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.live import Live
-from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
 from deployments.dialogue import YES, ending_tidily, readable, repo_option, say, typed
+from deployments.output import answer, fields, write_file
 from deployments.trust import consenting, may_ask, refuse_programs, refuse_untrusted
 from helmsman.config import CheckConfig
 from helmsman.errors import HelmsmanError, OperatorError
@@ -40,7 +38,6 @@ from tasks.checking.detecting import Fate, Scratch, Tried, read_project, scratch
 from tasks.loop.files import RUBRIC, read_layers
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.setup import proposed
-from tasks.system.files import write_atomic
 from tasks.system.trust import trust_commands
 from tasks.worktrees.worktree import dirty_paths
 
@@ -69,7 +66,6 @@ class Plan:
     goal: str
     """Empty: none yet."""
     kept: tuple[Tried, ...]
-    left: tuple[Tried, ...]
     criteria: tuple[str, ...]
 
 
@@ -111,15 +107,13 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
         if not as_json:
             _show(console, seen, against)
         plan = plan_with(place, seen.tried, goal) if asks else without_asking(seen.tried, goal)
-    made = pages(plan, against, seen.setup)
+    made = pages(plan, against, seen)
     for page in made:
         if not page.obstacle:
-            put(repository.top, page, force=force)
+            path, remedy = repository.top / page.name, "make room for it, or make the folder writable"
+            write_file(path, page.text, str(path), remedy, force=force)
     following = list(_following(repo, plan, made))
-    if as_json:
-        print(json.dumps(_plain(seen, plan, made, following)))
-    else:
-        console.print("\n".join(_result_lines(made, following)), markup=False, soft_wrap=True)
+    answer(_plain(seen, plan, made, following), _result_lines(made, following), as_json=as_json)
     return 2 if any(page.obstacle for page in made) else 0
 
 
@@ -188,7 +182,7 @@ def _result_lines(made: Sequence[Page], following: Sequence[str]) -> Iterator[st
         else:
             yield f"wrote      {page.name}"
     yield ""
-    yield from (f"next       {line}" for line in following)
+    yield from fields(("next", line) for line in following)
 
 
 def _following(repo: Path, plan: Plan, made: Sequence[Page]) -> Iterator[str]:
@@ -206,7 +200,16 @@ def _plain(seen: _Seen, plan: Plan, made: Sequence[Page], following: Sequence[st
         "goal": plan.goal,
         "checks": [one.candidate.command for one in plan.kept],
         "criteria": list(plan.criteria),
-        "tried": [{**_plain_try(one), "kept": one in plan.kept} for one in seen.tried],
+        "tried": [
+            {
+                **{name: getattr(one.candidate, name) for name in ("command", "kind", "where")},
+                **{name: getattr(one, name) for name in ("exit_code", "seconds", "tests", "tail")},
+                "outcome": one.fate,
+                "said": outcome(one),
+                "kept": one in plan.kept,
+            }
+            for one in seen.tried
+        ],
         "passed_over": [asdict(one) for one in seen.found.passed],
         "notes": list(seen.notes),
         "files": [{"file": one.name, "written": not one.obstacle, "why_not": one.obstacle, "text": one.text} for one in made],
@@ -214,19 +217,12 @@ def _plain(seen: _Seen, plan: Plan, made: Sequence[Page], following: Sequence[st
     }
 
 
-def _plain_try(one: Tried) -> dict[str, Any]:
-    found = {"command": one.candidate.command, "kind": one.candidate.kind, "where": one.candidate.where}
-    numbers = {"exit_code": one.exit_code, "seconds": one.seconds, "tests": one.tests}
-    return {**found, "outcome": one.fate, "said": outcome(one), **numbers, "tail": one.tail}
-
-
 # --- asking -------------------------------------------------------------------------------------------------------
 
 
 def without_asking(tried: Sequence[Tried], goal: str | None) -> Plan:
     """What is recommended is kept; the criteria are those that the goal lists."""
-    kept = recommended(tried)
-    return Plan(goal or "", kept, tuple(one for one in tried if one not in kept), criteria_of(goal or ""))
+    return Plan(goal or "", recommended(tried), criteria_of(goal or ""))
 
 
 def recommended(tried: Sequence[Tried]) -> tuple[Tried, ...]:
@@ -241,9 +237,7 @@ def plan_with(place: Scratch, tried: Sequence[Tried], goal: str | None) -> Plan:
     """Ask for all that the files could not tell."""
     said = goal if goal is not None else _line("Goal: what shall be true at the end? (empty: later)")
     kept = _chosen(tried) if tried else ()
-    kept = (*kept, *_others(place, none_yet=not kept))
-    left = tuple(one for one in tried if one not in kept)
-    return Plan(said, kept, left, criteria_of(said) or tuple(_criteria()))
+    return Plan(said, (*kept, *_others(place, none_yet=not kept)), criteria_of(said) or tuple(_criteria()))
 
 
 def _chosen(tried: Sequence[Tried]) -> tuple[Tried, ...]:
@@ -311,8 +305,8 @@ def trying(console: Console) -> Generator[Callable[[Candidate], object]]:
     if not console.is_terminal:
         yield lambda candidate: console.print(f"trying {clean(candidate.command)}", markup=False, soft_wrap=True)
         return
-    with Live(console=console, transient=True, refresh_per_second=10) as live:
-        yield lambda candidate: live.update(Spinner("dots", Text(f"trying {clean(candidate.command)}")))
+    with console.status("") as status:
+        yield lambda candidate: status.update(Text(f"trying {clean(candidate.command)}"))
 
 
 def show_tried(console: Console, tried: Sequence[Tried], kept: Sequence[Tried]) -> None:
@@ -333,10 +327,11 @@ def show_tried(console: Console, tried: Sequence[Tried], kept: Sequence[Tried]) 
 # --- the files ----------------------------------------------------------------------------------------------------
 
 
-def pages(plan: Plan, obstacles: Mapping[str, str], setup: FirstSetUp | None = None) -> tuple[Page, Page]:
+def pages(plan: Plan, obstacles: Mapping[str, str], seen: _Seen) -> tuple[Page, Page]:
     """Both files as text. Raises OperatorError for criteria that no rubric can hold."""
-    asides = [Aside(tried.candidate.command, f"{tried.candidate.where}: {outcome(tried)}") for tried in plan.left]
-    toml = helmsman_toml(plan.goal, list(_checks(plan.kept)), asides, setup)
+    left = [one for one in seen.tried if one not in plan.kept]
+    asides = [Aside(one.candidate.command, f"{one.candidate.where}: {outcome(one)}") for one in left]
+    toml = helmsman_toml(plan.goal, list(_checks(plan.kept)), asides, seen.setup)
     rubric = rubric_md(plan.criteria)
     if plan.criteria and (flaws := read_rubric(rubric).problems):
         found = "; ".join(flaw.cause for flaw in flaws[:5])
@@ -379,20 +374,3 @@ def obstacles(top: Path, *, force: bool) -> dict[str, str]:
         if TOML not in found and any(layer.source.startswith("pyproject.toml") for layer in read_layers(top)):
             found[TOML] = "pyproject.toml has [tool.helmsman], and helmsman.toml would take the place of all of it"
     return found
-
-
-def put(top: Path, page: Page, *, force: bool) -> None:
-    """Write a page. With `force` it takes the place of what is there, in one step; a link is replaced, not followed."""
-    path, is_ours = top / page.name, False
-    try:
-        if force:
-            write_atomic(path, page.text, mode=0o644)
-        else:
-            with path.open("x", encoding="utf-8") as file:
-                is_ours = True
-                file.write(page.text)
-    except OSError as error:
-        if is_ours:
-            path.unlink()  # half a file would be in the way of the next time
-        remedy = "make room for it, or make the folder writable"
-        raise OperatorError(f"{path} cannot be written", found=str(error.strerror), remedy=remedy) from error

@@ -24,11 +24,11 @@ def in_local_time(text: str) -> str:
     return _MOMENT.sub(_local, text)
 
 
-def show(lines: Iterable[str]) -> None:
-    """Print to standard output, as wide as its terminal is."""
+def as_wide_as_the_screen(lines: Iterable[str]) -> Iterator[str]:
+    """Lines for standard output, in pieces where that is a terminal."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     for line in lines:
-        print("\n".join(laid_out(line, width)))
+        yield from laid_out(line, width)
 
 
 def show_on(console: Console, lines: Iterable[str]) -> None:

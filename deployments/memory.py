@@ -1,45 +1,37 @@
-"""`helmsman memory`: its store, opened as a loop would, looked at, taken elsewhere, and made to forget."""
+"""`helmsman memory`: the store that a loop here would use, looked at, taken elsewhere, and made to forget.
 
-import json
-import os
+Each command finds its answer while the store is open and prints it afterwards: whoever reads it may take all day.
+"""
+
 import re
-import stat
+import shutil
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-from pydantic import BaseModel
+from rich.cells import cell_len, set_cell_size
 
 from deployments.dialogue import YES, is_anybody_there, typed
-from deployments.memory_text import (
-    Known,
-    found_lines,
-    guardrail_lines,
-    import_lines,
-    lesson_lines,
-    list_lines,
-    said,
-    seen_last,
-    size,
-    stats_lines,
-)
+from deployments.options import MOST_LISTED
+from deployments.output import STANDARD_OUTPUT, answer, emit, fields, write_file
 from deployments.settings import configuration
 from deployments.start_directory import start_directory
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from helmsman.layers import Layer, from_environment, resolve, shown
 from helmsman.memory.guardrail_effect import effect_text, verdict
-from helmsman.memory.levels import effects
+from helmsman.memory.levels import Effect, effect_lines, effects
+from helmsman.memory.recall import Found
 from helmsman.plain import clean
-from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType
+from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType, Tier
+from helmsman.texts import counted
 from tasks.loop.files import read_user_layer
-from tasks.memory import Store, chosen_url, delete, guardrails_place, opening, project_of
+from tasks.memory import Stats, Store, chosen_url, delete, guardrails_place, opening, project_of
 from tasks.processes.environment import ours
 from tasks.repository.git import Repository, open_repository
 from tasks.system.clock import now_utc
@@ -48,15 +40,14 @@ KEEP_ALL = 365
 """Daily copies: a command that looks removes none, whatever the loops of a repository are told to keep."""
 WITHOUT = "loops go on without a memory that fails, and with memory.use = false they do not try"
 GUARDRAIL = "guardrail"
-STANDARD_OUTPUT = Path("-")
-LONGEST_PREFIX = 100
-_CHECKSUM = re.compile(r'"sha256":"([0-9a-f]{64})"')
+HEAD = f"{'id':<13}{'kind':<12}{'tier':<10}{'sure':>5}{'went well':>11}  text"
+NARROWEST = 20
+"""Columns that a text gets in any terminal."""
+EFFECTS_SHOWN = 20
+_CHECKSUM = re.compile(r'"sha256":"([0-9a-f]{64})"}\s*$')
 
+Known: TypeAlias = Lesson | Guardrail
 E = TypeVar("E", bound=StrEnum)
-
-
-class _Unprinted(WorldError):  # noqa: N818 - whoever meets it meets an error of the world
-    """There was an answer: nothing is wrong with the memory."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +55,7 @@ class Memory:
     store: Store
     repository: Repository | None
     now: datetime
-    notes: list[str] = field(default_factory=list[str])
+    notes: list[str]
     """What people should hear besides the answer."""
 
     @property
@@ -78,53 +69,13 @@ def opened_memory(repo: Path) -> Generator[Memory]:
     """The store that a loop in this repository would use; outside of any, that of the environment, or this user's own."""
     repository = _repository(repo)
     url, now = chosen_url("") or _configured_url(repository), now_utc()
-    with _said_how_to_do_without(), opening(url, now, KEEP_ALL) as store:
-        yield Memory(store, repository, now, list(store.warnings))
-
-
-def found_one(memory: Memory, name: str) -> Lesson | Guardrail:
-    one = memory.store.lesson(name) or memory.store.guardrail(name)
-    if one is None:
-        raise unknown(name)
-    return one
-
-
-def unknown(name: str) -> OperatorError:
-    return OperatorError(
-        "nothing in the memory has this id",
-        expected="the whole id of a lesson or a guardrail",
-        found=shown(name),
-        remedy="helmsman memory list --retired shows them all",
-    )
-
-
-def answer(memory: Memory, lines: Iterable[str], plain: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print what was asked for: for people with the notes beside it, or as one JSON object that holds them."""
-    if as_json:
-        say(json.dumps({**plain, "notes": memory.notes}))
-        return
-    tell_notes(memory)
-    say("\n".join(lines))
-
-
-def tell_notes(memory: Memory) -> None:
-    sys.stderr.write("".join(f"note: {clean(note)}\n" for note in memory.notes))
-
-
-def say(text: str) -> None:
-    emit([f"{text}\n"])
-
-
-def emit(pieces: Iterable[str]) -> None:
-    """Write to standard output as UTF-8. Whoever read it may have enough of it; that is no error."""
     try:
-        for piece in pieces:
-            sys.stdout.buffer.write(piece.encode("utf-8", "replace"))
-        sys.stdout.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the rest of it is tried once more at the end
-        if not isinstance(error, BrokenPipeError):
-            raise _Unprinted("the answer cannot be written", found=str(error), remedy="make room where it goes") from error
+        with opening(url, now, KEEP_ALL) as store:
+            yield Memory(store, repository, now, list(store.warnings))
+    except WorldError as error:
+        first = error.remedy.removesuffix(", or set memory.use to false")
+        remedy = "; ".join(filter(None, (first, WITHOUT)))
+        raise WorldError(error.problem, expected=error.expected, found=error.found, remedy=remedy) from error
 
 
 def _repository(repo: Path) -> Repository | None:
@@ -144,19 +95,18 @@ def _configured_url(repository: Repository | None) -> str:
     return resolve(layers).config.memory.url
 
 
-@contextmanager
-def _said_how_to_do_without() -> Generator[None]:
-    try:
-        yield
-    except _Unprinted:
-        raise
-    except WorldError as error:
-        first = error.remedy.removesuffix(", or set memory.use to false")
-        remedy = "; ".join(filter(None, (first, WITHOUT)))
-        raise WorldError(error.problem, expected=error.expected, found=error.found, remedy=remedy) from error
+def _answer(memory: Memory, lines: Iterable[str], plain: Mapping[str, Any], *, as_json: bool) -> None:
+    """The notes go beside what people read, and into the object."""
+    if not as_json:
+        _tell_notes(memory)
+    answer({**plain, "notes": memory.notes}, lines, as_json=as_json)
 
 
-# --- looking ------------------------------------------------------------------------------------------------------
+def _tell_notes(memory: Memory) -> None:
+    sys.stderr.write("".join(f"note: {clean(note)}\n" for note in memory.notes))
+
+
+# --- lists --------------------------------------------------------------------------------------------------------
 
 
 def show_list(repo: Path, *, project: Path | None, kind: str, task_type: str, retired: bool, limit: int, as_json: bool) -> None:
@@ -173,10 +123,11 @@ def show_list(repo: Path, *, project: Path | None, kind: str, task_type: str, re
             known += memory.store.lessons(only, lessons, work, retired=retired, limit=limit + 1)
         if not lessons and not work:
             known += _guardrails(memory, only, retired=retired)
-        known.sort(key=seen_last, reverse=True)
-        listed, more = known[:limit], len(known) > limit
-        plain = {"lessons": _plain_of(Lesson, listed), "guardrails": _plain_of(Guardrail, listed), "more": more}
-        answer(memory, list_lines(listed, more=more), plain, as_json=as_json)
+    known.sort(key=_seen_last, reverse=True)
+    listed, more = known[:limit], len(known) > limit
+    kinds = {"lessons": Lesson, "guardrails": Guardrail}
+    plain = {name: [_plain(one) for one in listed if isinstance(one, record)] for name, record in kinds.items()}
+    _answer(memory, _list_lines(listed, more=more), {**plain, "more": more}, as_json=as_json)
 
 
 def show_found(repo: Path, text: str, kind: str, limit: int, *, as_json: bool) -> None:
@@ -185,37 +136,8 @@ def show_found(repo: Path, text: str, kind: str, limit: int, *, as_json: bool) -
         raise OperatorError("there is nothing to look for", expected="some words", found=shown(text), remedy="name a few words")
     with opened_memory(repo) as memory:
         found = memory.store.search(text, [only] if only else None, limit=limit)[:limit]
-        plain = {"found": [{"score": round(one.text, 4), **_plain(one.lesson)} for one in found]}
-        answer(memory, found_lines(found), plain, as_json=as_json)
-
-
-def show_one(repo: Path, name: str, *, as_json: bool) -> None:
-    with opened_memory(repo) as memory:
-        one = found_one(memory, name)
-        if isinstance(one, Guardrail):
-            effect = effect_text(one)
-            answer(memory, guardrail_lines(one, memory.project), {GUARDRAIL: _plain(one), "effect": effect}, as_json=as_json)
-            return
-        named = {uid: memory.store.episodes(uid) for uid in one.sources}
-        loops = {uid: next((of.loop for of in known), "") for uid, known in named.items()}  # empty: nothing of it is kept
-        answer(memory, lesson_lines(one, loops, memory.project), {"lesson": _plain(one), "loops": loops}, as_json=as_json)
-
-
-def show_stats(repo: Path, *, as_json: bool) -> None:
-    with opened_memory(repo) as memory:
-        standing, stats = _guardrails(memory, None, retired=False), memory.store.stats()
-        levels = effects(memory.store.episodes(uid) for uid in memory.store.learning_loops())
-        file = guardrails_place(memory.repository) if memory.repository else None
-        plain = {
-            **asdict(stats),
-            "verdicts": dict(Counter(verdict(one).value for one in standing)),
-            "effects": [
-                {"id": one.id, "project": one.project, "verdict": verdict(one), "effect": effect_text(one)} for one in standing
-            ],
-            "learning": [_plain(one) for one in levels],
-            "guardrails_file": str(file) if file else None,
-        }
-        answer(memory, stats_lines(stats, standing, levels, file), plain, as_json=as_json)
+    plain = {"found": [{"score": round(one.text, 4), **_plain(one.lesson)} for one in found]}
+    _answer(memory, _found_lines(found), plain, as_json=as_json)
 
 
 def _chosen(said: str, kinds: type[E], option: str, *others: str) -> E | None:
@@ -231,119 +153,206 @@ def _guardrails(memory: Memory, project: str | None, *, retired: bool) -> list[G
     return [one for name in projects for one in memory.store.guardrails(name, retired=retired)]
 
 
-def _plain(one: BaseModel) -> dict[str, Any]:
+def _list_lines(known: Sequence[Known], *, more: bool) -> Iterator[str]:
+    if not known:
+        yield "nothing is kept yet that fits; loops teach as they run: helmsman run GOAL --check CMD"
+        return
+    yield HEAD
+    yield from map(_row, known)
+    if more:
+        wider = min(2 * len(known), MOST_LISTED)
+        narrow = "--project, --kind and --type narrow the list"
+        yield f"and more; {f'--limit {wider} shows more' if wider > len(known) else narrow}"
+
+
+def _found_lines(found: Sequence[Found]) -> Iterator[str]:
+    if not found:
+        yield "no lesson holds any of these words"
+        return
+    yield f"{'score':<7}{HEAD}"
+    yield from (_row(one.lesson, f"{one.text:<7.2f}") for one in found)
+
+
+def _row(one: Known, before: str = "") -> str:
+    """Nothing is cut where no terminal reads it."""
+    if isinstance(one, Lesson):
+        kind, tier, sure, well = one.kind, one.tier, f"{one.confidence:.2f}", f"{one.successes}/{one.uses}"
+    else:  # it went well where its class did not fail although it could have
+        well = f"{one.after_of - one.after_seen}/{one.after_of}" if one.failure else "-"
+        kind, tier, sure = GUARDRAIL, "standing", "-"
+    tier = "retired" if one.retired else tier
+    facts, text = f"{before}{clean(one.id):<12} {kind:<12}{tier:<10}{sure:>5}{well:>11}  ", _said(one)
+    if not sys.stdout.isatty():
+        return facts + text
+    room = max(shutil.get_terminal_size().columns - cell_len(facts), NARROWEST)
+    return facts + (text if cell_len(text) <= room else set_cell_size(text, room - 1).rstrip() + "…")
+
+
+def _said(one: Known) -> str:
+    """Its words on one line."""
+    words = (one.text,) if isinstance(one, Lesson) else (one.trigger, one.instruction)
+    return ": ".join(filter(None, (" ".join(clean(text).split()) for text in words)))
+
+
+def _seen_last(one: Known) -> datetime:
+    moments = (one.updated_at,) if isinstance(one, Lesson) else (one.created_at, one.loaded_at)
+    return max(map(_utc, filter(None, moments)))
+
+
+def _utc(at: datetime) -> datetime:
+    return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _plain(one: Any) -> dict[str, Any]:
     return one.model_dump(mode="json")
 
 
-def _plain_of(record: type[Known], known: Iterable[Known]) -> list[dict[str, Any]]:
-    return [_plain(one) for one in known if isinstance(one, record)]
+# --- one of them, and numbers ---------------------------------------------------------------------------------------
+
+
+def show_one(repo: Path, name: str, *, as_json: bool) -> None:
+    with opened_memory(repo) as memory:
+        one = _found_one(memory, name)
+        named = {uid: memory.store.episodes(uid) for uid in one.sources} if isinstance(one, Lesson) else {}
+    if isinstance(one, Guardrail):
+        effect = effect_text(one)
+        lines, plain = _guardrail_lines(one, memory.project, effect), {GUARDRAIL: _plain(one), "effect": effect}
+    else:
+        loops = {uid: next((of.loop for of in known), "") for uid, known in named.items()}  # empty: nothing of it is kept
+        lines, plain = _lesson_lines(one, memory.project, loops), {"lesson": _plain(one), "loops": loops}
+    _answer(memory, lines, plain, as_json=as_json)
+
+
+def _found_one(memory: Memory, name: str) -> Known:
+    one = memory.store.lesson(name) or memory.store.guardrail(name)
+    if one is None:
+        raise _unknown(name)
+    return one
+
+
+def _unknown(name: str) -> OperatorError:
+    return OperatorError(
+        "nothing in the memory has this id",
+        expected="the whole id of a lesson or a guardrail",
+        found=shown(name),
+        remedy="helmsman memory list --retired shows them all",
+    )
+
+
+def _lesson_lines(one: Lesson, here: str, loops: Mapping[str, str]) -> Iterator[str]:
+    """`loops`: names of the loops that it was seen in, by their uids."""
+    told = "semantic: told to other loops" if one.tier is Tier.SEMANTIC else "episodic: kept, and not told to other loops yet"
+    return fields(
+        (
+            ("lesson", one.id),
+            ("kind", f"{one.kind}, for work of the kind {one.task_type}"),
+            ("text", one.text),
+            ("rests on", one.detail),
+            ("state", f"retired: {clean(one.retired)}" if one.retired else told),
+            ("confidence", f"{one.confidence:.2f}, averaged over {counted(one.observed, 'observation')}"),
+            ("went well", f"{one.successes} of {counted(one.uses, 'use')} ({one.success_rate:.0%})"),
+            ("failure", one.failure or ""),
+            ("tests", one.tests),
+            ("drawn by", one.by),
+            ("seen in", [f"{loops[uid]} ({uid})" if loops.get(uid) else uid for uid in one.sources]),
+            ("project", _project(one.project, here)),
+            ("dates", _dates({"first seen": one.created_at, "seen last": one.updated_at, "told last": one.used_at})),
+        )
+    )
+
+
+def _guardrail_lines(one: Guardrail, here: str, effect: str) -> Iterator[str]:
+    return fields(
+        (
+            ("guardrail", one.id),
+            ("when", one.trigger),
+            ("do", one.instruction),
+            ("state", f"retired: {clean(one.retired)}" if one.retired else "stands"),
+            ("failure", one.failure or ""),
+            ("effect", effect),
+            ("made by", f"{one.by}{', reworded by a person' if one.edited and one.by != 'person' else ''}"),
+            ("made of", one.origin),
+            ("project", _project(one.project, here)),
+            ("dates", _dates({"made": one.created_at, "told last": one.loaded_at, "retired": one.retired_at})),
+        )
+    )
+
+
+def _project(project: str, here: str) -> str:
+    return f"{clean(project)}{', this repository' if project == here else ''}"
+
+
+def _dates(moments: Mapping[str, datetime | None]) -> str:
+    return ", ".join(f"{what} {_utc(at):%Y-%m-%d %H:%M} UTC" for what, at in moments.items() if at)
+
+
+def show_stats(repo: Path, *, as_json: bool) -> None:
+    with opened_memory(repo) as memory:
+        standing, stats = _guardrails(memory, None, retired=False), memory.store.stats()
+        levels = effects(memory.store.episodes(uid) for uid in memory.store.learning_loops())
+    file = guardrails_place(memory.repository) if memory.repository else None
+    plain = {
+        **asdict(stats),
+        "verdicts": dict(Counter(verdict(one).value for one in standing)),
+        "effects": [
+            {"id": one.id, "project": one.project, "verdict": verdict(one), "effect": effect_text(one)} for one in standing
+        ],
+        "learning": [_plain(one) for one in levels],
+        "guardrails_file": str(file) if file else None,
+    }
+    _answer(memory, _stats_lines(stats, standing, levels, file), plain, as_json=as_json)
+
+
+def _stats_lines(stats: Stats, standing: Sequence[Guardrail], levels: Sequence[Effect], file: Path | None) -> Iterator[str]:
+    """`file`: guardrails.md of the repository; None where there is none."""
+    more = [f"and {len(standing) - EFFECTS_SHOWN} more"] if len(standing) > EFFECTS_SHOWN else []
+    numbers = f"{stats.guardrails}: {len(standing)} standing, {stats.guardrails - len(standing)} retired"
+    yield from fields(
+        (
+            ("place", f"{clean(stats.place)}, {_size(stats.size)}, tables of version {stats.version}"),
+            ("copies", ", ".join(stats.backups) or "none"),
+            ("damaged", stats.damaged),
+            ("lessons", f"{stats.lessons}: {stats.semantic} told to other loops, {stats.retired} retired"),
+            ("kept", f"{counted(stats.episodes, 'iteration')}, {counted(stats.summaries, 'ended loop')}"),
+            ("projects", str(stats.projects)),
+            ("guardrails", [numbers, *(f"{one.id}  {effect_text(one)}" for one in standing[:EFFECTS_SHOWN]), *more]),
+        )
+    )
+    yield from map(clean, effect_lines(levels))
+    yield from fields([("to edit", f"{file}{'' if file.exists() else ' (not there yet)'}")] if file else [])
+
+
+def _size(count: float) -> str:
+    for unit in ("bytes", "KiB"):
+        if count < 1024:  # noqa: PLR2004 - of each unit there are so many in the next
+            return f"{count:,.{0 if unit == 'bytes' else 1}f} {unit}"
+        count /= 1024
+    return f"{count:,.1f} MiB"
 
 
 # --- taking it elsewhere ------------------------------------------------------------------------------------------
 
 
 def export_to(repo: Path, file: Path, *, force: bool, as_json: bool) -> None:
-    """Write the document whole or not at all; `-`: to standard output, and nothing else."""
-    if file == STANDARD_OUTPUT:
-        _print(repo)
-        return
-    _refuse(file, force=force)
+    """Write one JSON document; `-`: to standard output, and nothing else."""
     with opened_memory(repo) as memory:
-        count, checksum = _write(file, memory.store.export(), force=force)
-        path = str(file.absolute())
-        line = f"{clean(path)}: {size(count)}, SHA-256 {checksum}"
-        answer(memory, [line], {"file": path, "bytes": count, "sha256": checksum}, as_json=as_json)
+        text = "".join(memory.store.export())
+    if file == STANDARD_OUTPUT:
+        _tell_notes(memory)
+        emit(text)
+        return
+    write_file(file, text, "the export", "name another file, or print it with -", force=force, mode=0o600)
+    found, path, count = _CHECKSUM.search(text), str(file.absolute()), len(text.encode())
+    checksum = found[1] if found else ""
+    line = f"{clean(path)}: {_size(count)}, SHA-256 {checksum}"
+    _answer(memory, [line], {"file": path, "bytes": count, "sha256": checksum}, as_json=as_json)
 
 
 def import_from(repo: Path, file: Path, *, as_json: bool) -> None:
     with opened_memory(repo) as memory:
-        merged = memory.store.import_(file)
-        answer(memory, import_lines(merged), asdict(merged), as_json=as_json)
-
-
-def _print(repo: Path) -> None:
-    """From a file of nobody's: who reads it may take all day, while a server ends what asks and does not listen."""
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as whole:
-        with opened_memory(repo) as memory:
-            tell_notes(memory)
-            try:
-                whole.writelines(memory.store.export())
-                whole.seek(0)
-            except OSError as error:
-                what, found = (
-                    "nothing was exported: there is no room to get it ready",
-                    f"{tempfile.gettempdir()}: {error.strerror}",
-                )
-                remedy = "free some space there, or name another folder by TMPDIR"
-                raise OperatorError(what, found=found, remedy=remedy) from error
-        emit(whole)
-
-
-def _refuse(file: Path, *, force: bool) -> None:
-    try:
-        found = os.lstat(file)
-    except FileNotFoundError:
-        return
-    except OSError as error:  # a name that no file can have
-        raise _cannot(file, error.strerror or str(error)) from error
-    if not stat.S_ISREG(found.st_mode):
-        what = "a link" if stat.S_ISLNK(found.st_mode) else "something that is no file"
-        raise _cannot(file, what, "name a file, or - to print it")
-    if not force:
-        raise _there(file)
-
-
-def _write(file: Path, pieces: Iterable[str], *, force: bool) -> tuple[int, str]:
-    """By way of a file beside it that only this user reads: nobody ever sees half a document."""
-    part = None
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{file.name[:LONGEST_PREFIX]}.", dir=file.absolute().parent)
-        part = Path(name)
-        written = _put(handle, pieces)
-        _give_name(part, file, force=force)
-    except OSError as error:
-        raise _cannot(file, error.strerror or str(error)) from error
-    finally:
-        if part:
-            part.unlink(missing_ok=True)
-    return written
-
-
-def _put(handle: int, pieces: Iterable[str]) -> tuple[int, str]:
-    count, last = 0, ""
-    with os.fdopen(handle, "wb") as target:
-        for piece in pieces:
-            count, last = count + target.write(piece.encode()), piece
-        target.flush()
-        os.fsync(target.fileno())
-    found = _CHECKSUM.search(last)
-    return count, found.group(1) if found else ""
-
-
-def _give_name(part: Path, file: Path, *, force: bool) -> None:
-    if force:
-        part.replace(file)
-        return
-    try:
-        os.link(part, file)  # never over what somebody put there meanwhile
-    except FileExistsError:
-        raise _there(file) from None
-    except OSError:  # a file system without second names
-        _refuse(file, force=False)
-        part.replace(file)
-
-
-def _there(file: Path) -> OperatorError:
-    return OperatorError(
-        "nothing was exported: the file is there already", found=str(file), remedy="name another file, or replace it with --force"
-    )
-
-
-def _cannot(file: Path, found: str, remedy: str = "name another file, or print it with -") -> OperatorError:
-    expected = "a file in a folder that is there and may be written to"
-    return OperatorError(
-        "nothing was exported: the file cannot be written", expected=expected, found=f"{file}: {found}", remedy=remedy
-    )
+        sections = asdict(memory.store.import_(file))
+    words = "{added} added, {replaced} replaced by newer ones, {kept} left as they were"
+    _answer(memory, fields((name, words.format_map(merged)) for name, merged in sections.items()), sections, as_json=as_json)
 
 
 # --- forgetting ---------------------------------------------------------------------------------------------------
@@ -351,25 +360,19 @@ def _cannot(file: Path, found: str, remedy: str = "name another file, or print i
 
 def forget(repo: Path, name: str, *, yes: bool, as_json: bool) -> None:
     with opened_memory(repo) as memory:
-        one = found_one(memory, name)
-        if not (yes or as_json):
-            _confirm(one)
+        one = _found_one(memory, name)
+        if not (yes or as_json) and is_anybody_there():
+            agreed = typed(f"{clean(one.id)}: {_said(one)}\nForget it for good? [y/N]") or ""
+            if agreed.lower() not in YES:
+                raise OperatorError("nothing was forgotten", remedy="--yes forgets without asking")
         _remove(memory, one)
         memory.notes.extend(_left(memory, one))
-        kind = "guardrail" if isinstance(one, Guardrail) else "lesson"
-        line = f"forgotten: {kind} {clean(one.id)}: {said(one)}"
-        answer(memory, [line], {"forgotten": kind, kind: one.model_dump(mode="json")}, as_json=as_json)
+    kind = GUARDRAIL if isinstance(one, Guardrail) else "lesson"
+    line = f"forgotten: {kind} {clean(one.id)}: {_said(one)}"
+    _answer(memory, [line], {"forgotten": kind, kind: _plain(one)}, as_json=as_json)
 
 
-def _confirm(one: Lesson | Guardrail) -> None:
-    if not is_anybody_there():
-        return
-    answered = typed(f"{clean(one.id)}: {said(one)}\nForget it for good? [y/N]") or ""
-    if answered.lower() not in YES:
-        raise OperatorError("nothing was forgotten", remedy="--yes forgets without asking")
-
-
-def _remove(memory: Memory, one: Lesson | Guardrail) -> None:
+def _remove(memory: Memory, one: Known) -> None:
     if isinstance(one, Guardrail) and memory.repository and one.project == memory.project:
         file = delete(memory.repository, memory.store, one, memory.now)
         memory.notes.extend(filter(None, (file.warning, "guardrails.md is without it now" if file.changed else "")))
@@ -377,10 +380,10 @@ def _remove(memory: Memory, one: Lesson | Guardrail) -> None:
     with memory.store.change() as change:
         gone = change.forget(one.id)
     if not gone:  # somebody else was quicker
-        raise unknown(one.id)
+        raise _unknown(one.id)
 
 
-def _left(memory: Memory, one: Lesson | Guardrail) -> Iterator[str]:
+def _left(memory: Memory, one: Known) -> Iterator[str]:
     """Where it is still, and how it could come back."""
     stats = memory.store.stats()
     if stats.backups:

@@ -2,10 +2,11 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from deployments.output import answer
 from deployments.settings import configuration
 from helmsman.config.base import Owner
 from helmsman.config.owners import owner_of
@@ -33,20 +34,20 @@ def show_configuration(repo: Path, *, key: str, changed: bool, as_json: bool, **
         describe(key)  # which says what is meant, perhaps
     if changed:
         values = {name: value for name, value in values.items() if origins[name] != DEFAULT}
-    if as_json:
-        rows = (
-            (name, {"value": _plain_value(value), "source": origins[name], "owner": owner_of(name)})
-            for name, value in values.items()
-        )
-        print(json.dumps(dict(rows)))
-        return
-    if not values:
-        print("nothing differs from the defaults")
-    for name, value in values.items():
-        owned = "; operator's key" if owner_of(name) is Owner.OPERATOR else ""  # said of the fewer ones
-        print(clean(f"{name} = {json.dumps(_plain_value(value), ensure_ascii=False)}   # {origins[name]}{owned}"))
-        if origins[name] == DEFAULT:
-            print(f"    {describe(name)}")
+    rows = {
+        name: {"value": _plain_value(value), "source": origins[name], "owner": owner_of(name)} for name, value in values.items()
+    }
+    answer(rows, _value_lines(rows), as_json=as_json)
+
+
+def _value_lines(rows: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    if not rows:
+        yield "nothing differs from the defaults"
+    for name, row in rows.items():
+        owned = "; operator's key" if row["owner"] is Owner.OPERATOR else ""  # said of the fewer ones
+        yield clean(f"{name} = {json.dumps(row['value'], ensure_ascii=False)}   # {row['source']}{owned}")
+        if row["source"] == DEFAULT:
+            yield f"    {describe(name)}"
 
 
 def _plain_value(value: Any) -> Any:
@@ -60,7 +61,7 @@ def show_prompt(
     repo: Path, loop: str | None, iteration: int | None, settings: Sequence[str] | None, *, judge: bool, as_json: bool
 ) -> None:
     shown = _shown(open_repository(repo), loop, iteration, settings or (), judge=judge)
-    print(json.dumps(_plain(shown), ensure_ascii=False) if as_json else "\n".join(_lines(shown)))
+    answer(_plain(shown), _lines(shown), as_json=as_json)
 
 
 def _shown(

@@ -1,6 +1,5 @@
 """`helmsman rubric check`: what was understood of RUBRIC.md, what is wrong with it, and what the checks were worth so far."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -10,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from deployments.output import answer
 from deployments.settings import configuration
 from helmsman.config import CheckConfig
 from helmsman.errors import HelmsmanError
@@ -49,7 +49,7 @@ def check_rubric(repo: Path, file: Path | None, *, as_json: bool) -> int:
     checks, source = _checks(path, read.rubric, repository)
     reports = list(_reports(repository)) if repository else []
     found = _Findings(path.name, read.rubric, read.flaws, audit(read.rubric.criteria, checks, reports), source)
-    print(json.dumps(_plain(found)) if as_json else "\n".join(_lines(found)))
+    answer(_plain(found), _lines(found), as_json=as_json)
     return 2 if found.flaws else 0
 
 

@@ -4,11 +4,12 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
-from deployments.choosing import chosen_loop, driver_of, holder_name, interruption, is_group, listed
-from deployments.lines import show
+from deployments.choosing import chosen_loop, driver_of, held_by, interruption, is_group, listed
+from deployments.lines import as_wide_as_the_screen
+from deployments.output import STANDARD_OUTPUT, answer, emit, fields, write_file
 from helmsman.agents.fitting import in_short
 from helmsman.errors import OperatorError
 from helmsman.orient.hats import worn
@@ -38,12 +39,10 @@ from tasks.places import LoopFolder, group_folder, loop_folder, worktree_of
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import Shown, list_loops, read_cuts, read_records, salvage_refs, show_state, state_ref
 from tasks.system.clock import now_utc
-from tasks.system.files import write_atomic
 
 MOST_TRACED = 20_000
 """Attempts that the charts look back over; a loop that has more is not told by its beginning."""
 PAGE = "report.html"
-STANDARD_OUTPUT = Path("-")
 
 
 def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
@@ -55,14 +54,12 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
     state = shown.state
     result, driven = _result(shown), driver_of(repository, state.loop)
     driver = driven.name if driven else None
-    if as_json:
-        gate = state.gate.model_dump(mode="json", exclude_defaults=True) if state.gate else None
-        known = {"driver": driver, "trust": state.trust.score, "gate": gate, "untold": state.untold}
-        told = {"total", "done", "now", "tries", "missing", "ticked"}
-        plan = {"plan": state.plan.model_dump(mode="json", include=told)} if state.plan.total else {}
-        print(json.dumps({**result.model_dump(mode="json"), **known, **plan}))
-        return
-    show(_status_lines(repository, state, result, driver or ""))
+    gate = state.gate.model_dump(mode="json", exclude_defaults=True) if state.gate else None
+    known = {"driver": driver, "trust": state.trust.score, "gate": gate, "untold": state.untold}
+    told = {"total", "done", "now", "tries", "missing", "ticked"}
+    plan = {"plan": state.plan.model_dump(mode="json", include=told)} if state.plan.total else {}
+    lines = _status_lines(repository, state, result, driver or "") if not as_json else ()
+    answer({**result.model_dump(mode="json"), **known, **plan}, as_wide_as_the_screen(lines), as_json=as_json)
 
 
 def _status_lines(repository: Repository, state: LoopState, result: LoopResult, driver: str) -> Sequence[str]:
@@ -97,13 +94,13 @@ def show_list(repo: Path, *, as_json: bool) -> None:
     loops = list_loops(repository, unreadable.append)
     for error in unreadable:  # it hides none of the others
         print(clean_lines(str(error)), file=sys.stderr)
-    if as_json:
-        print(json.dumps([_result(shown).model_dump(mode="json") for shown in loops]))
-        return
-    if loops:
-        show(list_lines([listed(repository, shown) for shown in loops], now_utc()))
-    if not loops and not unreadable:
-        print("no loop was started in this repository yet; start one with: helmsman run GOAL --check CMD")
+    nothing = [] if unreadable else ["no loop was started in this repository yet; start one with: helmsman run GOAL --check CMD"]
+    lines = _listed_lines(repository, loops) if loops else nothing
+    answer([_result(shown).model_dump(mode="json") for shown in loops], lines, as_json=as_json)
+
+
+def _listed_lines(repository: Repository, loops: Sequence[Shown]) -> Iterator[str]:
+    yield from as_wide_as_the_screen(list_lines([listed(repository, shown) for shown in loops], now_utc()))
 
 
 def _result(shown: Shown) -> LoopResult:
@@ -121,34 +118,37 @@ def show_log(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> 
     _require_loop(repository, loop)
     if iteration is not None:
         record = _record(repository, loop, iteration)
-        if as_json:
-            print(record.model_dump_json())
-        else:
-            show([*iteration_lines(record), *_evidence(repository, record)])
+        lines = chain(iteration_lines(record), _evidence(repository, record))
+        answer(record, as_wide_as_the_screen(lines), as_json=as_json)
         return
     records = list(read_records(repository, loop))[::-1]
-    if as_json:
-        print(json.dumps([record.model_dump(mode="json") for record in records]))
-        return
+    lines = as_wide_as_the_screen(_log_lines(repository, loop, records))
+    answer([record.model_dump(mode="json") for record in records] if as_json else None, lines, as_json=as_json)
+
+
+def _log_lines(repository: Repository, loop: str, records: Sequence[IterationRecord]) -> Iterator[str]:
+    """Each iteration, and before it the attempts that were cut off until then."""
     cuts = read_cuts(repository, loop)
     for record in records:
         while cuts and cuts[0].iteration <= record.iteration:
-            show([clean(f"    cut off    {cuts.pop(0).words}")])
-        show(iteration_lines(record))
-    show(clean(f"    cut off    {cut.words}") for cut in cuts)
+            yield _cut_line(cuts.pop(0).words)
+        yield from iteration_lines(record)
+    yield from (_cut_line(cut.words) for cut in cuts)
     if not records:
-        print("no iteration has ended yet")
+        yield "no iteration has ended yet"
+
+
+def _cut_line(words: str) -> str:
+    return clean(f"    cut off    {words}")
 
 
 def show_explanation(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> None:
     repository = open_repository(repo)
     _require_loop(repository, loop)
     record = _record(repository, loop, iteration)
-    if as_json:
-        told = {"decision", "signals", "oversight", "moment", "failed", "iteration", "attempt", "hat"}
-        print(record.model_dump_json(include=told))
-        return
-    show(explanation(record))
+    told = {"decision", "signals", "oversight", "moment", "failed", "iteration", "attempt", "hat"}
+    plain = json.loads(record.model_dump_json(include=told)) if as_json else None
+    answer(plain, as_wide_as_the_screen(explanation(record)), as_json=as_json)
 
 
 def _now_lines(folder: LoopFolder, state: LoopState) -> list[str]:
@@ -187,14 +187,12 @@ def _evidence(repository: Repository, record: IterationRecord) -> Iterator[str]:
 def show_group(repository: Repository, group: str, *, as_json: bool) -> None:
     """Print it. Its loops are called `GROUP-…`; one whose state cannot be read is in `helmsman list` with the reason."""
     loops = [shown for shown in list_loops(repository, lambda _: None) if shown.state.loop.startswith(f"{group}-")]
-    driver = holder_name(group_folder(repository, group).lock)
-    if as_json:
-        told = {"group": group, "driver": driver, "loops": [_result(shown).model_dump(mode="json") for shown in loops]}
-        print(json.dumps(told))
-        return
-    print(f"group      {clean(group)}, {counted(len(loops), 'loop')}")
-    print(f"driven by  {clean(driver) if driver else 'nobody now; the command that began it goes on with it'}")
-    show(list_lines([listed(repository, shown) for shown in loops], now_utc()))
+    driven = held_by(group_folder(repository, group).lock)
+    driver = driven.name if driven else None
+    who = driver or "nobody now; the command that began it goes on with it"
+    rows = fields([("group", f"{group}, {counted(len(loops), 'loop')}"), ("driven by", who)])
+    told = {"group": group, "driver": driver, "loops": [_result(shown).model_dump(mode="json") for shown in loops]}
+    answer(told, chain(rows, _listed_lines(repository, loops)), as_json=as_json)
 
 
 # --- a page of HTML -----------------------------------------------------------------------------------------------
@@ -205,19 +203,12 @@ def report(repo: Path, loop: str, output: Path | None) -> None:
     repository = open_repository(repo)
     text = report_page(repository, loop)
     if output == STANDARD_OUTPUT:
-        sys.stdout.buffer.write(text.encode())  # whatever the terminal's encoding is, the page says that it is UTF-8
-        sys.stdout.flush()
+        emit(text)
         return
     path = output or loop_folder(repository, loop).root / PAGE
     if output is None:
         path.parent.mkdir(parents=True, exist_ok=True)  # a clone has the loop and not its folder
-    try:
-        if path.exists() and not path.is_file():
-            raise _cannot("a file", str(path), "name a file with -o FILE")
-        write_atomic(path, text)
-    except OSError as error:
-        expected = "a file in a folder that is there and may be written to"
-        raise _cannot(expected, f"{path}: {error.strerror}", "name another one with -o FILE, or print it with -o -") from error
+    write_file(path, text, "the report", "name another one with -o FILE, or print it with -o -")
     print(clean(str(path.absolute())))
 
 
@@ -228,7 +219,3 @@ def report_page(repository: Repository, loop: str) -> str:
     detailed = list(islice(newest_first, MOST_DETAILED))
     earlier = [trace_of(record) for record in newest_first]
     return html_report(shown.state, detailed[::-1], state_ref(loop), earlier[::-1], shown.unverified)
-
-
-def _cannot(expected: str, found: str, remedy: str) -> OperatorError:
-    return OperatorError("the report cannot be written", expected=expected, found=found, remedy=remedy)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from deployments.dialogue import YES, is_anybody_there, say, typed
+from deployments.output import answer
 from helmsman.config import LoopConfig
 from helmsman.config.owners import NotAgreed, Requested, asked_lines
 from helmsman.errors import OperatorError
@@ -83,10 +84,7 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
             _ask(repository, requested)
     if yes and not forget:
         agree_to(repository.common, requested)
-    if as_json:
-        print(json.dumps(_plain(repository, requested)))
-    else:
-        print("\n".join(_shown(repository, requested)))
+    answer(_plain(repository, requested), _shown(repository, requested), as_json=as_json)
     return 0
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from deployments.dialogue import ending_tidily, say
+from deployments.output import answer, write_file
 from deployments.settings import Said, checks_said
 from deployments.trust import consenting, may_ask, settle
 from helmsman.config import LoopConfig
@@ -27,7 +28,6 @@ from tasks.processes.environment import ours
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.ranges import commits_of
-from tasks.system.files import write_atomic
 from tasks.system.secrets import redact
 from tasks.system.trust import consent_of
 
@@ -46,8 +46,10 @@ def verify_change(repo: Path, *, yes: bool, as_json: bool, commits: str = "", co
         config, further = consenting(repository, lambda: _configured(repository, checkout, ends.base, said), ask=ask)
         work = Range(repository, ends.base, ends.head, config)
         found = verify(checkout, work, credentials=partial(_credentials, config), say=_heading, further=further)
-    print(found.model_dump_json() if as_json else "\n".join(verification_lines(found)))
-    _write(found, said)  # after the result is printed: a file that cannot be written does not cost it
+    answer(found, verification_lines(found), as_json=as_json)
+    for path, content in ((said.get("junit"), junit_of), (said.get("sarif"), sarif_of)):
+        if path:  # after the result is printed: a file that cannot be written does not cost it
+            write_file(path, content(found), "a file of the result", "name a file in a folder that is there")
     if comment:
         _comment(found)
     return found.exit_status
@@ -130,14 +132,3 @@ def _comment(found: Verification) -> None:
         say(f"comment    {keep_comment(thread_of(ours()), MARK, body)}")
     except (HelmsmanError, OSError) as error:
         say(f"comment    none: {redact(clean_lines(str(error)))}")
-
-
-def _write(found: Verification, said: Said) -> None:
-    for path, content in ((said.get("junit"), junit_of), (said.get("sarif"), sarif_of)):
-        if path is None:
-            continue
-        try:
-            write_atomic(path, content(found))
-        except OSError as error:
-            told, remedy = f"{path}: {error.strerror}", "name a file in a folder that is there"
-            raise OperatorError("a file of the result cannot be written", found=told, remedy=remedy) from error

@@ -1,8 +1,6 @@
 """`helmsman init` in real repositories: what is read, what trying leaves behind, what is written and what is left alone."""
 
 import json
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -249,21 +247,6 @@ def test_a_file_that_is_there_is_left_and_shown_as_it_would_be(capsys: pytest.Ca
     found = told(capsys, top, goal="theirs", force=True)
     assert [page["written"] for page in found["files"]] == [True, True]
     assert configuration(open_repository(top), {}).config.goal == "theirs"
-
-
-def test_half_a_file_is_not_left_behind(tmp_path: Path) -> None:
-    """Where the disk is full, which a limit on the size of files stands for: the next time it would be there already."""
-    limited = f"""
-import resource, signal
-from pathlib import Path
-from deployments.init import Page, put
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-put(Path({str(tmp_path)!r}), Page("helmsman.toml", "x" * 1000), force=False)
-"""
-    ended = subprocess.run([sys.executable, "-B", "-c", limited], capture_output=True, text=True, check=False, timeout=60)
-    assert "helmsman.toml cannot be written" in ended.stderr
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_no_link_is_followed_when_writing(capsys: pytest.CaptureFixture[str], tmp_path: Path, top: Path) -> None:

@@ -57,17 +57,6 @@ def test_a_file_that_is_there_is_replaced_only_by_force_and_nothing_is_left_besi
     assert [path.name for path in folder.iterdir()] == ["memory.json"]
 
 
-def test_a_place_that_can_hold_no_file_is_told_and_stays_as_it_is(bench: MemoryBench) -> None:
-    (bench.helmsman.folder / "folder").mkdir()
-    os.mkfifo(bench.helmsman.folder / "pipe")
-    (bench.helmsman.folder / "link").symlink_to("home/through")
-    for place in ("folder", "pipe", "link", "nowhere/memory.json", "home/" + "x" * 300):
-        told = bench.tell("export", place, "--force", code=2)
-        assert not [word for word in ("cannot be written", place, "what to do") if word not in told.errors]
-    assert (bench.helmsman.folder / "pipe").is_fifo()
-    assert list((bench.helmsman.folder / "home").iterdir()) == []
-
-
 # --- which store, and whether it works ----------------------------------------------------------------------------
 
 

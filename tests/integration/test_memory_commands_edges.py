@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from deployments.memory import WITHOUT, emit, export_to, forget, opened_memory
+from deployments.memory import export_to, forget
 from deployments.start_directory import start_directory
-from helmsman.errors import WorldError
 from tasks.memory import delete, guardrails_place, opening, project_of, write_down
 from tasks.repository.git import open_repository
 from tests.fakes.command_line import make_repository
@@ -21,7 +20,6 @@ from tests.integration.memory_stores import DAY, NOW, guardrail
 pytestmark = pytest.mark.feature("L6")
 
 SECRET = "hunter2-but-longer"
-FULL = Path("/dev/full")
 
 
 @pytest.fixture
@@ -98,13 +96,3 @@ def test_while_somebody_reads_an_export_page_by_page_no_transaction_of_the_serve
         export_to(start_directory(), Path("-"), force=False, as_json=False)
     assert '"sha256":' in reading.text
     assert set(reading.answers) == {"0"}
-
-
-@pytest.mark.skipif(not FULL.exists(), reason="this system has no full disk to write to")
-@pytest.mark.usefixtures("url")
-def test_an_answer_that_finds_no_room_is_told_and_nothing_of_it_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    with FULL.open("w") as full, monkeypatch.context() as here:
-        here.setattr("sys.stdout", full)
-        with pytest.raises(WorldError, match="No space left") as caught, opened_memory(start_directory()):
-            emit(["much " * 100_000])
-    assert WITHOUT not in caught.value.remedy

@@ -1,12 +1,10 @@
 """`helmsman report`: a page is written whole or not at all, where it was asked for, and says where it is."""
 
-import os
 from pathlib import Path
 
 import pytest
 
 from deployments.show import PAGE, report
-from helmsman.errors import OperatorError
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.state_ref import state_ref, write_state
@@ -58,19 +56,6 @@ def test_a_dash_prints_the_page_and_nothing_else(
     printed = capsysbinary.readouterr().out
     assert printed.startswith((tmp_path / "same.html").read_bytes())
     assert printed.count(b"<!DOCTYPE html>") == 1
-
-
-def test_a_place_that_cannot_hold_a_page_is_told_and_stays_as_it_is(repository: Repository, tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    os.mkfifo(tmp_path / "pipe")
-    for name, words in (("folder", "expected: a file"), ("pipe", "expected: a file"), ("nowhere/page.html", "-o FILE")):
-        with pytest.raises(OperatorError, match="the report cannot be written") as told:
-            report(repository.top, LOOP, tmp_path / name)
-        assert words in str(told.value)
-        assert name in str(told.value)
-    assert (tmp_path / "folder").is_dir()
-    assert (tmp_path / "pipe").is_fifo()
-    assert not (tmp_path / "nowhere").exists()
 
 
 def test_the_command_writes_the_page(repository: Repository, tmp_path: Path) -> None:

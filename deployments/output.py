@@ -1,0 +1,73 @@
+"""What a command gives: its answer on standard output, and files that are whole or not there."""
+
+import errno
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from helmsman.errors import OperatorError, WorldError
+from helmsman.plain import clean, clean_lines
+from tasks.system.files import drafted
+
+STANDARD_OUTPUT = Path("-")
+LABEL = 11
+"""Columns of a label, as in what `status` prints."""
+
+
+def answer(plain: Any, lines: Iterable[str], *, as_json: bool) -> None:
+    """Print one JSON value for scripts, or lines for people."""
+    if as_json:
+        lines = [plain.model_dump_json() if hasattr(plain, "model_dump_json") else json.dumps(plain)]
+    emit("".join(f"{line}\n" for line in lines))
+
+
+def emit(text: str) -> None:
+    """Write to standard output as UTF-8. Whoever read it may have enough of it; that is no error."""
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the rest of it is tried once more at the end
+        if not isinstance(error, BrokenPipeError):
+            raise WorldError("the answer cannot be written", found=str(error), remedy="make room where it goes") from error
+
+
+def fields(rows: Iterable[tuple[str, str | Sequence[str]]], width: int = LABEL) -> Iterator[str]:
+    """Rows of a label and a value, which may have several lines. One that says nothing is left out."""
+    for label, value in rows:
+        lines = clean_lines(value).splitlines() if isinstance(value, str) else value
+        for position, line in enumerate(line for line in lines if line.strip()):
+            yield f"{'' if position else label:<{width}}{clean(line)}"
+
+
+def write_file(path: Path, text: str, what: str, remedy: str, *, force: bool = True, mode: int | None = None) -> None:
+    """Write a file that somebody named, in one step. Raises OperatorError, after which it is as it was.
+
+    Without `force` it takes no other file's place, nor that of one which came meanwhile. A link is replaced, not followed.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise IsADirectoryError(errno.EISDIR, "what lies there is no file")
+        with drafted(path, text, mode=mode) as draft:
+            draft.replace(path) if force else _give_name(draft, path)
+    except FileExistsError as error:
+        known = "name another file, or replace it with --force"
+        raise OperatorError(f"{what} is not written: the file is there already", found=str(path), remedy=known) from error
+    except OSError as error:
+        expected, found = "a file in a folder that is there and may be written to", f"{path}: {error.strerror}"
+        raise OperatorError(f"{what} cannot be written", expected=expected, found=found, remedy=remedy) from error
+
+
+def _give_name(draft: Path, path: Path) -> None:
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without second names
+        if os.path.lexists(path):
+            raise FileExistsError from None
+        draft.rename(path)
