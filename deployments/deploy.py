@@ -1,12 +1,12 @@
 """`helmsman deploy`: work pool, deployments and automations on the configured Prefect server. Doing it again changes nothing."""
 
-import json
 import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from string import Template
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
@@ -14,13 +14,13 @@ import httpx
 import yaml
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import WorkPoolCreate
-from prefect.client.schemas.objects import StateType
 from prefect.events import Automation
-from prefect.events.schemas.automations import AutomationCore, Posture
+from prefect.events.schemas.automations import AutomationCore
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.workers.process import ProcessWorker
 from pydantic import ValidationError
 
+from deployments.output import answer
 from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import shown
 from helmsman.plain import clean
@@ -35,80 +35,20 @@ MARGIN_SECONDS = 2.0
 """By which a sweep comes after a crash is settled, not just before."""
 SILENT_RUN = "helmsman: a run that is silent has crashed"
 CRASHED_RUN = "helmsman: after a crash the sweep looks whether the run may go on"
-CANCELLED_RUN = "helmsman: a run that was cancelled says how to go on"
-ASKS_A_PERSON = "helmsman: a loop asks a person"
-LINK = "{{ ': ' ~ (flow_run|ui_url) if flow_run|ui_url else '.' }}"
-"""The server knows its own address only where PREFECT_UI_URL is set."""
-OURS_UNDER_A_WORKER = [{"prefect.resource.id": "prefect.tag.helmsman"}, {"prefect.resource.role": "deployment"}]
-"""Whatever else runs on the same server is left alone; so is a run that no worker could start again."""
+AUTOMATIONS = Path(__file__).with_name("automations.yaml")
 
 
 def automations(
     sweep: UUID, silence_seconds: float = SILENCE_SECONDS, settled_seconds: float = SETTLED_SECONDS, notify: UUID | None = None
 ) -> tuple[AutomationCore, ...]:
-    """What the engine does for runs under a worker (decision 012 says why), each known by its name.
+    """What the engine does for runs under a worker, each known by its name.
 
     `sweep` is the deployment of that name, `notify` a notification block of the server.
     """
-    return (
-        _automation(  # nobody reports a run whose worker died with it: its heartbeats end or never begin
-            SILENT_RUN,
-            "Worker and process died, or their machine: the run would show as running for ever.",
-            {
-                "posture": Posture.Proactive,
-                "after": ["prefect.flow-run.heartbeat", "prefect.flow-run.Running"],
-                "expect": ["prefect.flow-run.*"],  # whatever else is heard of a run will do: that it was suspended, say
-                "within": silence_seconds,
-            },
-            _state(StateType.CRASHED, f"Nothing was heard of its process for {silence_seconds:g} s."),
-        ),
-        _sweep_after_crash(sweep, settled_seconds),
-        _automation(  # a worker writes "Flow run was cancelled successfully." over what the run itself said
-            CANCELLED_RUN,
-            "Work and state of a cancelled loop are kept; the run's page is where a person looks for the way on.",
-            _after("Cancelled"),
-            _state(
-                StateType.CANCELLED,
-                "Cancelled; its work is kept. Retry this run to go on with it, or start a new one that names the loop.",
-                name="Stopped by a person",  # another name than the event's, or this would answer itself for ever
-                force=True,
-            ),
-        ),
-        *([_asks_a_person(notify)] if notify else ()),
-    )
-
-
-def _sweep_after_crash(sweep: UUID, settled_seconds: float) -> AutomationCore:
-    """The sweep comes by itself every two minutes; this has it come as soon as the crash is settled."""
-    then = {
-        "type": "run-deployment",
-        "source": "selected",
-        "deployment_id": str(sweep),
-        "parameters": {"settled_seconds": settled_seconds},
-        "schedule_after": settled_seconds + MARGIN_SECONDS,
-    }
-    told = "A run that crashed goes on from the loop's state in git, unless it crashed before without a finished iteration since."
-    return _automation(CRASHED_RUN, told, _after("Crashed"), then)
-
-
-def _asks_a_person(block: UUID) -> AutomationCore:
-    """Send each question of a loop under a worker to a notification block: chat, mail or a webhook."""
-    message = {
-        "type": "send-notification",
-        "block_document_id": str(block),
-        "subject": "Helmsman: {{ flow_run.name }} asks a person",
-        "body": "{{ flow_run.state.message }}\nAnswer by Resume in the menu of the run's page" + LINK,
-    }
-    told = "A loop waits for an answer; it is given by Resume in the menu of the run's page."
-    return _automation(ASKS_A_PERSON, told, _after("Suspended"), message)
-
-
-def _after(state: str) -> dict[str, Any]:
-    return {"posture": Posture.Reactive, "expect": [f"prefect.flow-run.{state}"]}
-
-
-def _state(state: StateType, message: str, **more: Any) -> dict[str, Any]:
-    return {"type": "change-flow-run-state", "state": state, "message": message, **more}
+    seconds = {"silence": f"{silence_seconds:g}", "settled": settled_seconds, "due": settled_seconds + MARGIN_SECONDS}
+    text = Template(AUTOMATIONS.read_text(encoding="utf-8")).substitute(seconds, sweep=sweep, block=notify)
+    told = yaml.safe_load(text)
+    return tuple(map(AutomationCore.model_validate, [*told["automations"], *(told["notifying"] if notify else ())]))
 
 
 def declare(client: SyncPrefectClient, wanted: Iterable[AutomationCore]) -> None:
@@ -121,13 +61,6 @@ def declare(client: SyncPrefectClient, wanted: Iterable[AutomationCore]) -> None
             client.create_automation(automation)
         elif _meaning(found[0]) != _meaning(automation):
             client.update_automation(found[0].id, automation.model_copy(update={"enabled": found[0].enabled}))
-
-
-def _automation(name: str, description: str, when: Mapping[str, Any], then: Mapping[str, Any]) -> AutomationCore:
-    """One trigger, counted for each run by itself, and one thing that is done."""
-    runs = {"match": {"prefect.resource.id": "prefect.flow-run.*"}, "for_each": ["prefect.resource.id"], "threshold": 1}
-    trigger = {"type": "event", **runs, "match_related": OURS_UNDER_A_WORKER, **when}
-    return AutomationCore.model_validate({"name": name, "description": description, "trigger": trigger, "actions": [then]})
 
 
 def _meaning(automation: AutomationCore | Automation) -> dict[str, Any]:
@@ -163,10 +96,8 @@ def deploy(pool: str, *, as_json: bool, notify: str = "") -> int:
         kind = _on_the_server(partial(_pool_type, wanted=wanted))
         names = _deploy_all(pool)
         automated = _on_the_server(partial(declare_ours, notify=notify))
-    if as_json:
-        print(json.dumps({"server": url, "pool": pool, "pool_type": kind, "deployments": names, "automations": automated}))
-    else:
-        print("\n".join(_told(url, pool, kind, names, automated)))
+    told = {"server": url, "pool": pool, "pool_type": kind, "deployments": names, "automations": automated}
+    answer(told, _told(url, pool, kind, names, automated), as_json=as_json)
     return 0
 
 

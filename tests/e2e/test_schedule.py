@@ -10,7 +10,7 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from deployments.deploy import CANCELLED_RUN, CRASHED_RUN, SILENT_RUN, automations, declare, placed, project
+from deployments.deploy import CRASHED_RUN, SILENT_RUN, automations, declare, placed, project
 from helmsman.records.verdict import Outcome
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import list_loops
@@ -51,7 +51,7 @@ def test_deploying_tells_what_is_there_afterwards(team: Team) -> None:
     told = team.deployed
     assert (told["pool"], told["pool_type"]) == ("helmsman", "process")
     assert {"loop/loop", "on_push/on-push", "sweep/sweep"} <= set(told["deployments"])
-    assert told["automations"] == [SILENT_RUN, CRASHED_RUN, CANCELLED_RUN]
+    assert told["automations"] == [SILENT_RUN, CRASHED_RUN, "helmsman: a run that was cancelled says how to go on"]
     for name in told["deployments"]:
         assert team.api.get(f"/deployments/name/{name}").json()["work_pool_name"] == "helmsman"
     sweep = team.api.get("/deployments/name/sweep/sweep").json()
