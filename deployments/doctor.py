@@ -1,28 +1,27 @@
-"""`helmsman doctor`: what is missing on this machine, and how to fix it. Each examination is a small function in one tuple."""
+"""`helmsman doctor`: what is missing on this machine, and how to fix it. Each examination is a function in one table."""
 
-import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import httpx
 
 from deployments import leftovers
 from deployments.leftovers import Finding
+from deployments.output import answer
 from deployments.run import refuse_judge
 from deployments.settings import configuration
 from helmsman.agents.fitting import in_short
-from helmsman.config import ClaudeConfig, LoopConfig, MemoryConfig, SandboxConfig
+from helmsman.config import LoopConfig, SandboxConfig
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.layers import Resolved
 from helmsman.plain import clean
-from helmsman.records.agents import TEMPLATE, Agent, AgentKind
+from helmsman.records.agents import TEMPLATE, Agent
 from tasks.agents.claude import as_it_is_called, refuse_root
 from tasks.agents.claude_binary import find_binary
 from tasks.agents.finding import find_program
@@ -40,9 +39,18 @@ from tasks.system.environment import neutral_directory
 OLDEST_GIT = (2, 30)
 """The oldest release that Debian still supports; nothing newer is used."""
 LEAST_FREE_GIB = 2
-Examination = Callable[[Path], Finding]
-Look = Callable[[Path], list[Finding]]
+LOGINS = "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"
 SIGNS = {"ok": "✔", "warn": "!", "missing": "✘"}
+
+
+class Place(NamedTuple):
+    """What is looked at, as far as it could be read: a broken file has its own finding."""
+
+    repo: Path
+    repository: Repository | None
+    agent: Agent | None
+    """None for Claude Code, and where no configuration can be read."""
+    config: LoopConfig
 
 
 def examine(repo: Path, *, fix: bool, as_json: bool) -> int:
@@ -50,12 +58,9 @@ def examine(repo: Path, *, fix: bool, as_json: bool) -> int:
 
     Returns 0, or 2 when something that a loop needs is missing.
     """
-    looks = [*(partial(_guarded, name, examination) for name, examination in EXAMINATIONS), _server]
-    told = [one for look in looks for one in examined(look, repo, fix=fix)]
-    if as_json:
-        print(json.dumps([{**finding.plain(), "fixed": fixed} for finding, fixed in told]))
-    else:
-        print("\n".join(line for finding, fixed in told for line in _lines(finding, fixed)))
+    told = examined(EXAMINATIONS, repo, fix=fix)
+    lines = (line for finding, fixed in told for line in _lines(finding, fixed))
+    answer([{**finding.plain(), "fixed": fixed} for finding, fixed in told], lines, as_json=as_json)
     return 2 if any(finding.verdict == "missing" for finding, _ in told) else 0
 
 
@@ -67,83 +72,107 @@ def _lines(finding: Finding, fixed: str) -> Iterator[str]:
         yield f"               what to do: {clean(finding.remedy)}"
 
 
-def examined(look: Look, repo: Path, *, fix: bool) -> list[tuple[Finding, str]]:
+def examined(names: Iterable[str], repo: Path, *, fix: bool = False) -> list[tuple[Finding, str]]:
     """What is found, each with what was done about it; what was fixed is looked at again."""
-    return [_fixed(finding, look, repo) if fix and finding.fix else (finding, "") for finding in look(repo)]
+    place, told = _place(repo), list[tuple[Finding, str]]()
+    for name in names:
+        finding, fixed = _look(name, place), ""
+        if finding and fix and finding.fix:
+            try:
+                fixed = finding.fix()
+                finding = _look(name, place) or finding
+            except (HelmsmanError, OSError, httpx.HTTPError) as error:
+                fixed = f"nothing, it failed: {error}"
+        told += [(replace(finding, what=name), fixed)] if finding else []
+    return told
 
 
-def _fixed(finding: Finding, look: Look, repo: Path) -> tuple[Finding, str]:
-    try:
-        fixed = finding.fix() if finding.fix else ""
-    except (HelmsmanError, OSError, httpx.HTTPError) as error:
-        return finding, f"nothing, it failed: {error}"
-    return next((again for again in look(repo) if again.what == finding.what), finding), fixed
+def _place(repo: Path) -> Place:
+    repository = agent = None
+    config = LoopConfig(goal="-")
+    with suppress(HelmsmanError, OSError):
+        repository = open_repository(repo)
+        resolved = configuration(repository, {}, goal_later=True)
+        agent, config = resolved.agent, resolved.config
+    return Place(repo, repository, agent, config)
 
 
-def _guarded(name: str, examination: Examination, repo: Path) -> list[Finding]:
+def _look(name: str, place: Place) -> Finding | None:
     """What one cannot look at hides none of the others."""
     try:
-        return [examination(repo)]
+        return EXAMINATIONS[name](place)
     except HelmsmanError as error:
         found = f"{error.problem}{f' ({error.found})' if error.found else ''}"
-        return [Finding(name, "missing", found, error.remedy or error.expected)]
+        return Finding("missing", found, error.remedy or error.expected)
     except OSError as error:  # a folder that may not be read, a name that none can have
-        return [Finding(name, "warn", f"not looked at: {error}", "see that it can be read")]
+        return Finding("warn", f"not looked at: {error}", "see that it can be read")
 
 
-def _in_repository(examination: Callable[[Repository], Finding], name: str) -> Examination:
-    """Of what lies in a repository nothing is told where there is none: that has its own finding."""
-
-    def look(repo: Path) -> Finding:
-        try:
-            repository = open_repository(repo)
-        except HelmsmanError as error:
-            return Finding(name, "ok", f"not looked at: {error.problem}")
-        try:
-            return _as_far_as_seen(examination(repository), leftovers.unread(repository))
-        except HelmsmanError as error:
-            return Finding(name, "warn", f"not looked at: {error.problem}", error.remedy or error.expected)
-
-    return look
+# --- this machine -------------------------------------------------------------------------------------------------
 
 
-def _as_far_as_seen(finding: Finding, unread: Sequence[HelmsmanError]) -> Finding:
-    """Nothing is in order that could not be looked at."""
-    if not unread:
-        return finding
-    found = "; ".join([finding.found, *(f"not looked at: {error.problem}" for error in unread[: leftovers.SHOWN])])
-    return replace(finding, verdict="warn", found=found, remedy=finding.remedy or unread[0].remedy)
+def _python(_: Place) -> Finding:
+    return Finding("ok", ".".join(map(str, sys.version_info[:3])))
 
 
-def _python(_repo: Path) -> Finding:
-    return Finding("python", "ok", ".".join(map(str, sys.version_info[:3])))
-
-
-def _git(_repo: Path) -> Finding:
+def _git(_: Place) -> Finding:
     text = git(neutral_directory(), "--version").strip()
     match = re.search(r"(\d+)\.(\d+)", text)
     if match is None or (int(match[1]), int(match[2])) < OLDEST_GIT:
-        return Finding("git", "missing", text, f"install git {'.'.join(map(str, OLDEST_GIT))} or newer")
-    return Finding("git", "ok", text)
+        return Finding("missing", text, f"install git {'.'.join(map(str, OLDEST_GIT))} or newer")
+    return Finding("ok", text)
 
 
-def _agent(repo: Path) -> Finding:
-    resolved = _resolved(repo)
-    if resolved and resolved.agent:
-        return _other_agent(resolved.agent, resolved.config, open_repository(repo).top)
-    binary = find_binary(_claude(repo))
-    return Finding("agent", "ok", f"{_version(binary, agent_environment(ours(), ())).strip()} at {binary}")
+def _engine(_: Place) -> Finding:
+    url = configured_api(ours())
+    if url is None:
+        return Finding("ok", "embedded, started for each run")
+    try:
+        healthy = httpx.get(f"{url}/health", timeout=10).is_success
+    except httpx.HTTPError as error:
+        return Finding("missing", f"{url} does not answer: {error}", "start `prefect server start`, or unset PREFECT_API_URL")
+    return Finding("ok", url) if healthy else Finding("missing", url, "look at the server's log")
 
 
-def _other_agent(agent: Agent, config: LoopConfig, top: Path) -> Finding:
+def _database(_: Place) -> Finding:
+    """Only the embedded engine's. A server of one's own says itself what is wrong with its database."""
+    file = database_of(ours()) if configured_api(ours()) is None else None
+    found = trouble(file) if file else None
+    if file is None or found is None:
+        return Finding("ok", "the engine can use it" if file else "none that is ours to look at")
+    told, busy = f"{file}: {found.why}", users(file)
+    if busy:
+        return Finding("missing", f"{told}; process {busy[0]} has it open", "use the Prefect that it uses")
+    if not found.of_the_file:
+        return Finding("missing", told, "look at the disk and at the permissions of that folder")
+    remedy = "install that Prefect, or helmsman doctor --fix puts the file aside; what loops need is in git"
+    return Finding("missing", told, remedy, lambda: f"kept as {put_aside(file, datetime.now(UTC))}")
+
+
+def _disk(_: Place) -> Finding:
+    folder = next(path for path in (state_home(), *state_home().parents) if path.exists())
+    free = shutil.disk_usage(folder).free / 2**30
+    told = f"{free:.1f} GiB free for {state_home()}"
+    enough = free >= LEAST_FREE_GIB
+    return Finding("ok", told) if enough else Finding("warn", told, "free some space: worktrees and transcripts need it")
+
+
+# --- the agent ----------------------------------------------------------------------------------------------------
+
+
+def _agent(place: Place) -> Finding:
     """A described one is not asked for its version: nobody knows what it would do."""
-    program, kind = find_program(agent.kind, config.agent, top), agent.kind
+    if place.agent is None or place.repository is None:
+        binary = find_binary(place.config.claude)
+        return Finding("ok", f"{_version(binary, agent_environment(ours(), ())).strip()} at {binary}")
+    kind, config = place.agent.kind, place.config.agent
+    program = find_program(kind, config, place.repository.top)
     if kind.name == TEMPLATE or not kind.version:
-        return Finding("agent", "ok", f"{in_short(kind)}; at {program}")
-    environment = other_environment(ours(), kind.environment, config.agent.environment)
+        return Finding("ok", f"{in_short(kind)}; at {program}")
+    environment = other_environment(ours(), kind.environment, config.environment)
     said = (_version(program, environment, kind.program).strip().splitlines() or ["no version"])[0]
     note = "" if kind.version in said else f"this one says {said}; what is known of it is of {kind.version}"
-    return Finding("agent", "warn" if note else "ok", f"{in_short(kind)}; {said} at {program}", note)
+    return Finding("warn" if note else "ok", f"{in_short(kind)}; {said} at {program}", note)
 
 
 def _version(program: Path, environment: Mapping[str, str], name: str = "the agent's program") -> str:
@@ -153,160 +182,127 @@ def _version(program: Path, environment: Mapping[str, str], name: str = "the age
     return ended.head
 
 
-def _permissions(repo: Path) -> Finding:
-    resolved = _resolved(repo)
-    if resolved and resolved.agent:
-        return Finding("permissions", "ok", f"as its command says: {' '.join(resolved.agent.kind.command)}")
-    config = resolved.config if resolved else LoopConfig(goal="-")
-    refuse_root(config.claude, as_it_is_called(config))
-    return Finding("permissions", "ok", config.claude.permission_mode)
+def _permissions(place: Place) -> Finding:
+    if place.agent:
+        return Finding("ok", f"as its command says: {' '.join(place.agent.kind.command)}")
+    refuse_root(place.config.claude, as_it_is_called(place.config))
+    return Finding("ok", place.config.claude.permission_mode)
 
 
-def _sandbox(repo: Path) -> Finding:
+def _sandbox(place: Place) -> Finding:
     """The configured one is tried; where there is none, whether there could be one."""
-    resolved = _resolved(repo)
-    config = resolved.config.sandbox if resolved else SandboxConfig()
-    if config.kind != "none":
-        return Finding("sandbox", "ok", require_sandbox(config))
+    if place.config.sandbox.kind != "none":
+        return Finding("ok", require_sandbox(place.config.sandbox))
     try:
         require_sandbox(SandboxConfig(kind="bubblewrap"))
     except HelmsmanError as error:
-        return Finding("sandbox", "ok", f"none; bubblewrap would not work here: {error.problem}")
-    return Finding("sandbox", "ok", 'none; sandbox.kind = "bubblewrap" would work here')
+        return Finding("ok", f"none; bubblewrap would not work here: {error.problem}")
+    return Finding("ok", 'none; sandbox.kind = "bubblewrap" would work here')
 
 
-def _credentials(repo: Path) -> Finding:
-    resolved = _resolved(repo)
-    if resolved and resolved.agent:
-        return _other_credentials(resolved.agent.kind)
-    names = [name for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN") if ours().get(name)]
-    if names:
-        return Finding("credentials", "ok", f"{names[0]} is set")
-    if _claude(repo).block:
-        return Finding("credentials", "ok", f"from the Prefect block {_claude(repo).block}")
-    folder = Path(ours().get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
-    if (folder / ".credentials.json").exists():
-        return Finding("credentials", "ok", "the agent's own login")
-    return Finding("credentials", "warn", "none found", "log in with `claude /login`, or set ANTHROPIC_API_KEY")
+def _credentials(place: Place) -> Finding:
+    kind, block = place.agent.kind if place.agent else None, place.config.claude.block
+    wanted = kind.login if kind else LOGINS
+    if name := next((name for name in wanted if ours().get(name)), None):
+        return Finding("ok", f"{name} is set")
+    if kind and kind.login:
+        return Finding("warn", f"none of {', '.join(kind.login)} is set", f"where it is not logged in: {kind.remedy}")
+    if kind:
+        return Finding("ok", f"not known of {kind.name}")
+    if block:
+        return Finding("ok", f"from the Prefect block {block}")
+    if (Path(ours().get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / ".credentials.json").exists():
+        return Finding("ok", "the agent's own login")
+    return Finding("warn", "none found", "log in with `claude /login`, or set ANTHROPIC_API_KEY")
 
 
-def _other_credentials(kind: AgentKind) -> Finding:
-    names = [name for name in kind.login if ours().get(name)]
-    if names:
-        return Finding("credentials", "ok", f"{names[0]} is set")
-    if not kind.login:
-        return Finding("credentials", "ok", f"not known of {kind.name}")
-    return Finding("credentials", "warn", f"none of {', '.join(kind.login)} is set", f"where it is not logged in: {kind.remedy}")
+def _judge(place: Place) -> Finding:
+    if not place.config.judge.criteria:
+        return Finding("ok", "none: there are no criteria")
+    if not asks_claude_code(place.config):
+        return Finding("ok", "asked by the Messages API" if ours().get("ANTHROPIC_API_KEY") else "as its block says")
+    refuse_judge(place.config)
+    return Finding("ok", f"asked by Claude Code at {find_binary(place.config.claude)}")
 
 
-def _judge(repo: Path) -> Finding:
-    resolved = _resolved(repo)
-    if resolved is None or not resolved.config.judge.criteria:
-        return Finding("judge", "ok", "none: there are no criteria")
-    if not asks_claude_code(resolved.config):
-        return Finding("judge", "ok", "asked by the Messages API" if ours().get("ANTHROPIC_API_KEY") else "as its block says")
-    refuse_judge(resolved.config)
-    return Finding("judge", "ok", f"asked by Claude Code at {find_binary(resolved.config.claude)}")
+# --- the repository -----------------------------------------------------------------------------------------------
 
 
-def _repository(repo: Path) -> Finding:
-    found = open_repository(repo)
-    return Finding("repository", "ok", f"{found.top}{' (bare)' if found.bare else ''}")
+def _repository(place: Place) -> Finding:
+    found = open_repository(place.repo)
+    return Finding("ok", f"{found.top}{' (bare)' if found.bare else ''}")
 
 
-def _configuration(repo: Path) -> Finding:
-    checks = configuration(open_repository(repo), {}, goal_later=True).config.checks
+def _checks(place: Place) -> Finding:
+    checks = configuration(open_repository(place.repo), {}, goal_later=True).config.checks  # raises what is wrong with it
     if not checks:
-        return Finding("checks", "warn", "none configured", "give --check CMD, or checks = [...] in helmsman.toml")
-    return Finding("checks", "ok", "; ".join(check.command for check in checks))
+        return Finding("warn", "none configured", "give --check CMD, or checks = [...] in helmsman.toml")
+    return Finding("ok", "; ".join(check.command for check in checks))
 
 
-def _engine(_repo: Path) -> Finding:
-    url = configured_api(ours())
-    if url is None:
-        return Finding("engine", "ok", "embedded, started for each run")
-    try:
-        healthy = httpx.get(f"{url}/health", timeout=10).is_success
-    except httpx.HTTPError as error:
-        remedy = "start `prefect server start`, or unset PREFECT_API_URL"
-        return Finding("engine", "missing", f"{url} does not answer: {error}", remedy)
-    return Finding("engine", "ok" if healthy else "missing", url, "" if healthy else "look at the server's log")
-
-
-def _memory(repo: Path) -> Finding:
+def _memory(place: Place) -> Finding:
     """A store of a team's is asked whether it answers; a file of this user's is made when it is needed."""
-    resolved = _resolved(repo)
-    config = resolved.config.memory if resolved else MemoryConfig()
+    config = place.config.memory
     url = chosen_url(config.url)
     if not config.use or not url or url.startswith("sqlite:"):
-        return Finding("memory", "ok", "in a file of this machine" if config.use else "off (memory.use)")
+        return Finding("ok", "in a file of this machine" if config.use else "off (memory.use)")
     from tasks.memory.postgres import PostgresServer
 
     try:
         server = PostgresServer(url)
         with server.reading():
-            return Finding("memory", "ok", server.place)
+            return Finding("ok", server.place)
     except HelmsmanError as error:
         remedy = "see that it can be reached; loops go on without a memory that fails"
-        return Finding("memory", "warn", f"{error.problem}: {error.found}", remedy)
+        return Finding("warn", f"{error.problem}: {error.found}", remedy)
 
 
-def _disk(_repo: Path) -> Finding:
-    folder = next(path for path in (state_home(), *state_home().parents) if path.exists())
-    free = shutil.disk_usage(folder).free / 2**30
-    verdict, remedy = ("ok", "") if free >= LEAST_FREE_GIB else ("warn", "free some space: worktrees and transcripts need it")
-    return Finding("disk", verdict, f"{free:.1f} GiB free for {state_home()}", remedy)
+def _left_over(look: Callable[[Repository], Finding]) -> Callable[[Place], Finding]:
+    """Of what lies in a repository nothing is told where there is none: that has its own finding."""
+
+    def examination(place: Place) -> Finding:
+        if place.repository is None:
+            return Finding("ok", "not looked at: there is no repository")
+        try:
+            finding, unread = look(place.repository), leftovers.unread(place.repository)
+        except HelmsmanError as error:
+            return Finding("warn", f"not looked at: {error.problem}", error.remedy or error.expected)
+        if not unread:
+            return finding
+        # nothing is in order that could not be looked at
+        found = "; ".join([finding.found, *(f"not looked at: {error.problem}" for error in unread[: leftovers.SHOWN])])
+        return replace(finding, verdict="warn", found=found, remedy=finding.remedy or unread[0].remedy)
+
+    return examination
 
 
-def _database(_repo: Path) -> Finding:
-    """Only the embedded engine's. A server of one's own says itself what is wrong with its database."""
-    file = database_of(ours()) if configured_api(ours()) is None else None
-    found = trouble(file) if file else None
-    if file is None or found is None:
-        return Finding("database", "ok", "the engine can use it" if file else "none that is ours to look at")
-    told, busy = f"{file}: {found.why}", users(file)
-    if busy:
-        return Finding("database", "missing", f"{told}; process {busy[0]} has it open", "use the Prefect that it uses")
-    if not found.of_the_file:
-        return Finding("database", "missing", told, "look at the disk and at the permissions of that folder")
-    remedy = "install that Prefect, or helmsman doctor --fix puts the file aside; what loops need is in git"
-    return Finding("database", "missing", told, remedy, lambda: f"kept as {put_aside(file, datetime.now(UTC))}")
+def _on_server(name: str) -> Callable[[Place], Finding | None]:
+    """Asked last, and only where a server is configured and answers: what asks it takes seconds to import."""
+
+    def examination(place: Place) -> Finding | None:
+        if configured_api(ours()) is None or _engine(place).verdict != "ok":
+            return None
+        from deployments.server_health import server_finding
+
+        return server_finding(name, datetime.now(UTC))
+
+    return examination
 
 
-def _server(_repo: Path) -> list[Finding]:
-    """Asked last, and only where one is configured and answers: what asks it takes seconds to import."""
-    if configured_api(ours()) is None or _engine(neutral_directory()).verdict != "ok":
-        return []
-    from deployments.server_health import server_findings
-
-    return server_findings(datetime.now(UTC))
-
-
-def _claude(repo: Path) -> ClaudeConfig:
-    """The agent's configuration where there is a readable one, else the defaults: a broken file has its own finding."""
-    resolved = _resolved(repo)
-    return resolved.config.claude if resolved else ClaudeConfig()
-
-
-def _resolved(repo: Path) -> Resolved | None:
-    with suppress(HelmsmanError):
-        return configuration(open_repository(repo), {}, goal_later=True)
-    return None
-
-
-EXAMINATIONS: tuple[tuple[str, Examination], ...] = (
-    ("python", _python),
-    ("git", _git),
-    ("agent", _agent),
-    ("permissions", _permissions),
-    ("sandbox", _sandbox),
-    ("credentials", _credentials),
-    ("judge", _judge),
-    ("repository", _repository),
-    ("checks", _configuration),
-    ("engine", _engine),
-    ("database", _database),
-    ("memory", _memory),
-    ("disk", _disk),
-    *((look.__name__, _in_repository(look, look.__name__)) for look in leftovers.EXAMINATIONS),
-)
+EXAMINATIONS: Mapping[str, Callable[[Place], Finding | None]] = {
+    "python": _python,
+    "git": _git,
+    "agent": _agent,
+    "permissions": _permissions,
+    "sandbox": _sandbox,
+    "credentials": _credentials,
+    "judge": _judge,
+    "repository": _repository,
+    "checks": _checks,
+    "engine": _engine,
+    "database": _database,
+    "memory": _memory,
+    "disk": _disk,
+    **{look.__name__: _left_over(look) for look in leftovers.EXAMINATIONS},
+    **{name: _on_server(name) for name in ("automations", "slots")},
+}

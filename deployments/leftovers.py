@@ -31,14 +31,15 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: ok, warn or missing."""
+    """What was found of one thing that was looked at: ok, warn or missing."""
 
-    what: str
     verdict: str
     found: str
     remedy: str = ""
     fix: Callable[[], str] | None = field(default=None, compare=False)
     """What `--fix` does; it returns in words what was done. None where only a person can, or where nothing needs it."""
+    what: str = ""
+    """The name of the examination."""
 
     def plain(self) -> dict[str, Any]:
         told = {"what": self.what, "verdict": self.verdict, "found": self.found, "remedy": self.remedy}
@@ -51,17 +52,17 @@ def loops(repository: Repository) -> Finding:
     cut = [state.loop for state in idle if state.outcome is None]
     cut += [f"{state.loop} ({owes})" for state in idle if (owes := _owes(repository, state))]
     if not cut:
-        return Finding("loops", "ok", "none was cut off")
-    return Finding("loops", "warn", f"cut off: {_listed(cut)}", f"go on with it: helmsman resume {cut[0].split()[0]}")
+        return Finding("ok", "none was cut off")
+    return Finding("warn", f"cut off: {_listed(cut)}", f"go on with it: helmsman resume {cut[0].split()[0]}")
 
 
 def processes(repository: Repository) -> Finding:
     """Processes that a loop's agent or checks started, whose driver is dead."""
     left = _left_running(repository)
     if not left:
-        return Finding("processes", "ok", "none is left of loops that nobody drives")
+        return Finding("ok", "none is left of loops that nobody drives")
     told = f"{len(left)} of {_listed(sorted({loop for loop, _ in left}))}, which nobody drives"
-    return Finding("processes", "warn", told, "helmsman doctor --fix ends them", partial(_end, repository))
+    return Finding("warn", told, "helmsman doctor --fix ends them", partial(_end, repository))
 
 
 def worktrees(repository: Repository) -> Finding:
@@ -74,11 +75,11 @@ def worktrees(repository: Repository) -> Finding:
         told = [f"{path} is of a completed loop" for path in spent]
         told += [f"{path} is gone, and git still knows it" for path in gone]
         fix = partial(_clear, repository, spent, gone)
-        return Finding("worktrees", "warn", _listed(told, "; "), "helmsman doctor --fix removes them; the branches stay", fix)
+        return Finding("warn", _listed(told, "; "), "helmsman doctor --fix removes them; the branches stay", fix)
     if kept:
         told = f"{_listed(map(str, kept))}: of a completed loop, and somebody has worked there since or locked it"
-        return Finding("worktrees", "warn", told, f"keep what is yours, then: git worktree remove {kept[0]}")
-    return Finding("worktrees", "ok", "none is left over")
+        return Finding("warn", told, f"keep what is yours, then: git worktree remove {kept[0]}")
+    return Finding("ok", "none is left over")
 
 
 def checkouts(repository: Repository) -> Finding:
@@ -87,18 +88,18 @@ def checkouts(repository: Repository) -> Finding:
     over = {state.loop for state in _undriven(repository) if _is_over(repository, state)}
     left = [path for path in there if path.name in over or path.name not in loop_names(repository)]
     if not left:
-        return Finding("checkouts", "ok", "none is left over")
+        return Finding("ok", "none is left over")
     told = _listed(f"{path} is of a loop that has completed or is gone" for path in left)
-    return Finding("checkouts", "warn", told, "helmsman doctor --fix removes them", partial(_remove, left, remove))
+    return Finding("warn", told, "helmsman doctor --fix removes them", partial(_remove, left, remove))
 
 
 def locks(repository: Repository) -> Finding:
     """Lock files of a git that was killed in a loop's worktree. Those of a person's own checkout are left alone."""
     found = [lock for state, path in _worktrees(repository) for lock in git_locks(repository, path, state.branch) if is_old(lock)]
     if not found:
-        return Finding("locks", "ok", "no git command was killed in a worktree")
+        return Finding("ok", "no git command was killed in a worktree")
     fix = partial(_remove, found, partial(Path.unlink, missing_ok=True))
-    return Finding("locks", "warn", _listed(map(str, found)), "helmsman doctor --fix removes them", fix)
+    return Finding("warn", _listed(map(str, found)), "helmsman doctor --fix removes them", fix)
 
 
 EXAMINATIONS = loops, processes, worktrees, checkouts, locks

@@ -23,26 +23,25 @@ PAGE = 200
 """The most that the server gives at once."""
 
 
-def server_findings(now: datetime) -> list[Finding]:
-    """Both findings, or one that says why there is none."""
+def server_finding(name: str, now: datetime) -> Finding:
+    """One of the two, or why there is none."""
     try:
         with get_client(sync_client=True) as client:
-            return [_automations(client), _slots(client, now)]
+            return _automations(client) if name == "automations" else _slots(client, now)
     except httpx.HTTPError as error:
-        return [Finding("automations", "warn", f"the server does not tell: {error}", "look at the server's log")]
+        return Finding("warn", f"the server does not tell: {error}", "look at the server's log")
 
 
 def _automations(client: SyncPrefectClient) -> Finding:
     try:
         client.read_deployment_by_name(SWEEP)
     except ObjectNotFound:
-        return Finding("automations", "ok", "none: nothing is deployed there")
-    names = (SILENT_RUN, CRASHED_RUN)
-    missing = [name for name in names if not client.read_automations_by_name(name)]
+        return Finding("ok", "none: nothing is deployed there")
+    missing = [name for name in (SILENT_RUN, CRASHED_RUN) if not client.read_automations_by_name(name)]
     if not missing:
-        return Finding("automations", "ok", "runs that crash are started again")
-    told = f"missing: {'; '.join(missing)}"
-    return Finding("automations", "warn", told, "helmsman doctor --fix declares them again, as helmsman deploy does", _declare)
+        return Finding("ok", "runs that crash are started again")
+    remedy = "helmsman doctor --fix declares them again, as helmsman deploy does"
+    return Finding("warn", f"missing: {'; '.join(missing)}", remedy, _declare)
 
 
 def _slots(client: SyncPrefectClient, now: datetime) -> Finding:
@@ -52,9 +51,9 @@ def _slots(client: SyncPrefectClient, now: datetime) -> Finding:
         if limit.name.startswith(SLOTS) and limit.active_slots and limit.updated and now - limit.updated > FORGOTTEN
     ]
     if not taken:
-        return Finding("slots", "ok", "none is held by the dead")
-    told = f"taken for more than {FORGOTTEN}: {', '.join(taken)}"
-    return Finding("slots", "warn", told, "helmsman doctor --fix frees them; merges wait for nothing", partial(_free, taken))
+        return Finding("ok", "none is held by the dead")
+    remedy = "helmsman doctor --fix frees them; merges wait for nothing"
+    return Finding("warn", f"taken for more than {FORGOTTEN}: {', '.join(taken)}", remedy, partial(_free, taken))
 
 
 def limits(client: SyncPrefectClient, page: int = PAGE) -> Iterator[GlobalConcurrencyLimitResponse]:

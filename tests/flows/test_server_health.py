@@ -7,7 +7,7 @@ import pytest
 
 from deployments.deploy import CRASHED_RUN, SILENT_RUN
 from deployments.leftovers import Finding
-from deployments.server_health import FORGOTTEN, limits, server_findings
+from deployments.server_health import FORGOTTEN, limits, server_finding
 from tasks.loop.merge_lock import SLOTS
 
 SLOT = f"{SLOTS}of-the-dead"
@@ -44,7 +44,7 @@ def slots(engine_url: str) -> Iterator[None]:
 
 
 def found(what: str, after: timedelta = timedelta()) -> Finding:
-    return next(finding for finding in server_findings(datetime.now(UTC) + after) if finding.what == what)
+    return server_finding(what, datetime.now(UTC) + after)
 
 
 def fixed(finding: Finding) -> str:

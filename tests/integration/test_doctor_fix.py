@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from prefect.logging import disable_run_logger
 
-from deployments.doctor import EXAMINATIONS, examined
+from deployments.doctor import examined
 from deployments.leftovers import Finding
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.issue import IssueLink
@@ -78,8 +78,7 @@ class Broken:
         return path
 
     def doctor(self, what: str, *, fix: bool = False) -> tuple[Finding, str]:
-        look = next(examination for name, examination in EXAMINATIONS if name == what)
-        ((finding, fixed),) = examined(lambda repo: [look(repo)], self.repository, fix=fix)
+        ((finding, fixed),) = examined([what], self.repository, fix=fix)
         return finding, fixed
 
 
