@@ -57,9 +57,9 @@ ENDINGS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 
 @contextmanager
-def ending_tidily() -> Generator[None]:
+def ending_tidily(*signals: signal.Signals) -> Generator[None]:
     """A signal that ends the block leaves no checkout behind, and no later one disturbs that: a closed terminal sends several."""
-    heeded = [one for one in ENDINGS if signal.getsignal(one) is not signal.SIG_IGN]  # nohup has us ignore one
+    heeded = [one for one in signals or ENDINGS if signal.getsignal(one) is not signal.SIG_IGN]  # nohup has us ignore one
 
     def end(number: int, _: object) -> None:
         for one in heeded:

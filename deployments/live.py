@@ -5,7 +5,7 @@
 
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import reduce
 from typing import Any
@@ -15,24 +15,14 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from deployments.lines import in_local_time, show_on, style_of
+from deployments.lines import show_on, style_of
 from helmsman.plain import clean, short_line
 from helmsman.records import events
 from helmsman.records.events import Event
 from helmsman.render import Activity, LoggedEvent, after, gate_lines, iteration_lines
 from helmsman.render.gate import answer_line
 from helmsman.render.lines import begun_lines
-from helmsman.texts import (
-    check_text,
-    counted,
-    dollars_told,
-    duration,
-    guard_text,
-    merged_text,
-    money_text,
-    rounded,
-    stop_text,
-)
+from helmsman.texts import counted, dollars_told, duration, guard_text, merged_text, money_text, rounded, stop_text
 from tasks.observers.follow import Follower
 from tasks.observers.journal import Listener
 from tasks.places import loop_folder
@@ -77,6 +67,7 @@ OF_THE_LOOP: dict[type, Callable[[Any], Iterable[str]]] = {
     events.GateOpened: lambda event: gate_lines(event.gate, event.loop),
     events.GateAnswered: lambda event: [answer_line(event.answer)],
     events.IterationRecorded: lambda event: iteration_lines(event.record),
+    events.WaitStarted: lambda event: [f"waiting until {event.until:%Y-%m-%d %H:%M:%S} UTC: {event.reason}"],
 }  # fmt: skip
 """What concerns the loop as a whole: a terminal keeps it above the live line."""
 LINES: dict[type, Callable[[Any], Iterable[str]]] = {
@@ -86,25 +77,7 @@ LINES: dict[type, Callable[[Any], Iterable[str]]] = {
     events.ToolCalled: lambda event: [f"    {clean(event.tool)}: {clean(event.detail)}"],
     events.ToolGuarded: lambda event: [f"    {guard_text(event.guarded)}"],
     events.StopAnswered: lambda event: [f"    stop {stop_text(event.attempt)}"],
-    events.WaitStarted: lambda event: [f"waiting until {event.until:%Y-%m-%d %H:%M:%S} UTC: {event.reason}"],
 }
-
-BEGINS: dict[type, Callable[[Any], str]] = {
-    events.LinkStarted: lambda event: f"beginning {event.loop}",
-    events.GateOpened: lambda _: "waiting for an answer",
-    events.PreparationStarted: lambda event: f"preparing {clean(event.what)}",
-    events.StepStarted: lambda event: f"checking {BASELINE}" if event.step == "baseline" else event.step,
-    events.WaitStarted: lambda event: in_local_time(f"waiting until {event.until:%Y-%m-%d %H:%M:%S} UTC,"),
-}
-"""What is under way from then on."""
-DETAILS: dict[type, Callable[[Any], str]] = {
-    events.PreparationStarted: lambda event: clean(event.what),
-    events.ToolCalled: lambda event: f"{clean(event.tool)}: {clean(event.detail)}",
-    events.CheckStarted: lambda event: clean(event.name),
-    events.CheckFinished: lambda event: check_text(event.result),
-    events.SignalRaised: lambda event: clean(event.signal.message),
-}
-"""What is seen below it."""
 
 
 def plain_lines(event: Event) -> Iterable[str]:
@@ -112,15 +85,9 @@ def plain_lines(event: Event) -> Iterable[str]:
     return LINES.get(type(event), lambda _: ())(event)
 
 
-class PlainLines:
+def lines_on(console: Console) -> Listener:
     """One line for each thing that a log should hold."""
-
-    def __init__(self, console: Console) -> None:
-        """Write to this console."""
-        self._console = console
-
-    def __call__(self, event: Event) -> None:
-        show_on(self._console, plain_lines(event))
+    return lambda event: show_on(console, plain_lines(event))
 
 
 # --- while it is driven here --------------------------------------------------------------------------------------
@@ -129,115 +96,83 @@ class PlainLines:
 @contextmanager
 def display(console: Console, first: str) -> Generator[Listener]:
     """A listener that shows events on the console. `first`: what is prepared now, in words."""
-    view = LiveView(console) if console.is_terminal else PlainLines(console)
-    view(events.PreparationStarted(what=first))
-    if isinstance(view, PlainLines):
-        yield view
-        return
-    with Live(get_renderable=view.render, console=console, refresh_per_second=4, transient=True):
+    with ExitStack() as stack:
+        view = LiveView(console) if console.is_terminal else lines_on(console)
+        view(events.PreparationStarted(what=first))
+        if isinstance(view, LiveView):
+            stack.enter_context(Live(get_renderable=view.render, console=console, refresh_per_second=4, transient=True))
         yield view
 
 
 class LiveView:
-    """The current step with a clock, above it everything that is settled."""
+    """What is done now with a clock, above it everything that is settled."""
 
     def __init__(self, console: Console) -> None:
         """Print settled lines to this console, above the live one."""
         self._console = console
         self._activity = Activity()
-        self._title, self._detail = "", ""
-        self._since = self._begun = datetime.now(UTC)
+        self._begun = datetime.now(UTC)
 
     def __call__(self, event: Event) -> None:
-        logged = LoggedEvent(datetime.now(UTC), event)
-        is_within = isinstance(event, events.PreparationStarted) and self._activity.steps
-        self._activity = after(self._activity, logged)
-        if type(event) in BEGINS and not is_within:
-            self._title, self._since = BEGINS[type(event)](event), logged.at
-            self._detail = clean(event.reason) if isinstance(event, events.WaitStarted) else ""
-        elif type(event) in DETAILS:
-            self._detail = DETAILS[type(event)](event)
+        self._activity = after(self._activity, LoggedEvent(datetime.now(UTC), event))
         if type(event) in OF_THE_LOOP:
             show_on(self._console, plain_lines(event))
 
     def render(self) -> Text:
-        now, activity = datetime.now(UTC), self._activity
+        now, activity, width = datetime.now(UTC), self._activity, self._console.width
         head = f" #{activity.iteration} " if activity.iteration and activity.step != "baseline" else " "
-        tools = f" · {counted(activity.tool_calls, 'tool call')}" if activity.tool_calls and activity.step == "execute" else ""
         line = Text(f"●{head}", style="bold cyan", overflow="ellipsis", no_wrap=True)
-        line.append(f"{self._title} {duration((now - self._since).total_seconds())}{tools}", style="bold")
-        line.append(f" · {self._used()}", style="dim")
+        line.append(" · ".join(filter(None, _doing(activity, now))), style="bold")
+        tokens = activity.tokens + activity.used.tokens  # by the whole loop, the call of the agent that runs included
+        dollars = money_text(activity.cost_usd + activity.used.cost_usd, activity.cost_limit, activity.untold)
+        line.append(f" · {dollars}{f' · {rounded(tokens)} tokens' if tokens else ''}", style="dim")
         in_all = f" · {duration((now - self._begun).total_seconds())} in all"
-        line.append(in_all if len(line) + len(in_all) <= self._console.width else "", style="dim")
-        line.append(f"\n  {self._detail[: max(self._console.width - 4, 20)]}", style="dim")
+        line.append(in_all if len(line) + len(in_all) <= width else "", style="dim")
+        said = max((*activity.calls[-1:], *activity.checks.values()), default=None)
+        line.append(f"\n  {said.text[: max(width - 4, 20)] if said else ''}", style="dim")
         return line
 
-    def _used(self) -> str:
-        """By the whole loop, the call of the agent that runs included."""
-        activity = self._activity
-        tokens = activity.tokens + activity.used.tokens
-        dollars = money_text(activity.cost_usd + activity.used.cost_usd, activity.cost_limit, activity.untold)
-        return f"{dollars} · {rounded(tokens)} tokens" if tokens else dollars
+
+def _doing(activity: Activity, now: datetime) -> tuple[str, str]:
+    """The step under way with its age, and the calls of tools in it."""
+    since = f" {duration((now - activity.since).total_seconds())}" if activity.since and activity.step else ""
+    name = f"checking {BASELINE}" if activity.step == "baseline" else activity.step
+    step = "waits for your answer" if activity.asked else f"{clean(name)}{since}" if name else "…"
+    return step, counted(activity.tool_calls, "tool call") if activity.tool_calls else ""
 
 
 # --- several loops on one screen: a row for each with what it is doing, above them what is settled --------------------
 
 
-class GroupRow:
-    """One loop, folded from its journal."""
-
-    def __init__(self, name: str, follower: Follower) -> None:
-        """What its journal holds so far is the past, and is not told again."""
-        self.name = name
-        self.activity = Activity()
-        self._follower = follower
-        self._follower.news()
-
-    def look(self) -> list[str]:
-        """Lines to be told of what has happened since the last look."""
-        news = self._follower.news()
-        self.activity = reduce(after, news, self.activity)
-        return [line for logged in news if isinstance(logged.event, TELLING) for line in plain_lines(logged.event)]
-
-    def cells(self, now: datetime) -> tuple[str, str, str, str]:
-        activity = self.activity
-        since = f" {duration((now - activity.since).total_seconds())}" if activity.since and activity.step else ""
-        step = "waits for your answer" if activity.asked else f"{clean(activity.step)}{since}" if activity.step else "…"
-        calls = counted(activity.tool_calls, "tool call") if activity.tool_calls else ""
-        return (
-            f"#{activity.iteration}" if activity.iteration else "",
-            step,
-            calls,
-            dollars_told(activity.cost_usd + activity.used.cost_usd, activity.untold),
-        )
-
-    def close(self) -> None:
-        self._follower.close()
-
-
 class GroupView:
-    """All loops of a group."""
+    """All loops of a group, each folded from its journal."""
 
     def __init__(self, repository: Repository, names: Sequence[str], console: Console) -> None:
-        """Nothing is shown before the first look."""
+        """What the journals hold so far is the past, and is not told again."""
         self._console = console
-        self._rows = [GroupRow(name, Follower(loop_folder(repository, name).journal)) for name in names]
+        self._followers = {name: Follower(loop_folder(repository, name).journal) for name in names}
+        self._activities = dict.fromkeys(names, Activity())
+        for follower in self._followers.values():
+            follower.news()
 
     def look(self) -> None:
-        for row in self._rows:
-            for line in row.look():
-                self._console.print(Text(f"{row.name}  {line}", style=style_of(line)), soft_wrap=True)
+        for name, follower in self._followers.items():
+            news = follower.news()
+            self._activities[name] = reduce(after, news, self._activities[name])
+            for line in (line for logged in news if isinstance(logged.event, TELLING) for line in plain_lines(logged.event)):
+                self._console.print(Text(f"{name}  {line}", style=style_of(line)), soft_wrap=True)
 
     def render(self) -> Table:
         table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-        now = datetime.now(UTC)
-        for row in self._rows:
-            table.add_row(Text(row.name, style="bold cyan"), *row.cells(now))
+        for name, activity in self._activities.items():
+            number = f"#{activity.iteration}" if activity.iteration else ""
+            cost = dollars_told(activity.cost_usd + activity.used.cost_usd, activity.untold)
+            table.add_row(Text(name, style="bold cyan"), number, *_doing(activity, datetime.now(UTC)), cost)
         return table
 
     def close(self) -> None:
-        for row in self._rows:
-            row.close()
+        for follower in self._followers.values():
+            follower.close()
 
 
 @contextmanager
@@ -245,27 +180,19 @@ def watching_group(repository: Repository, names: Sequence[str], console: Consol
     """Show the loops while the block runs. An observer: what it cannot read it does not show."""
     view, done = GroupView(repository, names, console), threading.Event()
     watch = threading.Thread(target=_look, args=(view, done), name="group-view", daemon=True)
-    try:
+    with ExitStack() as stack:
+        stack.callback(view.close)
         if console.is_terminal:
-            with Live(get_renderable=view.render, console=console, refresh_per_second=2, transient=True):
-                watch.start()
-                yield
-                _end(watch, done)
-        else:
-            watch.start()
+            stack.enter_context(Live(get_renderable=view.render, console=console, refresh_per_second=2, transient=True))
+        watch.start()
+        try:
             yield
-    finally:
-        _end(watch, done)
-        view.close()
+        finally:
+            done.set()
+            watch.join(timeout=5)
 
 
 def _look(view: GroupView, done: threading.Event) -> None:
     while not done.wait(LOOK_SECONDS):
         view.look()
     view.look()
-
-
-def _end(watch: threading.Thread, done: threading.Event) -> None:
-    done.set()
-    if watch.is_alive():
-        watch.join(timeout=5)

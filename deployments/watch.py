@@ -3,8 +3,8 @@
 import signal
 import sys
 import time
-from collections.abc import Generator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
@@ -14,8 +14,9 @@ from rich.live import Live
 from rich.text import Text
 
 from deployments.choosing import Driver, chosen_loop, driver_of
+from deployments.dialogue import ending_tidily
 from deployments.lines import in_local_time, show_on
-from deployments.live import PlainLines
+from deployments.live import plain_lines
 from helmsman.plain import clean
 from helmsman.records.events import GateAnswered, GateOpened, IterationRecorded
 from helmsman.records.request import is_loop_id
@@ -113,8 +114,11 @@ def watch(repo: Path, loop: str | None, *, once: bool, as_json: bool) -> int:
                 show_status(repo, name, as_json=True)
             elif watched.screen.over:
                 _conclude(watched.screen, console)
+            elif on_screen:
+                rows = _rows(watched.screen, *console.size)
+                console.print(Group(*fit(rows, console, console.width, len(rows) * WIDEST)))
             else:
-                _show_frame(watched.screen, console, cut=on_screen)
+                _print(console, _rows(watched.screen, *console.size))
     except KeyboardInterrupt:
         if not as_json:
             console.print("no longer watched; the loop is left alone")
@@ -163,26 +167,26 @@ def _awaited(repository: Repository, loop: str | None, console: Console) -> str:
 
 def _in_lines(watched: Watched, console: Console, news: Sequence[LoggedEvent]) -> None:
     """Where there is no screen: a line for each thing, as it comes, from the beginning of the iteration under way."""
-    lines, before = PlainLines(console), None
+    before = None
     recorded = [number for number, told in enumerate(news) if isinstance(told.event, IterationRecorded)]
     news = news[recorded[-1] + 1 :] if recorded else news
     while True:
         screen = watched.screen
-        _tell(lines, news)
+        _tell(console, news)
         _print(console, changed_rows(before, screen))
         if screen.over:
             break
         before = screen
         time.sleep(LOOK_SECONDS)
         news = watched.look()
-    _tell(lines, watched.look())  # its last words, where they came between the look at the journal and the one at its driver
+    _tell(console, watched.look())  # its last words, where they came between the look at the journal and the one at its driver
 
 
-def _tell(lines: PlainLines, news: Sequence[LoggedEvent]) -> None:
+def _tell(console: Console, news: Sequence[LoggedEvent]) -> None:
     """Questions and answers are left to the state, which tells of those from before this view as well."""
     for told in news:
         if not isinstance(told.event, GateOpened | GateAnswered):
-            lines(told.event)
+            show_on(console, plain_lines(told.event))
 
 
 def _on_screen(watched: Watched, console: Console, news: Sequence[LoggedEvent]) -> None:
@@ -190,7 +194,8 @@ def _on_screen(watched: Watched, console: Console, news: Sequence[LoggedEvent]) 
     if watched.screen.over:
         return
     drawn, size = -DRAW_SECONDS, console.size
-    with _ending_in_order(), Live(console=console, screen=True, auto_refresh=False) as live:
+    # a request to end must not leave a terminal without its cursor
+    with ending_tidily(signal.SIGTERM, signal.SIGHUP), Live(console=console, screen=True, auto_refresh=False) as live:
         while not (screen := watched.screen).over:
             if news or size != console.size or time.monotonic() - drawn >= DRAW_SECONDS:
                 drawn, size = time.monotonic(), console.size
@@ -200,31 +205,9 @@ def _on_screen(watched: Watched, console: Console, news: Sequence[LoggedEvent]) 
             news = watched.look()
 
 
-@contextmanager
-def _ending_in_order() -> Generator[None]:
-    """A request to end must not leave a terminal without its cursor."""
-
-    def end(*_: object) -> None:
-        sys.exit(128 + signal.SIGTERM)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 def _rows(screen: ScreenModel, width: int, height: int) -> list[Row]:
     """What the screen holds, with moments as the clock on the wall shows them."""
     return [row._replace(text=in_local_time(row.text)) for row in frame(screen, width, height)]
-
-
-def _show_frame(screen: ScreenModel, console: Console, *, cut: bool) -> None:
-    rows = _rows(screen, *console.size)
-    if cut:
-        console.print(Group(*fit(rows, console, console.width, len(rows) * WIDEST)))
-    else:
-        _print(console, rows)
 
 
 def _print(console: Console, rows: Sequence[Row]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from deployments.live import PlainLines
+from deployments.live import lines_on
 from helmsman.records.events import IterationRecorded, StepFinished, StepStarted
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState, advance
@@ -112,7 +112,7 @@ def test_what_a_collector_refused_is_told_again_under_the_same_ids(repository: R
     collector.status = 400
     folder, (state, _) = folder_of(repository), read_state(repository, LOOP)
     complaints, screen = list[str](), Console(file=StringIO(), width=500)
-    with listening(PlainLines(screen)), watched(repository, folder, state, complaints.append):
+    with listening(lines_on(screen)), watched(repository, folder, state, complaints.append):
         publish(IterationRecorded(record=record(repository, state)))
     assert isinstance(screen.file, StringIO)
     (complaint,) = complaints
