@@ -1,9 +1,9 @@
 """`helmsman align`: find out what nobody has said yet, ask for it where somebody is there, and write the alignment file."""
 
-import os
 import shlex
-from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from deployments.dialogue import readable, repo_option, say, typed
+from deployments.driver import engine_here
+from deployments.output import answer, fields
 from deployments.settings import goal_said
 from deployments.start_directory import start_directory
 from deployments.trust import consenting, may_ask, settle
@@ -23,20 +25,17 @@ from helmsman.records.forms import LEFT
 from helmsman.records.state import LoopState
 from helmsman.render import aligned_lines
 from helmsman.texts import counted
-from tasks.alignment.aligning import Work, align_folder, align_name, present, put, with_checkout
+from tasks.alignment.aligning import Work, align_name, present, put, with_checkout
 from tasks.alignment.config import configured
 from tasks.alignment.files import place_of, read_alignment
-from tasks.engine.embedded import engine
-from tasks.lock import holder
 from tasks.loop.files import resolve_goal_file
 from tasks.models.asking import writing_model
-from tasks.repository.git import Repository, git_bytes, open_repository
+from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import read_state
 from tasks.system.secrets import without_secrets
 
-QUESTIONS_SHOWN = 5
 EXIT_CODES = {"aligned": 0, "stopped": 3, "questions": 4, "cancelled": 130}
-Drive = Callable[[AlignRequest], Any]
+Drive = Callable[[str, Any], Any]
 
 
 def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *, yes: bool, as_json: bool) -> int:
@@ -49,11 +48,8 @@ def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *
     work = Work(repository, config, request.out, uid="", asks=False)
     console = Console(stderr=as_json, highlight=False)
     result = _aligned(work, request, console, asks=asks)
-    if as_json:
-        print(result.model_dump_json())
-    else:
-        lines = ["", *aligned_lines(result), *(f"next       {line}" for line in _following(repo, result))]
-        console.print("\n".join(lines), markup=False, soft_wrap=True)
+    lines = chain([""], aligned_lines(result), fields(("next", line) for line in _following(repo, result)))
+    answer(result, lines, as_json=as_json)
     return EXIT_CODES[result.outcome]
 
 
@@ -79,7 +75,7 @@ def _aligned(work: Work, request: AlignRequest, console: Console, *, asks: bool)
         while True:
             alignment = present(work)
             if alignment is None or alignment.due == "folding":
-                drive = drive or stack.enter_context(_driven())
+                drive = drive or stack.enter_context(engine_here())
                 if _cancelled(work, request, drive, console, alignment):
                     return result_of(alignment or Alignment(specification=Specification(goal=work.goal)), work.file, "cancelled")
             elif not (alignment.due and asks and _asked(work, alignment)):
@@ -92,24 +88,12 @@ def _cancelled(work: Work, request: AlignRequest, drive: Drive, console: Console
     if rounds < ROUNDS:
         of = f"{clean(writing_model(work.config))} what is not said yet (round {rounds + 1} of {ROUNDS} at most)"
         console.print(f"asking     {of}", markup=False, soft_wrap=True)
-    state = drive(request.model_copy(update={"goal": work.goal}))
+    state = drive("align", without_secrets(request.model_copy(update={"goal": work.goal})))
     if state.is_cancelled():
         return True
     if state.name not in {"Aligned", "Waiting"}:
         state.result(raise_on_failure=True)
     return False
-
-
-@contextmanager
-def _driven() -> Generator[Drive]:
-    """The flow in this process. The engine comes up while Prefect is being imported."""
-    with engine() as engine_is_up:
-        from flows.align import align
-        from tasks.engine.runs import flush
-
-        engine_is_up()
-        yield lambda request: align(without_secrets(request), return_state=True)
-        flush()
 
 
 # --- asking in the terminal ---------------------------------------------------------------------------------------
@@ -153,11 +137,15 @@ def loop_that_asks(repo: Path, repository: Repository, name: str) -> LoopState:
     try:
         return read_state(repository, name)[0]
     except OperatorError as unknown:
-        for file in _files(repository, name):
-            alignment = _alignment(repository, file)
-            if alignment is not None:
-                raise _what_answers(repo, repository, file, alignment) from unknown
-        raise
+        file = ALIGNMENT if name == align_name(ALIGNMENT) else name
+        if not _is_alignment(repository, file):
+            raise
+        command = align_command(repo, file)
+        raise OperatorError(
+            f"{clean(file)} is an alignment: a yes or a no answers none of its questions",
+            expected="an answer in words to each question",
+            remedy=f"{command} asks them one by one in a terminal; or answer in the file or in the form of the Prefect UI",
+        ) from unknown
 
 
 def align_command(repo: Path, file: str) -> str:
@@ -166,37 +154,7 @@ def align_command(repo: Path, file: str) -> str:
     return f"helmsman align{out}{repo_option(repo)}"
 
 
-def _files(repository: Repository, name: str) -> Iterator[str]:
-    """Files whose alignment may be meant: by its file, or by its name in the engine, from which no file can be told."""
-    yield name
-    if name == align_name(ALIGNMENT):
-        yield ALIGNMENT
-    elif name.startswith("align-") and not repository.bare:
-        listed = git_bytes(repository.top, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-        yield from (file for file in map(os.fsdecode, listed.split(b"\0")) if name == align_name(file))
-
-
-def _alignment(repository: Repository, file: str) -> Alignment | None:
-    """None too where something else lies there."""
-    try:
-        return None if repository.bare else read_alignment(place_of(repository.top, inside(file)))
-    except (OperatorError, ValueError):
-        return None
-
-
-def _what_answers(repo: Path, repository: Repository, file: str, alignment: Alignment) -> OperatorError:
-    shown, questions = clean(file), alignment.gaps.open
-    if not questions:
-        return OperatorError(f"{shown} is an alignment that asks nothing", remedy=align_command(repo, file))
-    command, in_file = align_command(repo, file), f"answer in {shown}, each question ticked with its answer below it"
-    remedy = f"{command} asks them one by one in a terminal; or {in_file}, then: {command}"
-    waiting = holder(align_folder(repository, file).lock)
-    if waiting is not None:  # a second process could not go on with them
-        who = f"process {waiting.get('process')} on {waiting.get('host')} waits for that"
-        remedy = f"{in_file}, or in the form of {align_name(file)} in the Prefect UI; {who}"
-    return OperatorError(
-        f"{shown} is an alignment: a yes or a no answers none of its questions",
-        expected=f"{counted(len(questions), 'answer')} in words",
-        found="; ".join(clean(question) for question in questions[:QUESTIONS_SHOWN]),
-        remedy=remedy,
-    )
+def _is_alignment(repository: Repository, file: str) -> bool:
+    with suppress(OperatorError, ValueError):  # something else lies there, or it leads out of the repository
+        return not repository.bare and read_alignment(place_of(repository.top, inside(file))) is not None
+    return False

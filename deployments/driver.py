@@ -10,8 +10,11 @@ import json
 import os
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from deployments.errors import status_of
 from tasks.system.environment import hide_process
@@ -106,6 +109,33 @@ def _drive_one(request: str, *, embedded: bool) -> int:
         adopt_engine()
     asked = LoopRequest.model_validate_json(request)
     return drive(open_repository(Path(asked.repository)), asked, as_json=False)
+
+
+@contextmanager
+def engine_here() -> Generator[Callable[[str, Any], Any]]:
+    """Runs flows of ours in this process, by their names. The engine comes up while Prefect is being imported."""
+    from tasks.engine.embedded import engine
+
+    with engine() as engine_is_up:
+
+        def run(name: str, request: Any) -> Any:
+            flow = getattr(import_module(f"flows.{name}"), name)
+            from tasks.engine.runs import flush
+
+            engine_is_up()
+            final = flow(request, return_state=True)
+            flush()
+            return final
+
+        yield run
+
+
+def result_or_raise(final: Any) -> Any:
+    """What a flow returned. Raises what broke it before it could write its end, or behind that."""
+    result = final.result(raise_on_failure=False)
+    if isinstance(result, BaseException):
+        raise result
+    return result
 
 
 def main() -> None:

@@ -1,25 +1,28 @@
 """`helmsman chain` and `helmsman parallel`: several loops, one after the other or at the same time."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from rich.console import Console
 
+from deployments.driver import engine_here, result_or_raise
 from deployments.live import display, watching_group
+from deployments.output import answer
 from deployments.run import refuse_agent
-from deployments.settings import Said, settings_of
+from deployments.settings import Said, settings_of, unfit_name
 from deployments.trust import may_ask, settle
 from helmsman.config import Section
 from helmsman.errors import OperatorError
-from helmsman.layers import complaint_of, from_assignments, merged, shown
+from helmsman.layers import complaint_of, from_assignments, merged
 from helmsman.naming import loop_id
 from helmsman.orient.approaches import approaches
 from helmsman.orient.decomposition import chain_file
 from helmsman.plain import clean, short_line
 from helmsman.records.chain import LONGEST_CHAIN_ID, MOST_LINKS, ChainRequest, ChainResult, Link
-from helmsman.records.parallel import MOST_LOOPS, MOST_WORKERS, ParallelRequest, ParallelResult
+from helmsman.records.parallel import MOST_LOOPS, MOST_WORKERS, ParallelLoop, ParallelRequest, ParallelResult
 from helmsman.records.request import LoopRequest, is_loop_id
 from helmsman.records.result import exit_code, result_of
 from helmsman.records.verdict import Outcome
@@ -27,8 +30,8 @@ from helmsman.render import next_lines
 from helmsman.texts import SIGNS, counted, dollars_told, merged_text
 from helmsman.toml_of import toml_of
 from tasks.agents.finding import find_agent
-from tasks.engine.embedded import engine, engine_in_words
-from tasks.groups.parallel import Group, opened
+from tasks.engine.embedded import engine_in_words
+from tasks.groups.parallel import opened
 from tasks.loop.configure import configure
 from tasks.loop.start import require_checks, require_no_secret
 from tasks.observers.journal import listening
@@ -45,7 +48,7 @@ LARGEST_FILE = 1024 * 1024
 STATUSES = ((Outcome.CANCELLED, 130), (Outcome.WAITING, 4), (Outcome.EJECTED, 5), (Outcome.BLOCKED, 8), (Outcome.STOPPED, 3))
 """Exit statuses of a group by what the loops that did not complete came to, the most telling first; else 1."""
 
-_Form = TypeVar("_Form", bound=Section)
+_Form = TypeVar("_Form", bound=BaseModel)
 
 
 class ChainFile(Section):
@@ -56,14 +59,12 @@ class ChainFile(Section):
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
-class ParallelFile(Section):
+class ParallelFile(ChainFile):
     """What stands in the file of a group."""
 
-    name: str = Field(default="", max_length=LONGEST_CHAIN_ID)
     loops: tuple[Link, ...] = Field(default=(), max_length=MOST_LOOPS)
     workers: int = Field(default=4, ge=1, le=MOST_WORKERS)
     best: bool = False
-    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
 # --- one after the other ------------------------------------------------------------------------------------------
@@ -77,8 +78,15 @@ def chain(repo: Path, *, yes: bool, as_json: bool, draft: bool = False, **said: 
     settle(repository, yes=yes, ask=may_ask(yes=yes, as_json=as_json))
     request = chain_request(repository, said)
     require_startable(repository, request.loops, request.settings)
-    result = _drive_chain(request, as_json=as_json)
-    _tell(result, chain_lines(repository, result), as_json=as_json)
+    console, name = Console(stderr=as_json, highlight=False), f"chain {request.chain}"
+    with engine_here() as run, display(console, engine_in_words(name)) as listener, listening(listener):
+        final = run("chain", without_secrets(request))
+    from tasks.groups.chaining import broke_off, chain_result  # they know the engine, which is there by now
+
+    result = chain_result(request)
+    if broke_off(final, result):
+        final.result(raise_on_failure=True)
+    answer(result, ("", *chain_lines(repository, result)), as_json=as_json)
     broken = next((one.loop for one in result.loops if one.outcome is not Outcome.COMPLETED), None)
     return 0 if broken is None else exit_code(read_state(repository, broken)[0])
 
@@ -96,40 +104,18 @@ def _print_draft(repo: Path, said: Said) -> int:
 
 def chain_request(repository: Repository, said: Said) -> ChainRequest:
     """What is asked for, as the flow takes it. Raises OperatorError."""
-    file, goals, refusal = said.get("file"), said.get("goals") or (), "the chain cannot be started"
-    _refuse_both(file, goals)
-    if file:
-        found = read_links(file, ChainFile, "chain", "give goals with --goal; helmsman chain --draft prints such a file")
-    elif goals:
-        found = _made(ChainFile, refusal, loops=tuple(map(_link, goals)))
-    else:
-        raise _nothing_to_do("helmsman chain FILE, or helmsman chain --goal 'first' --goal 'second'")
+    remedy = "give goals with --goal; helmsman chain --draft prints such a file"
+    found = _file(said, ChainFile, "chain", remedy) or _made(ChainFile, "chain", loops=_links(said, "chain"))
     given = settings_of(repository, said)
     return _made(
         ChainRequest,
-        refusal,
+        "chain",
         repository=str(repository.top),
         chain=_name_of("chain", said.get("name") or found.name, found.loops[0].goal, len(found.loops)),
         loops=tuple(_with_given(one, said.get("checks") or (), given) for one in found.loops),
         settings=merged(found.settings, given),
         reopen=True,
     )
-
-
-def _drive_chain(request: ChainRequest, *, as_json: bool) -> ChainResult:
-    console, name = Console(stderr=as_json, highlight=False), f"chain {request.chain}"
-    with engine() as engine_is_up, display(console, engine_in_words(name)) as listener, listening(listener):
-        from flows.chain import chain as flow
-        from tasks.engine.runs import flush
-        from tasks.groups.chaining import broke_off, chain_result
-
-        engine_is_up()
-        final = flow(without_secrets(request), return_state=True)
-        flush()
-    result = chain_result(request)
-    if broke_off(final, result):
-        final.result(raise_on_failure=True)
-    return result
 
 
 def chain_lines(repository: Repository, result: ChainResult) -> Iterator[str]:
@@ -159,36 +145,32 @@ def parallel(repo: Path, *, yes: bool, as_json: bool, **said: Any) -> int:
     settle(repository, yes=yes, ask=may_ask(yes=yes, as_json=as_json))
     group = opened(parallel_request(repository, said), repository)
     require_startable(repository, group.links, group.request.settings)
-    result = _drive_group(group, as_json=as_json)
-    _tell(result, _group_lines(result), as_json=as_json)
+    with engine_here() as run, watching_group(repository, group.names, Console(stderr=as_json, highlight=False)):
+        final = run("parallel", without_secrets(group.request))
+    result = ParallelResult.model_validate(result_or_raise(final))
+    answer(result, ("", *_group_lines(result)), as_json=as_json)
     outcomes = {one.outcome for one in ((result.kept,) if result.kept else result.loops)}
     return 0 if result.done else next((status for outcome, status in STATUSES if outcome in outcomes), 1)
 
 
 def parallel_request(repository: Repository, said: Said) -> ParallelRequest:
     """What is asked for, as the flow takes it. Raises OperatorError."""
-    file, best_of, checks = said.get("file"), said.get("best_of", 0), said.get("checks") or ()
-    refusal, remedy = "the group cannot be started", "give a goal with --goal; docs/parallel.md shows such a file"
-    _refuse_both(file, (*(said.get("goals") or ()), *(said.get("approaches") or ()), best_of))
-    found = (
-        read_links(file, ParallelFile, "group of loops", remedy)
-        if file
-        else _made(ParallelFile, refusal, loops=_group_links(said), best=best_of > 0)
+    remedy, checks = "give a goal with --goal; docs/parallel.md shows such a file", said.get("checks") or ()
+    found = _file(said, ParallelFile, "group of loops", remedy) or _made(
+        ParallelFile, "group", loops=_group_links(said), best=said.get("best_of", 0) > 0
     )
     given = settings_of(repository, said)
-    loops = tuple(_with_given(one, checks, given) for one in found.loops)
     settings = merged(found.settings, given)
+    first = found.loops[0].goal if found.loops else f"plan {said.get('plan', '')}"
     return _made(
         ParallelRequest,
-        refusal,
+        "group",
         repository=str(repository.top),
-        group=_name_of(
-            "group", said.get("name") or found.name, loops[0].goal if loops else f"plan {said.get('plan', '')}", len(loops)
-        ),
-        loops=loops,
+        group=_name_of("group", said.get("name") or found.name, first, len(found.loops)),
+        loops=tuple(_with_given(one, checks, given) for one in found.loops),
         workers=said.get("workers") or found.workers,
         best=found.best,
-        settings=settings if loops or not checks else merged(settings, {"checks": list(checks)}),
+        settings=settings if found.loops or not checks else merged(settings, {"checks": list(checks)}),
         reopen=True,
     )
 
@@ -201,32 +183,13 @@ def _group_links(said: Said) -> tuple[Link, ...]:
             remedy = "leave --goal, --best-of and --approach out"
             raise OperatorError("a plan says itself what is to be done", expected="--plan, or goals", remedy=remedy)
         return ()
-    if not (goals and goals[0]):
-        raise _nothing_to_do(
-            "helmsman parallel FILE, or helmsman parallel --goal 'one' --goal 'other', or --goal 'one' --best-of 3"
-        )
-    count = max(best_of, len(ways))
+    links, count = _links(said, "parallel", ", or --goal 'one' --best-of 3"), max(best_of, len(ways))
     if not count:
-        return tuple(map(_link, goals))
-    if len(goals) > 1:
-        found = f"{len(goals)} goals"
+        return links
+    if len(links) > 1:
+        found = f"{len(links)} goals"
         raise OperatorError("several approaches are for one goal", expected="one --goal", found=found, remedy="name one")
     return tuple(_link(goals[0], {"prompt": {"approach": approach}}) for approach in approaches(tuple(ways), count))
-
-
-def _drive_group(group: Group, *, as_json: bool) -> ParallelResult:
-    console = Console(stderr=as_json, highlight=False)
-    with engine() as engine_is_up, watching_group(group.repository, group.names, console):
-        from flows.parallel import parallel as flow
-        from tasks.engine.runs import flush
-
-        engine_is_up()
-        final = flow(without_secrets(group.request), return_state=True)
-        flush()
-    told = final.result(raise_on_failure=False)
-    if isinstance(told, BaseException):
-        raise told
-    return ParallelResult.model_validate(told)
 
 
 def _group_lines(result: ParallelResult) -> Iterator[str]:
@@ -244,14 +207,13 @@ def _group_lines(result: ParallelResult) -> Iterator[str]:
     if result.chosen:
         yield f"best       {result.chosen.loop}: {clean(result.chosen.reason)}"
     yield from (f"problem    {clean(words)}" for words in result.problems)
-    yield from _next(result)
+    yield from _next(result, (result.kept,) if result.kept else result.loops)
 
 
-def _next(result: ParallelResult) -> Iterator[str]:
-    left = [one for one in result.loops if one.outcome is not Outcome.COMPLETED]
-    unmerged = [one for one in result.loops if one.outcome is Outcome.COMPLETED and one.branch and not one.merged]
-    if result.kept:
-        left, unmerged = [one for one in left if one == result.kept], [one for one in unmerged if one == result.kept]
+def _next(result: ParallelResult, loops: Iterable[ParallelLoop]) -> Iterator[str]:
+    """`loops`: those whose work counts."""
+    left = [one for one in loops if one.outcome is not Outcome.COMPLETED]
+    unmerged = [one for one in loops if one.outcome is Outcome.COMPLETED and one.branch and not one.merged]
     if not result.done and (left or unmerged):
         yield f"next       helmsman status {(left or unmerged)[0].loop}; the same command goes on with what is left"
         return
@@ -261,6 +223,19 @@ def _next(result: ParallelResult) -> Iterator[str]:
 # --- loops as a file or the command line names them ---------------------------------------------------------------
 
 
+def _file(said: Said, form: type[_Form], what: str, remedy: str) -> _Form | None:
+    """What the file says that was named; None where none was. Goals beside it would be forgotten in silence."""
+    file = said.get("file")
+    if file and any(said.get(name) for name in ("goals", "approaches", "best_of")):
+        raise OperatorError(
+            "a file of loops says itself what is to be done",
+            expected="a file, or goals",
+            found=f"{file}, and goals beside it",
+            remedy="write them into the file, or leave it out",
+        )
+    return read_links(file, form, what, remedy) if file else None
+
+
 def read_links(file: Path, form: type[_Form], what: str, remedy: str) -> _Form:
     """A TOML file with loops. Raises OperatorError with the place of every flaw."""
     try:
@@ -268,52 +243,36 @@ def read_links(file: Path, form: type[_Form], what: str, remedy: str) -> _Form:
     except ValidationError as error:
         raise _refused(f"{file} is no {what}", error) from error
     except (OSError, ValueError, RecursionError) as error:
-        raise OperatorError(
-            f"the {what} cannot be read",
-            expected="a TOML file with [[loops]], each with a goal",
-            found=f"{file}: {error}",
-            remedy=remedy,
-        ) from error
+        expected = "a TOML file with [[loops]], each with a goal"
+        raise OperatorError(f"the {what} cannot be read", expected=expected, found=f"{file}: {error}", remedy=remedy) from error
 
 
-def _made(form: type[_Form], refusal: str, **fields: Any) -> _Form:
+def _made(form: type[_Form], what: str, **fields: Any) -> _Form:
     """What the command line says, as such a file would say it. Raises OperatorError with every flaw."""
     try:
         return form(**fields)
     except ValidationError as error:
-        raise _refused(refusal, error) from error
+        raise _refused(f"the {what} cannot be started", error) from error
+
+
+def _links(said: Said, command: str, more: str = "") -> tuple[Link, ...]:
+    """A loop for each goal. Raises OperatorError where there is none."""
+    goals = said.get("goals") or ()
+    if not (goals and goals[0]):
+        remedy = f"helmsman {command} FILE, or helmsman {command} --goal 'first' --goal 'second'{more}"
+        raise OperatorError("there is nothing to do", expected="a file of loops, or goals", remedy=remedy)
+    return tuple(map(_link, goals))
 
 
 def _link(goal: str, settings: Mapping[str, Any] | None = None) -> Link:
-    """A loop for a goal. Raises OperatorError."""
-    return _made(Link, "a goal cannot be read", goal=goal, settings=dict(settings or {}))
-
-
-def _refuse_both(file: Path | None, goals: Sequence[object]) -> None:
-    """Goals beside a file: one of both would be forgotten in silence."""
-    if file and any(goals):
-        raise OperatorError(
-            "a file of loops says itself what is to be done",
-            expected="a file, or goals",
-            found=f"{file}, and goals beside it",
-            remedy="write them into the file, or leave it out",
-        )
-
-
-def _nothing_to_do(remedy: str) -> OperatorError:
-    return OperatorError("there is nothing to do", expected="a file of loops, or goals", remedy=remedy)
+    return _made(Link, "loop", goal=goal, settings=settings or {})
 
 
 def _name_of(what: str, given: str, first: str, loops: int) -> str:
     """The id that was given; else one that is made of the first goal. Raises OperatorError for one that no loop could have."""
     name = given or loop_id(first, f"{loops}")[:LONGEST_CHAIN_ID].strip("-")
     if not is_loop_id(name) or len(name) > LONGEST_CHAIN_ID:
-        raise OperatorError(
-            f"that is no name for a {what}",
-            expected=f"small letters, digits and single dashes between them, {LONGEST_CHAIN_ID} characters at most",
-            found=shown(name),
-            remedy="give another --name, or none",
-        )
+        raise unfit_name(f"a {what}", LONGEST_CHAIN_ID, name)
     return name
 
 
@@ -335,18 +294,10 @@ def _refused(what: str, error: ValidationError) -> OperatorError:
 
 def require_startable(repository: Repository, links: Sequence[Link], settings: Mapping[str, Any]) -> None:
     """Raise OperatorError where one of the loops could not start, before any of them does."""
+    asked = partial(LoopRequest, repository=str(repository.top))
     for one in links:
-        said = LoopRequest(
-            repository=str(repository.top), goal=one.goal, checks=one.checks, settings=merged(settings, one.settings)
-        )
-        config = configure(repository.top, said, consent=consent_of(repository.common)).config
+        request = asked(goal=one.goal, checks=one.checks, settings=merged(settings, one.settings))
+        config = configure(repository.top, request, consent=consent_of(repository.common)).config
         require_no_secret(config)
         require_checks(config)
         refuse_agent(config, find_agent(repository.top, config.agent), repository.top)
-
-
-def _tell(result: ChainResult | ParallelResult, lines: Iterator[str], *, as_json: bool) -> None:
-    if as_json:
-        print(result.model_dump_json())
-    else:
-        Console(highlight=False).print("\n".join(["", *lines]), markup=False, soft_wrap=True)

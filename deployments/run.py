@@ -1,6 +1,5 @@
 """Driving a loop from the command line: refuse early, start the engine, show what happens, end with an exit status."""
 
-import json
 import os
 import secrets
 import select
@@ -18,19 +17,20 @@ from rich.console import Console
 from deployments.answer import waits_for_answer
 from deployments.choosing import driver_of, interruption
 from deployments.dialogue import YES, is_anybody_there, say, typed
-from deployments.driver import OUTPUT, UNDER_WAY
+from deployments.driver import OUTPUT, UNDER_WAY, engine_here, result_or_raise
 from deployments.lines import show_on
 from deployments.live import display
-from deployments.settings import Said, configuration, keys_said
+from deployments.output import answer, fields
+from deployments.settings import Said, configuration, keys_said, unfit_name
 from deployments.trust import COMMANDS, consenting, is_trusted, may_ask, refuse_programs, refuse_untrusted, settle
 from helmsman.agents.fitting import in_short
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
-from helmsman.layers import from_assignments, merged, shown
+from helmsman.layers import from_assignments, merged
 from helmsman.naming import loop_id
 from helmsman.oversee.answers import reconfigured
 from helmsman.oversee.merging import landing_due
-from helmsman.plain import clean, clean_lines
+from helmsman.plain import clean_lines
 from helmsman.records.agents import Agent, AgentKind
 from helmsman.records.request import LONGEST_LOOP_ID, LoopRequest, is_loop_id
 from helmsman.records.result import EXIT_CODES, exit_code, result_of
@@ -43,7 +43,7 @@ from tasks.agents.claude_binary import find_binary
 from tasks.agents.finding import find_program
 from tasks.agents.project_settings import require_project_settings
 from tasks.alignment.aligning import refuse_open_questions
-from tasks.engine.embedded import engine, engine_error, engine_in_words, require_address
+from tasks.engine.embedded import engine_error, engine_in_words, require_address
 from tasks.lock import drive_alone
 from tasks.loop.remote_handover import refuse_taken, take_up
 from tasks.loop.start import create_loop, require_no_secret
@@ -174,12 +174,7 @@ def refuse_judge(config: LoopConfig) -> None:
 
 def _free_name(repository: Repository, wished_name: str, goal: str) -> str:
     if wished_name and not is_loop_id(wished_name):
-        raise OperatorError(
-            "--name is no name for a loop",
-            expected=f"small letters, digits and single dashes between them, {LONGEST_LOOP_ID} characters at most",
-            found=shown(wished_name),
-            remedy="give another --name, or none",
-        )
+        raise unfit_name("a loop", LONGEST_LOOP_ID, wished_name)
     name = wished_name or loop_id(goal, secrets.token_hex(2))
     if read_ref(repository.common, state_ref(name)):
         driver = driver_of(repository, name)
@@ -196,37 +191,28 @@ def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent
     """Enter is a yes; whoever closes the terminal's input instead has not agreed."""
     limits = config.limits
     budget = money(limits.cost_usd) if limits.cost_usd is not None else "no limit of dollars"
-    lines = (
-        f"goal       {clean(config.goal.strip().splitlines()[0])}",
-        *([f"preset     {clean(config.preset)}"] if config.preset else ()),
-        *([f"plan       {clean(config.plan.file)}"] if config.plan.file else ()),
-        *(f"check      {clean(check.command)}" for check in config.checks),
-        *(() if is_trusted(repository) else (f"trust      not asked for this repository yet. {COMMANDS}",)),
-        f"works      {'in this checkout' if config.workspace.in_place else f'on branch helmsman/{name}, in a worktree'}",
-        *([f"merges     into {config.merge.into}, once it is proven"] if config.merge.into else ()),
-        f"limits     {limits.iterations} iterations, {budget}, {limits.wall_clock_hours or 'unlimited'} hours",
-        f"agent      {in_short(agent.kind) if agent else f'permissions: {config.claude.permission_mode}'}",
+    rows = (
+        ("goal", config.goal.strip().splitlines()[0]),
+        ("preset", config.preset),
+        ("plan", config.plan.file),
+        *(("check", check.command) for check in config.checks),
+        ("trust", "" if is_trusted(repository) else f"not asked for this repository yet. {COMMANDS}"),
+        ("works", "in this checkout" if config.workspace.in_place else f"on branch helmsman/{name}, in a worktree"),
+        ("merges", f"into {config.merge.into}, once it is proven" if config.merge.into else ""),
+        ("limits", f"{limits.iterations} iterations, {budget}, {limits.wall_clock_hours or 'unlimited'} hours"),
+        ("agent", in_short(agent.kind) if agent else f"permissions: {config.claude.permission_mode}"),
     )
-    say(*lines)
+    say(*fields(rows))
     answered = typed(f"Start loop {name} in {repository.top}? [Y/n]")
     if answered is None or answered.lower() not in {"", *YES}:
         raise OperatorError("not started", remedy="--yes starts without asking")
 
 
 def drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int:
-    """Run the flow in this process. The engine comes up while Prefect is being imported."""
+    """Run the flow in this process."""
     console, name = Console(stderr=as_json, highlight=False), f"loop {request.loop}"
-    with engine() as engine_is_up, display(console, engine_in_words(name)) as listener, listening(listener):
-        from flows.loop import loop
-        from tasks.engine.runs import flush
-
-        with telling_way_on(request.loop):
-            engine_is_up()  # the loop has begun by then, and nobody may have heard of its name
-            final = loop(request, return_state=True)
-            flush()
-            told = final.result(raise_on_failure=False)
-            if isinstance(told, BaseException):  # what broke the flow before it could write its end, or behind that
-                raise told
+    with engine_here() as run, display(console, engine_in_words(name)) as view, listening(view), telling_way_on(request.loop):
+        result_or_raise(run("loop", request))  # the loop has begun by now, and nobody may have heard of its name
     return _conclude(read_state(repository, request.loop)[0], console, as_json=as_json)
 
 
@@ -251,7 +237,7 @@ def telling_way_on(loop: str) -> Generator[None]:
 def _conclude(state: LoopState, console: Console, *, as_json: bool) -> int:
     result = result_of(state, state_ref(state.loop))
     if as_json:
-        print(result.model_dump_json())
+        answer(result, (), as_json=True)
     else:
         show_on(console, ["", *result_lines(result), *next_lines(result, state.gate)])
     return exit_code(state)
@@ -364,16 +350,13 @@ def _printed(path: Path, before: int) -> str:
 
 def _show(repository: Repository, loop: str, output: Path, *, as_json: bool) -> None:
     driver, result = driver_of(repository, loop), result_of(read_state(repository, loop)[0], state_ref(loop))
-    if as_json:
-        told = {**result.model_dump(mode="json"), "driver": driver.name if driver else None, "output": str(output)}
-        print(json.dumps(told))
-        return
     stands = f"▶ under way – driven by {driver.name}" if driver else "… its engine is still starting"
-    lines = (
-        f"loop       {result.loop}",
-        f"outcome    {SIGNS[result.outcome] if result.outcome else stands}",
-        f"branch     {clean(result.branch)}",
-        f"output     {clean(str(output))}",
-        f"next       helmsman status {result.loop}; helmsman watch {result.loop}; helmsman cancel {result.loop}",
+    rows = (
+        ("loop", result.loop),
+        ("outcome", SIGNS[result.outcome] if result.outcome else stands),
+        ("branch", result.branch),
+        ("output", str(output)),
+        ("next", f"helmsman status {result.loop}; helmsman watch {result.loop}; helmsman cancel {result.loop}"),
     )
-    print("\n".join(lines))
+    told = {**result.model_dump(mode="json"), "driver": driver.name if driver else None, "output": str(output)}
+    answer(told, fields(rows), as_json=as_json)

@@ -5,10 +5,8 @@ import shlex
 import pytest
 
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, Specification
-from tasks.alignment.aligning import align_folder, align_name
+from tasks.alignment.aligning import align_name
 from tasks.alignment.files import read_alignment, write_alignment
-from tasks.lock import drive_alone
-from tasks.repository.git import open_repository
 from tests.fakes.bench import Ended
 from tests.fakes.command_line import CommandLine
 
@@ -28,26 +26,14 @@ def said(helmsman: CommandLine, name: str, *way: str) -> Ended:
 def test_whoever_answers_an_alignment_as_a_loop_is_told_the_command_that_does(
     helmsman: CommandLine, way: tuple[str, ...]
 ) -> None:
-    for file in (ALIGNMENT, ELSEWHERE):
+    for file, name in ((ALIGNMENT, ALIGNMENT), (ALIGNMENT, align_name(ALIGNMENT)), (ELSEWHERE, ELSEWHERE)):
         write_alignment(helmsman.repository / file, ASKING)
-        for name in (file, align_name(file)):
-            told = said(helmsman, name, *way)
-            assert told.exit_code == 2
-            assert told.errors.startswith(f"operator error: {file} is an alignment")
-            assert f"found: {QUESTION}" in told.errors
-            command = ["helmsman", "align", *(["--out", file] if file != ALIGNMENT else []), "--repo", str(helmsman.repository)]
-            assert f"{shlex.join(command)} asks them one by one" in told.errors
+        told = said(helmsman, name, *way)
+        assert told.exit_code == 2
+        assert told.errors.startswith(f"operator error: {file} is an alignment")
+        command = ["helmsman", "align", *(["--out", file] if file != ALIGNMENT else []), "--repo", str(helmsman.repository)]
+        assert f"{shlex.join(command)} asks them one by one" in told.errors
         assert read_alignment(helmsman.repository / file) == ASKING
-
-
-def test_while_a_process_waits_for_the_answers_the_file_and_the_form_are_named_instead(helmsman: CommandLine) -> None:
-    write_alignment(helmsman.repository / ALIGNMENT, ASKING)
-    with drive_alone(align_folder(open_repository(helmsman.repository), ALIGNMENT).lock, ALIGNMENT):
-        told = said(helmsman, align_name(ALIGNMENT), "approve")
-    assert told.exit_code == 2
-    assert "helmsman align" not in told.errors
-    assert f"answer in {ALIGNMENT}" in told.errors
-    assert f"the form of {align_name(ALIGNMENT)} in the Prefect UI" in told.errors
 
 
 @pytest.mark.feature("X3")
