@@ -12,11 +12,10 @@ import typer
 from typer.core import TyperGroup
 
 from deployments.dialogue import say_first
-from deployments.errors import report as report_error
-from deployments.errors import report_misuse, report_unforeseen
+from deployments.errors import report_misuse, status_of
 from deployments.options import OPTIONS, Version
 from deployments.start_directory import leave_start_directory
-from helmsman.errors import HelmsmanError, OperatorError
+from helmsman.errors import OperatorError
 
 if TYPE_CHECKING:  # typer brings a click of its own, in a private package
     from typer._click.core import Context
@@ -241,24 +240,23 @@ def main() -> None:
     """Run a command; turn our errors into a message, an exit status and, where asked for, JSON."""
     gc.set_threshold(YOUNG_OBJECTS)
     try:
+        sys.exit(status_of(_run))
+    except SystemExit as ended:
+        report_misuse(ended)
+        raise
+    finally:
+        gc.freeze()  # nor is anything looked through once more in order to end
+
+
+def _run() -> int:
+    try:
         leave_start_directory()
         refuse_borrowed(sys.argv[1:])
         sys.argv[1:] = in_words(sys.argv[1:])
         app(standalone_mode=True)
-    except HelmsmanError as error:
-        sys.exit(report_error(error))
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except SystemExit as ended:
-        report_misuse(ended)
-        raise
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read us has gone; that is no error
-        sys.exit(0)
-    except Exception as error:  # noqa: BLE001 - the last place where it can be told in the promised shape
-        sys.exit(report_unforeseen(error))
-    finally:
-        gc.freeze()  # nor is anything looked through once more in order to end
+    return 0
 
 
 if __name__ == "__main__":
