@@ -33,6 +33,7 @@ from tasks.repository.git import open_repository
 from tasks.repository.state_ref import show_state
 from tests.fakes.claude_cli import bundled_cli
 from tests.fakes.command_line import driving, processes
+from tests.fakes.faults import Fault
 from tests.fakes.pathologies import DISHONEST
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.repositories import sh
@@ -279,7 +280,7 @@ def _slow_second(agent: Wanderer, at_work: threading.Event) -> Script:
         if request.turn == 0:
             return call(bash(f"echo half > {HALF_MADE}"))
         at_work.set()
-        return replace(say("More remains."), delay=20)
+        return Fault(text="More remains.", delay=20)
 
     return answer
 

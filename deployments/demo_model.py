@@ -27,26 +27,23 @@ Tool: TypeAlias = tuple[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """One answer of the model: a message, or with `status` an HTTP error; with `hang` and `cut` a broken message."""
+    """One answer of the model."""
 
     text: str | None = None
-    thinking: str | None = None
     tools: tuple[Tool, ...] = ()
     usage: Mapping[str, int] = field(default_factory=dict[str, int])
     """Token counts by their names in the API; those not given have small defaults."""
-    stop_reason: str | None = None
-    """None: `tool_use` where there are tools, else `end_turn`."""
-    status: int | None = None
-    error_type: str = ""
-    """Empty: the type that the API has for this status."""
-    error_message: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    delay: float = 0
-    """Seconds before the answer begins."""
-    hang: float = 0
-    """Seconds of silence in mid-stream."""
-    cut: bool = False
-    """Close the connection in mid-stream. A client that tries again takes the next turn."""
+
+    @property
+    def ending(self) -> str:
+        """The `stop_reason` of its message."""
+        return "tool_use" if self.tools else "end_turn"
+
+    def play(self, exchange: "Exchange", body: Json) -> None:
+        """Answer the request with this body."""
+        content, answer = response_for(self, body)
+        exchange.begin(200, content, len(answer))
+        exchange.wfile.write(answer)
 
 
 def say(text: str) -> Turn:
@@ -77,44 +74,21 @@ def edit(path: Path | str, old: str, new: str) -> tuple[str, Json]:
 
 _USAGE = {"input_tokens": 100, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 20}
 
-_ERROR_TYPES = {
-    400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error",
-    404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 504: "timeout_error",
-    529: "overloaded_error",
-}  # fmt: skip
+_EMPTY_BLOCKS: dict[str, Json] = {"text": {"text": ""}, "tool_use": {"input": {}}}
 
-_EMPTY_BLOCKS: dict[str, Json] = {"thinking": {"thinking": "", "signature": ""}, "text": {"text": ""}, "tool_use": {"input": {}}}
-
-_DELTAS: dict[str, Callable[[Json], tuple[Json, ...]]] = {
-    "thinking": lambda block: (
-        {"type": "thinking_delta", "thinking": block["thinking"]},
-        {"type": "signature_delta", "signature": block["signature"]},
-    ),
-    "text": lambda block: ({"type": "text_delta", "text": block["text"]},),
-    "tool_use": lambda block: ({"type": "input_json_delta", "partial_json": json.dumps(block["input"])},),
+_DELTAS: dict[str, Callable[[Json], Json]] = {
+    "text": lambda block: {"type": "text_delta", "text": block["text"]},
+    "tool_use": lambda block: {"type": "input_json_delta", "partial_json": json.dumps(block["input"])},
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Response:
-    status: int = 200
-    content_type: str = "application/json"
-    body: bytes
-    middle: int
-    """Where the body may be interrupted: what stands before it is already a part of the message."""
-
-
-def response_for(turn: Turn, body: Json) -> Response:
-    if turn.status is not None:
-        kind = turn.error_type or _ERROR_TYPES.get(turn.status, "api_error")
-        said = {"type": kind, "message": turn.error_message or kind}
-        error = json.dumps({"type": "error", "error": said, "request_id": new_id("req")}).encode()
-        return Response(status=turn.status, body=error, middle=len(error) // 2)
+def response_for(turn: Turn, body: Json) -> tuple[str, bytes]:
+    """Content type and bytes of a message, streamed where that is asked for."""
     message = _message(turn, body.get("model", "scripted"))
-    if body.get("stream"):
-        return _streamed(list(_events(message)))
-    whole = json.dumps(message).encode()
-    return Response(body=whole, middle=len(whole) // 2)
+    if not body.get("stream"):
+        return "application/json", json.dumps(message).encode()
+    parts = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in _events(message))
+    return "text/event-stream; charset=utf-8", "".join(parts).encode()
 
 
 def _message(turn: Turn, model: str) -> Json:
@@ -124,15 +98,13 @@ def _message(turn: Turn, model: str) -> Json:
         "role": "assistant",
         "model": model,
         "content": list(_blocks(turn)),
-        "stop_reason": turn.stop_reason or ("tool_use" if turn.tools else "end_turn"),
+        "stop_reason": turn.ending,
         "stop_sequence": None,
         "usage": {**_USAGE, **turn.usage},
     }
 
 
 def _blocks(turn: Turn) -> Iterator[Json]:
-    if turn.thinking is not None:
-        yield {"type": "thinking", "thinking": turn.thinking, "signature": "scripted"}
     if turn.text is not None:
         yield {"type": "text", "text": turn.text}
     for name, arguments in turn.tools:
@@ -149,26 +121,17 @@ def _events(message: Json) -> Iterator[Json]:
     for index, block in enumerate(message["content"]):
         kind = block["type"]
         yield {"type": "content_block_start", "index": index, "content_block": {**block, **_EMPTY_BLOCKS[kind]}}
-        yield from ({"type": "content_block_delta", "index": index, "delta": delta} for delta in _DELTAS[kind](block))
+        yield {"type": "content_block_delta", "index": index, "delta": _DELTAS[kind](block)}
         yield {"type": "content_block_stop", "index": index}
     end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
     yield {"type": "message_delta", "delta": end, "usage": message["usage"]}
     yield {"type": "message_stop"}
 
 
-def _streamed(events: list[Json]) -> Response:
-    parts = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events]
-    first_delta = next(place for place, event in enumerate(events) if event["type"].endswith("_delta"))
-    middle = sum(len(part) for part in parts[: first_delta + 1])
-    return Response(content_type="text/event-stream; charset=utf-8", body=b"".join(parts), middle=middle)
-
-
 Answer: TypeAlias = Callable[[str, Json], Turn]
 """From the session of a request and its body to a turn."""
 
 _SIDE = say("ok")
-_NOT_FOUND = Turn(status=404, error_message="the scripted model knows only POST /v1/messages")
-_BROKEN = Turn(status=400, error_message="the body is not a JSON object with messages")
 
 
 class Server(LoopbackServer):
@@ -177,7 +140,7 @@ class Server(LoopbackServer):
 
     def __init__(self, answer: Answer, host: str) -> None:
         self.stopping = threading.Event()
-        super().__init__((host, 0), partial(_Exchange, answer, self.stopping))
+        super().__init__((host, 0), partial(Exchange, answer, self.stopping))
         self.port: int = self.socket.getsockname()[1]
         self._accepting = threading.Thread(target=self.serve_forever, args=(0.02,), name="scripted-model", daemon=True)
         self._accepting.start()
@@ -195,51 +158,37 @@ class Server(LoopbackServer):
             BaseServer.handle_error(self, request, client_address)
 
 
-class _Exchange(BaseHTTPRequestHandler):
+class Exchange(BaseHTTPRequestHandler):
+    """One connection of a client."""
+
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
     def __init__(self, answer: Answer, stopping: threading.Event, *connection: Any) -> None:
-        self._answer, self._stopping = answer, stopping
+        self._answer, self.stopping = answer, stopping
         super().__init__(*connection)  # which also handles the connection
 
     def do_POST(self) -> None:
-        body = self._read_body()
-        turn = self._choose(body)
-        self._stopping.wait(turn.delay)
-        self._send(turn, response_for(turn, body))
-
-    def _read_body(self) -> Json:
-        raw = self.rfile.read(int(self.headers.get("content-length", 0)))
+        raw, body = self.rfile.read(int(self.headers.get("content-length", 0))), None
         with suppress(ValueError):
             body = json.loads(raw)
-            if isinstance(body, dict) and "messages" in body:
-                return cast("Json", body)
-        return {}
-
-    def _choose(self, body: Json) -> Turn:
         if self.path.partition("?")[0] != "/v1/messages":
-            return _NOT_FOUND
-        if not body:
-            return _BROKEN
+            self.send_error(404, "the scripted model knows only POST /v1/messages")
+        elif not isinstance(body, dict) or "messages" not in body:
+            self.send_error(400, "the body is not a JSON object with messages")
+        else:
+            self._turn(cast("Json", body)).play(self, cast("Json", body))
+
+    def _turn(self, body: Json) -> Turn:
         if not body.get("tools") and "format" not in body.get("output_config", {}):  # a side question of the CLI's own
             return _SIDE
         return self._answer(self.headers.get("x-claude-code-session-id", ""), body)
 
-    def _send(self, turn: Turn, response: Response) -> None:
-        self._send_head(turn, response)
-        self.wfile.write(response.body[: response.middle])
-        self._stopping.wait(turn.hang)
-        if turn.cut:
-            self.close_connection = True
-            return
-        self.wfile.write(response.body[response.middle :])
-
-    def _send_head(self, turn: Turn, response: Response) -> None:
-        size = str(len(response.body))
-        fixed = {"content-type": response.content_type, "content-length": size, "request-id": new_id("req")}
-        self.send_response_only(response.status)
-        for name, value in {**fixed, **turn.headers}.items():
+    def begin(self, status: int, content: str, size: int, headers: Mapping[str, str] | None = None) -> None:
+        """Send the head of an answer."""
+        fixed = {"content-type": content, "content-length": str(size), "request-id": new_id("req")}
+        self.send_response_only(status)
+        for name, value in {**fixed, **(headers or {})}.items():
             self.send_header(name, value)
         self.end_headers()
 

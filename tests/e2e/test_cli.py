@@ -16,6 +16,7 @@ from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import show_state, state_ref
 from tests.fakes.bench import Ended, eventually
 from tests.fakes.command_line import CHECK_KEYS, RESULT_KEYS, Driving, driving, ended, make_repository, the_object
+from tests.fakes.faults import Fault
 from tests.fakes.prefect_server import PrefectServer
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts the engine
@@ -168,7 +169,7 @@ def limited(at: datetime) -> Turn:
         "anthropic-ratelimit-unified-reset": str(int(at.timestamp())),
         "anthropic-ratelimit-unified-representative-claim": "five_hour",
     }
-    return Turn(status=429, error_message="limit", headers=headers)
+    return Fault(status=429, error_message="limit", headers=headers)
 
 
 class LimitedOnce:

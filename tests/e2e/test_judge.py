@@ -4,7 +4,6 @@ import signal
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from helmsman.records.verdict import Outcome
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_records, show_state
 from tests.fakes.command_line import Driving, driving
+from tests.fakes.faults import Fault
 from tests.fakes.pathologies import CHECK, FIX, GOAL, MET, Agent, done, repository, script, verdict
 from tests.fakes.prefect_server import PrefectServer
 
@@ -44,7 +44,7 @@ class Court:
             return turn
         self.times += 1
         self.asked.set()
-        return replace(turn, delay=120) if self.silent.is_set() else turn
+        return Fault(text=turn.text, tools=turn.tools, usage=turn.usage, delay=120) if self.silent.is_set() else turn
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from deployments.demo_model import ScriptedModel, Turn, bash, by_call, call, edi
 from helmsman.parsers.usage_limits import read_limit
 from tasks.processes.environment import USUAL
 from tests.fakes.claude_cli import run_claude
+from tests.fakes.faults import Fault
 from tests.fakes.repositories import make_repository
 
 
@@ -22,7 +23,7 @@ def test_a_session_edits_a_file_runs_a_command_and_ends_with_a_text(tmp_path: Pa
             [
                 call(read(calc)),
                 call(edit(calc, "a - b", "a + b"), write(calc.parent / "note.txt", "fixed\n")),
-                Turn(thinking="Let me see.", tools=(bash("python3 -c 'import calc; print(calc.add(20, 22))'"),)),
+                call(bash("python3 -c 'import calc; print(calc.add(20, 22))'")),
                 Turn(text="add adds now", usage={"input_tokens": 7, "output_tokens": 3}),
             ]
         ]
@@ -61,7 +62,7 @@ def test_a_subscription_comes_near_its_limit_and_the_loop_reads_how_near(tmp_pat
         for what, value in zip(("status", "utilization", "reset"), values, strict=True)
     }
     told = of_all | of_each | {"5h-surpassed-threshold": "0.9"}
-    warning = Turn(text="done", headers={f"anthropic-ratelimit-unified-{name}": value for name, value in told.items()})
+    warning = Fault(text="done", headers={f"anthropic-ratelimit-unified-{name}": value for name, value in told.items()})
     with ScriptedModel(by_call([[warning]])) as model:
         variables = environment(model.url, tmp_path / "home") | {"CLAUDE_CODE_OAUTH_TOKEN": "dummy"}
         del variables["ANTHROPIC_API_KEY"]

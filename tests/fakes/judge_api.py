@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any, Self
 
-from deployments.demo_model import Json, Turn, response_for
+from deployments.demo_model import Exchange, Json, Turn, say
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,12 @@ class JudgeApi:
             return self.answers[min(len(self.requests), len(self.answers)) - 1]
 
 
-class _Exchange(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def __init__(self, api: JudgeApi, *exchange: Any) -> None:
+class _Exchange(Exchange):
+    def __init__(self, api: JudgeApi, *connection: Any) -> None:
         self._api = api
-        super().__init__(*exchange)
+        super().__init__(lambda *_: say("ok"), api.stopping, *connection)
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 - the name that is overridden
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         answer = self._api.next_answer(Asked({name.lower(): value for name, value in self.headers.items()}, body))
         self.close_connection = True
@@ -86,29 +84,13 @@ class _Exchange(BaseHTTPRequestHandler):
             if isinstance(answer, Raw):
                 self._send_raw(answer)
             else:
-                self._send_turn(answer, body)
-
-    def _send_turn(self, turn: Turn, body: Json) -> None:
-        self._api.stopping.wait(turn.delay)
-        response = response_for(turn, body)
-        self._head(response.status, response.content_type, {"content-length": str(len(response.body)), **turn.headers})
-        self.wfile.write(response.body[: response.middle])
-        self._api.stopping.wait(turn.hang)
-        if not turn.cut:
-            self.wfile.write(response.body[response.middle :])
+                answer.play(self, body)
 
     def _send_raw(self, raw: Raw) -> None:
-        self._head(raw.status, raw.content_type, {})
+        self.send_response_only(raw.status)
+        self.send_header("content-type", raw.content_type)
+        self.end_headers()
         self.wfile.write(raw.body)
         while raw.trickle and not self._api.stopping.wait(raw.trickle):
             self.wfile.write(b'event: content_block_delta\ndata: {"type": "content_block_delta"}\n\n')
             self.wfile.flush()
-
-    def _head(self, status: int, content_type: str, headers: dict[str, str]) -> None:
-        self.send_response_only(status)
-        for name, value in {"content-type": content_type, "connection": "close", **headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that is overridden
-        """Keep the terminal to the tests."""

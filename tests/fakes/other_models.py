@@ -12,6 +12,7 @@ from typing import Any, Self, TypeAlias
 
 from deployments.demo_model import Json, Turn, call, say
 from tests.contracts.source import ROOT
+from tests.fakes.faults import Fault
 
 Answer: TypeAlias = Callable[[Turn, int], tuple[int, str, bytes]]
 """From a turn and its number to status, content type and body."""
@@ -95,9 +96,9 @@ class _Exchange(BaseHTTPRequestHandler):
 
 def responses(turn: Turn, number: int) -> tuple[int, str, bytes]:
     """As the Responses API streams a turn, or refuses it."""
-    if turn.status is not None:
+    if isinstance(turn, Fault):
         error = {"message": turn.error_message, "type": turn.error_type, "code": turn.error_type}
-        return turn.status, _JSON, json.dumps({"error": error}).encode()
+        return turn.status or 500, _JSON, json.dumps({"error": error}).encode()
     made = [*_said(turn), *_called(turn, number)]
     usage = {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 40}, "output_tokens": 10, "total_tokens": 110}
     events: list[Json] = [
@@ -129,9 +130,9 @@ def _called(turn: Turn, number: int) -> list[Json]:
 
 def gemini(turn: Turn, number: int) -> tuple[int, str, bytes]:
     """As the Gemini API streams a turn, or refuses it."""
-    if turn.status is not None:
+    if isinstance(turn, Fault):
         error = {"code": turn.status, "message": turn.error_message, "status": turn.error_type}
-        return turn.status, _JSON, json.dumps({"error": error}).encode()
+        return turn.status or 500, _JSON, json.dumps({"error": error}).encode()
     parts: list[Json] = [{"text": turn.text}] if turn.text is not None else []
     parts += [{"functionCall": {"name": name, "args": given}} for name, given in turn.tools]
     whole = {

@@ -29,6 +29,7 @@ from tasks.lock import drive_alone
 from tasks.repository.git import open_repository
 from tests.fakes.answerer import answering, posted
 from tests.fakes.asking import login
+from tests.fakes.faults import Fault
 from tests.fakes.judge_api import JudgeApi
 from tests.unit.test_alignment import GOOD
 
@@ -36,7 +37,7 @@ pytestmark = pytest.mark.feature("M1")
 ROOT = Path(__file__).parents[2]
 ASKS, KNOWS = say(json.dumps(GOOD)), say(json.dumps(GOOD | {"approach": "With semicolons.", "blockingQuestions": []}))
 ANSWER = {"answer_1": "a semicolon"}
-AWAY = Turn(status=529, headers={"x-should-retry": "false"})
+AWAY = Fault(status=529, headers={"x-should-retry": "false"})
 QUICK = {"retry": {"attempts": 1, "first_delay_seconds": 0.01, "jitter": 0}}
 
 
@@ -179,7 +180,7 @@ def test_a_wait_can_be_cancelled_and_what_was_paid_for_is_not_asked_again(desk: 
     [
         ([AWAY], "no model could be asked: the model could not be reached", 2),
         ([say("Certainly!")], "the answer holds no JSON object", 2),
-        ([Turn(text=json.dumps(GOOD), stop_reason="refusal")], "the model declined to answer", 2),
+        ([Fault(text=json.dumps(GOOD), stop_reason="refusal")], "the model declined to answer", 2),
     ],
     ids=["away", "no JSON", "refused"],
 )
@@ -203,7 +204,7 @@ def test_an_answer_of_no_use_is_asked_for_once_more_with_the_reason(desk: Desks)
 
 
 def test_credentials_that_are_refused_are_an_error_and_nothing_is_written(desk: Desks) -> None:
-    at = desk([Turn(status=401)])
+    at = desk([Fault(status=401)])
     state = at.run()
     assert state.is_failed()
     with pytest.raises(OperatorError, match="credentials were refused"):

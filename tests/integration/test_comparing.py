@@ -10,6 +10,7 @@ from helmsman.records.parallel import Choice
 from helmsman.records.state import LoopState
 from tasks.groups.gathering import best_of
 from tasks.repository.git import open_repository
+from tests.fakes.faults import Fault
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.fakes.repositories import commit, loop_state, make_repository, sh
 from tests.integration.processes import own_tag
@@ -75,8 +76,8 @@ def test_no_secret_of_ours_is_shown_to_it(works: list[LoopState], tmp_path: Path
     [
         ((says("A"), says("A")), "changed with the order"),
         ((says("B"), says("Z")), "names no solution"),
-        ((says("B"), Turn(text="I would rather not.", stop_reason="refusal")), "declined"),
-        ((says("B"), Turn(status=400, error_message="no credit", headers={"x-should-retry": "false"})), "no model could choose"),
+        ((says("B"), Fault(text="I would rather not.", stop_reason="refusal")), "declined"),
+        ((says("B"), Fault(status=400, error_message="no credit", headers={"x-should-retry": "false"})), "no model could choose"),
     ],
 )
 def test_where_it_has_no_preference_of_its_own_or_cannot_be_asked_rules_decide_and_what_was_asked_is_paid_for(

@@ -15,6 +15,7 @@ from helmsman.verify.judge.question import JudgeQuestion, Shelf, Source
 from tasks.models.judge import ask_judge, way_of
 from tasks.processes.process import never
 from tasks.system.secrets import register
+from tests.fakes.faults import Fault
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.fakes.judge_questions import (
     BAD,
@@ -177,10 +178,10 @@ def test_the_request_has_what_stays_the_same_first_and_is_cached_to_its_end() ->
 @pytest.mark.parametrize(
     "turn",
     [
-        Turn(status=529, headers=NO_RETRY),
-        Turn(status=429, headers=NO_RETRY),
-        Turn(status=500, headers=NO_RETRY),
-        Turn(status=504, headers=NO_RETRY),
+        Fault(status=529, headers=NO_RETRY),
+        Fault(status=429, headers=NO_RETRY),
+        Fault(status=500, headers=NO_RETRY),
+        Fault(status=504, headers=NO_RETRY),
         saying(GOOD, cut=True),
         Raw(b'event: error\ndata: {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n'),
         Raw(b""),
@@ -196,12 +197,12 @@ def test_what_the_world_broke_is_for_another_try_and_no_verdict(turn: Turn | Raw
 
 
 def test_an_overload_that_passes_at_once_is_not_even_told() -> None:
-    assert judged(Turn(status=529, headers={"retry-after-ms": "1"}), saying(GOOD)).approved
+    assert judged(Fault(status=529, headers={"retry-after-ms": "1"}), saying(GOOD)).approved
 
 
 @pytest.mark.parametrize(
     "turn",
-    [Turn(delay=30), saying(GOOD, hang=30), Raw(b"", trickle=0.05)],
+    [Fault(delay=30), saying(GOOD, hang=30), Raw(b"", trickle=0.05)],
     ids=["before the answer", "in mid-stream", "for ever"],
 )
 def test_a_judge_that_takes_too_long_is_not_waited_for(turn: Turn | Raw) -> None:
@@ -214,12 +215,12 @@ def test_a_judge_that_takes_too_long_is_not_waited_for(turn: Turn | Raw) -> None
 @pytest.mark.parametrize(
     ("turn", "problem", "remedy"),
     [
-        (Turn(status=401), "credentials", "ANTHROPIC_API_KEY"),
-        (Turn(status=403), "credentials", "ANTHROPIC_API_KEY"),
-        (Turn(status=404, error_message="model: no-such-model"), "model", "judge.model"),
-        (Turn(status=400, error_message="Your credit balance is too low to access the Anthropic API."), "no credit", "credit"),
-        (Turn(status=400, error_message="output_config: not supported"), "refused", "judge.model"),
-        (Turn(status=413), "refused", "judge.source_tokens"),
+        (Fault(status=401), "credentials", "ANTHROPIC_API_KEY"),
+        (Fault(status=403), "credentials", "ANTHROPIC_API_KEY"),
+        (Fault(status=404, error_message="model: no-such-model"), "model", "judge.model"),
+        (Fault(status=400, error_message="Your credit balance is too low to access the Anthropic API."), "no credit", "credit"),
+        (Fault(status=400, error_message="output_config: not supported"), "refused", "judge.model"),
+        (Fault(status=413), "refused", "judge.source_tokens"),
         (Raw(b"who are you?", status=401), "credentials", "ANTHROPIC_API_KEY"),
     ],
 )
@@ -233,7 +234,7 @@ def test_what_the_operator_can_mend_says_how(turn: Turn | Raw, problem: str, rem
 def test_no_error_repeats_the_key() -> None:
     register({"ANTHROPIC_API_KEY": KEY})
     with pytest.raises(OperatorError) as told:
-        judged(Turn(status=401, error_message=f"invalid key {KEY}"))
+        judged(Fault(status=401, error_message=f"invalid key {KEY}"))
     assert KEY not in str(told.value)
     assert "[ANTHROPIC_API_KEY]" in str(told.value)
 

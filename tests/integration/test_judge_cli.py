@@ -16,6 +16,7 @@ from helmsman.verify.judge.question import JudgeQuestion
 from tasks.models.judge import ask_judge
 from tasks.processes.process import never
 from tests.fakes.claude_cli import bundled_cli
+from tests.fakes.faults import Fault
 from tests.fakes.judge_questions import BAD, GOOD, INJECTION, answer, is_fenced, judge_config, one, poisoned, question
 from tests.integration.processes import eventually, own_tag
 
@@ -81,8 +82,8 @@ def test_the_session_has_no_tools_but_the_form_and_nothing_of_the_machine(home: 
     [
         [say("Approved."), say("Approved, I said.")],
         [Turn(tools=((FORM, BAD), (FORM, GOOD)))],
-        [Turn(text="so far", stop_reason="max_tokens")] * 8,
-        [Turn(text="I cannot", stop_reason="refusal")] * 3,
+        [Fault(text="so far", stop_reason="max_tokens")] * 8,
+        [Fault(text="I cannot", stop_reason="refusal")] * 3,
     ],
     ids=["words", "two forms", "cut off", "refused"],
 )
@@ -122,10 +123,10 @@ def test_each_vote_has_a_session_of_its_own(home: Path) -> None:
 @pytest.mark.parametrize(
     ("turn", "problem"),
     [
-        (Turn(status=401), "credentials"),
-        (Turn(status=404), "model"),
-        (Turn(status=400, error_message="Your credit balance is too low to access the Anthropic API."), "no credit"),
-        (Turn(status=400, error_message="prompt is too long: 300000 tokens > 200000 maximum"), "too long"),
+        (Fault(status=401), "credentials"),
+        (Fault(status=404), "model"),
+        (Fault(status=400, error_message="Your credit balance is too low to access the Anthropic API."), "no credit"),
+        (Fault(status=400, error_message="prompt is too long: 300000 tokens > 200000 maximum"), "too long"),
     ],
 )
 def test_what_the_operator_can_mend_says_how(turn: Turn, problem: str, home: Path) -> None:
@@ -136,7 +137,7 @@ def test_what_the_operator_can_mend_says_how(turn: Turn, problem: str, home: Pat
 
 def test_a_judge_that_takes_too_long_is_ended(home: Path) -> None:
     with pytest.raises(WorldError, match="in time"):
-        Asked(by_call([[Turn(delay=60)]]), home, timeout_seconds=2)
+        Asked(by_call([[Fault(delay=60)]]), home, timeout_seconds=2)
 
 
 def test_a_cancel_ends_the_judge_at_once(home: Path) -> None:
@@ -144,7 +145,7 @@ def test_a_cancel_ends_the_judge_at_once(home: Path) -> None:
 
     def script(_: object) -> Turn:
         asked.set()
-        return Turn(delay=60)
+        return Fault(delay=60)
 
     def cancel_when_asked() -> None:
         asked.wait(30)

@@ -19,6 +19,7 @@ from tasks.models.planning import write
 from tasks.places import LoopFolder
 from tasks.repository.git import git, open_repository
 from tasks.worktrees.workplace import Workplace
+from tests.fakes.faults import Fault
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.unit.builders import config, orientation, state
 
@@ -78,7 +79,7 @@ def test_a_loop_that_need_not_ask_pays_nothing(place: Workplace, before: LoopSta
 
 @pytest.mark.parametrize(
     ("answer", "seconds"),
-    [(say("I see none."), 60), (Turn(delay=60), 3), (Turn(status=401), 60)],
+    [(say("I see none."), 60), (Fault(delay=60), 3), (Fault(status=401), 60)],
     ids=["words", "late", "refused"],
 )
 def test_a_call_that_fails_changes_nothing_and_says_why(place: Workplace, answer: Turn, seconds: float) -> None:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from deployments.demo_model import ScriptedModel, Turn, bash, by_call, read, say
+from tests.fakes.faults import Fault
 
 ASK: dict[str, Any] = {"model": "m", "stream": True, "tools": [{"name": "Bash"}], "messages": [{"role": "user", "content": "go"}]}
 
@@ -60,15 +61,12 @@ def said(body: bytes) -> str:
 
 
 def test_a_stream_opens_each_block_fills_it_and_closes_it() -> None:
-    status, headers, body = answer(Turn(thinking="hm", text="so", tools=(bash("ls"),)))
+    status, headers, body = answer(Turn(text="so", tools=(bash("ls"),)))
     stream = events(body)
     block = ["content_block_start", "content_block_delta", "content_block_stop"]
-    thinking = ["content_block_start", *["content_block_delta"] * 2, "content_block_stop"]
     assert (status, headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
-    assert [event["type"] for event in stream] == ["message_start", *thinking, *block, *block, "message_delta", "message_stop"]
+    assert [event["type"] for event in stream] == ["message_start", *block, *block, "message_delta", "message_stop"]
     assert [event["delta"]["type"] for event in stream if event["type"] == "content_block_delta"] == [
-        "thinking_delta",
-        "signature_delta",
         "text_delta",
         "input_json_delta",
     ]
@@ -81,17 +79,6 @@ def test_a_request_that_does_not_stream_gets_the_same_message_as_one_object() ->
     assert (message["type"], message["role"], message["stop_reason"]) == ("message", "assistant", "tool_use")
     assert message["content"][0] == {"type": "text", "text": "so"}
     assert message["content"][1]["input"] == {"file_path": "a.py"}
-
-
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [(400, "invalid_request_error"), (401, "authentication_error"), (429, "rate_limit_error"), (529, "overloaded_error")],
-)
-def test_an_error_has_the_type_of_its_status(status: int, kind: str) -> None:
-    answered, headers, body = answer(Turn(status=status, error_message="no", headers={"retry-after": "3"}))
-    assert (answered, headers["retry-after"]) == (status, "3")
-    assert json.loads(body)["type"] == "error"
-    assert json.loads(body)["error"] == {"type": kind, "message": "no"}
 
 
 def test_a_request_without_tools_is_answered_and_not_counted() -> None:
@@ -129,7 +116,7 @@ def test_parallel_requests_are_each_counted_once() -> None:
 
 def test_a_cut_stream_breaks_off_after_its_first_delta() -> None:
     cut = pytest.raises(IncompleteRead)
-    with ScriptedModel(by_call([[Turn(text="half", cut=True)]])) as model, connection(model.url) as to, cut as error:
+    with ScriptedModel(by_call([[Fault(text="half", cut=True)]])) as model, connection(model.url) as to, cut as error:
         post(to).read()
     assert [event["type"] for event in events(error.value.partial)] == [
         "message_start",
@@ -140,7 +127,7 @@ def test_a_cut_stream_breaks_off_after_its_first_delta() -> None:
 
 def test_stopping_ends_hanging_and_idle_connections_and_leaves_no_thread_or_port() -> None:
     before = set(threading.enumerate())
-    model = ScriptedModel(by_call([[Turn(text="never", hang=600)], [Turn(text="never", delay=600)]]))
+    model = ScriptedModel(by_call([[Fault(text="never", hang=600)], [Fault(text="never", delay=600)]]))
     model.start()
     address = urlsplit(model.url)
     with connection(model.url) as hanging, connection(model.url) as late, connection(model.url) as idle:

@@ -19,6 +19,7 @@ from tasks.models.writing import seek_conflicts, write_compaction, write_focus
 from tasks.processes.process import never
 from tasks.system.secrets import register
 from tests.fakes.claude_cli import bundled_cli, subscription
+from tests.fakes.faults import Fault
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.integration.processes import own_tag
 from tests.unit.builders import config, state
@@ -104,9 +105,9 @@ def test_the_request_carries_rules_task_facts_and_the_form_and_the_configured_mo
         (say(""), "no JSON object"),
         (say(json.dumps(GOOD | {"focusAreas": "a.py"})), "focusAreas"),
         (say(json.dumps(GOOD | {"prompt": "x" * 4001})), "prompt"),
-        (Turn(text=json.dumps(GOOD), stop_reason="refusal"), "declined"),
-        (Turn(text=json.dumps(GOOD)[:40], stop_reason="max_tokens"), "cut off"),
-        (Turn(text=json.dumps(GOOD), stop_reason="something_new"), "something_new"),
+        (Fault(text=json.dumps(GOOD), stop_reason="refusal"), "declined"),
+        (Fault(text=json.dumps(GOOD)[:40], stop_reason="max_tokens"), "cut off"),
+        (Fault(text=json.dumps(GOOD), stop_reason="something_new"), "something_new"),
     ],
     ids=["words", "nothing", "wrong type", "too long", "refused", "cut off", "unknown end"],
 )
@@ -120,10 +121,10 @@ def test_an_answer_that_cannot_be_used_leaves_the_templates_with_a_reason_and_is
 @pytest.mark.parametrize(
     ("turn", "why"),
     [
-        (Turn(status=401, error_message=f"invalid key {KEY}"), "the writing model's credentials were refused"),
-        (Turn(status=529, headers=NO_RETRY), "could not be reached"),
-        (Turn(status=400, error_message="output_config: not supported"), "refused"),
-        (Turn(text=json.dumps(GOOD), cut=True), "broke off"),
+        (Fault(status=401, error_message=f"invalid key {KEY}"), "the writing model's credentials were refused"),
+        (Fault(status=529, headers=NO_RETRY), "could not be reached"),
+        (Fault(status=400, error_message="output_config: not supported"), "refused"),
+        (Fault(text=json.dumps(GOOD), cut=True), "broke off"),
         (Raw(b"<html>log in</html>", content_type="text/html"), "broke off"),
     ],
     ids=["401", "529", "400", "cut", "portal"],
@@ -137,7 +138,7 @@ def test_what_keeps_the_model_from_answering_is_a_reason_without_the_key(turn: T
 
 
 def test_a_question_that_was_not_answered_in_time_is_charged_by_an_estimate_that_says_so() -> None:
-    with JudgeApi([Turn(delay=30)]) as api:
+    with JudgeApi([Fault(delay=30)]) as api:
         written = focus({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, timeout_seconds=2)
         (sent,) = api.requests
     asked = f"{sent.body['system'][0]['text']}\n{sent.prompt}"
@@ -190,7 +191,7 @@ def test_the_past_is_made_short_by_the_api() -> None:
 
 
 @pytest.mark.feature("O8")
-@pytest.mark.parametrize("turn", [say("no"), Turn(status=401), Turn(delay=30), Turn(text="no", stop_reason="refusal")])
+@pytest.mark.parametrize("turn", [say("no"), Fault(status=401), Fault(delay=30), Fault(text="no", stop_reason="refusal")])
 def test_where_no_model_can_the_template_makes_the_past_short(turn: Turn) -> None:
     with JudgeApi([turn]) as api:
         written = compaction({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, timeout_seconds=2)

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from deployments.demo_model import Turn
 from deployments.show import report_page
 from helmsman.errors import OperatorError
 from helmsman.records.issue_event import IssueEvent
@@ -28,6 +27,7 @@ from tasks.triggers.deliveries import Deliveries
 from tests.fakes.agents import PROMISE, Call, prompt_of, result, says, scripted_agent, spoken
 from tests.fakes.collector import Collector, collecting
 from tests.fakes.command_line import looking
+from tests.fakes.faults import Fault
 from tests.fakes.judge_api import JudgeApi
 from tests.fakes.judge_questions import answer, one, saying
 from tests.fakes.planted import KINDS, as_text, files, leaks, objects, plant
@@ -270,7 +270,7 @@ def test_twenty_kinds_of_secrets_in_eight_places_are_found_nowhere(
     checks = [{"command": f'{check}; {report}; test "$(cat answer)" = 42', "report": "report.xml", "environment": ["PLANTED_*"]}]
     reason = as_text(planted["judge's answer"])
     verdict = saying(answer(one("c1", met=False, reason=reason), principle=reason))
-    with collecting() as collector, JudgeApi([verdict, Turn(status=401, error_message=reason)]) as judge:
+    with collecting() as collector, JudgeApi([verdict, Fault(status=401, error_message=reason)]) as judge:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-the-test")
         monkeypatch.setenv("ANTHROPIC_BASE_URL", judge.url)
