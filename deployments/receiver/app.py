@@ -93,18 +93,13 @@ def _endpoint(receiver: Receiver, way: Way) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
         body = await _body(request, way)
         delivery = _verified(receiver, way, request, body)
-        read = _reader(way, request)
+        what = request.headers.get(way.event, "") if way.event else "push"
+        read = way.read if what == "push" else _ISSUES.get(what)
         if read is None:
             return _told(HTTPStatus.OK, way, ["nothing to do: only pushes and issues start loops"])
         return await run_in_threadpool(_deliver, receiver, way, delivery, partial(read, body))
 
     return answer
-
-
-def _reader(way: Way, request: Request) -> Callable[[bytes], Told | IssueTold] | None:
-    """How the message is read; None where it is about something else."""
-    what = request.headers.get(way.event, "") if way.event else "push"
-    return way.read if what == "push" else _ISSUES.get(what)
 
 
 async def _health(_: Request) -> Response:
@@ -125,30 +120,22 @@ async def _body(request: Request, way: Way) -> bytes:
     content = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content != way.content or "content-encoding" in request.headers:
         raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send {way.content}, not compressed")
-    announced = request.headers.get("content-length", "0")
-    if not announced.isdecimal() or int(announced) > LARGEST_BODY:
-        raise _too_large()
+    chunks = request.stream()
+    announced, body = request.headers.get("content-length", "0"), bytearray()
+    is_bearable = announced.isdecimal() and int(announced) <= LARGEST_BODY
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            return await _gathered(request)
+            while is_bearable and (chunk := await anext(chunks, None)) is not None:
+                body += chunk
+                is_bearable = len(body) <= LARGEST_BODY
     except TimeoutError:
         raise HTTPException(HTTPStatus.REQUEST_TIMEOUT, "the message did not come to its end") from None
     except ClientDisconnect:
         raise HTTPException(HTTPStatus.BAD_REQUEST, "the sender has gone") from None
-
-
-async def _gathered(request: Request) -> bytes:
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LARGEST_BODY:
-            raise _too_large()
+    if not is_bearable:  # the rest is not read, so nothing more can be said on this connection
+        headers = {"connection": "close"}
+        raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the message is too large", headers)
     return bytes(body)
-
-
-def _too_large() -> HTTPException:
-    """The rest is not read, so nothing more can be said on this connection."""
-    return HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the message is too large", headers={"connection": "close"})
 
 
 def _verified(receiver: Receiver, way: Way, request: Request, body: bytes) -> str:
@@ -199,25 +186,18 @@ def _deliver(receiver: Receiver, way: Way, delivery: str, read: Callable[[], Tol
     now = datetime.now(UTC)
     of_operator = {"repository": name, "location": allowed.at, "settings": allowed.set}
     facts = {**of_operator, "source": way.source, "delivery": delivery, "received_at": now}
-    sifted = _sifted(told, allowed, facts)
-    kept = _keep(receiver, f"{way.source}:{delivery}", [one for one in sifted if not isinstance(one, Nothing)], now)
-    if kept.new:
-        receiver.accepted()
-    return _told(HTTPStatus.ACCEPTED if kept.new else HTTPStatus.OK, way, [_line(one, kept) for one in sifted])
-
-
-def _sifted(told: Told | IssueTold, allowed: Allowed, facts: Mapping[str, Any]) -> Sequence[Event | Nothing]:
-    if isinstance(told, IssueTold):
-        return [sift_issue(told, allowed, facts)]
-    return sift(told.updates, allowed.branches, facts)
-
-
-def _keep(receiver: Receiver, delivery: str, events: Sequence[Event], now: datetime) -> Accepted:
+    sifted: Sequence[Event | Nothing] = (
+        [sift_issue(told, allowed, facts)] if isinstance(told, IssueTold) else sift(told.updates, allowed.branches, facts)
+    )
+    events = [one for one in sifted if not isinstance(one, Nothing)]
     try:
-        return receiver.deliveries.accept(delivery, events, now)
+        kept = receiver.deliveries.accept(f"{way.source}:{delivery}", events, now)
     except WorldError:
         _log.exception("a delivery is lost unless it is sent again")
         raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "it could not be kept; send it again") from None
+    if kept.new:
+        receiver.accepted()
+    return _told(HTTPStatus.ACCEPTED if kept.new else HTTPStatus.OK, way, [_line(one, kept) for one in sifted])
 
 
 def _line(one: Event | Nothing, kept: Accepted) -> str:

@@ -51,7 +51,7 @@ class _Bounded(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
         self.since = self.loop.time()
-        self.loop.call_later(HEADERS_SECONDS, self._close_without_headers)
+        self.loop.call_later(HEADERS_SECONDS, lambda: self.conn.their_state is h11.IDLE and transport.close())
         self.loop.call_later(LONGEST_CONNECTION, transport.close)
         self._make_room()
 
@@ -64,10 +64,6 @@ class _Bounded(H11Protocol):
     def address(self) -> str:
         """Of the client."""
         return self.client[0] if self.client else ""
-
-    def _close_without_headers(self) -> None:
-        if self.conn.their_state is h11.IDLE:
-            self.transport.close()
 
     def _make_room(self) -> None:
         """Where there are too many, the oldest gives way: of this client, else of the one that has most."""
@@ -149,26 +145,27 @@ class Sender:
 def serve(repos: Path, host: str, port: int) -> None:
     """Take messages until a signal ends it."""
     secret, allowed = _secret(os.environ), read_allowed_file(repos)
-    _require_engine(os.environ)
+    if configured_api(os.environ) is None:
+        raise OperatorError(
+            "no Prefect server is configured, so nobody would run what pushes start",
+            expected="PREFECT_API_URL, or an active profile of Prefect's that names it",
+            remedy="start one with `prefect server start`, and set PREFECT_API_URL=http://127.0.0.1:4200/api",
+        )
     deliveries = Deliveries(deliveries_file())
     with _listener(host, port) as listener, Sender(deliveries) as sender:
         _announce(host, listener)
-        app = receiver_app(Receiver(secret, allowed, deliveries, sender.wake))
-        uvicorn.Server(_config(app)).run(sockets=[listener])
-
-
-def _config(app: object) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,  # pyright: ignore[reportArgumentType] - its own name for an application is wider than ours
-        http=_Bounded,
-        log_config=None,
-        access_log=False,  # it would write down what anybody sends
-        server_header=False,
-        proxy_headers=False,
-        lifespan="off",
-        limit_concurrency=MOST_CONNECTIONS,
-        timeout_graceful_shutdown=5,
-    )
+        config = uvicorn.Config(
+            receiver_app(Receiver(secret, allowed, deliveries, sender.wake)),
+            http=_Bounded,
+            log_config=None,
+            access_log=False,  # it would write down what anybody sends
+            server_header=False,
+            proxy_headers=False,
+            lifespan="off",
+            limit_concurrency=MOST_CONNECTIONS,
+            timeout_graceful_shutdown=5,
+        )
+        uvicorn.Server(config).run(sockets=[listener])
 
 
 def _secret(environment: Mapping[str, str]) -> bytes:
@@ -181,15 +178,6 @@ def _secret(environment: Mapping[str, str]) -> bytes:
             remedy=f"export {SECRET}=$(openssl rand -hex 32)",
         )
     return secret.encode()
-
-
-def _require_engine(environment: Mapping[str, str]) -> None:
-    if configured_api(environment) is None:
-        raise OperatorError(
-            "no Prefect server is configured, so nobody would run what pushes start",
-            expected="PREFECT_API_URL, or an active profile of Prefect's that names it",
-            remedy="start one with `prefect server start`, and set PREFECT_API_URL=http://127.0.0.1:4200/api",
-        )
 
 
 def _listener(host: str, port: int) -> socket.socket:
