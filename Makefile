@@ -105,10 +105,10 @@ fi
 endef
 
 # What `make demo` needs: the product and the agent's program, a third of what the tests and tools bring along.
-$(PRODUCT_READY): requirements.lock pyproject.toml deployments/container/locked.py
+$(PRODUCT_READY): requirements.lock pyproject.toml tools/locked.py
 	@$(require_python)
 	test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
-	$(BIN)/python deployments/container/locked.py claude build < requirements.lock > $(VENV)/product.lock
+	$(BIN)/python tools/locked.py claude build < requirements.lock > $(VENV)/product.lock
 	$(PIP_INSTALL) --require-hashes --no-deps -r $(VENV)/product.lock
 	$(PIP_INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@

@@ -16,10 +16,10 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from deployments.container.locked import entries, needed, roots
 from helmsman.errors import OperatorError
 from helmsman.layers import from_environment
 from tests.contracts.source import ROOT
+from tools.locked import entries, needed, roots
 
 pytestmark = pytest.mark.feature("D5")
 
@@ -142,7 +142,12 @@ def wanted(name: str) -> set[str]:
 
 def test_the_command_of_the_build_prints_that_part_of_the_lock() -> None:
     ended = subprocess.run(
-        [sys.executable, "-I", FOLDER / "locked.py", *EXTRAS], cwd=ROOT, input=LOCK, capture_output=True, text=True, check=True
+        [sys.executable, "-I", ROOT / "tools" / "locked.py", *EXTRAS],
+        cwd=ROOT,
+        input=LOCK,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert ended.stdout == needed(LOCK, roots(project, EXTRAS))

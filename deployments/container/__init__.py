@@ -1,1 +1,0 @@
-"""Files for an image, and what its build runs."""
