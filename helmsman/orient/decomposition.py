@@ -12,7 +12,7 @@ from helmsman.parsers.markdown_text import CodeBlocks
 from helmsman.records.lessons import Estimate
 from helmsman.records.verdict import Severity, Signal
 from helmsman.texts import counted
-from helmsman.toml_strings import toml_string
+from helmsman.toml_of import toml_string
 
 MANY_CRITERIA = 8
 TOO_MANY_CRITERIA = 10
