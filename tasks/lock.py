@@ -1,5 +1,6 @@
 """Advisory locks that the kernel frees when their holder dies, however it dies. Above all: one driver a loop."""
 
+import errno
 import fcntl
 import json
 import os
@@ -36,6 +37,18 @@ def locked_within(handle: int, seconds: float, how: int = fcntl.LOCK_EX) -> bool
             time.sleep(NAP_SECONDS)
         else:
             return True
+
+
+@contextmanager
+def held(lock: Path, seconds: float, how: int = fcntl.LOCK_EX, *, mode: int = 0o644) -> Generator[int]:
+    """Hold a lock file, made where it is missing; yields it open. Raises TimeoutError where others hold it for so long."""
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    try:
+        if not locked_within(handle, seconds, how):
+            raise TimeoutError(errno.ETIMEDOUT, "another process holds it", str(lock))
+        yield handle
+    finally:
+        os.close(handle)
 
 
 @contextmanager

@@ -4,13 +4,13 @@
 """
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tasks.memory.guardrails_file import delete, guardrails_place, sync_edits, write_down
-from tasks.memory.projects import chosen_url, project_of
+from tasks.memory.projects import chosen_url, file_of, is_server, project_of
 from tasks.memory.recalling import recall
 
 if TYPE_CHECKING:
@@ -87,16 +87,33 @@ class Imported:
 @contextmanager
 def opening(url: str, now: datetime, backups: int = 7) -> Generator[Store]:
     """A store while the block runs; an empty URL is this user's own file. Raises WorldError when there can be none."""
-    from tasks.memory.opened import opened  # brings the database library in
+    if is_server(url):
+        from tasks.memory.postgres import opened_server  # brings the database library in
 
-    with opened(url, now, backups) as store:
+        opened = opened_server(url)
+    else:
+        from tasks.memory.sqlite import opened_file
+
+        opened = opened_file(file_of(url), now, backups, ours=not url)
+    with opened as store:
         yield store
 
 
 @contextmanager
 def looking(url: str) -> Generator[Reads | None]:
-    """The store of a URL for whoever only looks; None where there is none of this version. Raises WorldError."""
-    from tasks.memory.opened import looked_into
+    """The store of a URL for whoever only looks; None where there is none of this version. Raises WorldError.
 
-    with looked_into(url) as store:
-        yield store
+    A server's as it stands, of a file a copy: nothing of it is made, repaired or moved on.
+    """
+    with ExitStack() as stack:
+        if is_server(url):
+            from tasks.memory.postgres import PostgresServer
+
+            store = PostgresServer(url)
+        else:
+            from tasks.memory.sqlite import copied_file
+
+            store = stack.enter_context(copied_file(file_of(url)))
+        if store:
+            stack.callback(store.close)
+        yield store if store and store.is_of_this_version() else None

@@ -6,14 +6,14 @@ The document's SHA-256 is that of its canonical form without the checksum itself
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import MAXYEAR, UTC, datetime
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import Connection, select
 
 from helmsman.errors import OperatorError
@@ -51,9 +51,15 @@ Fate = Literal["added", "replaced", "kept"]
 R = TypeVar("R", bound=BaseModel)
 
 
-class Content(NamedTuple):
-    """What a file brings, checked."""
+class Content(BaseModel):
+    """What a file brings."""
 
+    model_config = ConfigDict(extra="forbid")
+
+    format: Literal["helmsman-memory"]
+    version: int = Field(strict=True, ge=1, le=VERSION)
+    exported_at: str
+    sha256: str
     episodes: list[Episode]
     guardrails: list[Guardrail]
     lessons: list[Lesson]
@@ -94,25 +100,25 @@ def _canonical(value: Any) -> str:
 def read(file: Path) -> Content:
     """Check a document from its first byte to its last. Raises OperatorError that names the place."""
     document = _document(file)
-    version, found = document.get("version"), {name: document.get(name) for name in SECTIONS}
-    _agree(document, "format", FORMAT)
+    version, signed = document.get("version"), document.get("sha256")
     if type(version) is int and version > VERSION:
         what, expected = "it was written by a newer version of this program", f"version {VERSION} at most"
         raise _wrong(what, expected=expected, found=f"version {version}"[:100], remedy="update this program")
-    _agree(document, "version", VERSION)
-    if strangers := sorted(document.keys() - {*SECTIONS, "format", "version", "exported_at", "sha256"}):
-        raise _wrong("the document has a part that nobody knows", found=clean(strangers[0])[:100])
-    for name, records in found.items():
-        if not isinstance(records, list):
-            raise _wrong(f"{name} is not as expected", expected="a list", found=type(records).__name__)
-    content = {name: value for name, value in document.items() if name != "sha256"}
-    _agree(document, "sha256", hashlib.sha256(_canonical(content).encode("utf-8", "surrogatepass")).hexdigest())
-    return Content(
-        episodes=_validated(document, "episodes", Episode),
-        guardrails=[_cleaned(one) for one in _validated(document, "guardrails", Guardrail)],
-        lessons=[_cleaned(one) for one in _validated(document, "lessons", Lesson)],
-        summaries=_validated(document, "summaries", Summary),
-    )
+    plain = _canonical({name: value for name, value in document.items() if name != "sha256"})
+    checksum = hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
+    if signed != checksum:
+        remedy = "it was changed or cut since it was exported: export it anew"
+        raise _wrong("sha256 is not as expected", expected=checksum, found=clean(repr(signed))[:100], remedy=remedy)
+    try:
+        content = Content.model_validate(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise _wrong(f"{_place(*first['loc'])} is wrong", found=clean(first["msg"])[:200]) from None
+    for section in SECTIONS:
+        for position, (record, value) in enumerate(zip(getattr(content, section), document[section], strict=True)):
+            _refuse_useless(record, value, _place(section, position))
+    cleaned = {"guardrails": [*map(_cleaned, content.guardrails)], "lessons": [*map(_cleaned, content.lessons)]}
+    return content.model_copy(update=cleaned)
 
 
 def _document(file: Path) -> dict[str, Any]:
@@ -129,7 +135,7 @@ def _document(file: Path) -> dict[str, Any]:
         raise _wrong(f"{clean(file.name)} is no whole JSON document", found=clean(str(error))[:200]) from None
     if not isinstance(document, dict):
         raise _wrong(f"{clean(file.name)} is no exported memory", expected="a JSON object", found=type(document).__name__)
-    return {str(name): value for name, value in document.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return cast("dict[str, Any]", document)
 
 
 def _finite(text: str) -> float:
@@ -139,35 +145,23 @@ def _finite(text: str) -> float:
     return found
 
 
-def _agree(document: Mapping[str, Any], name: str, expected: object) -> None:
-    found = document.get(name)
-    if type(found) is not type(expected) or found != expected:
-        remedy = "it was changed or cut since it was exported: export it anew" if name == "sha256" else ""
-        raise _wrong(f"{name} is not as expected", expected=str(expected), found=clean(repr(found))[:100], remedy=remedy)
+def _place(section: int | str, *parts: int | str) -> str:
+    """As `lessons[3].text`."""
+    return clean(f"{section}{''.join(f'[{part}]' if isinstance(part, int) else f'.{part}' for part in parts)}")[:200]
 
 
-def _validated(document: Mapping[str, Any], section: str, record: type[R]) -> list[R]:
-    return [_one(value, f"{section}[{position}]", record) for position, value in enumerate(document[section])]
-
-
-def _one(value: Any, place: str, record: type[R]) -> R:
-    text = _canonical(value)
-    if len(text) > LONGEST_RECORD:
-        raise _wrong(f"{place} is too big", expected=f"{LONGEST_RECORD} characters at most", found=str(len(text)))
-    try:
-        found = record.model_validate_json(text.encode("utf-8", "surrogatepass"))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join([place, *map(str, first["loc"])])
-        raise _wrong(f"{clean(where)[:200]} is wrong", found=clean(first["msg"])[:200]) from None
-    for name, held in found:
+def _refuse_useless(record: BaseModel, value: object, place: str) -> None:
+    """Raises OperatorError for what could not be kept in the tables, or compared with others."""
+    length = len(_canonical(value))
+    if length > LONGEST_RECORD:
+        raise _wrong(f"{place} is too big", expected=f"{LONGEST_RECORD} characters at most", found=str(length))
+    for name, held in record:
         if expected := _lack(name, held):
             raise _wrong(f"{place}.{name} is wrong", expected=expected, found=clean(str(held))[:100])
-    return found
 
 
 def _lack(name: str, held: object) -> str:
-    """What a value should be and is not, so that others could be compared with it; empty where nothing is wrong with it."""
+    """What a value should be and is not; empty where nothing is wrong with it."""
     if isinstance(held, datetime):
         usable = held.tzinfo is not None and EARLIEST <= held.year < MAXYEAR
         return "" if usable else f"a moment with its time zone, from {EARLIEST} on"
@@ -212,19 +206,16 @@ def merge(transactions: Callable[[], AbstractContextManager["Change"]], content:
 
 def _lesson(change: "Change", theirs: Lesson) -> Fate:
     ours = change.lesson(theirs.id)
-    if ours is None:
-        change.put_lesson(theirs)
-        return "added"
-    if _met(theirs) <= _met(ours):
+    if ours and _met(theirs) <= _met(ours):
         return "kept"
-    sources = dict.fromkeys([*ours.sources, *theirs.sources])
-    change.put_lesson(theirs.model_copy(update={"sources": tuple(sources)[-MOST_SOURCES:]}))
-    return "replaced"
+    sources = tuple(dict.fromkeys([*(ours.sources if ours else ()), *theirs.sources]))
+    change.put_lesson(theirs.model_copy(update={"sources": sources[-MOST_SOURCES:]}))
+    return "replaced" if ours else "added"
 
 
 def _guardrail(change: "Change", theirs: Guardrail) -> Fate:
     ours = change.guardrail(theirs.id)
-    if ours is not None and _rank(theirs) <= _rank(ours):
+    if ours and _rank(theirs) <= _rank(ours):
         return "kept"
     change.put_guardrail(theirs)
     return "replaced" if ours else "added"

@@ -9,7 +9,7 @@ from sqlalchemy.exc import ArgumentError
 from helmsman.errors import WorldError
 from helmsman.plain import clean
 from tasks.memory.faults import told
-from tasks.memory.store import Store, migrate
+from tasks.memory.store import Store
 
 DRIVER = "postgresql+psycopg"
 KNOWN = ("postgresql", "postgres", DRIVER)
@@ -28,7 +28,7 @@ _SIZE = text(
 )
 
 
-class PostgresServer:
+class PostgresServer(Store):
     """The database of one URL."""
 
     def __init__(self, url: str) -> None:
@@ -84,8 +84,8 @@ def opened_server(url: str) -> Generator[Store]:
                 found=f"one in {encoding}",
                 remedy="name another one, made by CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
             )
-        migrate(server)
-        yield Store(server)
+        server.migrate()
+        yield server
     finally:
         server.close()
 

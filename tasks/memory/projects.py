@@ -3,13 +3,14 @@
 from functools import lru_cache
 from pathlib import Path
 
-from helmsman.errors import OperatorError
-from tasks.places import helmsman_folder
+from helmsman.errors import OperatorError, WorldError
+from tasks.places import helmsman_folder, state_home
 from tasks.processes.environment import ours
 from tasks.repository.git import Repository, git, succeeds
 
 URL = "HELMSMAN_MEMORY_URL"
 """Wins over memory.url, and may hold a password."""
+FILE = "sqlite:///"
 LENGTH = 16
 """Characters of the id: enough that no two projects of anybody share one."""
 WRITTEN_DOWN = "project-2"
@@ -19,6 +20,25 @@ WRITTEN_DOWN = "project-2"
 def chosen_url(configured: str) -> str:
     """Where the memory is, given what the configuration says; empty: in this user's own file."""
     return ours().get(URL) or configured
+
+
+def is_server(url: str) -> bool:
+    return bool(url) and not url.startswith("sqlite:")
+
+
+def file_of(url: str) -> Path:
+    """The file that a URL names, which is no server's. Raises WorldError."""
+    if not url:
+        return state_home() / "memory" / "memory.db"
+    named = Path(url.removeprefix(FILE)).expanduser()
+    if not url.startswith(FILE) or not named.is_absolute() or "?" in url or "\x00" in url:
+        raise WorldError(
+            "memory.url names no file",
+            expected="four slashes and a whole path, as sqlite:////folder/memory.db",
+            found=repr(url)[:200],
+            remedy="set it by HELMSMAN_MEMORY__URL",
+        )
+    return named
 
 
 def project_of(repository: Repository) -> str:

@@ -14,7 +14,7 @@ from helmsman.memory.recall import Found
 from helmsman.records.lessons import Episode, Guardrail, Lesson, LessonKind, Summary, TaskType, Tier
 from helmsman.records.session import FailureClass
 from tasks.memory import tables
-from tasks.memory.search import Asked, asked_words, fit, holders, key, kind_facet, marks, merging_facet, project_facet, weigh
+from tasks.memory.search import Asked, asked_words, facet, fit, holders, key, marks, weigh
 
 SPARE = 10
 """Lessons more than are wanted that are looked at: common words may turn the order."""
@@ -46,6 +46,10 @@ class Reads(ABC):
 
     def lesson(self, id: str) -> Lesson | None:  # noqa: A002 - the record's own word
         return next(iter(self._all(Lesson, _bodies(tables.lessons, id=id))), None)
+
+    def summary(self, uid: str) -> Summary | None:
+        """How a loop ended last, as far as it is known: it may have been resumed since."""
+        return next(iter(self._all(Summary, _bodies(tables.summaries, uid=uid))), None)
 
     def lessons(
         self,
@@ -79,13 +83,13 @@ class Reads(ABC):
         """
         if kinds is not None and not kinds:
             return []
-        everywhere = [] if kinds is None else [[kind_facet(kind) for kind in kinds]]
-        groups = [everywhere, *([] if project is None else [[*everywhere, [project_facet(project)]]])]
+        everywhere = [] if kinds is None else [[facet("kind", kind) for kind in kinds]]
+        groups = [everywhere, *([] if project is None else [[*everywhere, [facet("project", project)]]])]
         return self._found(text, marks(Tier if tiers is None else tiers), limit, *groups)
 
     def similar(self, text: str, kind: LessonKind, project: str, task_type: TaskType, limit: int = 10) -> list[Lesson]:
         """Lessons of the same sort, project and type of task that share telling words, the most fitting first."""
-        return [one.lesson for one in self._found(text, marks(), limit, [[merging_facet(kind, project, task_type)]])]
+        return [one.lesson for one in self._found(text, marks(), limit, [[facet("merging", kind, task_type, project)]])]
 
     def guardrail(self, id: str) -> Guardrail | None:  # noqa: A002 - the record's own word
         return next(iter(self._all(Guardrail, _bodies(tables.guardrails, id=id))), None)

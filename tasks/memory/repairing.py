@@ -6,15 +6,13 @@ import re
 import sqlite3
 import stat
 from collections.abc import Generator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
-import psutil
-
 from helmsman.errors import WorldError
 from helmsman.plain import clean
-from tasks.lock import locked_within
+from tasks.lock import held
 from tasks.memory.faults import DAMAGE, Damaged, primary_code
 
 PATIENCE_SECONDS = 30.0
@@ -39,7 +37,8 @@ def damage(file: Path) -> str:
         return "the file does not begin as a database does"
     page = int.from_bytes(header[16:18])
     expected = (65_536 if page == 1 else page) * int.from_bytes(header[28:32])
-    if size < expected and not _log(file)[0]:  # with a log, the end of the file may be on its way
+    log = beside(file, "-wal")
+    if size < expected and not (log.exists() and log.stat().st_size):  # with a log, the end of the file may be on its way
         return f"the file is cut: {size} of {expected} bytes"
     return ""
 
@@ -50,15 +49,13 @@ def emptied(file: Path) -> str:
 
 
 def check_is_due(file: Path, now: datetime) -> bool:
-    """Once a day, after somebody has met damage, and after the machine went down under an open store. A process that was killed
-    is no reason: SQLite's log is made for that, and reading a whole store takes seconds.
+    """Once a day, and after somebody has met damage. A process or machine that dies is no reason: SQLite's log is made for that,
+    and reading a whole store takes seconds.
     """
     try:
-        checked = beside(file, ".checked").read_text("utf-8", errors="replace")
+        return beside(file, ".checked").read_text("utf-8", errors="replace") != now.date().isoformat()
     except OSError:
         return True
-    size, written = _log(file)
-    return checked != now.date().isoformat() or bool(size and written < psutil.boot_time())
 
 
 def suspect(file: Path) -> None:
@@ -115,20 +112,15 @@ def daily(file: Path, now: datetime, backups: int) -> list[str]:
     """Look at every page, and copy what is good; of several processes one does it. A copy that fails is a warning, and tried
     again tomorrow: the store works.
     """
-    refuse_links(beside(file, ".checked"))
-    handle = own(beside(file, ".checked"), os.O_RDWR)
     warnings = list[str]()
-    try:
-        if locked_within(handle, 0):
-            refuse(file, _page_problem(file) or _index_problem(file))
-            try:
-                _back_up(file, now, backups)
-            except (OSError, sqlite3.Error) as error:
-                warnings.append(f"the memory store could not be copied today ({error}): {file}")
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, now.date().isoformat().encode(), 0)
-    finally:
-        os.close(handle)
+    with suppress(TimeoutError), held(beside(file, ".checked"), 0, mode=0o600) as handle:
+        refuse(file, _page_problem(file) or _index_problem(file))
+        try:
+            _back_up(file, now, backups)
+        except (OSError, sqlite3.Error) as error:
+            warnings.append(f"the memory store could not be copied today ({error}): {file}")
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, now.date().isoformat().encode(), 0)
     return warnings
 
 
@@ -278,18 +270,13 @@ def _strange(file: Path, found: str) -> WorldError:
 def locked(file: Path, how: int) -> Generator[None]:
     """Shared while the store is changed, exclusive while its files are exchanged."""
     lock = beside(file, ".lock")
-    try:
-        handle = own(lock, os.O_RDWR)
-    except OSError as error:
-        found = error.strerror or type(error).__name__
-        raise WorldError("the memory store cannot be locked", expected=f"a writable {lock}", found=found) from None
-    try:
-        if not locked_within(handle, PATIENCE_SECONDS, how):
-            found = f"another process holds {file} for more than {PATIENCE_SECONDS:.0f} s"
-            raise WorldError("the memory store is busy", found=found, remedy="end that process")
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(held(lock, PATIENCE_SECONDS, how, mode=0o600))
+        except OSError as error:
+            found = f"{lock}: {error.strerror or type(error).__name__}"
+            raise WorldError("the memory store cannot be locked", found=found, remedy="end what holds it") from None
         yield
-    finally:
-        os.close(handle)
 
 
 def _connected(file: Path, how: str = "mode=rw") -> sqlite3.Connection:
@@ -303,12 +290,3 @@ def identity(file: Path) -> tuple[int, int]:
     except OSError:
         return 0, 0
     return found.st_dev, found.st_ino
-
-
-def _log(file: Path) -> tuple[int, float]:
-    """Size of SQLite's log, and when it was written last; nothing where there is none."""
-    try:
-        found = beside(file, "-wal").stat()
-    except OSError:
-        return 0, 0.0
-    return found.st_size, found.st_mtime

@@ -17,13 +17,11 @@ from typing import NamedTuple
 from sqlalchemy import Connection, TextClause, bindparam, delete, func, select, text
 
 from helmsman.memory.words import terms
-from helmsman.records.lessons import Lesson, LessonKind, TaskType, Tier
+from helmsman.records.lessons import Lesson, Tier
 from tasks.memory.tables import words
 
 LONGEST_KEY = 200
 LONGEST_WORD = 64
-LONGEST_QUESTION = 20_000
-"""Characters of a question that are looked at: 64 terms are found long before."""
 FACET = "#"
 """Begins the words that stand for a lesson's sort: no word of a text begins so."""
 TOTAL = ""
@@ -80,7 +78,7 @@ def moment(at: datetime) -> int:
 
 def asked_words(text: str) -> tuple[str, ...]:
     """The telling words of a text, each as one token for either index, whatever it is made of."""
-    return tuple(dict.fromkeys(map(_word, terms(text[:LONGEST_QUESTION]))))
+    return tuple(dict.fromkeys(map(_word, terms(text))))
 
 
 def said_words(lesson: Lesson) -> tuple[str, ...]:
@@ -94,27 +92,15 @@ def marks(tiers: Iterable[Tier] = tuple(Tier)) -> list[str]:
     return list(dict.fromkeys(tier.value[:1] for tier in tiers))
 
 
-def facets(lesson: Lesson) -> tuple[str, str, str]:
-    """Words that stand for a lesson's kind, for its project, and for both with its type of task."""
-    return kind_facet(lesson.kind), project_facet(lesson.project), merging_facet(lesson.kind, lesson.project, lesson.task_type)
+def facets(lesson: Lesson) -> tuple[str, ...]:
+    """Words that stand for a lesson's kind, for its project, and for what lessons that may be merged have in common."""
+    merging = lesson.kind, lesson.task_type, lesson.project
+    return facet("kind", lesson.kind), facet("project", lesson.project), facet("merging", *merging)
 
 
-def kind_facet(kind: LessonKind) -> str:
-    return _facet("kind", kind)
-
-
-def project_facet(project: str) -> str:
-    return _facet("project", key(project))
-
-
-def merging_facet(kind: LessonKind, project: str, task_type: TaskType) -> str:
-    """Lessons that may be merged have it in common."""
-    return _facet("merging", kind, task_type, key(project))
-
-
-def _facet(*names: str) -> str:
+def facet(*names: str) -> str:
     """A project's name may hold anything."""
-    return FACET + hashlib.sha256("\x00".join(names).encode()).hexdigest()[:16]
+    return FACET + hashlib.sha256("\x00".join(map(key, names)).encode()).hexdigest()[:16]
 
 
 def _word(term: str) -> str:

@@ -1,11 +1,13 @@
 """A store in one file, for one machine."""
 
 import fcntl
+import shutil
 import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from sqlalchemy import URL, Connection, create_engine, event, select
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -30,7 +32,7 @@ from tasks.memory.repairing import (
     repaired,
     suspect,
 )
-from tasks.memory.store import Store, migrate
+from tasks.memory.store import Store
 
 ATTEMPTS = 3
 """One to see the damage, one with the copy, one more in case another process was quicker."""
@@ -46,7 +48,7 @@ SETTINGS = (
 )
 
 
-class SqliteFile:
+class SqliteFile(Store):
     """The database of one file. When another process has restored the file meanwhile, the new one is taken."""
 
     def __init__(self, file: Path) -> None:
@@ -101,10 +103,24 @@ def opened_file(file: Path, now: datetime, backups: int, *, ours: bool) -> Gener
         begun = f"the memory store {file} was gone, and an empty one was begun"
         warnings.append(f"{begun}; if that was not meant, put {copies[0].name} in its place")
     database = _ready(file, now, backups, warnings)
+    database.warnings = tuple(warnings)
     try:
-        yield Store(database, warnings)
+        yield database
     finally:
         database.close()
+
+
+@contextmanager
+def copied_file(file: Path) -> Generator[SqliteFile | None]:
+    """A copy, with what was written and is not in the file itself yet; None where there is nothing."""
+    if not file.is_file() or file.is_symlink():
+        yield None
+        return
+    with TemporaryDirectory(prefix="helmsman-memory-") as folder:
+        for part in (file, beside(file, "-wal")):
+            if part.is_file():
+                shutil.copyfile(part, Path(folder, part.name))
+        yield SqliteFile(Path(folder, file.name))
 
 
 def _ready(file: Path, now: datetime, backups: int, warnings: list[str]) -> SqliteFile:
@@ -123,7 +139,7 @@ def _looked_at(file: Path, now: datetime, backups: int, warnings: list[str]) -> 
         refuse(file, damage(file) or ("" if warnings else emptied(file)))  # one that was begun anew is empty, and told
     database = SqliteFile(file)
     try:
-        migrate(database)
+        database.migrate()
         if check_is_due(file, now) and _holds_something(database):
             with _disk(file):
                 warnings += daily(file, now, backups)

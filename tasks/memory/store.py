@@ -1,12 +1,13 @@
 """A store of lessons: read at any time, changed in one transaction, exported and imported as a whole."""
 
 import json
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import PydanticSerializationError
@@ -147,55 +148,56 @@ class Change(Reads):
             self._connection.execute(delete(tables.failures).where(failures.project == project, failures.episode.in_(gone)))
 
 
-class Database(Protocol):
-    """What differs from one database to the other. Its blocks raise WorldError where the database fails."""
+class Store(Reads):
+    """An open database. What differs from one to the other is abstract; its blocks raise WorldError where the database fails."""
 
-    @property
-    def place(self) -> str:
-        """For people."""
-        ...
+    place: str
+    """For people."""
+    warnings: Sequence[str] = ()
+    """What was repaired when it was opened."""
 
-    def reading(self) -> AbstractContextManager[Connection]: ...
-
+    @abstractmethod
     def snapshot(self) -> AbstractContextManager[Connection]:
         """A connection that sees one moment only."""
-        ...
 
+    @abstractmethod
     def writing(self) -> AbstractContextManager[Connection]:
         """A write transaction, alone among all writers; undone when the block raises."""
-        ...
 
+    @abstractmethod
     def files(self) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
         """Bytes on the disk, names of the daily copies, and names of files that were put aside, both newest first."""
-        ...
 
+    @abstractmethod
     def close(self) -> None: ...
 
+    def is_of_this_version(self) -> bool:
+        """Raises WorldError for a newer one."""
+        with self.reading() as connection:
+            return checked_version(connection) == VERSION
 
-class Store(Reads):
-    """An open database of this version."""
-
-    def __init__(self, database: Database, warnings: Sequence[str] = ()) -> None:
-        """Ask this database; these things were repaired when it was opened."""
-        self._database, self.warnings = database, tuple(warnings)
-
-    def reading(self) -> AbstractContextManager[Connection]:
-        return self._database.reading()
+    def migrate(self) -> None:
+        """Bring the tables to this version: of several processes the first does it. Raises WorldError for a newer one."""
+        if self.is_of_this_version():
+            return
+        with self.writing() as connection:
+            if take_steps(connection):
+                Change(connection).reindex()
 
     @contextmanager
     def change(self) -> Generator[Change]:
-        with self._database.writing() as connection:
+        with self.writing() as connection:
             change = Change(connection)
             yield change
             change.count_words()
 
     def stats(self) -> Stats:
         found = tables.lessons.c
-        size, backups, damaged = self._database.files()
+        size, backups, damaged = self.files()
         with self.reading() as connection:
             projects = union(select(found.project), select(tables.episodes.c.project)).subquery()
             return Stats(
-                place=self._database.place,
+                place=self.place,
                 version=VERSION,
                 lessons=_count(connection, tables.lessons),
                 semantic=_count(connection, tables.lessons, found.tier == Tier.SEMANTIC, found.retired.is_(False)),
@@ -211,22 +213,12 @@ class Store(Reads):
 
     def export(self) -> Iterator[str]:
         """One JSON document in pieces: everything of one moment, with its version and its SHA-256."""
-        with self._database.snapshot() as connection:
+        with self.snapshot() as connection:
             yield from exchange.written(connection)
 
     def import_(self, file: Path) -> Imported:
         """Merge an exported document in. Raises OperatorError that names the place, and changes nothing, where it is not one."""
         return exchange.merge(self.change, exchange.read(file))
-
-
-def migrate(database: Database) -> None:
-    """Bring the tables to this version: of several processes the first does it. Raises WorldError for a newer one."""
-    with database.reading() as connection:
-        if checked_version(connection) == VERSION:
-            return
-    with database.writing() as connection:
-        if take_steps(connection):
-            Change(connection).reindex()
 
 
 def _count(connection: Connection, table: TableClause, *wanted: ColumnElement[bool]) -> int:

@@ -34,7 +34,7 @@ IMPORTED = (
     "flows.loop",
     "tasks.alignment.run",
     "tasks.engine.runs",
-    "tasks.memory.opened",
+    "tasks.memory.sqlite",
     "tests.e2e.crash_driver",
 )
 

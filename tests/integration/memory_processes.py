@@ -37,7 +37,7 @@ def at_once(code: str, url: str, processes: int, folder: Path) -> list[str]:
     """What so many processes print that begin with this code at the same moment."""
     ready = "import time\nPath(mine).touch()\nwhile not Path(sys.argv[3]).exists(): time.sleep(0.001)\n"
     signs, go = [folder / f"ready{number}" for number in range(processes)], folder / "go"
-    running = [process("import tasks.memory.opened\n" + ready + code, url, str(sign), str(go)) for sign in signs]
+    running = [process("import tasks.memory.sqlite\n" + ready + code, url, str(sign), str(go)) for sign in signs]
     assert eventually(lambda: all(sign.exists() for sign in signs), PATIENCE)
     go.touch()
     return [told(one) for one in running]

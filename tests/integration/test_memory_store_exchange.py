@@ -173,12 +173,12 @@ def _lessons(**parts: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
 
 
 SIGNED: list[tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = [
-    (_with(format="something else"), "format is not as expected"),
+    (_with(format="something else"), "format is wrong"),
     (_with(version=2), "written by a newer version of this program"),
-    (_with(version=True), "version is not as expected"),
-    (_less("lessons"), "lessons is not as expected"),
-    (_with(episodes={}), "episodes is not as expected"),
-    (_with(surprise=1), "a part that nobody knows"),
+    (_with(version=True), "version is wrong"),
+    (_less("lessons"), "lessons is wrong"),
+    (_with(episodes={}), "episodes is wrong"),
+    (_with(surprise=1), "surprise is wrong"),
     (_with(lessons=[None]), r"lessons\[0\] is wrong"),
     (_lessons(confidence=2), r"lessons\[5\].confidence is wrong"),
     (_lessons(text="x" * 601), r"lessons\[5\].text is wrong"),
