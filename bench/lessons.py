@@ -80,7 +80,7 @@ def taught(loop: Table) -> Iterator[Observation]:
         yield from after_iteration(kept, lived)
         lived.append(kept)
     if state.outcome is Outcome.COMPLETED:
-        yield from after_loop(state, summary(state, subject_of(state, loop["project"])), lived)
+        yield from after_loop(state, summary(state, subject_of(state, loop["project"])))
 
 
 def _begun(loop: Table) -> LoopState:
@@ -177,7 +177,7 @@ def recorded(repository: Repository) -> Iterator[Observation]:
             lived.append(episode(state, record, subject.model_copy(update={"project": project})))
             yield from after_iteration(lived[-1], lived[:-1])
         if state.outcome is Outcome.COMPLETED:
-            yield from after_loop(state, summary(state, subject_of(state, project)), lived)
+            yield from after_loop(state, summary(state, subject_of(state, project)))
 
 
 def learnt(observations: Iterable[Observation]) -> list[Lesson]:

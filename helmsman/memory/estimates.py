@@ -1,7 +1,7 @@
 """What similar work took, by loops that are over: of this project if it has enough of them, else of all projects."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, timedelta
 
 from helmsman.records.agents import Capability
 from helmsman.records.lessons import Estimate, Range, Subject, Summary
@@ -12,19 +12,15 @@ FEWEST = 3
 """Completed loops without which nothing is said."""
 NEWEST = 30
 """Loops that an estimate looks back on: what was true of older ones may be so no more."""
-HALF_LIFE = timedelta(days=90)
-"""Among those a loop counts half as much as one that ended so much later."""
 HOURS_FROM = 120
 """Minutes from which hours say more."""
 
-Measure = Callable[[Summary], float]
 
-
-def estimate(summaries: Iterable[Summary], subject: Subject, now: datetime) -> Estimate | None:
+def estimate(summaries: Iterable[Summary], subject: Subject) -> Estimate | None:
     """None where too few such loops completed."""
     alike = [one for one in summaries if _counts(one) and one.subject.task_type is subject.task_type]
     own = _newest([one for one in alike if one.subject.project == subject.project])
-    return _estimate(own, subject.project, now) or _estimate(_newest(alike), "", now)
+    return _estimate(own, subject.project) or _estimate(_newest(alike), "")
 
 
 def in_words(of: Estimate) -> str:
@@ -52,7 +48,7 @@ def _newest(summaries: Sequence[Summary]) -> list[Summary]:
     return sorted(summaries, key=lambda one: (one.ended_at, one.uid), reverse=True)[:NEWEST]
 
 
-def _estimate(ended: Sequence[Summary], project: str, now: datetime) -> Estimate | None:
+def _estimate(ended: Sequence[Summary], project: str) -> Estimate | None:
     done = [one for one in ended if one.outcome is Outcome.COMPLETED]
     if len(done) < FEWEST:
         return None
@@ -62,29 +58,14 @@ def _estimate(ended: Sequence[Summary], project: str, now: datetime) -> Estimate
         project=project,
         loops=len(done),
         completed=len(done) / len(ended),
-        iterations=_range(done, lambda one: one.iterations, now),
-        minutes=_range(done, lambda one: one.seconds / 60, now),
-        dollars=_range(priced, lambda one: one.cost_usd, now) if priced else None,
+        iterations=_range(done, lambda one: one.iterations),
+        minutes=_range(done, lambda one: one.seconds / 60),
+        dollars=_range(priced, lambda one: one.cost_usd) if priced else None,
     )
 
 
-def _range(done: Sequence[Summary], measure: Measure, now: datetime) -> Range:
+def _range(done: Sequence[Summary], measure: Callable[[Summary], float]) -> Range:
     """Quartiles; each is the figure of a loop that was."""
-    figures = sorted((measure(one), _weight(one, now)) for one in done)
-    low, median, high = (_quantile(figures, share) for share in (0.25, 0.5, 0.75))
+    figures = sorted(map(measure, done))
+    low, median, high = (figures[math.ceil(share * len(figures)) - 1] for share in (0.25, 0.5, 0.75))
     return Range(low=low, median=median, high=high)
-
-
-def _weight(one: Summary, now: datetime) -> float:
-    return 0.5 ** (max(now - one.ended_at, timedelta(0)) / HALF_LIFE)
-
-
-def _quantile(figures: Sequence[tuple[float, float]], share: float) -> float:
-    """The first figure with so much of the weight at or below it. A sum may miss its share by a rounding."""
-    enough = share * sum(weight for _, weight in figures) * (1 - 1e-9)
-    reached = 0.0
-    for figure, weight in figures:
-        reached += weight
-        if reached >= enough:
-            return figure
-    return figures[-1][0]

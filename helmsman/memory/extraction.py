@@ -5,7 +5,7 @@ work that had not ended them, or a criterion that the judge rejected first, for 
 an antipattern; a decision with its reason, in a completed loop, for a convention. `bench/lessons.py` measures it.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -36,7 +36,7 @@ LOOKED_BACK = 12
 """Episodes before one that are looked at."""
 MOST_CHOICES, MOST_TRIED, LEAST_TRIED = 10, 3, 2
 _APPROACH, _TRIED, _CHOSE, _SIDE, _REASON = 280, 90, 160, 120, 160
-_PROVEN, _GREEN, _NEARLY, _ISSUE, _TROUBLE, _RESOLVED, _JUDGED = 0.9, 0.8, 0.7, 0.8, 0.7, 0.8, 0.8
+_PROVEN, _GREEN, _NEARLY, _ISSUE, _TROUBLE, _JUDGED = 0.9, 0.8, 0.7, 0.8, 0.7, 0.8
 _CHOICES = (0.7, 0.8)
 """Confidence of a decision with one and with both of reason and rejected alternative."""
 
@@ -56,13 +56,9 @@ def after_iteration(episode: Episode, earlier: Sequence[Episode] = ()) -> tuple[
     return (*_strategies(episode, before), *_criteria(episode, before), *_antipatterns(episode, before))
 
 
-def after_loop(state: LoopState, summary: Summary, episodes: Sequence[Episode]) -> tuple[Observation, ...]:
+def after_loop(state: LoopState, summary: Summary) -> tuple[Observation, ...]:
     """What a loop teaches beyond its iterations: only one that completed shows that its way leads there."""
-    if summary.outcome is not Outcome.COMPLETED:
-        return ()
-    whole = sorted((one for one in episodes if one.uid == summary.uid), key=_order)
-    taught = {_order(one) for number, one in enumerate(whole) if any(_strategies(one, _back(whole, number)))}
-    return (*_resolutions(whole, taught), *_choices(state, summary))
+    return tuple(_choices(state, summary)) if summary.outcome is Outcome.COMPLETED else ()
 
 
 def observation(
@@ -92,17 +88,8 @@ def observation(
 
 def _before(episode: Episode, earlier: Sequence[Episode]) -> Sequence[Episode]:
     """The episodes of this loop before this one, newest last."""
-    mine = (one for one in earlier if one.uid == episode.uid and _order(one) < _order(episode))
-    return sorted(mine, key=_order)[-LOOKED_BACK:]
-
-
-def _back(whole: Sequence[Episode], number: int) -> Sequence[Episode]:
-    """The same where all are in order."""
-    return whole[max(number - LOOKED_BACK, 0) : number]
-
-
-def _order(episode: Episode) -> tuple[int, int]:
-    return episode.iteration, episode.attempt
+    mine = {(one.iteration, one.attempt): one for one in earlier if one.uid == episode.uid}
+    return [mine[at] for at in sorted(mine) if at < (episode.iteration, episode.attempt)][-LOOKED_BACK:]
 
 
 # --- strategies ---------------------------------------------------------------------------------------------------
@@ -114,10 +101,10 @@ def _strategies(episode: Episode, before: Sequence[Episode]) -> Iterator[Observa
     got_there = episode.completion >= SUCCESS > best and episode.movement is Movement.FORWARD
     if episode.checked and (got_there or episode.completion >= 1 > best):
         confidence = _PROVEN if episode.completion >= 1 else _GREEN if episode.green else _NEARLY
-        yield from _strategy("This ended the failures of earlier work", episode, before, confidence)
+        yield from _strategy(episode, before, confidence)
 
 
-def _strategy(how: str, episode: Episode, before: Sequence[Episode], confidence: float) -> Iterator[Observation]:
+def _strategy(episode: Episode, before: Sequence[Episode], confidence: float) -> Iterator[Observation]:
     """Nothing where no other way was tried before: that this one ended the failures stands in the history."""
     classes, tests = _ended(episode)
     approach, told = _telling(episode.approach), set(classes) - {FailureClass.OTHER}
@@ -125,7 +112,7 @@ def _strategy(how: str, episode: Episode, before: Sequence[Episode], confidence:
     if not tried or not (approach or episode.files):
         return
     text = _sentences(
-        f"{how}: {quoted(approach, _APPROACH)}." if approach else f"{how}.",
+        f"This ended the failures of earlier work{f': {quoted(approach, _APPROACH)}' if approach else ''}.",
         f"These had not: {_ways(tried)}.",
         f"Failing before: {listed(tests, 3, 120)}." if tests else f"It ended {_named(classes)}." if told else "",
         _changed(episode),
@@ -253,21 +240,6 @@ def _by_machine(episode: Episode, before: Sequence[Episode]) -> Iterator[tuple[E
 
 
 # --- of a whole loop ----------------------------------------------------------------------------------------------
-
-
-def _resolutions(episodes: Sequence[Episode], taught: Collection[tuple[int, int]]) -> Iterator[Observation]:
-    """What ended, for good, a class of failure that had come too often."""
-    stubborn = {item.kind: None for one in episodes for item in one.learning if item.level >= INTERVENED}
-    checked = [one for one in episodes if one.checked]
-    ends: dict[tuple[int, int], Episode] = {}
-    for kind in stubborn:
-        failing = [number for number, one in enumerate(checked) if any(error.kind is kind for error in one.errors)]
-        if failing and failing[-1] + 1 < len(checked):
-            end = checked[failing[-1] + 1]
-            ends[_order(end)] = end
-    for end in (end for order, end in ends.items() if order not in taught):
-        before = _back(episodes, episodes.index(end))
-        yield from _strategy("This ended failures that had come again and again", end, before, _RESOLVED)
 
 
 def _choices(state: LoopState, summary: Summary) -> Iterator[Observation]:

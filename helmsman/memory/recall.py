@@ -94,10 +94,8 @@ def reminders(
 
     The best are chosen; told are this project's before those of others, and antipatterns last.
     """
-    best: dict[str, Found] = {}  # each lesson once, as it fits best, whichever way it was come upon
-    for one in found:
-        known = best.get(one.lesson.id)
-        best[one.lesson.id] = one if known is None or one.text > known.text else known
+    # each lesson once, as it fits best, whichever way it was come upon
+    best = {one.lesson.id: one for one in sorted(found, key=lambda one: one.text)}
     weighed = [_weigh(one, subject, now) for one in best.values() if _may_be_told(one.lesson, subject, config)]
     relevant = sorted((one for one in weighed if one is not None), key=lambda one: one.rank)
     chosen = _chosen(relevant, subject, config, now, allowance)

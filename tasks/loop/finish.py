@@ -55,7 +55,7 @@ def _left(place: Workplace, state: LoopState) -> LoopState:
 
 def _concluded(place: Workplace, state: LoopState) -> LoopState:
     """A model may be asked what the loop teaches; it is paid for by the loop."""
-    if not to_be_asked(place, state):
+    if not to_be_asked(state):
         conclude(place, state)
         return state
     try:

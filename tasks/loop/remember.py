@@ -3,7 +3,7 @@
 Nothing here stops a loop: what cannot be read or kept is named, and the loop goes on without it.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from uuid import uuid4
@@ -29,7 +29,6 @@ from helmsman.records.lessons import (
     Observation,
     Recalled,
     Subject,
-    Summary,
 )
 from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState
@@ -45,8 +44,6 @@ CONCLUDED = frozenset(Outcome) - {Outcome.WAITING, Outcome.CANCELLED}
 
 LOOKED_AT = 100
 """Iterations that one looks back at: what an iteration costs must not grow with the loop."""
-ALL_ENDS = 10_000
-"""More than a store keeps of a project."""
 
 
 def with_estimate(place: Workplace, state: LoopState, now: datetime) -> LoopState:
@@ -113,27 +110,24 @@ def conclude(place: Workplace, state: LoopState, *, asked: Sequence[Observation]
     with _observed("conclude"), _store(state, now) as store:
         ended = summary(state, _subject(place, state))
         with store.change() as change:
-            before = _end_before(change, ended.subject.project, state)
+            new = _since_its_end(change, state.uid)
             if not change.put_summary(ended):
                 return
             episodes = change.episodes(state.uid)
-            told = _told(episodes)
-            for one in (*after_loop(state, ended, episodes), *asked):
-                _observe(change, one, now, told)
-            new = _since(before, episodes)
+            for one in (*after_loop(state, ended), *asked):
+                _observe(change, one, now, _told(episodes))
             _credit(change, _told(new), new, now, good=ended.outcome is Outcome.COMPLETED)
-            notes = tuple(_judged(change, ended.subject.project, new, now))
+            judged = _put_changed(change, ended.subject.project, lambda one: concluded(one, new, now))
         write_down(place.repository, store, ended.subject.project, now)
-        _note(notes)
+        _note(_told_of(one for one in judged if one.retired))
 
 
-def to_be_asked(place: Workplace, state: LoopState) -> bool:
+def to_be_asked(state: LoopState) -> bool:
     """Whether a model is to be asked what this loop teaches: once for each end that iterations led to, where that is wanted."""
     if state.config.memory.extraction != "model" or not _ends(state):
         return False
     with _observed("conclude"), _store(state, state.updated_at) as store:
-        before = _end_before(store, project_of(place.repository), state)
-        return before is None or bool(_since(before, store.episodes(state.uid, 1)))
+        return store.summary(state.uid) is None or bool(_since_its_end(store, state.uid))
     return False
 
 
@@ -161,14 +155,10 @@ def _ends(state: LoopState) -> bool:
     return state.config.memory.use and state.ending is not None and state.outcome in CONCLUDED
 
 
-def _end_before(reads: Reads, project: str, state: LoopState) -> Summary | None:
-    """How the loop ended last, as far as it is known: it may have been resumed since."""
-    return next((one for one in reads.summaries(project=project, limit=ALL_ENDS) if one.uid == state.uid), None)
-
-
-def _since(before: Summary | None, episodes: Sequence[Episode]) -> Sequence[Episode]:
-    """Iterations after an end. The one that led to it ended in the same moment."""
-    return episodes if before is None else [one for one in episodes if one.at > before.ended_at]
+def _since_its_end(reads: Reads, uid: str) -> Sequence[Episode]:
+    """Iterations since the loop ended last, all where it never did. The one that led to an end ended in the same moment."""
+    before = reads.summary(uid)
+    return [one for one in reads.episodes(uid) if before is None or one.at > before.ended_at]
 
 
 def _subject(place: Workplace, state: LoopState) -> Subject:
@@ -216,10 +206,7 @@ def _went_well(lesson: Lesson, failed: set[FailureClass], *, good: bool) -> bool
 def _guarded(change: Change, place: Workplace, state: LoopState, kept: Episode, now: datetime) -> tuple[str, ...]:
     """Count what the guardrails did in an iteration, and make those that are due. Returns what people should hear."""
     project = kept.subject.project
-    for one in change.guardrails(project):
-        after = with_effect(one, kept)
-        if after != one:
-            change.put_guardrail(after)
+    _put_changed(change, project, lambda one: with_effect(one, kept))
     known = change.guardrails(project, retired=True)
     counts = {kind: change.failures(project, kind) for kind in FailureClass}
     orders = read_orders(place.worktree, state.config)
@@ -229,13 +216,12 @@ def _guarded(change: Change, place: Workplace, state: LoopState, kept: Episode, 
     return (*_told_of(made.guardrails), *_refusals(made.refused, kept))
 
 
-def _judged(change: Change, project: str, episodes: Sequence[Episode], now: datetime) -> Iterator[str]:
-    """Guardrails after a loop: those that did no good are retired."""
-    for one in change.guardrails(project):
-        after = concluded(one, episodes, now)
-        if after != one:
-            change.put_guardrail(after)
-            yield from _told_of([after] if after.retired else [])
+def _put_changed(change: Change, project: str, judge: Callable[[Guardrail], Guardrail]) -> list[Guardrail]:
+    """Those of the project's active guardrails that are another one now."""
+    changed = [after for one in change.guardrails(project) if (after := judge(one)) != one]
+    for one in changed:
+        change.put_guardrail(one)
+    return changed
 
 
 def _refusals(refused: Iterable[Refused], kept: Episode) -> Iterator[str]:

@@ -45,7 +45,7 @@ def _recalled(store: "Reads", subject: Subject, config: MemoryConfig, now: datet
         subject=subject,
         guardrails=guardrails,
         reminders=reminders(_found(store, subject), subject, config, now, room) if wanted else (),
-        estimate=_estimate(store, subject, now),
+        estimate=_estimate(store, subject),
     )
 
 
@@ -80,8 +80,8 @@ def asked(subject: Subject) -> str:
     return " ".join([subject.text[:GOAL], *telling, subject.text[GOAL:]])
 
 
-def _estimate(store: "Reads", subject: Subject, now: datetime) -> Estimate | None:
+def _estimate(store: "Reads", subject: Subject) -> Estimate | None:
     """All projects are asked only where this one has too little to tell."""
     own = store.summaries(subject.task_type, subject.project, limit=NEWEST)
     enough = sum(one.outcome is Outcome.COMPLETED for one in own) >= FEWEST
-    return estimate(own if enough else store.summaries(subject.task_type, limit=NEWEST), subject, now)
+    return estimate(own if enough else store.summaries(subject.task_type, limit=NEWEST), subject)

@@ -97,15 +97,15 @@ def test_a_model_is_asked_once_for_each_end_that_iterations_led_to(work: Work, u
     config = LoopConfig.model_validate({**work.state.config.model_dump(), "memory": {"extraction": "model"}})
     put(url, kept(work, 1, TEST))
     stopped = ended(work, Outcome.STOPPED, NOW, 1, config=config)
-    assert to_be_asked(work.place, stopped)
+    assert to_be_asked(stopped)
     conclude(work.place, stopped)
-    assert not to_be_asked(work.place, stopped)
-    assert not to_be_asked(work.place, ended(work, Outcome.FAILED, LATER, 1, config=config))  # nothing was done since
+    assert not to_be_asked(stopped)
+    assert not to_be_asked(ended(work, Outcome.FAILED, LATER, 1, config=config))  # nothing was done since
     put(url, kept(work, 2, at=LATER))
     completed = ended(work, Outcome.COMPLETED, LATER, 2, config=config)
-    assert to_be_asked(work.place, completed)
+    assert to_be_asked(completed)
     conclude(work.place, completed)
-    assert not to_be_asked(work.place, completed)
+    assert not to_be_asked(completed)
 
 
 @pytest.mark.feature("L1", "L2")

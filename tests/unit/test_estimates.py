@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.memory.estimates import FEWEST, HALF_LIFE, NEWEST, estimate, in_words
+from helmsman.memory.estimates import FEWEST, NEWEST, estimate, in_words
 from helmsman.records.lessons import Estimate, Range, Subject, Summary, TaskType
 from helmsman.records.verdict import Outcome
 from tests.unit.builders import NOW
@@ -36,7 +36,7 @@ def summary(number: int, iterations: int = 4, project: str = "shop", **fields: A
 
 
 def of(*summaries: Summary, subject: Subject = SUBJECT) -> Estimate | None:
-    return estimate(summaries, subject, NOW)
+    return estimate(summaries, subject)
 
 
 def test_quartiles_of_completed_loops_of_this_project_are_told() -> None:
@@ -91,14 +91,6 @@ def test_a_loop_that_waits_or_had_nothing_to_do_says_nothing() -> None:
     some = [summary(number) for number in range(3)]
     waiting, idle = summary(8, outcome=Outcome.WAITING), summary(9, 0)
     assert of(*some, waiting, idle) == of(*some)
-
-
-def test_newer_loops_weigh_more() -> None:
-    old = [summary(number, 20, ended_at=NOW - 6 * HALF_LIFE) for number in range(6)]
-    new = [summary(10 + number, 3) for number in range(3)]
-    seen = of(*old, *new)
-    assert seen is not None
-    assert seen.iterations == Range(low=3, median=3, high=3)
 
 
 def test_only_so_many_loops_are_looked_back_on() -> None:

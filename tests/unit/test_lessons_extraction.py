@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from helmsman.memory.extraction import after_iteration, after_loop
 from helmsman.memory.merge import learn
 from helmsman.memory.quoting import orders, quoted, tells
-from helmsman.records.lessons import Episode, Graded, LessonKind, Observation
+from helmsman.records.lessons import Graded, LessonKind, Observation
 from helmsman.records.memory import Choice, WorkingMemory
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.session import FailureClass
@@ -283,7 +283,6 @@ ENDED = state(
         check(passed=False, command="ruff check ."),
     ),
 )
-CLIMB = history(red(completion=0.1), red(FORWARD, completion=0.4), red(FORWARD, completion=0.7), green(FORWARD, completion=1.0))
 
 
 SQLITE = (
@@ -293,7 +292,7 @@ SQLITE = (
 
 
 def test_a_completed_loop_leaves_its_decisions() -> None:
-    found = after_loop(ENDED, summary(), episodes(CLIMB, approach=APPROACH))
+    found = after_loop(ENDED, summary())
     texts = {one.text: one for one in found}
     assert all(one.kind is LessonKind.CONVENTION and one.good and not one.subject.tests for one in found)
     assert list(texts) == [
@@ -306,18 +305,7 @@ def test_a_completed_loop_leaves_its_decisions() -> None:
 
 @pytest.mark.parametrize("outcome", [outcome for outcome in Outcome if outcome is not Outcome.COMPLETED])
 def test_a_loop_that_did_not_complete_leaves_nothing(outcome: Outcome) -> None:
-    assert after_loop(ENDED, summary(outcome), episodes(CLIMB, approach=APPROACH)) == ()
-
-
-def test_what_ended_a_stubborn_class_of_failure_is_a_strategy() -> None:
-    moments = history(*STUCK, red(SIDEWAYS, errors=(error(FailureClass.LINT, "a.py"),)), green(FORWARD, completion=1.0))
-    lived = episodes(moments)
-    ways = (FIRST_TRY, APPROACH, "WIP", "Read the fixture before the code", "Sort the imports of the cart")
-    named = [one.model_copy(update={"approach": way}) for one, way in zip(lived, ways, strict=True)]
-    found = [one for one in after_loop(state(), summary(), named) if one.kind is LessonKind.STRATEGY]
-    assert [one.text.split("“")[1].split("”")[0] for one in found] == ["Read the fixture before the code"]
-    assert found[0].text.startswith("This ended failures that had come again and again: “")
-    assert f"These had not: “{APPROACH}”." in found[0].text  # whether the first try met the same is not known
+    assert after_loop(ENDED, summary(outcome)) == ()
 
 
 def test_waits_are_no_part_of_it() -> None:
@@ -336,7 +324,7 @@ def test_foreign_words_are_bounded_cleaned_and_cannot_leave_their_quotation(appr
     found = [one for number, each in enumerate(lived) for one in after_iteration(each, lived[:number])]
     choice = Choice(chose=f"{approach} cart", rejected=where, reason=name)
     kept = state(memory=WorkingMemory(decisions=(choice,)), checks=report(check(passed=True, command=name)))
-    for one in (*found, *after_loop(kept, summary(), lived)):
+    for one in (*found, *after_loop(kept, summary())):
         assert one.text.isprintable()
         assert one.detail.isprintable()
         assert one.text.count("“") == one.text.count("”")
@@ -348,9 +336,3 @@ def test_a_quotation_has_one_beginning_and_one_end(text: str) -> None:
     found = quoted(text, 50)
     assert (found.count("“"), found.count("”")) == (1, 1)
     assert len(found) <= 52
-
-
-def test_a_long_loop_is_looked_through_in_bounds() -> None:
-    lived: tuple[Episode, ...] = episodes(history(*[red(), green(FORWARD, completion=0.95)] * 300), approach=APPROACH)
-    assert len(after_loop(state(), summary(), lived)) <= 1
-    assert lived[-1].movement is Movement.FORWARD
