@@ -12,8 +12,7 @@ from helmsman.records.modes import Ladder, Rung
 from helmsman.records.oversight import Conflict, Imperative, Oversight
 from helmsman.records.state import LoopState, Spending
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from helmsman.render.dashboard import dashboard
-from helmsman.render.systems import Sign
+from helmsman.render.dashboard import Sign, dashboard
 from tests.unit.builders import NOW, call, check, execution, record, report, state
 from tests.unit.histories import SIDEWAYS, green, history, red, step
 from tests.unit.rendered import read
@@ -59,8 +58,8 @@ def test_there_are_six_systems_each_with_its_sign() -> None:
         ("3*", "purpose", "4 of 10 files had to do with the task"),
         ("4", "progress", "tests 95%, checks 50%, criteria 25%"),
         ("4", "best so far", "48% after iteration 9, at aaaaaaaaaa"),
-        ("5", "limits", "30 iterations, 12 h, $50.00, any number of tokens, 100 calls an hour"),
-        ("5", "answers", "milestone-5-1 approve by some words (command line): some words"),
+        ("5", "asks a person", "where it does not get on; by ending as waiting"),
+        ("5", "told to the next iteration", "some words"),
     ],
 )
 def test_a_system_tells_its_numbers(system: str, name: str, numbers: str) -> None:
@@ -72,7 +71,7 @@ def test_the_iterations_left_are_told_with_the_numbers_behind_them() -> None:
     climbing = state(iteration=4, history=history(*(step(completion=completion) for completion in (0.1, 0.2, 0.3, 0.4))))
     words = told(dashboard(climbing), "4")["iterations left"]
     assert " ".join(words.split()) == (
-        "about 6: 40% done at +10.0 points an iteration (median of the last 4); the limit leaves 26"
+        "about 6 more iterations at this pace: 40% done at +10.0 points an iteration (median of the last 4); the limit leaves 26"
     )
 
 

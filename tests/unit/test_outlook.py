@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.oversee.progress import UNPROVEN
-from helmsman.render.systems import LEAST, SLOWEST, outlook
+from helmsman.render.dashboard import LEAST, SLOWEST, outlook
 from tests.unit.histories import green, history, step, waited
 
 FORWARD = "forward"
