@@ -5,15 +5,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from helmsman.plain import spelled
-from helmsman.records.checks import CheckReport
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.modes import Rung, short_rung
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.parallel import ParallelLoop, ParallelResult
-from helmsman.records.plan import ItemState, PlanProgress, Sketched
-from helmsman.records.reflexion import Rejection
+from helmsman.records.plan import ItemState
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.render.dashboard import dashboard, standing
@@ -27,9 +25,10 @@ from helmsman.render.facts import (
     judge_facts,
     untrue_facts,
 )
-from helmsman.render.gate import answer_command, not_taken
+from helmsman.render.gate import answer_command
 from helmsman.render.lines import explanation, iteration_lines, next_steps
 from helmsman.render.markdown_page import BREAK, cell, code, facts_table, fence, prose, stacked, table
+from helmsman.render.templating import render_markdown
 from helmsman.render.verification import grounds_markdown, table_markdown
 from helmsman.texts import SIGNS, counted, dollars_told, duration, money, plan_text
 
@@ -127,9 +126,10 @@ def iterations_page(state: LoopState) -> str:
     shown = state.worked[-ITERATIONS:]
     before = state.iteration - len({moment.iteration for moment in shown if moment.movement is not Movement.WAITED})
     left_out = f"{counted(max(0, before), 'earlier iteration')} left out: `helmsman log {state.loop}` has them."
-    start = [moment for moment in state.history[:1] if moment.iteration == 0]
+    start = [moment for moment in state.history[:1] if moment.iteration == 0]  # the tree that nobody had worked on yet
     head = ("#", "Done", "Movement", "Checks", "Tests", "Change", "Tools", "Cost", "Time", "Rung", "Remarks")
-    rows = [*map(_iteration, reversed(shown)), *(map(_start, start) if before <= 0 else ())]
+    first = [("start", f"{one.completion:.0%}", "–", _checked(one), _tests(one), *("–",) * 5, "") for one in start]
+    rows = [*map(_iteration, reversed(shown)), *(first if before <= 0 else ())]
     return stacked([
         f"# {state.loop}: {counted(state.iteration, 'iteration')}",
         table(head, rows, (8, 6, 10, 6, 12, 20, 8, 10, 12, 6, 18)) or "No iteration has ended yet.",
@@ -154,11 +154,6 @@ def _iteration(moment: Moment) -> tuple[str, ...]:
         short_rung(moment.rung),
         _remarks(moment),
     )
-
-
-def _start(moment: Moment) -> tuple[str, ...]:
-    """The tree that nobody had worked on yet."""
-    return ("start", f"{moment.completion:.0%}", "–", _checked(moment), _tests(moment), *("–",) * 5, "")
 
 
 def _checked(moment: Moment) -> str:
@@ -216,15 +211,10 @@ def states_of(state: LoopState) -> dict[str, ItemState]:
     done = {item.id for item in plan.sketch if item.done}
     escalated = state.ending is not None and state.ending.rule == "plan.tries"
     over = state.ending is not None and not escalated
-    return {item.id: _state(item, plan, done, escalated=escalated, over=over) for item in plan.sketch}
-
-
-def _state(item: Sketched, plan: PlanProgress, done: set[str], *, escalated: bool, over: bool) -> ItemState:
-    if item.done:
-        return "done"
-    if item.id == plan.now and not over:
-        return "escalated" if escalated else "now"
-    return "ready" if all(name in done for name in item.needs) else "blocked"
+    open_ones: dict[str, ItemState] = {item.id: "ready" if done.issuperset(item.needs) else "blocked" for item in plan.sketch}
+    in_hand: dict[str, ItemState] = {} if over or plan.now not in open_ones else {plan.now: "escalated" if escalated else "now"}
+    finished: dict[str, ItemState] = dict.fromkeys(done, "done")
+    return open_ones | in_hand | finished
 
 
 # --- checks and verdicts ------------------------------------------------------------------------------------------
@@ -240,49 +230,50 @@ def _table(facts: Iterator[Fact]) -> str:
 def checks_page(state: LoopState, record: IterationRecord | None = None) -> str:
     """Checks on the last tree, with the ends of what failing ones printed, and what was found in the change."""
     report = record.checks if record and record.checks else state.checks
-    skipped = record is not None and record.checks is None
-    if report is None:
-        return stacked([f"# {state.loop}: checks", "Nothing has been checked yet."])
-    return stacked([
-        f"# {state.loop}: {passing_checks(report)}",
-        "In the last iteration nothing was checked; this is the report before it." if skipped else "",
-        f"Checked: tree {code(report.tree[:10])} after {counted(state.iteration, 'iteration')}.",
-        _table(check_facts(report)),
-        *_outputs(report),
-        "## Findings",
-        _table(finding_facts(state.findings)) or "✔ Nothing was found.",
-    ])  # fmt: skip
+    results = report.results if report else ()
+    passing, every = sum(result.passed for result in results), len(results)
+    words = f"{passing} of {every} {'check passes' if every == 1 else 'checks pass'}" if every else "no check is configured"
+    return _page(
+        "checks_page",
+        state=state,
+        report=report,
+        passing=words,
+        skipped=record is not None and record.checks is None,
+        checks=_table(check_facts(report)),
+        findings=_table(finding_facts(state.findings)),
+        most=FAILURES,
+    )
 
 
-def passing_checks(report: CheckReport) -> str:
-    """How many of them pass, in a clause."""
-    passing, every = sum(result.passed for result in report.results), len(report.results)
-    return f"{passing} of {every} {'check passes' if every == 1 else 'checks pass'}" if every else "no check is configured"
-
-
-def _outputs(report: CheckReport) -> Iterator[str]:
-    for result in report.failures[:FAILURES]:
-        how = "timed out" if result.timed_out else "not run" if result.exit_code is None else f"exit {result.exit_code}"
-        yield f"## ✘ {prose(result.name, 120)}"
-        yield f"{code(result.command, 200)}, {how}, {duration(result.seconds)}"
-        names = result.counts.failing if result.counts else ()
-        yield "\n".join(f"- {code(name, 200)}" for name in names[:20])
-        printed = result.tail or result.head
-        yield fence(printed) if printed.strip() else "It printed nothing."
-    if len(report.failures) > FAILURES:
-        yield f"{len(report.failures) - FAILURES} more fail; their output is left out."
+def _page(name: str, **values: object) -> str:
+    return f"{render_markdown(name, **values)}\n"
 
 
 def verdicts_page(state: LoopState, record: IterationRecord | None = None) -> str:
     """What was decided and by which questions; what stands against completion; what the judge says."""
-    return stacked([f"# {state.loop}: verdicts", *(_decided(record) if record else ()), *_claims(state), *_judged(state, record)])
+    rows = (
+        (str(one.iteration), f"{one.at:%Y-%m-%d %H:%M}", str(one.consecutive),
+         ", ".join(code(name, 60) for name in one.criteria), prose(one.reason, 600))
+        for one in state.judge.feedback[::-1]
+    )  # fmt: skip
+    return _page(
+        "verdicts_page",
+        state=state,
+        record=record,
+        decision=facts_table(fact[:2] for fact in decision_facts(record.decision)) if record else "",
+        completion=_completion(record) if record else "",
+        outcomes=[
+            *(table_markdown(record.since_start.table) if record and record.since_start else ()),
+            *(grounds_markdown(record.decision.grounds) if record and record.decision.grounds else ()),
+        ],
+        untrue=_table(untrue_facts(state.contradictions)),
+        judged=_table(judge_facts(record.judgement)) if record and record.judgement else "",
+        rejections=table(("#", "When", "In a row", "Criteria", "Reason"), rows, (5, 17, 8, 16, 62)),
+    )
 
 
-def _decided(record: IterationRecord) -> Iterator[str]:
-    decision, proof, judgement = record.decision, record.proof, record.judgement
-    yield f"## After iteration {record.iteration}: {decision.word}"
-    yield facts_table(fact[:2] for fact in decision_facts(decision))
-    yield "## Completion"
+def _completion(record: IterationRecord) -> str:
+    proof, judgement = record.proof, record.judgement
     judged = ("✔" if judgement.approved else f"✘ {judgement.cause}") if judgement else "was not asked"
     rows = (
         ("asked for", f"✔ {proof.how}" if proof.asked else "✘"),
@@ -290,36 +281,7 @@ def _decided(record: IterationRecord) -> Iterator[str]:
         *((spelled(denial.rule), f"✘ {denial.why}") for denial in proof.denied),
         ("judge", judged),
     )
-    yield facts_table(rows, widths=(18, 76))
-    yield from table_markdown(record.since_start.table) if record.since_start else ()
-    yield from grounds_markdown(decision.grounds) if decision.grounds else ()
-
-
-def _claims(state: LoopState) -> Iterator[str]:
-    trust = state.trust
-    yield "## Claims"
-    held = f"{trust.checked - trust.contradicted} of {counted(trust.checked, 'claim')} held"
-    yield f"Over the whole loop {held} ({trust.score:.0%})." if trust.score is not None else "No claim could be compared yet."
-    yield _table(untrue_facts(state.contradictions)) or "✔ Nothing of the last iteration was untrue."
-
-
-def _judged(state: LoopState, record: IterationRecord | None) -> Iterator[str]:
-    yield "## Judge"
-    if record and record.judgement:
-        yield _table(judge_facts(record.judgement))
-    elif not state.config.judge.criteria:
-        yield "There are no criteria, so no judge is asked."
-    elif not state.judge.feedback:
-        yield "It has not been asked yet: it is, once the agent asks to be done and every check passes."
-    if state.judge.feedback:
-        yield "### Rejections"
-        head = ("#", "When", "In a row", "Criteria", "Reason")
-        yield table(head, map(_rejection, state.judge.feedback[::-1]), (5, 17, 8, 16, 62))
-
-
-def _rejection(one: Rejection) -> tuple[str, ...]:
-    criteria = ", ".join(code(name, 60) for name in one.criteria)
-    return (str(one.iteration), f"{one.at:%Y-%m-%d %H:%M}", str(one.consecutive), criteria, prose(one.reason, 600))
+    return facts_table(rows, widths=(18, 76))
 
 
 # --- questions to people, groups ----------------------------------------------------------------------------------
@@ -327,26 +289,18 @@ def _rejection(one: Rejection) -> tuple[str, ...]:
 
 def gates_page(state: LoopState) -> str:
     """The open question with how to answer it, and what was answered before."""
-    answers = table(("Question", "Answer", "Guidance", "Settings"), map(_answer, state.answers[::-1]), (22, 24, 44, 20))
-    seen = state.gate.evidence if state.gate and state.gate.evidence.strip() else ""
-    return stacked([
-        f"# {state.loop}: {'a person is asked' if state.gate else 'nobody is asked'}",
-        *(_open(state.gate, state.loop) if state.gate else ()),
-        f"## Answers\n\n{answers or 'Nobody was asked yet, or nobody has answered.'}",
-        f"## What was seen\n\n{seen}" if seen else "",  # Markdown already; the last thing, so that it can swallow nothing
-    ])  # fmt: skip
-
-
-def _open(gate: Gate, loop: str) -> Iterator[str]:
-    yield f"**{prose(gate.question)}**"
-    if gate.refused:
-        yield not_taken(gate)
-    of = f", of {prose(gate.asked_of, 80)}" if gate.asked_of else ""
-    until = f"until {gate.deadline:%Y-%m-%d %H:%M} UTC, then: {gate.at_timeout}" if gate.deadline else "without a deadline"
-    yield f"Asked {gate.asked_at:%Y-%m-%d %H:%M} UTC{of}, {until}. Key: {code(gate.key, 80)}"
-    yield "\n".join(f"{number}. {prose(question, 600)}" for number, question in enumerate(gate.questions, 1))
-    choices = ((f"**{choice}**", effect, code(answer_command(gate, choice, loop))) for choice, effect in gate.choices.items())
-    yield table(("Choice", "What it does", "Command"), choices, (12, 42, 44))
+    gate, head = state.gate, ("Question", "Answer", "Guidance", "Settings")
+    choices = (
+        (f"**{choice}**", effect, code(answer_command(gate, choice, state.loop)))
+        for choice, effect in (gate.choices.items() if gate else ())
+        if gate
+    )
+    return _page(
+        "gates_page",
+        state=state,
+        choices=table(("Choice", "What it does", "Command"), choices, (12, 42, 44)),
+        answers=table(head, map(_answer, state.answers[::-1]), (22, 24, 44, 20)),
+    )
 
 
 def _answer(answer: Answer) -> tuple[str, ...]:

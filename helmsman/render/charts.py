@@ -193,7 +193,8 @@ def measurable(points: Iterable[Point]) -> list[Point]:
 
 def rounded_scale(low: float, high: float, begin: float, end: float, *, most: int) -> Scale:
     """A scale from one round number to another, with a tick on each in between."""
-    step = _round_step(max(high - low, _least(low, high)) / most)
+    least = max(abs(low), abs(high)) * 1e-9 or 1.0  # a span for values that are all the same, or as good as that
+    step = _round_step(max(high - low, least) / most)
     first, last = math.floor(low / step), math.ceil(high / step)
     ticks = tuple(number * step for number in range(first, max(last, first + 1) + 1))
     return Scale(ticks[0], ticks[-1], begin, end, ticks)
@@ -206,11 +207,6 @@ def whole_scale(low: float, high: float, begin: float, end: float, *, most: int)
     step = _round_step(max((high - low) / most, 1))
     ticks = tuple(number * step for number in range(math.ceil(low / step), math.floor(high / step) + 1))
     return Scale(low, high, begin, end, (low, *(tick for tick in ticks if tick - low > step / 2)))
-
-
-def _least(low: float, high: float) -> float:
-    """A span for values that are all the same, or as good as that."""
-    return max(abs(low), abs(high)) * 1e-9 or 1.0
 
 
 def _round_step(rough: float) -> float:

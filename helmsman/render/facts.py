@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from helmsman.plain import clean, short_line, spelled
-from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.records.checks import CheckReport
 from helmsman.records.claims import Contradiction
 from helmsman.records.evidence import AgentCall
 from helmsman.records.findings import Finding, Weight
@@ -19,7 +19,7 @@ from helmsman.records.moments import Progress
 from helmsman.records.oversight import Oversight
 from helmsman.records.session import StopAttempt
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Decision, Outcome, Severity, Signal
+from helmsman.records.verdict import Decision, Outcome, Severity
 from helmsman.texts import (
     check_text,
     context_text,
@@ -253,14 +253,12 @@ def check_facts(report: CheckReport | None) -> Iterator[Fact]:
         return
     if not report.results:
         yield Fact("checks", "NONE CONFIGURED: nothing was verified", "warn", "Checks")
-    yield from (Fact("check", check_text(result), _check_kind(result), "Checks") for result in report.results)
+    for result in report.results:
+        kind: Kind = ("warn" if result.flaky else "good") if result.passed else "bad"
+        yield Fact("check", check_text(result), kind, "Checks")
     if report.clean is False and report.results:
         yield Fact("", "verified in the agent's folder (workspace.clean = false)", "warn", "Checks")
     yield from _details("Checks", ("put back", ", ".join(report.left_behind)))
-
-
-def _check_kind(result: CheckResult) -> Kind:
-    return ("warn" if result.flaky else "good") if result.passed else "bad"
 
 
 def checks_kind(report: CheckReport | None) -> Kind:
@@ -329,12 +327,8 @@ def _signals(record: IterationRecord) -> Iterator[Fact]:
     worth_a_line = list(told_signals(record))
     for one in record.signals:
         yield Fact(signal_word(one), clean(one.message), SEVERITIES[one.severity], "Signals", is_detail=one not in worth_a_line)
-        yield from _details("Signals", ("rule", f"{coded(one.rule)}{_measured(one)}"), ("told", one.instruction))
-
-
-def _measured(signal: Signal) -> str:
-    known = [f"{number:g}" for number in (signal.value, signal.threshold) if number is not None]
-    return f" ({' / '.join(known)})" if known else ""
+        known = " / ".join(f"{number:g}" for number in (one.value, one.threshold) if number is not None)
+        yield from _details("Signals", ("rule", coded(one.rule) + (f" ({known})" if known else "")), ("told", one.instruction))
 
 
 def decision_facts(decision: Decision) -> Iterator[Fact]:

@@ -19,6 +19,7 @@ from helmsman.records.tracking import Change, Comment, Escalation, Found, Tracke
 from helmsman.records.verdict import Outcome
 from helmsman.render.artifacts import checks_page, gates_page, iterations_page, verdicts_page
 from helmsman.render.markdown_page import code, prose
+from helmsman.render.templating import render_markdown
 from helmsman.texts import counted, dollars_told, duration, tokens_told
 
 LONGEST_BODY = 60_000
@@ -48,8 +49,9 @@ def title(one: Escalation) -> str:
 
 def issue_body(one: Escalation, evidence: str, *, answers: bool) -> str:
     """A new issue, or a comment that says how it stands now. `answers`: whether comments may answer."""
-    lines = [f"The loop {code(one.loop)} {one.heading}.", prose(one.why, 1500), *_ways(one, answers=answers), "---", evidence]
-    return under(mark(uid=one.uid, detection=one.detection, stage=one.stage), "\n\n".join(lines))
+    commands = "\n".join(command_lines(one.gate)) if one.gate and answers else ""
+    told = render_markdown("issue", one=one, commands=commands, evidence=evidence)
+    return under(mark(uid=one.uid, detection=one.detection, stage=one.stage), told)
 
 
 def closing_comment(issue: TrackedIssue, stage: str, state: LoopState) -> str:
@@ -92,14 +94,11 @@ def notification(change: Change, state: LoopState) -> tuple[str, str]:
     """Subject and body for chat and mail, which read no Markdown of ours."""
     one = change.escalation
     if change.over:
-        return title(one), harmless(f"Over: the loop {clean(one.loop)} {_now(state)}.")
+        now = f"has ended as {state.ending.outcome}" if state.ending and state.gate is None else "goes on"
+        return title(one), harmless(f"Over: the loop {clean(one.loop)} {now}.")
     ways = "helmsman answer" if one.gate else "helmsman status"
     said = f"The loop {clean(one.loop)} {one.heading}. {clean(one.why)[:1000]}\n\n{ways} {clean(one.loop)}"
     return title(one), harmless(said)
-
-
-def _now(state: LoopState) -> str:
-    return f"has ended as {state.ending.outcome}" if state.ending and state.gate is None else "goes on"
 
 
 def tracked(found: Found, comments: Sequence[Comment], uid: str) -> TrackedIssue | None:
@@ -141,39 +140,18 @@ def under(hidden: str, text: str) -> str:
     return f"{hidden}\n{harmless(text)[: LONGEST_BODY - len(hidden)]}"
 
 
-def _ways(one: Escalation, *, answers: bool) -> Iterator[str]:
-    """What a person can do."""
-    if one.gate is None and one.stage.startswith("E-"):
-        look, stop = (code(f"helmsman {verb} {one.loop}") for verb in ("status", "cancel"))
-        yield f"It goes on by itself. Look with {look}, stop it with {stop}."
-        return
-    if one.gate is None:
-        look, resume = (code(f"helmsman {verb} {one.loop}") for verb in ("status", "resume"))
-        yield f"Look with {look}, go on with {resume}."
-        return
-    asked_of = f"Asked of: {prose(one.gate.asked_of)}. " if one.gate.asked_of else ""
-    yield f"{asked_of}The choices, with their commands, are shown by {code(f'helmsman answer {one.loop}')}."
-    if answers:
-        yield "\n".join(command_lines(one.gate))
-    if one.gate.deadline is not None:
-        yield f"Without an answer by {one.gate.deadline:%Y-%m-%d %H:%M} UTC: **{one.gate.at_timeout}**."
-
-
 def _why_over(issue: TrackedIssue, state: LoopState) -> str:
     told = [stage for stage in issue.stages if not stage.startswith(OVER)]
     answer = next((one for one in reversed(state.answers) if one.gate in told[-1:]), None)
     if answer is not None:
-        return f"It was answered: **{answer.choice}** by {_who(answer)} at {answer.at:%Y-%m-%d %H:%M} UTC."
+        who = "lapse of time" if answer.via == "timeout" else f"{prose(answer.by, 60) or 'a person'} ({answer.via})"
+        return f"It was answered: **{answer.choice}** by {who} at {answer.at:%Y-%m-%d %H:%M} UTC."
     if state.ending is not None and state.ending.outcome in {Outcome.COMPLETED, Outcome.CANCELLED}:
         return f"The loop is {state.ending.outcome}: {prose(state.ending.reason)}"
     climbs = state.oversight.ladder.climbs
     if climbs and climbs[-1].after < climbs[-1].before:
         return f"The loop is back on {climbs[-1].after.title}: {prose(climbs[-1].reason)}"
     return "The loop goes on."
-
-
-def _who(answer: Answer) -> str:
-    return "lapse of time" if answer.via == "timeout" else f"{prose(answer.by, 60) or 'a person'} ({answer.via})"
 
 
 def _assignments(settings: Mapping[str, object], prefix: str = "") -> Iterator[str]:
@@ -203,13 +181,9 @@ def due(state: LoopState, evidence: str) -> Iterator[tuple[str, str]]:
         told = issue_body(one, seen or evidence, answers=True)
         yield one.stage, f"{told}\n\n{_go_on(state)}" if state.ending and not state.gate else told
     if state.ending and not state.gate and (words := _over(state)):
-        stage = f"ended-{state.ending.at:%Y%m%dT%H%M%S}{_suffix(state)}"
+        late = "-with-a-pull-request" if state.issue and state.issue.pull_request else ""  # told once it could be opened
+        stage = f"ended-{state.ending.at:%Y%m%dT%H%M%S}{late}"
         yield stage, under(mark(uid=state.uid, stage=stage), words)
-
-
-def _suffix(state: LoopState) -> str:
-    """A pull request that could not be opened at first is told when it is there."""
-    return "-with-a-pull-request" if state.issue and state.issue.pull_request else ""
 
 
 def _begun(state: LoopState) -> str:
@@ -240,16 +214,13 @@ def _over(state: LoopState) -> str:
         return ""
     if ending.outcome is Outcome.COMPLETED:  # its result comes after its end, or the reason why it does not
         done = f"The work counts as done {BY_A_WORD[ending.rule]}." if ending.rule in BY_A_WORD else "The work is proven."
-        return f"{done} {_result(state, link)}" if link.pull_request or link.problem else ""
+        if link.pull_request:
+            return f"{done} Pull request: {link.pull_request}"
+        unopened = f"No pull request could be opened: {prose(link.problem, 1000)}\n\n{by_hand(state)}"
+        return f"{done} {unopened}" if link.problem else ""
     if ending.outcome is Outcome.CANCELLED:
         return f"The loop was stopped; its work is kept on {code(state.branch)}. {_go_on(state)}"
     return ""
-
-
-def _result(state: LoopState, link: IssueLink) -> str:
-    if link.pull_request:
-        return f"Pull request: {link.pull_request}"
-    return f"No pull request could be opened: {prose(link.problem, 1000)}\n\n{by_hand(state)}"
 
 
 def by_hand(state: LoopState) -> str:
@@ -276,17 +247,13 @@ def pull_request_body(state: LoopState, link: IssueLink) -> str:
     used = f"{dollars_told(spent.cost_usd, state.untold)}, {tokens_told(spent.tokens, state.untold)}, {duration(spent.seconds)}"
     judged = verdicts_page(state) if state.config.judge.criteria else ""
     answers = gates_page(state) if state.answers else ""
+    pages = (checks_page(state), judged, iterations_page(state), answers)
     begun = f"from {code(state.base_branch)} at {code(state.base_commit[:12])} to {code(state.head[:12])}"
     parts = [
         f"Made by the loop {code(state.loop)} in {counted(state.iteration, 'iteration')} ({used}), {begun}.",
         f"Ended by {code(state.ending.rule if state.ending else '')}: {prose(state.ending.reason if state.ending else '', 1000)}",
-        *(_lower(page) for page in (checks_page(state), judged, iterations_page(state), answers) if page),
+        *(f"#{page}".rstrip() for page in pages if page),  # their headings under the report's
         f"All of it: {code(f'helmsman report {state.loop}')} on the machine of the loop.",
     ]
     head = f"{mark(uid=state.uid, stage='pull-request')}\nCloses #{link.number}\n\n"
     return head + harmless("\n\n".join(parts))[: LONGEST_BODY - len(head)]
-
-
-def _lower(page: str) -> str:
-    """Its heading under the report's."""
-    return f"#{page.rstrip()}" if page.startswith("# ") else page.rstrip()

@@ -16,7 +16,7 @@ from helmsman.records.modes import Rung
 from helmsman.records.oversight import Diagnosis, Oversight
 from helmsman.records.result import LoopResult
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Considered, Outcome
+from helmsman.records.verdict import Outcome
 from helmsman.render.facts import LIMITS, change_text, check_facts, control_facts, facts, green_text, hat_fact, shares_text
 from helmsman.render.gate import answer_command
 from helmsman.render.verification import grounds_lines, table_lines
@@ -93,7 +93,8 @@ def explanation(record: IterationRecord) -> Iterator[str]:
     yield f"    {clean(decision.reason)}"
     yield "way"
     for step in decision.path:
-        yield from _asked(step)
+        yield f"    {'yes' if step.held else 'no ':<3} {clean(step.question)} {clean(step.because)}"
+        yield from ([f"        otherwise with: {clean(step.otherwise)}"] if step.held else ())
     if not decision.path:
         yield "    not recorded: an earlier version of Helmsman took this decision"
     if record.since_start and record.since_start.table.cases:
@@ -128,12 +129,6 @@ def steering_lines(oversight: Oversight, config: LoopConfig) -> Iterator[str]:
     yield from (f"fault      {clean(fault)}; its default was used" for fault in oversight.faults)
 
 
-def _asked(step: Considered) -> Iterator[str]:
-    yield f"    {'yes' if step.held else 'no ':<3} {clean(step.question)} {clean(step.because)}"
-    if step.held:
-        yield f"        otherwise with: {clean(step.otherwise)}"
-
-
 # --- what may be typed now ----------------------------------------------------------------------------------------
 
 
@@ -147,18 +142,16 @@ def next_steps(result: LoopResult, gate: Gate | None = None) -> Iterator[tuple[s
     if result.unverified:
         yield "next", f"helmsman resume {result.loop}  # says what can be done about an unverified state, and does nothing else"
         return
-    yield "look", _look(result)
-    if step := _step(result, gate):
+    branch = shlex.quote(clean(result.branch))  # git allows what a shell would run, and whoever reads it may copy it
+    if result.merged:
+        yield "look", f"git show --stat --first-parent {result.merged.commit[:12]}"
+    else:
+        yield "look", f"git diff ...{branch}" if result.outcome is Outcome.COMPLETED else f"helmsman log {result.loop}"
+    if step := _step(result, branch, gate):
         yield "next", step
 
 
-def _look(result: LoopResult) -> str:
-    if result.merged:
-        return f"git show --stat --first-parent {result.merged.commit[:12]}"
-    return f"git diff ...{_branch(result)}" if result.outcome is Outcome.COMPLETED else f"helmsman log {result.loop}"
-
-
-def _step(result: LoopResult, gate: Gate | None) -> str:
+def _step(result: LoopResult, branch: str, gate: Gate | None) -> str:
     if gate is not None:
         choice, effect = next(iter(gate.choices.items()))
         return f"{answer_command(gate, choice, result.loop)}  # {effect} Other choices: helmsman answer {result.loop}"
@@ -166,13 +159,9 @@ def _step(result: LoopResult, gate: Gate | None) -> str:
         same = result.merged.commit == result.merged.base
         return "" if same else f"git revert -m 1 {result.merged.commit[:12]}  # only to take it out again"
     if result.outcome is Outcome.COMPLETED:
-        return f"git merge {_branch(result)}"
+        return f"git merge {branch}"
     more = f" --set {result.rule}=VALUE" if result.outcome is Outcome.STOPPED and result.rule.startswith(LIMITS) else ""
     return f"helmsman resume {result.loop}{more}"
-
-
-def _branch(result: LoopResult) -> str:
-    return shlex.quote(clean(result.branch))  # git allows what a shell would run, and whoever reads it may copy it
 
 
 # --- several loops, an alignment ----------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ allows no style but the one whose digest it names; a text that broke out, agains
 
 import base64
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -16,10 +15,10 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from helmsman.agents.fitting import in_short
-from helmsman.plain import shortened, spelled
-from helmsman.records.gates import GATES, Answer
+from helmsman.plain import shortened
+from helmsman.records.gates import GATES
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.modes import Rung, short_rung
+from helmsman.records.modes import Rung
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
@@ -29,7 +28,7 @@ from helmsman.render.facts import PARTS, VERDICTS, Fact, Kind, checks_kind, code
 from helmsman.render.lines import next_steps
 from helmsman.render.templating import render_html
 from helmsman.render.verification import grounds_lines, table_lines
-from helmsman.texts import SIGNS, counted, dollars_told, duration, merged_text, money, plan_text, tools_told
+from helmsman.texts import SIGNS, counted, plan_text
 
 MOST_DETAILED = 500
 """Iterations that are shown one by one."""
@@ -49,7 +48,6 @@ ENDINGS: Mapping[Outcome | None, str] = {
     None: "calm",
 }
 """How outcomes look, those that are not here like a warning; None: it goes on."""
-MINUS = "\N{MINUS SIGN}"
 
 
 def style() -> str:
@@ -128,7 +126,6 @@ def html_report(
         agent=in_short(state.agent.kind) if state.agent else "",
         rule=result_of(state, state_ref).rule,
         front=list(_front(state, state_ref)),
-        cards=list(_cards(state)),
         figures=list(_figures(traces)),
         noticed=Counter(rule for trace in traces for rule in trace.rules).most_common(RULES_SHOWN),
         climbs=state.oversight.ladder.climbs,
@@ -136,10 +133,11 @@ def html_report(
         plan_head=PLAN_HEAD,
         plan_rows=list(plan_rows(state)),
         plan_left_out=left_out(state),
-        answers=[_answer(answer) for answer in state.answers],
+        state_ref=state_ref,
+        gates=GATES,
+        verdicts=VERDICTS,
         entries=entries,
         before=counted(len(traces) - len(shown), "earlier attempt") if len(traces) > len(shown) else "",
-        places=list(_places(state, state_ref)),
     )
     return f"{page}\n"
 
@@ -162,40 +160,6 @@ def _doubts(state: LoopState) -> Iterator[str]:
         yield f"… and {counted(len(state.findings) - MOST_DOUBTS, 'more finding')}"
     if state.trust.contradicted:
         yield f"{state.trust.contradicted} of {counted(state.trust.checked, 'claim')} of the agent did not hold"
-
-
-def _cards(state: LoopState) -> Iterator[tuple[str, str, str]]:
-    """Name, value and note of each: what is done, what it took, how much of what was said is true, how the loop is steered."""
-    limits, spent, best, trust = state.config.limits, state.spending, state.oversight.best, state.trust
-    hours = f"of {limits.wall_clock_hours:g} hours allowed" if limits.wall_clock_hours else "no limit"
-    dollars = f"of {money(limits.cost_usd)} allowed" if limits.cost_usd else "no limit"
-    reached = f"best: #{best.iteration}, {best.completion:.0%}" if best else ""
-    compared = "compared with evidence" if trust.checked else "none was compared"
-    yield "Completion", f"{state.oversight.progress.completion:.0%}", reached
-    yield "Iterations", f"{state.iteration:,}", f"of {limits.iterations:,} allowed"
-    yield "Cost", dollars_told(spent.cost_usd, state.untold), dollars
-    yield "Time", duration(spent.seconds), hours
-    yield "Tokens", f"{spent.tokens:,}", counted(spent.agent_calls, "agent call")
-    yield "Claims that held", f"{trust.checked - trust.contradicted} of {trust.checked}", compared
-    yield "Ladder", state.oversight.ladder.rung.title, f"{counted(state.oversight.idle, 'iteration')} without progress"
-    yield "Urgency", f"{state.oversight.control.output:.2f}", state.oversight.control.band
-
-
-def _answer(answer: Answer) -> tuple[str, ...]:
-    """Who answered what, and by which way."""
-    settings = coded(json.dumps(answer.settings, default=str)) if answer.settings else ""
-    who = f"{answer.by or 'somebody'} ({answer.via})"
-    return f"{answer.at:%d %b %H:%M}", GATES[answer.kind].title, answer.choice, who, f"{answer.guidance} {settings}"
-
-
-def _places(state: LoopState, state_ref: str) -> Iterator[tuple[str, str]]:
-    yield "branch", f"{coded(state.branch)} at {coded(state.head[:12])}"
-    yield "began at", f"{coded(state.base_commit[:12])} {state.base_branch}"
-    yield "proven at", coded(state.verified[:12])
-    yield "merged", merged_text(state.merged) if state.merged else ""
-    yield "state", coded(state_ref)
-    yield from (("salvaged", coded(kept.ref)) for kept in state.salvaged)
-    yield "taken off", coded(state.failed.ref) if state.failed else ""
 
 
 # --- the course ---------------------------------------------------------------------------------------------------
@@ -248,42 +212,18 @@ def _entries(
     since = records[0].started_at if cut else state.created_at  # a plan is answered before the first one starts
     for number, record in enumerate(records):
         told = list(facts(record))
+        outcomes = table_lines(record.since_start.table) if record.since_start else ()
         yield {
             "record": record,
             "opened": number + 1 == len(records),
             "has_outputs": number >= outputs_from,
-            "answers": [_answer(answer) for answer in state.answers if since < answer.at <= record.ended_at],
-            "cells": _cells(record),
-            "checks": _checks(record),
-            "completion": record.oversight.progress.completion,
+            "answers": [answer for answer in state.answers if since < answer.at <= record.ended_at],
             "decision": decision_mark(record.decision),
             "reason": shortened(record.decision.reason, REASON_SHOWN),
-            "marks": list(_marks(record)),
             "parts": [(part, found) for part in PARTS if (found := [fact for fact in told if fact.part == part])],
-            "outcomes": "\n".join(_outcomes(record)),
+            "outcomes": "\n".join((*outcomes, *(grounds_lines(record.decision.grounds) if record.decision.grounds else ()))),
         }
         since = record.ended_at
-
-
-def _cells(record: IterationRecord) -> Mapping[str, str]:
-    """What is read at a glance."""
-    call, change = record.execution.call, record.execution.change
-    lines = f" +{change.insertions} {MINUS}{change.deletions}"
-    return {
-        "number": f"{record.iteration}{f'.{record.attempt}' if record.attempt > 1 else ''}",
-        "agent": f"{spelled(call.outcome)}, {tools_told(call.tool_calls, call.untold)}",
-        "work": f"{counted(change.files_changed, 'file')}{lines}" if change.files_changed else "nothing changed",
-        "rung": f"{short_rung(record.oversight.ladder.rung)}{f' {record.moment.movement}' if record.moment else ''}",
-        "cost": dollars_told(record.usage.cost_usd, call.untold),
-    }
-
-
-def _checks(record: IterationRecord) -> tuple[str, Kind]:
-    report = record.checks
-    if report is None or not report.results:
-        return ("none" if report else "not run", "neutral")
-    failing = len(report.failures)
-    return f"✘ {failing} of {len(report.results)}" if failing else f"✔ {len(report.results)}", checks_kind(report)
 
 
 def decision_mark(decision: Decision) -> tuple[str, str]:
@@ -291,23 +231,3 @@ def decision_mark(decision: Decision) -> tuple[str, str]:
     if decision.kind is DecisionKind.STOP:
         return f"stop: {decision.outcome or 'ended'}", ENDINGS.get(decision.outcome, "warn")
     return decision.kind, "warn" if decision.kind is DecisionKind.WAIT else "calm"
-
-
-def _marks(record: IterationRecord) -> Iterator[tuple[str, str]]:
-    """What a look should not miss."""
-    if record.contradictions:
-        yield counted(len(record.contradictions), "untrue claim"), "bad"
-    if record.findings:
-        yield counted(len(record.findings), "finding"), "bad"
-    if record.judgement:
-        yield f"judge: {record.judgement.outcome}", VERDICTS[record.judgement.outcome]
-    if record.item:
-        yield f"{record.item.item} {'ticked' if record.tick else 'not proven'}", "good" if record.tick else "warn"
-    if record.failed:
-        yield "taken off the branch", "warn"
-
-
-def _outcomes(record: IterationRecord) -> Iterator[str]:
-    """As `helmsman verify` shows them, with what a verdict rests on."""
-    yield from table_lines(record.since_start.table) if record.since_start else ()
-    yield from grounds_lines(record.decision.grounds) if record.decision.grounds else ()

@@ -20,7 +20,7 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from helmsman.records.usage import Usage
 from helmsman.records.verdict import Decision, Outcome
-from helmsman.render.activity import Activity, FinishedCheck, Step, Tool
+from helmsman.render.activity import Activity, Step, Tool
 
 Value = str | bool | int | float
 Attributes = Mapping[str, Value]
@@ -277,8 +277,10 @@ def _iteration(state: LoopState, record: IterationRecord) -> Span:
         "error.type": fault,
     }
     own, end = span_id(state.uid, record.iteration, record.attempt), max(record.ended_at, record.started_at)
-    notes = tuple(_signals(record))
-    return Span(own, span_id(state.uid), "iteration", record.started_at, end, _told(told), notes, fault)
+    signals = ({name: getattr(one, name) for name in ("rule", "severity", "value", "threshold")} for one in record.signals)
+    notes = (_told({f"helmsman.signal.{name}": value for name, value in one.items()}) for one in signals)
+    every = tuple(Note("helmsman.signal", record.ended_at, said) for said in notes)
+    return Span(own, span_id(state.uid), "iteration", record.started_at, end, _told(told), every, fault)
 
 
 def checks_of(record: IterationRecord) -> str:
@@ -286,17 +288,6 @@ def checks_of(record: IterationRecord) -> str:
     if record.checks is None or not record.checks.results:
         return "none"
     return "passed" if record.checks.passed else "failed"
-
-
-def _signals(record: IterationRecord) -> Iterator[Note]:
-    for signal in record.signals:
-        told: Known = {
-            "helmsman.signal.rule": signal.rule,
-            "helmsman.signal.severity": signal.severity,
-            "helmsman.signal.value": signal.value,
-            "helmsman.signal.threshold": signal.threshold,
-        }
-        yield Note("helmsman.signal", record.ended_at, _told(told))
 
 
 def _agent(state: LoopState, record: IterationRecord, line: Activity, parent: int) -> Span:
@@ -354,15 +345,13 @@ def _chat(uid: str, key: Key, call: ModelCall, step: Step | None, whole: Span) -
 
 def _checks(uid: str, key: Key, line: Activity, wanted: Callable[[str], bool]) -> Iterator[Span]:
     for number, check in enumerate(line.finished):
-        if wanted(check.step):
-            yield _check(span_id(uid, *key, check.step, "check", number), span_id(uid, *key, check.step), check)
-
-
-def _check(own: int, parent: int, check: FinishedCheck) -> Span:
-    result, error = check.result, "" if check.result.passed else "check_failed"
-    told = _told({"helmsman.check": result.name, "helmsman.check.passed": result.passed, "error.type": error})
-    start = check.at - timedelta(seconds=max(result.seconds, 0.0))
-    return Span(own, parent, f"check {_short(result.name)}", start, check.at, told, error=error)
+        if not wanted(check.step):
+            continue
+        own, parent = span_id(uid, *key, check.step, "check", number), span_id(uid, *key, check.step)
+        result, error = check.result, "" if check.result.passed else "check_failed"
+        told = _told({"helmsman.check": result.name, "helmsman.check.passed": result.passed, "error.type": error})
+        start = check.at - timedelta(seconds=max(result.seconds, 0.0))
+        yield Span(own, parent, f"check {_short(result.name)}", start, check.at, told, error=error)
 
 
 def _fault(decision: Decision) -> str:

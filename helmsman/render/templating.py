@@ -4,15 +4,25 @@ In HTML and SVG a text becomes one line of plain characters, in Markdown what `c
 backticks in a text is shown as code.
 """
 
-from functools import lru_cache
+import json
+from collections.abc import Callable
+from datetime import datetime
+from functools import lru_cache, partial
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from helmsman.plain import clean, clean_lines
+from helmsman.plain import LONGEST_LINE, clean, clean_lines, spelled
+from helmsman.records.modes import short_rung
+from helmsman.render.facts import checks_kind, coded
+from helmsman.render.markdown_page import cell, code, fence, prose
+from helmsman.texts import counted, dollars_told, duration, merged_text, money, tools_told
 
 OUTPUT_SHOWN = 6000
 """Characters of an output that a page holds; the record has more."""
+_GAP = Markup("\x1e")
+"""Between two paragraphs of Markdown."""
 
 
 def render_html(name: str, /, **values: object) -> Markup:
@@ -42,15 +52,60 @@ def _shown(value: object) -> object:
     return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-@lru_cache(maxsize=1)
-def _html() -> Environment:
-    environment = Environment(
+def render_markdown(name: str, /, **values: object) -> str:
+    """The template `name`.md.j2: its paragraphs, between which it prints `gap`, without those that say nothing."""
+    text = _markdown().get_template(f"{name}.md.j2").render(gap=_GAP, **values)
+    return "\n\n".join(filter(None, (paragraph.strip("\n") for paragraph in text.split(_GAP))))
+
+
+def _environment(finalize: Callable[[object], object]) -> Environment:
+    return Environment(
         loader=PackageLoader("helmsman.render", "templates"),
         undefined=StrictUndefined,
         autoescape=True,
-        finalize=_shown,
+        finalize=finalize,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"with_code": with_code, "output": output}
+
+
+def _prose(value: object) -> object:
+    """What a template of Markdown prints: a text that no filter has made Markdown of is foreign."""
+    return Markup(prose(value)) if isinstance(value, str) and not isinstance(value, Markup) else value  # noqa: S704 - harmless
+
+
+def own(text: str) -> str:
+    """Our own words, or what is Markdown already."""
+    return text.replace(_GAP, " ")
+
+
+def quoted(text: str, most: int = LONGEST_LINE) -> str:
+    """Foreign text whose backticks would stand there as they are."""
+    return prose(text.replace("`", "'"), most)
+
+
+def moment(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+@lru_cache(maxsize=1)
+def _markdown() -> Environment:
+
+    def made(of: Callable[..., str]) -> Callable[..., Markup]:
+        return lambda *given: Markup(of(*given))  # noqa: S704 - what it makes is harmless
+
+    environment = _environment(_prose)
+    filters: tuple[Callable[..., str], ...] = (prose, code, cell, fence, own, quoted, moment)
+    known: dict[str, Any] = {of.__name__: made(of) for of in filters}
+    environment.filters |= known | {"counted": counted, "duration": duration}
+    return environment
+
+
+@lru_cache(maxsize=1)
+def _html() -> Environment:
+    environment = _environment(_shown)
+    words = (counted, dollars_told, duration, merged_text, money, tools_told)
+    plain = (with_code, output, coded, checks_kind, spelled, short_rung)
+    known: dict[str, Any] = {of.__name__: of for of in (*words, *plain)}
+    environment.filters |= known | {"as_json": partial(json.dumps, default=str)}
     return environment

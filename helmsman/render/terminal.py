@@ -9,7 +9,7 @@ from helmsman.oversee.limits import gauges
 from helmsman.plain import clean
 from helmsman.records.gates import Answer
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.state import LoopState, Spending
+from helmsman.records.state import LoopState
 from helmsman.records.usage import Usage
 from helmsman.render.activity import Activity
 from helmsman.render.facts import judge_facts
@@ -101,11 +101,8 @@ def _asked_and_driven(screen: ScreenModel) -> list[Row]:
 def chart(shares: Sequence[float], height: int) -> list[str]:
     """Columns for values between 0 and 1, the highest row first. Even nothing has a mark, so that each value can be counted."""
     levels = [max(round(min(max(share, 0.0), 1.0) * height * len(BARS)), 1) for share in shares]
-    return ["".join(_cell(level - row * len(BARS)) for level in levels) for row in range(height - 1, -1, -1)]
-
-
-def _cell(level: int) -> str:
-    return BARS[min(level, len(BARS)) - 1] if level > 0 else " "
+    above = ([level - row * len(BARS) for level in levels] for row in range(height - 1, -1, -1))
+    return ["".join(BARS[min(level, len(BARS)) - 1] if level > 0 else " " for level in row) for row in above]
 
 
 def _unverified(screen: ScreenModel) -> list[Row]:
@@ -188,17 +185,13 @@ def _progress(state: LoopState, width: int, height: int) -> Iterator[Row]:
         return
     shares = [moment.completion for moment in state.history][-max(width - LABEL, 1) :]
     lines = chart(shares, 1 if height < LOW_SCREEN or state.gate else HIGH_CHART)
-    yield from (Row(f"{_axis(row, len(lines)):<{LABEL}}{line}", "cyan", rank=10) for row, line in enumerate(lines))
+    ends = {} if len(lines) == 1 else {0: "100%", len(lines) - 1: "0%"}
+    axis = (f"{ends.get(row, ''):>{LABEL - 1}} " for row in range(len(lines)))
+    yield from (Row(f"{left}{line}", "cyan", rank=10) for left, line in zip(axis, lines, strict=True))
     yield from (Row(line, rank=11) for line in steering_lines(state.oversight, state.config))
     ladder, in_row = state.oversight.ladder, state.oversight.idle
     idle = f", {counted(in_row, 'iteration')} in a row without progress" if in_row else ""
     yield Row(f"level      {ladder.rung.title}{idle}", rank=11)
-
-
-def _axis(row: int, rows: int) -> str:
-    if rows == 1:
-        return ""
-    return {0: f"{'100%':>{LABEL - 1}}", rows - 1: f"{'0%':>{LABEL - 1}}"}.get(row, "")
 
 
 def _spent(screen: ScreenModel) -> Iterator[Row]:
@@ -208,20 +201,16 @@ def _spent(screen: ScreenModel) -> Iterator[Row]:
     before, limits = state.spending, state.config.limits
     more = {"cost_usd": before.cost_usd + used.cost_usd, "tokens": before.tokens + used.tokens}
     spending = before.model_copy(update=more)
-    style = _alarm(state, spending)
-    share = {gauge.name: f" ({gauge.share:.0%})" for gauge in gauges(limits, spending, state.iteration)}
+    every = gauges(limits, spending, state.iteration)
+    nearest = max(gauge.share for gauge in every)
+    style = "red" if nearest >= limits.alarm_at else "yellow" if nearest >= limits.warn_at else ""
+    share = {gauge.name: f" ({gauge.share:.0%})" for gauge in every}
     cost = f"{money_text(spending.cost_usd, limits.cost_usd, state.untold)}{share.get('cost_usd', '')}"
     tokens = "" if limits.tokens is None else f" of {limits.tokens:,}{share['tokens']}"
     yield Row(f"spent      {cost}, {spending.tokens:,}{tokens} tokens", style, rank=9)
     hours = "" if limits.wall_clock_hours is None else f" of {limits.wall_clock_hours:g} hours{share['wall_clock_hours']}"
     calls = f"{counted(spending.agent_calls, 'agent call')}, {len(state.recent_calls)} of {limits.calls_per_hour} in an hour"
     yield Row(f"time       {duration(spending.seconds)}{hours}, {calls}", style, rank=14)
-
-
-def _alarm(state: LoopState, spending: Spending) -> str:
-    limits = state.config.limits
-    nearest = max(gauge.share for gauge in gauges(limits, spending, state.iteration))
-    return "red" if nearest >= limits.alarm_at else "yellow" if nearest >= limits.warn_at else ""
 
 
 def _said_last(screen: ScreenModel) -> Iterator[Row]:

@@ -25,7 +25,7 @@ from helmsman.records.state import Spending, Waiting
 from helmsman.records.usage import Usage
 from helmsman.render import html_report
 from helmsman.render.facts import checks_kind
-from helmsman.render.report import MINUS, MOST_DETAILED, MOST_OUTPUTS, style, trace_of
+from helmsman.render.report import MOST_DETAILED, MOST_OUTPUTS, style, trace_of
 from helmsman.render.templating import OUTPUT_SHOWN
 from helmsman.texts import duration, money
 from tests.unit.builders import CONTINUE, HOUR, NOW, STOP, WAIT, check, record, report, state
@@ -35,6 +35,7 @@ pytestmark = pytest.mark.feature("H4")
 
 REF = "refs/helmsman/mend-it/state"
 VOID = {"meta", "link"}
+MINUS = "\N{MINUS SIGN}"
 ELEMENTS = {
     "html", "head", "body", "meta", "link", "title", "style", "main", "header", "section", "footer", "div", "figure",
     "h1", "h2", "h3", "p", "span", "strong", "code", "pre", "time", "ul", "li", "dl", "dt", "dd",
