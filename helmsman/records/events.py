@@ -1,7 +1,9 @@
 """What happens while an iteration runs, in the past tense. Displays and journals are fed from these; nothing depends on them."""
 
+import re
 from datetime import datetime
-from typing import Literal
+
+from pydantic import computed_field
 
 from helmsman.records.base import Record
 from helmsman.records.checks import CheckReport, CheckResult
@@ -14,82 +16,86 @@ from helmsman.records.usage import Usage
 from helmsman.records.verdict import Signal
 
 
-class LinkStarted(Record):
+class Event(Record):
+    """Something that happened."""
+
+    @computed_field
+    @property
+    def event(self) -> str:
+        """Its kind, by which it is told from others in a journal."""
+        return _kind(type(self))
+
+
+def _kind(of: type[Event]) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", of.__name__).lower()
+
+
+class LinkStarted(Event):
     """A chain drives this loop from here on."""
 
-    event: Literal["link_started"] = "link_started"
     loop: str
     number: int
     loops: int
     goal: str
 
 
-class PreparationStarted(Record):
+class PreparationStarted(Event):
     """What comes before the work takes its time: the engine starts, a command of the set-up runs."""
 
-    event: Literal["preparation_started"] = "preparation_started"
     what: str
 
 
-class LoopBegun(Record):
+class LoopBegun(Event):
     """The checks have been tried before any work, unless that was not wanted."""
 
-    event: Literal["loop_begun"] = "loop_begun"
     report: CheckReport | None = None
     warnings: tuple[str, ...] = ()
     """What could prove nothing of the goal, a sentence each."""
 
 
-class AgentIntroduced(Record):
+class AgentIntroduced(Event):
     """Which agent the loop drives, where it is not Claude Code, and what it lacks."""
 
-    event: Literal["agent_introduced"] = "agent_introduced"
     lines: tuple[str, ...]
     untold: tuple[str, ...] = ()
     """What its program does not tell, as `Capability` names it."""
 
 
-class MemoryNoted(Record):
+class MemoryNoted(Event):
     """What memory has to say to people: what to expect, what was learnt, what it lacks."""
 
-    event: Literal["memory_noted"] = "memory_noted"
     lines: tuple[str, ...]
 
 
-class AttemptInterrupted(Record):
+class AttemptInterrupted(Event):
     """A driver died, or was cancelled, with a call of the agent in flight; told by the one that takes the loop up."""
 
-    event: Literal["attempt_interrupted"] = "attempt_interrupted"
     what: str
     """Which attempt, and where its work is kept."""
 
 
-class TelemetryFailed(Record):
+class TelemetryFailed(Event):
     """Telemetry was asked for and is not delivered; told once by each driver."""
 
-    event: Literal["telemetry_failed"] = "telemetry_failed"
     why: str
 
 
-class StepStarted(Record):
-    event: Literal["step_started"] = "step_started"
+class StepStarted(Event):
     iteration: int
     attempt: int
     step: str
 
 
-class StepFinished(Record):
+class StepFinished(Event):
     """The step's work is done; its result is not persisted yet."""
 
-    event: Literal["step_finished"] = "step_finished"
     iteration: int
     attempt: int
     step: str
     seconds: float
 
 
-class AgentStarted(Record):
-    event: Literal["agent_started"] = "agent_started"
+class AgentStarted(Event):
     iteration: int
     attempt: int
     process_id: int
@@ -100,8 +106,7 @@ class AgentStarted(Record):
     """US dollars that the loop may use up in all."""
 
 
-class ToolCalled(Record):
-    event: Literal["tool_called"] = "tool_called"
+class ToolCalled(Event):
     tool: str
     detail: str
     """What it was called with, in a line of 120 characters at most."""
@@ -109,112 +114,86 @@ class ToolCalled(Record):
     """As the agent's program names the call, 100 characters at most; empty where it does not."""
 
 
-class ToolReturned(Record):
+class ToolReturned(Event):
     """A tool call came to an end."""
 
-    event: Literal["tool_returned"] = "tool_returned"
     id: str
     failed: bool
 
 
-class UsageCounted(Record):
+class UsageCounted(Event):
     """The call of the agent that runs has used so much, from its beginning."""
 
-    event: Literal["usage_counted"] = "usage_counted"
     usage: Usage
 
 
-class ToolGuarded(Record):
-    event: Literal["tool_guarded"] = "tool_guarded"
+class ToolGuarded(Event):
     guarded: Guarded
 
 
-class StopAnswered(Record):
+class StopAnswered(Event):
     """The agent wanted to end its turn."""
 
-    event: Literal["stop_answered"] = "stop_answered"
     attempt: StopAttempt
 
 
-class CheckStarted(Record):
-    event: Literal["check_started"] = "check_started"
+class CheckStarted(Event):
     name: str
 
 
-class CheckFinished(Record):
-    event: Literal["check_finished"] = "check_finished"
+class CheckFinished(Event):
     result: CheckResult
 
 
-class SignalRaised(Record):
-    event: Literal["signal_raised"] = "signal_raised"
+class SignalRaised(Event):
     signal: Signal
 
 
-class IterationRecorded(Record):
-    event: Literal["iteration_recorded"] = "iteration_recorded"
+class IterationRecorded(Event):
     record: IterationRecord
 
 
-class WaitStarted(Record):
-    event: Literal["wait_started"] = "wait_started"
+class WaitStarted(Event):
     until: datetime
     reason: str
 
 
-class MergeFailed(Record):
+class MergeFailed(Event):
     """Proven work could not be merged: the loop goes on with that as its task, or a person is asked."""
 
-    event: Literal["merge_failed"] = "merge_failed"
     into: str
     why: str
 
 
-class LoopMerged(Record):
+class LoopMerged(Event):
     """The work is in the branch that it was for."""
 
-    event: Literal["loop_merged"] = "loop_merged"
     merged: Merged
     notes: tuple[str, ...] = ()
     """What a person may have to do in their own checkout."""
 
 
-class GateOpened(Record):
+class GateOpened(Event):
     """A person is asked."""
 
-    event: Literal["gate_opened"] = "gate_opened"
     loop: str
     gate: Gate
 
 
-class GateAnswered(Record):
-    event: Literal["gate_answered"] = "gate_answered"
+class GateAnswered(Event):
     answer: Answer
 
 
-Event = (
-    LinkStarted
-    | PreparationStarted
-    | LoopBegun
-    | AgentIntroduced
-    | MemoryNoted
-    | AttemptInterrupted
-    | TelemetryFailed
-    | StepStarted
-    | StepFinished
-    | AgentStarted
-    | ToolCalled
-    | ToolReturned
-    | UsageCounted
-    | ToolGuarded
-    | StopAnswered
-    | CheckStarted
-    | CheckFinished
-    | SignalRaised
-    | IterationRecorded
-    | WaitStarted
-    | MergeFailed
-    | LoopMerged
-    | GateOpened
-    | GateAnswered
-)
+class _Of(Record):
+    event: str
+
+
+EVENTS = {_kind(of): of for of in Event.__subclasses__()}
+
+
+def read_event(text: str) -> Event:
+    """From a line of a journal. Raises ValueError, which pydantic's own error is too, where it is none of these."""
+    of = EVENTS.get(_Of.model_validate_json(text).event)
+    if of is None:
+        raise ValueError("an event of another version")
+    return of.model_validate_json(text)

@@ -155,7 +155,9 @@ def remember(before: JudgeMemory, record: IterationRecord, limit: int, *, reset:
     judgement = record.judgement
     if judgement is None:
         return before
-    notes = (*before.notes, *_note(record.iteration, judgement))[-NOTES_KEPT:]
+    principle = " ".join(judgement.principle.split())[:300]
+    note = [f"#{record.iteration} {judgement.outcome}: {principle}"] if principle else []
+    notes = (*before.notes, *note)[-NOTES_KEPT:]
     verdicts = (*before.verdicts, *_past_verdicts(record, judgement))[-VERDICTS_KEPT:]
     known = before.model_copy(update={"notes": notes, "verdicts": verdicts})
     if not judgement.rejected:
@@ -169,26 +171,22 @@ def remember(before: JudgeMemory, record: IterationRecord, limit: int, *, reset:
 
 
 def _rejection(before: JudgeMemory, record: IterationRecord, judgement: Judgement) -> Rejection:
+    """For each criterion that is not met the judge's own words: what it saw, where, and what would fix it."""
     unmet = tuple(verdict.criterion for verdict in judgement.criteria if verdict.unmet)
+    lines = (f"- {one.criterion}: {one.reason}{_where(one)}" for one in judgement.criteria if one.unmet)
     return Rejection(
         iteration=record.iteration,
         at=record.ended_at,
         consecutive=before.rejections + 1,
-        reason=_reason(judgement)[:REASON_KEPT],
+        reason="\n".join((judgement.cause, *lines))[:REASON_KEPT],
         criteria=unmet,
         repeated=sum(bool(set(unmet) & set(earlier.criteria)) for earlier in before.feedback),
     )
 
 
-def _reason(judgement: Judgement) -> str:
-    """The cause, and for each criterion that is not met the judge's own words: what it saw, where, and what would fix it."""
-    unmet = (verdict for verdict in judgement.criteria if verdict.unmet)
-    lines = (f"- {one.criterion}: {one.reason}{_where(one)}" + (f" Fix: {one.fix}" if one.fix else "") for one in unmet)
-    return "\n".join((judgement.cause, *lines))
-
-
 def _where(one: CriterionVerdict) -> str:
-    return f" ({one.evidence})" if one.evidence and one.evidence not in one.reason else ""
+    at = f" ({one.evidence})" if one.evidence and one.evidence not in one.reason else ""
+    return at + (f" Fix: {one.fix}" if one.fix else "")
 
 
 def _past_verdicts(record: IterationRecord, judgement: Judgement) -> Iterator[PastVerdict]:
@@ -202,26 +200,18 @@ def _past_verdicts(record: IterationRecord, judgement: Judgement) -> Iterator[Pa
         )
 
 
-def _note(iteration: int, judgement: Judgement) -> tuple[str, ...]:
-    principle = " ".join(judgement.principle.split())[:300]
-    return (f"#{iteration} {judgement.outcome}: {principle}",) if principle else ()
-
-
 def kept_session(before: KeptSession | None, record: IterationRecord, mode: str) -> KeptSession | None:
     """The session that the next iteration may go on with."""
     call = record.execution.call
     ended_well = call.outcome in GOES_ON and not call.rotated and _ID.fullmatch(call.session_id)
-    if mode == "fresh" or not ended_well or record.blocked or (mode == "hybrid" and not _got_further(record)):
+    rejected = record.judgement is not None and record.judgement.rejected
+    # a stuck agent should not read its own failed transcript; an attempt that was cut off has not failed yet
+    stuck = record.counts and (record.execution.change.files_changed == 0 or rejected)
+    if mode == "fresh" or not ended_well or record.blocked or (mode == "hybrid" and stuck):
         return None
     earlier = before if call.resumed else None
     total, calls = (earlier.total.plus(call.usage), earlier.calls + 1) if earlier else (call.usage, 1)
     return KeptSession(id=call.session_id, used_at=record.ended_at, total=total, calls=calls)
-
-
-def _got_further(record: IterationRecord) -> bool:
-    """A stuck agent should not read its own failed transcript. An attempt that was cut off has not failed yet."""
-    rejected = record.judgement is not None and record.judgement.rejected
-    return not record.counts or (record.execution.change.files_changed > 0 and not rejected)
 
 
 def windows(before: Mapping[str, int], call: AgentCall) -> dict[str, int]:

@@ -210,7 +210,8 @@ def advance(state: LoopState, record: IterationRecord) -> LoopState:
 
 def _gone_on(state: LoopState, record: IterationRecord) -> dict[str, Any]:
     """What is due next, and what is used up. An attempt that does not count is made again, with what it was told."""
-    counts = record.counts
+    counts, decision = record.counts, record.decision
+    until, waits = decision.until, decision.kind is DecisionKind.WAIT
     return {
         "updated_at": record.ended_at,
         "iteration": state.iteration + counts,
@@ -220,8 +221,8 @@ def _gone_on(state: LoopState, record: IterationRecord) -> dict[str, Any]:
         "failed_calls": failed_calls(state, record.execution) if counts else state.failed_calls,
         "salvaged": () if counts else state.salvaged,
         "guidance": () if counts else state.guidance,
-        "waiting": _waiting(record.decision),
-        "ending": record.decision if record.decision.kind is DecisionKind.STOP else None,
+        "waiting": Waiting(until=until, rule=decision.rule, reason=decision.reason) if waits and until else None,
+        "ending": decision if decision.kind is DecisionKind.STOP else None,
     }
 
 
@@ -236,9 +237,10 @@ def _on_the_branch(state: LoopState, record: IterationRecord) -> dict[str, Any]:
         "history": remembered,
         "failed": record.failed if record.counts else state.failed,
         "plan": plan_after(state.plan, record, {moment.iteration for moment in remembered if moment.undone}),
-        "findings": _findings(state, record),
+        "findings": () if record.failed else record.findings if record.checks else state.findings,
         "contradictions": () if record.failed else record.contradictions,
-        "most_tests": _most_tests(state, record),
+        # tests that were taken off with the work that they belong to are not missed
+        "most_tests": most_tests({}, best) if record.failed else most_tests(state.most_tests, record.checks),
         "verified": record.execution.change.commit if record.proven else state.verified,
     }
 
@@ -259,20 +261,6 @@ def _remembered(state: LoopState, record: IterationRecord) -> dict[str, Any]:
         "usage": call.rate_limit or state.usage,
         "notes": tuple(dict.fromkeys((*state.notes, *(signal.rule for signal in record.signals)))),
     }
-
-
-def _findings(state: LoopState, record: IterationRecord) -> tuple[Finding, ...]:
-    """What was found in work that is not on the branch any more stands against nothing."""
-    if record.failed:
-        return ()
-    return record.findings if record.checks else state.findings
-
-
-def _most_tests(state: LoopState, record: IterationRecord) -> dict[str, int]:
-    """Tests that were taken off with the work that they belong to are not missed."""
-    if record.failed:
-        return most_tests({}, best_checks(state.best_checks, record))
-    return most_tests(state.most_tests, record.checks)
 
 
 def record_of(
@@ -342,20 +330,14 @@ def spend(state: LoopState, usage: Usage, started_at: datetime, now: datetime, a
     `at_work`: seconds of it that were measured by a clock that nobody sets. Where the wall clock tells of less, or of more than
     that and MOST_BESIDE, it was set meanwhile, or nobody drove for a while.
     """
-    before, waited = state.spending, _waited(state, started_at)
-    told = (now - started_at).total_seconds()
+    before, told = state.spending, (now - started_at).total_seconds()
+    waited = (min(started_at, state.waiting.until) - state.updated_at).total_seconds() if state.waiting else 0.0
     return Spending(
         agent_calls=before.agent_calls + 1,
         cost_usd=before.cost_usd + usage.cost_usd,
         tokens=before.tokens + usage.tokens,
-        seconds=before.seconds + waited + min(max(told, at_work), at_work * MOST_AGAIN + MOST_BESIDE.total_seconds()),
+        seconds=before.seconds + max(waited, 0.0) + min(max(told, at_work), at_work * MOST_AGAIN + MOST_BESIDE.total_seconds()),
     )
-
-
-def _waited(state: LoopState, started_at: datetime) -> float:
-    if state.waiting is None:
-        return 0.0
-    return max((min(started_at, state.waiting.until) - state.updated_at).total_seconds(), 0.0)
 
 
 def failed_calls(state: LoopState, execution: Execution) -> int:
@@ -376,9 +358,3 @@ def recent_calls(state: LoopState, now: datetime) -> tuple[datetime, ...]:
     """Calls within the last hour, one that ends now included; bounded in number too, for clocks that jump back."""
     begin = now - CALLS_WINDOW
     return (*(moment for moment in state.recent_calls if moment > begin), now)[-state.config.limits.calls_per_hour :]
-
-
-def _waiting(decision: Decision) -> Waiting | None:
-    if decision.kind is not DecisionKind.WAIT or decision.until is None:
-        return None
-    return Waiting(until=decision.until, rule=decision.rule, reason=decision.reason)

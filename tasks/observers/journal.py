@@ -10,9 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
-from helmsman.records.events import Event
+from helmsman.records.events import Event, read_event
 from helmsman.render import LoggedEvent
 from tasks.system.secrets import without_secrets
 
@@ -21,8 +19,6 @@ LONGEST_JOURNAL = 4 * 1024 * 1024
 
 TAIL_BYTES = 64 * 1024
 """Of a journal that is read back: what the loop is doing now stands at its end."""
-
-_EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 
 Listener = Callable[[Event], None]
 
@@ -85,6 +81,6 @@ def read_entry(line: bytes) -> LoggedEvent | None:
     moment, _, event = line.decode(errors="replace").partition(" ")
     try:
         at = datetime.fromisoformat(moment)
-        return LoggedEvent(at, _EVENTS.validate_json(event)) if at.tzinfo else None
+        return LoggedEvent(at, read_event(event)) if at.tzinfo else None
     except ValueError:  # pydantic's is one as well
         return None
