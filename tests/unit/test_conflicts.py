@@ -45,7 +45,6 @@ def test_a_contradiction_is_found_with_its_kind(kind: str, goal: str, rules: str
     [
         ("Move the helper from `lib/a.js` to `lib/b.js`.", "## Off limits\n\n- `lib/`\n- `bin/`"),
         ("Document the flag in `docs/cli.md`.", "Do not touch files outside of `src/`."),
-        ("Edit `db/migrations/0007_users.py`.", "Do not edit migrations."),
         ("Update the README.md and the file `config/default.yml`.", "You must not modify `config/*.yml`."),
         ("Rename every endpoint to the plural.", "Skip the admin endpoint."),
         ("Use tabs instead of spaces.", "Use spaces instead of tabs."),
