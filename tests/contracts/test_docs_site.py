@@ -15,7 +15,7 @@ import yaml
 
 from helmsman.config import LoopConfig
 from helmsman.layers import leaves
-from helmsman.oversee.decide.table import QUESTIONS
+from helmsman.oversee.decide import QUESTIONS
 from helmsman.oversee.detectors import DETECTORS
 from tests.contracts.source import ROOT, listed_files, named
 from tests.fakes.browser import browser_page

@@ -9,7 +9,7 @@ import typer.main
 from deployments.cli import app
 from helmsman.config import LoopConfig
 from helmsman.layers import leaves
-from helmsman.oversee.decide.table import QUESTIONS
+from helmsman.oversee.decide import QUESTIONS
 from tests.contracts.source import ROOT, listed_files, named
 
 DOCUMENTS = {

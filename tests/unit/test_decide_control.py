@@ -7,7 +7,7 @@ import pytest
 
 from helmsman.config.base import LONGEST_HOURS
 from helmsman.oversee.decide import QUESTIONS, decide
-from helmsman.oversee.decide.conduct import PAUSES
+from helmsman.oversee.decide.questions import PAUSES
 from helmsman.records.evidence import AgentOutcome, Execution, RateLimit, UsageWindow
 from helmsman.records.modes import Ladder, Rung
 from helmsman.records.moments import Moment, Movement

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from helmsman.oversee.decide.situation import Question
-from helmsman.oversee.decide.table import QUESTIONS
+from helmsman.oversee.decide import QUESTIONS, Question
 from helmsman.records.verdict import Outcome
 from tools.reference.chances import WAYS, ways_of
 from tools.reference.drawing import ACCENT, FAINT, GROUND, box, picture, text, way

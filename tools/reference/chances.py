@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-from helmsman.oversee.decide.situation import Question
+from helmsman.oversee.decide import Question
 from helmsman.records.verdict import Outcome
 
 OUTCOMES = {outcome.name: outcome.value for outcome in Outcome}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from deployments.errors import failure
 from helmsman import errors
-from helmsman.oversee.decide.table import QUESTIONS
+from helmsman.oversee.decide import QUESTIONS
 from helmsman.oversee.detectors import DETECTORS
 from helmsman.records.result import EXIT_CODES, OPERATOR_EXIT_CODE
 from helmsman.records.verification import EXIT_STATUS

@@ -2,21 +2,30 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
+from helmsman.oversee.best import all_ours
 from helmsman.plain import clean, shortened
 from helmsman.records.checks import CheckResult, checks_fail
 from helmsman.records.evidence import AgentCall
 from helmsman.records.iteration import Evidence
 from helmsman.records.oversight import Oversight
 from helmsman.records.plan import ItemProof
-from helmsman.records.plan_folds import remaining_after
+from helmsman.records.plan_folds import remaining_after, tries_after
+from helmsman.records.proof import NEEDS_WORD
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
+from helmsman.texts import counted
+from helmsman.verify.completion import ALL_TICKED
 from helmsman.verify.objections import findings_that_block, some
 
 NAME = 100
 """Characters of a check's name in a reason."""
+LEAST_LOSS = 0.01
+"""Of completion; below it two tests of 500 that fail by chance would take work back."""
+MOST_REFUSED = 2
+"""Requests for nothing, or for what nothing shows: after the first the agent is told what is missing."""
 BLOWN = "pain.budget"
 """The pain that says nothing against the work."""
 
@@ -58,8 +67,123 @@ class Situation:
     def short(self) -> str:
         return self.commit[:10]
 
+    @property
+    def ended(self) -> str:
+        return f"it ended as {self.call.outcome}"
 
-Rule = Callable[[Situation], Decision | None]
+    @property
+    def error(self) -> str:
+        return f": {self.call.error}" if self.call.error else ""
+
+    def all_ours(self, back: str) -> bool:
+        return self.commit == back or all_ours(self.state.history, back, self.evidence.execution.change.start)
+
+    @property
+    def last_good(self) -> str:
+        """The best commit, else the one that the loop began with; empty where the branch is there.
+
+        What an iteration made that hurts is never the best one; a blown budget says nothing against the work.
+        """
+        harmless = all(signal.rule == BLOWN for signal in self.critical_events)
+        best = (self.oversight if harmless else self.state.oversight).best
+        good = best.commit if best else self.state.base_commit
+        back = good if self.all_ours(good) else self.evidence.execution.change.start
+        return "" if back == self.commit else back
+
+    # --- how it stands, in words
+
+    @property
+    def standing(self) -> str:
+        """How far the work is, in a clause."""
+        report, asked = self.evidence.checks, self.evidence.claims.wants_to_finish
+        if report is None:
+            return f"the agent's call ended as {self.call.outcome}, so nothing was checked"
+        if report.results and not report.passed:
+            all_the_same = "; the agent asked to be done all the same" if asked else ""
+            return f"{checks_fail(len(report.failures), len(report.results))}{all_the_same}"
+        if not asked and self.evidence.item:
+            return self._item_standing(self.evidence.item)
+        if not asked:
+            return f"{'all checks pass, but' if report.results else 'nothing is checked and'} the agent has not asked to be done"
+        return f"the agent asked to be done, but {self._objections}"
+
+    @property
+    def against(self) -> str:
+        """What stands against the work, for the reason of a stop: failing checks with their tests, findings that block."""
+        report, blocking = self.evidence.checks, findings_that_block(self.evidence.findings)
+        failing = [_with_tests(result) for result in report.failures] if report else []
+        told = self.standing
+        return "; ".join(part for part in (told, some(failing), blocking if blocking not in told else "") if part)
+
+    def _item_standing(self, item: ItemProof) -> str:
+        """With a plan nobody has to ask: it is done item by item."""
+        if not item.proven:
+            return f"the plan's item {item.item} is not proven: {item.why}"
+        remaining = remaining_after(item, self.evidence.plan)
+        return f"the plan's item {item.item} is proven" + (f", {remaining} remain" if remaining else f", but {self._objections}")
+
+    @property
+    def _objections(self) -> str:
+        judgement = self.evidence.judgement
+        rejected = f"the judge did not approve: {judgement.cause}" if judgement and not judgement.approved else ""
+        return self.evidence.proof.objections or rejected or "force_max goes on"
+
+    @property
+    def gates(self) -> str:
+        """How the gates of completion stand."""
+        proof, judgement = self.evidence.proof, self.evidence.judgement
+        told = (
+            f"asked: {yes(proof.asked)}",
+            f"every check passes: {yes(proof.green)}",
+            f"objections: {len(proof.denied)}",
+            *([f"the judge approves: {yes(judgement.approved)}"] if judgement else ()),
+            *(["force_max goes on"] if self.state.config.completion.force_max and self.evidence.proven else ()),
+        )
+        return ", ".join(told)
+
+    @property
+    def missing(self) -> str:
+        """What would have completed it."""
+        return "nothing was missing" if self.evidence.proven else self.standing
+
+    @property
+    def why_done(self) -> str:
+        judgement, since, how = self.evidence.judgement, self.evidence.since_start, self.evidence.proof.how
+        judged = f", and the judge agrees on {counted(len(judgement.criteria), 'criterion', 'criteria')}" if judgement else ""
+        asked = how if how == ALL_TICKED else f"the agent asked to be done ({how})"
+        shown = " (its new tests fail without the work)" if since and since.failing else ""
+        return f"{asked} and {self.checked}{shown}{judged} on {self.short}"
+
+    @property
+    def checked(self) -> str:
+        report = self.evidence.checks
+        if not self.state.config.checks or report is None:
+            return "NOTHING WAS VERIFIED, because no check is configured"
+        where = ", verified in the agent's folder" if report.clean is False else ""
+        empty = some([result.name for result in report.results if result.ran_no_test])
+        untested = f", no test ran in {empty}" if empty else ""
+        return f"every check passes ({len(report.results)} of {len(report.results)}{untested}{where})"
+
+    @property
+    def refusals(self) -> str:
+        """Requests on an unchanged tree, and without proof."""
+        done, refused = self.state.done, self.evidence.proof.refused_by
+        unchanged, unproven = done.unchanged + ("unchanged" in refused), done.unproven + bool(refused & NEEDS_WORD)
+        return f"{unchanged} on an unchanged tree, {unproven} without proof, {MOST_REFUSED} of either end it"
+
+    @property
+    def in_hand(self) -> tuple[int, str]:
+        """Tries of the plan's item; and how it stands in words."""
+        proof = self.evidence.item
+        if proof is None:
+            return 0, "no item of a plan is in hand"
+        tries = tries_after(self.state.plan, self.evidence).get(proof.item, 0)
+        told = f"{proof.item}: {tries} of {self.state.config.plan.tries} tries, missing: {proof.why}"
+        return tries, f"{proof.item} is proven" if proof.proven else told
+
+
+Answer = tuple[str, Decision | None]
+"""The numbers that it rests on, with their thresholds; and the decision, or None where the answer is no."""
 Words = Callable[[Situation], str]
 
 
@@ -70,22 +194,31 @@ class Question:
     rule: str
     asks: str
     """What is asked, so that yes decides."""
-    decide: Rule
-    """The decision, or None where the answer is no."""
-    because: Words
-    """The numbers that the answer rests on, with their thresholds."""
+    decide: Callable[[Situation], Answer]
     otherwise: Words
     """What would have changed the answer."""
 
 
-def question(rule: str, asks: str, because: Words, otherwise: Words | str) -> Callable[[Rule], Question]:
-    """A row of the decision table, of the function that answers it."""
+QUESTIONS: list[Question] = []
+"""In the order in which they are asked."""
+
+
+def question(rule: str, asks: str, otherwise: Words | str) -> Callable[[Callable[[Situation], Answer]], Question]:
+    """The next row of the decision table, of the function that answers it."""
     told: Words = (lambda _: str(otherwise)) if isinstance(otherwise, str) else otherwise
-    return lambda decide: Question(rule, asks, decide, because, told)
+
+    def row(decide: Callable[[Situation], Answer]) -> Question:
+        QUESTIONS.append(Question(rule, asks, decide, told))
+        return QUESTIONS[-1]
+
+    return row
 
 
-def stop(s: Situation, rule: str, reason: str, outcome: Outcome, *, fault: str = "", repeat: bool = False) -> Decision:
-    return Decision(kind=DecisionKind.STOP, rule=rule, reason=reason, at=s.now, outcome=outcome, fault=fault, repeat=repeat)
+# --- what follows -----------------------------------------------------------------------------------------------------
+
+
+def stop(s: Situation, rule: str, reason: str, outcome: Outcome, **more: Any) -> Decision:
+    return Decision(kind=DecisionKind.STOP, rule=rule, reason=reason, at=s.now, outcome=outcome, **more)
 
 
 def wait(s: Situation, rule: str, reason: str, until: datetime, *, repeat: bool = False) -> Decision:
@@ -96,27 +229,25 @@ def go_on(s: Situation, rule: str, reason: str) -> Decision:
     return Decision(kind=DecisionKind.CONTINUE, rule=rule, reason=reason, at=s.now)
 
 
-def standing(s: Situation) -> str:
-    """How far the work is, in a clause."""
-    report, asked = s.evidence.checks, s.evidence.claims.wants_to_finish
-    if report is None:
-        return f"the agent's call ended as {s.call.outcome}, so nothing was checked"
-    if report.results and not report.passed:
-        all_the_same = "; the agent asked to be done all the same" if asked else ""
-        return f"{checks_fail(len(report.failures), len(report.results))}{all_the_same}"
-    if not asked and s.evidence.item:
-        return _item_standing(s, s.evidence.item)
-    if not asked:
-        return f"{'all checks pass, but' if report.results else 'nothing is checked and'} the agent has not asked to be done"
-    return f"the agent asked to be done, but {_objections(s)}"
+def on_better_tree(s: Situation, decision: Decision) -> Decision:
+    """The same decision, on a better tree where the work got worse too often and the loop goes on. One that ends has its own."""
+    best, ladder = s.oversight.best, s.state.config.ladder
+    rolls = s.steers and ladder.rollback and not s.state.config.completion.force_max and not decision.repeat
+    fell = any(signal.rule == "regressing" for signal in s.signals) and decision.kind is not DecisionKind.STOP
+    if not rolls or not fell or best is None or best.commit == s.commit:
+        return decision
+    if best.completion - s.oversight.progress.completion < LEAST_LOSS or not s.all_ours(best.commit):
+        return decision
+    back = best.commit
+    told = f"{decision.reason}; the work got worse, so the branch goes back to {back[:10]} and the work stays on a ref"
+    return decision.model_copy(update={"back_to": back, "reason": told})
 
 
-def against(s: Situation) -> str:
-    """What stands against the work, for the reason of a stop: failing checks with their tests, findings that block."""
-    report, blocking = s.evidence.checks, findings_that_block(s.evidence.findings)
-    failing = [_with_tests(result) for result in report.failures] if report else []
-    told = standing(s)
-    return "; ".join(part for part in (told, some(failing), blocking if blocking not in told else "") if part)
+def in_time(s: Situation, reset: datetime | None) -> datetime:
+    """When to try again, where the provider resets what is used up then, or never said when."""
+    config = s.state.config.usage_limit
+    margin, unknown = timedelta(seconds=config.margin_seconds), timedelta(minutes=config.unknown_wait_minutes)
+    return min(reset + margin if reset else s.now + unknown, s.now + timedelta(hours=config.longest_wait_hours))
 
 
 def _with_tests(result: CheckResult) -> str:
@@ -125,15 +256,5 @@ def _with_tests(result: CheckResult) -> str:
     return f"{shortened(clean(result.name), NAME)} fails{f' at {clean(tests)}' if tests else ''}"
 
 
-def _item_standing(s: Situation, item: ItemProof) -> str:
-    """With a plan nobody has to ask: it is done item by item."""
-    if not item.proven:
-        return f"the plan's item {item.item} is not proven: {item.why}"
-    remaining = remaining_after(item, s.evidence.plan)
-    return f"the plan's item {item.item} is proven" + (f", {remaining} remain" if remaining else f", but {_objections(s)}")
-
-
-def _objections(s: Situation) -> str:
-    judgement = s.evidence.judgement
-    rejected = f"the judge did not approve: {judgement.cause}" if judgement and not judgement.approved else ""
-    return s.evidence.proof.objections or rejected or "force_max goes on"
+def yes(held: bool) -> str:
+    return "yes" if held else "no"

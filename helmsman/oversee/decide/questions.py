@@ -1,0 +1,389 @@
+"""The questions that are asked after an iteration, in this order. The first that is answered with yes decides.
+
+Each comes to the numbers that its answer rests on and, where the answer is yes, to what follows.
+"""
+
+import json
+import shlex
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from helmsman.oversee.decide.situation import MOST_REFUSED, Answer, Situation, go_on, in_time, question, stop, wait, yes
+from helmsman.oversee.diagnosis import sentence
+from helmsman.oversee.limits import in_words, open_windows, used_up
+from helmsman.plain import clean, shortened
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.findings import Weight
+from helmsman.records.judgement import JudgementOutcome
+from helmsman.records.modes import Rung
+from helmsman.records.oversight import Diagnosis
+from helmsman.records.proof import NEEDS_WORD
+from helmsman.records.state import CALLS_WINDOW, MOST_KILLED, failed_calls, killed_at_once, recent_calls
+from helmsman.records.verdict import Outcome
+from helmsman.texts import are_allowed, counted
+from helmsman.verify.completion import UNCHANGED
+from helmsman.verify.grounds import grounds_of_loop
+
+CONFLICTS_TOLD = 2
+OPERATORS_FAULT: Mapping[AgentOutcome, str] = {
+    AgentOutcome.AUTHENTICATION: (
+        "the agent's credentials are missing or refused; log in with `claude /login` or set ANTHROPIC_API_KEY"
+    ),
+    AgentOutcome.BILLING: "the agent's account has no credit or is on hold; fix it with the provider",
+    AgentOutcome.BAD_MODEL: "the model does not exist or may not be used; set claude.model",
+    AgentOutcome.REFUSED_START: "the agent's program refused to start",
+    AgentOutcome.BLOCKED_BY_HOOK: "a hook of the repository or the user stops the agent; look at claude.setting_sources",
+}
+"""Outcomes that will be the same next time until a person acts."""
+PAUSES: Mapping[AgentOutcome, int] = {AgentOutcome.OVERLOADED: 48, AgentOutcome.RATE_LIMITED: 48, AgentOutcome.CRASHED: 1}
+"""Pauses of the circuit breaker that may follow one another: 48 of the usual 30 minutes are an outage of a day; a program that
+crashes after a pause too needs a person. Other outcomes have no pause."""
+
+
+def _at(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+@question(
+    "pain",
+    "Is there pain that ends a loop at once?",
+    "the cause gone; a person may switch a source of pain off under pain.*",
+)
+def pain(s: Situation) -> Answer:
+    """Whatever else is going on; the work stays on a ref."""
+    if not s.critical_events:
+        return "none", None
+    back, reason = s.last_good, "; ".join(signal.message for signal in s.critical_events)
+    told = f"; the branch goes back to {back[:10]}, the work stays on a ref" if back else ""
+    words = f"{reason}{told}; look at it, then: helmsman resume {s.state.loop}"
+    return reason, stop(s, s.critical_events[0].rule, words, Outcome.EJECTED, back_to=back)
+
+
+@question(
+    "agent.operator",
+    "Did the agent's call end in a way that only the operator can fix?",
+    f"an ending other than {', '.join(sorted(OPERATORS_FAULT))}",
+)
+def operator(s: Situation) -> Answer:
+    ended, kind = s.call.outcome, s.state.agent.kind if s.state.agent else None
+    if ended not in OPERATORS_FAULT:
+        return s.ended, None
+    # of an agent other than Claude Code, with what its own file says of logging in
+    others = kind and {
+        AgentOutcome.AUTHENTICATION: f"the credentials of {kind.name} are missing or refused"
+        + (f"; {kind.remedy}" if kind.remedy else ""),
+        AgentOutcome.BILLING: f"the account of {kind.name} has no credit or is on hold; fix it with the provider",
+        AgentOutcome.BAD_MODEL: "the model does not exist or may not be used; set agent.model",
+        AgentOutcome.REFUSED_START: f"the program of {kind.name} refused to start",
+    }
+    why = (others or {}).get(ended, OPERATORS_FAULT[ended])
+    return s.ended, stop(s, f"agent.{ended}", f"{why}{s.error}", Outcome.FAILED, fault="operator", repeat=True)
+
+
+@question("completion", "Is the work proven to be done?", lambda s: s.missing)
+def completed(s: Situation) -> Answer:
+    # force_max comes to its end by a limit, or where nothing is left that the loop could still improve by itself
+    no_better = bool(s.limits) or (s.steers and s.oversight.ladder.rung >= Rung.HUMAN)
+    if not s.evidence.proven or (s.state.config.completion.force_max and not no_better):
+        return s.gates, None
+    rule = f"completion.{'verified' if s.state.config.checks else 'unverified'}"
+    grounds = grounds_of_loop(s.evidence, s.state.config)
+    return s.gates, stop(s, rule, s.why_done, Outcome.COMPLETED, grounds=grounds)
+
+
+@question(
+    "completion.force_max",
+    "Was it proven before, under force_max, and is it as green at the end?",
+    "an earlier proof, and green checks at the last iteration",
+)
+def completed_before(s: Situation) -> Answer:
+    """With force_max the last iteration need not ask again, where an earlier one was proven and this one is as green."""
+    proof, judged, before = s.evidence.proof, bool(s.state.config.judge.criteria), s.state.verified
+    because = f"proven before: {before[:10] or 'no'}, a limit is reached: {yes(bool(s.limits))}"
+    if not (s.state.config.completion.force_max and s.limits and before and proof.green and not proof.denied) or judged:
+        return because, None
+    reason = f"it was proven first on {before[:10]}, and at the end of all iterations {s.checked} on {s.short}"
+    return because, stop(s, "completion.force_max", reason, Outcome.COMPLETED)
+
+
+@question(
+    "completion.nothing_changed",
+    "Does the agent keep asking to be done on the tree that the loop began with?",
+    "work: a tree that differs from the start",
+)
+def nothing_changed(s: Situation) -> Answer:
+    because = s.refusals
+    if "unchanged" not in s.evidence.proof.refused_by or s.state.done.unchanged + 1 < MOST_REFUSED:
+        return because, None
+    reason = f"the agent asked to be done {MOST_REFUSED} times ({s.evidence.proof.how}), and {UNCHANGED}: {s.short}"
+    return because, stop(s, "completion.nothing_changed", reason, Outcome.NOTHING_CHANGED)
+
+
+@question(
+    "completion.no_proof",
+    "Does the agent keep asking to be done with work that nothing shows?",
+    "a new test that fails on the source of the start, a criterion that the judge finds met, or a person's word",
+)
+def unproven_work(s: Situation) -> Answer:
+    because, refused = s.refusals, s.evidence.proof.refused_by
+    only_a_word = bool(refused) and refused <= NEEDS_WORD | {"plan"}  # nobody is asked to accept what stands under a finding
+    if not only_a_word or s.state.done.unproven + 1 < MOST_REFUSED:
+        return because, None
+    why = "; ".join(denial.why for denial in s.evidence.proof.denied if denial.rule in NEEDS_WORD)
+    asked = f"the agent asked to be done {MOST_REFUSED} times ({s.evidence.proof.how}), and {why}"
+    kept = f"the work is kept on {s.state.branch}; accept it by your word, or go on with a test, check or criterion that shows it"
+    return because, stop(s, "completion.no_proof", f"{asked}; {kept}", Outcome.UNPROVEN)
+
+
+@question(
+    "agent.blocked",
+    "Does the agent say that it is blocked, and the judge or a fresh session sees it too?",
+    "a session that finds a way on",
+)
+def blocked(s: Situation) -> Answer:
+    reason, judged, again = s.evidence.claims.blocked, s.evidence.block_judged, s.state.done.blocked
+    if not reason:
+        return "it does not say so", None
+    seen = f", the judge: {judged.criteria[0].given.replace('_', ' ')}" if judged else ""
+    because = f"it says so, {again + 1} in a row{seen}; two in a row, or the judge's word, end it"
+    if not again and not (judged and judged.approved):
+        return because, None
+    who = "a fresh session, which was asked to look, says so too" if again else "the judge sees it too"
+    choices = (
+        f"the work is kept on {s.state.branch}; clear away what stands in the way, or say how to go on:"
+        f" helmsman approve {s.state.loop} --guidance TEXT"
+    )
+    words = f"the agent says that it is blocked, and {who}: {reason}; {choices}"
+    return because, stop(s, "agent.blocked", words, Outcome.BLOCKED)
+
+
+@question("limits", "Is a limit reached?", "a higher limit, or less spent: helmsman resume LOOP --set limits.NAME=VALUE")
+def limit(s: Situation) -> Answer:
+    if not s.limits:
+        return "every limit has room", None
+    reason = "; ".join(signal.message for signal in s.limits)
+    proven = f"; the last proven commit is {s.state.verified[:10]}" if s.state.verified else ""
+    repeat = s.call.outcome is AgentOutcome.USAGE_LIMIT  # it stops instead of waiting, and counts as little
+    words = f"{reason}; at the end {s.against}{proven}"
+    return reason, stop(s, s.limits[0].rule, words, Outcome.STOPPED, repeat=repeat)
+
+
+@question("agent.usage_limit", "Did the provider's usage limit cut the call off?", "a window of the subscription with room in it")
+def usage_limit(s: Situation) -> Answer:
+    if s.call.outcome is not AgentOutcome.USAGE_LIMIT:
+        return s.ended, None
+    limit = s.call.rate_limit
+    known = limit.resets_at if limit else None
+    # the announced reset, or now where that has just passed; one that has passed and was waited for tells nothing
+    until = in_time(s, None if known is None or (known <= s.now and s.state.attempt > 1) else max(known, s.now))
+    window = f" ({limit.window})" if limit and limit.window else ""
+    told = "" if known else ", no reset was announced"
+    reason = f"usage limit{window} reached{told}; waiting until {_at(until)}, which costs no iteration"
+    return s.ended, wait(s, "agent.usage_limit", reason, until, repeat=True)
+
+
+@question(
+    "agent.killed",
+    "Was the agent killed before it did anything?",
+    f"a call that does something, or more than {MOST_KILLED} attempts that were killed",
+)
+def killed(s: Situation) -> Answer:
+    """It says nothing of the work or the approach, as a call that the network broke."""
+    because = f"{s.ended} after {s.call.tool_calls} tool calls, in attempt {s.state.attempt}"
+    if not killed_at_once(s.state, s.evidence.execution):
+        return because, None
+    until = s.now + timedelta(seconds=s.state.config.retry.first_delay_seconds)
+    killed = f"the agent was killed (exit status {s.call.exit_code}) before it did anything"
+    reason = f"{killed}; it is called again, which costs no iteration"
+    return because, wait(s, "agent.killed", reason, until, repeat=True)
+
+
+@question(
+    "limits.agent_failures", "Did too many agent calls in a row come to nothing?", "one call that ends its turn or changes a file"
+)
+def failing_agent(s: Situation) -> Answer:
+    failed, allowed = failed_calls(s.state, s.evidence.execution), s.state.config.limits.agent_failures
+    because = f"{failed} of {allowed} in a row brought nothing"
+    if failed < allowed:
+        return because, None
+    told = f"the last one {s.call.outcome}{s.error}"
+    reason = f"{failed} agent calls in a row brought nothing ({are_allowed(allowed)}), {told}"
+    if s.state.attempt > PAUSES.get(s.call.outcome, 0):
+        return because, stop(s, "limits.agent_failures", reason, Outcome.FAILED, fault="agent")
+    # the circuit breaker opens: the attempt is made again after the pause, and one that comes to something closes it
+    until = s.now + timedelta(minutes=s.state.config.breaker.cool_down_minutes)
+    words = f"{reason}; trying again at {_at(until)}, which costs no iteration"
+    return because, wait(s, "breaker.open", words, until, repeat=True)
+
+
+@question("validation", "Did validation find something that makes going on pointless?", "no critical issue")
+def critical(s: Situation) -> Answer:
+    critical = [issue for issue in s.oversight.issues if issue.critical]
+    because = f"{len(critical)} critical of {len(s.oversight.issues)} issues"
+    if not critical or not s.steers:
+        return because, None
+    reason = "; ".join(issue.message for issue in critical)
+    return because, stop(s, critical[0].rule, f"{reason}; at the end {s.against}", Outcome.STOPPED)
+
+
+@question(
+    "judge.rejections",
+    "Has the judge rejected the work too often in a row?",
+    "an approval, other criteria, or judge.reset_strategy",
+)
+def rejected(s: Situation) -> Answer:
+    judgement, most = s.evidence.judgement, s.state.config.judge.rejections
+    if judgement is None:
+        return "no judge was asked", None
+    in_row = 0 if judgement.approved else s.state.judge.rejections + judgement.rejected
+    because = f"{counted(in_row, 'rejection')} in a row, {are_allowed(most)}"
+    if not judgement.rejected or s.state.config.resets_strategy or s.state.judge.rejections + 1 < most:
+        return because, None
+    unmet = ", ".join(verdict.criterion for verdict in judgement.criteria if verdict.unmet)
+    about = f" (not met: {unmet})" if unmet else ""
+    times = f"{s.state.judge.rejections + 1} times in a row, {are_allowed(most)}"
+    reason = f"the judge rejected the work {times}: {judgement.cause}{about}"
+    words = f"{reason}; a person has to look at the criteria or at the work"
+    return because, stop(s, "judge.rejections", words, Outcome.WAITING)
+
+
+@question(
+    "judge.cannot_tell",
+    "Is nothing unmet, and the judge cannot tell of the rest?",
+    "a verdict on every criterion: one that names the files that show it, or a check in its place",
+)
+def cannot_tell(s: Situation) -> Answer:
+    """The item of a plan that it cannot tell of has a question of its own."""
+    judgement, of_item = s.evidence.judgement, s.evidence.item is not None and s.evidence.item.needs_word
+    if judgement is None:
+        return "no judge was asked", None
+    undecided = [one for one in judgement.criteria if one.cannot_tell]
+    because = f"{counted(len(undecided), 'criterion', 'criteria')} that cannot be told"
+    if judgement.outcome is not JudgementOutcome.UNDECIDED or of_item:
+        return because, None
+    told = "; ".join(f"{one.criterion}: {shortened(clean(one.reason), 300)}" for one in undecided)
+    reason = f"the judge cannot tell whether the work is done, so a person has to say: {told}"
+    return because, stop(s, "judge.cannot_tell", reason, Outcome.WAITING)
+
+
+@question(
+    "plan.person",
+    "Is nothing but a person's word missing for the plan's item?",
+    "a check of its own, a test that names it and turned green, or a judge",
+)
+def person_for_item(s: Situation) -> Answer:
+    proof, (_, because) = s.evidence.item, s.in_hand
+    if proof is None or not proof.needs_word:
+        return because, None
+    no_judge = "" if s.evidence.judgement else "there is no judge, so "
+    reason = f"the plan's item {proof.item} ({clean(proof.title)[:100]}): {proof.why}; {no_judge}a person has to say whether"
+    return because, stop(s, "plan.person", f"{reason} it is done", Outcome.WAITING)
+
+
+@question(
+    "plan.tries",
+    "Was one item of the plan tried too often?",
+    lambda s: f"a proof of the item, or more tries than {s.state.config.plan.tries} (plan.tries)",
+)
+def tries(s: Situation) -> Answer:
+    """What failed so often is not tried once more. Items beside it wait as well: they stay proven one after the other."""
+    proof, plan, (tries, because) = s.evidence.item, s.state.config.plan, s.in_hand
+    if proof is None or proof.proven or not proof.tried or tries < plan.tries:
+        return because, None
+    named, spent = f"{proof.item} ({clean(proof.title)[:100]})", counted(tries, "iteration")
+    last = f"{spent} did not prove the plan's item {named}, {are_allowed(plan.tries)}; what is missing: {proof.why}"
+    choices = (
+        f"a person has to look: fix the item or its check in {plan.file} on {s.state.branch}, or tell the agent"
+        f" how; then `helmsman approve {s.state.loop}` gives it {plan.tries} more"
+    )
+    return because, stop(s, "plan.tries", f"{last}; {choices}", Outcome.WAITING)
+
+
+@question(
+    "completion.denied",
+    "Does the agent keep asking to be done while something else than the checks denies it?",
+    lambda s: s.evidence.proof.objections or "nothing speaks against it",
+)
+def denied(s: Situation) -> Answer:
+    most, proof = s.state.config.completion.ask_limit, s.evidence.proof
+    asked, in_row = proof.asked and proof.green, s.state.done.asked_in_row + 1
+    because = f"{in_row if asked and proof.denied else 0} in a row, {most or 'any number'} may be"
+    others = any(denial.rule != "plan" for denial in proof.denied)  # which counts its own tries
+    if most is None or not (asked and others) or in_row < most:
+        return because, None
+    paths = {finding.path for finding in s.evidence.findings if finding.weight is Weight.BLOCK}
+    allow = json.dumps([*s.state.config.invariants.allow, *sorted(paths)[:3]], ensure_ascii=False)
+    given = f"helmsman resume {s.state.loop} --set {shlex.quote(f'invariants.allow={allow}')}"
+    remedy = f"; if you have looked and it is honest work: {given}" if paths else ""
+    reason = f"the agent asked to be done {in_row} times in a row under green checks, and this stands against it: "
+    return because, stop(s, "completion.denied", f"{reason}{proof.objections}{remedy}", Outcome.STOPPED)
+
+
+@question(
+    "ladder.human",
+    "Has the ladder come to a person?",
+    lambda s: f"progress, or more iterations for a rung than {s.state.config.ladder.patience} (ladder.patience)",
+)
+def person(s: Situation) -> Answer:
+    ladder = s.oversight.ladder
+    reason = f"{ladder.rung.title}: {ladder.reason}" if ladder.reason else ladder.rung.title
+    because = f"the rung is {reason}{'' if s.steers else '; ladder.act is off, so nothing follows'}"
+    if ladder.rung < Rung.HUMAN or not s.steers:
+        return because, None
+    sure = [one for one in s.oversight.conflicts if one.by == "rules" or s.oversight.diagnosis is Diagnosis.DOUBLE_BIND]
+    facts = "; ".join(map(sentence, sure[:CONFLICTS_TOLD]))
+    objection = f"two orders contradict each other: {facts}; at the end {s.against}" if facts else s.against
+    choices = (
+        f"a person has to choose: change the goal, the checks or an order that contradicts another, and go on with"
+        f" `helmsman approve {s.state.loop}` (it begins with a redesign); or take the branch over by hand; or leave it"
+    )
+    words = f"{objection}; {ladder.rung.title}: {ladder.reason}; {choices}"
+    return because, stop(s, "ladder.human", words, Outcome.WAITING)
+
+
+def _allowed(s: Situation) -> str:
+    config = s.state.config.usage_limit
+    shares = ("of the 5-hour window", config.pause_at), ("of a weekly window", config.pause_at_weekly)
+    told = ", ".join(f"{share:.0%} {name}" if share else f"any share {name}" for name, share in shares)
+    return f"less than {told} used (usage_limit.pause_at, pause_at_weekly)"
+
+
+@question("usage_limit.pause_at", "Has the loop used the share of a window that it may?", _allowed)
+def share_used(s: Situation) -> Answer:
+    because = "; ".join(map(in_words, open_windows(s.call.rate_limit, s.now))) or "the CLI told no share of a window"
+    full = used_up(s.state.config.usage_limit, s.call.rate_limit, s.now)
+    if not full:
+        return because, None
+    until = in_time(s, max((window.resets_at for window in full if window.resets_at), default=None))
+    told = f"{'; '.join(map(in_words, full))}, and the loop leaves the rest to people (usage_limit.pause_at)"
+    return because, wait(s, "usage_limit.pause_at", f"{told}; waiting until {_at(until)}", until)
+
+
+@question(
+    "limits.calls_per_hour",
+    "Were as many calls made in this hour as may be?",
+    "a higher limits.calls_per_hour, or slower iterations",
+)
+def full_hour(s: Situation) -> Answer:
+    calls, allowed = recent_calls(s.state, s.now), s.state.config.limits.calls_per_hour
+    because = f"{len(calls)} of {allowed}"
+    if len(calls) < allowed:
+        return because, None
+    until = min(calls[0], s.now) + CALLS_WINDOW
+    made = f"{counted(len(calls), 'agent call')} in the last hour ({are_allowed(allowed)})"
+    return because, wait(s, "limits.calls_per_hour", f"{made}; waiting until {_at(until)}", until)
+
+
+@question("completion.acknowledged", "Is it proven, and force_max goes on?", lambda s: s.missing)
+def acknowledged(s: Situation) -> Answer:
+    if not s.evidence.proven:
+        return s.gates, None
+    reason = f"{s.why_done}; force_max goes on improving it until the iterations are used up"
+    return s.gates, go_on(s, "completion.acknowledged", reason)
+
+
+@question("continue", "Is there nothing that speaks against going on?", "any yes above")
+def carry_on(s: Situation) -> Answer:
+    ladder = s.oversight.ladder
+    climbed = f"; {ladder.rung.title}: {ladder.reason}" if ladder.rung > Rung.PATCH and s.steers else ""
+    return s.standing, go_on(s, "continue", f"{s.standing}{climbed}")
