@@ -5,18 +5,16 @@ Not to be confused with `helmsman.guardrails`, the rules for single tool calls.
 
 import hashlib
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
 from helmsman.config.infrastructure import MemoryConfig
 from helmsman.memory.guardrail_effect import NO_GOOD, Verdict, failed, persons, retired, verdict
 from helmsman.oversee.conflicts import MOST_ORDERS, conflicts
 from helmsman.oversee.imperatives import imperatives
+from helmsman.oversee.learning import advice
 from helmsman.plain import clean
 from helmsman.records.base import Record
 from helmsman.records.lessons import Episode, Guardrail
@@ -105,11 +103,6 @@ def _place(where: str, known: Sequence[str]) -> str:
 
 
 # --- what it says -------------------------------------------------------------------------------------------------
-
-
-@cache
-def advice() -> Mapping[str, Mapping[str, str]]:
-    return tomllib.loads(files("helmsman.memory").joinpath("learned_guardrails.toml").read_text("utf-8"))
 
 
 def words(kind: FailureClass, place: str) -> tuple[str, str]:

@@ -3,7 +3,10 @@
 Level 1 repeats, level 2 changes what is worked by, level 3 is a matter for a person, by way of the ladder.
 """
 
+import tomllib
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 
 from helmsman.oversee.cycles import checked, fewer_fail
 from helmsman.records.moments import Moment, Movement
@@ -23,74 +26,11 @@ RECURRENCES = 2
 AWAY = 3
 """Iterations without it that prove an intervention."""
 
-INTERVENTIONS: Mapping[FailureClass, str] = {
-    FailureClass.TEST: (
-        "Read the failing test and its fixtures in full, write down what it demands and what the code does "
-        "instead, and change the code at the place where the two part. Run that one test until it passes, then all of them."
-    ),
-    FailureClass.BUILD: (
-        "The build comes first. Take the first error only, go back to the last commit that builds if its cause is "
-        "unclear, and move in steps that each build."
-    ),
-    FailureClass.TYPES: (
-        "Settle the types before the code. Write the signatures and data types that the change needs, let the type "
-        "checker pass on them, then fill in the bodies."
-    ),
-    FailureClass.LINT: (
-        "Run the project's formatter and the linter's own fixes first, then fix what is left rule by rule, "
-        "reading the explanation of each rule."
-    ),
-    FailureClass.SYNTAX: (
-        "Write the broken file anew in small pieces, and parse it after each one before you go on to the next."
-    ),
-    FailureClass.MISSING_MODULE: (
-        "List what the project declares and has installed, and build on that. Where a package is truly needed, "
-        "declare it the way the project does and prove the import in a one-line command."
-    ),
-    FailureClass.MISSING_FILE: (
-        "List the folder before you name a path. Create what the goal asks for and is missing, and refer to the rest "
-        "by the path that the listing shows."
-    ),
-    FailureClass.MISSING_COMMAND: (
-        "Find out with `command -v` which tools there are, use the project's own scripts and targets, and "
-        "choose a way that needs only those."
-    ),
-    FailureClass.USAGE: (
-        "Read the program's own help or signature first, copy the call from there, and try it alone before you build on it."
-    ),
-    FailureClass.EDIT: (
-        "Read the file right before each edit and take the text to replace from that reading; for many changes "
-        "write the file as a whole."
-    ),
-    FailureClass.PERMISSION: (
-        "Stay inside the workspace and the tools that are allowed, and note which permission the goal needs, "
-        "and what for, so that a person can grant it."
-    ),
-    FailureClass.NETWORK: (
-        "Work as if there were no network. Use what is in the repository and installed, put a local stand-in "
-        "where a service is called, and note what truly needs the outside."
-    ),
-    FailureClass.TIMEOUT: (
-        "Find the step that takes the time by running its parts alone, give it less to do or a better "
-        "algorithm, and bound every wait."
-    ),
-    FailureClass.RESOURCES: (
-        "Find what fills memory or disk by measuring its parts, work on the data in pieces, and close and "
-        "delete what is no longer used."
-    ),
-    FailureClass.GIT: (
-        "Look at `git status` first, leave branches and history to the loop, and change only files in the worktree."
-    ),
-    FailureClass.EXCEPTION: (
-        "Reproduce the exception alone with the smallest input, follow the trace down to the first line of the "
-        "project's own code, write a test for that case, and fix the cause there."
-    ),
-    FailureClass.OTHER: (
-        "Cut what fails into its smallest part that can be run alone, write down what you expect of it "
-        "and what it prints, and go on from the first difference."
-    ),
-}
-"""Orders to the next iteration on level 2: a rule to work by, a change of the plan, or the task cut in another way."""
+
+@cache
+def advice() -> Mapping[str, Mapping[str, str]]:
+    """By class of failure."""
+    return tomllib.loads(files("helmsman.oversee").joinpath("failure_advice.toml").read_text("utf-8"))
 
 
 def learn(
@@ -117,10 +57,15 @@ def _next(item: Learnt, seen: Sequence[Moment], *, intervened: bool) -> Learnt:
     if _gained(item.kind, seen):  # it fails less: the level it is worked on serves
         level = item.level if item.level >= TRIED else 0
         return item.model_copy(update={"seen": item.seen + 1, "in_row": 1, "recurred": 0, "level": level})
-    again = item.model_copy(update={"seen": item.seen + 1, "in_row": item.in_row + 1})
-    if item.level < TRIED:
-        return _repeated(again, seen[-1].iteration)
-    return _recurred(again, intervened=intervened)
+    now: dict[str, object] = {"seen": item.seen + 1, "in_row": item.in_row + 1}
+    if item.level < TRIED and item.in_row + 1 >= INTERVENTION:
+        now |= {"level": TRIED, "intervened_at": seen[-1].iteration, "recurred": 0, "helped": None}
+    elif item.level < TRIED:
+        now["level"] = 1 if item.in_row + 1 >= STAGNATION else 0
+    else:  # it came back in spite of what was ordered
+        recurred = item.recurred + intervened
+        now |= {"recurred": recurred} | ({"level": UNLEARNABLE, "helped": False} if recurred >= RECURRENCES else {})
+    return item.model_copy(update=now)
 
 
 def _gone(item: Learnt, seen: Sequence[Moment], *, intervened: bool) -> Learnt:
@@ -133,69 +78,34 @@ def _gone(item: Learnt, seen: Sequence[Moment], *, intervened: bool) -> Learnt:
     return item.model_copy(update={"in_row": 0, "level": 0, "helped": True if intervened else item.helped})
 
 
-def _repeated(item: Learnt, iteration: int) -> Learnt:
-    """The same class, no better: one level up where it came often enough."""
-    if item.in_row >= INTERVENTION:
-        return item.model_copy(update={"level": TRIED, "intervened_at": iteration, "recurred": 0, "helped": None})
-    return item.model_copy(update={"level": 1 if item.in_row >= STAGNATION else 0})
-
-
-def _recurred(item: Learnt, *, intervened: bool) -> Learnt:
-    """It came back in spite of what was ordered."""
-    recurred = item.recurred + intervened
-    if recurred < RECURRENCES:
-        return item.model_copy(update={"recurred": recurred})
-    return item.model_copy(update={"recurred": recurred, "level": UNLEARNABLE, "helped": False})
-
-
 def _told(before: Learnt, after: Learnt) -> Signal | None:
     """What there is to say of one class, where it failed again without a gain."""
+    same = f"the same class of failure, {after.kind}, in {after.in_row} iterations in a row"
+    new, again = after.level > before.level, after.recurred > before.recurred
     if after.level == 1 and after.in_row > before.in_row:
-        message = (
-            f"the same class of failure, {after.kind}, in {after.in_row} iterations in a row ({INTERVENTION} order a change)"
-        )
+        message = f"{same} ({INTERVENTION} order a change)"
         return Signal(rule="learning.repeated", severity=Severity.LOG, message=message, value=after.in_row, threshold=STAGNATION)
-    if after.level == UNLEARNABLE and after.recurred > before.recurred and after.recurred % RECURRENCES == 0:
-        return _unlearnable(after)
-    worse = after.level > before.level or after.recurred > before.recurred
-    return _stagnation(before, after) if after.level >= TRIED and worse else None
-
-
-def _stagnation(before: Learnt, after: Learnt) -> Signal:
-    """An intervention, ordered now or still open."""
-    new = after.level > before.level
-    message = (
-        f"the same class of failure, {after.kind}, in {after.in_row} iterations in a row "
-        f"({INTERVENTION} trip this): working on as before does not end it"
-        if new
-        else f"{after.kind} failures came back in {counted(after.recurred, 'iteration')} since a change was ordered after "
-        f"iteration {after.intervened_at} ({RECURRENCES} make it a matter for a person)"
-    )
-    return Signal(
-        rule="learning.stagnation",
-        severity=Severity.REDIRECT if new else Severity.WARN,
-        message=message,
-        value=after.in_row if new else after.recurred,
-        threshold=INTERVENTION if new else RECURRENCES,
-        instruction=INTERVENTIONS[after.kind],
-    )
-
-
-def _unlearnable(item: Learnt) -> Signal:
-    """REDIRECT, not PAUSE: the ladder brings it before a person, once another approach and a redesign had their chance."""
-    message = (
-        f"{item.kind} failures were seen in {item.seen} iterations; something else was ordered after iteration "
-        f"{item.intervened_at}, and they came back {item.recurred} times since ({RECURRENCES} are allowed): look whether the "
-        "goal, the checks or the environment can be met at all"
-    )
-    return Signal(
-        rule="learning.unlearnable",
-        severity=Severity.REDIRECT,
-        message=message,
-        value=item.recurred,
-        threshold=RECURRENCES,
-        instruction=INTERVENTIONS[item.kind],
-    )
+    if after.level < TRIED or not (new or again):
+        return None
+    rule, severity, value, threshold = "learning.stagnation", Severity.WARN, after.recurred, RECURRENCES
+    if after.level == UNLEARNABLE and again and after.recurred % RECURRENCES == 0:
+        # REDIRECT, not PAUSE: the ladder brings it before a person, once another approach and a redesign had their chance
+        rule, severity = "learning.unlearnable", Severity.REDIRECT
+        message = (
+            f"{after.kind} failures were seen in {after.seen} iterations; something else was ordered after iteration "
+            f"{after.intervened_at}, and they came back {after.recurred} times since ({RECURRENCES} are allowed): look whether "
+            "the goal, the checks or the environment can be met at all"
+        )
+    elif new:
+        severity, value, threshold = Severity.REDIRECT, after.in_row, INTERVENTION
+        message = f"{same} ({INTERVENTION} trip this): working on as before does not end it"
+    else:
+        message = (
+            f"{after.kind} failures came back in {counted(after.recurred, 'iteration')} since a change was ordered after "
+            f"iteration {after.intervened_at} ({RECURRENCES} make it a matter for a person)"
+        )
+    instruction = advice()[after.kind]["do"]
+    return Signal(rule=rule, severity=severity, message=message, value=value, threshold=threshold, instruction=instruction)
 
 
 def _has(moment: Moment, kind: FailureClass) -> bool:
