@@ -5,17 +5,19 @@ rungs and names of rules are for people and stand in none of them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from pydantic import BaseModel, ConfigDict
+
 from helmsman.orient.progress import without_plan
+from helmsman.oversee.detector import ADVICE as WORDS
 from helmsman.oversee.drift import flagged
 from helmsman.oversee.ladder import CYCLES
 from helmsman.records.control import Band
 from helmsman.records.findings import Weight
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.modes import Feedback, Ladder, Rung
-from helmsman.records.oversight import Diagnosis, Learnt, Oversight, Stance, Strategy
+from helmsman.records.oversight import Diagnosis, Learnt, Stance, Strategy
 from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState
 from helmsman.texts import counted
@@ -42,49 +44,23 @@ class Persona(StrEnum):
     BUILD_ENGINEER = "build engineer"
 
 
-PERSONAS: Mapping[Persona, str] = {
-    Persona.NONE: "",
-    Persona.ARCHITECT: "Design the interfaces first.",
-    Persona.DEBUGGER: "Reproduce the failure and show its cause before you change code.",
-    Persona.TESTER: "Start from the smallest failing case.",
-    Persona.BUILD_ENGINEER: "Fix the environment first, then dependencies, then the build.",
-}
-
-SPECIALISTS: Mapping[FailureClass, Persona] = {
-    FailureClass.TEST: Persona.TESTER,
-    FailureClass.EXCEPTION: Persona.DEBUGGER,
-    FailureClass.TIMEOUT: Persona.DEBUGGER,
-    FailureClass.RESOURCES: Persona.DEBUGGER,
-    FailureClass.BUILD: Persona.BUILD_ENGINEER,
-    FailureClass.SYNTAX: Persona.BUILD_ENGINEER,
-    FailureClass.LINT: Persona.BUILD_ENGINEER,
-    FailureClass.MISSING_MODULE: Persona.BUILD_ENGINEER,
-    FailureClass.MISSING_FILE: Persona.BUILD_ENGINEER,
-    FailureClass.MISSING_COMMAND: Persona.BUILD_ENGINEER,
-    FailureClass.USAGE: Persona.BUILD_ENGINEER,
-    FailureClass.NETWORK: Persona.BUILD_ENGINEER,
-    FailureClass.TYPES: Persona.ARCHITECT,
-}
-"""Who is asked about a class of failure that recurs; classes that are not here call for nobody in particular."""
+PERSONAS: Mapping[Persona, str] = {Persona.NONE: "", **{Persona(name): words for name, words in WORDS["personas"].items()}}
+SPECIALISTS: Mapping[FailureClass, Persona] = {FailureClass(kind): Persona(name) for kind, name in WORDS["specialists"].items()}
 
 
-@dataclass(frozen=True)
-class Advice:
-    """One row of the table: what is the case, and what follows from it."""
+class Advice(BaseModel):
+    """One row of the table: what follows from a situation. Its words are explained in `advice.toml`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     situation: str
-    holds: Callable[[LoopState], bool]
     stance: Stance = Stance.PERSIST
     because: str = ""
-    """What is the case, in a sentence for the agent."""
     orders: tuple[str, ...] = ()
-    """Five at most."""
     fresh: bool = False
-    """It begins with an empty context, whatever `claude.session` says."""
     anew: bool = False
-    """The plan is discarded before it begins."""
     specialist: bool = False
-    """Whoever knows the class of failure that recurs is asked."""
+    instructed: bool = False
     persona: Persona = Persona.NONE
     model: str = ""
     """Model that it is made with. Empty: the loop's own."""
@@ -93,14 +69,14 @@ class Advice:
 def advise(state: LoopState) -> Advice:
     """What the iteration that is due is told; nothing where the ladder is only watched."""
     if not state.config.ladder.act:
-        return ORDINARY
-    row, oversight = next(row for row in ADVICE if row.holds(state)), state.oversight
-    orders = (*((oversight.instructions[0],) if row.situation in INSTRUCTED and oversight.instructions else ()), *row.orders)
+        return ADVICE["ordinary"]
+    row, oversight = ADVICE[next(situation for situation, holds in SITUATIONS if holds(state))], state.oversight
+    orders = (*(oversight.instructions[:1] if row.instructed else ()), *row.orders)
     recurring = recurring_classes(oversight.learning)
     asked = SPECIALISTS.get(recurring[0].kind, row.persona) if row.specialist and recurring else row.persona
     redesigns = oversight.ladder.rung is Rung.REDESIGN or row.anew
     model = state.config.ladder.redesign_model if redesigns else ""
-    return replace(row, orders=orders[:MOST], persona=asked, model=model)
+    return row.model_copy(update={"orders": orders[:MOST], "persona": asked, "model": model})
 
 
 def strategy_of(state: LoopState) -> Strategy:
@@ -125,32 +101,22 @@ def recurring_classes(learning: Sequence[Learnt]) -> list[Learnt]:
 # --- situations -----------------------------------------------------------------------------------------------------
 
 
-def _rung(rung: Rung, *, begins: bool | None = None) -> Callable[[LoopState], bool]:
+def _on(ladder: Ladder, *rungs: Rung, begins: bool | None = None) -> bool:
     """On a rung that has brought nothing yet. `begins`: whether this is its first iteration."""
-
-    def holds(state: LoopState) -> bool:
-        ladder = state.oversight.ladder
-        return ladder.rung is rung and not _gets_on(ladder) and begins in (None, not ladder.spent)
-
-    return holds
-
-
-def _gets_on(ladder: Ladder) -> bool:
-    """An easier rung that clean iterations led to begins with what got on."""
     last = ladder.climbs[-1] if ladder.climbs else None
-    eased = last is not None and last.after < last.before < Rung.HUMAN
-    return not ladder.spent and bool(ladder.clean or eased)
+    eased = last is not None and last.after < last.before < Rung.HUMAN  # then it begins with what got on
+    gets_on = not ladder.spent and (ladder.clean or eased)
+    return ladder.rung in rungs and not gets_on and begins in (None, not ladder.spent)
 
 
-def _goes_round(*, begins: bool) -> Callable[[LoopState], bool]:
-    return lambda state: (
-        _cause(state.oversight) in CYCLES and any(_rung(rung, begins=begins)(state) for rung in (Rung.REFACTOR, Rung.REDESIGN))
-    )
+def _goes_round(state: LoopState, *, begins: bool) -> bool:
+    ladder = state.oversight.ladder
+    return _cause(ladder) in CYCLES and _on(ladder, Rung.REFACTOR, Rung.REDESIGN, begins=begins)
 
 
-def _cause(oversight: Oversight) -> str:
+def _cause(ladder: Ladder) -> str:
     """The rule that led to the rung; the ladder puts it before its reason."""
-    return oversight.ladder.reason.partition(":")[0]
+    return ladder.reason.partition(":")[0]
 
 
 def _nothing_done(state: LoopState) -> bool:
@@ -159,17 +125,10 @@ def _nothing_done(state: LoopState) -> bool:
     return len(worked) >= IDLE and not any(one.tool_calls or one.files_changed or "tools" in one.untold for one in worked)
 
 
-def _diagnosed(diagnosis: Diagnosis) -> Callable[[LoopState], bool]:
-    return lambda state: state.oversight.diagnosis is diagnosis
-
-
-def _left(feedback: Feedback) -> Callable[[LoopState], bool]:
-    return lambda state: state.oversight.feedback is feedback
-
-
-def _slow(state: LoopState) -> bool:
+def _stuck(state: LoopState) -> bool:
     oversight = state.oversight
-    return oversight.control.band is Band.PIVOT and oversight.idle >= IDLE and oversight.diagnosis is not Diagnosis.PRODUCTIVE
+    slow = oversight.control.band is Band.PIVOT and oversight.idle >= IDLE and oversight.diagnosis is not Diagnosis.PRODUCTIVE
+    return slow or oversight.diagnosis is Diagnosis.STUCK
 
 
 def _another_demanded(state: LoopState) -> bool:
@@ -186,184 +145,32 @@ def _not_asked(state: LoopState) -> bool:
     return green and bool(state.worked) and state.oversight.progress.completion >= DONE
 
 
-NEW_PLAN = "Before you change code, note which assumption failed and a plan of three to five steps, each with a proving command."
-
-ADVICE: tuple[Advice, ...] = (
-    Advice(
-        "double bind",
-        _diagnosed(Diagnosis.DOUBLE_BIND),
-        Stance.ESCALATE,
-        "Two of your instructions contradict each other, and a person has to choose.",
-        (
-            "Do only what both of them allow.",
-            "Then end with BLOCKED: name both, and the question that decides between them.",
-        ),
-    ),
-    Advice(
-        "denied",
-        lambda state: "denied" in state.oversight.redirected,
-        Stance.PIVOT,
-        "Permissions were denied, and nobody can grant them.",
-        (
-            "Reach the goal with the tools and paths that are allowed.",
-            "If you cannot, end with BLOCKED: what was denied, and why it is needed.",
-        ),
-    ),
-    Advice(
-        "nothing done",
-        _nothing_done,
-        Stance.PIVOT,
-        "So far no file was changed and no tool was called.",
-        (
-            "Start with one failing test: run it alone, read the code that it calls, and change that code.",
-            "Commit as soon as one more test passes.",
-        ),
-        fresh=True,
-    ),
-    Advice(
-        "broken",
-        _left(Feedback.BROKEN),
-        Stance.PIVOT,
-        "Nothing can be built or run at the moment.",
-        (
-            "Make it build and start before anything else.",
-            "Read the first error of the output; the others often follow from it.",
-        ),
-    ),
-    Advice(
-        "plan diverged",
-        lambda state: _cause(state.oversight) == "plan.diverged" and _rung(Rung.REFACTOR)(state),
-        Stance.PIVOT,
-        "The plan in your notes no longer matches the repository.",
-        (NEW_PLAN, "Look at each file before you name it."),
-        fresh=True,
-        anew=True,
-        specialist=True,
-    ),
-    Advice(
-        "goes round",
-        _goes_round(begins=True),
-        Stance.ESCALATE,
-        "The last changes undo each other: fixing one failure brings back another.",
-        (
-            "Compare the commits that undo each other with `git diff`.",
-            "Then make one change that satisfies both and keeps every passing test.",
-        ),
-        fresh=True,
-        anew=True,
-        persona=Persona.ARCHITECT,
-    ),
-    Advice(
-        "goes round still",
-        _goes_round(begins=False),
-        Stance.ESCALATE,
-        "The last changes still undo each other.",
-        ("Write code that was not there before, and keep every passing test.",),
-        fresh=True,
-        persona=Persona.ARCHITECT,
-    ),
-    Advice(
-        "redesign",
-        _rung(Rung.REDESIGN, begins=True),
-        Stance.ESCALATE,
-        "The approach so far has failed.",
-        (NEW_PLAN, "Replace earlier work where the plan needs it."),
-        fresh=True,
-        anew=True,
-        specialist=True,
-        persona=Persona.ARCHITECT,
-    ),
-    Advice(
-        "redesign goes on",
-        _rung(Rung.REDESIGN, begins=False),
-        Stance.ESCALATE,
-        "The new plan has brought no progress yet.",
-        ("Correct it where the failures refute it, then prove its smallest next step with a command.",),
-        fresh=True,
-        specialist=True,
-        persona=Persona.ARCHITECT,
-    ),
-    Advice(
-        "refactor",
-        _rung(Rung.REFACTOR),
-        Stance.PIVOT,
-        "Working on as before did not help.",
-        (
-            "Find the cause that the failures share, and restructure the code around it.",
-            "Choose an approach that is neither in the commits nor in your notes.",
-        ),
-        fresh=True,
-        specialist=True,
-    ),
-    Advice(
-        "amnesiac",
-        _diagnosed(Diagnosis.AMNESIAC),
-        Stance.PERSIST,
-        "Sessions undo what earlier ones found out.",
-        (
-            "Read your notes first and keep to their decisions.",
-            "Note each finding at once, with its reason.",
-        ),
-    ),
-    Advice("redirected", lambda state: bool(state.oversight.redirected and state.oversight.instructions), Stance.PIVOT),
-    Advice(
-        "stuck",
-        lambda state: _diagnosed(Diagnosis.STUCK)(state) or _slow(state),
-        Stance.PIVOT,
-        "The last iterations made no progress.",
-        (
-            "Look for the cause that the failures share.",
-            "Choose another kind of approach, and test its central assumption first.",
-        ),
-    ),
-    Advice(
-        "gutter",
-        _left(Feedback.GUTTER),
-        Stance.PERSIST,
-        "Most tool calls of the last session failed.",
-        ("Take one failure, find its cause, fix it and commit; then take the next.",),
-        fresh=True,
-    ),
-    Advice(
-        "judge",
-        _another_demanded,
-        Stance.PIVOT,
-        "The reviewer rejected this approach several times in a row.",
-        ("Name the assumption that the rejections share, and take an approach without it, even if that undoes work.",),
-    ),
-    Advice("refused", _refused),
-    Advice(
-        "only documents",
-        lambda state: bool(state.last_call.drift.documents),
-        orders=("Change the code now; documents come last.",),
-    ),
-    Advice(
-        "off the task",
-        lambda state: flagged(state.last_call.drift),
-        orders=("Continue with the task itself. If the files that are listed below belong to it, say why in your notes.",),
-    ),
-    Advice("warned", lambda state: bool(state.oversight.instructions)),
-    Advice(
-        "gets on",
-        lambda state: state.oversight.ladder.rung in (Rung.REFACTOR, Rung.REDESIGN),
-        because="The new approach makes progress.",
-        orders=("Continue with it in small steps, each proven by a check.",),
-    ),
-    Advice(
-        "not asked",
-        _not_asked,
-        because="Every check passes, and completion was not asked for.",
-        orders=("Go through the goal point by point; where all of it is true, ask for completion.",),
-    ),
-    Advice(
-        "near",
-        lambda state: state.oversight.progress.completion > NEAR,
-        orders=("Finish what is open, the smallest piece first.",),
-    ),
-    Advice("ordinary", lambda _: True),
+SITUATIONS: tuple[tuple[str, Callable[[LoopState], bool]], ...] = (
+    ("double bind", lambda state: state.oversight.diagnosis is Diagnosis.DOUBLE_BIND),
+    ("denied", lambda state: "denied" in state.oversight.redirected),
+    ("nothing done", _nothing_done),
+    ("broken", lambda state: state.oversight.feedback is Feedback.BROKEN),
+    ("plan diverged", lambda s: _cause(s.oversight.ladder) == "plan.diverged" and _on(s.oversight.ladder, Rung.REFACTOR)),
+    ("goes round", lambda state: _goes_round(state, begins=True)),
+    ("goes round still", lambda state: _goes_round(state, begins=False)),
+    ("redesign", lambda state: _on(state.oversight.ladder, Rung.REDESIGN, begins=True)),
+    ("redesign goes on", lambda state: _on(state.oversight.ladder, Rung.REDESIGN, begins=False)),
+    ("refactor", lambda state: _on(state.oversight.ladder, Rung.REFACTOR)),
+    ("amnesiac", lambda state: state.oversight.diagnosis is Diagnosis.AMNESIAC),
+    ("redirected", lambda state: bool(state.oversight.redirected and state.oversight.instructions)),
+    ("stuck", _stuck),
+    ("gutter", lambda state: state.oversight.feedback is Feedback.GUTTER),
+    ("judge", _another_demanded),
+    ("refused", _refused),
+    ("only documents", lambda state: bool(state.last_call.drift.documents)),
+    ("off the task", lambda state: flagged(state.last_call.drift)),
+    ("warned", lambda state: bool(state.oversight.instructions)),
+    ("gets on", lambda state: state.oversight.ladder.rung in (Rung.REFACTOR, Rung.REDESIGN)),
+    ("not asked", _not_asked),
+    ("near", lambda state: state.oversight.progress.completion > NEAR),
+    ("ordinary", lambda _: True),
 )
 """Orders that cannot be followed come first, then what keeps any work from starting, failed levels, standstill, and the end."""
-
-ORDINARY = ADVICE[-1]
-INSTRUCTED = frozenset({"refactor", "redirected", "warned"})
-"""Rows whose first order is what the gravest signal calls for."""
+ADVICE: Mapping[str, Advice] = {
+    name: Advice.model_validate({"situation": name, **WORDS["situations"].get(name, {})}) for name, _ in SITUATIONS
+}

@@ -1,19 +1,17 @@
 """What comes back: trees, failures, edits. And what all detectors read of a history."""
 
-import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import groupby, islice
 
 from helmsman.config.oversight import DetectConfig
 from helmsman.oversee.detector import Found
-from helmsman.oversee.progress import at_work, compared_with, is_base, made_progress
+from helmsman.oversee.progress import at_work, compared_with, is_base, made_progress, place
 from helmsman.plain import clean
 from helmsman.records.moments import MOST_ERRORS, MOST_NAMES, Moment
-from helmsman.records.session import ErrorVector, FailureClass
+from helmsman.records.session import FailureClass
 
 NAME_LENGTH = 200
 OF_THE_WORLD = frozenset({FailureClass.TIMEOUT, FailureClass.NETWORK, FailureClass.RESOURCES})
-_LINE = re.compile(r"(?::\d{1,9}){1,2}\Z")
 
 
 def worked(history: Sequence[Moment], count: int) -> list[Moment]:
@@ -36,6 +34,12 @@ def worked_from(history: Sequence[Moment], count: int) -> list[Moment]:
     return _last(history, count, lambda moment: at_work(moment) or is_base(moment))
 
 
+def whole(kind: Callable[[Sequence[Moment], int], list[Moment]], history: Sequence[Moment], count: int) -> list[Moment]:
+    """The last `count` iterations of a kind; none where there are fewer."""
+    window = kind(history, count)
+    return window if len(window) == count else []
+
+
 def _last(history: Sequence[Moment], count: int, counts: Callable[[Moment], bool]) -> list[Moment]:
     return list(islice(filter(counts, reversed(history)), count))[::-1]
 
@@ -51,11 +55,6 @@ def in_vain(window: Sequence[Moment]) -> bool:
     return not any(map(made_progress, window)) and not fewer_fail(window[0], window[-1])
 
 
-def place(error: ErrorVector) -> str:
-    """Where it failed, without the line: every edit above it moves the line."""
-    return _LINE.sub("", error.where)
-
-
 def failures(moment: Moment) -> frozenset[str]:
     """Its failures by identity: tests by name, where there are none what the checks say and where."""
     if moment.failing_tests:
@@ -66,14 +65,6 @@ def failures(moment: Moment) -> frozenset[str]:
 def complete(moment: Moment) -> bool:
     """Whether what it does not list did not fail: a full list does not prove that another one is gone."""
     return len(moment.failing) < MOST_NAMES and len(moment.errors) < MOST_ERRORS and moment.failing_tests <= MOST_NAMES
-
-
-def told_apart(moment: Moment) -> bool:
-    """Whether more is known of its failures than which check failed: two red runs can look alike without being it.
-
-    That something took too long or could not be reached says nothing of the code.
-    """
-    return any(error.kind not in OF_THE_WORLD for error in moment.errors) or moment.failing_tests > 0
 
 
 def named(names: Sequence[str], most: int = 3) -> str:
@@ -96,7 +87,7 @@ UNDONE = 2
 def recurring_trees(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
     """The same trees in turn, A/B/A/B or A/B/C/A/B/C by hash (S5), or one tree that edits left and came back to twice."""
     window = [moment for moment in worked_from(history, CYCLE_WINDOW) if moment.tree]
-    period = _period(_runs([moment.tree for moment in window]), TREE_PERIODS)
+    period = _period([moment.tree for moment in window], TREE_PERIODS)
     if period and window[-1].tree == window[-2].tree:
         return  # it came round before; what holds still now is another matter
     if not period and not _edited_in_place(window):
@@ -113,7 +104,7 @@ def limit_cycle(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Fo
     """
     window = compared(history, CYCLE_WINDOW)
     states = [_state(moment) for moment in window]
-    traded, period = _traded(window), _period(_runs(states), CYCLE_PERIODS)
+    traded, period = _traded(window), _period(states, CYCLE_PERIODS)
     if not (traded or period) or states[-1] == states[-2]:
         return
     start = 1 - TRADE if traded else _start_of_runs(states, period)  # not the first time round: each state may have been news
@@ -127,21 +118,15 @@ def limit_cycle(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Fo
 
 def reverted(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
     """2 iterations in a row edited files back to what they were and did not get on (S5). One try taken back is honest work."""
-    window = worked(history, UNDONE)
-    if len(window) < UNDONE or not all(moment.reverted for moment in window) or not in_vain(window):
-        return
-    files = sum(moment.reverted for moment in window)
-    message = f"{UNDONE} iterations in a row edited {files} files and took it back ({UNDONE} trip this)"
-    yield Found(message, files, UNDONE)
+    window = whole(worked, history, UNDONE)
+    if window and all(moment.reverted for moment in window) and in_vain(window):
+        files = sum(moment.reverted for moment in window)
+        yield Found(f"{UNDONE} iterations in a row edited {files} files and took it back ({UNDONE} trip this)", files, UNDONE)
 
 
-def _runs(states: Sequence[Hashable]) -> list[Hashable]:
-    """One for each stretch of equal ones."""
-    return [state for state, _ in groupby(states)]
-
-
-def _period(runs: Sequence[Hashable], periods: Sequence[int]) -> int:
-    """Steps of the shortest cycle that the last runs went through twice, 0 where there is none."""
+def _period(states: Sequence[Hashable], periods: Sequence[int]) -> int:
+    """Steps of the shortest cycle that the last stretches of equal states went through twice, 0 where there is none."""
+    runs = [state for state, _ in groupby(states)]
     return next((p for p in periods if len(runs) >= 2 * p and runs[-p:] == runs[-2 * p : -p]), 0)
 
 
@@ -169,14 +154,17 @@ def _fixed(before: Moment, after: Moment, new: int) -> bool:
 
 def _start_of_runs(states: Sequence[Hashable], count: int) -> int:
     """Where the last `count` runs begin."""
-    starts = [at for at, state in enumerate(states) if at == 0 or state != states[at - 1]]
-    return starts[-count]
+    return [at for at, state in enumerate(states) if at == 0 or state != states[at - 1]][-count]
 
 
 def _unknown(window: Sequence[Moment]) -> bool:
-    """Whether red runs that cannot be told apart take turns with green ones: that may be one test written after another."""
+    """Whether red runs that cannot be told apart take turns with green ones: that may be one test written after another.
+
+    They can where more is known than which check failed; what took too long or was not reached says nothing of the code.
+    """
     red = [moment for moment in window if not moment.green]
-    return len(red) < len(window) and not all(map(told_apart, red))
+    of_code = (any(error.kind not in OF_THE_WORLD for error in moment.errors) or moment.failing_tests for moment in red)
+    return len(red) < len(window) and not all(of_code)
 
 
 def _edited_in_place(window: Sequence[Moment]) -> bool:

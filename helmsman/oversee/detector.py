@@ -1,12 +1,17 @@
-"""One shape for everything that watches a loop: a rule, how grave it is, what is looked for, and what is to be done about it."""
+"""One shape for all that watches a loop: a rule, how grave it is, what is looked for. `advice.toml` says what to do then."""
 
-from collections.abc import Callable, Iterable, Iterator
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, ParamSpec
+from importlib.resources import files
+from typing import Any, Generic, NamedTuple, ParamSpec
 
 from helmsman.records.verdict import Severity, Signal
 
 P = ParamSpec("P")
+ADVICE: Mapping[str, Any] = tomllib.loads(files("helmsman.oversee").joinpath("advice.toml").read_text("utf-8"))
+INSTRUCTIONS: Mapping[str, str] = ADVICE["signals"]
+"""What the next iteration is told to do about a signal, by its rule."""
 
 
 class Found(NamedTuple):
@@ -28,8 +33,6 @@ class Detector(Generic[P]):
     rule: str
     severity: Severity
     evaluate: Callable[P, Iterable[Found]]
-    instruction: str = ""
-    """What the next iteration is told to do about it."""
 
     def alerts(self, *args: P.args, **kwargs: P.kwargs) -> Iterator[Signal]:
         """An alert for each thing found."""
@@ -40,5 +43,5 @@ class Detector(Generic[P]):
                 message=found.message,
                 value=found.value,
                 threshold=found.threshold,
-                instruction=self.instruction,
+                instruction=INSTRUCTIONS.get(self.rule, ""),
             )

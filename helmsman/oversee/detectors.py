@@ -13,6 +13,7 @@ from helmsman.oversee.cycles import (
     place,
     recurring_trees,
     reverted,
+    whole,
     worked,
     worked_from,
 )
@@ -36,16 +37,19 @@ def stuck(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
 
     A green run with a tree never seen in each iteration gets on (see `made_progress`); so does a fall of failing tests.
     """
-    seen = [moment for moment in worked_from(history, config.stuck_iterations + 2) if not _looked_around(moment)]
+    seen = [
+        moment
+        for moment in worked_from(history, config.stuck_iterations + 2)
+        if moment.iteration > 1 or moment.files_changed or not moment.tool_calls  # a first one may only read: research (M6)
+    ]
     window = seen[-config.stuck_iterations - 1 :]  # with the one before them, where there is one
     steps = [moment for moment in window[-config.stuck_iterations :] if not is_base(moment)]
     if len(steps) < config.stuck_iterations or not in_vain(steps) or fewer_fail(window[0], window[-1]):
         return
     gain = window[-1].completion - window[0].completion
-    if gain >= config.stuck_gain:
-        return
-    message = f"{len(steps)} iterations in a row gained {gain:.1%} of completion together ({config.stuck_gain:.0%} is enough)"
-    yield Found(message, gain, config.stuck_gain)
+    if gain < config.stuck_gain:
+        message = f"{len(steps)} iterations in a row gained {gain:.1%} of completion together ({config.stuck_gain:.0%} is enough)"
+        yield Found(message, gain, config.stuck_gain)
 
 
 def oscillating(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
@@ -53,68 +57,39 @@ def oscillating(history: Sequence[Moment], config: DetectConfig) -> Iterator[Fou
 
     Red and green in turn are a way of working where each green tree is new.
     """
-    window = _since_best(worked(history, SWING_WINDOW * (config.sign_changes + 1)))
-    steps = [after.completion - before.completion for before, after in pairwise(window)]
-    if not steps or abs(steps[-1]) <= DEADBAND or _recovers(window):
+    window = worked(history, SWING_WINDOW * (config.sign_changes + 1))
+    window = window[max((at for at, moment in enumerate(window) if moment.movement is Movement.FORWARD), default=0) :]
+    completions, green = [moment.completion for moment in window], [moment for moment in window if moment.green]
+    steps = [after - before for before, after in pairwise(completions)]
+    recovers = green and all(map(made_progress, green))  # each green tree a new one: what breaks on the way is fixed
+    if not steps or abs(steps[-1]) <= DEADBAND or recovers:
         return
     moves = [step > 0 for step in steps if abs(step) > DEADBAND]
     turns = sum(before != after for before, after in pairwise(moves))
-    if turns < config.sign_changes:
-        return
-    low, high = min(moment.completion for moment in window), max(moment.completion for moment in window)
-    message = (
-        f"completion changed its direction {turns} times in {len(window)} iterations ({config.sign_changes} are allowed), "
-        f"between {low:.0%} and {high:.0%}"
-    )
-    yield Found(message, turns, config.sign_changes)
+    if turns >= config.sign_changes:
+        allowed = f"{turns} times in {len(window)} iterations ({config.sign_changes} are allowed)"
+        message = f"completion changed its direction {allowed}, between {min(completions):.0%} and {max(completions):.0%}"
+        yield Found(message, turns, config.sign_changes)
 
 
 def regressing(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
     """2 iterations in a row made the evidence worse (S4). One alone is how a refactor begins."""
-    falls = list(takewhile(_falls, worked(history, 2 * config.falls + 1)[::-1]))
-    if len(falls) < config.falls:
-        return
-    newest = falls[0]
-    counts = f", {counted(newest.failing_tests, 'test')} failing" if newest.failing_tests or newest.passing_tests else ""
-    message = (
-        f"{counted(len(falls), 'iteration')} in a row made it worse ({config.falls} trip this): "
-        f"completion is {newest.completion:.0%}{counts}"
-    )
-    yield Found(message, len(falls), config.falls)
+    # what was taken back has been dealt with
+    window = worked(history, 2 * config.falls + 1)[::-1]
+    falls = list(takewhile(lambda moment: moment.movement is Movement.BACK and not moment.undone, window))
+    if len(falls) >= config.falls:
+        newest = falls[0]
+        counts = f", {counted(newest.failing_tests, 'test')} failing" if newest.failing_tests or newest.passing_tests else ""
+        told = f"{counted(len(falls), 'iteration')} in a row made it worse ({config.falls} trip this)"
+        yield Found(f"{told}: completion is {newest.completion:.0%}{counts}", len(falls), config.falls)
 
 
 def plateau(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
     """Nothing was better than ever for 8 iterations (S5, eigenform), and no green run made anything new either."""
-    window = worked(history, config.plateau)
-    if len(window) < config.plateau or not in_vain(window):
-        return
-    message = (
-        f"nothing was better than ever before for {len(window)} iterations ({config.plateau} trip this); "
-        f"completion is {window[-1].completion:.0%}"
-    )
-    yield Found(message, len(window), config.plateau)
-
-
-def _looked_around(moment: Moment) -> bool:
-    """A first iteration may read and change nothing: research (M6)."""
-    return moment.iteration <= 1 and not moment.files_changed and moment.tool_calls > 0
-
-
-def _falls(moment: Moment) -> bool:
-    """What was taken back has been dealt with."""
-    return moment.movement is Movement.BACK and not moment.undone
-
-
-def _since_best(window: Sequence[Moment]) -> Sequence[Moment]:
-    """From the last iteration on that was better than ever."""
-    best = [at for at, moment in enumerate(window) if moment.movement is Movement.FORWARD]
-    return window[best[-1] :] if best else window
-
-
-def _recovers(window: Sequence[Moment]) -> bool:
-    """Red and green in turn, each green tree a new one: what breaks on the way is fixed."""
-    green = [moment for moment in window if moment.green]
-    return bool(green) and all(map(made_progress, green))
+    window = whole(worked, history, config.plateau)
+    if window and in_vain(window):
+        told = f"nothing was better than ever before for {len(window)} iterations ({config.plateau} trip this)"
+        yield Found(f"{told}; completion is {window[-1].completion:.0%}", len(window), config.plateau)
 
 
 STRAY = 2
@@ -134,15 +109,12 @@ def off_objective(history: Sequence[Moment], config: DetectConfig) -> Iterator[F
     Research changes nothing and never trips it; neither does what the evidence calls better than ever.
     """
     stray = list(takewhile(lambda moment: _beside(moment, config.relevance), worked(history, 2 * STRAY)[::-1]))
-    if len(stray) < STRAY:
-        return
-    newest = stray[0]
-    message = (
-        f"{newest.relevance:.0%} of the files had to do with the task, below {config.relevance:.0%} "
-        f"for {len(stray)} iterations in a row ({STRAY} trip this)"
-    )
-    lost = len(stray) > STRAY and not made_progress(newest)  # words that match badly must not stop what gets on
-    yield Found(message, newest.relevance, config.relevance, Severity.REDIRECT if lost else None)
+    if len(stray) >= STRAY:
+        newest = stray[0]
+        share = f"{newest.relevance:.0%} of the files had to do with the task, below {config.relevance:.0%}"
+        lost = len(stray) > STRAY and not made_progress(newest)  # words that match badly must not stop what gets on
+        message = f"{share} for {len(stray)} iterations in a row ({STRAY} trip this)"
+        yield Found(message, newest.relevance, config.relevance, Severity.REDIRECT if lost else None)
 
 
 def resource_burn(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
@@ -159,14 +131,12 @@ def resource_burn(history: Sequence[Moment], _config: DetectConfig) -> Iterator[
     starts = [0, *(at + 1 for at in gains)]
     prices = [sum(spent[start : at + 1]) for start, at in zip(starts, gains, strict=False)]
     burnt, dearest = sum(spent[gains[-1] + 1 :]), max(prices)
-    if burnt <= BURN_FACTOR * dearest:
-        return
-    unit = "US dollars" if in_dollars else "tokens"
-    message = (
-        f"{len(window) - 1 - gains[-1]} iterations without gain used {burnt:.4g} {unit}; "
-        f"the dearest gain before them took {dearest:.4g}, and {BURN_FACTOR} times that trips this"
-    )
-    yield Found(message, burnt, BURN_FACTOR * dearest)
+    if burnt > BURN_FACTOR * dearest:
+        used = (
+            f"{len(window) - 1 - gains[-1]} iterations without gain used {burnt:.4g} {'US dollars' if in_dollars else 'tokens'}"
+        )
+        message = f"{used}; the dearest gain before them took {dearest:.4g}, and {BURN_FACTOR} times that trips this"
+        yield Found(message, burnt, BURN_FACTOR * dearest)
 
 
 def empty_sessions(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
@@ -174,11 +144,10 @@ def empty_sessions(history: Sequence[Moment], config: DetectConfig) -> Iterator[
 
     A session that the world cut off is not empty, and one that asks to be done under green checks has nothing left to do.
     """
-    window = worked(history, config.empty_sessions)
-    if len(window) < config.empty_sessions or not all(map(_empty, window)):
-        return
-    message = f"{len(window)} sessions in a row called no tool and changed nothing ({config.empty_sessions} trip this)"
-    yield Found(message, len(window), config.empty_sessions)
+    window = whole(worked, history, config.empty_sessions)
+    if window and all(map(_empty, window)):
+        message = f"{len(window)} sessions in a row called no tool and changed nothing ({config.empty_sessions} trip this)"
+        yield Found(message, len(window), config.empty_sessions)
 
 
 def output_decline(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
@@ -192,27 +161,23 @@ def output_decline(history: Sequence[Moment], config: DetectConfig) -> Iterator[
         return
     newest, middle = window[-1], sorted(usual)[len(usual) // 2]
     least = (1 - config.output_decline) * middle
-    cut_off = newest.outcome is not AgentOutcome.FINISHED
-    if cut_off or newest.written >= least or newest.green or newest.asked or made_progress(newest):
-        return
-    message = (
-        f"the agent wrote {newest.written} tokens where {middle} are usual, "
-        f"a loss of more than {config.output_decline:.0%}, and the checks are not green"
-    )
-    yield Found(message, newest.written, least)
+    finished = newest.outcome is AgentOutcome.FINISHED
+    if finished and newest.written < least and not (newest.green or newest.asked or made_progress(newest)):
+        loss = f"a loss of more than {config.output_decline:.0%}, and the checks are not green"
+        yield Found(f"the agent wrote {newest.written} tokens where {middle} are usual, {loss}", newest.written, least)
 
 
 def denied(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
     """The CLI denied permissions in 2 iterations in a row (S5), which a person has to grant; WARN where one of them got on."""
-    window = worked(history, config.denials)
-    if len(window) < config.denials or not all(moment.denials for moment in window):
-        return
-    total = sum(moment.denials for moment in window)
-    message = (
-        f"the CLI denied {total} permissions in {len(window)} iterations in a row ({config.denials} trip this); allow what the "
-        "work needs with claude.allowed_tools or claude.permission_mode, or take it out of the goal, then resume"
-    )
-    yield Found(message, len(window), config.denials, Severity.WARN if any(map(made_progress, window)) else Severity.PAUSE)
+    window = whole(worked, history, config.denials)
+    if window and all(moment.denials for moment in window):
+        total = sum(moment.denials for moment in window)
+        message = (
+            f"the CLI denied {total} permissions in {len(window)} iterations in a row ({config.denials} trip this); allow what "
+            "the work needs with claude.allowed_tools or claude.permission_mode, or take it out of the goal, then resume"
+        )
+        severity = Severity.WARN if any(map(made_progress, window)) else Severity.PAUSE
+        yield Found(message, len(window), config.denials, severity)
 
 
 def _beside(moment: Moment, least: float) -> bool:
@@ -235,15 +200,13 @@ def same_error(history: Sequence[Moment], config: DetectConfig) -> Iterator[Foun
 
     By class and place, never by text, which differs from run to run.
     """
-    window = checked(history, config.same_error)
-    if len(window) < config.same_error or any(moment.movement is Movement.FORWARD for moment in window[1:]):
+    window = whole(checked, history, config.same_error)
+    if not window or any(moment.movement is Movement.FORWARD for moment in window[1:]) or fewer_fail(window[0], window[-1]):
         return
-    lasting = None if fewer_fail(window[0], window[-1]) else next(_lasting(window), None)
-    if lasting is None:
-        return
-    what = f"{lasting.kind} at {named((place(lasting),))}" if lasting.where else f"{lasting.kind}, at a place nothing tells"
-    message = f"the same failure in the last {len(window)} iterations ({config.same_error} trip this): {what}"
-    yield Found(message, len(window), config.same_error)
+    if lasting := next(_lasting(window), None):
+        what = f"{lasting.kind} at {named((place(lasting),))}" if lasting.where else f"{lasting.kind}, at a place nothing tells"
+        message = f"the same failure in the last {len(window)} iterations ({config.same_error} trip this): {what}"
+        yield Found(message, len(window), config.same_error)
 
 
 def same_words(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
@@ -251,36 +214,30 @@ def same_words(history: Sequence[Moment], config: DetectConfig) -> Iterator[Foun
 
     Where checks are coarse, words are the first thing to move when work gets somewhere.
     """
-    window = checked(history, config.plateau)
-    if len(window) < config.plateau or any(moment.movement is Movement.FORWARD for moment in window[1:]):
+    window = whole(checked, history, config.plateau)
+    if not window or not window[-1].errors or any(moment.movement is Movement.FORWARD for moment in window[1:]):
         return
-    if len({_state(moment) for moment in window}) > 1 or not window[-1].errors:
-        return
-    message = f"{len(window)} iterations in a row left every failure word for word as it was ({config.plateau} trip this)"
-    yield Found(message, len(window), config.plateau)
+    if len({_state(moment) for moment in window}) == 1:
+        message = f"{len(window)} iterations in a row left every failure word for word as it was ({config.plateau} trip this)"
+        yield Found(message, len(window), config.plateau)
 
 
 def growing_diff(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
     """3 iterations in a row each wrote more lines than the one before and more than they took away, and none got on (S5)."""
-    window = worked(history, SWELLING)
-    if len(window) < SWELLING or not in_vain(window) or any(moment.insertions <= moment.deletions for moment in window):
-        return
-    if not all(before.insertions < after.insertions for before, after in pairwise(window)):
-        return
-    lines = sum(moment.insertions - moment.deletions for moment in window)
-    message = (
-        f"the code grew by {lines} lines in {SWELLING} iterations ({SWELLING} trip this), each by more, and nothing got better"
-    )
-    yield Found(message, lines, 0)
+    window = whole(worked, history, SWELLING)
+    grown = [moment.insertions - moment.deletions for moment in window]
+    longer = all(before.insertions < after.insertions for before, after in pairwise(window))
+    if window and in_vain(window) and min(grown) > 0 and longer:
+        told = f"the code grew by {sum(grown)} lines in {SWELLING} iterations ({SWELLING} trip this), each by more"
+        yield Found(f"{told}, and nothing got better", sum(grown), 0)
 
 
 def only_tests(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
     """3 iterations in a row changed tests only while checks fail, and none got on (peers' issues). One is test-first."""
-    window = worked(history, TESTS_ONLY)
-    if len(window) < TESTS_ONLY or not in_vain(window) or any(moment.green or not moment.test_only for moment in window):
-        return
-    message = f"{TESTS_ONLY} iterations in a row changed only tests ({TESTS_ONLY} trip this) while checks fail"
-    yield Found(message, TESTS_ONLY, TESTS_ONLY)
+    window = whole(worked, history, TESTS_ONLY)
+    if window and in_vain(window) and all(moment.test_only and not moment.green for moment in window):
+        message = f"{TESTS_ONLY} iterations in a row changed only tests ({TESTS_ONLY} trip this) while checks fail"
+        yield Found(message, TESTS_ONLY, TESTS_ONLY)
 
 
 def _state(moment: Moment) -> Hashable:
@@ -297,52 +254,25 @@ def _lasting(window: Sequence[Moment]) -> Iterator[ErrorVector]:
             yield error
 
 
-# fmt: off
 DETECTORS: tuple[Detector[Sequence[Moment], DetectConfig], ...] = (
-    Detector("denied", Severity.PAUSE, denied,
-        "Work with the tools that you are allowed, and note which denied one the goal needs, and what for."),
-    Detector("limit_cycle", Severity.REDIRECT, limit_cycle,
-        "Fixing one of these failures brings back the other. Set the present plan aside and write a new one whose design "
-        "serves both at once: list what each of them demands, find the one structure that meets all of it, and build "
-        "that."),
-    Detector("recurring_trees", Severity.REDIRECT, recurring_trees,
-        "You are back at code that was there before. Read the history of these files, write down which approaches were "
-        "tried and what each one broke, and take one that is not on that list."),
-    Detector("oscillating", Severity.REDIRECT, oscillating,
-        "The work swings: one iteration undoes what another won. Begin from the best state, change one thing only, run "
-        "all checks after it, and commit it when everything that passed before still passes."),
-    Detector("regressing", Severity.REDIRECT, regressing,
-        "The last changes made things worse. Look at the diff since the best commit, keep what a check proves useful, "
-        "take the rest back, and fix what broke before anything new."),
-    Detector("same_error", Severity.REDIRECT, same_error,
-        "This failure has outlived every attempt. Reproduce it alone with the smallest command, read the whole of its "
-        "output, write down its cause with the evidence for it, and change the code only then."),
-    Detector("same_words", Severity.REDIRECT, same_words,
-        "Nothing that was changed reached what fails. Prove first that the failing check runs the code that you edit: "
-        "make it fail in another way on purpose, then go on from there."),
-    Detector("stuck", Severity.REDIRECT, stuck,
-        "The last iterations moved nothing. Write down in two sentences why, choose the smallest failing piece of the "
-        "goal, solve it in another way than before, and run its check before you go on."),
-    Detector("plateau", Severity.REDIRECT, plateau,
-        "This approach has given what it can. Write a new plan from the goal alone: another design for what still fails, "
-        "its first step small enough for one iteration, and begin with that step."),
-    Detector("empty_sessions", Severity.REDIRECT, empty_sessions,
-        "Begin with a tool call: run the failing check, read the first file that it names, make one change, and run it "
-        "again."),
-    Detector("off_objective", Severity.WARN, off_objective,
-        "Read the goal and the failing checks again, name the files that they speak of, and work in those; note "
-        "everything else that you come across for later."),
+    Detector("denied", Severity.PAUSE, denied),
+    Detector("limit_cycle", Severity.REDIRECT, limit_cycle),
+    Detector("recurring_trees", Severity.REDIRECT, recurring_trees),
+    Detector("oscillating", Severity.REDIRECT, oscillating),
+    Detector("regressing", Severity.REDIRECT, regressing),
+    Detector("same_error", Severity.REDIRECT, same_error),
+    Detector("same_words", Severity.REDIRECT, same_words),
+    Detector("stuck", Severity.REDIRECT, stuck),
+    Detector("plateau", Severity.REDIRECT, plateau),
+    Detector("empty_sessions", Severity.REDIRECT, empty_sessions),
+    Detector("off_objective", Severity.WARN, off_objective),
     Detector("resource_burn", Severity.WARN, resource_burn),
     Detector("output_decline", Severity.WARN, output_decline),
-    Detector("reverted", Severity.WARN, reverted,
-        "Before you edit, say in one sentence what the change will make pass; keep a change that did so."),
-    Detector("growing_diff", Severity.WARN, growing_diff,
-        "Look for what can go: make the next change one that leaves the code shorter and a failing check passing."),
-    Detector("test_only", Severity.WARN, only_tests,
-        "Let the tests be as they are, and make the code pass them: begin with the first one that fails."),
+    Detector("reverted", Severity.WARN, reverted),
+    Detector("growing_diff", Severity.WARN, growing_diff),
+    Detector("test_only", Severity.WARN, only_tests),
 )
 """By the name of their signal, which is also the name in `detect.off`; the most telling first."""
-# fmt: on
 
 
 def detect(

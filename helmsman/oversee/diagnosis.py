@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
-from helmsman.oversee.conflicts import ANY, MOST_CONFLICTS, inside, is_path
-from helmsman.oversee.cycles import NAME_LENGTH, checked, complete, failures, worked
-from helmsman.oversee.imperatives import singular
-from helmsman.oversee.ladder import CYCLES
+from helmsman.oversee.conflicts import MOST_CONFLICTS, inside, is_path
+from helmsman.oversee.cycles import worked
+from helmsman.oversee.detector import INSTRUCTIONS
+from helmsman.oversee.imperatives import WORDS, singular
 from helmsman.oversee.progress import made_progress
-from helmsman.plain import cut_between_words, word_set
+from helmsman.plain import cut_between_words
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Conflict, Diagnosis, Imperative
 from helmsman.records.verdict import Severity, Signal
@@ -29,9 +28,7 @@ _CITED_AS_REASON = 50
 """The same for what asks a person; two of them and their places have to fit into the 300 that the ladder keeps."""
 _PLACE = 30
 _WORD = re.compile(r"[A-Za-z][a-z]{2,}|[A-Z]{3,}")
-_GENERAL = ANY | word_set(
-    "the all every test function module class method name first new add use change edit remove run keep write fix touch"
-)
+_GENERAL = WORDS["any"] | WORDS["general"]
 """Words that any failure mentions."""
 
 # --- diagnosis ----------------------------------------------------------------------------------------------------
@@ -86,12 +83,9 @@ def _between_checks(swing: Sequence[Moment], checks: Collection[str]) -> Conflic
     one, other = (frozenset(moment.failing) & frozenset(checks) for moment in swing[:2])
     if not one - other or not other - one:
         return None
-    first, second = min(one - other), min(other - one)
-    return Conflict(kind="pattern", first=_demand(first), second=_demand(second), about=f"{first}, {second}"[:_SHOWN])
-
-
-def _demand(check: str) -> Imperative:
-    return Imperative(source=CHECKS, text=f"{check[:_SHOWN]} must pass", modality="must")
+    names = min(one - other), min(other - one)
+    first, second = (Imperative(source=CHECKS, text=f"{name[:_SHOWN]} must pass", modality="must") for name in names)
+    return Conflict(kind="pattern", first=first, second=second, about=", ".join(names)[:_SHOWN])
 
 
 def _touches(conflict: Conflict, recent: Sequence[Moment]) -> bool:
@@ -99,14 +93,10 @@ def _touches(conflict: Conflict, recent: Sequence[Moment]) -> bool:
     files = [path for moment in recent for path in moment.files]
     if any(inside(path, scope) for scope in conflict.about.split() if is_path(scope) for path in files):
         return True
-    errors = [error for moment in recent for error in (*moment.errors, *moment.troubles)]
-    failing = [name for moment in recent for name in moment.failing]
-    told = " ".join((*files, *failing, *(f"{error.where} {error.message}" for error in errors)))
-    return bool((_words(conflict.about) - _GENERAL) & _words(told))
-
-
-def _words(text: str) -> set[str]:
-    return {singular(word.lower()) for word in _WORD.findall(text)}
+    errors = (f"{error.where} {error.message}" for moment in recent for error in (*moment.errors, *moment.troubles))
+    said = " ".join((*files, *(name for moment in recent for name in moment.failing), *errors))
+    about, met = ({singular(word.lower()) for word in _WORD.findall(text)} for text in (conflict.about, said))
+    return not met.isdisjoint(about - _GENERAL)
 
 
 # --- what is said of it -------------------------------------------------------------------------------------------
@@ -115,32 +105,30 @@ _FORGETS = (
     f"the last {SWING} iterations went to and fro between two states (A, B, A, B), and no two orders contradict each other: "
     "each session undoes what the one before it learnt"
 )
-_WRITE_IT_DOWN = (
-    "Read your notes first. Earlier iterations went to and fro between two solutions. Find the one change that satisfies both "
-    "sides, and write the finding into your notes before you go on: what was tried, what broke each time, and what is chosen for "
-    "good."
-)
 _BIND = f"nothing gained in {STUCK_FOR} iterations, two orders cannot both be followed"
 _CHECKS_BIND = "two checks may exclude each other, each failed where the other passed, twice"
 _READ_BIND = "it goes round, and a model reads two orders as a contradiction"
+_LOOK_AT = (
+    "Two of your orders may contradict each other, by a model's reading: look at {} and {}. Find a way that follows both. Where "
+    "there is none, do the part of the work on which they agree, and write the two orders and the question that decides between "
+    "them into your notes."
+)
+"""Where the two stand, and none of their words: an instruction is ours."""
 
 
 def bind_signal(diagnosis: Diagnosis, conflicts: Sequence[Conflict], told: Sequence[Conflict] = ()) -> Signal | None:
     """What follows from a diagnosis. `told`: conflicts of which a person has heard, so that a warning comes once."""
     if diagnosis is Diagnosis.AMNESIAC:
-        return Signal(rule="amnesiac", severity=Severity.REDIRECT, message=_FORGETS, value=SWING, instruction=_WRITE_IT_DOWN)
+        instruction = INSTRUCTIONS["amnesiac"]
+        return Signal(rule="amnesiac", severity=Severity.REDIRECT, message=_FORGETS, value=SWING, instruction=instruction)
     if diagnosis is Diagnosis.DOUBLE_BIND and conflicts:
-        return Signal(rule="double_bind", severity=Severity.PAUSE, message=_fact(conflicts), value=len(conflicts), threshold=0)
+        first = conflicts[0]
+        kind = _READ_BIND if first.by == "model" else _CHECKS_BIND if first.first.source == CHECKS else _BIND
+        more = f" (and {len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
+        message = f"{kind}: {_pair(first, _CITED_AS_REASON)}{more}; a person has to choose"  # the decision tells the ways out
+        return Signal(rule="double_bind", severity=Severity.PAUSE, message=message, value=len(conflicts), threshold=0)
     fresh = [one for one in conflicts if one not in told]
     return _warning(fresh) if fresh and diagnosis is Diagnosis.NONE else None
-
-
-def _fact(conflicts: Sequence[Conflict]) -> str:
-    """The ways out are told by the decision that follows from it."""
-    first = conflicts[0]
-    kind = _READ_BIND if first.by == "model" else _CHECKS_BIND if first.first.source == CHECKS else _BIND
-    more = f" (and {len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
-    return f"{kind}: {_pair(first, _CITED_AS_REASON)}{more}; a person has to choose"
 
 
 def _warning(fresh: Sequence[Conflict]) -> Signal:
@@ -151,26 +139,16 @@ def _warning(fresh: Sequence[Conflict]) -> Signal:
         f"{found} ({one.kind}, about {one.about}){', rules found none' if read else ''}: {_pair(one, _CITED)}{more}. "
         f"The loop goes on; if it {'goes round' if read else 'gets stuck'} over this, it stops for a person"
     )
-    instruction = _look_at(one) if read else ""
+    places = (cut_between_words(order.place, _PLACE) for order in (one.first, one.second))
+    instruction = _LOOK_AT.format(*places) if read else ""
     return Signal(rule=CONFLICT, severity=Severity.WARN, message=message, value=len(fresh), threshold=0, instruction=instruction)
 
 
-def _look_at(conflict: Conflict) -> str:
-    """Where the two instructions stand, and none of their words: an instruction is ours."""
-    first, second = (cut_between_words(order.place, _PLACE) for order in (conflict.first, conflict.second))
-    return (
-        f"Two of your orders may contradict each other, by a model's reading: look at {first} and {second}. Find a way that "
-        "follows both. Where there is none, do the part of the work on which they agree, and write the two orders and the "
-        "question that decides between them into your notes."
-    )
-
-
 def _pair(conflict: Conflict, longest: int) -> str:
-    cited = (
+    return " against ".join(
         f"“{cut_between_words(order.text, longest)}” ({cut_between_words(order.place, _PLACE)})"
         for order in (conflict.first, conflict.second)
     )
-    return " against ".join(cited)
 
 
 def sentence(conflict: Conflict) -> str:
@@ -180,91 +158,18 @@ def sentence(conflict: Conflict) -> str:
     return f"{reader}about {conflict.about}, {first} and {second}"
 
 
-FACTS_WINDOW = 20
-MOST_FACTS = 10
 STEADY = 3
 """Iterations that make a cycle stable: S4's patience."""
-RETURNS = 2
-"""Returns that make forgetting of an accident: each side of A/B/A/B came back once."""
-IN_VAIN = frozenset({"stuck", "plateau", "same_error", "empty_sessions", "limit_cycle", "oscillating", "recurring_trees"})
-
-
-@dataclass(frozen=True)
-class Return:
-    """Something that was gone and came back."""
-
-    name: str
-    times: int
-    now: bool
-    """Whether the newest iteration is one of its returns."""
-
-
-@dataclass(frozen=True)
-class Recurring:
-    """What came back within the last 20 iterations; each at most 10, the most frequent first."""
-
-    failures: tuple[Return, ...] = ()
-    """Tests and checks by name, else class and place of an error."""
-    trees: tuple[Return, ...] = ()
-
-    @property
-    def times(self) -> int:
-        """Returns in all, of failures or of trees, whichever are more."""
-        return max(sum(item.times for item in self.failures), sum(item.times for item in self.trees))
-
-    @property
-    def now(self) -> bool:
-        return any(item.now for item in (*self.failures, *self.trees))
-
-
-def recurring(history: Sequence[Moment]) -> Recurring:
-    """Which failures and trees were gone and came back."""
-    seen = checked(history, FACTS_WINDOW)
-    there = [failures(moment) for moment in seen]
-    found = _returned(_without_constant(there), [complete(moment) for moment in seen])
-    trees = [frozenset((moment.tree,)) for moment in worked(history, FACTS_WINDOW) if moment.tree]
-    return Recurring(
-        failures=tuple(_short(item) for item in found),
-        trees=tuple(_short(item) for item in _returned(trees, [True] * len(trees))),
-    )
+RETURNED = frozenset({"limit_cycle", "recurring_trees"})
+"""Rules that say that a failure or a tree was gone, and came back: what was found out was forgotten."""
+IN_VAIN = frozenset({"stuck", "plateau", "same_error", "empty_sessions", "oscillating"})
 
 
 def diagnose(history: Sequence[Moment], signals: Sequence[Signal]) -> Diagnosis:
-    """A stable cycle that gets on, one that does not, or sessions that forget; a double bind is found elsewhere.
-
-    Forgetting is told from being stuck by what happens between: there the failure or tree was gone, and came back.
-    """
+    """Sessions that forget, a stable cycle that does not get on, or one that does; a double bind is found elsewhere."""
     last, rules = worked(history, STEADY), {signal.rule for signal in signals}
-    facts, idle = recurring(history), not any(map(made_progress, last))
-    if facts.times >= RETURNS and (rules & CYCLES or (idle and facts.now)):
+    if rules & RETURNED:
         return Diagnosis.AMNESIAC
     if rules & IN_VAIN:
         return Diagnosis.STUCK
     return Diagnosis.PRODUCTIVE if len(last) == STEADY and all(map(made_progress, last)) else Diagnosis.NONE
-
-
-def _without_constant(there: Sequence[frozenset[str]]) -> list[frozenset[str]]:
-    """Without what is in every red run though these differ: the name of the check, which says nothing of what failed in it."""
-    red = {names for names in there if names}
-    constant = frozenset[str].intersection(*red) if len(red) > 1 else frozenset[str]()
-    return [names - constant for names in there]
-
-
-def _returned(sets: Sequence[frozenset[str]], complete: Sequence[bool]) -> list[Return]:
-    """Members that were gone for certain and came back, the most frequent first."""
-    times, gone = dict[str, int](), set[str]()
-    known = set[str]()
-    now = frozenset[str]()
-    for members, whole in zip(sets, complete, strict=True):
-        now = members & gone
-        for name in now:
-            times[name] = times.get(name, 0) + 1
-        gone -= members
-        gone |= known - members if whole else gone
-        known |= members
-    ranked = sorted(times, key=lambda name: (-times[name], name))[:MOST_FACTS]
-    return [Return(name, times[name], name in now) for name in ranked]
-
-
-def _short(item: Return) -> Return:
-    return Return(item.name[:NAME_LENGTH], item.times, item.now)

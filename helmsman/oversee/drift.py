@@ -7,9 +7,10 @@ a file that was read before it was changed; and whoever changed what was asked m
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from helmsman.parsers.paths import JUNK, Paths, as_path, parts
-from helmsman.plain import word_set
+from helmsman.plain import short_line, word_set
 from helmsman.records.evidence import Execution
 from helmsman.records.session import Drift
 from helmsman.records.state import LoopState
@@ -77,7 +78,7 @@ def task_of(state: LoopState) -> Task:
 def drift(task: Task, execution: Execution, worktree: str) -> Drift:
     """Compare what a call read and changed with its task."""
     changed, read = (_inside(paths, worktree) for paths in (execution.change.files, execution.call.looked))
-    named = tuple(dict.fromkeys(_named((*task.asked, *task.told, *task.checks, *task.failing))))
+    named = tuple(dict.fromkeys(chain.from_iterable(map(paths_in, (*task.asked, *task.told, *task.checks, *task.failing)))))
     words = telling(" ".join((*task.asked, *task.told, *task.failing, *named)))
     places, folders = Paths(named), {parts(name)[:-1] for name in named}
     related = {
@@ -88,8 +89,8 @@ def drift(task: Task, execution: Execution, worktree: str) -> Drift:
     return Drift(
         deeds=len(related) + len(odd),
         related=len(related),
-        strangers=() if done else tuple(map(_shown, odd[:STRANGERS_KEPT])),
-        documents=() if done else tuple(map(_shown, _only_documents(changed, task)[:STRANGERS_KEPT])),
+        strangers=() if done else tuple(map(shown, odd[:STRANGERS_KEPT])),
+        documents=() if done else tuple(map(shown, _only_documents(changed, task)[:STRANGERS_KEPT])),
     )
 
 
@@ -114,11 +115,10 @@ def _is_judged(path: str) -> bool:
     return name.rpartition(".")[2] in _SOURCE and _APART.isdisjoint(above) and bool(telling(path))
 
 
-def _named(texts: Iterable[str]) -> Iterator[str]:
-    """The paths of files in them; of a test's name the file."""
-    for text in texts:
-        words = (word.partition("::")[0].strip("()[]{}<>,;:.\"'*=") for word in text[:_LONGEST_TEXT].split())
-        yield from filter(None, map(as_path, words))
+def paths_in(text: str) -> Iterator[str]:
+    """The paths of files that it names; of a test's name the file."""
+    words = (word.partition("::")[0].strip("()[]{}<>,;:.\"'*=") for word in text[:_LONGEST_TEXT].split())
+    return filter(None, map(as_path, words))
 
 
 def telling(text: str) -> frozenset[str]:
@@ -138,10 +138,9 @@ def _inside(paths: Iterable[str], worktree: str) -> list[str]:
     ]
 
 
-def _shown(path: str) -> str:
-    """On one line, printable, without backticks, and of bounded length."""
-    short = path if len(path) <= _SHOWN else f"…{path[1 - _SHOWN :]}"
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in short.replace("`", "'"))
+def shown(path: str, longest: int = _SHOWN) -> str:
+    """On one line, and without backticks, since it is shown between them."""
+    return short_line(path, longest).replace("`", "'")
 
 
 def flagged(drift: Drift) -> bool:

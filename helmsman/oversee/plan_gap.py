@@ -10,18 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from helmsman.oversee.cycles import worked as worked_in
-from helmsman.oversee.drift import telling
-from helmsman.parsers.paths import Paths, as_path, git_would_show
+from helmsman.oversee.detector import Detector, Found
+from helmsman.oversee.drift import paths_in, shown, telling
+from helmsman.parsers.paths import Paths, git_would_show
 from helmsman.parsers.test_files import language_of
-from helmsman.plain import short_line
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.verdict import Severity, Signal
 
-PLAN_ANEW = (
-    "Write a new plan into your notes, made from the goal, the checks and the files that are there now; look at each file before "
-    "you name it, and begin with the first step."
-)
 Exists = Callable[[str], bool]
 """Whether there is a file at a path, which a plan may name without its folders."""
 
@@ -39,7 +35,6 @@ REMEMBERED = 50
 SHOWN = 3
 _LONGEST = 4000
 """Characters of a text that are read."""
-_LONGEST_WORD = 300
 
 
 def divergence(
@@ -59,22 +54,11 @@ def divergence(
     if worked and worked[-1].movement is Movement.FORWARD:
         return None  # whatever the plan says, the work gets on
     green = bool(worked) and worked[-1].green  # which says as much, of everything but an item that is not proven
-    own = (_missing(memory, exists, worked), _untouched(memory, worked, earlier_gap))
-    return _signal([reason for reason in (*(() if green else own), _missing_for(item, exists, worked)) if reason])
-
-
-def _signal(reasons: Sequence[str]) -> Signal | None:
-    if not reasons:
-        return None
-    message = f"the plan has come apart from what is there: {'; '.join(reasons)}"
-    return Signal(
-        rule="plan.diverged",
-        severity=Severity.REDIRECT,
-        message=message,
-        value=len(reasons),
-        threshold=1,
-        instruction=PLAN_ANEW,
-    )
+    own = () if green else (_missing(memory, exists, worked), _untouched(memory, worked, earlier_gap))
+    of_item = _missing(WorkingMemory(remaining_gap=item), exists, worked) if item else ""
+    reasons = [reason for reason in (*own, f"of the item in hand, {of_item}" if of_item else "") if reason]
+    found = (Found(f"the plan has come apart from what is there: {'; '.join(reasons)}", len(reasons), 1),) if reasons else ()
+    return next(Detector("plan.diverged", Severity.REDIRECT, lambda: found).alerts(), None)
 
 
 def _missing(memory: WorkingMemory, exists: Exists, worked: Sequence[Moment]) -> str:
@@ -87,13 +71,8 @@ def _missing(memory: WorkingMemory, exists: Exists, worked: Sequence[Moment]) ->
     missing = [path for path in named if path not in had and not exists(path)]
     if len(missing) < MISSING or len(missing) < MISSING_SHARE * len(named) or not set(missing) & set(gap):
         return ""
-    listed = ", ".join(_shown(path, 80) for path in missing[:SHOWN])
+    listed = ", ".join(shown(path, 80) for path in missing[:SHOWN])
     return f"{len(missing)} of the {len(named)} files that it names do not exist ({MISSING} and half are enough): {listed}"
-
-
-def _missing_for(item: str, exists: Exists, worked: Sequence[Moment]) -> str:
-    reason = _missing(WorkingMemory(remaining_gap=item), exists, worked) if item else ""
-    return f"of the item in hand, {reason}" if reason else ""
 
 
 _CLAUSE = re.compile(r"[;\n]|[.!?](?=\s)")
@@ -110,20 +89,19 @@ def _named(text: str) -> Iterator[str]:
     """Source files that a text takes for granted: named in a clause that neither makes nor removes anything."""
     for clause in _CLAUSE.split(text[:_LONGEST]):
         if not _OTHER_TIME.search(clause):
-            found = (as_path(word.strip("()[]{}<>,;:.\"'*")) for word in clause.split() if len(word) <= _LONGEST_WORD)
-            yield from (path for path in found if language_of(path) and git_would_show(path, (), ""))
+            yield from (path for path in paths_in(clause) if language_of(path) and git_would_show(path, (), ""))
 
 
 def _untouched(memory: WorkingMemory, worked: Sequence[Moment], earlier_gap: str) -> str:
     """The same words for four iterations, each of which changed files of which the plan says nothing."""
     gap, last = memory.remaining_gap[:_LONGEST], worked[-UNTOUCHED:]
     same = _words(gap[:GAP_KEPT]) == _words(earlier_gap[:GAP_KEPT])
-    if not same or len(last) < UNTOUCHED or not any(_any_path(gap)):
+    if not same or len(last) < UNTOUCHED or not any(paths_in(gap)):  # else it can be followed in any file
         return ""
     if not all(_went_elsewhere(moment, gap) for moment in last):
         return ""
     changed = dict.fromkeys(path for moment in last[::-1] for path in moment.files)
-    listed = ", ".join(_shown(path, 80) for path in list(changed)[:SHOWN])
+    listed = ", ".join(shown(path, 80) for path in list(changed)[:SHOWN])
     return (
         f"what remains is worded as {UNTOUCHED} iterations ago, and each of the last {UNTOUCHED} changed only files that it does "
         f"not speak of: {listed}"
@@ -134,21 +112,10 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
 
 
-def _any_path(text: str) -> Iterator[str]:
-    """A plan that names no file can be followed in any."""
-    words = (word.strip("()[]{}<>,;:.\"'*") for word in text.split() if len(word) <= _LONGEST_WORD)
-    return filter(None, map(as_path, words))
-
-
 def _went_elsewhere(moment: Moment, gap: str) -> bool:
     """Whether all that it changed is known and shares neither a name nor a telling word with the plan, and it got nowhere."""
     whole = 0 < moment.files_changed <= len(moment.files)
     if not whole or moment.green or moment.movement is Movement.FORWARD:
         return False
-    spoken, named = telling(gap), Paths(_any_path(gap))
+    spoken, named = telling(gap), Paths(paths_in(gap))
     return not any(path in named or not spoken.isdisjoint(telling(path.rpartition("/")[2])) for path in moment.files)
-
-
-def _shown(text: str, longest: int) -> str:
-    """Between backticks, so without any."""
-    return short_line(text, longest).replace("`", "'")

@@ -8,7 +8,7 @@ broken, which is no step. What remains, failures that nothing counts and recover
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby, takewhile
 from typing import NamedTuple
 
@@ -31,12 +31,8 @@ UNPROVEN = 0.95
 """What the mean is worth before completion is proven: all green, and nobody has asked or agreed, is not done."""
 
 
-class _Counted(NamedTuple):
-    """How many of all are there. What could not be found out lies between the two."""
-
-    least: int
-    most: int
-    of: int
+_Counted = tuple[int, int, int]
+"""How many are there at least, and at most where something could not be found out, of all."""
 
 
 def progress_of(evidence: Evidence, before: Progress, most_tests: Mapping[str, int], *, judged: bool = False) -> Progress:
@@ -48,83 +44,63 @@ def progress_of(evidence: Evidence, before: Progress, most_tests: Mapping[str, i
     """
     if evidence.checks is None or not evidence.execution.worth_checking:
         return before
-    results = evidence.checks.results
-    shares = {
-        "checks": _share(_checks(results), before.checks),
-        "tests": _share(_tests(results, most_tests), before.tests),
-        "criteria": _criteria(evidence, before, judged=judged),
-        "items": _items(evidence, before),
-    }
-    return Progress(**shares, completion=1.0 if evidence.proven else UNPROVEN * _mean(shares))
+    plan, won = evidence.plan, bool(evidence.item and evidence.item.proven)
+    items = (plan.done + won) / plan.total if plan and plan.total else before.items
+    of_item = evidence.item is not None and not evidence.proof.open
+    score = evidence.judgement.score if evidence.judgement and not of_item else None  # of the last verdict that could be read
+    unjudged = 0.0 if judged and before.criteria is None else before.criteria
+    criteria = unjudged if score is None else score
+    return _progress(evidence.checks, most_tests, before, criteria, items, proven=evidence.proven)
 
 
 def progress_at_start(
     report: CheckReport, most_tests: Mapping[str, int], plan: PlanProgress | None = None, *, judged: bool
 ) -> Progress:
     """Shares of the tree that nobody has worked on yet. Nothing is proven there: nobody has asked."""
-    nothing = Progress()
+    items = plan.done / plan.total if plan and plan.total else None
+    return _progress(report, most_tests, Progress(), 0.0 if judged else None, items)
+
+
+def _progress(
+    report: CheckReport,
+    most_tests: Mapping[str, int],
+    before: Progress,
+    criteria: float | None,
+    items: float | None,
+    *,
+    proven: bool = False,
+) -> Progress:
+    checks = [(int(result.passed), int(result.passed or _inconclusive(result)), 1) for result in report.results]
+    tests = [_tests(result, most_tests.get(result.command, 0)) for result in report.results]
     shares = {
-        "checks": _share(_checks(report.results), nothing.checks),
-        "tests": _share(_tests(report.results, most_tests), nothing.tests),
-        "criteria": 0.0 if judged else None,
-        "items": _clamped(plan.done / plan.total) if plan and plan.total else None,
+        "checks": _share(checks, before.checks),
+        "tests": _share(tests, before.tests),
+        "criteria": None if criteria is None else _clamped(criteria),
+        "items": None if items is None else _clamped(items),
     }
-    return Progress(**shares, completion=UNPROVEN * _mean(shares))
-
-
-def _mean(shares: Mapping[str, float | None]) -> float:
     there = [(WEIGHTS[name], share) for name, share in shares.items() if share is not None]
-    return _clamped(sum(weight * share for weight, share in there) / sum(weight for weight, _ in there)) if there else 0.0
+    mean = sum(weight * share for weight, share in there) / (sum(weight for weight, _ in there) or 1)
+    return Progress(**shares, completion=1.0 if proven else UNPROVEN * _clamped(mean))
 
 
-def _checks(results: Iterable[CheckResult]) -> _Counted:
-    each = [_Counted(least=result.passed, most=result.passed or _inconclusive(result), of=1) for result in results]
-    return _sum(each)
-
-
-def _tests(results: Iterable[CheckResult], most_tests: Mapping[str, int]) -> _Counted:
-    return _sum([_tests_of(result, most_tests.get(result.command, 0)) for result in results])
-
-
-def _tests_of(result: CheckResult, known: int) -> _Counted:
+def _tests(result: CheckResult, known: int) -> _Counted:
     """A check that passes without counting its tests may have run all or none of them."""
     passed, executed = (max(0, result.counts.passed), result.counts.executed) if result.counts else (0, 0)
     of = max(executed, known, passed)
     unheard = _inconclusive(result) or (result.passed and result.counts is None)
-    return _Counted(least=passed, most=passed + max(0, of - executed) if unheard else passed, of=of)
+    return passed, passed + max(0, of - executed) if unheard else passed, of
 
 
 def _inconclusive(result: CheckResult) -> bool:
     return not result.passed and (result.timed_out or bool(result.error) or result.by_chance)
 
 
-def _sum(each: Iterable[_Counted]) -> _Counted:
-    least, most, of = (sum(column) for column in zip((0, 0, 0), *each, strict=True))
-    return _Counted(least, most, of)
-
-
-def _share(counted: _Counted, before: float | None) -> float | None:
+def _share(counted: Sequence[_Counted], before: float | None) -> float | None:
     """The share that is nearest to the one before."""
-    if counted.of <= 0:
+    least, most, of = (sum(column) for column in zip((0, 0, 0), *counted, strict=True))
+    if of <= 0:
         return None
-    least, most = counted.least / counted.of, counted.most / counted.of
-    return _clamped(min(most, max(least, least if before is None else before)))
-
-
-def _criteria(evidence: Evidence, before: Progress, *, judged: bool) -> float | None:
-    """Of the last verdict that could be read."""
-    of_item = evidence.item is not None and not evidence.proof.open
-    score = evidence.judgement.score if evidence.judgement and not of_item else None
-    if score is not None:
-        return _clamped(score)
-    return 0.0 if judged and before.criteria is None else before.criteria
-
-
-def _items(evidence: Evidence, before: Progress) -> float | None:
-    """Of the plan, the one that was proven now included."""
-    plan = evidence.plan
-    won = bool(evidence.item and evidence.item.proven)
-    return _clamped((plan.done + won) / plan.total) if plan and plan.total else before.items
+    return _clamped(min(most / of, max(least / of, least / of if before is None else before)))
 
 
 def _clamped(share: float) -> float:
@@ -152,6 +128,39 @@ class _Compared(NamedTuple):
     @property
     def previous(self) -> Moment:
         return self.work[-1]
+
+    @property
+    def better_at(self) -> int:
+        """Where completion or passing tests last became better than ever."""
+        completed, passing = [one.completion for one in self.work], [one.passing_tests for one in self.work]
+        return max(completed.index(max(completed)), passing.index(max(passing)))
+
+    @property
+    def trusted(self) -> bool:
+        """Whether completion or passing tests were better than ever not too many steps ago."""
+        return sum(one.movement is Movement.FORWARD for one in self.work[self.better_at + 1 :]) < TRUSTED
+
+    @property
+    def worse(self) -> bool:
+        """More tests of which as many pass are no loss, nor is it one not to ask again after completion was proven."""
+        draft, previous = self.draft, self.previous
+        if draft.completion >= previous.completion:
+            return False
+        as_many = draft.passing_tests >= previous.passing_tests
+        grew = as_many and _ran(draft) > max(map(_ran, self.work))
+        return not (grew or (as_many and draft.green >= previous.green and previous.completion == 1))
+
+    @property
+    def lost_tests(self) -> bool:
+        """Fewer tests ran than when they were counted last: that alone could make anything look better."""
+        if unbuilt(self.draft) and unbuilt(self.previous):  # nothing runs while it does not build
+            return False
+        return _ran(self.draft) < next((_ran(one) for one in reversed(self.work) if _ran(one)), 0)
+
+    @property
+    def sound(self) -> bool:
+        """Whether words may be believed: a new tree, no number worse, no test gone."""
+        return self.fresh and not self.worse and not self.lost_tests
 
 
 def is_base(moment: Moment) -> bool:
@@ -194,24 +203,18 @@ def movement(before: Sequence[Moment], draft: Moment) -> Movement:
     if not draft.checked:
         return aside
     if not work:
-        return Movement.FORWARD if _anything_passes(draft) else aside
-    compared = _Compared(draft, work, fresh)
-    if any(condition(compared) for condition in FORWARD) and not _only_padded(compared):
+        return Movement.FORWARD if draft.green or draft.passing_tests > 0 or draft.completion > 0 else aside
+    it = _Compared(draft, work, fresh)
+    # tests alone were written, and what failed still fails: more that pass say nothing of the work
+    only_padded = draft.test_only and not draft.green and draft.failing_tests >= it.previous.failing_tests
+    if any(condition(it) for condition in FORWARD) and not only_padded:
         return Movement.FORWARD
-    return Movement.BACK if _worse(compared) and not _same_tree(compared) else aside
-
-
-def _only_padded(it: _Compared) -> bool:
-    """Tests alone were written, and what failed still fails: more that pass say nothing of the work."""
-    return it.draft.test_only and not it.draft.green and it.draft.failing_tests >= it.previous.failing_tests
-
-
-def _anything_passes(draft: Moment) -> bool:
-    return draft.green or draft.passing_tests > 0 or draft.completion > 0
+    unchanged = draft.files_changed == 0 or draft.tree == it.previous.tree  # then the checks waver, or the world
+    return Movement.BACK if it.worse and not unchanged else aside
 
 
 def _more_complete(it: _Compared) -> bool:
-    return all(moment.completion < it.draft.completion for moment in reversed(it.work)) and not _lost_tests(it)
+    return all(moment.completion < it.draft.completion for moment in reversed(it.work)) and not it.lost_tests
 
 
 def _more_tests_pass(it: _Compared) -> bool:
@@ -223,38 +226,38 @@ def _fewer_tests_fail(it: _Compared) -> bool:
     ran = _ran(it.draft)
     if any(moment.failing_tests <= it.draft.failing_tests and _ran(moment) == ran for moment in reversed(it.work)):
         return False  # the most frequent answer, and the quickest
-    counts = [_ran(moment) for moment in it.work]
-    return ran == max(counts)
+    return ran == max(map(_ran, it.work))
 
 
 def _smaller_extent(it: _Compared) -> bool:
     """Of one class of failure, over all checks: the place that is named first moves on with each one that is fixed."""
-    return bool(it.draft.errors) and _sound(it) and any(_shrinks(it, kind) for kind in {error.kind for error in it.draft.errors})
+    return bool(it.draft.errors) and it.sound and any(_shrinks(it, kind) for kind in {error.kind for error in it.draft.errors})
 
 
 def _shrinks(it: _Compared, kind: FailureClass) -> bool:
     """Less than ever, or than at any time since it was gone: a refactoring begins green, and may well be the second one."""
-    now = _extent(it.draft, kind)
+    now = extent(it.draft, kind)
     if not now:
         return False
-    earlier = (_extent(moment, kind) for moment in reversed(it.work))  # newest first: seldom are more than a few asked
-    larger = list(takewhile(lambda extent: extent == 0 or extent > now, earlier))
+    earlier = (extent(moment, kind) for moment in reversed(it.work))  # newest first: seldom are more than a few asked
+    larger = list(takewhile(lambda one: one == 0 or one > now, earlier))
     if len(larger) == len(it.work):
         return any(larger)
     since = list(takewhile(bool, larger))
-    return 0 < len(since) < len(larger) and _trusted(it)
+    return 0 < len(since) < len(larger) and it.trusted
 
 
 def _got_past(it: _Compared) -> bool:
     """A failure is gone, and one that was never seen stands in its place."""
-    if not it.draft.errors or not it.previous.errors or not _sound(it):
+    draft, previous = it.draft, it.previous
+    if not draft.errors or not previous.errors or not it.sound:
         return False
-    now, last = set(map(identity, it.draft.errors)), set(map(identity, it.previous.errors))
+    now, last = set(map(identity, draft.errors)), set(map(identity, previous.errors))
     gone, new = last - now, now - last
-    if _as_many_fail(it):
-        places = {where for _, where, _ in gone}
+    if 0 < _ran(draft) == _ran(previous) and draft.failing_tests >= previous.failing_tests:
+        places = {where for _, where, _ in gone}  # as many fail: what is fixed and what is broken cancel out
         new = {one for one in new if one[1] in places}
-    return bool(gone and new) and _trusted(it) and not all(_seen(it, one) or _wavers(it, one) for one in new)
+    return bool(gone and new) and it.trusted and not all(_seen(it, one) or _wavers(it, one) for one in new)
 
 
 FORWARD: tuple[Callable[[_Compared], bool], ...] = (
@@ -267,85 +270,32 @@ FORWARD: tuple[Callable[[_Compared], bool], ...] = (
 """Any of them is a step forward."""
 
 
-def _sound(it: _Compared) -> bool:
-    """Whether words may be believed: a new tree, no number worse, no test gone."""
-    return it.fresh and not _worse(it) and not _lost_tests(it)
-
-
-def _worse(it: _Compared) -> bool:
-    """More tests of which as many pass are no loss, nor is it one not to ask again after completion was proven."""
-    draft, previous = it.draft, it.previous
-    if draft.completion >= previous.completion:
-        return False
-    kept = draft.passing_tests >= previous.passing_tests and draft.green >= previous.green
-    grew = draft.passing_tests >= previous.passing_tests and _ran(draft) > max(map(_ran, it.work))
-    return not (grew or (kept and previous.completion == 1))
-
-
-def _same_tree(it: _Compared) -> bool:
-    """What changed nothing made nothing worse: the checks waver, or the world."""
-    return it.draft.files_changed == 0 or it.draft.tree == it.previous.tree
-
-
-def _lost_tests(it: _Compared) -> bool:
-    """Fewer tests ran than when they were counted last: that alone could make anything look better."""
-    if unbuilt(it.draft) and unbuilt(it.previous):  # nothing runs while it does not build
-        return False
-    return _ran(it.draft) < next((_ran(moment) for moment in reversed(it.work) if _ran(moment)), 0)
-
-
-def _as_many_fail(it: _Compared) -> bool:
-    """The same number of tests ran, and no fewer failed: what is fixed and what is broken cancel out."""
-    return 0 < _ran(it.draft) == _ran(it.previous) and it.draft.failing_tests >= it.previous.failing_tests
-
-
-def _trusted(it: _Compared) -> bool:
-    """Whether completion or passing tests were better than ever not too many steps ago."""
-    return sum(moment.movement is Movement.FORWARD for moment in it.work[_better_at(it) + 1 :]) < TRUSTED
-
-
-def _better_at(it: _Compared) -> int:
-    """Where completion or passing tests last became better than ever."""
-    best, most = max(moment.completion for moment in it.work), max(moment.passing_tests for moment in it.work)
-    first_best = next(place for place, moment in enumerate(it.work) if moment.completion == best)
-    first_most = next(place for place, moment in enumerate(it.work) if moment.passing_tests == most)
-    return max(first_best, first_most)
-
-
 def _wavers(it: _Compared, one: Identity) -> bool:
     """Whether what the place says came back to what it had said before, since a number was better: no way leads on from there."""
-    kind, where, _ = one
-    said = [words for moment in it.work[_better_at(it) :] if (words := _said_at(moment, kind, where))]
+    said = [words for moment in it.work[it.better_at :] if (words := _said_at(moment, one))]
     turns = [words for words, _ in groupby(said)]
     return len(set(turns)) < len(turns)
 
 
-def _said_at(moment: Moment, kind: FailureClass, where: str) -> frozenset[str]:
-    return frozenset(_words(error.message) for error in moment.errors if error.kind is kind and _place(error.where) == where)
+def _said_at(moment: Moment, one: Identity) -> frozenset[str]:
+    return frozenset(words for kind, where, words in map(identity, moment.errors) if (kind, where) == one[:2])
 
 
 def _seen(it: _Compared, one: Identity) -> bool:
-    kind, place, words = one
-    raw = {(error.where, error.message) for moment in it.work for error in moment.errors if error.kind is kind}
-    return any(_place(where) == place and _words(message) == words for where, message in raw)
+    return any(identity(error) == one for moment in it.work for error in moment.errors if error.kind is one[0])
 
 
 def identity(error: ErrorVector) -> Identity:
-    """What failed, without numbers that move with every edit or run."""
-    return error.kind, _place(error.where), _words(error.message)
+    """What failed, without numbers: those of lines move with every edit, others may be measured or random."""
+    return error.kind, place(error), _NUMBER.sub("#", error.message)
 
 
-def _place(where: str) -> str:
-    """Without numbers of lines: they move with every edit."""
-    return _LINE.sub("", where)
+def place(error: ErrorVector) -> str:
+    """Where it failed, without the line: every edit above it moves the line."""
+    return _LINE.sub("", error.where)
 
 
-def _words(message: str) -> str:
-    """Without numbers: they may be measured or random."""
-    return _NUMBER.sub("#", message)
-
-
-def _extent(moment: Moment, kind: FailureClass) -> int:
+def extent(moment: Moment, kind: FailureClass) -> int:
     return sum([error.extent for error in moment.errors if error.kind is kind])
 
 

@@ -11,6 +11,8 @@ from helmsman.config import LoopConfig
 from helmsman.orient.allowance import claude_config
 from helmsman.orient.brief import brief
 from helmsman.oversee.advice import ADVICE, MOST, PERSONAS, Persona, advise, planned_anew, strategy_of
+from helmsman.oversee.detector import ADVICE as WORDS
+from helmsman.oversee.detectors import DETECTORS
 from helmsman.records.control import Band, Control
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.memory import Choice, WorkingMemory
@@ -144,9 +146,17 @@ def test_people_are_told_the_situation_with_its_numbers() -> None:
     assert told.reasoning == "redesign: 40% done, 2 iterations without progress, E-II redesign"
 
 
+def test_what_the_table_has_words_for_can_happen() -> None:
+    assert set(WORDS["situations"]) <= set(ADVICE)
+    assert set(WORDS["signals"]) == {one.rule for one in DETECTORS} - {"resource_burn", "output_decline"} | {
+        "amnesiac",
+        "plan.diverged",
+    }
+
+
 def test_no_row_has_more_than_five_orders_or_a_number_or_name_that_is_for_people() -> None:
-    assert all(len(row.orders) < MOST for row in ADVICE)
-    words = " ".join(text for row in ADVICE for text in (row.because, *row.orders, PERSONAS[row.persona]))
+    assert all(len(row.orders) < MOST for row in ADVICE.values())
+    words = " ".join(text for row in ADVICE.values() for text in (row.because, *row.orders, PERSONAS[row.persona]))
     assert not re.search(r"\d|%|\b(?:E-I|rung|urgency|ladder|mend|in vain)\b", words)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from helmsman.config import DetectConfig
 from helmsman.oversee.detectors import detect
-from helmsman.oversee.diagnosis import diagnose, recurring
+from helmsman.oversee.diagnosis import diagnose
 from helmsman.oversee.learning import learn
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.moments import Moment, Movement
@@ -78,14 +78,11 @@ ARBITRARY = steps(
 def judged(past: tuple[Moment, ...]) -> object:
     """All that is concluded from a history, without its texts, which hold names."""
     signals, faults = detect(past, DetectConfig())
-    facts = recurring(past)
     told, levels = learnt_from(past)
     return (
         [(signal.rule, signal.severity, signal.value, signal.threshold) for signal in signals],
         faults,
         diagnose(past, signals),
-        sorted(item.times for item in facts.failures),
-        sorted(item.times for item in facts.trees),
         [(signal.rule, signal.severity, signal.value) for signal in told],
         levels,
     )
