@@ -29,6 +29,8 @@ _WRONG_VALUE = re.compile(rf"^(\S+) \({YOUR_ANSWER}\): expected (.+), found (.+)
 """One line of an error of `resolve`."""
 _MAY_CHANGE = "binary", "model", "arguments", "environment"
 """Of the agent, while a loop goes on."""
+UNDECIDED = GateKind.REJECTIONS, GateKind.UNDECIDED, GateKind.UNPROVEN
+"""Where a person may say that the work is done, or send it on."""
 Effect = Callable[[LoopState, Answer, datetime], LoopState]
 
 
@@ -53,7 +55,10 @@ def answered(state: LoopState, answer: Answer, now: datetime) -> LoopState:
 def answer_of(state: LoopState, gate: Gate, form: Form, *, via: Way, now: datetime) -> Answer:
     """What a filled-in form says."""
     changed, more = form.changed(), extension(form, state.config.limits)
-    limits = {**more.get("limits", {}), **_table(changed.get("limits", {}))}
+    given = changed.get("limits", {})
+    if not isinstance(given, Mapping):
+        raise OperatorError("limits is a table", expected="limits.KEY=VALUE", found=f"limits={clean(str(given))}")
+    limits = {**more.get("limits", {}), **cast("Mapping[str, Any]", given)}
     return Answer(
         gate=gate.key,
         kind=gate.kind,
@@ -70,12 +75,6 @@ def refusal(error: OperatorError) -> str:
     """Why an answer is not taken, in one line: `limits.iterations must be a whole number, not 'many'`."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip() != INVALID]
     return "; ".join(_WRONG_VALUE.sub(r"\1 must be \2, not \3", line).replace(f" ({YOUR_ANSWER})", "") for line in lines)
-
-
-def _table(limits: object) -> Mapping[str, Any]:
-    if not isinstance(limits, Mapping):
-        raise OperatorError("limits is a table", expected="limits.KEY=VALUE", found=f"limits={clean(str(limits))}")
-    return cast("Mapping[str, Any]", limits)
 
 
 def lapsed(gate: Gate, now: datetime) -> Answer | None:
@@ -158,21 +157,19 @@ def _complete(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     against = answer.kind is GateKind.REJECTIONS
     accepted = "accepted as done against the judge" if against else "accepted as done by a person's word"
     what = accepted if answer.choice is Choice.ACCEPT else "proven, and approved for merging"
-    return end(state, _ending(state, answer, what, Outcome.COMPLETED, now), now)
+    return _ended(state, answer, what, Outcome.COMPLETED, now)
 
 
 def _tick_by_word(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     """The item in hand is done, and with the last one the loop, unless something else is asked for at its end."""
     config, last = state.config, state.config.plan.item == state.plan.now or state.plan.total - state.plan.done <= 1
-    more = (
-        config.completion.force_max or config.completion.indicators or config.judge.criteria or unseen_tests(config, state.checks)
-    )
+    done = config.completion
+    more = done.force_max or done.indicators or config.judge.criteria or unseen_tests(config, state.checks)
     ticked = state.model_copy(update={"plan": ticked_by_word(state.plan, state.iteration)})
-    if last and not more:
-        return end(
-            ticked, _ending(state, answer, "the last item of the plan is done by a person's word", Outcome.COMPLETED, now), now
-        )
-    return reopen(ticked, config, now)
+    if more or not last:
+        return reopen(ticked, config, now)
+    what = "the last item of the plan is done by a person's word"
+    return _ended(ticked, answer, what, Outcome.COMPLETED, now)
 
 
 def _land_again(state: LoopState, _: Answer, now: datetime) -> LoopState:
@@ -186,14 +183,14 @@ def _work_on(state: LoopState, _: Answer, now: datetime) -> LoopState:
 
 
 def _leave_unmerged(state: LoopState, answer: Answer, now: datetime) -> LoopState:
-    ending = _ending(state, answer, "proven, and left unmerged", Outcome.COMPLETED, now)
-    return end(state, ending, now).model_copy(update={"merging": Merging()})
+    left = _ended(state, answer, "proven, and left unmerged", Outcome.COMPLETED, now)
+    return left.model_copy(update={"merging": Merging()})
 
 
 def _stop(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     lapse = "nobody answered in time, and the declared outcome is to stop"
     what = lapse if answer.via == "timeout" else "stopped"
-    return end(state, _ending(state, answer, what, Outcome.STOPPED, now), now)
+    return _ended(state, answer, what, Outcome.STOPPED, now)
 
 
 def _as_it_is(state: LoopState, _: Answer, _now: datetime) -> LoopState:
@@ -206,36 +203,28 @@ def _hand_over(state: LoopState, _: Answer, now: datetime) -> LoopState:
     return state.model_copy(update={"ending": None, "waiting": None, "merging": state.merging.unproven(), "updated_at": now})
 
 
-def _ending(state: LoopState, answer: Answer, what: str, outcome: Outcome, now: datetime) -> Decision:
+def _ended(state: LoopState, answer: Answer, what: str, outcome: Outcome, now: datetime) -> LoopState:
     who = "" if answer.via == "timeout" else f" by {clean(answer.by) or 'a person'} ({answer.via})"
     before = f"; before that: {state.ending.reason}" if state.ending else ""
     words = f': "{clean(answer.guidance)[:300]}"' if answer.guidance else ""
-    return Decision(
-        kind=DecisionKind.STOP, rule=f"{GATE}{answer.kind}", reason=f"{what}{who}{words}{before}", at=now, outcome=outcome
-    )
+    reason = f"{what}{who}{words}{before}"
+    rule = f"{GATE}{answer.kind}"
+    return end(state, Decision(kind=DecisionKind.STOP, rule=rule, reason=reason, at=now, outcome=outcome), now)
 
 
 EFFECTS: Mapping[tuple[GateKind, Choice], Effect] = {
-    (GateKind.PLAN, Choice.APPROVE): _go_on,
-    (GateKind.MILESTONE, Choice.APPROVE): _go_on,
-    (GateKind.REJECTIONS, Choice.APPROVE): _relieve,
-    (GateKind.REJECTIONS, Choice.ACCEPT): _complete,
-    (GateKind.UNDECIDED, Choice.APPROVE): _relieve,
-    (GateKind.UNDECIDED, Choice.ACCEPT): _complete,
-    (GateKind.UNPROVEN, Choice.APPROVE): _relieve,
-    (GateKind.UNPROVEN, Choice.ACCEPT): _complete,
-    (GateKind.ITEM, Choice.APPROVE): _tick_by_word,
-    (GateKind.ITEM, Choice.REVISE): _go_on,
-    (GateKind.HUMAN, Choice.APPROVE): _relieve,
-    (GateKind.BUDGET, Choice.APPROVE): _extend,
+    **{(kind, Choice.TAKE_OVER): _hand_over for kind in GateKind},
+    **{(kind, Choice.STOP): _stop for kind in GateKind},
+    **{(kind, Choice.APPROVE): _go_on for kind in (GateKind.PLAN, GateKind.MILESTONE)},
+    **{(kind, Choice.REVISE): _go_on for kind in (GateKind.ITEM, GateKind.MERGE)},
+    **{(kind, Choice.APPROVE): _relieve for kind in (*UNDECIDED, GateKind.HUMAN, GateKind.HANDED_OVER)},
+    **{(kind, Choice.ACCEPT): _complete for kind in UNDECIDED},
     (GateKind.MERGE, Choice.APPROVE): _complete,
-    (GateKind.MERGE, Choice.REVISE): _go_on,
+    (GateKind.ITEM, Choice.APPROVE): _tick_by_word,
+    (GateKind.BUDGET, Choice.APPROVE): _extend,
     (GateKind.UNMERGED, Choice.APPROVE): _land_again,
     (GateKind.UNMERGED, Choice.ACCEPT): _leave_unmerged,
     (GateKind.UNMERGED, Choice.REVISE): _work_on,
-    (GateKind.HANDED_OVER, Choice.APPROVE): _relieve,
-    **{(kind, Choice.TAKE_OVER): _hand_over for kind in GateKind},
-    **{(kind, Choice.STOP): _stop for kind in GateKind},
     (GateKind.UNPROVEN, Choice.STOP): _as_it_is,
     (GateKind.LEARNINGS, Choice.APPROVE): _as_it_is,
     (GateKind.LEARNINGS, Choice.STOP): _as_it_is,

@@ -8,6 +8,7 @@ prefer what comes first), and the rules decide.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -37,20 +38,15 @@ ENDS = frozenset({Outcome.STOPPED, Outcome.FAILED, Outcome.CANCELLED, Outcome.EJ
 def better_to_leave(state: LoopState) -> Checkpoint | None:
     """The tree to leave an ended loop at; None where its last one is the best, or where not all that came after is the loop's."""
     best, steers = state.oversight.best, state.config.ladder.act and state.config.ladder.rollback
-    if state.outcome not in ENDS or best is None or best.commit == state.head or not steers or _shown_as_it_is(state, best):
+    if state.outcome not in ENDS or best is None or best.commit == state.head or not steers:
         return None
-    last = _last(state)
-    same_tree = last is not None and last.tree == best.tree
-    return None if same_tree or not all_ours(state.history, best.commit, state.head) else best
-
-
-def _shown_as_it_is(state: LoopState, best: Checkpoint) -> bool:
-    """Work that measures better and has a finding against it is no best. Yet a person may find it honest, so it stays where the
-    loop ended for just that, and where going back would leave nothing of the loop's work at all.
-    """
-    last = _last(state)
+    # Work that measures better and has a finding against it is no best. Yet a person may find it honest, so it stays where the
+    # loop ended for just that, and where going back would leave nothing of the loop's work at all.
+    last, of_findings = _last(state), state.ending is not None and state.ending.rule == "completion.denied"
     nothing_else = best.iteration == 0 and last is not None and last.checked and last.completion >= best.completion
-    return nothing_else or (state.ending is not None and state.ending.rule == "completion.denied")
+    same_tree = last is not None and last.tree == best.tree
+    stays = of_findings or nothing_else or same_tree or not all_ours(state.history, best.commit, state.head)
+    return None if stays else best
 
 
 def _last(state: LoopState) -> Moment | None:
@@ -106,6 +102,8 @@ def left_at(state: LoopState, best: Checkpoint, kept: Failed) -> LoopState:
 DIFFS_TOKENS = 40_000
 """Of all candidates together, in equal shares."""
 REASON = 400
+LETTERS = tuple(f"{first}{letter}" for first in ("", "A") for letter in ascii_uppercase)
+"""A, B … Z, AA: loops are at most fifty."""
 
 FORM = closed(best=TEXT, reason=TEXT)
 
@@ -145,12 +143,12 @@ def compare_request(config: LoopConfig, candidates: Sequence[Candidate]) -> Ques
     """What a model is asked about candidates in this order."""
     solutions = [
         {
-            "letter": _letter(place),
+            "letter": letter,
             "lines": counted(one.lines, "line"),
             "files": counted(one.files, "file"),
             "diff": one.diff or "(no change)",
         }
-        for place, one in enumerate(candidates)
+        for letter, one in zip(LETTERS, candidates, strict=False)
     ]
     criteria = [criterion.text for criterion in config.judge.criteria]
     return Question(
@@ -168,7 +166,7 @@ def read_choice(text: str, candidates: Sequence[Candidate]) -> Choice | str:
     if isinstance(answer, str):
         return answer
     letter = answer.best.strip().removeprefix("Solution ").strip()
-    named = next((one for place, one in enumerate(candidates) if _letter(place) == letter), None)
+    named = dict(zip(LETTERS, candidates, strict=False)).get(letter)
     if named is None:
         return f"the answer names no solution: {clean(answer.best)[:20]}"
     return Choice(loop=named.loop, reason=" ".join(printable(answer.reason).split())[:REASON])
@@ -183,8 +181,3 @@ def agreed(one: Choice | str, other: Choice | str, candidates: Sequence[Candidat
         return Choice(loop=one.loop, reason=f"a model preferred it whatever the order: {one.reason}")
     named = [candidate for candidate in candidates if candidate.loop in {one.loop, other.loop}]
     return by_rule(named, "a model's choice changed with the order")
-
-
-def _letter(place: int) -> str:
-    """A, B … Z, AA: loops are at most fifty."""
-    return chr(ord("A") + place) if place < 26 else f"A{chr(ord('A') + place - 26)}"  # noqa: PLR2004 - letters of the alphabet

@@ -41,10 +41,16 @@ def answer_in(command: Command, state: LoopState, *, by: str, at: datetime) -> A
     gate = state.gate
     if gate is None:
         raise OperatorError("nothing is asked any more")
-    choice = _choice(command, gate)
-    settings: Mapping[str, Any] = _settings(command) if command.verb == SET else {}
-    words = command.below if command.verb == SET else "\n".join(filter(None, (command.rest, command.below)))
-    answer = _filled_in(state, gate, {"decision": choice, "guidance": _guidance(words), "by": by[:100]}, at)
+    sets = command.verb == SET and sets_limits(gate)
+    choice = Choice.APPROVE if sets else next((choice for choice in gate.choices if choice == command.verb), None)
+    if choice is None:
+        raise OperatorError("that is nothing that may be said here", found=f"{COMMAND} {shown(command.verb)}")
+    settings = _settings(command.rest) if sets else {}
+    words = command.below if sets else "\n".join(filter(None, (command.rest, command.below)))
+    if len(words) > LONGEST_GUIDANCE:
+        raise OperatorError("the guidance is too long", expected=f"{LONGEST_GUIDANCE:,} characters", found=f"{len(words):,}")
+    form = read_form(gate, {"decision": choice, "guidance": words, "by": by[:100]})
+    answer = answer_of(state, gate, form, via="tracker", now=at)
     answer = answer.model_copy(update={"settings": dict(settings) or answer.settings})
     if (gate.kind, choice) in EFFECTS:
         answered(state, answer, at)
@@ -53,29 +59,15 @@ def answer_in(command: Command, state: LoopState, *, by: str, at: datetime) -> A
 
 def sets_limits(gate: Gate) -> bool:
     """Whether other limits say by themselves that the loop shall go on: not where approving means more than that."""
-    approves = Choice.APPROVE in gate.choices
-    return approves and gate.kind not in {
-        GateKind.MERGE,
-        GateKind.ITEM,
-        GateKind.UNMERGED,
-        GateKind.HANDED_OVER,
-    }
+    more = {GateKind.MERGE, GateKind.ITEM, GateKind.UNMERGED, GateKind.HANDED_OVER}
+    return Choice.APPROVE in gate.choices and gate.kind not in more
 
 
-def _choice(command: Command, gate: Gate) -> Choice:
-    if command.verb == SET and sets_limits(gate):
-        return Choice.APPROVE
-    choice = next((choice for choice in gate.choices if choice == command.verb), None)
-    if choice is None:
-        raise OperatorError("that is nothing that may be said here", found=f"{COMMAND} {shown(command.verb)}")
-    return choice
-
-
-def _settings(command: Command) -> Mapping[str, Any]:
+def _settings(assignments: str) -> Mapping[str, Any]:
     """Parted by spaces, so a value has none."""
-    if not command.rest or len(command.rest) > LONGEST_SETTINGS:
+    if not assignments or len(assignments) > LONGEST_SETTINGS:
         raise OperatorError("nothing that can be set is named", expected=f"{COMMAND} set limits.iterations=40")
-    settings = from_assignments(command.rest.split())
+    settings = from_assignments(assignments.split())
     refused = sorted(settings.keys() - MAY_BE_SET)
     if refused or not all(isinstance(value, dict) for value in settings.values()):
         raise OperatorError(
@@ -85,13 +77,3 @@ def _settings(command: Command) -> Mapping[str, Any]:
             remedy="answer on the command line or in the Prefect UI, where every key can be set",
         )
     return settings
-
-
-def _guidance(words: str) -> str:
-    if len(words) > LONGEST_GUIDANCE:
-        raise OperatorError("the guidance is too long", expected=f"{LONGEST_GUIDANCE:,} characters", found=f"{len(words):,}")
-    return words
-
-
-def _filled_in(state: LoopState, gate: Gate, given: Mapping[str, str], at: datetime) -> Answer:
-    return answer_of(state, gate, read_form(gate, given), via="tracker", now=at)

@@ -15,7 +15,7 @@ from helmsman.budget import fence, fit
 from helmsman.orient.answers import printable, read_answer
 from helmsman.oversee.conflicts import MOST_CONFLICTS, conflicts, distinct
 from helmsman.plain import clean
-from helmsman.prompts import Piece, render, render_pieces
+from helmsman.prompts import render, render_pieces
 from helmsman.records.focus import Question
 from helmsman.records.modes import Rung
 from helmsman.records.oversight import Conflict, ConflictKind, Imperative, Sought
@@ -82,10 +82,13 @@ def unasked(state: LoopState, orders: Sequence[Imperative]) -> bool:
 def conflict_request(state: LoopState, orders: Sequence[Imperative]) -> Question:
     """What a model is asked about these orders."""
     lines = "\n".join(_line(number, order) for number, order in enumerate(shown(orders), 1))
+    # what the loop does not get past: a contradiction that nobody meets does no harm
+    failing = "\n".join(clean(name) for moment in state.history[-1:] for name in moment.failing[:_NAMES])
+    reason = clean(state.oversight.ladder.reason) or "no reason is recorded"
     return Question(
         rules=render("conflicts_system"),
         task=render("conflicts_task", orders=fence(lines)),
-        facts=fit(_trouble(state), TROUBLE_TOKENS),
+        facts=fit(render_pieces("conflicts_facts", reason=reason, failing=failing), TROUBLE_TOKENS),
         closing=render("conflicts_form", most=MOST_CONFLICTS, about=ABOUT),
         form=FORM,
     )
@@ -129,10 +132,3 @@ def _identity(order: Imperative) -> tuple[str, str, str]:
 
 def _line(number: int, order: Imperative) -> str:
     return clean(f"{number}. {order.place[:_PLACE]} ({order.modality}): {order.text}")
-
-
-def _trouble(state: LoopState) -> Sequence[Piece]:
-    """What the loop does not get past: a contradiction that nobody meets does no harm."""
-    failing = "\n".join(clean(name) for moment in state.history[-1:] for name in moment.failing[:_NAMES])
-    reason = clean(state.oversight.ladder.reason) or "no reason is recorded"
-    return render_pieces("conflicts_facts", reason=reason, failing=failing)

@@ -5,7 +5,7 @@ the others have spent never come to more than the budget. So no loop has to know
 debt behind.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from helmsman.records.plan import PlanItem
@@ -44,12 +44,10 @@ def edges(items: Sequence[PlanItem]) -> tuple[frozenset[int], ...]:
     places = {item.id: place for place, item in enumerate(items)}
     if any(item.needs for item in items):
         return tuple(frozenset(places[name] for name in item.needs) for item in items)
-    return tuple(_before(items, place) for place in range(len(items)))
-
-
-def _before(items: Sequence[PlanItem], place: int) -> frozenset[int]:
-    side_by_side = items[place].parallel
-    return frozenset(other for other in range(place) if not (side_by_side and items[other].parallel))
+    return tuple(
+        frozenset(other for other in range(place) if not (item.parallel and items[other].parallel))
+        for place, item in enumerate(items)
+    )
 
 
 def due(members: Sequence[Member], workers: int, *, reopen: bool) -> tuple[int, ...]:
@@ -57,7 +55,11 @@ def due(members: Sequence[Member], workers: int, *, reopen: bool) -> tuple[int, 
     at_work = [member for member in members if member.at_work]
     if any(member.alone for member in at_work):
         return ()
-    ready = list(_ready(members, reopen=reopen))
+    ready = [
+        place
+        for place, one in enumerate(members)
+        if not one.at_work and not one.settled and _may_be_driven(one, reopen=reopen) and _reachable(members, one)
+    ]
     if ready and members[ready[0]].alone:
         return () if at_work else (ready[0],)
     side_by_side = [place for place in ready if not members[place].alone]
@@ -67,12 +69,6 @@ def due(members: Sequence[Member], workers: int, *, reopen: bool) -> tuple[int, 
 def unreached(members: Sequence[Member]) -> tuple[int, ...]:
     """Places of the loops that never began because one that they need was not settled."""
     return tuple(place for place, member in enumerate(members) if not member.begun and not _reachable(members, member))
-
-
-def _ready(members: Sequence[Member], *, reopen: bool) -> Iterator[int]:
-    for place, member in enumerate(members):
-        if not member.at_work and not member.settled and _may_be_driven(member, reopen=reopen) and _reachable(members, member):
-            yield place
 
 
 def _may_be_driven(member: Member, *, reopen: bool) -> bool:

@@ -10,7 +10,7 @@ from helmsman.oversee.progress import made_progress
 from helmsman.plain import clean
 from helmsman.records.modes import Climb, Ladder, Rung
 from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import Diagnosis, Oversight, Strategy
+from helmsman.records.oversight import Diagnosis, Oversight
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Severity, Signal
 from helmsman.texts import counted
@@ -32,6 +32,8 @@ LESS = 1
 STALLED = 3
 """Iterations in a row without progress that are trouble by themselves: two and one more, as in public loops."""
 KEPT_CLIMBS = 10
+FORGOTTEN = ("idle", "strategy", "diagnosis", "learning", "issues", "instructions", "redirected")
+"""What of the oversight begins anew where a person goes on with the loop."""
 LONGEST_REASON = 300
 
 
@@ -66,13 +68,8 @@ STEPS: Mapping[tuple[Rung, Event], Step] = {
     (Rung.REDESIGN, Event.TROUBLE): Step(Rung.HUMAN, "spent", "patience"),
     (Rung.REDESIGN, Event.CLEAN): Step(Rung.REFACTOR, "clean", "redesign_clean"),
     (Rung.REFACTOR, Event.CLEAN): Step(Rung.PATCH, "clean", "refactor_clean"),
-    (Rung.PATCH, Event.PERSON): Step(Rung.HUMAN),
-    (Rung.REFACTOR, Event.PERSON): Step(Rung.HUMAN),
-    (Rung.REDESIGN, Event.PERSON): Step(Rung.HUMAN),
-    (Rung.PATCH, Event.PAIN): Step(Rung.EJECT),
-    (Rung.REFACTOR, Event.PAIN): Step(Rung.EJECT),
-    (Rung.REDESIGN, Event.PAIN): Step(Rung.EJECT),
-    (Rung.HUMAN, Event.PAIN): Step(Rung.EJECT),
+    **{(rung, Event.PERSON): Step(Rung.HUMAN) for rung in (Rung.PATCH, Rung.REFACTOR, Rung.REDESIGN)},
+    **{(rung, Event.PAIN): Step(Rung.EJECT) for rung in (Rung.PATCH, Rung.REFACTOR, Rung.REDESIGN, Rung.HUMAN)},
     (Rung.HUMAN, Event.RESUMED): Step(Rung.REDESIGN),
     (Rung.EJECT, Event.RESUMED): Step(Rung.PATCH),
 }
@@ -107,11 +104,6 @@ def idle_after(before: int, moment: Moment) -> int:
     return 0 if made_progress(moment) else before + 1
 
 
-def stalled(moment: Moment, idle: int) -> bool:
-    """Whether nothing got on for too long. A tree that was never there is a new attempt, and has the patience of its rung."""
-    return idle >= STALLED and moment.movement is not Movement.SIDEWAYS
-
-
 def event_of(moment: Moment, signals: Sequence[Signal], *, idle: int) -> Event:
     """The gravest thing that an iteration was. One that only waited brings neither trouble nor a clean iteration."""
     if _of(Event.PAIN, signals):
@@ -120,7 +112,8 @@ def event_of(moment: Moment, signals: Sequence[Signal], *, idle: int) -> Event:
         return Event.PERSON
     if moment.movement is Movement.WAITED:
         return Event.NOTHING
-    if stalled(moment, idle) or (_of(Event.TROUBLE, signals) and not made_progress(moment)):
+    stalled = idle >= STALLED and moment.movement is not Movement.SIDEWAYS  # a new tree has the patience of its rung
+    if stalled or (_of(Event.TROUBLE, signals) and not made_progress(moment)):
         return Event.TROUBLE
     return Event.CLEAN if made_progress(moment) else Event.NOTHING
 
@@ -156,19 +149,14 @@ def trials(moment: Moment, signals: Sequence[Signal], config: LadderConfig, *, c
     rules = {signal.rule for signal in _of(Event.TROUBLE, signals)}
     if moment.movement is Movement.STILL or rules & (PLAIN - FALLS if clean else PLAIN):
         return 1
-    seen, failing = _seen_by_checks(moment)
+    listed = sum([error.extent for error in moment.errors])  # where no test is counted, what the checks list
+    seen, failing = max(moment.passing_tests + moment.failing_tests, listed), max(moment.failing_tests, listed)
     if seen <= 1:
         return 2 * config.patience
     wrecked = moment.failing_tests > 0 == moment.passing_tests
     if failing >= FINE or wrecked or rules & UNMOVED:
         return max(1, config.patience - LESS)
     return config.patience * (2 if seen <= COARSE else 1)
-
-
-def _seen_by_checks(moment: Moment) -> tuple[int, int]:
-    """Things that could be seen to pass, and those of them that fail. Where no test is counted, what the checks list."""
-    listed = sum([error.extent for error in moment.errors])
-    return max(moment.passing_tests + moment.failing_tests, listed), max(moment.failing_tests, listed)
 
 
 def _due(step: Step, ladder: Ladder, config: LadderConfig, patience: int) -> bool:
@@ -180,24 +168,15 @@ def _due(step: Step, ladder: Ladder, config: LadderConfig, patience: int) -> boo
 
 def needed(step: Step, config: LadderConfig, patience: int = 0) -> int:
     """Iterations that a step needs; `patience` where that is not the usual."""
-    return {
-        "patience": patience or config.patience,
-        "redesign_clean": config.redesign_clean,
-        "refactor_clean": config.refactor_clean,
-        "": 0,
-    }[step.needs]
+    known = {"": 0, **config.model_dump(), "patience": patience or config.patience}
+    return int(known[step.needs])
 
 
 def _climbed(before: Ladder, after: Rung, iteration: int, reason: str, now: datetime) -> Ladder:
     why = clean(reason[:LONGEST_REASON])
     climb = Climb(iteration=iteration, before=before.rung, after=after, reason=why, at=now)
-    return Ladder(
-        rung=after,
-        reason=why,
-        since=now,
-        last_good=before.last_good,
-        climbs=(*before.climbs, climb)[-KEPT_CLIMBS:],
-    )
+    climbs = (*before.climbs, climb)[-KEPT_CLIMBS:]
+    return Ladder(rung=after, reason=why, since=now, last_good=before.last_good, climbs=climbs)
 
 
 def _reason(event: Event, ladder: Ladder, signals: Sequence[Signal], idle: int) -> str:
@@ -212,27 +191,11 @@ def _reason(event: Event, ladder: Ladder, signals: Sequence[Signal], idle: int) 
 
 def relieved(state: LoopState, now: datetime) -> LoopState:
     """A person has looked and goes on: what was counted is forgotten, the ladder comes down to where they send it."""
-    earlier = state.oversight
-    anew = {
-        "idle": 0,
-        "ladder": resumed(earlier.ladder, state.due, now),
-        "strategy": Strategy(),
-        "diagnosis": Diagnosis.NONE,
-        "learning": (),
-        "issues": (),
-        "instructions": (),
-        "redirected": (),
-        **_settled(earlier),
-    }
+    earlier, anew = state.oversight, {name: getattr(Oversight(), name) for name in FORGOTTEN}
+    anew["ladder"] = resumed(earlier.ladder, state.due, now)
+    if earlier.diagnosis is Diagnosis.DOUBLE_BIND and earlier.sought is not None:
+        # A model's reading on which a person has decided is not held against the orders again, nor is it asked about them again:
+        # they may have left them as they were. What rules found stands as long as the orders do.
+        anew["conflicts"] = tuple(conflict for conflict in earlier.conflicts if conflict.by == "rules")
+        anew["sought"] = earlier.sought.model_copy(update={"conflicts": ()})
     return state.model_copy(update={"oversight": earlier.model_copy(update=anew)})
-
-
-def _settled(earlier: Oversight) -> dict[str, object]:
-    """A model's reading on which a person has decided is not held against the orders again; they may have left them as they were.
-
-    It is not asked about them again either. What rules found stands as long as the orders do.
-    """
-    if earlier.diagnosis is not Diagnosis.DOUBLE_BIND or earlier.sought is None:
-        return {}
-    ruled = tuple(conflict for conflict in earlier.conflicts if conflict.by == "rules")
-    return {"conflicts": ruled, "sought": earlier.sought.model_copy(update={"conflicts": ()})}

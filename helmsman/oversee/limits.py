@@ -73,14 +73,9 @@ def many_iterations(limits: LimitsConfig) -> Signal | None:
     """A warning for the start: more iterations than usual work needs."""
     if limits.iterations <= limits.many_iterations:
         return None
-    message = f"{limits.iterations} iterations are allowed; loops that need more than {limits.many_iterations} are better split"
-    return Signal(
-        rule="limits.many_iterations",
-        severity=Severity.WARN,
-        message=message,
-        value=limits.iterations,
-        threshold=limits.many_iterations,
-    )
+    most, rule = limits.many_iterations, "limits.many_iterations"
+    message = f"{limits.iterations} iterations are allowed; loops that need more than {most} are better split"
+    return Signal(rule=rule, severity=Severity.WARN, message=message, value=limits.iterations, threshold=most)
 
 
 WEEKLY = "seven_day"
@@ -115,12 +110,10 @@ def newly_near(
 
 def used_up(config: UsageLimitConfig, limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
     """Windows of which the loop has used the share that it may."""
-    return tuple(one for one in open_windows(limit, now) if one.utilization >= _share(config, one))
-
-
-def _share(config: UsageLimitConfig, window: UsageWindow) -> float:
-    share = config.pause_at_weekly if window.name.startswith(WEEKLY) else config.pause_at
-    return float("inf") if share is None else share
+    shares = (
+        (one, config.pause_at_weekly if one.name.startswith(WEEKLY) else config.pause_at) for one in open_windows(limit, now)
+    )
+    return tuple(one for one, share in shares if share is not None and one.utilization >= share)
 
 
 def in_words(window: UsageWindow) -> str:

@@ -7,8 +7,9 @@ loop by breaking.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from helmsman.config import LoopConfig
 from helmsman.orient.research import researching
 from helmsman.orient.validation import after, before
 from helmsman.oversee.advice import strategy_of
@@ -29,27 +30,12 @@ from helmsman.oversee.variety import variety_signal
 from helmsman.records.findings import Weight
 from helmsman.records.folds import most_tests
 from helmsman.records.memory import WorkingMemory
-from helmsman.records.modes import Feedback, Rung
+from helmsman.records.modes import Rung
 from helmsman.records.moments import Moment, Movement, Progress
-from helmsman.records.oversight import (
-    Checkpoint,
-    Conflict,
-    Diagnosis,
-    Imperative,
-    Learnt,
-    Overseen,
-    Oversight,
-    Sought,
-    Strategy,
-    Variety,
-)
+from helmsman.records.oversight import Checkpoint, Diagnosis, Imperative, Overseen, Oversight, Sought, Strategy, Variety
 from helmsman.records.pain import Leak, Scan
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Severity, Signal
-
-
-def _exists(_path: str) -> bool:
-    return True
 
 
 @dataclass(frozen=True)
@@ -65,7 +51,7 @@ class Observed:
     destroyed: tuple[str, ...] = ()
     """Why commands that ran were destructive, one sentence each."""
     variety: Variety | None = None
-    exists: Callable[[str], bool] = _exists
+    exists: Callable[[str], bool] = bool
     """Whether there is a file at a path of the tree; where nobody knows there is."""
     faults: tuple[str, ...] = ()
     """What could not be found out, in words."""
@@ -76,7 +62,7 @@ FAULTS_KEPT = 10
 INSTRUCTIONS_KEPT = 10
 ISSUES_KEPT = 10
 VARIETY_KEPT = 10
-NOTHING: tuple[Signal, ...] = ()
+Signals = tuple[Signal, ...]
 
 
 @dataclass
@@ -94,23 +80,25 @@ class Guard:
             return default
 
 
-@dataclass(frozen=True)
+@dataclass
 class _View:
-    """An iteration with all that is known of it."""
+    """An iteration with all that is known of it. Each part returns its signals and adds to `known`."""
 
     sight: Sight
     observed: Observed
     guard: Guard
+    earlier: Oversight
     progress: Progress
     moment: Moment
     history: Sequence[Moment]
     """This one included."""
-    sought: Sought | None
-    """What a model last said of contradictions between orders."""
+    signals: list[Signal]
+    known: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What the oversight keeps, by field; where a part breaks its own are as they were."""
 
     @property
-    def state(self) -> LoopState:
-        return self.sight.state
+    def config(self) -> LoopConfig:
+        return self.sight.state.config
 
     @property
     def since_person(self) -> Sequence[Moment]:
@@ -119,20 +107,14 @@ class _View:
         return [moment for moment in self.history if moment.iteration >= sent[-1]] if sent else self.history
 
     @property
-    def earlier(self) -> Oversight:
-        return self.sight.state.oversight
+    def goes_round(self) -> bool:
+        return any(signal.rule in CYCLES for signal in self.signals)
 
-
-@dataclass(frozen=True)
-class _Noticed:
-    """What all detectors found, and what they keep for the next iteration."""
-
-    signals: tuple[Signal, ...]
-    diagnosis: Diagnosis
-    conflicts: tuple[Conflict, ...]
-    learning: tuple[Learnt, ...]
-    variety: tuple[Variety, ...]
-    baseline: Scan | None
+    @property
+    def next(self) -> LoopState:
+        """The state as far as validation before the next iteration asks for it."""
+        state = self.sight.state
+        return state.model_copy(update={"spending": self.sight.spending, "iteration": state.due})
 
 
 def oversee(sight: Sight, observed: Observed, sought: Sought | None = None) -> Overseen:
@@ -140,154 +122,154 @@ def oversee(sight: Sight, observed: Observed, sought: Sought | None = None) -> O
 
     `sought`: what a model said of contradictions before this iteration, where one was asked. It is paid for, so it is kept.
     """
-    guard = Guard(list(observed.faults))
-    told = tuple(
-        signal for source in SOURCES for signal in guard(source.rule.strip("."), NOTHING, lambda s=source: tuple(s.alerts(sight)))
-    )
-    state = sight.state
+    guard, signals, state = Guard(list(observed.faults)), list[Signal](), sight.state
+    for source in SOURCES:
+        signals += guard(source.rule.strip("."), (), lambda source=source: tuple(source.alerts(sight)))
     earlier = state.oversight.model_copy(update={"sought": sought or state.oversight.sought})
-    view = guard("moment", None, lambda: _view(sight, observed, guard, earlier.sought))
-    if view is None or view.moment.movement is Movement.WAITED or researching(state):
-        hurts = guard("pain", NOTHING, lambda: _critical_events(view)) if view else NOTHING
-        return _overseen(sight, guard, (*told, *hurts), earlier)
-    noticed = _notice(view)
-    signals = (*told, *noticed.signals)
-    oversight = guard("oversight", earlier, lambda: _concluded(view, noticed, signals, _modes(view, noticed, signals)))
-    return _overseen(sight, guard, signals, oversight, view.moment)
+    view = guard("moment", None, lambda: _view(sight, observed, guard, earlier, signals))
+    if view is None:
+        return _overseen(earlier, guard, signals, earlier)
+    worked = view.moment.movement is not Movement.WAITED and not researching(state)
+    for name, part in PARTS if worked else PARTS_OF_A_WAIT:
+        signals += guard(name, (), partial(part, view))
+    if not worked:
+        return _overseen(earlier, guard, signals, earlier)
+    oversight = guard("oversight", earlier, lambda: _concluded(view))
+    return _overseen(earlier, guard, signals, oversight, view.moment)
 
 
 def _overseen(
-    sight: Sight, guard: Guard, signals: Sequence[Signal], oversight: Oversight, moment: Moment | None = None
+    earlier: Oversight, guard: Guard, signals: Sequence[Signal], oversight: Oversight, moment: Moment | None = None
 ) -> Overseen:
     """With what broke: each fault is warned of once, and stays on record for as long as it is there."""
-    faults, known = tuple(guard.faults[:FAULTS_KEPT]), sight.state.oversight.faults
-    broken = (f"a part of the overseer was left out, and its default used: {fault}" for fault in faults if fault not in known)
+    faults = tuple(guard.faults[:FAULTS_KEPT])
+    broken = (f"a part of the overseer was left out, and its default used: {one}" for one in faults if one not in earlier.faults)
     warnings = (Signal(rule="oversight.fault", severity=Severity.WARN, message=message) for message in broken)
     return Overseen(signals=(*signals, *warnings), oversight=oversight.model_copy(update={"faults": faults}), moment=moment)
 
 
-def _view(sight: Sight, observed: Observed, guard: Guard, sought: Sought | None) -> _View:
+def _view(sight: Sight, observed: Observed, guard: Guard, earlier: Oversight, signals: list[Signal]) -> _View:
     state, evidence = sight.state, sight.evidence
-    known, judged = most_tests(state.most_tests, evidence.checks), bool(state.config.judge.criteria)
-    earlier = state.oversight
-    progress = guard("progress", earlier.progress, lambda: progress_of(evidence, earlier.progress, known, judged=judged))
+    most, judged = most_tests(state.most_tests, evidence.checks), bool(state.config.judge.criteria)
+    progress = guard("progress", earlier.progress, lambda: progress_of(evidence, earlier.progress, most, judged=judged))
     moment = moment_of(state, evidence, progress, sight.started_at, sight.now)
     history = (*state.history, moment)[-state.config.detect.remembered :]
-    return _View(sight, observed, guard, progress, moment, history, sought)
+    return _View(sight, observed, guard, earlier, progress, moment, history, signals)
 
 
-def _notice(view: _View) -> _Noticed:
-    guard, state, earlier, history = view.guard, view.state, view.earlier, view.since_person
-    found, broken = guard("detectors", (NOTHING, ()), lambda: detect(history, state.config.detect))
-    guard.faults.extend(broken)
-    unlearnt = (earlier.learning, NOTHING)
-    learning, stagnant = guard("learning", unlearnt, lambda: learn(earlier.learning, history, intervened=state.config.ladder.act))
-    bound, contradictions = guard("double bind", (Diagnosis.NONE, ()), lambda: _bound(view, found))
-    variety = _trend(view)
-    told = (
-        *found,
-        *stagnant,
-        *_one(guard("double bind signal", None, lambda: bind_signal(bound, contradictions, told=earlier.conflicts))),
-        *_one(guard("variety", None, lambda: variety_signal(variety, view.moment.green))),
-        *_one(guard("divergence", None, lambda: _diverged(view))),
-        *guard("pain", NOTHING, lambda: _critical_events(view)),
-    )
-    diagnosis = bound if bound is not Diagnosis.NONE else guard("diagnosis", Diagnosis.NONE, lambda: diagnose(history, found))
-    return _Noticed(told, diagnosis, contradictions, learning, variety, earlier.baseline or view.observed.scan)
+# --- the parts --------------------------------------------------------------------------------------------------------
 
 
-def _bound(view: _View, found: Sequence[Signal]) -> tuple[Diagnosis, tuple[Conflict, ...]]:
+def _detected(view: _View) -> Signals:
+    found, broken = detect(view.since_person, view.config.detect)
+    view.guard.faults.extend(broken)
+    return found
+
+
+def _learnt(view: _View) -> Signals:
+    view.known["learning"], told = learn(view.earlier.learning, view.since_person, intervened=view.config.ladder.act)
+    return told
+
+
+def _bound(view: _View) -> Signals:
     """Rules first; a model is listened to where they are silent."""
-    names = {check.title for check in view.state.config.checks}
     orders = view.observed.orders
-    known = conflicts(orders) or held(view.sought, orders)
-    return bind(known, view.since_person, names, cycles=_goes_round(found))
+    found = conflicts(orders) or held(view.earlier.sought, orders)
+    names = {check.title for check in view.config.checks}
+    diagnosis, found = bind(found, view.since_person, names, cycles=view.goes_round)
+    view.known |= {"diagnosis": diagnosis, "conflicts": found}
+    return _one(bind_signal(diagnosis, found, told=view.earlier.conflicts))
 
 
-def _trend(view: _View) -> tuple[Variety, ...]:
+def _diagnosed(view: _View) -> Signals:
+    if view.known.get("diagnosis", Diagnosis.NONE) is Diagnosis.NONE:
+        view.known["diagnosis"] = diagnose(view.since_person, view.signals)
+    return ()
+
+
+def _narrowing(view: _View) -> Signals:
     measured = view.observed.variety
-    return (*view.earlier.variety, *([measured] if measured else ()))[-VARIETY_KEPT:]
+    view.known["variety"] = trend = (*view.earlier.variety, *([measured] if measured else ()))[-VARIETY_KEPT:]
+    return _one(variety_signal(trend, view.moment.green))
 
 
-def _diverged(view: _View) -> Signal | None:
-    gaps = view.earlier.gaps
+def _diverged(view: _View) -> Signals:
+    gaps, evidence = view.earlier.gaps, view.sight.evidence
     before_them = gaps[-UNTOUCHED] if len(gaps) >= UNTOUCHED else ""
-    item = _tried_in_vain(view)
-    return divergence(view.observed.memory, view.observed.exists, view.history, before_them, item)
+    item, proof = evidence.plan.item if evidence.plan else None, evidence.item
+    # what the plan's file says of the item in hand, where this was not the first iteration that did not prove it
+    in_vain = item and proof and not proof.proven and item.id in view.sight.state.plan.tries
+    words = f"{item.title}\n{item.details}" if item and in_vain else ""
+    return _one(divergence(view.observed.memory, view.observed.exists, view.history, before_them, words))
 
 
-def _tried_in_vain(view: _View) -> str:
-    """What the plan's file says of the item in hand, where this was not the first iteration that did not prove it."""
-    evidence, tries = view.sight.evidence, view.state.plan.tries
-    item = evidence.plan.item if evidence.plan else None
-    again = item is not None and evidence.item is not None and not evidence.item.proven and item.id in tries
-    return f"{item.title}\n{item.details}" if item and again else ""
-
-
-def _critical_events(view: _View) -> tuple[Signal, ...]:
-    sight, state, observed = view.sight, view.state, view.observed
+def _hurt(view: _View) -> Signals:
+    sight, observed, config = view.sight, view.observed, view.config.pain
     baseline = view.earlier.baseline
-    weaknesses = new_findings(baseline, observed.scan) if baseline and observed.scan else ()
-    return critical_events(
-        state, view.history, sight.evidence, observed.leaks, weaknesses, sight.spending, state.config.pain, observed.destroyed
-    )
+    fresh = new_findings(baseline, observed.scan) if baseline and observed.scan else ()
+    leaks, destroyed = observed.leaks, observed.destroyed
+    return critical_events(sight.state, view.history, sight.evidence, leaks, fresh, sight.spending, config, destroyed)
 
 
-def _modes(view: _View, noticed: _Noticed, signals: Sequence[Signal]) -> dict[str, object]:
-    """Ladder, controller and quality of feedback after the iteration."""
-    guard, earlier, moment, config, now = view.guard, view.earlier, view.moment, view.state.config, view.sight.now
-    swinging, rotated = _goes_round(noticed.signals), view.sight.evidence.execution.call.rotated
-    idle = idle_after(earlier.idle, moment)
-    climb = partial(ladder_after, idle=idle, now=now, config=config.ladder)
-    steered = partial(steer, earlier.control, view.history, 1, config.control, swinging=swinging)
-    return {
-        "idle": idle,
-        "ladder": guard("ladder", earlier.ladder, lambda: climb(earlier.ladder, moment, signals)),
-        "control": guard("control", earlier.control, steered),
-        "feedback": guard("feedback", Feedback.NONE, lambda: feedback_of(moment, rotated)),
-    }
+def _climbed(view: _View) -> Signals:
+    view.known["idle"] = idle = idle_after(view.earlier.idle, view.moment)
+    config, now = view.config.ladder, view.sight.now
+    view.known["ladder"] = ladder_after(view.earlier.ladder, view.moment, view.signals, idle=idle, now=now, config=config)
+    return ()
 
 
-def _goes_round(signals: Sequence[Signal]) -> bool:
-    return any(signal.rule in CYCLES for signal in signals)
+def _steered(view: _View) -> Signals:
+    view.known["control"] = steer(view.earlier.control, view.history, 1, view.config.control, swinging=view.goes_round)
+    return ()
 
 
-def _concluded(view: _View, noticed: _Noticed, signals: Sequence[Signal], modes: dict[str, object]) -> Oversight:
+def _fed_back(view: _View) -> Signals:
+    view.known["feedback"] = feedback_of(view.moment, view.sight.evidence.execution.call.rotated)
+    return ()
+
+
+PARTS: tuple[tuple[str, Callable[[_View], Signals]], ...] = (
+    ("detectors", _detected),
+    ("learning", _learnt),
+    ("double bind", _bound),
+    ("diagnosis", _diagnosed),
+    ("variety", _narrowing),
+    ("divergence", _diverged),
+    ("pain", _hurt),
+    ("ladder", _climbed),
+    ("control", _steered),
+    ("feedback", _fed_back),
+)
+"""In this order: what comes later sees the signals of those before."""
+PARTS_OF_A_WAIT = (("pain", _hurt),)
+
+
+def _concluded(view: _View) -> Oversight:
     """Everything in one, and how the next iteration goes about it."""
-    gathered = Oversight(
-        progress=view.progress,
-        diagnosis=noticed.diagnosis,
-        conflicts=noticed.conflicts,
-        sought=view.sought,
-        learning=noticed.learning,
-        variety=noticed.variety,
-        baseline=noticed.baseline,
-        best=_best(view, signals),
-        gaps=(*view.earlier.gaps, view.observed.memory.remaining_gap[:GAP_KEPT])[-UNTOUCHED - 1 :],
-        instructions=_instructions(signals),
-        redirected=tuple(dict.fromkeys(one.rule for one in signals if one.severity in _REDIRECTS))[:INSTRUCTIONS_KEPT],
-    ).model_copy(update=modes)
-    following = _next(view).model_copy(
-        update={"oversight": gathered, "history": view.history, "checks": view.sight.evidence.checks}
-    )
+    earlier, signals = view.earlier, view.signals
+    fields: dict[str, Any] = {
+        **{name: getattr(earlier, name) for name in ("idle", "ladder", "control", "learning", "sought")},
+        "progress": view.progress,
+        "baseline": earlier.baseline or view.observed.scan,
+        "best": _best(view),
+        "gaps": (*earlier.gaps, view.observed.memory.remaining_gap[:GAP_KEPT])[-UNTOUCHED - 1 :],
+        "instructions": _instructions(signals),
+        "redirected": tuple(dict.fromkeys(one.rule for one in signals if one.severity in _REDIRECTS))[:INSTRUCTIONS_KEPT],
+        **view.known,
+    }
+    gathered, evidence = Oversight(**fields), view.sight.evidence
+    following = view.next.model_copy(update={"oversight": gathered, "history": view.history, "checks": evidence.checks})
     strategy = view.guard("strategy", Strategy(), lambda: strategy_of(following))
     planned = gathered.model_copy(update={"strategy": strategy})
-    issues = view.guard("validation", (), lambda: (
-        *after(view.sight.evidence, view.progress), *before(_next(view), planned, view.history)
-    ))  # fmt: skip
+    issues = view.guard("validation", (), lambda: (*after(evidence, view.progress), *before(view.next, planned, view.history)))
     return planned.model_copy(update={"issues": issues[:ISSUES_KEPT]})
 
 
-def _next(view: _View) -> LoopState:
-    """The state as far as validation before the next iteration asks for it."""
-    return view.state.model_copy(update={"spending": view.sight.spending, "iteration": view.state.due})
-
-
-def _best(view: _View, signals: Sequence[Signal]) -> Checkpoint | None:
+def _best(view: _View) -> Checkpoint | None:
     """The latest commit of those that measured best. One that games its checks or hurts is no place to go back to."""
     moment, best = view.moment, view.earlier.best
     gamed = any(finding.weight is Weight.BLOCK for finding in view.sight.evidence.findings)
-    hurts = any(signal.hurts and signal.rule != BLOWN for signal in signals)
+    hurts = any(signal.hurts and signal.rule != BLOWN for signal in view.signals)
     if gamed or hurts or not moment.checked or (best and moment.completion < best.completion):
         return best
     return checkpoint(moment)
@@ -303,5 +285,5 @@ _REDIRECTS = frozenset({Severity.PAUSE, Severity.REDIRECT})
 _GRAVITY = (Severity.ABORT, Severity.PAUSE, Severity.REDIRECT, Severity.WARN, Severity.LOG)
 
 
-def _one(signal: Signal | None) -> tuple[Signal, ...]:
+def _one(signal: Signal | None) -> Signals:
     return (signal,) if signal else ()

@@ -36,7 +36,13 @@ class Sight:
 
 
 def _limits(sight: Sight) -> Iterator[Found]:
-    return gauges_near(sight.state.config.limits, sight.spending, sight.counted)
+    """Budgets that are near, and one that holds only as far as the agent's program tells what a call took."""
+    limits, call = sight.state.config.limits, sight.evidence.execution.call
+    yield from gauges_near(limits, sight.spending, sight.counted)
+    for name, told, limit in (("tokens", "tokens", limits.tokens), ("cost_usd", "cost", limits.cost_usd)):
+        if limit is not None and told in call.untold:
+            message = f"this call ({call.outcome}) did not tell what it used, so it does not count towards limits.{name}"
+            yield Found(message, severity=Severity.WARN, rule=f"{name}.untold")
 
 
 def _usage(sight: Sight) -> Iterator[Found]:
@@ -47,58 +53,44 @@ def _usage(sight: Sight) -> Iterator[Found]:
             yield Found(f"{in_words(window)}; small work comes first until then", window.utilization, config.warn_at)
 
 
-def _untold(sight: Sight) -> Iterator[Found]:
-    """A budget that holds only as far as the agent's program tells what a call took."""
-    limits, call = sight.state.config.limits, sight.evidence.execution.call
-    for name, told, limit in (("tokens", "tokens", limits.tokens), ("cost_usd", "cost", limits.cost_usd)):
-        if limit is not None and told in call.untold:
-            message = f"this call ({call.outcome}) did not tell what it used, so it does not count towards limits.{name}"
-            yield Found(message, rule=f"{name}.untold")
-
-
 def _unguarded(sight: Sight) -> Iterator[Found]:
     """Hooks fell silent. That is no failure of the work: what the work is worth, the checks say."""
     if message := sight.evidence.execution.call.unguarded:
         yield Found(message)
 
 
-def _unproven_request(sight: Sight) -> Iterator[Found]:
-    checks, claims = sight.evidence.checks, sight.evidence.claims
+def _requests(sight: Sight) -> Iterator[Found]:
+    """A request to be done that something speaks against."""
+    checks, claims, proof = sight.evidence.checks, sight.evidence.claims, sight.evidence.proof
     if claims.wants_to_finish and checks and checks.results and not checks.passed:
         failing = ", ".join(result.name for result in checks.failures)
-        yield Found(f"the agent asked to be done ({claims.how}), but these checks fail: {failing}")
-
-
-def _denied_request(sight: Sight) -> Iterator[Found]:
-    proof = sight.evidence.proof
+        yield Found(f"the agent asked to be done ({claims.how}), but these checks fail: {failing}", rule="unproven")
     if proof.asked and proof.green and proof.denied:
         message = f"the agent asked to be done ({proof.how}) under green checks, but {proof.objections}"
-        yield Found(message, len(proof.denied), 0)
+        yield Found(message, len(proof.denied), 0, rule="denied")
 
 
-def _rejected(sight: Sight) -> Iterator[Found]:
+def _verdict(sight: Sight) -> Iterator[Found]:
     judgement, allowed = sight.evidence.judgement, sight.state.config.judge.rejections
-    if judgement and judgement.rejected and not judgement.approved:
-        in_row = sight.state.judge.rejections + 1
-        told = f"the judge rejected the work ({judgement.outcome}, {in_row} in a row of {allowed}): {judgement.cause}"
-        yield Found(told, in_row, allowed)
+    if judgement is None or judgement.approved:
+        return
+    if not judgement.rejected:
+        yield Found(f"the judge cannot tell: {judgement.cause}", rule="cannot_tell")
+        return
+    in_row = sight.state.judge.rejections + 1
+    told = f"the judge rejected the work ({judgement.outcome}, {in_row} in a row of {allowed}): {judgement.cause}"
+    yield Found(told, in_row, allowed, rule="rejected")
 
 
-def _undecided(sight: Sight) -> Iterator[Found]:
-    judgement = sight.evidence.judgement
-    if judgement and not judgement.approved and not judgement.rejected:
-        yield Found(f"the judge cannot tell: {judgement.cause}")
-
-
-def _flaky_checks(sight: Sight) -> Iterator[Found]:
-    flaky = [name for result in sight.evidence.checks.results for name in result.flaky] if sight.evidence.checks else []
+def _checks(sight: Sight) -> Iterator[Found]:
+    report = sight.evidence.checks
+    flaky = [name for result in report.results for name in result.flaky] if report else []
     if flaky:
-        yield Found(f"{len(flaky)} flaky: failed and then passed on the same tree: {', '.join(flaky[:5])}", len(flaky), 0)
-
-
-def _dirty_checks(sight: Sight) -> Iterator[Found]:
-    if left := sight.evidence.checks.left_behind if sight.evidence.checks else ():
-        yield Found(f"the checks changed {len(left)} files, which were put back: {', '.join(left[:5])}", len(left), 0)
+        told = f"{len(flaky)} flaky: failed and then passed on the same tree: {', '.join(flaky[:5])}"
+        yield Found(told, len(flaky), 0, rule="flaky")
+    if left := report.left_behind if report else ():
+        told = f"the checks changed {len(left)} files, which were put back: {', '.join(left[:5])}"
+        yield Found(told, len(left), 0, Severity.LOG, "left_behind")
 
 
 def _put_back(sight: Sight) -> Iterator[Found]:
@@ -107,30 +99,24 @@ def _put_back(sight: Sight) -> Iterator[Found]:
         yield Found(f"the agent changed {len(paths)} {what}, which were put back: {', '.join(paths[:5])}", len(paths), 0)
 
 
-def _only_documents(sight: Sight) -> Iterator[Found]:
-    drift = sight.evidence.drift
-    if drift.documents:
-        yield Found(sentence(drift), len(drift.documents))
-
-
-def _strangers(sight: Sight) -> Iterator[Found]:
-    drift = sight.evidence.drift
-    if flagged(drift) and not drift.documents:
-        yield Found(sentence(drift), len(drift.strangers), LEAST_STRANGERS)
-
-
-def _kept_failing(sight: Sight) -> Iterator[Found]:
-    """The outer loop's view of a session: one class of failure that came back and back."""
+def _session(sight: Sight) -> Iterator[Found]:
+    """The outer loop's view of a session: one class of failure that came back and back, and why it was ended."""
     call, limit = sight.evidence.execution.call, sight.state.config.steering.failures_in_row
     if call.failures_in_row >= limit:
         kinds = ", ".join(dict.fromkeys(error.kind for error in call.errors[::-1]))
         told = f"{call.failures_in_row} tool calls failed one after the other in this session; classes of failure: {kinds}"
-        yield Found(told, call.failures_in_row, limit)
+        yield Found(told, call.failures_in_row, limit, rule="failures")
+    if why := call.rotated:
+        told = f"the session was ended in good order, the next one begins with an empty context: {why}"
+        yield Found(told, rule="rotated")
 
 
-def _rotated(sight: Sight) -> Iterator[Found]:
-    if why := sight.evidence.execution.call.rotated:
-        yield Found(f"the session was ended in good order, the next one begins with an empty context: {why}")
+def _off_task(sight: Sight) -> Iterator[Found]:
+    drift = sight.evidence.drift
+    if drift.documents:
+        yield Found(sentence(drift), len(drift.documents), rule="documents")
+    elif flagged(drift):
+        yield Found(sentence(drift), len(drift.strangers), LEAST_STRANGERS, rule="strangers")
 
 
 def _unwritten(sight: Sight) -> Iterator[Found]:
@@ -141,19 +127,13 @@ def _unwritten(sight: Sight) -> Iterator[Found]:
 SOURCES: tuple[Detector[Sight], ...] = (
     Detector("limits.", Severity.ABORT, _limits),
     Detector("usage_limit.near", Severity.WARN, _usage),
-    Detector("limits.", Severity.WARN, _untold),
     Detector("steering.silent", Severity.WARN, _unguarded),
-    Detector("completion.unproven", Severity.WARN, _unproven_request),
-    Detector("completion.denied", Severity.WARN, _denied_request),
-    Detector("judge.cannot_tell", Severity.WARN, _undecided),
-    Detector("judge.rejected", Severity.WARN, _rejected),
-    Detector("checks.flaky", Severity.WARN, _flaky_checks),
-    Detector("checks.left_behind", Severity.LOG, _dirty_checks),
+    Detector("completion.", Severity.WARN, _requests),
+    Detector("judge.", Severity.WARN, _verdict),
+    Detector("checks.", Severity.WARN, _checks),
     Detector("invariants.put_back", Severity.WARN, _put_back),
-    Detector("session.failures", Severity.LOG, _kept_failing),
-    Detector("session.rotated", Severity.LOG, _rotated),
-    Detector("drift.documents", Severity.LOG, _only_documents),
-    Detector("drift.strangers", Severity.LOG, _strangers),
+    Detector("session.", Severity.LOG, _session),
+    Detector("drift.", Severity.LOG, _off_task),
     Detector("prompt.unwritten", Severity.WARN, _unwritten),
 )
-"""By what is looked at, budgets first."""
+"""By what is looked at, budgets first. A rule that ends with a point is completed by what is found."""

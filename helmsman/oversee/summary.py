@@ -7,7 +7,7 @@ from typing import Any
 from helmsman.config import LoopConfig
 from helmsman.oversee.progress import BASE, is_base, movement, progress_at_start
 from helmsman.parsers.failures import failure_of
-from helmsman.records.checks import CheckReport, CheckResult, TestCounts
+from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.folds import most_tests
 from helmsman.records.iteration import Evidence
@@ -58,13 +58,7 @@ def base_moment(state: LoopState, report: CheckReport, progress: Progress) -> Mo
 
 def checkpoint(moment: Moment) -> Checkpoint:
     """Its commit, to go back to."""
-    return Checkpoint(
-        iteration=moment.iteration,
-        commit=moment.commit,
-        tree=moment.tree,
-        completion=moment.completion,
-        green=moment.green,
-    )
+    return Checkpoint.model_validate(moment.model_dump(include=set(Checkpoint.model_fields)))
 
 
 def _change(evidence: Evidence) -> dict[str, Any]:
@@ -103,32 +97,19 @@ def _checks(report: CheckReport | None) -> dict[str, Any]:
         "green": not failures,
         "passing_tests": sum(max(0, count.passed) for count in counts),
         "failing_tests": sum(max(0, count.failed) for count in counts),
-        "failing": _names(name for result in failures for name in (result.name, *_failing(result.counts))),
+        "failing": _names(name for one in failures for name in (one.name, *(one.counts.failing if one.counts else ()))),
         "errors": tuple(map(_error, failures[:MOST_ERRORS])),
     }
 
 
-def _failing(counts: TestCounts | None) -> tuple[str, ...]:
-    return counts.failing if counts else ()
-
-
 def _error(result: CheckResult) -> ErrorVector:
     """What a failing check says: the failures that a report counts are surer than those that its output does."""
-    error = failure_of("Bash", result.command, _said(result))
+    code = f"Exit code {result.exit_code}" if result.exit_code is not None else result.error  # which may say what happened
+    ends = (result.head[:READ], (result.tail or result.head[READ:])[-READ:])
+    error = failure_of("Bash", result.command, "\n".join(part for part in (code, *ends) if part))
     counted = {"extent": result.counts.failed} if result.counts and result.counts.failed > 0 else {}
     late = {"kind": FailureClass.TIMEOUT} if result.timed_out else {}
     return error.model_copy(update=counted | late)
-
-
-def _said(result: CheckResult) -> str:
-    """The output as a shell would show it: an exit code may say by itself what happened."""
-    code = f"Exit code {result.exit_code}" if result.exit_code is not None else result.error
-    ends = (result.head[:READ], result.tail[-READ:]) if result.tail else _ends(result.head)
-    return "\n".join(part for part in (code, *ends) if part)
-
-
-def _ends(text: str) -> tuple[str, str]:
-    return (text, "") if len(text) <= 2 * READ else (text[:READ], text[-READ:])
 
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:

@@ -6,9 +6,9 @@ all along is not held against the last iterations.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from helmsman.records.oversight import Variety
 from helmsman.records.verdict import Severity, Signal
@@ -28,41 +28,43 @@ GROWN = 2.0
 SHOWN = 3
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
     """One term of the score."""
 
-    name: str
-    number: Callable[[Variety], int]
-    base: Callable[[Variety], float]
-    per: str
+    field: str
     weight: float
     """Negative: more of it leaves fewer ways open."""
     usual: float
     """Rate that honest code usually has."""
     remedy: str
+    per_file: bool = False
+    """Else per 1,000 lines."""
     most: float = math.inf
     """Rate above which more changes nothing."""
 
+    def number(self, variety: Variety) -> int:
+        return getattr(variety, self.field)
 
-def _thousands(variety: Variety) -> float:
-    return variety.lines / 1000
+    def base(self, variety: Variety) -> float:
+        return float(variety.files) if self.per_file else variety.lines / 1000
+
+    def rate(self, variety: Variety) -> float:
+        base = self.base(variety)
+        return self.number(variety) / base if base > 0 else 0.0
+
+    def points(self, variety: Variety) -> float:
+        return self.weight * math.log2(1 + min(max(0.0, self.rate(variety)), self.most) / self.usual)
 
 
-def _files(variety: Variety) -> float:
-    return float(variety.files)
-
-
-_LINES = "per 1,000 lines"
-
+_NAMES = {"skips": "skipped tests", "dead": "dead names", "public_names": "public names"}
 _TABLE = (
-    _Row("suppressions", lambda v: v.suppressions, _thousands, _LINES, -1.0, 2, "fix what the suppressions hide"),
-    _Row("skipped tests", lambda v: v.skips, _thousands, _LINES, -1.0, 1, "make the skipped tests run"),
-    _Row("casts", lambda v: v.casts, _thousands, _LINES, -0.75, 4, "give what is cast or `any` its true type"),
-    _Row("dead names", lambda v: v.dead, _thousands, _LINES, -0.5, 1, "delete what nothing uses"),
-    _Row("imports", lambda v: v.imports, _files, "per file", -0.5, 6, "let fewer modules know each other"),
-    _Row("public names", lambda v: v.public_names, _thousands, _LINES, -0.25, 25, "keep private what nobody else needs"),
-    _Row("tests", lambda v: v.tests, _thousands, _LINES, 0.5, 10, "test what is not tested yet", most=20),
+    _Row("suppressions", -1.0, 2, "fix what the suppressions hide"),
+    _Row("skips", -1.0, 1, "make the skipped tests run"),
+    _Row("casts", -0.75, 4, "give what is cast or `any` its true type"),
+    _Row("dead", -0.5, 1, "delete what nothing uses"),
+    _Row("imports", -0.5, 6, "let fewer modules know each other", per_file=True),
+    _Row("public_names", -0.25, 25, "keep private what nobody else needs"),
+    _Row("tests", 0.5, 10, "test what is not tested yet", most=20),
 )
 """Weights: what silences a tool outright is 1; what may be honest design weighs less, the width of an interface least.
 A young project is nearly all tests; that it has fewer of them later, and still plenty, closes nothing."""
@@ -70,7 +72,7 @@ A young project is nearly all tests; that it has fewer of them later, and still 
 
 def score(variety: Variety) -> float:
     """Ways left open, in doublings of rates; higher is better, and a project has its own height."""
-    return sum(_points(row, variety) for row in _TABLE)
+    return sum(row.points(variety) for row in _TABLE)
 
 
 def variety_signal(trend: Sequence[Variety], green: bool) -> Signal | None:
@@ -81,38 +83,25 @@ def variety_signal(trend: Sequence[Variety], green: bool) -> Signal | None:
     scores = [score(variety) for variety in last]
     falling = sum(after < before for before, after in pairwise(scores))
     fall = scores[0] - scores[-1]
-    if falling < FALLING or fall < THRESHOLD or _excess(last[0], last[-1]) < LEAST:
+    if falling < FALLING or fall < THRESHOLD or sum(_beyond(row, last[0], last[-1]) for row in _TABLE) < LEAST:
         return None
     return _signal(last[0], last[-1], fall, falling)
-
-
-def _rate(row: _Row, variety: Variety) -> float:
-    base = row.base(variety)
-    return row.number(variety) / base if base > 0 else 0.0
-
-
-def _points(row: _Row, variety: Variety) -> float:
-    return row.weight * math.log2(1 + min(max(0.0, _rate(row, variety)), row.most) / row.usual)
 
 
 def _comparable(first: Variety, last: Variety) -> bool:
     return min(first.lines, last.lines) >= SMALLEST and last.lines <= GROWN * first.lines
 
 
-def _excess(first: Variety, last: Variety) -> float:
-    """How many places were closed that neither growth nor deletion of code explains."""
-    return sum(_beyond(row, first, last) for row in _TABLE)
-
-
 def _beyond(row: _Row, first: Variety, last: Variety) -> float:
-    before, after, in_proportion = row.number(first), row.number(last), _rate(row, first) * row.base(last)
+    """How many places were closed that neither growth nor deletion of code explains."""
+    before, after, in_proportion = row.number(first), row.number(last), row.rate(first) * row.base(last)
     more = min(after - before, after - in_proportion) if row.weight < 0 else min(before - after, in_proportion - after)
     return max(0.0, more)
 
 
 def _signal(first: Variety, last: Variety, fall: float, falling: int) -> Signal:
-    lost = sorted(_TABLE, key=lambda row: _points(row, last) - _points(row, first))
-    worst = [row for row in lost[:SHOWN] if _points(row, last) < _points(row, first)]
+    lost = sorted(_TABLE, key=lambda row: row.points(last) - row.points(first))
+    worst = [row for row in lost[:SHOWN] if row.points(last) < row.points(first)]
     grew = "; ".join(_told(row, first, last) for row in worst)
     message = (
         f"the ways that the code leaves open fell in {falling} of the last {STEPS} iterations, by {fall:.2f} in all (a warning "
@@ -130,5 +119,6 @@ def _signal(first: Variety, last: Variety, fall: float, falling: int) -> Signal:
 
 
 def _told(row: _Row, first: Variety, last: Variety) -> str:
-    rates = f"{_rate(row, first):.2g} to {_rate(row, last):.2g} {row.per}"
-    return f"{row.name} from {rates} ({row.number(first):,} to {row.number(last):,})"
+    per = "per file" if row.per_file else "per 1,000 lines"
+    rates = f"{row.rate(first):.2g} to {row.rate(last):.2g} {per}"
+    return f"{_NAMES.get(row.field, row.field)} from {rates} ({row.number(first):,} to {row.number(last):,})"
