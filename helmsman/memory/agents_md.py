@@ -11,7 +11,7 @@ from helmsman.memory.guardrail_effect import Verdict, persons, verdict
 from helmsman.memory.learned_guardrails import contradiction
 from helmsman.memory.merge import SAME, alike
 from helmsman.oversee.imperatives import imperatives
-from helmsman.parsers.markdown_text import CodeBlocks
+from helmsman.parsers.markdown_text import upper_headings
 from helmsman.plain import inert
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Tier
 from helmsman.records.oversight import Imperative
@@ -29,7 +29,6 @@ _COMMANDS = 3
 _MOST_SAID = 400
 """Sentences of AGENTS.md that a line is compared with."""
 _CANDIDATES = 40
-_HEADING = re.compile(r"#{1,2}[ \t]+\S.*")
 _ITEM = re.compile(r"[ \t]*[-*+][ \t]+\S.*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _LIST_MARK = re.compile(r"^[\s>#*+-]+|^\s*[0-9]{1,3}[.)]\s+")
@@ -127,11 +126,7 @@ def _items(lines: Sequence[str]) -> list[str]:
 
 
 def _section(lines: Sequence[str]) -> tuple[int, int] | None:
-    """First line of our section, and the first one after it. What stands in a block of code is no heading."""
-    start, code = None, CodeBlocks()
-    for at, line in enumerate(lines):
-        if not code.holds(line) and _HEADING.fullmatch(line.rstrip()):
-            if start is not None:
-                return start, at
-            start = at if line.rstrip() == SECTION else None
-    return None if start is None else (start, len(lines))
+    """First line of our section, and the first one after it."""
+    headings = upper_headings(lines)
+    start = next((at for at in headings if lines[at].rstrip() == SECTION), None)
+    return None if start is None else (start, next((at for at in headings if at > start), len(lines)))

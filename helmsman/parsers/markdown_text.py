@@ -6,6 +6,7 @@ behind an escaped backtick for code. Where in doubt, the text is cut.
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -29,6 +30,7 @@ _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uf
 """Other characters that show nothing: what else has Unicode's property Default_Ignorable_Code_Point, and Braille's blank."""
 _FENCE = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
 _FENCES = re.compile("```|~~~")
+_UPPER_HEADING = re.compile(r"#{1,2}[ \t]+\S.*")
 _TAB = 4
 
 # --- blocks ---------------------------------------------------------------------------------------------------------
@@ -128,6 +130,12 @@ class CodeBlocks:
         bare = plain.lstrip(" ")
         found = _FENCE.match(bare)
         return found[0] if found and len(plain) - len(bare) <= self._deepest else ""
+
+
+def upper_headings(lines: Iterable[str]) -> list[int]:
+    """Which lines are headings of the first two levels; a line of a block of code is none."""
+    code = CodeBlocks()
+    return [at for at, line in enumerate(lines) if not code.holds(line) and _UPPER_HEADING.fullmatch(line.rstrip())]
 
 
 def outside_code(text: str) -> str:

@@ -8,27 +8,27 @@ from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.memory.agents_md import learnings, with_lines
 from helmsman.oversee.imperatives import imperatives
 from helmsman.parsers.project import find_commands
-from helmsman.plain import clean
-from helmsman.records.evidence import Change
+from helmsman.plain import clean, one_line
 from helmsman.records.lessons import Guardrail, Lesson
 from helmsman.records.oversight import Imperative
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
+from helmsman.secret_shapes import shapes_in
 from tasks.checking.detecting import read_project
-from tasks.checking.scanning import secrets_in
-from tasks.loop.wiki import read_bytes
 from tasks.repository.branch_files import (
+    LARGEST,
     NEW_FILE,
     Held,
     an_index,
     held_in,
     put_on_branch,
+    text_of,
     tree_with,
     work_of,
 )
 from tasks.repository.git import GitError, Repository, commit_and_tree, git, git_bytes
 from tasks.repository.trees import FILE_MODES, root_entries
-from tasks.system.files import FOR_ALL, write_atomic
+from tasks.system.files import FOR_ALL, read_within, write_atomic
 from tasks.system.secrets import redact
 from tasks.worktrees.workplace import Workplace
 
@@ -62,7 +62,7 @@ def propose(place: Workplace, state: LoopState, lessons: Sequence[Lesson], guard
     try:
         return _proposed(place, state, lessons, guardrails)
     except (HelmsmanError, OSError, ValueError) as error:
-        return Proposed(problem=clean(" ".join(str(error).split()))[:500])
+        return Proposed(problem=one_line(str(error))[:500])
 
 
 def commit_patch(place: Workplace, state: LoopState) -> str:
@@ -71,7 +71,7 @@ def commit_patch(place: Workplace, state: LoopState) -> str:
     Returns the branch's commit that holds it. Raises OperatorError where the patch does not fit, or changes anything else.
     """
     path = place.folder.root / PATCH
-    patch = read_bytes(path)
+    patch = read_within(path.parent, PATCH, LARGEST)
     if patch is None:
         raise OperatorError("there is nothing to commit for AGENTS.md", expected="a patch", found=f"no {path}")
     tip = work_of(place.repository, state)
@@ -92,11 +92,13 @@ def _proposed(place: Workplace, state: LoopState, lessons: Sequence[Lesson], gua
     repository = place.repository
     name = _name(repository, state.head)
     held = held_in(repository, state.head, name)
-    present = _text(name, held)
+    present = text_of(held.content, name) if held else ""
+    if "\0" in present:
+        raise OperatorError(f"{name} cannot be added to", expected="text", found="zero bytes")
     own = {one.command for one in find_commands(read_project(repository)).candidates}
     found = learnings(state, lessons, guardrails, present, commands=own, orders=_orders(repository, state.head))
-    lines = tuple(line for line in found if redact(line) == line)
-    lines = _without_leaks(repository, state, name, present, lines)
+    # what only looks like a secret goes too: nobody misses such a line
+    lines = tuple(line for line in found if redact(line) == line and not any(shapes_in(line)))
     path = place.folder.root / PATCH
     if not lines:
         path.unlink(missing_ok=True)  # of an attempt before this one
@@ -107,32 +109,10 @@ def _proposed(place: Workplace, state: LoopState, lessons: Sequence[Lesson], gua
     return Proposed(lines=lines, patch=path)
 
 
-def _without_leaks(repository: Repository, state: LoopState, name: str, present: str, lines: tuple[str, ...]) -> tuple[str, ...]:
-    """Without lines that look as if they held a secret, be it a doubtful one: nobody misses such a line."""
-    tree = tree_with(repository, state.head, name, with_lines(present, lines).encode()) if lines else ""
-    if not tree:
-        return ()
-    commit = git(repository.common, "commit-tree", tree, "-p", state.head, "-m", "proposed").strip()
-    scanned = secrets_in(repository.common, Change(start=state.head, commit=commit, tree=tree))
-    text = with_lines(present, lines).splitlines()  # as whoever scans it counts them
-    leaking = {text[leak.line - 1].removeprefix("- ") for leak in scanned.leaks if 0 < leak.line <= len(text)}
-    return tuple(line for line in lines if line not in leaking)
-
-
 def _name(repository: Repository, commit: str) -> str:
     """The file as this project writes its name: two that differ in case alone cannot lie beside each other everywhere."""
     names = [entry.path for entry in root_entries(repository.common, commit)]
     return AGENTS if AGENTS in names else next((name for name in names if name.lower() == AGENTS.lower()), AGENTS)
-
-
-def _text(name: str, held: Held | None) -> str:
-    try:
-        text = held.content.decode("utf-8") if held else ""
-    except UnicodeDecodeError as error:
-        raise OperatorError(f"{name} cannot be added to", expected="UTF-8", found=str(error.reason)) from error
-    if "\0" in text:
-        raise OperatorError(f"{name} cannot be added to", expected="text", found="zero bytes")
-    return text
 
 
 def _orders(repository: Repository, commit: str) -> list[Imperative]:

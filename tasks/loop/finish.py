@@ -38,7 +38,7 @@ def _left(place: Workplace, state: LoopState) -> LoopState:
     state = _concluded(place, state)
     if state.outcome is not Outcome.COMPLETED:
         return state
-    problems = [hand_over(place, state).problem]
+    problems = [hand_over(place, state)]
     state = _agreed(place, _proposed(place, state, problems), problems)
     if place.worktree.exists():
         problems += keep_up(place, state)

@@ -5,21 +5,19 @@ checkout and is in no commit, the handoff is kept in the git folder: the checkou
 not be merged over it.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.memory.handoff import Handoff, handed_down, handoff_of, with_handoff, with_section
 from helmsman.orient.alignment import own_goal
 from helmsman.orient.alignment_file import is_alignment, render
-from helmsman.plain import clean
+from helmsman.plain import clean, one_line
 from helmsman.records.alignment import ALIGNMENT, Alignment, Specification, inside
-from helmsman.records.lessons import Summary
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.alignment.aligning import align_folder, named, with_kept
 from tasks.alignment.files import place_of, read_text, understood
-from tasks.repository.branch_files import LARGEST, held_in, put_on_branch, tree_with, work_of
+from tasks.repository.branch_files import LARGEST, held_in, put_on_branch, text_of, tree_with, work_of
 from tasks.repository.git import Repository, git, succeeds
 from tasks.system.files import FOR_ALL, read_plain, write_atomic
 from tasks.worktrees.workplace import Workplace
@@ -28,53 +26,40 @@ NAME = "handoff.md"
 """In the loop's own folder: there it is whatever becomes of the file."""
 
 
-@dataclass(frozen=True)
-class HandedOver:
-    """What became of a handoff."""
+def hand_over(place: Workplace, state: LoopState) -> str:
+    """Write down what a completed loop leaves. Returns why it could not be handed over, for a person.
 
-    commit: str = ""
-    """The branch's commit that holds it; empty where none does."""
-    file: Path | None = None
-    """Where it is kept for the checkout's alignment file, which is in no commit."""
-    problem: str = ""
-    """Why it was not handed over, for a person."""
-
-
-def hand_over(place: Workplace, state: LoopState, summary: Summary | None = None) -> HandedOver:
-    """Write down what a completed loop leaves. Done already: nothing happens. Never raises: the loop's work is done."""
-    config = state.config
-    if state.outcome is not Outcome.COMPLETED or not config.memory.handoff or not config.alignment:
-        return HandedOver()
+    Done already: nothing happens. Never raises: the loop's work is done.
+    """
+    if state.outcome is not Outcome.COMPLETED or not _wanted(state):
+        return ""
+    kept = place.folder.root / NAME
     try:
-        handoff = handoff_of(state, summary)
-        _keep(place, handoff)
-        return _handed_over(place, state, handoff)
+        handoff = handoff_of(state)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(kept, f"{handoff.text}\n", mode=FOR_ALL)
+        _hand_over(place, state, handoff)
     except (HelmsmanError, OSError, ValueError) as error:
-        return HandedOver(problem=f"{clean(' '.join(str(error).split()))[:500]}; it is kept in {place.folder.root / NAME}")
+        return f"{one_line(str(error))[:500]}; it is kept in {kept}"
+    return ""
 
 
 def handed_on(place: Workplace, state: LoopState, tip: str) -> str:
     """A commit on top of `tip`, on no branch yet, that hands over what the loop leaves; `tip` where no file of it takes that."""
-    config = state.config
-    if not config.memory.handoff or not config.alignment:
+    if not _wanted(state):
         return tip
+    repository = place.repository
     try:
-        return _handed_on(place, state, tip, inside(config.alignment))
+        name = inside(state.config.alignment)
+        held = held_in(repository, tip, name)
+        after = _with_handoff(name, text_of(held.content, name), handoff_of(state)) if held else None
+        if held is None or after in {None, held.content}:
+            return tip
+        tree = tree_with(repository, tip, name, after or b"", held.mode)
+        said = "-m", _subject(state), "-m", f"Helmsman-Loop: {state.loop}"
+        return git(repository.common, "commit-tree", tree, "-p", tip, *said).strip()
     except (HelmsmanError, OSError, ValueError):  # it is tried again, and told, once the loop is done
         return tip
-
-
-def _handed_on(place: Workplace, state: LoopState, tip: str, name: str) -> str:
-    held = held_in(place.repository, tip, name)
-    text = _decoded(name, held.content) if held else ""
-    if held is None or _is_another_document(name, text):
-        return tip
-    after = with_handoff(text, handoff_of(state))
-    if after == text:
-        return tip
-    tree = tree_with(place.repository, tip, name, after.encode(), held.mode)
-    said = "-m", f"Hand over what loop {state.loop} leaves to know", "-m", f"Helmsman-Loop: {state.loop}"
-    return git(place.repository.common, "commit-tree", tree, "-p", tip, *said).strip()
 
 
 def left_in(repository: Repository, file: str) -> str:
@@ -95,38 +80,36 @@ def left_at(repository: Repository, commit: str, file: str) -> str:
 def text_at(repository: Repository, commit: str, file: str) -> str | None:
     """The alignment file as it is in a commit; None where that has none. Raises OperatorError where it cannot be read."""
     held = held_in(repository, commit, named(file)) if file else None
-    return _decoded(file, held.content).removeprefix("\ufeff").replace("\r\n", "\n") if held else None
+    return text_of(held.content, file).removeprefix("\ufeff").replace("\r\n", "\n") if held else None
 
 
-def _keep(place: Workplace, handoff: Handoff) -> None:
-    place.folder.root.mkdir(parents=True, exist_ok=True)
-    write_atomic(place.folder.root / NAME, f"{handoff.text}\n".encode(), mode=FOR_ALL)
+def _wanted(state: LoopState) -> bool:
+    return bool(state.config.memory.handoff and state.config.alignment)
 
 
-def _handed_over(place: Workplace, state: LoopState, handoff: Handoff) -> HandedOver:
-    name = inside(state.config.alignment)
-    tip = work_of(place.repository, state)
-    held = held_in(place.repository, tip, name)
-    if held is not None:
-        return _on_branch(place, state, tip, _decoded(name, held.content), handoff)
-    found = None if place.repository.bare else _in_checkout(place.repository, name)
-    if found is not None:
-        return _beside(place.repository, name, found, handoff)
-    if name == ALIGNMENT:
-        return HandedOver()
+def _subject(state: LoopState) -> str:
+    return f"Hand over what loop {state.loop} leaves to know"
+
+
+def _hand_over(place: Workplace, state: LoopState, handoff: Handoff) -> None:
+    name, repository = inside(state.config.alignment), place.repository
+    tip = work_of(repository, state)
+    held = held_in(repository, tip, name)
+    if held is None:
+        found = None if repository.bare else _in_checkout(repository, name)
+        if found is not None:
+            _put_beside(repository, name, found, handoff)
+        if found is not None or name == ALIGNMENT:
+            return
     begun = Alignment(specification=Specification(goal=own_goal(state.config.goal)))
-    return _on_branch(place, state, tip, render(begun), handoff)
+    after = _with_handoff(name, text_of(held.content, name) if held else render(begun), handoff)
+    if after is not None and not (held and after == held.content):
+        put_on_branch(repository, state, tip, name, after, _subject(state))
 
 
-def _on_branch(place: Workplace, state: LoopState, tip: str, text: str, handoff: Handoff) -> HandedOver:
-    name = inside(state.config.alignment)
-    if _is_another_document(name, text):
-        return HandedOver()
-    after = with_handoff(text, handoff)
-    if after == text:
-        return HandedOver(commit=tip)
-    subject = f"Hand over what loop {state.loop} leaves to know"
-    return HandedOver(commit=put_on_branch(place.repository, state, tip, name, after.encode(), subject))
+def _with_handoff(name: str, text: str, handoff: Handoff) -> bytes | None:
+    """The alignment file with the handoff; None where it is another document."""
+    return None if _is_another_document(name, text) else with_handoff(text, handoff).encode()
 
 
 def _in_checkout(repository: Repository, name: str) -> str | None:
@@ -135,16 +118,16 @@ def _in_checkout(repository: Repository, name: str) -> str | None:
     if not path.exists():
         return None
     try:
-        return _decoded(name, read_plain(path, LARGEST + 1))
+        return text_of(read_plain(path, LARGEST + 1), name)
     except OSError as error:
         found = f"{clean(str(path))}: {error.strerror}"
         raise OperatorError("the alignment file is none", expected="a file", found=found) from error
 
 
-def _beside(repository: Repository, name: str, text: str, handoff: Handoff) -> HandedOver:
+def _put_beside(repository: Repository, name: str, text: str, handoff: Handoff) -> None:
     """Beside the checkout's file, unless it has been committed since the loop began: then it belongs to a commit."""
     if _is_another_document(name, text):
-        return HandedOver()
+        return
     if succeeds(repository.top, "ls-files", "--error-unmatch", "--", f":(top,literal){name}"):
         raise OperatorError(f"{clean(name)} was added to the repository after the loop began, so its branch does not have it")
     understood(repository.top / name, text.removeprefix("\ufeff"))
@@ -154,16 +137,8 @@ def _beside(repository: Repository, name: str, text: str, handoff: Handoff) -> H
     if after != before.rstrip():
         kept.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(kept, f"{after}\n", mode=FOR_ALL)
-    return HandedOver(file=kept)
 
 
 def _is_another_document(name: str, text: str) -> bool:
     """A file of the usual name may be somebody's own."""
     return name == ALIGNMENT and not is_alignment(text.removeprefix("\ufeff"))
-
-
-def _decoded(name: str, content: bytes) -> str:
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise OperatorError(f"{clean(name)} cannot be read", expected="UTF-8", found=str(error.reason)) from error

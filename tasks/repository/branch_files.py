@@ -52,6 +52,14 @@ def held_in(repository: Repository, commit: str, name: str) -> Held | None:
     return Held(entry.mode, entry.id, read_object(repository.common, entry.id))
 
 
+def text_of(content: bytes, name: str) -> str:
+    """Raises OperatorError where a file is no text."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise OperatorError(f"{clean(name)} cannot be read", expected="UTF-8", found=str(error.reason)) from error
+
+
 def not_in_commit(repository: Repository, commit: str, path: str, key: str) -> OperatorError:
     """What to say where a file that a key of the configuration names is in no commit."""
     lies_there = not repository.bare and (repository.top / path).is_file()

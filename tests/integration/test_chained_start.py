@@ -8,7 +8,7 @@ import pytest
 
 from helmsman.errors import OperatorError
 from helmsman.layers import Resolved
-from helmsman.memory.handoff import KEPT_WHOLE
+from helmsman.memory.handoff import KEPT
 from helmsman.orient.alignment import own_goal
 from helmsman.orient.alignment_file import render
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
@@ -55,7 +55,7 @@ def completed(top: Path, state: LoopState, files: Mapping[str, str] | None = Non
     memory = WorkingMemory(completed=(Completed(text=f"made {state.loop}.txt"),))
     done = state.model_copy(update={"head": head, "verified": head, "memory": memory, "ending": STOP})
     replace_state(place.repository, state, done, "done")
-    assert hand_over(place, done).problem == ""
+    assert hand_over(place, done) == ""
     remove_worktree(place.repository, place.worktree)
     return done
 
@@ -76,7 +76,7 @@ def chained(top: Path, *goals: str, **sections: Any) -> list[LoopState]:
 def test_a_loop_is_told_what_the_one_left_on_whose_work_it_begins_though_nobody_wrote_it_into_a_file(tmp_path: Path) -> None:
     first, second, third = chained(make_repository(tmp_path / "top"), ONE, TWO, THREE)
     assert first.inherited == ""
-    assert second.inherited.startswith(f"Loop num-1 (2026-11-22)\n> Goal: {ONE}\n")
+    assert second.inherited.startswith(f"Loop num-1 (2026-11-22)\nGoal: {ONE}\n")
     assert "made num-1.txt" in second.inherited
     assert [line for line in third.inherited.split("\n") if line.startswith("Loop ")] == [
         "Loop num-2 (2026-11-22)",
@@ -108,8 +108,8 @@ def test_a_goal_that_the_loop_before_has_reached_is_not_held_to_any_more(tmp_pat
     assert (second.config.goal, third.config.goal) == (TWO, THREE)
 
 
-def test_nor_in_a_chain_so_long_that_its_first_handoffs_have_become_a_line_each(tmp_path: Path) -> None:
-    goals = [ONE, *(f"Goal {number}" for number in range(2, KEPT_WHOLE + 4))]
+def test_nor_in_a_chain_so_long_that_its_first_handoffs_are_gone(tmp_path: Path) -> None:
+    goals = [ONE, *(f"Goal {number}" for number in range(2, KEPT + 4))]
     assert [state.config.goal for state in chained(aligned_repository(tmp_path), *goals)][1:] == goals[1:]
 
 

@@ -15,7 +15,7 @@ from helmsman.records.alignment import ALIGNMENT, Alignment, GapCheck, Specifica
 from helmsman.records.memory import Completed, WorkingMemory
 from helmsman.records.state import LoopState
 from tasks.alignment.aligning import align_folder, aligned
-from tasks.loop.handoff import NAME, HandedOver, hand_over, left_at, left_in
+from tasks.loop.handoff import NAME, hand_over, left_at, left_in
 from tasks.repository.git import Repository
 from tasks.system.secrets import without_secrets
 from tasks.worktrees.workplace import Workplace
@@ -52,8 +52,7 @@ def configured(state: LoopState, **changes: object) -> LoopState:
 def test_it_is_one_commit_of_ours_on_the_loops_branch_that_changes_nothing_but_that_file(tmp_path: Path) -> None:
     work = begun(tmp_path)
     state = completed(work)
-    done = hand_over(work.place, state)
-    assert done == HandedOver(commit=work.sh("rev-parse", BRANCH))
+    assert hand_over(work.place, state) == ""
     assert work.sh("diff", "--name-only", state.verified, BRANCH) == ALIGNMENT
     assert work.sh("rev-parse", f"{BRANCH}^") == state.verified
     assert read(work.at(ALIGNMENT)) == AGREED.model_copy(update={"more": work.at(ALIGNMENT)[len(render(AGREED)) + 1 :].rstrip()})
@@ -68,11 +67,13 @@ def test_it_is_one_commit_of_ours_on_the_loops_branch_that_changes_nothing_but_t
 def test_a_second_time_and_after_the_worktree_is_gone_nothing_changes(tmp_path: Path) -> None:
     work = begun(tmp_path)
     state = completed(work)
-    first = hand_over(work.place, state)
+    hand_over(work.place, state)
+    first = sh(work.repository.top, "rev-parse", BRANCH)
     remove_worktree(work.repository, work.path)
-    assert hand_over(work.place, state) == first
+    assert hand_over(work.place, state) == ""
     sh(work.repository.top, "merge", "--quiet", "--ff-only", BRANCH)
-    assert hand_over(work.place, state) == first
+    assert hand_over(work.place, state) == ""
+    assert sh(work.repository.top, "rev-parse", BRANCH) == first
     assert sh(work.repository.top, "status", "--porcelain") == ""
 
 
@@ -109,8 +110,7 @@ def test_a_loop_that_works_in_place_commits_there_and_leaves_a_clean_checkout(tm
     in_place = configured(work.state, workspace={"in_place": True}, alignment="docs/align.md")
     head = commit(top, "the work", {"app.py": "2\n"})
     state = in_place.model_copy(update={"branch": "main", "head": head, "ending": STOP, "memory": MEMORY})
-    done = hand_over(Workplace(work.repository, top, work.place.folder), state)
-    assert (done.commit, done.problem) == (sh(top, "rev-parse", "main"), "")
+    assert hand_over(Workplace(work.repository, top, work.place.folder), state) == ""
     assert sh(top, "status", "--porcelain") == ""
     assert HEADING in (top / "docs" / "align.md").read_text()
 
@@ -119,7 +119,7 @@ def test_what_a_person_has_in_hand_of_the_file_stays_in_hand(tmp_path: Path) -> 
     work = begun(tmp_path)
     state = completed(work)
     (work.path / ALIGNMENT).write_text("a person's\n")
-    assert hand_over(work.place, state).problem == ""
+    assert hand_over(work.place, state) == ""
     assert (work.path / ALIGNMENT).read_text() == "a person's\n"
     assert HEADING in work.at(ALIGNMENT)
 
@@ -128,9 +128,8 @@ def test_a_file_that_is_in_no_commit_is_not_touched_and_the_branch_can_be_merged
     work = begun(tmp_path, {"app.py": "1\n"})
     state = completed(work)
     (work.repository.top / ALIGNMENT).write_text(render(AGREED))
-    done = hand_over(work.place, state)
     kept = align_folder(work.repository, ALIGNMENT).left
-    assert hand_over(work.place, state) == done == HandedOver(file=kept)
+    assert hand_over(work.place, state) == hand_over(work.place, state) == ""
     assert kept.read_text().count(HEADING) == 1
     assert (work.repository.top / ALIGNMENT).read_text() == render(AGREED)
     assert work.sh("rev-parse", BRANCH) == state.head
@@ -162,8 +161,8 @@ def test_a_file_that_was_committed_after_the_loop_began_is_left_to_a_person(tmp_
     state = completed(work)
     commit(work.repository.top, "align", {ALIGNMENT: render(AGREED)})
     done = hand_over(work.place, state)
-    assert "after the loop began" in done.problem
-    assert str(work.place.folder.root / NAME) in done.problem
+    assert "after the loop began" in done
+    assert str(work.place.folder.root / NAME) in done
     assert (work.place.folder.root / NAME).read_text().startswith(HEADING)
     assert sh(work.repository.top, "status", "--porcelain") == ""
 
@@ -171,10 +170,9 @@ def test_a_file_that_was_committed_after_the_loop_began_is_left_to_a_person(tmp_
 def test_without_a_file_one_is_made_only_where_the_configuration_names_it(tmp_path: Path) -> None:
     work = begun(tmp_path, {"app.py": "1\n"})
     state = completed(work)
-    assert hand_over(work.place, state) == HandedOver()
+    assert hand_over(work.place, state) == ""
     assert work.sh("rev-parse", BRANCH) == state.head
-    done = hand_over(work.place, configured(state, alignment="docs/deep/a b,c.md"))
-    assert (done.commit, done.problem) == (work.sh("rev-parse", BRANCH), "")
+    assert hand_over(work.place, configured(state, alignment="docs/deep/a b,c.md")) == ""
     found = read(work.at("docs/deep/a b,c.md"))
     assert isinstance(found, Alignment)
     assert (found.specification.goal, HEADING in found.more) == (GOAL, True)
@@ -185,7 +183,7 @@ def test_a_loop_of_a_bare_repository_hands_over_as_well(tmp_path: Path) -> None:
     source = make_repository(tmp_path / "source", {ALIGNMENT: render(AGREED)})
     sh(tmp_path, "clone", "--quiet", "--bare", str(source), "top.git")
     work = begin(tmp_path / "top.git", tmp_path / "tree")
-    assert hand_over(work.place, completed(work)).problem == ""
+    assert hand_over(work.place, completed(work)) == ""
     assert HEADING in work.at(ALIGNMENT)
 
 
@@ -195,8 +193,8 @@ def test_a_loop_of_a_bare_repository_hands_over_as_well(tmp_path: Path) -> None:
 def test_nothing_is_handed_over_where_nobody_wants_it(tmp_path: Path, changes: dict[str, object]) -> None:
     work = begun(tmp_path)
     state = completed(work)
-    assert hand_over(work.place, configured(state, **changes)) == HandedOver()
-    assert hand_over(work.place, state.model_copy(update={"ending": None})) == HandedOver()
+    assert hand_over(work.place, configured(state, **changes)) == ""
+    assert hand_over(work.place, state.model_copy(update={"ending": None})) == ""
     assert work.sh("rev-parse", BRANCH) == state.head
 
 
@@ -222,9 +220,7 @@ def test_whatever_lies_in_its_place_is_left_and_the_reason_told(
     deed(where / ALIGNMENT)
     before = work.sh("rev-parse", BRANCH)
     state = completed(work)
-    done = hand_over(work.place, state)
-    assert done.problem
-    assert (done.commit, done.file) == ("", None)
+    assert hand_over(work.place, state)
     assert work.sh("rev-parse", f"{BRANCH}^") == before
     assert (work.place.folder.root / NAME).read_text().startswith(HEADING)
 
@@ -233,7 +229,7 @@ def test_whatever_lies_in_its_place_is_left_and_the_reason_told(
 def test_a_document_of_somebodys_own_of_that_name_is_left(tmp_path: Path, text: str) -> None:
     work = begun(tmp_path, {ALIGNMENT: text})
     state = completed(work)
-    assert hand_over(work.place, state) == HandedOver()
+    assert hand_over(work.place, state) == ""
     assert work.sh("rev-parse", BRANCH) == state.head
     assert left_at(work.repository, BRANCH, ALIGNMENT) == left_in(inside(work), ALIGNMENT) == left_in(inside(work), "") == ""
 
@@ -243,7 +239,7 @@ def test_line_endings_a_mark_of_byte_order_and_the_mode_stay(tmp_path: Path) -> 
     (work.path / ALIGNMENT).write_bytes(b"\xef\xbb\xbf" + render(AGREED).replace("\n", "\r\n").encode())
     (work.path / ALIGNMENT).chmod(0o755)
     state = completed(work)
-    assert hand_over(work.place, state).problem == ""
+    assert hand_over(work.place, state) == ""
     after = (work.path / ALIGNMENT).read_bytes()
     assert after.startswith(b"\xef\xbb\xbf# Alignment\r\n")
     assert after.count(b"\n") == after.count(b"\r\n")
@@ -257,7 +253,7 @@ def test_a_branch_that_lost_the_proven_work_is_left(tmp_path: Path) -> None:
     work = begun(tmp_path)
     state = completed(work)
     work.sh("reset", "--quiet", "--hard", work.start)
-    assert "does not hold the loop's work" in hand_over(work.place, state).problem
+    assert "does not hold the loop's work" in hand_over(work.place, state)
     assert work.sh("rev-parse", BRANCH) == work.start
 
 
@@ -265,8 +261,8 @@ def test_work_that_a_person_put_on_the_branch_since_is_built_upon(tmp_path: Path
     work = begun(tmp_path)
     state = completed(work)
     later = commit(work.path, "a person's", {"more.py": ""})
-    done = hand_over(work.place, state)
-    assert work.sh("rev-parse", f"{done.commit}^") == later
+    assert hand_over(work.place, state) == ""
+    assert work.sh("rev-parse", f"{BRANCH}^") == later
 
 
 def test_no_secret_is_handed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,8 @@ from helmsman.budget import fit
 from helmsman.config import CriterionConfig
 from helmsman.errors import OperatorError
 from helmsman.memory.handoff import (
-    EARLIER,
     HANDED_TOKENS,
-    KEPT_WHOLE,
-    MOST_EARLIER,
+    KEPT,
     Handoff,
     handed_down,
     handoff_of,
@@ -30,10 +28,8 @@ from helmsman.orient.alignment_file import read, render
 from helmsman.oversee.imperatives import imperatives
 from helmsman.records.alignment import Alignment, Specification
 from helmsman.records.checks import TestCounts
-from helmsman.records.lessons import Subject, Summary, TaskType
 from helmsman.records.memory import Choice, Completed, WorkingMemory
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from helmsman.tokens import tokens
 from tests.unit.builders import MINUTE, NOW, STOP, check, config, report, state
 
@@ -63,26 +59,14 @@ def numbered(number: int) -> Handoff:
 
 
 def test_a_handoff_says_what_was_done_proven_and_decided_and_what_remains() -> None:
-    summary = Summary(
-        uid="u1",
-        loop="export",
-        subject=Subject(project="p", task_type=TaskType.FEATURE, text=GOAL),
-        outcome=Outcome.COMPLETED,
-        rule="completion.verified",
-        iterations=3,
-        seconds=90,
-        cost_usd=1.5,
-        started_at=NOW,
-        ended_at=NOW,
-    )
     spending = {"agent_calls": 3, "cost_usd": 1.5, "tokens": 9, "seconds": 90}
     criteria = config(GOAL, judge={"criteria": [CriterionConfig(id="fast", text="It is fast.")]})
-    made = handoff_of(completed(spending=spending).model_copy(update={"config": criteria}), summary)
-    assert (made.loop, made.day) == ("export", "2026-11-22")
+    made = handoff_of(completed(spending=spending).model_copy(update={"config": criteria}))
+    assert made.name == ("2026-11-22", "export")
     assert made.text == (
         "## Handoff of loop export (2026-11-22)\n\n"
         "> Goal: Export the rows as CSV\n"
-        "> Outcome: feature, completed after 3 iterations, 0:01:30, $1.50\n"
+        "> Outcome: completed after 3 iterations, 0:01:30, $1.50\n"
         ">\n> Proven by:\n> - a judge: fast\n> - pytest -q (12 passed, 1 skipped)\n"
         ">\n> Done, in the agent's words:\n> - the writer\n"
         ">\n> Decisions:\n> - chose csv; rejected pandas; reason: no new dependency; revisit if it is slow\n"
@@ -135,46 +119,23 @@ def test_handing_over_twice_changes_nothing() -> None:
     assert with_handoff(edited, numbered(1)) == edited
 
 
-def test_the_newest_stay_whole_and_older_ones_become_a_line_each() -> None:
-    more = ""
-    for number in range(KEPT_WHOLE + 2):
-        more = with_section(more, numbered(number))
-    assert re.findall(r"^## .*", more, re.MULTILINE) == [
-        EARLIER,
-        *(numbered(number).text.split("\n")[0] for number in range(2, KEPT_WHOLE + 2)),
-    ]
-    lines = [line for line in more.split("\n") if line.startswith("> - 2026-")]
-    assert lines == [
-        f"> - {numbered(number).day} loop-{number}: {GOAL} (completed after 3 iterations, 0.0 s, $0.00)" for number in (0, 1)
-    ]
-    assert with_section(more, numbered(0)) == more
-
-
 @settings(max_examples=20)
 @given(
-    st.integers(0, MOST_EARLIER + KEPT_WHOLE + 9), st.lists(st.sampled_from(["## Notes", "mine", "", "```", "## Handoff of x"]))
+    st.integers(0, 2 * KEPT), st.lists(st.sampled_from(["## Notes", "mine", "", "```", "## Earlier handoffs", "## Handoff of x"]))
 )
-def test_sections_of_others_stay_as_they_stand_and_the_whole_is_bounded(loops: int, notes: list[str]) -> None:
+def test_sections_of_others_stay_as_they_stand_and_of_the_handoffs_the_newest_ones(loops: int, notes: list[str]) -> None:
     theirs = "\n".join(["## A person's", *notes]).rstrip()
     more = theirs
     for number in range(loops):
         more = with_section(more, numbered(number))
-    closed = notes.count("```") % 2 == 0
     assert more.startswith(theirs)
-    assert not closed or len(re.findall(r"^## Handoff of loop ", more, re.MULTILINE)) == min(loops, KEPT_WHOLE)
-    assert not closed or len(re.findall(r"^> - 2\d{3}-", more, re.MULTILINE)) == max(0, min(loops - KEPT_WHOLE, MOST_EARLIER))
-
-
-def test_what_a_person_wrote_between_the_lines_of_older_handoffs_stays() -> None:
-    more = f"{EARLIER}\n\n> - 2026-01-01 first: long ago\n\nA word of mine.\n\n## Mine\n\ntext"
-    for number in range(KEPT_WHOLE + 1):
-        more = with_section(more, numbered(number))
-    assert "A word of mine.\n> - 2026-11-22 loop-0: " in more
-    assert "## Mine\n\ntext" in more
+    if notes.count("```") % 2 == 0:
+        newest = [f"loop-{number}" for number in range(max(0, loops - KEPT), loops)]
+        assert re.findall(r"^## Handoff of loop (\S+)", more, re.MULTILINE) == newest
 
 
 def test_a_handoff_that_a_person_shows_in_a_block_of_code_is_none() -> None:
-    shown = "".join(f"## Handoff of loop shown-{number} (2026-01-01)\n\n> Goal: {GOAL}\n\n" for number in range(KEPT_WHOLE + 1))
+    shown = "".join(f"## Handoff of loop shown-{number} (2026-01-01)\n\n> Goal: {GOAL}\n\n" for number in range(KEPT + 1))
     theirs = f"## How it looks\n\n~~~~\n{shown}```\n~~~~\n\nmine"
     after = with_section(theirs, numbered(1))
     assert after == f"{theirs}\n\n{numbered(1).text}"
@@ -212,19 +173,19 @@ def test_what_is_kept_beside_a_file_is_joined_to_what_stands_in_it_each_handoff_
 
 
 def test_a_loop_is_told_of_the_newest_first_in_bounded_words() -> None:
-    more = f"## Mine\n\nYou must not read this\n\n{EARLIER}\n\n> - 2026-01-01 first: long ago"
+    more = "## Mine\n\nYou must not read this"
     for number in range(3):
         more = with_section(more, numbered(number))
     told = handed_down(more)
-    assert [line for line in told.split("\n") if line.startswith(("Loop ", "- 2026"))] == [
-        *(f"Loop loop-{number} ({numbered(number).day})" for number in (2, 1, 0)),
-        "- 2026-01-01 first: long ago",
+    days = {number: handoff.name[0] for number in range(3) if (handoff := numbered(number)).name}
+    assert [line for line in told.split("\n") if line.startswith("Loop ")] == [
+        f"Loop loop-{number} ({days[number]})" for number in (2, 1, 0)
     ]
     assert "You must not read this" not in told
     assert handed_down("") == handed_down("## Mine\n\ntext") == ""
 
 
-@given(st.lists(st.text(max_size=3_000), min_size=1, max_size=KEPT_WHOLE))
+@given(st.lists(st.text(max_size=3_000), min_size=1, max_size=KEPT))
 def test_however_long_a_person_made_them_what_is_told_is_bounded(bodies: list[str]) -> None:
     more = "\n\n".join(f"## Handoff of loop l{at} (2026-01-01)\n\n> {body * 9}" for at, body in enumerate(bodies))
     assert tokens(handed_down(more)) <= HANDED_TOKENS
@@ -232,7 +193,7 @@ def test_however_long_a_person_made_them_what_is_told_is_bounded(bodies: list[st
 
 def test_who_begins_with_the_work_of_a_loop_is_told_what_that_one_left_and_then_what_it_was_told() -> None:
     before = inherited_from(completed(loop="first"))
-    assert before.startswith(f"Loop first (2026-11-22)\n> Goal: {GOAL}\n")
+    assert before.startswith(f"Loop first (2026-11-22)\nGoal: {GOAL}\n")
     assert inherited_from(completed(loop="second", inherited=before)) == before.replace("first", "second", 1) + f"\n\n{before}"
 
 
@@ -241,7 +202,7 @@ def test_however_long_a_chain_is_what_is_told_is_bounded_and_the_last_loop_comes
     memory = WorkingMemory(remaining_gap=said * 99, uncertainties=(said * 99,))
     told = inherited_from(completed(memory, loop="last", inherited=f"Loop before\n{said}\n" * times))
     assert tokens(told) <= HANDED_TOKENS
-    assert told.startswith("Loop last (2026-11-22)\n> Goal: ")
+    assert told.startswith("Loop last (2026-11-22)\nGoal: ")
 
 
 def test_an_alignment_is_spent_once_a_loop_has_completed_its_goal() -> None:
