@@ -21,7 +21,7 @@ from helmsman.layers import from_assignments, from_environment
 from helmsman.memory.agents_md import with_lines
 from helmsman.memory.guardrails_page import read as read_guardrails
 from helmsman.memory.guardrails_page import render as render_guardrails
-from helmsman.memory.wiki import read_index
+from helmsman.memory.wiki import INDEX, renewed
 from helmsman.orient import progress
 from helmsman.orient.alignment import read_proposal
 from helmsman.orient.alignment_file import read as read_alignment
@@ -193,6 +193,11 @@ def _guardrails(data: bytes) -> None:
         assert [one.id for one in again.guardrails] == [one.id for one in standing]
 
 
+def _wiki(data: bytes) -> None:
+    page = renewed(INDEX, "ours", text(data))
+    assert page is None or renewed(INDEX, "ours", page) == page
+
+
 def _on_disk(read: Callable[[Path], object], name: str, data: bytes) -> None:
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         path = Path(folder, name)
@@ -357,7 +362,7 @@ TARGETS: Mapping[str, Target] = {
     "progress": Target(_progress, words=(b"# Progress\n\n## Goal\na\n\n## Completed\n- [x] a (90 %)\n\n## Confidence\n80\n",)),
     "research": Target(_plainly(read_research), words=(b"## STRENGTHS\n- a\n\n## APPROACH\nb\n\n## CONFIDENCE\n40\n",)),
     "guardrails": Target(_guardrails, words=(render_guardrails(()).encode(), b"# Guardrails\n\n- when a: do b\n")),
-    "wiki-index": Target(_plainly(read_index), words=(b"# Index\n\n- [a](a.md): b\n",)),
+    "wiki-index": Target(_wiki, words=(b"# Index\n\n- [a](a.md): b\n",)),
     "source": Target(_source, ("tests/unit/test_best.py", "pyproject.toml", ".ci/run"), longest=8192),
     "change": Target(_change, ("tests/unit/test_*.py",), longest=8192),
     "shell": Target(_shell, (".ci/run",), (b"cd /x && rm -rf \"$HOME\"/* | tee <(cat <<'E'\nx\nE\n)",)),

@@ -1,23 +1,18 @@
-"""The wiki of a project: pages that are partly ours and partly a person's, and an archive of the loops that completed.
+"""The wiki of a project: what its pages say of a loop, of the project's own documents, and of its folders.
 
-In a page only what stands between two markers is ours and is made anew; all else is whoever's wrote it. An archive is written
-once: INDEX.md holds its checksum, and one that was changed is told and left.
+Most of it was written by an agent or stands in a repository: it is quoted, one line at a time, so that it can open nothing and
+orders nobody anything. What stands between the two markers of a page is made anew each time; the rest is a person's.
 """
 
 import hashlib
-import posixpath
 import re
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from itertools import groupby
-from typing import NamedTuple
 
 from helmsman.memory.quoting import block_quote
 from helmsman.orient.alignment import own_goal
 from helmsman.plain import inert
 from helmsman.prompts import render
-from helmsman.records.base import Record
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.oversight import Imperative
 from helmsman.records.state import LoopState
@@ -26,7 +21,7 @@ from helmsman.texts import counted, dollars_told, duration
 BEGIN, END = "<!-- helmsman:begin -->", "<!-- helmsman:end -->"
 INDEX, SPEC, MAP, CONSTRAINTS = "INDEX.md", "spec.md", "map.md", "constraints.md"
 PAGES = {
-    INDEX: ("Wiki", "What is known of this project. Archives of loops are never changed: each has its checksum here."),
+    INDEX: ("Wiki", "What is known of this project. Archives of loops are never changed."),
     SPEC: ("What is wanted", "The goal that was worked toward last."),
     MAP: ("Map", "Folders of this project, and what they do."),
     CONSTRAINTS: ("Constraints", "What must and must not be done here, with the document and the line that say so."),
@@ -35,55 +30,18 @@ PAGES = {
 SUMMARY, ITERATIONS = "summary.md", "iterations.md"
 ARCHIVED = (SUMMARY, ITERATIONS)
 """Files of one archive."""
-MOST_LOOPS = 300
-"""Archives that INDEX.md lists and whose checksums are kept."""
 MOST_ITERATIONS = 200
 """Iterations that one archive tells of, the last ones."""
-MOST_CONSTRAINTS, MOST_FILES = 150, 50
-MOST_FOLDERS, MOST_AT_THE_TOP = 80, 40
-"""Folders of the two upper levels that the map shows, and files of the top that it names."""
+MOST_LOOPS, MOST_CONSTRAINTS, MOST_FILES, MOST_FOLDERS = 300, 150, 50, 80
+"""What a page lists; folders are those of the two upper levels."""
 TELLING = ("README.md", "README.rst", "README", "__init__.py", "package.json", "mod.rs", "lib.rs", "doc.go")
 """Files of a folder that say what it does; the first that says something counts."""
-_GOAL, _TITLE, _SLUG = 2_000, 80, 50
-_SAYS, _NAME, _KINDS = 160, 100, 3
+_GOAL, _TITLE, _SLUG, _SAYS, _NAME = 2_000, 80, 50, 160, 100
 _LONGEST, _LONGEST_LINE = 10_000, 1_000
 """Characters of a file that are looked at for the map."""
 _OURS = re.compile(rf"^{BEGIN}[ \t]*\r?\n(.*?)^{END}[ \t]*(?=\r?$)", re.MULTILINE | re.DOTALL)
-_ENTRY = re.compile(r"- \[([a-z0-9-]{1,80})\]\(loops/\1/summary\.md\) (.*) \(uid ([a-z0-9-]{1,50}), sha256 ([0-9a-f]{64})\)")
-_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
-_BRACKETS = str.maketrans("[]", "()")
 _SENTENCE = re.compile(r'\s*\{?\s*(?:r?"""|//!|//|"description": *")?\s*((?!``)[A-Z`][^<>{}=|"]*?)(?:[.!?](?:\s|"|$)|"|$)')
 """Prose, in a document, a docstring, a comment or a manifest."""
-
-
-class Entry(NamedTuple):
-    """A completed loop as INDEX.md lists it."""
-
-    loop: str
-    """Name of its folder."""
-    said: str
-    uid: str
-    """Of the loop, in letters that are safe in a line."""
-    checksum: str
-
-
-class Decision(NamedTuple):
-    """A page on something that a loop decided."""
-
-    slug: str
-    key: str
-    """The same whenever it is made of the same loop again."""
-    text: str
-
-
-class Tree(Record):
-    """A project as it lies in a commit."""
-
-    files: tuple[str, ...] = ()
-    """Paths from the top, as many as were read."""
-    left_out: int = 0
-    texts: Mapping[str, str] = {}
-    """Beginnings of those files that tell something, by path."""
 
 
 # --- pages --------------------------------------------------------------------------------------------------------
@@ -114,31 +72,63 @@ def constraints_page(orders: Sequence[Imperative]) -> str:
     return render("wiki_constraints", documents=documents, left=len(strict) - MOST_CONSTRAINTS)
 
 
-def index_page(entries: Sequence[Entry], decisions: Sequence[tuple[str, str]]) -> str:
-    """Where everything is. `decisions`: names of files and titles, newest last."""
-    titled = [(name, inert(title, _TITLE).translate(_BRACKETS)) for name, title in decisions[-MOST_FILES:]]
-    return render("wiki_index", decisions=titled, loops=entries[-MOST_LOOPS:])
+def index_page(loops: Sequence[tuple[str, str]], decisions: Sequence[tuple[str, str]]) -> str:
+    """Where everything is, by names and titles, newest last: folders of archived loops, files of decisions."""
+    return render("wiki_index", decisions=_links(decisions[-MOST_FILES:]), loops=_links(loops[-MOST_LOOPS:]))
 
 
-def read_index(text: str) -> tuple[Entry, ...]:
-    """The archives that INDEX.md lists."""
-    ours = _OURS.search(text)
-    found = (_ENTRY.fullmatch(line) for line in (ours[1].replace("\r\n", "\n") if ours else "").split("\n"))
-    return tuple(Entry(loop=one[1], said=one[2], uid=one[3], checksum=one[4]) for one in found if one)
+def _links(titled: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    brackets = str.maketrans("[]", "()")
+    return [(name, inert(title, 2 * _TITLE).translate(brackets)) for name, title in titled]
 
 
-# --- decisions ----------------------------------------------------------------------------------------------------
+def map_page(files: Sequence[str], texts: Mapping[str, str]) -> str:
+    """Folders of the two upper levels, and what they do. `texts`: beginnings of those files that tell something, by path."""
+    sizes = _sizes(files)
+    shown = _upper(sizes)
+    folders = [(inert(name, _NAME), counted(sizes[name], "file"), _what(name, texts)) for name in sorted(shown)]
+    return render("wiki_map", folders=folders, left=len(sizes) - len(shown))
 
 
-def decision_pages(state: LoopState) -> tuple[Decision, ...]:
-    """What the agent decided in a completed loop."""
-    pages = list[Decision]()
-    for at, choice in enumerate(state.memory.decisions):
-        if inert(choice.chose, _TITLE):
-            key = f"{state.uid}-{at}"
-            text = render("wiki_decision", key=key, choice=choice, loop=state.loop, day=_day(state))
-            pages.append(Decision(slug=slug(choice.chose), key=key, text=f"{text}\n"))
-    return tuple(pages)
+def wanted(files: Sequence[str], most: int) -> tuple[str, ...]:
+    """Files whose beginnings are worth reading for the map, those of large folders first."""
+    known = set(files)
+    inside = (f"{folder}/{name}" for folder in _upper(_sizes(files)) for name in TELLING)
+    return tuple(path for path in inside if path in known)[:most]
+
+
+def _upper(sizes: Mapping[str, int]) -> list[str]:
+    return sorted(sizes, key=lambda name: (name.count("/"), -sizes[name], name))[:MOST_FOLDERS]
+
+
+def _sizes(files: Sequence[str]) -> dict[str, int]:
+    """How many files lie below each folder of the two upper levels."""
+    found = dict[str, int]()
+    for parts in (path.split("/") for path in files):
+        for depth in range(1, min(len(parts), 3)):
+            folder = "/".join(parts[:depth])
+            found[folder] = found.get(folder, 0) + 1
+    return found
+
+
+def _what(folder: str, texts: Mapping[str, str]) -> str:
+    """The first sentence in which one of its files says what it is for."""
+    heads = (texts.get(f"{folder}/{name}", "")[:_LONGEST] for name in TELLING)
+    lines = (line for head in heads for line in re.sub(r"(?<=\w)\r?\n(?=\w)", " ", head).split("\n"))
+    found = (_SENTENCE.match(line[:_LONGEST_LINE]) for line in lines)
+    return next((inert(f"{one[1]}.", _SAYS) for one in found if one), "")
+
+
+# --- decisions and archives ---------------------------------------------------------------------------------------
+
+
+def decision_pages(state: LoopState) -> dict[str, tuple[str, str]]:
+    """What the agent decided in a completed loop: name and text of each page, by a key that stays the same."""
+    chosen = {f"{state.uid}-{at}": one for at, one in enumerate(state.memory.decisions) if inert(one.chose, _TITLE)}
+    return {
+        key: (slug(one.chose), render("wiki_decision", key=key, choice=one, loop=state.loop, day=_day(state)) + "\n")
+        for key, one in chosen.items()
+    }
 
 
 def key_of(text: str) -> str:
@@ -154,21 +144,19 @@ def title_of(text: str) -> str:
 
 def slug(text: str) -> str:
     """Words that are safe in the name of a file; where none of them is, a fingerprint, so that two texts are still two."""
-    words = _NOT_IN_NAMES.sub("-", text.lower()[: 4 * _SLUG]).strip("-")[:_SLUG].strip("-")
+    words = re.sub(r"[^a-z0-9]+", "-", text.lower()[: 4 * _SLUG]).strip("-")[:_SLUG].strip("-")
     return words or f"decision-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:8]}"
-
-
-# --- archives -----------------------------------------------------------------------------------------------------
 
 
 def archive_files(state: LoopState, records: Sequence[IterationRecord]) -> Mapping[str, str]:
     """What happened in a loop, for ever. `records`: its iterations, oldest first; of many the last ones."""
-    last, spending = records[-MOST_ITERATIONS:], state.spending
+    last, spending, goal = records[-MOST_ITERATIONS:], state.spending, own_goal(state.config.goal)
     dollars, iterations = dollars_told(spending.cost_usd, state.untold), counted(state.iteration, "iteration")
     summary = render(
         "wiki_summary",
         state=state,
-        goal=own_goal(state.config.goal),
+        title=f"{_day(state)}, loop {state.loop}: {state.outcome}, {iterations}: {inert(goal, _TITLE)}",
+        goal=goal,
         uid=uid_line(state),
         day=_day(state),
         spent=f"{iterations}, {dollars}, {duration(spending.seconds)}",
@@ -178,80 +166,10 @@ def archive_files(state: LoopState, records: Sequence[IterationRecord]) -> Mappi
     return {SUMMARY: f"{summary}\n", ITERATIONS: render("wiki_iterations", loop=state.loop, records=last) + "\n"}
 
 
-def entry_of(state: LoopState, folder: str, checksum: str) -> Entry:
-    goal = inert(own_goal(state.config.goal), _TITLE)
-    said = f"{_day(state)}: {state.outcome}, {counted(state.iteration, 'iteration')}: {goal}"
-    return Entry(loop=folder, said=said, uid=slug(state.uid), checksum=checksum)
-
-
-def checksum(files: Mapping[str, bytes]) -> str:
-    """Of an archive: names and contents of its files."""
-    digest = hashlib.sha256()
-    for name in sorted(files):
-        digest.update(f"{name} {hashlib.sha256(files[name]).hexdigest()}\n".encode())
-    return digest.hexdigest()
-
-
 def uid_line(state: LoopState) -> str:
     """By which an archive is known as this loop's."""
     return f"- uid: {state.uid}"
 
 
 def _day(state: LoopState) -> str:
-    ended: datetime = state.ending.at if state.ending else state.updated_at
-    return ended.date().isoformat()
-
-
-# --- the map: folders, and what the first sentence of their own README or package says ----------------------------
-
-
-def map_page(tree: Tree) -> str:
-    """Folders of the two upper levels, and what they do."""
-    below = _below(tree.files)
-    folders = _upper(below)
-    lines = [_folder(name, below[name], _what(name, tree.texts)) for name in sorted(folders)]
-    top = [f"`{inert(name, _NAME)}`" for name in sorted(tree.files) if "/" not in name]
-    more = f", and {len(top) - MOST_AT_THE_TOP} more" if len(top) > MOST_AT_THE_TOP else ""
-    left = [len(below) - len(folders), tree.left_out]
-    body = [
-        *(lines or ["(no folders)"]),
-        *(["", f"At the top: {', '.join(top[:MOST_AT_THE_TOP])}{more}"] if top else []),
-        *(["", f"Left out: {counted(left[0], 'folder')} and {counted(left[1], 'file')}."] if any(left) else []),
-    ]
-    return "\n".join(body)
-
-
-def wanted(files: Sequence[str], most: int) -> tuple[str, ...]:
-    """Files whose beginnings are worth reading for the map, those of large folders first."""
-    known = set(files)
-    inside = (f"{folder}/{name}" for folder in _upper(_below(files)) for name in TELLING)
-    return tuple(path for path in inside if path in known)[:most]
-
-
-def _upper(below: Mapping[str, Sequence[str]]) -> list[str]:
-    return sorted(below, key=lambda name: (name.count("/"), -len(below[name]), name))[:MOST_FOLDERS]
-
-
-def _below(files: Sequence[str]) -> Mapping[str, list[str]]:
-    """What lies in the folders of the two upper levels."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for path in files:
-        parts = path.split("/")
-        for depth in range(1, min(len(parts), 3)):
-            found["/".join(parts[:depth])].append(path)
-    return found
-
-
-def _folder(name: str, files: Sequence[str], says: str) -> str:
-    kinds = Counter(posixpath.splitext(path)[1] for path in files)
-    most = ", ".join(inert(kind, 12) for kind, _ in kinds.most_common(_KINDS) if kind)
-    about = f": {says}" if says else ""
-    return f"- `{inert(name, _NAME)}/` ({counted(len(files), 'file')}{f', {most}' if most else ''}){about}"
-
-
-def _what(folder: str, texts: Mapping[str, str]) -> str:
-    """The first sentence in which one of its files says what it is for."""
-    heads = (texts.get(f"{folder}/{name}", "")[:_LONGEST] for name in TELLING)
-    lines = (line for head in heads for line in re.sub(r"(?<=\w)\r?\n(?=\w)", " ", head).split("\n"))
-    found = (_SENTENCE.match(line[:_LONGEST_LINE]) for line in lines)
-    return next((inert(f"{one[1]}.", _SAYS) for one in found if one), "")
+    return (state.ending.at if state.ending else state.updated_at).date().isoformat()

@@ -2,31 +2,28 @@
 
 It only tells: whatever is wrong with it is said in words, and no loop stops for it.
 
-An agent or a person may have put anything there: files are read with bounds, and written in one step.
+An agent or a person may have put anything there: files are read with bounds, and written in one step. Loops that complete at the
+same time need no lock: each page and each archive is written whole, and INDEX.md is made anew of what lies there.
 """
 
 import os
 import shutil
-import stat
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from helmsman.errors import HelmsmanError, OperatorError, WorldError
+from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.memory import wiki
-from helmsman.memory.wiki import Entry, Tree
-from helmsman.plain import clean
+from helmsman.plain import clean, one_line
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.lock import locked_within
 from tasks.loop.instructions import read_orders
 from tasks.places import helmsman_folder
 from tasks.repository.git import Repository, git_bytes
 from tasks.repository.objects import read_objects
 from tasks.repository.state_ref import read_records
-from tasks.system.files import FOR_ALL, write_atomic
+from tasks.system.files import FOR_ALL, read_within, write_atomic
 from tasks.system.secrets import redact
 from tasks.worktrees.staging import open_up
 from tasks.worktrees.workplace import Workplace
@@ -34,97 +31,12 @@ from tasks.worktrees.workplace import Workplace
 LARGEST = 256_000
 """Bytes of a page."""
 READ_ONLY = 0o444
-PATIENCE_SECONDS = 5.0
-"""For another process of ours that holds it. One that was suspended holds it for as long as that lasts."""
-MOST_FILES_READ = 50_000
-"""Paths of a tree that the map is made of."""
 MOST_TEXTS = 60
-MOST_DECISIONS = 500
-"""Pages of decisions; what comes after them is told and not written."""
+MOST_DECISIONS, MOST_ARCHIVES = 500, 2_000
+"""Pages of decisions; what comes after them is reported and not written. Archives that are looked at."""
 LAID_DECISIONS, LAID_LOOPS, LAID_PAGES = 50, 20, 20
 LAID_BYTES = 1_000_000
 """Of all that is laid out for an agent."""
-_FOLDER = ".helmsman"
-
-
-def read_bytes(path: Path) -> bytes | None:
-    """A plain file's content; None where nothing lies there. Raises OperatorError for anything else, or too large."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # a pipe would block for ever
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise _odd(path, str(error.strerror)) from error
-    try:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
-            raise _odd(path, f"{found.st_size:,} bytes" if stat.S_ISREG(found.st_mode) else "something else than a file")
-        with os.fdopen(handle, "rb", closefd=False) as file:
-            return file.read(LARGEST)
-    finally:
-        os.close(handle)
-
-
-def read_page(path: Path) -> str | None:
-    """Its text; None where nothing lies there. Raises OperatorError."""
-    content = read_bytes(path)
-    try:
-        return None if content is None else content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise _odd(path, "bytes that are no UTF-8") from error
-
-
-def write_page(path: Path, text: str) -> None:
-    real_folder(path.parent)
-    write_atomic(path, redact(text).encode(errors="replace"), mode=FOR_ALL)
-
-
-def put_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Make a folder with these read-only files, whole or not at all. Raises OSError where it is there."""
-    real_folder(folder.parent)
-    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        for name, content in files.items():
-            write_atomic(made / name, content, mode=READ_ONLY)
-        made.chmod(0o755)
-        made.rename(folder)
-    except BaseException:
-        shutil.rmtree(made, ignore_errors=True)
-        raise
-
-
-def real_folder(folder: Path) -> None:
-    """Make a folder where none is. Raises OperatorError where a link or a file is in its place."""
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise _odd(folder, "no folder")
-    folder.mkdir(parents=True, exist_ok=True)
-
-
-def fresh_folder(folder: Path) -> None:
-    """An empty folder in the place of whatever is there."""
-    if folder.is_dir() and not folder.is_symlink():
-        open_up(folder)
-        shutil.rmtree(folder)
-    else:
-        folder.unlink(missing_ok=True)
-    folder.mkdir()
-
-
-def names_in(folder: Path, most: int) -> list[str]:
-    """Names of what lies in a folder, sorted, so many at most; none where it is no folder of ours."""
-    if folder.is_symlink() or not folder.is_dir():
-        return []
-    return sorted(_names(folder))[:most]
-
-
-def _names(folder: Path) -> Iterator[str]:
-    with os.scandir(folder) as entries:
-        yield from (entry.name for entry in entries if not entry.name.startswith("."))
-
-
-def _odd(path: Path, found: str) -> OperatorError:
-    where = clean(f"{path.parent.name}/{path.name}")
-    return OperatorError(f"{where} of the wiki is left as it is", expected="a file of UTF-8, a folder", found=found)
 
 
 def wiki_folder(repository: Repository) -> Path:
@@ -134,197 +46,201 @@ def wiki_folder(repository: Repository) -> Path:
 
 def keep_up(place: Workplace, state: LoopState) -> tuple[str, ...]:
     """Make the pages that are missing, and renew our parts of the others. Returns what is wrong, in words."""
-    if not state.config.memory.wiki:
-        return ()
-    return _told(lambda: _kept_up(place, state), place)
+    return _problems_of(_kept_up, place, state)
 
 
 def archive(place: Workplace, state: LoopState) -> tuple[str, ...]:
     """Write down a completed loop for ever: its decisions and what happened. Done already: nothing is written."""
-    if not state.config.memory.wiki or state.outcome is not Outcome.COMPLETED:
-        return ()
-    return _told(lambda: _archived(place, state), place)
+    return _problems_of(_archived, place, state) if state.outcome is Outcome.COMPLETED else ()
 
 
 def lay_out(place: Workplace, state: LoopState) -> tuple[str, ...]:
     """A read-only copy in the worktree, bounded, the newest first. Whatever was in its place is gone."""
+    return _problems_of(_laid_out, place, state)
+
+
+def _problems_of(
+    work: Callable[[Path, Workplace, LoopState], Iterator[str]], place: Workplace, state: LoopState
+) -> tuple[str, ...]:
     if not state.config.memory.wiki:
         return ()
-    return _told(lambda: _laid_out(place), place)
-
-
-def _told(work: Callable[[], Sequence[str]], place: Workplace) -> tuple[str, ...]:
     try:
-        with _alone(wiki_folder(place.repository)):
-            return tuple(work())
+        return tuple(work(_real(wiki_folder(place.repository)), place, state))
     except (HelmsmanError, OSError, ValueError) as error:
-        return (clean(" ".join(str(error).split()))[:500],)
-
-
-@contextmanager
-def _alone(folder: Path) -> Generator[None]:
-    """Loops that complete at the same time write one after the other."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder.with_name("wiki.lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-    try:
-        if not locked_within(handle, PATIENCE_SECONDS):
-            raise WorldError("the wiki is left as it is: another process holds it", found=str(folder))
-        real_folder(folder)
-        yield
-    finally:
-        os.close(handle)
+        return (one_line(str(error))[:500],)
 
 
 # --- pages --------------------------------------------------------------------------------------------------------
 
 
-def _kept_up(place: Workplace, state: LoopState) -> list[str]:
-    folder = wiki_folder(place.repository)
-    tree = _tree(place.repository, state.head)
+def _kept_up(folder: Path, place: Workplace, state: LoopState) -> Iterator[str]:
     orders = read_orders(place.worktree, state.config) if place.worktree.is_dir() else ()
-    entries, problems = _entries(folder)
-    pages = {
-        wiki.SPEC: wiki.spec_page(state),
-        wiki.MAP: wiki.map_page(tree),
-        wiki.CONSTRAINTS: wiki.constraints_page(orders),
-        wiki.INDEX: _index(folder, entries),
-    }
-    return [*(problem for name, body in pages.items() for problem in _renew(folder, name, body)), *problems]
+    yield from _renew(folder, wiki.SPEC, wiki.spec_page(state))
+    yield from _renew(folder, wiki.MAP, _map(place.repository, state.head))
+    yield from _renew(folder, wiki.CONSTRAINTS, wiki.constraints_page(orders))
+    yield from _renew(folder, wiki.INDEX, _index(folder))
 
 
 def _renew(folder: Path, name: str, body: str) -> Iterator[str]:
     """Our part of a page, and nothing else of it."""
     try:
-        old = read_page(folder / name)
+        old = _page(folder, name)
         new = wiki.renewed(name, body, old)
         if new is None:
             yield f"{name} of the wiki has no part between the two markers any more, so it is left as it is"
         elif new != old:
-            write_page(folder / name, new)
+            _write(folder / name, new)
     except HelmsmanError as error:
-        yield clean(" ".join(str(error).split()))[:500]
+        yield one_line(str(error))[:500]
 
 
-def _index(folder: Path, entries: Sequence[Entry]) -> str:
-    return wiki.index_page(entries, [(name, wiki.title_of(text)) for name, text in _decisions(folder)])
+def _index(folder: Path) -> str:
+    decisions = [(name, wiki.title_of(text)) for name, text in _decisions(folder)]
+    return wiki.index_page(_archives(folder), decisions)
 
 
-def _tree(repository: Repository, commit: str) -> Tree:
+def _map(repository: Repository, commit: str) -> str:
     listed = git_bytes(repository.common, "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit).split(b"\0")
-    names = [os.fsdecode(name) for name in listed if name]
-    files = tuple(names[:MOST_FILES_READ])
-    told = [name for name in wiki.wanted(files, MOST_TEXTS) if name.isprintable()]
-    found = read_objects(repository.common, [f"{commit}:{name}" for name in told])
-    texts = {name: one[1].decode("utf-8-sig", "replace") for name, one in zip(told, found, strict=True) if one}
-    return Tree(files=files, left_out=len(names) - len(files), texts=texts)
+    files = [os.fsdecode(name) for name in listed if name]
+    names = [name for name in wiki.wanted(files, MOST_TEXTS) if name.isprintable()]
+    found = read_objects(repository.common, [f"{commit}:{name}" for name in names])
+    texts = {name: one[1].decode("utf-8-sig", "replace") for name, one in zip(names, found, strict=True) if one}
+    return wiki.map_page(files, texts)
 
 
 # --- archives -----------------------------------------------------------------------------------------------------
 
 
-def _archived(place: Workplace, state: LoopState) -> list[str]:
-    folder = wiki_folder(place.repository)
-    entries, problems = _entries(folder)
-    if wiki.slug(state.uid) in {entry.uid for entry in entries}:
-        return problems
-    name = _archive_name(folder, state)
-    files = _files(place, state)
-    if not (folder / "loops" / name).exists():
-        problems += _write_decisions(folder, state)
-        put_folder(folder / "loops" / name, files)
-    elif _found(folder, name) != files:
-        return [*problems, f"loops/{name} of the wiki is not what this loop left, so INDEX.md does not list it"]
-    entry = wiki.entry_of(state, name, wiki.checksum(files))
-    return [*problems, *_renew(folder, wiki.INDEX, _index(folder, [*entries, entry]))]
+def _archived(folder: Path, place: Workplace, state: LoopState) -> Iterator[str]:
+    """Under the loop's own name, unless an earlier loop of that name has it."""
+    names = state.loop, f"{state.loop}-{wiki.slug(state.uid)[:16]}"
+    free = next((name for name in names if not os.path.lexists(folder / "loops" / name)), "")
+    if not any(wiki.uid_line(state) in _quietly(folder, f"loops/{name}/{wiki.SUMMARY}").split("\n") for name in names):
+        if not free:
+            raise OperatorError(f"loops/{names[1]} of the wiki is left as it is", expected="this loop's archive, or nothing")
+        yield from _write_decisions(folder, state)
+        records = list(islice(read_records(place.repository, state.loop), wiki.MOST_ITERATIONS))
+        _put_folder(folder / "loops" / free, wiki.archive_files(state, records[::-1]))
+    yield from _renew(folder, wiki.INDEX, _index(folder))
 
 
-def _files(place: Workplace, state: LoopState) -> dict[str, bytes]:
-    records = list(islice(read_records(place.repository, state.loop), wiki.MOST_ITERATIONS))
-    return {name: redact(text).encode(errors="replace") for name, text in wiki.archive_files(state, records[::-1]).items()}
-
-
-def _archive_name(folder: Path, state: LoopState) -> str:
-    """The loop's own name, unless an earlier loop of that name has it."""
-    there = folder / "loops" / state.loop
-    if not os.path.lexists(there):
-        return state.loop
-    summary = _quietly(there / wiki.SUMMARY).decode(errors="replace")
-    return state.loop if wiki.uid_line(state) in summary.split("\n") else f"{state.loop}-{wiki.slug(state.uid)[:16]}"
-
-
-def _entries(folder: Path) -> tuple[list[Entry], list[str]]:
-    """The archives that INDEX.md lists, and which of them are not what they were."""
-    text = read_page(folder / wiki.INDEX) or ""
-    entries = list(wiki.read_index(text))
-    changed = [one.loop for one in entries if wiki.checksum(_found(folder, one.loop)) != one.checksum]
-    return entries, [f"loops/{name} of the wiki is not what it was when it was archived; it is left as it is" for name in changed]
-
-
-def _found(folder: Path, loop: str) -> dict[str, bytes]:
-    """All that lies in an archive: a file that was added changes it as well."""
-    names = names_in(folder / "loops" / loop, 2 * len(wiki.ARCHIVED))
-    return {name: _quietly(folder / "loops" / loop / name) for name in names}
-
-
-def _quietly(path: Path) -> bytes:
+def _put_folder(folder: Path, files: Mapping[str, str]) -> None:
+    """Make a folder with these read-only files, whole or not at all. Raises OSError where it is there."""
+    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=_real(folder.parent)))
     try:
-        return read_bytes(path) or b""
-    except HelmsmanError:
-        return b""
+        for name, text in files.items():
+            _write(made / name, text, READ_ONLY)
+        made.chmod(0o755)
+        made.rename(folder)
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+
+
+def _archives(folder: Path) -> list[tuple[str, str]]:
+    """Folders and titles of the archives, the oldest first: their titles begin with a day."""
+    names = _names(folder / "loops", MOST_ARCHIVES)
+    titled = [(name, wiki.title_of(_quietly(folder, f"loops/{name}/{wiki.SUMMARY}")) or name) for name in names]
+    return sorted(titled, key=lambda one: one[1] if one[1][:1].isdigit() else "")
 
 
 def _decisions(folder: Path) -> list[tuple[str, str]]:
     """Names and texts of the pages of decisions, the oldest first."""
-    names = (name for name in names_in(folder / "decisions", 2 * MOST_DECISIONS) if name.endswith(".md"))
-    return [(name, _quietly(folder / "decisions" / name).decode(errors="replace")) for name in names]
+    names = (name for name in _names(folder / "decisions", 2 * MOST_DECISIONS) if name.endswith(".md"))
+    return [(name, _quietly(folder, f"decisions/{name}")) for name in names]
 
 
-def _write_decisions(folder: Path, state: LoopState) -> list[str]:
+def _write_decisions(folder: Path, state: LoopState) -> Iterator[str]:
     """Each once, under the next number. What a person made of an earlier one stays."""
     known = _decisions(folder)
     keys, slugs = {wiki.key_of(text) for _, text in known}, {name.partition("-")[2] for name, _ in known}
     numbers = (name.partition("-")[0] for name, _ in known)
     number = max((int(one) for one in numbers if one.isdecimal()), default=0)
-    new = [page for page in wiki.decision_pages(state) if page.key not in keys and f"{page.slug}.md" not in slugs]
+    pages = wiki.decision_pages(state).items()
+    new = [page for key, page in pages if key not in keys and f"{page[0]}.md" not in slugs]
     room = max(0, MOST_DECISIONS - len(known))
-    for at, page in enumerate(new[:room], number + 1):
-        write_page(folder / "decisions" / f"{at:03d}-{page.slug}.md", page.text)
-    left = len(new) - room
-    return (
-        [f"decisions/ of the wiki is full: {left} more were not written; remove what is of no use any more"] if left > 0 else []
-    )
+    for at, (slug, text) in enumerate(new[:room], number + 1):
+        _write(folder / "decisions" / f"{at:03d}-{slug}.md", text)
+    if len(new) > room:
+        yield f"decisions/ of the wiki is full: {len(new) - room} more were not written; remove what is of no use any more"
 
 
 # --- for an agent -------------------------------------------------------------------------------------------------
 
 
-def _laid_out(place: Workplace) -> list[str]:
-    source, own = wiki_folder(place.repository), place.worktree / _FOLDER
+def _laid_out(source: Path, place: Workplace, _: LoopState) -> Iterator[str]:
+    own = place.worktree / ".helmsman"
     if own.is_symlink() or not own.is_dir():
         own.unlink(missing_ok=True)
         own.mkdir()
     open_up(own)
-    fresh_folder(own / "wiki")
-    (own / "wiki" / ".gitignore").write_text("*\n")
+    laid = own / "wiki"
+    if laid.is_dir() and not laid.is_symlink():
+        shutil.rmtree(laid)
+    laid.unlink(missing_ok=True)
+    laid.mkdir()
+    (laid / ".gitignore").write_text("*\n")
     room = LAID_BYTES
     for name in _chosen(source):
-        content = _quietly(source / name)
+        content = _quietly(source, name).encode(errors="replace")
         room -= len(content)
-        if not content:
-            continue
         if room < 0:
-            return [f"the wiki is larger than {LAID_BYTES:,} bytes, so its oldest pages are not laid out"]
-        target = own / "wiki" / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-        target.chmod(READ_ONLY)
-    return []
+            yield f"the wiki is larger than {LAID_BYTES:,} bytes, so its oldest pages are not laid out"
+            return
+        if content:
+            (laid / name).parent.mkdir(parents=True, exist_ok=True)
+            (laid / name).write_bytes(content)
+            (laid / name).chmod(READ_ONLY)
 
 
 def _chosen(source: Path) -> Iterator[str]:
     """INDEX first, then the other pages, decisions and archives, the newest first."""
-    pages = [name for name in names_in(source, 1000) if name.endswith(".md") and name != wiki.INDEX]
+    pages = [name for name in _names(source, 1000) if name.endswith(".md") and name != wiki.INDEX]
     yield from (wiki.INDEX, *pages[:LAID_PAGES])
     yield from (f"decisions/{name}" for name, _ in _decisions(source)[-LAID_DECISIONS:][::-1])
-    for entry in wiki.read_index(_quietly(source / wiki.INDEX).decode(errors="replace"))[-LAID_LOOPS:][::-1]:
-        yield from (f"loops/{entry.loop}/{name}" for name in wiki.ARCHIVED)
+    yield from (f"loops/{loop}/{name}" for loop, _ in _archives(source)[-LAID_LOOPS:][::-1] for name in wiki.ARCHIVED)
+
+
+# --- its files ----------------------------------------------------------------------------------------------------
+
+
+def _page(folder: Path, name: str) -> str | None:
+    """A plain file's text; None where nothing lies there. Raises OperatorError for anything else, or too large."""
+    if not os.path.lexists(folder / name):
+        return None
+    content = None if (folder / name).is_symlink() else read_within(folder, name, LARGEST + 1)
+    try:
+        if content is not None and len(content) <= LARGEST:
+            return content.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
+    raise OperatorError(f"{name} of the wiki is left as it is", expected=f"a file of UTF-8, {LARGEST:,} bytes at most")
+
+
+def _quietly(folder: Path, name: str) -> str:
+    """The same, empty where there is nothing to read."""
+    try:
+        return _page(folder, name) or ""
+    except HelmsmanError:
+        return ""
+
+
+def _write(path: Path, text: str, mode: int = FOR_ALL) -> None:
+    _real(path.parent)
+    write_atomic(path, redact(text).encode(errors="replace"), mode=mode)
+
+
+def _real(folder: Path) -> Path:
+    """A folder that is made where none is. Raises OperatorError where a link or a file is in its place."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise OperatorError(f"{clean(folder.name)} of the wiki is left as it is", expected="a folder", found="something else")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _names(folder: Path, most: int) -> list[str]:
+    """Names of what lies in a folder, sorted, so many at most; none where it is no folder of ours."""
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    with os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries if not entry.name.startswith("."))[:most]
