@@ -374,8 +374,7 @@ def forget(repo: Path, name: str, *, yes: bool, as_json: bool) -> None:
 
 def _remove(memory: Memory, one: Known) -> None:
     if isinstance(one, Guardrail) and memory.repository and one.project == memory.project:
-        file = delete(memory.repository, memory.store, one, memory.now)
-        memory.notes.extend(filter(None, (file.warning, "guardrails.md is without it now" if file.changed else "")))
+        memory.notes.extend(filter(None, [delete(memory.repository, memory.store, one, memory.now)]))
         return
     with memory.store.change() as change:
         gone = change.forget(one.id)
@@ -393,6 +392,6 @@ def _left(memory: Memory, one: Known) -> Iterator[str]:
     if isinstance(one, Lesson):
         return
     if one.project != memory.project:
-        yield "the guardrails.md of its own repository keeps its words, as a note; --repo DIR names that repository"
+        yield "the guardrails.md of its own repository keeps its words until it is written next; --repo DIR names that repository"
     if one.failure:
         yield "failures of its class may make it anew; one that is deleted in guardrails.md instead is not made again"

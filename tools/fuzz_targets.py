@@ -188,7 +188,7 @@ def _progress(data: bytes) -> None:
 def _guardrails(data: bytes) -> None:
     edits = read_guardrails(text(data), (), "project", NOW)
     standing = edits.guardrails
-    if not edits.foreign:
+    if not edits.broken:
         again = read_guardrails(render_guardrails(standing), standing, "project", NOW)
         assert [one.id for one in again.guardrails] == [one.id for one in standing]
 

@@ -7,27 +7,27 @@ share one store, each with a file.
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from helmsman.memory.guardrail_effect import effect_text
 from helmsman.memory.learned_guardrails import REMOVED, code
 from helmsman.parsers.markdown_text import CodeBlocks
-from helmsman.plain import clean, clean_lines
+from helmsman.plain import clean, clean_lines, one_line
 from helmsman.records.base import Record
 from helmsman.records.lessons import LONGEST_TEXT, Guardrail
 
 TITLE, NOTES, RETIRED, ALWAYS = "# Guardrails", "# Notes", "# Retired", "Always"
+"""Version 0.1 listed under `# Retired` what went last."""
 HELP = """\
 > What Helmsman tells the agent in each iteration: reword a heading or the text below it, delete both to be rid of them, or
 > add a heading with a text of your own. What you write wins and stays; leave the comments as they are, and quoted lines like
 > these to Helmsman, which writes them anew."""
 """Quoted, as all that is ours: quotations order nothing, whoever reads the file for orders."""
-RETIRED_HELP = "> These stand no more; to have one again, write it above as a heading and a text."
 LARGEST = 200_000
 """Characters of a file that are read."""
-LONGEST_TRIGGER, MOST, MOST_RETIRED, MOST_PROBLEMS = 300, 200, 10, 20
+LONGEST_TRIGGER, MOST, MOST_PROBLEMS = 300, 200, 20
 
 _CODE = r"g[0-9a-f]{8}"
 _HEADING = re.compile(rf"##[ \t]+(?P<words>.*?)(?:<!-- g:(?P<code>[0-9a-f]{{8}}) -->|[\[(](?P<old>{_CODE})[\])])?")
@@ -51,35 +51,33 @@ class Edits(Record):
     """What could not be understood, with its line; 20 at most."""
     rest: str = ""
     """What else a person wrote. It is told to nobody, and has to be given to `render` or it is lost."""
-    foreign: bool = False
-    """The file is not Helmsman's, or too long: nothing was taken from it, and it must not be written."""
+    broken: bool = False
+    """Something in it was not taken over, or it is not Helmsman's: it must not be written until a person has fixed it."""
 
 
 # --- writing ------------------------------------------------------------------------------------------------------
 
 
-def render(guardrails: Sequence[Guardrail], retired: Sequence[Guardrail] = (), rest: str = "") -> str:
-    """The file's text: guardrails in the order given, a person's notes, and what went last."""
+def render(guardrails: Sequence[Guardrail], rest: str = "") -> str:
+    """The file's text: guardrails in the order given, and a person's notes."""
     lines = [TITLE, "", HELP, ""]
     for one in guardrails:
         by = "a person wrote it" if one.by == "person" else clean(one.origin) or "unknown"
         again = "; reworded by a person" if one.edited and one.by != "person" else ""
-        lines += _told(one, f" <!-- g:{code_of(one)[1:]} -->")
+        lines += _section(one, f" <!-- g:{code_of(one)[1:]} -->")
         lines += [f"> Origin: {by}{again}", ">", f"> Effect: {effect_text(one)}", ""]
     if kept := _trimmed(rest.split("\n")):
         lines += [NOTES, "", kept, ""]
-    if retired:
-        lines += [RETIRED, "", RETIRED_HELP, "", *_entries(retired), ""]
     shown = (f" {code_of(one)}={_fingerprint(one.trigger, one.instruction)}" for one in guardrails)
     return "\n".join([*lines, f"<!-- helmsman{''.join(shown)} -->", ""])
 
 
 def render_for_agent(guardrails: Sequence[Guardrail]) -> str:
     """The same to read alone: what the agent writes into its copy is not taken over, so nothing in it says how to edit."""
-    return "\n".join([TITLE, "", *(line for one in guardrails for line in _told(one))])
+    return "\n".join([TITLE, "", *(line for one in guardrails for line in _section(one))])
 
 
-def _told(one: Guardrail, comment: str = "") -> list[str]:
+def _section(one: Guardrail, comment: str = "") -> list[str]:
     body = _OURS.sub(r"\1\\", _trimmed(one.instruction.split("\n")))
     return [f"## {_trigger(one.trigger) or ALWAYS}{comment}", "", body, ""]
 
@@ -89,16 +87,9 @@ def code_of(guardrail: Guardrail) -> str:
     return guardrail.id if re.fullmatch(_CODE, guardrail.id) else code(guardrail.id)
 
 
-def _entries(retired: Sequence[Guardrail]) -> Iterator[str]:
-    last = sorted(retired, key=lambda one: one.retired_at or one.created_at, reverse=True)
-    for one in last[:MOST_RETIRED]:
-        said = ": ".join(part for part in (_trigger(one.trigger), " ".join(clean(one.instruction).split())) if part)
-        yield f"- [{code_of(one)}] {said} ({(one.retired_at or one.created_at):%Y-%m-%d}, {clean(one.retired)})"
-
-
 def _trigger(text: str) -> str:
     """In one line; empty for one that is always to be thought of."""
-    words = " ".join(clean(text).split())
+    words = one_line(text)
     return "" if words.casefold() == ALWAYS.casefold() else words
 
 
@@ -113,7 +104,7 @@ def _trimmed(lines: Iterable[str]) -> str:
 
 def _fingerprint(trigger: str, instruction: str) -> str:
     """Of the words alone: lines that are broken elsewhere are no change."""
-    words = "\0".join((_trigger(trigger), " ".join(clean(instruction).split())))
+    words = f"{_trigger(trigger)}\0{one_line(instruction)}"
     return hashlib.sha256(words.encode("utf-8", "replace")).hexdigest()[:8]
 
 
@@ -163,134 +154,76 @@ class _Page:
 
 def read(text: str, known: Sequence[Guardrail], project: str, now: datetime) -> Edits:
     """What a person made of the file. `known`: all of the project's guardrails, retired ones too. Never raises."""
-    by_code = {code_of(one): one for one in known}
-    page = _page(text[: LARGEST + 1], by_code)
+    page = _page(text[: LARGEST + 1])
     ours = page.titled or page.mark is not None
     if len(text) > LARGEST or not ours:
         why = f"neither `{TITLE}` nor Helmsman's last line is in it" if not ours else f"it is longer than {LARGEST:,} characters"
-        return Edits(guardrails=tuple(one for one in known if not one.retired), problems=(why,), foreign=True)
-    reading = _Reading(by_code, page, project, now)
-    for block in page.blocks:
-        reading.take(block)
-    return reading.edits()
+        return Edits(guardrails=tuple(one for one in known if not one.retired), problems=(why,), broken=True)
+    by_code, mark = {code_of(one): one for one in known}, page.mark or {}
+    standing, seen, flaws = _standing(page.blocks, by_code, mark, project, now)
+    missing = {name: one for name, one in by_code.items() if name not in seen and not one.retired}
+    removed = [one.model_copy(update={"retired": REMOVED, "retired_at": now}) for name, one in missing.items() if name in mark]
+    standing |= {name: one for name, one in missing.items() if name not in mark}
+    unmarked = ["Helmsman's last line is missing, so nothing counts as deleted"] if page.mark is None else []
+    return Edits(
+        guardrails=tuple(standing.values()),
+        changed=(*(one for name, one in standing.items() if one != by_code.get(name)), *removed),
+        problems=tuple([*flaws, *unmarked][:MOST_PROBLEMS]),
+        rest=_trimmed(page.rest),
+        broken=bool(flaws),
+    )
 
 
-def _page(text: str, known: Collection[str]) -> _Page:
-    """`known`: codes of guardrails. A heading with one of them ends whatever was open, as an unclosed block of code."""
-    page, fence = _Page(), CodeBlocks()
+def _page(text: str) -> _Page:
+    """A heading with a code ends whatever was open, as an unclosed block of code, and so do our own chapters and facts."""
+    page, fence, chapter = _Page(), CodeBlocks(), TITLE
     into = page.rest
-    chapter: str = ""
     for number, line in enumerate(map(str.rstrip, clean_lines(text).split("\n")), 1):
-        block = _block(number, line)
-        if block and (block.code in known or not (fence.open or chapter == NOTES)):
-            page.blocks.append(block)
-            into, fence = block.lines, CodeBlocks()
-            chapter = RETIRED if chapter == RETIRED else ""
-        elif line.title() in {TITLE, NOTES, RETIRED}:
+        found, mark, entry = _HEADING.fullmatch(line), _MARK.fullmatch(line), _ENTRY.fullmatch(line)
+        its_code = (f"g{found['code']}" if found["code"] else found["old"] or "") if found else ""
+        if found and (its_code or not (fence.open or chapter == NOTES)):
+            page.blocks.append(_Block(number, found["words"].strip(), its_code))
+            into, fence, chapter = page.blocks[-1].lines, CodeBlocks(), RETIRED if chapter == RETIRED else TITLE
+        elif mark or line.title() in {TITLE, NOTES, RETIRED}:
             page.titled |= line.title() == TITLE
-            into, fence, chapter = page.rest, CodeBlocks(), line.title()
-        elif mark := _MARK.fullmatch(line):
-            pairs = (pair.partition("=") for pair in mark["pairs"].split())
-            page.mark = page.mark or {its_code: words for its_code, _, words in pairs}
-            into, fence, chapter = page.rest, CodeBlocks(), ""
-        elif chapter == RETIRED and (line == RETIRED_HELP or _ENTRY.fullmatch(line)):
-            into = page.rest
+            page.mark = dict(pair.split("=") for pair in mark["pairs"].split()) if mark and page.mark is None else page.mark
+            into, fence, chapter = page.rest, CodeBlocks(), TITLE if mark else line.title()
         elif line.startswith(_FACTS) and chapter != NOTES:
             fence = CodeBlocks()
-        elif fence.holds(line) or chapter == NOTES or not line.startswith(">"):
+        elif fence.holds(line) or chapter == NOTES or not (line.startswith(">") or (chapter == RETIRED and entry)):
             if re.match(r"#[ \t]", line) and not fence.open and chapter != NOTES:
                 into, chapter = page.rest, NOTES  # a chapter of a person's own
             into.append(line)
     return page
 
 
-def _block(number: int, line: str) -> _Block | None:
-    found = _HEADING.fullmatch(line) if line.startswith("##") else None
-    if found is None:
-        return None
-    return _Block(number, found["words"].strip(), f"g{found['code']}" if found["code"] else found["old"] or "")
+def _standing(
+    blocks: Sequence[_Block], known: Mapping[str, Guardrail], mark: Mapping[str, str], project: str, now: datetime
+) -> tuple[dict[str, Guardrail], set[str], list[str]]:
+    """What the headings stand for, by code; codes and fingerprints that they name; and what cannot be taken over."""
+    standing, seen, flaws = dict[str, Guardrail](), set[str](), list[str]()
+    for block in blocks[:MOST]:
+        words, shown = block.fingerprint, mark.get(block.code)
+        one = None if block.code in seen else known.get(block.code)
+        if one is None and (words in seen or (words == shown and block.code not in known)):
+            continue  # said already, or forgotten elsewhere
+        after = _after(one, block, shown) if one else block.flaw() or _added(block, known, project, now)
+        if isinstance(after, str):
+            flaws.append(f"line {block.number}, {clean(block.words)[:60]!r}: {after}; the file is left alone until that is fixed")
+            after = one
+        seen |= {block.code, words}
+        if after:
+            seen.add(code_of(after))
+            standing |= {} if after.retired else {code_of(after): after}
+    flaws += [f"more than {MOST} guardrails; the file is left alone until there are fewer"] if len(blocks) > MOST else []
+    return standing, seen, flaws
 
 
-@dataclass
-class _Reading:
-    """Goes through the blocks of one file."""
-
-    known: Mapping[str, Guardrail]
-    page: _Page
-    project: str
-    now: datetime
-    standing: dict[str, Guardrail] = field(default_factory=dict[str, Guardrail])
-    """By code, in the order of the file."""
-    seen: set[str] = field(default_factory=set[str])
-    """Codes and fingerprints that a block was found for."""
-    problems: list[str] = field(default_factory=list[str])
-
-    def __post_init__(self) -> None:
-        """Whoever lost a code is found by the words."""
-        with_heading = {block.code for block in self.page.blocks}
-        words = {_fingerprint(one.trigger, one.instruction): its_code for its_code, one in self.known.items()}
-        self.lost = {said: its_code for said, its_code in words.items() if its_code not in with_heading}
-        self.mark = self.page.mark or {}
-
-    def take(self, block: _Block) -> None:
-        its_code = block.code if block.code in self.known else self.lost.get(block.fingerprint, "")
-        one = None if its_code in self.seen else self.known.get(its_code)
-        if one is None:
-            self._new(block, block.flaw())
-            return
-        shown = self.mark.get(its_code)
-        if block.fingerprint in {shown, _fingerprint(one.trigger, one.instruction)}:
-            taken_back = one.retired and shown is None and self.page.mark is not None
-            self._stands(its_code, _back(one) if taken_back else one, block)
-        elif flaw := block.flaw():
-            self._note(block, f"{flaw}; the guardrail is left as it was")
-            self._stands(its_code, one, block)
-        else:  # the words of the file, where a person wrote them
-            self._stands(its_code, _reworded(one, block), block)
-
-    def _new(self, block: _Block, flaw: str) -> None:
-        if not flaw and block.fingerprint in self.seen:
-            self._problem(block, "it stands there twice; the second one is left out")
-            return
-        if block.code and self.mark.get(block.code) == block.fingerprint:
-            flaw = f"[{block.code}] is known no more"
-        flaw = flaw or (f"more than {MOST} guardrails" if len(self.standing) >= MOST else "")
-        if flaw:
-            self._note(block, flaw)
-            return
-        if block.code and block.code not in self.known:
-            self._problem(block, f"the code [{block.code}] is not known; it is taken as a new one of yours")
-        one = _added(block, self.project, self.now)
-        before = self.known.get(code_of(one))
-        self._stands(code_of(one), _back(before) if before else one, block)
-
-    def _stands(self, its_code: str, one: Guardrail, block: _Block) -> None:
-        self.seen |= {its_code, block.fingerprint}
-        if not one.retired:
-            self.standing[its_code] = one
-
-    def _note(self, block: _Block, why: str) -> None:
-        """Nothing that somebody wrote is lost."""
-        self._problem(block, f"{why}; its text is kept among the notes")
-        self.page.rest += ["", f"## {block.words}", *block.lines]
-
-    def _problem(self, block: _Block, why: str) -> None:
-        self.problems.append(f"line {block.number}, {clean(block.words)[:60]!r}: {why}")
-
-    def edits(self) -> Edits:
-        if self.page.mark is None:
-            self.problems.append("Helmsman's last line is missing, so nothing counts as deleted")
-        missing = {its_code: one for its_code, one in self.known.items() if its_code not in self.seen and not one.retired}
-        removed = [one for its_code, one in missing.items() if its_code in self.mark]
-        self.standing |= {its_code: one for its_code, one in missing.items() if its_code not in self.mark}
-        changed = [one for its_code, one in self.standing.items() if one != self.known.get(its_code)]
-        changed += [one.model_copy(update={"retired": REMOVED, "retired_at": self.now}) for one in removed]
-        return Edits(
-            guardrails=tuple(self.standing.values()),
-            changed=tuple(changed),
-            problems=tuple(self.problems[:MOST_PROBLEMS]),
-            rest=_trimmed(self.page.rest),
-        )
+def _after(one: Guardrail, block: _Block, shown: str | None) -> Guardrail | str:
+    """A guardrail as its heading wants it: a person's words count where they differ from what was written and from ours."""
+    if block.fingerprint in {shown, _fingerprint(one.trigger, one.instruction)}:
+        return _back(one) if one.retired and shown is None else one
+    return block.flaw() or _reworded(one, block)
 
 
 def _back(one: Guardrail) -> Guardrail:
@@ -300,14 +233,14 @@ def _back(one: Guardrail) -> Guardrail:
 
 def _reworded(one: Guardrail, block: _Block) -> Guardrail:
     """With a person's words; other words have to show their own effect."""
-    other = _fingerprint("", block.instruction) != _fingerprint("", one.instruction)
-    anew = {"after_seen": 0, "after_of": 0, "loops": 0, "unneeded": 0} if other else {}
+    anew = {"after_seen": 0, "after_of": 0, "loops": 0, "unneeded": 0}
     words = {"trigger": block.trigger, "instruction": block.instruction}
-    return one.model_copy(update={**words, **anew, "edited": True, "retired": "", "retired_at": None})
+    other = one_line(block.instruction) != one_line(one.instruction)
+    return one.model_copy(update={**words, **(anew if other else {}), "edited": True, "retired": "", "retired_at": None})
 
 
-def _added(block: _Block, project: str, now: datetime) -> Guardrail:
-    return Guardrail(
+def _added(block: _Block, known: Mapping[str, Guardrail], project: str, now: datetime) -> Guardrail:
+    made = Guardrail(
         id=code(f"{project}\0person\0{block.fingerprint}"),
         project=project,
         trigger=block.trigger,
@@ -316,3 +249,5 @@ def _added(block: _Block, project: str, now: datetime) -> Guardrail:
         edited=True,
         created_at=now,
     )
+    before = known.get(made.id)
+    return _back(before) if before else made

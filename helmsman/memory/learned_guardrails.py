@@ -25,10 +25,8 @@ from helmsman.texts import counted
 
 AGAIN = 2
 """Iterations that have to name one place until it counts as named again and again."""
-PLACES = 2
-"""Places of one class with a guardrail each; a class that fails at a third one has no place of its own."""
 LONGEST_PLACE = 120
-REMOVED, SUPERSEDED, GAVE_WAY = "a person removed it", "superseded", "gave way"
+REMOVED, GAVE_WAY = "a person removed it", "gave way"
 """How the reason begins for which one is retired."""
 _NUMBERS = 8
 """Iterations that an origin names."""
@@ -41,8 +39,6 @@ _NAME = re.compile(r"(?=[^\W\d])[\w.@+-]+(?:/[\w.@+-]+)*(?:::[\w.@+-]+){0,4}|\.[
 _CODE = re.compile(
     r".+\.(?:py|pyi|js|jsx|ts|tsx|mjs|cjs|go|rs|java|kt|scala|rb|php|c|h|cc|cpp|hpp|cs|swift|vue|ex|exs|lua|sh|sql|html|css)"
 )
-
-
 _WORTH = tuple(Verdict)
 """The one that gives way first comes first."""
 
@@ -164,27 +160,20 @@ def create(
     """
     by_id = {one.id: one for one in known}
     written, refused = dict[str, Guardrail](), list[Refused]()
-    for case in _cases(project, by_id, episodes, counts, config):
+    for case in _cases(episodes, counts, config):
         proposed = _proposed(project, case, by_id, now)
         if proposed is None:
             continue
-        leaving = _superseded(project, proposed, by_id, now)
-        gone = {one.id for one in leaving}
-        remaining = [one for one in _active(by_id) if one.id not in gone]
-        conflict = contradiction(proposed.instruction, orders, remaining)
-        giving_way = _giving_way(proposed.id, remaining, episodes, config.guardrails, now)
+        active = [one for one in by_id.values() if not one.retired]
+        conflict = contradiction(proposed.instruction, orders, active)
+        giving_way = _giving_way(proposed.id, active, episodes, config.guardrails, now)
         if conflict is not None or giving_way is None:
             refused.append(_refused(proposed, conflict, config))
             continue
-        made = {one.id: one for one in (*leaving, *giving_way, proposed)}
+        made = {one.id: one for one in (*giving_way, proposed)}
         by_id |= made
         written |= made
     return Created(guardrails=tuple(written.values()), refused=tuple(refused))
-
-
-def identity(project: str, kind: FailureClass, file: str = "") -> str:
-    """Of what is made for this class at this place: one thing, whatever its words are."""
-    return code(f"{project}\0{kind}\0{file}")
 
 
 def code(text: str) -> str:
@@ -192,17 +181,7 @@ def code(text: str) -> str:
     return f"g{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
-def _active(known: Mapping[str, Guardrail]) -> list[Guardrail]:
-    return [one for one in known.values() if not one.retired]
-
-
-def _cases(
-    project: str,
-    known: Mapping[str, Guardrail],
-    episodes: Sequence[Episode],
-    counts: Mapping[FailureClass, tuple[int, int]],
-    config: MemoryConfig,
-) -> list[_Case]:
+def _cases(episodes: Sequence[Episode], counts: Mapping[FailureClass, tuple[int, int]], config: MemoryConfig) -> list[_Case]:
     """What is due, the most frequent first."""
     due = list[_Case]()
     for kind in FailureClass:
@@ -211,27 +190,22 @@ def _cases(
         # iterations of this loop that got on speak for nothing; of other loops nobody knows
         forward = sum(kind in failed(one) for one in episodes) - len(vain)
         if vain and _helps(kind, place) and seen - forward >= config.guardrail_after:
-            due.append(_Case(kind, _scope(project, kind, place, known), vain, seen, max(of, seen)))
+            due.append(_Case(kind, place, vain, seen, max(of, seen)))
     return sorted(due, key=lambda case: -len(case.vain))
 
 
-def _scope(project: str, kind: FailureClass, place: str, known: Mapping[str, Guardrail]) -> str:
-    """What the guardrail is for: the place, or wherever the class fails, where that is in too many places."""
-    here, active = identity(project, kind, _file(place)), _active(known)
-    others = [one for one in active if one.failure is kind and one.by == "helmsman" and one.id != here]
-    stands = any(one.id == here for one in active)
-    return "" if len(others) >= PLACES and not stands and _helps(kind, "") else place
-
-
 def _proposed(project: str, case: _Case, known: Mapping[str, Guardrail], now: datetime) -> Guardrail | None:
-    """The guardrail for a case; None where one is active, or a person or its own failure has ended it."""
-    here, everywhere = identity(project, case.kind, _file(case.place)), identity(project, case.kind)
-    before = known.get(here)
-    if any(one in known and not known[one].retired for one in (here, everywhere)) or _spent(case.kind, {here, everywhere}, known):
-        return None
+    """The guardrail for a case; None where one of the class is active, or a person or its own failure has ended it: what has
+    failed is not tried again elsewhere.
+    """
+    advised = advice()[case.kind]["do"]
+    for one in known.values():
+        in_vain = one.retired.startswith(Verdict.INEFFECTIVE) and one.instruction.startswith(advised)
+        if one.failure is case.kind and (not one.retired or one.retired.startswith(REMOVED) or in_vain):
+            return None
     trigger, instruction = words(case.kind, case.place)
     fresh = Guardrail(
-        id=here,
+        id=code(f"{project}\0{case.kind}\0"),  # one thing, whatever its words are
         project=project,
         failure=case.kind,
         trigger=trigger,
@@ -241,21 +215,8 @@ def _proposed(project: str, case: _Case, known: Mapping[str, Guardrail], now: da
         before_of=case.of,
         created_at=now,
     )
-    return _once_more(before, fresh) if before and _same_advice(before, case.kind) else fresh
-
-
-def _spent(kind: FailureClass, ids: set[str], known: Mapping[str, Guardrail]) -> bool:
-    """Whether a person wanted none of it, or the same advice was no good: what has failed is not tried again elsewhere."""
-    return any(
-        (one.id in ids and one.retired.startswith(REMOVED))
-        or (one.failure is kind and one.retired.startswith(Verdict.INEFFECTIVE) and _same_advice(one, kind))
-        for one in known.values()
-    )
-
-
-def _same_advice(one: Guardrail, kind: FailureClass) -> bool:
-    """Whether its words are ours for this class as we would say them today, whatever place they name."""
-    return one.instruction.startswith(advice()[kind]["do"])
+    before = known.get(fresh.id)
+    return _once_more(before, fresh) if before and before.instruction.startswith(advised) else fresh
 
 
 def _once_more(before: Guardrail, fresh: Guardrail) -> Guardrail:
@@ -276,14 +237,6 @@ def _origin(case: _Case) -> str:
 
 
 # --- which ones give way ------------------------------------------------------------------------------------------
-
-
-def _superseded(project: str, proposed: Guardrail, known: Mapping[str, Guardrail], now: datetime) -> list[Guardrail]:
-    """What one for the class wherever it fails makes superfluous."""
-    if proposed.failure is None or proposed.id != identity(project, proposed.failure):
-        return []
-    special = [one for one in _active(known) if one.failure is proposed.failure and not persons(one)]
-    return [retired(f"{SUPERSEDED} by {proposed.id}, which holds wherever it fails", one, now) for one in special]
 
 
 def _giving_way(

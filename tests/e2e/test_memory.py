@@ -97,7 +97,7 @@ def test_a_failure_that_came_back_makes_a_guardrail_that_the_next_loop_heeds_and
         assert useless.after_seen >= 8
         drive(helmsman, "fifth", VAIN, 1)
         assert LEARNT not in prompts[-1]
-        assert useless.retired in page.read_text()
+        assert useless.instruction not in page.read_text()
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A guardrails.md with two guardrails and a retired one, and what a person does to it."""
+"""A guardrails.md with two guardrails, beside a retired one, and what a person does to it."""
 
 from collections.abc import Sequence
 
@@ -18,8 +18,8 @@ GONE = guardrail(id="g0000000c", failure=TYPES, instruction="Types first.", reti
 KNOWN = (ONE, TWO, GONE)
 
 
-def file(rest: str = "", standing: Sequence[Guardrail] = (ONE, TWO), retired: Sequence[Guardrail] = (GONE,)) -> str:
-    return render(standing, retired, rest)
+def file(rest: str = "", standing: Sequence[Guardrail] = (ONE, TWO)) -> str:
+    return render(standing, rest)
 
 
 def edits(text: str, known: Sequence[Guardrail] = KNOWN) -> Edits:

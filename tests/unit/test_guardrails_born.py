@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmsman.config.infrastructure import MemoryConfig
-from helmsman.memory.learned_guardrails import REMOVED, Created, advice, create, identity
+from helmsman.memory.learned_guardrails import REMOVED, Created, advice, create
 from helmsman.records.lessons import LONGEST_TEXT, Episode, Guardrail
 from helmsman.records.moments import Movement
 from helmsman.records.oversight import Imperative
@@ -142,7 +142,7 @@ def test_of_many_failing_tests_in_one_file_the_file_is_the_place() -> None:
 
 def test_failures_all_over_have_no_place() -> None:
     found = one(made([episode(number, failure(where=f"tests/test_{number}.py::test_a")) for number in range(4)]))
-    assert (found.trigger, found.id) == (advice()[TEST]["when"], identity(PROJECT, TEST))
+    assert (found.trigger, found.instruction) == (advice()[TEST]["when"], advice()[TEST]["do"])
 
 
 def test_a_place_that_fewer_than_most_of_the_failures_name_is_not_theirs() -> None:
@@ -199,37 +199,11 @@ def test_the_same_failures_make_the_same_guardrail_however_often_it_is_asked() -
 # --- what stands or stood already ---------------------------------------------------------------------------------
 
 
-def test_a_guardrail_that_stands_is_not_made_again() -> None:
-    here, elsewhere = vain(3, where="tests/test_x.py::test_a"), vain(3, where="tests/test_y.py::test_a")
-    first = one(made(here))
-    assert made(here, known=[first]).guardrails == ()
-    assert one(made(elsewhere, known=[first])).id != first.id
-
-
-def test_one_for_the_class_wherever_it_fails_covers_every_place() -> None:
-    everywhere = one(made(vain(3)))
-    assert made(vain(3, where="tests/test_x.py::test_a"), known=[everywhere]).guardrails == ()
-
-
-def test_the_third_place_of_a_class_makes_one_for_all_places_that_supersedes_the_others() -> None:
-    special = [one(made(vain(3, where=f"tests/test_{name}.py::test_a"))) for name in "xy"]
-    found = made(vain(3, where="tests/test_z.py::test_a"), known=special)
-    *gone, new = found.guardrails
-    assert (new.id, new.trigger) == (identity(PROJECT, TEST), advice()[TEST]["when"])
-    assert {item.id for item in gone} == {item.id for item in special}
-    assert all(item.retired.startswith("superseded by") and item.retired_at == NOW for item in gone)
-
-
-def test_what_a_person_reworded_is_not_superseded() -> None:
-    special = [one(made(vain(3, where=f"tests/test_{name}.py::test_a"))) for name in "xy"]
-    special[0] = special[0].model_copy(update={"edited": True})
-    found = made(vain(3, where="tests/test_z.py::test_a"), known=special)
-    assert [item.id for item in found.guardrails if item.retired] == [special[1].id]
-
-
-def test_a_place_that_has_its_guardrail_needs_none_for_all_places() -> None:
-    special = [one(made(vain(3, where=f"tests/test_{name}.py::test_a"))) for name in "xyz"]
-    assert made(vain(3, where="tests/test_z.py::test_a"), known=special).guardrails == ()
+@pytest.mark.parametrize("where", ["", "tests/test_x.py::test_a", "tests/test_y.py::test_a"])
+def test_where_one_of_the_class_stands_no_other_is_made_wherever_it_fails(where: str) -> None:
+    first = one(made(vain(3, where="tests/test_x.py::test_a")))
+    assert made(vain(3, where=where), known=[first]).guardrails == ()
+    assert made(vain(3, where=where), known=[first.model_copy(update={"id": "gold", "edited": True})]).guardrails == ()
 
 
 @pytest.mark.parametrize("where", ["", "tests/test_y.py::test_a"])
