@@ -61,18 +61,6 @@ class Writing(Record):
     seconds: float = 0.0
 
 
-class WrittenFocus(Writing):
-    """A focus; None: the templates serve."""
-
-    focus: Focus | None = None
-
-
-class WrittenCompaction(Writing):
-    """The past in short, by the template where no model could."""
-
-    compacted: Compacted
-
-
 class Planned(Record):
     """What a model was asked to write for one iteration."""
 

@@ -26,7 +26,8 @@ from helmsman.verify.probes import (
 from tasks.checking.checks import Room, laid, run_command
 from tasks.checking.rooms import room_of, work_of
 from tasks.checking.trusted_run import Range, changed_since_start, tests_as_they_were
-from tasks.models.writing import Asking, Credentials, ask_about_probes
+from tasks.models.writing import Asking, Credentials
+from tasks.models.writing import written as ask
 from tasks.repository.diffs import read_texts, tree_of
 from tasks.repository.hidden import keep_probes, kept_probes
 from tasks.repository.setup import SetupFailed
@@ -52,7 +53,7 @@ def probe_work(place: Workplace, state: LoopState, commit: str, credentials: Cre
     if not state.config.workspace.clean:
         return Probed(reason=NOT_CLEAN)
     work = work_of(place, state, commit)
-    asking = Asking(credentials, f"{place.tag(state)}/probes", place.folder.cancel.exists)
+    asking = Asking(work.config, credentials, f"{place.tag(state)}/probes", place.folder.cancel.exists, judging=True)
     found, kept = probe(room_of(place, state), work, kept_probes(state.uid), asking)
     keep_probes(state.uid, kept)
     return found
@@ -69,14 +70,14 @@ def probe(room: Room, work: Range, kept: Sequence[Probe], asking: Asking) -> tup
     written, spent, reason = tuple(kept), Usage(), ""
     if not kept:
         request = probe_request(work.config, runner, folder, sources, tests)
-        found, writing = ask_about_probes(request, partial(read_probes, config=work.config), work.config, asking)
+        found, writing = ask(asking, lambda: request, partial(read_probes, config=work.config))
         written, spent, reason = found or (), writing.usage, writing.reason or ("" if found else "the model wrote none")
     ran = _run(room, work, runner, folder, written)
     unread = [(one.probe, one.printed) for one in ran if one.passed is False and not one.probe.right]
     read: Sequence[Reading] = ()
     if unread:
         request = reading_request(work.config, unread, sources)
-        readings, reading = ask_about_probes(request, partial(read_readings, number=len(unread)), work.config, asking)
+        readings, reading = ask(asking, lambda: request, partial(read_readings, number=len(unread)))
         untold: Sequence[Reading] = [UNCLEAR for _ in unread]
         read, spent, reason = readings or untold, spent.plus(reading.usage), reading.reason
     return _weighed(ran, dict(zip([probe.code for probe, _ in unread], read, strict=True)), bool(kept), reason, spent)

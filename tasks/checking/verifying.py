@@ -183,7 +183,7 @@ def _probed(room: Room, work: Range, runs: Runs, credentials: Callable[[], Mappi
     if not work.config.proof.probes or wrong or not runs.head.results:
         return None
     say("probes, cases of a model that has not seen the head's source")
-    return probe(room, work, (), Asking(credentials, f"{room.tag}/probes"))[0]
+    return probe(room, work, (), Asking(work.config, credentials, f"{room.tag}/probes", judging=True))[0]
 
 
 def _judgement(work: Range, runs: Runs, credentials: Callable[[], Mapping[str, str]], say: Say) -> Judgement | None:

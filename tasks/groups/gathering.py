@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from queue import Empty
 from typing import Any, cast
@@ -19,11 +20,9 @@ from prefect.futures import PrefectFuture, wait
 from prefect.logging import get_run_logger
 from prefect.utilities.annotations import opaque
 
-from helmsman.config import LoopConfig
 from helmsman.errors import Cancelled
-from helmsman.oversee.best import Candidate, agreed, by_rule
+from helmsman.oversee.best import Candidate, agreed, by_rule, compare_request, read_choice
 from helmsman.plain import clean, clean_lines
-from helmsman.records.focus import Writing
 from helmsman.records.parallel import Choice, ParallelRequest
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
@@ -35,7 +34,7 @@ from tasks.engine.runs import announce, hearing_cancel, without_heartbeats
 from tasks.groups.parallel import Departed, Group, candidates, departed, due_loops, group_result, keep, opened
 from tasks.lock import drive_alone, holder
 from tasks.loop.run import STOPPED_FROM_OUTSIDE
-from tasks.models.writing import compare as ask_which
+from tasks.models.writing import Asking, written
 from tasks.observers.follow import newest_record
 from tasks.places import LoopFolder, group_folder, loop_folder
 from tasks.processes.environment import OF_A_SESSION, OF_PYTHON, other_environment, ours
@@ -239,13 +238,13 @@ def best_of(repository: Repository, states: Sequence[LoopState], tag: str, stop:
     config = states[0].config
     if not config.judge.criteria:
         return by_rule(candidates)
-    (one, first), (other, second) = (_asked(config, order, tag, stop) for order in (candidates, candidates[::-1]))
+    by = Asking(config, lambda: judge_credentials(config), tag, stop)
+    (one, first), (other, second) = (
+        written(by, partial(compare_request, config, order), partial(read_choice, candidates=order))
+        for order in (candidates, candidates[::-1])
+    )
     spent = first.usage.cost_usd + second.usage.cost_usd
     return agreed(one or first.reason, other or second.reason, candidates).model_copy(update={"cost_usd": spent})
-
-
-def _asked(config: LoopConfig, order: Sequence[Candidate], tag: str, stop: Callable[[], bool]) -> tuple[Choice | None, Writing]:
-    return ask_which(config, order, credentials=lambda: judge_credentials(config), tag=tag, stop=stop)
 
 
 def _candidate(repository: Repository, state: LoopState) -> Candidate:

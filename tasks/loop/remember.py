@@ -6,6 +6,7 @@ Nothing here stops a loop: what cannot be read or kept is named, and the loop go
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from uuid import uuid4
 
 from helmsman.errors import Cancelled, HelmsmanError
@@ -15,6 +16,7 @@ from helmsman.memory.guardrail_effect import after_iteration as with_effect
 from helmsman.memory.guardrail_effect import after_loop as concluded
 from helmsman.memory.guardrail_effect import failed
 from helmsman.memory.learned_guardrails import Refused, create
+from helmsman.memory.lessons_question import lessons_request, read_lessons
 from helmsman.memory.merge import credited, learn, reviewed
 from helmsman.plain import clean
 from helmsman.records.events import MemoryNoted
@@ -35,7 +37,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.loop.instructions import read_orders
 from tasks.memory import Change, Reads, Store, chosen_url, looking, opening, project_of, recall, sync_edits, write_down
-from tasks.models.writing import Credentials, draw_lessons
+from tasks.models.writing import Asking, Credentials, written
 from tasks.observers.journal import publish
 from tasks.worktrees.workplace import Workplace
 
@@ -136,8 +138,10 @@ def drawn(place: Workplace, state: LoopState, credentials: Credentials) -> Drawn
     with _observed("draw lessons"), _store(state, state.updated_at) as store:
         episodes = store.episodes(state.uid)
         ended = summary(state, _subject(place, state))
-        tag = f"{place.tag(state)}/lessons"
-        return draw_lessons(state, ended, episodes, credentials=credentials, tag=tag, stop=place.folder.cancel.exists)
+        by = Asking(state.config, credentials, f"{place.tag(state)}/lessons", place.folder.cancel.exists)
+        read = partial(read_lessons, summary=ended, episodes=episodes)
+        found, writing = written(by, partial(lessons_request, state, ended, episodes), read)
+        return Drawn(observations=found or (), usage=writing.usage, reason=writing.reason)
     return Drawn()
 
 

@@ -22,6 +22,7 @@ from tasks.worktrees.workplace import Workplace
 from tests.fakes.faults import Fault
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.unit.builders import config, orientation, state
+from tests.unit.histories import history, step
 
 pytestmark = pytest.mark.feature("S11")
 RULES = "- Answers must be odd.\n- Stored values must be even.\n- Commit every step.\n"
@@ -87,6 +88,15 @@ def test_a_call_that_fails_changes_nothing_and_says_why(place: Workplace, answer
     assert (plan.sought, asked) == (None, 1)
     assert [reason.startswith("asked for contradictions between orders: ") for reason in plan.reasons] == [True]
     assert (plan.usage.tokens > 0) is (answer.status is None)
+
+
+@pytest.mark.feature("O5", "O8")
+@pytest.mark.parametrize("turn", [say("no"), Fault(status=401), Fault(text="no", stop_reason="refusal")])
+def test_where_no_model_can_write_the_templates_serve_with_the_reasons(place: Workplace, turn: Turn) -> None:
+    of = config("make it so", prompt={"written": True, "compact": True, "timeout_seconds": 20})
+    redesign = Oversight(ladder=Ladder(rung=Rung.REDESIGN, reason="stuck"))
+    plan, asked = planned(place, state(of, iteration=1, history=history(step()), oversight=redesign), turn, turn)
+    assert (plan.focus, plan.compacted and plan.compacted.by, asked, len(plan.reasons)) == (None, "template", 2, 2)
 
 
 def test_what_was_planned_survives_its_way_through_the_engine(place: Workplace) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,14 @@ import pytest
 
 from deployments.demo_model import ScriptedModel, Turn, by_call, call, say
 from helmsman.errors import OperatorError
-from helmsman.orient.compaction import Past, compact_by_template
+from helmsman.orient.compaction import Past, compaction_request, read_compacted
+from helmsman.orient.focus import focus_request, read_focus
+from helmsman.oversee.conflict_question import conflict_request, read_conflicts
 from helmsman.oversee.imperatives import imperatives
-from helmsman.records.focus import Compacted, Focus, Writing, WrittenCompaction, WrittenFocus
+from helmsman.records.focus import Compacted, Focus, Writing
 from helmsman.records.oversight import Oversight, Sought
 from helmsman.tokens import tokens
-from tasks.models.writing import seek_conflicts, write_compaction, write_focus
-from tasks.processes.process import never
+from tasks.models.writing import Asking, Credentials, written
 from tasks.system.secrets import register
 from tests.fakes.claude_cli import bundled_cli, subscription
 from tests.fakes.faults import Fault
@@ -51,15 +52,16 @@ def settings(**prompt: Any) -> dict[str, Any]:
     }
 
 
-def focus(credentials: Mapping[str, str], *, stop: Callable[[], bool] = never, **prompt: Any) -> WrittenFocus:
+def focus(credentials: Credentials, *lessons: str, tag: str = "nobody", **prompt: Any) -> tuple[Focus | None, Writing]:
     of = state(config(**settings(**prompt)), iteration=3)
-    with own_tag() as tag:
-        return write_focus(of, Oversight(), credentials=lambda: credentials, tag=tag, stop=stop)
+    return written(Asking(of.config, credentials, tag), lambda: focus_request(of, Oversight(), lessons), read_focus)
 
 
-def compaction(credentials: Mapping[str, str], **prompt: Any) -> WrittenCompaction:
-    with own_tag() as tag:
-        return write_compaction(PAST, config(**settings(**prompt)), credentials=lambda: credentials, tag=tag)
+def compaction(*turns: Turn, **prompt: Any) -> tuple[Compacted | None, Writing]:
+    with JudgeApi(turns) as api, own_tag() as tag:
+        credentials = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}
+        by = Asking(config(**settings(**prompt)), lambda: credentials, tag)
+        return written(by, lambda: compaction_request(PAST), read_compacted)
 
 
 ORDERS = imperatives("AGENTS.md", "- Answers must be odd.\n- Stored values must be even.\n- Commit every step.")
@@ -70,24 +72,26 @@ def contradictions(*turns: Turn | Raw, **prompt: Any) -> tuple[Sought | None, Wr
     with JudgeApi(turns) as api, own_tag() as tag:
         of = state(config(**settings(contradictions=True, **prompt)), iteration=3)
         credentials = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}
-        return seek_conflicts(of, ORDERS, credentials=lambda: credentials, tag=tag)
+        by = Asking(of.config, lambda: credentials, tag)
+        return written(by, lambda: conflict_request(of, ORDERS), partial(read_conflicts, orders=ORDERS))
 
 
-def by_api(*turns: Turn | Raw, **prompt: Any) -> WrittenFocus:
-    with JudgeApi(turns) as api:
-        return focus({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, **prompt)
+def by_api(*turns: Turn | Raw, **prompt: Any) -> tuple[Focus | None, Writing]:
+    with JudgeApi(turns) as api, own_tag() as tag:
+        credentials = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}
+        return focus(lambda: credentials, tag=tag, **prompt)
 
 
 def test_a_focus_is_written_by_the_api_with_what_it_cost() -> None:
-    written = by_api(Turn(text=json.dumps(GOOD), usage=USAGE))
-    assert (written.focus, written.reason, written.model) == (FOCUS, "", "claude-opus-5-5")
-    assert written.usage.cost_usd == pytest.approx((1000 * 4 + 100 * 20) / 1e6)
-    assert (written.usage.input_tokens, written.usage.output_tokens) == (1000, 100)
+    found, writing = by_api(Turn(text=json.dumps(GOOD), usage=USAGE))
+    assert (found, writing.reason, writing.model) == (FOCUS, "", "claude-opus-5-5")
+    assert writing.usage.cost_usd == pytest.approx((1000 * 4 + 100 * 20) / 1e6)
+    assert (writing.usage.input_tokens, writing.usage.output_tokens) == (1000, 100)
 
 
 def test_the_request_carries_rules_task_facts_and_the_form_and_the_configured_model() -> None:
     with JudgeApi([say(json.dumps(GOOD))]) as api:
-        focus({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, model="claude-haiku-5-5")
+        focus(lambda: {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, model="claude-haiku-5-5")
         (sent,) = api.requests
     assert sent.body["model"] == "claude-haiku-5-5"
     assert "You prepare one iteration" in sent.body["system"][0]["text"]
@@ -112,10 +116,10 @@ def test_the_request_carries_rules_task_facts_and_the_form_and_the_configured_mo
     ids=["words", "nothing", "wrong type", "too long", "refused", "cut off", "unknown end"],
 )
 def test_an_answer_that_cannot_be_used_leaves_the_templates_with_a_reason_and_is_charged(turn: Turn, why: str) -> None:
-    written = by_api(turn)
-    assert written.focus is None
-    assert why in written.reason
-    assert written.usage.tokens > 0
+    found, writing = by_api(turn)
+    assert found is None
+    assert why in writing.reason
+    assert writing.usage.tokens > 0
 
 
 @pytest.mark.parametrize(
@@ -131,84 +135,64 @@ def test_an_answer_that_cannot_be_used_leaves_the_templates_with_a_reason_and_is
 )
 def test_what_keeps_the_model_from_answering_is_a_reason_without_the_key(turn: Turn | Raw, why: str) -> None:
     register({"ANTHROPIC_API_KEY": KEY})
-    written = by_api(turn)
-    assert written.focus is None
-    assert why in written.reason
-    assert KEY not in written.reason
+    found, writing = by_api(turn)
+    assert found is None
+    assert why in writing.reason
+    assert KEY not in writing.reason
 
 
 def test_a_question_that_was_not_answered_in_time_is_charged_by_an_estimate_that_says_so() -> None:
     with JudgeApi([Fault(delay=30)]) as api:
-        written = focus({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, timeout_seconds=2)
+        found, writing = focus(lambda: {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, timeout_seconds=2)
         (sent,) = api.requests
     asked = f"{sent.body['system'][0]['text']}\n{sent.prompt}"
-    assert written.usage.tokens == pytest.approx(tokens(asked), abs=2)
-    assert written.usage.cost_usd == pytest.approx(written.usage.input_tokens * 4 / 1e6)
-    assert (written.usage.output_tokens, written.focus) == (0, None)
-    assert f"its question is charged, by estimate {written.usage.tokens:,} tokens" in written.reason
+    assert writing.usage.tokens == pytest.approx(tokens(asked), abs=2)
+    assert writing.usage.cost_usd == pytest.approx(writing.usage.input_tokens * 4 / 1e6)
+    assert (writing.usage.output_tokens, found) == (0, None)
+    assert f"its question is charged, by estimate {writing.usage.tokens:,} tokens" in writing.reason
 
 
 def test_a_secret_that_the_model_repeats_is_taken_out() -> None:
     register({"ANTHROPIC_API_KEY": KEY})
-    written = by_api(say(json.dumps(GOOD | {"prompt": f"Use {KEY}."})))
-    assert written.focus is not None
-    assert written.focus.prompt == "Use [ANTHROPIC_API_KEY]."
+    found, _ = by_api(say(json.dumps(GOOD | {"prompt": f"Use {KEY}."})))
+    assert found is not None
+    assert found.prompt == "Use [ANTHROPIC_API_KEY]."
 
 
 def test_credentials_that_cannot_be_found_leave_the_templates() -> None:
     def missing() -> dict[str, str]:
         raise OperatorError("judge.block names a block that is not there", found="nowhere")
 
-    written = write_focus(state(config(**settings())), Oversight(), credentials=missing, tag="nobody")
-    assert (written.focus, written.reason) == (None, "judge.block names a block that is not there; nowhere")
+    found, writing = focus(missing)
+    assert (found, writing.reason) == (None, "judge.block names a block that is not there; nowhere")
 
 
 def test_a_helper_that_breaks_leaves_the_templates() -> None:
     def broken() -> dict[str, str]:
         raise ZeroDivisionError("by a bug")
 
-    written = write_focus(state(config(**settings())), Oversight(), credentials=broken, tag="nobody")
-    assert (written.focus, written.reason) == (None, "asking the model broke: ZeroDivisionError: by a bug")
-
-
-@pytest.mark.feature("O8")
-def test_where_it_is_off_nobody_is_asked() -> None:
-    with JudgeApi([say(json.dumps(GOOD))]) as api:
-        credentials = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}
-        assert focus(credentials, written=False) == WrittenFocus()
-        assert compaction(credentials, compact=False) == WrittenCompaction(compacted=compact_by_template(PAST))
-        assert not api.requests
+    found, writing = focus(broken)
+    assert (found, writing.reason) == (None, "asking the model broke: ZeroDivisionError: by a bug")
 
 
 @pytest.mark.feature("O8")
 def test_the_past_is_made_short_by_the_api() -> None:
-    with JudgeApi([say(json.dumps(SHORT))]) as api:
-        written = compaction({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url})
-    assert written.compacted == Compacted(
+    found, writing = compaction(say(json.dumps(SHORT)))
+    assert found == Compacted(
         end_goal="All pass.", approach="A table.", current_state="Red.", next_steps=("the printer",), by="model"
     )
-    assert (written.reason, written.usage.input_tokens) == ("", 100)
-
-
-@pytest.mark.feature("O8")
-@pytest.mark.parametrize("turn", [say("no"), Fault(status=401), Fault(delay=30), Fault(text="no", stop_reason="refusal")])
-def test_where_no_model_can_the_template_makes_the_past_short(turn: Turn) -> None:
-    with JudgeApi([turn]) as api:
-        written = compaction({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, timeout_seconds=2)
-    assert written.compacted == compact_by_template(PAST)
-    assert written.reason
+    assert (writing.reason, writing.usage.input_tokens) == ("", 100)
 
 
 def test_a_focus_is_written_by_the_cli_without_tools_in_an_empty_folder(home: Path) -> None:
     (home / "secret.txt").write_text("known to nobody")
     lesson = f"@{home}/secret.txt"
     with ScriptedModel(by_call([[call((FORM, GOOD))]])) as model, own_tag() as tag:
-        of = state(config(**settings()), iteration=3)
         credentials = subscription(model.url, home)
-        written = write_focus(of, Oversight(), lessons=(lesson,), credentials=lambda: credentials, tag=tag)
+        found, writing = focus(lambda: credentials, lesson, tag=tag)
         body = model.requests[0].body
-    assert (written.focus, written.reason) == (FOCUS, "")
-    assert written.usage.cost_usd == pytest.approx((100 * 4 + 20 * 20) / 1e6)
+    assert (found, writing.reason) == (FOCUS, "")
+    assert writing.usage.cost_usd == pytest.approx((100 * 4 + 20 * 20) / 1e6)
     assert [tool["name"] for tool in body["tools"] if tool["name"] != "DeferredToolPlaceholder"] == [FORM]
     assert lesson in str(body)
     assert "known to nobody" not in str(body)
