@@ -158,8 +158,8 @@ def _alignment(answer: _Answer, goal: str, present: Alignment | None) -> Alignme
         asked.setdefault(one.key, one)
     new = tuple(one for key, one in asked.items() if key not in keys)  # each once, and none that was answered
     stages = [{"what": one.stage, "proof": one.artifact} for one in answer.sequence if one_line(one.stage)]
-    given = {name.removesuffix("_gaps"): value for name, value in answer if isinstance(value, list)}
-    lists = {name: _lines(lines) for name, lines in given.items() if name not in {"sequence", "blocking_questions"}}
+    names = _Answer.model_fields.keys() - {"approach", "sequence", "blocking_questions"}
+    lists = {name.removesuffix("_gaps"): _lines(getattr(answer, name)) for name in names}
     return Alignment.model_validate(
         {
             "specification": {"goal": goal, **lists},

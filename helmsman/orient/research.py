@@ -47,7 +47,7 @@ def research_of(state: LoopState, text: str, changed: Sequence[str]) -> Research
 def read(text: str) -> Research:
     """What can be read of the file. Never raises."""
     parts = _HEADING.split(re.sub(r"\r\n?", "\n", text[:LONGEST_FILE]))
-    bodies = dict.fromkeys(HEADINGS, "")
+    bodies = {str(name): "" for name in HEADINGS}
     for name, body in zip(parts[1::2], parts[2::2], strict=True):
         bodies[name] = f"{bodies.get(name, '')}\n{body}"  # one that stands there twice has both
     return Research(

@@ -136,8 +136,8 @@ OWN, PYTHON, USUAL = (TypeAdapter(tuple[Row, ...]).validate_python(_TABLE[name])
 _LISTS: Mapping[str, Any] = _TABLE["lists"]
 _DEPENDENCIES: Sequence[str] = _LISTS["python_dependencies"]
 _PROJECT = frozenset({*_DEPENDENCIES, "tox.ini", "noxfile.py"})
-TEXTS = _PROJECT | {GITLAB, "package.json", *(path.rpartition("/")[2] for path in SCRIPTS)}
-TEXTS |= {name for row in (*OWN, *PYTHON, *USUAL) if row.named or row.keys or row.holds for name in row.files}
+_READ = {name for row in (*OWN, *PYTHON, *USUAL) if row.named or row.keys or row.holds for name in row.files}
+TEXTS = _PROJECT | _READ | {GITLAB, "package.json", *(path.rpartition("/")[2] for path in SCRIPTS)}
 """Names of the files whose text is worth reading."""
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,60}")
 

@@ -74,5 +74,6 @@ def settings() -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     environment = Environment(**settings())  # noqa: S701 - see there
-    environment.filters |= {"quoted": _quoted, "inert": inert, "clean": clean, "clean_lines": clean_lines, "counted": counted}
+    filters: dict[str, Any] = {"quoted": _quoted, "inert": inert, "clean": clean, "clean_lines": clean_lines, "counted": counted}
+    environment.filters |= filters
     return environment

@@ -4,8 +4,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,8 +19,7 @@ from helmsman.plain import clean
 from helmsman.records.alignment import ALIGNMENT, Alignment, Proposal, inside
 from helmsman.records.focus import Question
 from helmsman.texts import counted
-from tasks.alignment.files import keep_aside, place_of, read_text, understood, write_alignment
-from tasks.lock import drive_alone
+from tasks.alignment.files import keep_aside, place_of, read_alignment, read_text, understood, write_alignment
 from tasks.models.asking import Late, ask
 from tasks.places import AlignFolder, helmsman_folder
 from tasks.processes.process import never
@@ -81,18 +79,6 @@ def _linked(repository: Repository) -> Path | None:
     return None if repository.common.parent == repository.top else repository.top
 
 
-@contextmanager
-def made_alone(lock: Path, what: str) -> Generator[None]:
-    """Hold an alignment while the block runs. Raises OperatorError where somebody else does."""
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(drive_alone(lock, what))
-        except OperatorError as held:
-            remedy = "wait for it, or end that process"
-            raise OperatorError(f"{what} is being made already", found=held.found, remedy=remedy) from held
-        yield
-
-
 def attempt_id(folder: AlignFolder, goal: str) -> str:
     """The id under which the last attempt at the same goal was broken off, else a new one, written down before it is used."""
     try:
@@ -117,13 +103,13 @@ def with_checkout(repository: Repository) -> Repository:
 
 def goal_of_file(repository: Repository, file: str) -> str:
     """Empty where there is no such file."""
-    found = _read(repository.top, file)
+    found = read_alignment(place_in(repository.top, file))
     return found.specification.goal if found else ""
 
 
 def present(work: Work) -> Alignment | None:
     """What the file says now; None where there is none. Raises OperatorError for another's file, or one about another goal."""
-    found = _read(work.repository.top, work.file)
+    found = read_alignment(place_in(work.repository.top, work.file))
     if found is not None and not same_goal(found.specification.goal, work.goal):
         if spent(with_kept(work.repository, work.file, found)):
             return None
@@ -143,7 +129,7 @@ def readable(work: Work) -> Alignment | None:
 
 def with_left(work: Work, alignment: Alignment) -> Alignment:
     """A new alignment with what loops have left behind the one that it replaces."""
-    found = _read(work.repository.top, work.file)
+    found = read_alignment(place_in(work.repository.top, work.file))
     if found is None or alignment.more:
         return alignment
     return alignment.model_copy(update={"more": with_kept(work.repository, work.file, found).more})
@@ -203,9 +189,9 @@ def aligned(repository: Repository, config: LoopConfig, file: str, reached: Iter
     return _held_to(repository.top / file, answered and with_kept(repository, file, answered), config, reached)
 
 
-def aligned_in(top: Path, config: LoopConfig, file: str, reached: Iterable[str] = ()) -> LoopConfig:
+def aligned_in(top: Path, config: LoopConfig, file: str) -> LoopConfig:
     """The same for a folder that holds what a repository has at its top."""
-    return _held_to(top / file, _answered(top, file), config, reached)
+    return _held_to(top / file, _answered(top, file), config, ())
 
 
 def aligned_by(text: str, where: Path, config: LoopConfig, reached: Iterable[str] = ()) -> LoopConfig:
@@ -268,12 +254,6 @@ def _for_a_loop(top: Path, file: str) -> Alignment | None:
 def _meant(path: Path, text: str, file: str) -> Alignment | None:
     """A file of the usual name that is a document of somebody's own says nothing about loops."""
     return None if file == ALIGNMENT and not is_alignment(text) else understood(path, text)
-
-
-def _read(top: Path, file: str) -> Alignment | None:
-    path = place_in(top, file)
-    text = read_text(path)
-    return None if text is None else understood(path, text)
 
 
 def place_in(top: Path, file: str) -> Path:

@@ -14,7 +14,7 @@ from prefect.client.schemas.objects import State, StateType
 from prefect.exceptions import TerminationSignal
 
 from helmsman.config import RetryConfig
-from helmsman.errors import Cancelled, WorldError
+from helmsman.errors import Cancelled, OperatorError, WorldError
 from helmsman.orient.alignment import align_question, by_template, read_proposal, settled
 from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, AlignResult, Made, Specification, result_of
 from helmsman.render import aligned_lines
@@ -26,6 +26,7 @@ from tasks.alignment.steps import ask, gather
 from tasks.engine.end_states import EndState
 from tasks.engine.runs import announce, hearing_cancel, without_heartbeats
 from tasks.engine.step import with_retries
+from tasks.lock import drive_alone
 from tasks.models.asking import writing_model
 from tasks.processes.nesting import refuse_nested
 from tasks.processes.process import end_tagged
@@ -55,7 +56,11 @@ def making(request: AlignRequest) -> Generator[Work]:
     config = configured(request)
     folder = aligning.align_folder(repository, request.out)
     with ExitStack() as stack:
-        stack.enter_context(aligning.made_alone(folder.lock, request.out))
+        try:
+            stack.enter_context(drive_alone(folder.lock, request.out))
+        except OperatorError as held:
+            remedy = "wait for it, or end that process"
+            raise OperatorError(f"{request.out} is being made already", found=held.found, remedy=remedy) from held
         folder.cancel.unlink(missing_ok=True)
         work = Work(repository, config, request.out, aligning.attempt_id(folder, config.goal), asks=request.ask)
         end_tagged(f"align-{work.uid}/", prefix=True, grace=config.claude.stop_grace_seconds)
