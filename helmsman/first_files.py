@@ -50,20 +50,13 @@ class FirstSetUp:
 
 def helmsman_toml(goal: str, checks: Sequence[FirstCheck], asides: Sequence[Aside] = (), setup: FirstSetUp | None = None) -> str:
     """The text of helmsman.toml. An empty goal is left to the command line."""
-    set_up = ["", *_setup_lines(setup)] if setup and setup.commands else []
-    return "\n".join([_HEAD, "", *_goal_lines(goal), "", *_check_lines(checks, asides), *set_up, ""])
-
-
-def _setup_lines(setup: FirstSetUp) -> Iterator[str]:
-    off = "" if setup.needed else "# "
-    yield "# Makes a fresh checkout ready: checks run in one, and it has nothing that git ignores."
-    yield f"{off}[workspace]"
-    yield f"{off}setup = [{', '.join(map(toml_line, setup.commands))}]"
-
-
-def _goal_lines(goal: str) -> Iterator[str]:
-    yield "# What shall be true at the end."
-    yield f"goal = {toml_string(goal)}" if goal else '# goal = "…"   # none yet: helmsman run GOAL'
+    said = f"goal = {toml_string(goal)}" if goal else '# goal = "…"   # none yet: helmsman run GOAL'
+    lines = [_HEAD, "", "# What shall be true at the end.", said, "", *_check_lines(checks, asides)]
+    if setup and setup.commands:
+        off = "" if setup.needed else "# "
+        lines += ["", "# Makes a fresh checkout ready: checks run in one, and it has nothing that git ignores."]
+        lines += [f"{off}[workspace]", f"{off}setup = [{', '.join(map(toml_line, setup.commands))}]"]
+    return "\n".join([*lines, ""])
 
 
 def _check_lines(checks: Sequence[FirstCheck], asides: Sequence[Aside]) -> Iterator[str]:

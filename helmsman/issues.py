@@ -7,7 +7,7 @@ a goal, and for nothing else: they choose no check, no command, no limit, no bra
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -86,7 +86,10 @@ class _Repository(ForgeRepository):
     default_branch: str = ""
 
 
-class _Payload(Record):
+class IssueTold(Record):
+    """What a message says."""
+
+    kind: Kind = "issues"
     action: str
     issue: _Issue
     repository: _Repository
@@ -95,14 +98,10 @@ class _Payload(Record):
     comment: _Comment | None = None
     is_pull: bool = False
 
-
-class IssueTold(NamedTuple):
-    """What a message says."""
-
-    names: tuple[str, ...]
-    """Of the repository, the most exact first."""
-    kind: Kind
-    payload: _Payload
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the repository, the most exact first."""
+        return self.repository.names
 
 
 # --- reading what was sent ----------------------------------------------------------------------------------------
@@ -110,10 +109,10 @@ class IssueTold(NamedTuple):
 
 def read_issue(kind: Kind, body: bytes) -> IssueTold:
     """What an event of GitHub or Gitea says about an issue. Raises ValueError where it is none."""
-    payload = _Payload.model_validate_json(body)
-    if kind == "issue_comment" and payload.comment is None:
+    told = IssueTold.model_validate_json(body)
+    if kind == "issue_comment" and told.comment is None:
         raise ValueError("no comment")
-    return IssueTold(payload.repository.names, kind, payload)
+    return told.model_copy(update={"kind": kind})
 
 
 def sift_issue(told: IssueTold, allowed: Allowed, facts: Mapping[str, Any]) -> IssueEvent | Nothing:
@@ -124,42 +123,40 @@ def sift_issue(told: IssueTold, allowed: Allowed, facts: Mapping[str, Any]) -> I
     happened = _happened(told, allowed.label, facts["source"])
     if happened is None:
         return Nothing(reason="nothing that starts, steers or ends a loop")
-    if happened is Happened.LABELLED and told.payload.issue.state == "closed":
+    if happened is Happened.LABELLED and told.issue.state == "closed":
         return Nothing(reason="the issue is closed")
     reason = _not_one_of_theirs(told, allowed) or _why_not_by(told, happened, allowed, facts["source"])
     return Nothing(reason=reason) if reason else _event(told, happened, facts)
 
 
 def _happened(told: IssueTold, label: str, source: str) -> Happened | None:
-    payload, named = told.payload, label.casefold()
-    bears = named in {one.name.casefold() for one in payload.issue.labels or ()}
-    if not label or (source, payload.action) == ("github", "opened"):  # there each label of a new issue has its own event
+    named = label.casefold()
+    bears = named in {one.name.casefold() for one in told.issue.labels or ()}
+    if not label or (source, told.action) == ("github", "opened"):  # there each label of a new issue has its own event
         return None
     if told.kind == "issue_comment":
-        return Happened.SAID if payload.action == "created" and bears and command_in(_text_said(payload)) else None
-    if payload.action in _ABOUT_ONE:
-        about = payload.label.name.casefold() if payload.label else ""
-        return _ABOUT_ONE[payload.action] if about == named else None
-    borne, other = _ACTIONS.get(payload.action, (None, None))
+        return Happened.SAID if told.action == "created" and bears and command_in(_text_said(told)) else None
+    if told.action in _ABOUT_ONE:
+        about = told.label.name.casefold() if told.label else ""
+        return _ABOUT_ONE[told.action] if about == named else None
+    borne, other = _ACTIONS.get(told.action, (None, None))
     return borne if bears else other
 
 
 def _not_one_of_theirs(told: IssueTold, allowed: Allowed) -> str:
-    payload = told.payload
-    branch = payload.repository.default_branch
-    if payload.is_pull or payload.issue.pull_request:
+    branch = told.repository.default_branch
+    if told.is_pull or told.issue.pull_request:
         return "it is about a pull request, not an issue"
-    if "detection" in read_mark(payload.issue.body or ""):
+    if "detection" in read_mark(told.issue.body or ""):
         return "Helmsman has opened the issue itself"
-    if not _FULL_NAME.fullmatch(payload.repository.full_name) or not is_branch(branch) or branch.startswith(OWN_BRANCHES):
+    if not _FULL_NAME.fullmatch(told.repository.full_name) or not is_branch(branch) or branch.startswith(OWN_BRANCHES):
         return "the repository, or its default branch, is not named as forges name them"
     return "" if wanted(branch, allowed.branches) else f"{branch} is none of the branches that the operator allows"
 
 
 def _why_not_by(told: IssueTold, happened: Happened, allowed: Allowed, source: str) -> str:
     """Why this is not theirs to do. Whoever may close an issue, or take its label away, may end its loop."""
-    payload = told.payload
-    who, association = (payload.sender, "") if happened is not Happened.SAID else _speaker(payload)
+    who, association = (told.sender, "") if happened is not Happened.SAID else _speaker(told)
     if happened is Happened.WITHDRAWN:
         return ""
     if allowed.people:
@@ -167,17 +164,17 @@ def _why_not_by(told: IssueTold, happened: Happened, allowed: Allowed, source: s
         return "" if listed else f"{clean(who.login)} is not among the people that the operator lists"
     if who.type == "Bot" or who.login.endswith("[bot]") or who.login in BOTS:
         return f"{clean(who.login)} is a program, and the operator does not list it"
-    if happened is Happened.LABELLED and not _is_author(who, payload.issue):
+    if happened is Happened.LABELLED and not _is_author(who, told.issue):
         return ""  # a forge lets nobody label another's issue who may not
     if happened is Happened.LABELLED:  # a template of the repository may have set the label for anybody
-        association = payload.issue.author_association
+        association = told.issue.author_association
     if source == "github" and association in INSIDERS:
         return ""
     return f"{clean(who.login)} is not known to belong to the repository; the operator may list them under `people`"
 
 
-def _speaker(payload: _Payload) -> tuple[_Person, str]:
-    comment = payload.comment
+def _speaker(told: IssueTold) -> tuple[_Person, str]:
+    comment = told.comment
     return (comment.user or _Person(), comment.author_association) if comment else (_Person(), "")
 
 
@@ -186,19 +183,19 @@ def _is_author(who: _Person, issue: _Issue) -> bool:
 
 
 def _event(told: IssueTold, happened: Happened, facts: Mapping[str, Any]) -> IssueEvent:
-    payload, issue = told.payload, told.payload.issue
-    comment = payload.comment if happened is Happened.SAID else None
-    who = _speaker(payload)[0] if comment else payload.sender
-    said = {"comment": comment.id, "said": _text_said(payload)} if comment else {}
+    issue = told.issue
+    comment = told.comment if happened is Happened.SAID else None
+    who = _speaker(told)[0] if comment else told.sender
+    said = {"comment": comment.id, "said": _text_said(told)} if comment else {}
     moment = str(comment.id) if comment else issue.updated_at
-    about = {"full_name": payload.repository.full_name, "branch": payload.repository.default_branch, "number": issue.number}
+    about = {"full_name": told.repository.full_name, "branch": told.repository.default_branch, "number": issue.number}
     words = {"title": seen_line(issue.title), "body": seen(issue.body or "", LONGEST_BODY)} if not comment else {}
     more = {"happened": happened, "moment": moment[:100], "by": who.login}
     return IssueEvent.model_validate({**facts, **about, **words, **more, **said})
 
 
-def _text_said(payload: _Payload) -> str:
-    return seen((payload.comment.body if payload.comment else "") or "", LONGEST_COMMENT)
+def _text_said(told: IssueTold) -> str:
+    return seen((told.comment.body if told.comment else "") or "", LONGEST_COMMENT)
 
 
 # --- what is made of it -------------------------------------------------------------------------------------------

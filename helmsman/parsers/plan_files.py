@@ -37,12 +37,8 @@ class _Story(NamedTuple):
 
 
 def read_json(text: str) -> Plan:
-    stories = islice(_stories(text), MOST_ITEMS + 1)
-    return Plan(kind="json", items=tuple(item_of(Story, _without_nulls(one.values), one.line) for one in stories))
-
-
-def _without_nulls(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value is not None}
+    said = ((one, {key: value for key, value in one.values.items() if value is not None}) for one in _stories(text))
+    return Plan(kind="json", items=tuple(item_of(Story, values, one.line) for one, values in islice(said, MOST_ITEMS + 1)))
 
 
 def tick_json(text: str, place: int) -> str:

@@ -1,11 +1,12 @@
 """What is heard of one call while it runs: told to people, counted against its money, and watched for what must end it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from helmsman.errors import Cancelled
-from helmsman.parsers.agent_actions import Called, ToolResult, detail_of
+from helmsman.parsers.agent_actions import Called, ToolPatience, ToolResult, detail_of
+from helmsman.parsers.agent_dialects import DialectReader
 from helmsman.parsers.agent_ending import EndedBy
+from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.events import ToolCalled, ToolReturned, UsageCounted
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.state import LoopState
@@ -16,28 +17,15 @@ from tasks.agents.call_folder import STOPPED
 from tasks.observers.journal import publish
 from tasks.processes.process import Ended
 from tasks.session.pain_watch import Watch, tokens_left
+from tasks.session.steering import Steering
 from tasks.system.secrets import redact, without_secrets
 from tasks.system.supervised import still_alive
 
 LEAST = 0.01
 """US dollars that any call may cost, so that one which is due can be made."""
 LONGEST_ID = 100
-
-
-class Reader(Protocol):
-    """What folds the output of a program."""
-
-    finished: bool
-
-    @property
-    def usage(self) -> Usage: ...
-
-
-class Follower(Protocol):
-    """Who hears of tool calls beside people."""
-
-    def announce(self, called: Called) -> None: ...
-    def conclude(self, result: ToolResult) -> None: ...
+Follower = ToolPatience | Steering | Watch
+"""Who hears of tool calls beside people."""
 
 
 def allowed_cost(state: LoopState, of_call: float | None = None) -> float | None:
@@ -75,7 +63,9 @@ class Meter:
 class Listener:
     """Hears of the tool calls of one call, whichever program makes them."""
 
-    def __init__(self, order: Order, environment: Mapping[str, str], reader: Reader, allowed: float | None) -> None:
+    def __init__(
+        self, order: Order, environment: Mapping[str, str], reader: ClaudeReader | DialectReader, allowed: float | None
+    ) -> None:
         """Nothing has been said yet. `allowed`: US dollars."""
         state, worktree = order.state, str(order.place.worktree)
         since, home = state.created_at.timestamp(), environment.get("HOME", "")

@@ -26,8 +26,7 @@ from helmsman.verify.items import (
 from helmsman.verify.judge.named import files_testing, is_product, named_files
 from helmsman.verify.judge.question import CheckOutput, JudgeQuestion, Source
 from helmsman.verify.judge.request import JudgeRequest, build_request
-from tasks.agents.briefings import keep_request
-from tasks.agents.call_folder import CallFolder
+from tasks.agents.call_folder import CallFolder, keep_request
 from tasks.checking.rooms import work_of
 from tasks.checking.trusted_run import Range
 from tasks.models.judge import ask_judge

@@ -10,8 +10,7 @@ from helmsman.naming import loop_id
 from helmsman.orient.brief import brief
 from helmsman.records.briefing import Briefing
 from helmsman.records.state import LoopState
-from tasks.agents.briefings import kept
-from tasks.agents.call_folder import CallFolder
+from tasks.agents.call_folder import CallFolder, kept
 from tasks.checking.adjudicating import request_for
 from tasks.loop.prepare import facts_at
 from tasks.loop.remember import looked_up

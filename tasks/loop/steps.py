@@ -37,9 +37,8 @@ from helmsman.verify import new_tests
 from helmsman.verify.completion import prove
 from helmsman.verify.hints import weigh
 from helmsman.verify.outcomes import Outcomes, failing_at_start, outcomes
-from tasks.agents.briefings import keep_briefing
 from tasks.agents.call import Order
-from tasks.agents.call_folder import CallFolder
+from tasks.agents.call_folder import CallFolder, keep_briefing
 from tasks.agents.calling import call_agent
 from tasks.agents.hearing import hear
 from tasks.checking.adjudicating import adjudicate

@@ -12,8 +12,7 @@ from helmsman.records.claims import Claims
 from helmsman.records.iteration import Evidence
 from helmsman.records.proof import SinceStart, Verdict
 from helmsman.records.reflexion import DoneSignals, JudgeMemory, PastVerdict
-from tasks.agents.briefings import kept
-from tasks.agents.call_folder import CallFolder
+from tasks.agents.call_folder import CallFolder, kept
 from tasks.checking.adjudicating import adjudicate
 from tasks.worktrees.worktree import measure_change
 from tests.fakes.judge_api import JudgeApi
