@@ -18,6 +18,8 @@ from helmsman.parsers.globs import matches_any
         ("tests/", "tests/unit/test_a.py", True),
         ("tests/", "my/tests/test_a.py", True),
         ("/tests/", "my/tests/test_a.py", False),
+        ("/tests/", "tests/test_a.py", True),
+        ("a[b]", "a[b]", True),
         ("./tests/", "tests/unit/test_a.py", True),
         ("./tests/", "my/tests/test_a.py", False),
         ("./check.sh", "check.sh", True),

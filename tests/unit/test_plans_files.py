@@ -112,7 +112,10 @@ def test_stories_are_read_with_what_other_loops_write() -> None:
     assert (bare.id, bare.title, bare.acceptance, bare.done) == ("a-thing", "A thing", ("try it",), True)
     numbered = read_text("json", '{"tasks": [{"id": 1, "title": "x"}, {"id": 2, "title": "y", "dependsOn": [1]}]}')
     assert [one.needs for one in numbered.items] == [(), ("1",)]
-    assert read_text("json", '[{"title": "x", "priority": "high"}]').items[0].priority == 1
+    assert read_text("json", '[{"title": "x", "priority": "High"}]').items[0].priority == 1
+    told = read_text("json", '[{"description": "A thing", "notes": "soon", "passes": null, "done": true}]').items[0]
+    assert (told.title, told.details, told.done) == ("A thing", "soon", True)
+    assert not read_text("json", '[{"title": "x", "passes": false, "done": true}]').items[0].done
 
 
 def test_tables_are_read() -> None:
