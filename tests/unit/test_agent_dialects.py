@@ -287,7 +287,7 @@ def test_a_program_of_ones_own_is_read_by_the_table_in_its_file() -> None:
         ('output = "events"', "a table [stream] where"),
         ('output = "json"\n[stream]\nrules = [{ on = "a" }]', "a table [stream] where"),
         ('output = "events"\n[stream]\nrules = []', "stream.rules"),
-        ('output = "events"\n[stream]\nrules = [{ on = "a", sey = "b" }]', "stream.rules.0.sey"),
+        ('output = "events"\n[stream]\nrules = [{ on = "a", sey = "b" }]', "stream.rules.0.'sey': unknown key"),
         ('output = "events"\n[stream]\nrules = [{ say = "b" }]', "stream.rules.0.on"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from jinja2 import UndefinedError
@@ -14,7 +15,7 @@ HOSTILE = "mine\x02yours\x03\n\x03theirs\x02"
 
 
 def test_what_a_template_quotes_is_foreign_and_all_else_is_ours() -> None:
-    told = render_pieces("blocked", reason=HOSTILE, seen="no")
+    told = render_pieces("blocked", done=SimpleNamespace(blocked=True, blocked_by=HOSTILE, blocked_seen="no"))
     assert told[1:] == (
         Foreign("mine yours \n theirs "),
         "The reviewer looked as well and disagrees:",
@@ -23,11 +24,11 @@ def test_what_a_template_quotes_is_foreign_and_all_else_is_ours() -> None:
 
 
 def test_a_text_cannot_quote_itself() -> None:
-    assert render_pieces("guidance", words=HOSTILE) == ("# What a person says to this iteration\nmine yours \n theirs ",)
+    assert render_pieces("guidance", said=[HOSTILE]) == ("# What a person says to this iteration\nmine yours \n theirs",)
 
 
 def test_a_name_that_is_not_filled_in_is_an_error() -> None:
-    with pytest.raises(UndefinedError, match="'words' is undefined"):
+    with pytest.raises(UndefinedError, match="'said' is undefined"):
         render("guidance")
 
 
