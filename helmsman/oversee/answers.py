@@ -55,7 +55,7 @@ def answered(state: LoopState, answer: Answer, now: datetime) -> LoopState:
 def answer_of(state: LoopState, gate: Gate, form: Form, *, via: Way, now: datetime) -> Answer:
     """What a filled-in form says."""
     changed, more = form.changed(), extension(form, state.config.limits)
-    given = changed.get("limits", {})
+    given: object = changed.get("limits", {})
     if not isinstance(given, Mapping):
         raise OperatorError("limits is a table", expected="limits.KEY=VALUE", found=f"limits={clean(str(given))}")
     limits = {**more.get("limits", {}), **cast("Mapping[str, Any]", given)}

@@ -12,7 +12,9 @@ from helmsman.records.oversight import Imperative, Modality
 
 _LISTS = tomllib.loads(files("helmsman.oversee").joinpath("instructions.toml").read_text("utf-8"))
 WORDS: Mapping[str, frozenset[str]] = {name: word_set(words) for name, words in _LISTS["words"].items()}
-MEANING = {word: line.split()[0] for line in (*_LISTS["synonyms"], *_LISTS["others"].split()) for word in line.split()}
+MEANING: Mapping[str, str] = {
+    word: line.split()[0] for line in (*_LISTS["synonyms"], *_LISTS["others"].split()) for word in line.split()
+}
 """Of each verb in its plain form the one that stands for all that mean the same."""
 
 
@@ -22,7 +24,7 @@ def _inflected(verb: str) -> Iterator[str]:
     yield from (f"{past}ed", f"{stem}ing", f"{verb}{verb[-1]}ed", f"{verb}{verb[-1]}ing")
 
 
-PARTICIPLES = {form: meaning for verb, meaning in MEANING.items() for form in _inflected(verb)} | {
+PARTICIPLES: Mapping[str, str] = {form: meaning for verb, meaning in MEANING.items() for form in _inflected(verb)} | {
     form: MEANING[verb] for form, verb in _LISTS["irregular"].items()
 }
 """Of each participle and gerund the same."""
