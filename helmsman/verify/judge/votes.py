@@ -94,20 +94,15 @@ def count_votes(criteria: Sequence[CriterionConfig], votes: Sequence[Vote]) -> J
     verdicts = tuple(_verdict(criterion, votes) for criterion in criteria)
     unmet = [verdict.criterion for verdict in verdicts if verdict.unmet]
     untold = [verdict.criterion for verdict in verdicts if verdict.cannot_tell]
+    reached = sum(criterion.weight for criterion, verdict in zip(criteria, verdicts, strict=True) if verdict.met)
     causes = (("not met", unmet), ("cannot be told", untold))
     return Judgement(
-        outcome=_outcome(unmet, untold),
+        outcome=JudgementOutcome.REJECTED if unmet else JudgementOutcome.UNDECIDED if untold else JudgementOutcome.APPROVED,
         cause="; ".join(f"{len(names)} of {len(verdicts)} criteria {what}: {_listed(names)}" for what, names in causes if names),
         criteria=verdicts,
         principle=next((vote.principle for vote in votes if vote.principle), ""),
-        score=_score(criteria, verdicts),
+        score=reached / sum(criterion.weight for criterion in criteria),
     )
-
-
-def _outcome(unmet: Sequence[str], untold: Sequence[str]) -> JudgementOutcome:
-    if unmet:
-        return JudgementOutcome.REJECTED
-    return JudgementOutcome.UNDECIDED if untold else JudgementOutcome.APPROVED
 
 
 def _must_be_whole(answer: Answer) -> None:
@@ -205,11 +200,6 @@ def _verdict(criterion: CriterionConfig, votes: Sequence[Vote]) -> CriterionVerd
         need=decisive.need if decisive else (),
         evidence=decisive.evidence if decisive else "",
     )
-
-
-def _score(criteria: Sequence[CriterionConfig], verdicts: Sequence[CriterionVerdict]) -> float:
-    reached = sum(criterion.weight for criterion, verdict in zip(criteria, verdicts, strict=True) if verdict.met)
-    return reached / sum(criterion.weight for criterion in criteria)
 
 
 def _listed(names: Sequence[str]) -> str:
