@@ -76,4 +76,4 @@ def test_an_answer_that_finds_no_room_is_told_and_nothing_of_it_is_tried_again(m
 
 def test_a_value_of_several_lines_is_labelled_once_and_an_empty_one_not_at_all() -> None:
     rows = (("text", "one\n\n\x1b[2Jtwo"), ("nothing", ""), ("tests", ("a", "b")))
-    assert list(fields(rows)) == ["text       one", "           [2Jtwo", "tests      a", "           b"]
+    assert list(fields(rows)) == ["text       one", "            [2Jtwo", "tests      a", "           b"]
