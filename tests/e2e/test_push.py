@@ -1,7 +1,6 @@
 """From a push to a loop's result: hook or webhook, receiver, engine, worker, loop; every one of them real."""
 
 import asyncio
-import re
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +13,10 @@ from prefect.events.clients import PrefectEventSubscriber
 from prefect.events.filters import EventFilter, EventNameFilter
 
 from deployments.demo_model import Request, Turn, bash, call, say
-from helmsman.orient.alignment_file import render
-from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, Specification
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import list_loops
-from tests.fakes.answerer import answering
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import Driving, driving
 from tests.fakes.issues import comment_event, issue_event
@@ -69,7 +65,6 @@ SETS = f"""
 at = "PLACE"
 set.tracker = {{ kind = "github", url = "URL", repository = "{REPOSITORY}" }}
 """
-ASKS = Alignment(specification=Specification(goal="There shall be an answer.")).with_questions([Asked(question="Which answer?")])
 FILES = {"helmsman.toml": CONFIGURATION, "docs/goal.md": "There shall be an answer.\n"}
 
 
@@ -179,28 +174,6 @@ def test_a_push_becomes_an_event_a_run_and_a_loop_whose_result_is_on_a_branch(sc
     assert git(scene.served.bare, "rev-parse", "main").strip() == commit
     assert (event.resource.name, event.payload["branch"]) == ("project", "main")
     assert [related.id for related in event.related] == [f"prefect.flow-run.{run['id']}"]
-
-
-@pytest.mark.feature("M1", "H2")
-def test_a_push_that_orders_an_alignment_waits_for_a_form_without_a_process_and_keeps_the_answers_on_a_branch(
-    scene: Scene,
-) -> None:
-    aligned = {"helmsman.toml": f'{CONFIGURATION}mode = "align"\n', ALIGNMENT: render(ASKS)}
-    commit = scene.served.commit("to be aligned", aligned)
-    scene.served.push("HEAD:refs/heads/release/aligned")
-    (scene.served.clone / ALIGNMENT).unlink()
-    scene.served.commit("loops again", FILES)
-    waiting = eventually(lambda: [run["state_name"] for run in scene.runs_of(commit)] == ["Suspended"], PATIENCE)
-    assert waiting, [run["state"] for run in scene.runs_of(commit)]
-    with answering(scene.server.url, scene.runs_of(commit)[0]["name"], {"answer_1": "42"}):
-        pass
-    run = scene.run_of(commit)
-    assert (run["state_type"], run["state_name"]) == ("COMPLETED", "Aligned"), run["state"]
-    branch = re.search(r"branch +(helmsman/align-\S+)", run["state"]["message"])
-    assert branch, run["state"]
-    assert "- Which answer?\n  - Answer: 42" in git(scene.served.bare, "show", f"{branch[1]}:{ALIGNMENT}")
-    assert git(scene.served.bare, "rev-parse", f"{branch[1]}^").strip() == commit
-    assert scene.loops(commit) == []
 
 
 @pytest.mark.feature("D6")
