@@ -189,7 +189,8 @@ def _group_links(said: Said) -> tuple[Link, ...]:
     if len(links) > 1:
         found = f"{len(links)} goals"
         raise OperatorError("several approaches are for one goal", expected="one --goal", found=found, remedy="name one")
-    return tuple(_link(goals[0], {"prompt": {"approach": approach}}) for approach in approaches(tuple(ways), count))
+    several = approaches(tuple(ways), count)
+    return tuple(_link(goal, {"prompt": {"approach": approach}}) for goal in goals for approach in several)
 
 
 def _group_lines(result: ParallelResult) -> Iterator[str]:

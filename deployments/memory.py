@@ -125,8 +125,8 @@ def show_list(repo: Path, *, project: Path | None, kind: str, task_type: str, re
             known += _guardrails(memory, only, retired=retired)
     known.sort(key=_seen_last, reverse=True)
     listed, more = known[:limit], len(known) > limit
-    kinds = {"lessons": Lesson, "guardrails": Guardrail}
-    plain = {name: [_plain(one) for one in listed if isinstance(one, record)] for name, record in kinds.items()}
+    kinds: dict[str, type[Known]] = {"lessons": Lesson, "guardrails": Guardrail}
+    plain = {name: [_plain(one) for one in listed if type(one) is record] for name, record in kinds.items()}
     _answer(memory, _list_lines(listed, more=more), {**plain, "more": more}, as_json=as_json)
 
 

@@ -45,7 +45,7 @@ def answer_in(command: Command, state: LoopState, *, by: str, at: datetime) -> A
     choice = Choice.APPROVE if sets else next((choice for choice in gate.choices if choice == command.verb), None)
     if choice is None:
         raise OperatorError("that is nothing that may be said here", found=f"{COMMAND} {shown(command.verb)}")
-    settings = _settings(command.rest) if sets else {}
+    settings: Mapping[str, Any] = _settings(command.rest) if sets else {}
     words = command.below if sets else "\n".join(filter(None, (command.rest, command.below)))
     if len(words) > LONGEST_GUIDANCE:
         raise OperatorError("the guidance is too long", expected=f"{LONGEST_GUIDANCE:,} characters", found=f"{len(words):,}")

@@ -45,7 +45,7 @@ def read_hat(text: str, where: str) -> Hat:
     """The hat of a file. Raises OperatorError."""
     found = _front_matter(text, where)
     when: Any = found.values.get("when", [])
-    values = {**found.values, "when": [when] if isinstance(when, dict) else when}  # one table or several of them
+    values: dict[str, Any] = {**found.values, "when": [when] if isinstance(when, dict) else when}  # one table or several of them
     return _made(Hat, found._replace(values=values), where, body="prompt")
 
 
@@ -117,7 +117,7 @@ def _settings(settings: Mapping[str, Any], found: _File) -> Iterator[tuple[int, 
 def _leaves(settings: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each value below a section as a table of its own."""
     for name, value in settings.items():
-        inner: dict[str, Any] = value if isinstance(value, dict) else {}
+        inner = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
         yield from ((f"{name}.{key}", {name: {key: one}}) for key, one in inner.items())
         if not inner:
             yield name, {name: value}

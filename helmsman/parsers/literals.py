@@ -116,8 +116,8 @@ def _callback(node: "Node", env: Env) -> Iterator[Env]:
         return
     with suppress(NoLiteral):
         for row in _items(value_of(table, env)):
-            values = row if each and isinstance(row, list) else [row]
-            pairs = zip(names, cast("list[Any]", values), strict=False)
+            values = cast("list[Any]", row) if each and isinstance(row, list) else [row]
+            pairs = zip(names, values, strict=False)
             yield {name: value for pattern, one in pairs for name, value in _bound(pattern, one)}
 
 
@@ -132,7 +132,7 @@ def _parametrized(node: "Node", env: Env) -> Iterator[Env]:
         return
     given = marks[0].child_by_field_name("arguments")
     with suppress(NoLiteral, ValueError):
-        said, rows, *_ = given.named_children if given else ()
+        said, rows, *_ = given.named_children if given else []
         names = value_of(said, env)
         names = [one.strip() for one in names.split(",")] if isinstance(names, str) else list(names)
         for row in _rows_of_mark(rows, env):

@@ -75,5 +75,5 @@ def settings() -> dict[str, Any]:
 def _environment() -> Environment:
     environment = Environment(**settings())  # noqa: S701 - see there
     filters: dict[str, Any] = {"quoted": _quoted, "inert": inert, "clean": clean, "clean_lines": clean_lines, "counted": counted}
-    environment.filters |= filters
+    environment.filters.update(filters)
     return environment

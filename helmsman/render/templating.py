@@ -96,8 +96,8 @@ def _markdown() -> Environment:
 
     environment = _environment(_prose)
     filters: tuple[Callable[..., str], ...] = (prose, code, cell, fence, own, quoted, moment)
-    known: dict[str, Any] = {of.__name__: made(of) for of in filters}
-    environment.filters |= known | {"counted": counted, "duration": duration}
+    known: dict[str, Any] = {of.__name__: made(of) for of in filters} | {"counted": counted, "duration": duration}
+    environment.filters.update(known)
     return environment
 
 
@@ -107,5 +107,5 @@ def _html() -> Environment:
     words = (counted, dollars_told, duration, merged_text, money, tools_told)
     plain = (with_code, output, coded, checks_kind, spelled, short_rung)
     known: dict[str, Any] = {of.__name__: of for of in (*words, *plain)}
-    environment.filters |= known | {"as_json": partial(json.dumps, default=str)}
+    environment.filters.update(known | {"as_json": partial(json.dumps, default=str)})
     return environment

@@ -104,9 +104,13 @@ def _in_a_plain_test(call: "Node", env: Env) -> bool:
     return names - {"self", "cls"} <= env.keys()
 
 
+def _python_names(found: Found, _path: str, _paths: Collection[str]) -> Resolve:
+    return _imported(found, str, ".")
+
+
 PYTHON = Form(
     query="python_calls",
-    resolve=lambda found, _path, _paths: _imported(found, str, "."),
+    resolve=_python_names,
     prepares=re.compile("autouse"),
     equal=re.compile(r"(?:.*\.)?assert(?:(?:|List|Tuple|Dict)Equal|Equals|Is)"),
     operators=frozenset(["==", "is"]),
@@ -184,9 +188,13 @@ def _before_javascript(statement: "Node", _function: Function) -> bool | None:
     return True if _RUNNERS.match(said) else None if _ASSERTING.match(said) else False
 
 
+def _javascript_names(found: Found, path: str, paths: Collection[str]) -> Resolve:
+    return _imported(found, partial(_javascript_file, paths, path), "")
+
+
 JAVASCRIPT = Form(
     query="javascript_calls",
-    resolve=lambda found, path, paths: _imported(found, partial(_javascript_file, paths, path), ""),
+    resolve=_javascript_names,
     prepares=re.compile(
         r"\b(?:before|beforeEach|beforeAll|setup)\s*\(|\b(?:jest|vi|sinon|td|mock)\.(?!fn\b|config)"
         r"|\bprocess\.env\b|\buseFakeTimers\b"
@@ -315,7 +323,7 @@ CALLED = (
         cases=_javascript_cases,
         interpreter=partial(_first_of, re.compile(r"(?:[\w./-]*/)?node(?=\s)"), "", "node"),
         script=_javascript_script,
-        written=lambda value: json.dumps(value, ensure_ascii=False, default=_word),
+        written=partial(json.dumps, ensure_ascii=False, default=_word),
     ),
     Language(
         name="Go",

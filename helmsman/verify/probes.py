@@ -48,7 +48,12 @@ class Runner(NamedTuple):
 _PYTHON, _JAVASCRIPT, *_ = CALLED
 _MANNER = " Use `node:test` and `node:assert`, and import what you test by its relative path."
 RUNNERS = (
-    Runner("pytest", _PYTHON, ("test_helmsman_probe.py",) * 2, "{program} -m pytest -q -p no:cacheprovider -o addopts= {file}"),
+    Runner(
+        "pytest",
+        _PYTHON,
+        ("test_helmsman_probe.py", "test_helmsman_probe.py"),
+        "{program} -m pytest -q -p no:cacheprovider -o addopts= {file}",
+    ),
     Runner("node:test", _JAVASCRIPT, ("helmsman-probe.test.cjs", "helmsman-probe.test.mjs"), "{program} --test {file}", _MANNER),
 )
 

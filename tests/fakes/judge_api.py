@@ -71,10 +71,14 @@ class JudgeApi:
             return self.answers[min(len(self.requests), len(self.answers)) - 1]
 
 
+def _always(_conversation: str, _body: Any) -> Turn:
+    return say("ok")
+
+
 class _Exchange(Exchange):
     def __init__(self, api: JudgeApi, *connection: Any) -> None:
         self._api = api
-        super().__init__(lambda *_: say("ok"), api.stopping, *connection)
+        super().__init__(_always, api.stopping, *connection)
 
     def do_POST(self) -> None:  # noqa: N802 - the name that is overridden
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
