@@ -155,10 +155,6 @@ def _vote(data: bytes) -> None:
         read_vote(Answer(text=text(data), stop="end_turn"), ("C1", "C2"), View("", {"a.py": 10}))
 
 
-def _scan(data: bytes) -> None:
-    read_scan(text(data), "/tree")
-
-
 # --- what lies in the repository ------------------------------------------------------------------------------------
 
 
@@ -333,19 +329,18 @@ TARGETS: Mapping[str, Target] = {
     ),
     "claims": Target(_claims, words=(b"---RALPH_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true\n---END_RALPH_STATUS---", b"{}")),
     "vote": Target(_vote, words=(b'{"criteria":[{"id":"C1","reason":"a","verdict":"met","fix":"","need":[]}],"principle":""}',)),
-    "proposal": Target(
-        lambda data: read_proposal(text(data), "end_turn", "a"), words=(b'{"specification":{},"process":{},"gaps":{}}',)
-    ),
+    "proposal": Target(lambda data: read_proposal(text(data), "end_turn", "a"), words=(b'{"specification":{},"process":{}}',)),
     "template": Target(
         _template,
         words=(b'{% extends "iteration.md.j2" %}{% block rules %}{{ goal if iteration > 1 else branch }}{% endblock %}',),
     ),
     "focus": Target(_plainly(read_focus), words=(b'```json\n{"focus":"a","why":"b"}\n```',)),
     "compacted": Target(_plainly(read_compacted), words=(b'{"goal":"a","approach":"b","completed":[],"next":[]}',)),
-    "choice": Target(
-        lambda data: read_choice(text(data), [Candidate(loop="A"), Candidate(loop="B")]), words=(b'{"best":"A","reason":"r"}',)
+    "choice": Target(lambda data: read_choice(text(data), [Candidate(loop="A")]), words=(b'{"best":"A","reason":"r"}',)),
+    "scan": Target(
+        lambda data: read_scan(text(data), "/tree"),
+        words=(b'{"results":[{"code":"1 x"}]}', b'{"runs":[{"tool":{"driver":{"rules":[]}},"results":[{}]}]}'),
     ),
-    "scan": Target(_scan, words=(b'{"results":[{"code":"1 x"}]}', b'{"runs":[{"tool":{"driver":{"rules":[]}},"results":[{}]}]}')),
     "rubric": Target(partial(_on_disk, read_rubric_file, "RUBRIC.md"), ("RUBRIC.md", "docs/rubric.md")),
     "rubric-layers": Target(partial(_layers, "RUBRIC.md"), ("docs/rubric.md",), (b"---\ngoal: a\n---\n# Checks\n- `make`\n",)),
     "helmsman-toml": Target(partial(_layers, "helmsman.toml"), words=(b'goal = "a"\nchecks = [{command = "make"}]\n',)),
