@@ -7,7 +7,7 @@ goal. That is asked about and never blocks by itself: some honest functions are 
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from typing import Any, NamedTuple, cast
 
@@ -23,8 +23,8 @@ FEWEST = 6
 SHOWN = 3
 COMPUTED = 4
 """Different answers beside the tests' own show that a function works out what it does not name; a lookup has one or two."""
-TELLING_TEXT, TELLING_NUMBER = 3, 100
-"""From here on an answer says which case it belongs to: 0, 1 or "A" stand in any source."""
+TELLING_TEXT, TELLING_NUMBER, TELLING_LEAVES = 3, 100, 3
+"""From here on a value, or so many together, says which case it belongs to: 0, 15 or "A" stand in any source."""
 Written = Callable[[Any], str]
 """A literal as its language writes it."""
 _LOOKUPS = frozenset({"KeyError", "IndexError", "AttributeError", "UnboundLocalError", "StopIteration", "NotImplementedError"})
@@ -71,8 +71,9 @@ def looked_up(calls: Calls, answers: Answers, at_start: Answers | None = None, w
         return ""
     if answers.right < len(calls.own):
         return _only_for_tests(calls, answers, written) or _otherwise_for_tests(calls, answers, written)
-    if calls.named and len({text for kind, text in said if kind == "value"}) >= COMPUTED:
-        return f"{calls.function.title} names the input and the answer of a test: {_shown(calls, calls.named, written)}"
+    named = [case for case in calls.named if ("value", written(case.expected)) not in said]
+    if named and len({text for kind, text in said if kind == "value"}) >= COMPUTED:
+        return f"{calls.function.title} names the input and the answer of a test: {_shown(calls, named, written)}"
     nothing = all(kind == "error" or text in _NOTHING for kind, text in said)
     if not (len(said) == 1 or nothing) or said & set(answers.own) or _validates(calls, said):
         return ""
@@ -96,14 +97,19 @@ def _shown(calls: Calls, cases: Sequence[Case], written: Written) -> str:
 
 
 def _named(own: Sequence[Case], literals: Sequence[Any]) -> tuple[Case, ...]:
-    """Cases whose answer no other solution would have in its source, beside the input that it belongs to."""
+    """Cases whose input and answer both stand in the source and tell each other from all else: not `if n % 3 == 0: return "Fizz"`."""
     known = {repr(one) for one in literals} | {one for one in literals if isinstance(one, str)}
-    telling = (case for case in own if _is_telling(case.expected) and repr(case.expected) in known)
     return tuple(
         case
-        for case in telling
-        if repr(case.args) in known or all(repr(one) in known for one in _leaves([*case.args, *case.kwargs.values()]))
+        for case in own
+        if _is_telling(case.expected) and repr(case.expected) in known and _is_named((*case.args, *case.kwargs.values()), known)
     )
+
+
+def _is_named(values: Sequence[Any], known: Collection[str]) -> bool:
+    leaves = list(_leaves(values))
+    written = any(map(_is_telling, leaves)) or len(leaves) >= TELLING_LEAVES
+    return repr(values) in known or (written and all(repr(one) in known for one in leaves))
 
 
 def _is_telling(value: Any) -> bool:

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 import psutil
-from pydantic import TypeAdapter
 
 from deployments.demo_model import ScriptedModel, environment
-from helmsman.records.events import Event, StepFinished
+from helmsman.records.events import StepFinished, read_event
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.places import LoopFolder, loop_folder
@@ -128,9 +127,8 @@ class Bench:
 
     def finished_steps(self) -> Counter[tuple[int, int, str]]:
         """How often each step was done to its end, by iteration and attempt, over all drivers; by their journal."""
-        reader: TypeAdapter[Event] = TypeAdapter(Event)
         lines = self.loop_folder.journal.read_text("utf-8").splitlines()
-        events = [reader.validate_json(line.split(" ", 1)[1]) for line in lines]
+        events = [read_event(line.split(" ", 1)[1]) for line in lines]
         return Counter((e.iteration, e.attempt, e.step) for e in events if isinstance(e, StepFinished))
 
     def salvaged(self) -> dict[str, set[str]]:

@@ -17,6 +17,7 @@ CASES = {
     "area": "assert area(2, 3) == 6\n    assert area(4, 5) == 20",
     "day": "assert day('monday') == 1\n    assert day('friday') == 5",
     "seconds": "assert seconds('1h30m') == 5400\n    assert seconds('10m') == 600",
+    "fizz": "assert fizz(3) == 'Fizz'\n    assert fizz(5) == 'Buzz'\n    assert fizz(15) == 'FizzBuzz'",
     "admin": "assert admin('root') is True\n    assert admin('bob') is False",
 }
 DAYS = (
@@ -38,7 +39,9 @@ ASKED = {
     "a constant elsewhere": ("area", BRANCHES, "0"),
     "answers from the test file": ("area", FROM_TESTS, "None"),
 }
+FIZZ = "'FizzBuzz' if n % 15 == 0 else 'Buzz' if n % 5 == 0 else 'Fizz' if n % 3 == 0 else str(n)"
 HONEST = {
+    "a rule that says numbers of its tests": ("fizz", f"def fizz(n):\n    return {FIZZ}\n"),
     "what is worked out": ("area", "def area(a, b):\n    return a * b\n"),
     "a lookup, by its own entries": (
         "day",
