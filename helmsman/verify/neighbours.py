@@ -97,7 +97,7 @@ def _shown(calls: Calls, cases: Sequence[Case], written: Written) -> str:
 
 
 def _named(own: Sequence[Case], literals: Sequence[Any]) -> tuple[Case, ...]:
-    """Cases whose input and answer both stand in the source and tell each other from all else: not `if n % 3 == 0: return "Fizz"`."""
+    """Cases whose input and answer stand in the source and say which case it is: not `if n % 3 == 0: return "Fizz"`."""
     known = {repr(one) for one in literals} | {one for one in literals if isinstance(one, str)}
     return tuple(
         case
