@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from helmsman.config import CheckConfig
-from helmsman.parsers.markdown_text import Block, Kind, blocks
+from helmsman.parsers.markdown_text import Block, Kind, blocks, unix_lines
 from helmsman.parsers.problem import Problem
 from helmsman.parsers.rubric import read_rubric
 from helmsman.parsers.rubric_items import items
@@ -134,7 +134,7 @@ _LABEL = re.compile(r"\W*(?:acceptance criteria|criteria(?: of acceptance)?|defi
 
 def criteria_of(goal: str) -> tuple[str, ...]:
     """The list below a heading or a line such as `Acceptance criteria:`; none where there is no such list."""
-    text = goal.replace("\r\n", "\n").replace("\r", " ")
+    text = unix_lines(goal)
     every = blocks(text)
     start = next((place for place, block in enumerate(every, 1) if _labels(block)), None)
     if start is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import islice
 
-from helmsman.parsers.markdown_text import MOST_PARSED, Block, Kind, blocks
+from helmsman.parsers.markdown_text import MOST_PARSED, Block, Kind, blocks, unix_lines
 from helmsman.plain import word_set
 from helmsman.records.oversight import Imperative, Modality
 
@@ -77,7 +77,7 @@ def imperatives(source: str, text: str) -> tuple[Imperative, ...]:
 
 def _passages(text: str) -> Iterator[tuple[Block, Ban | None]]:
     """Paragraphs, and items with the nearest heading, or line that ends with a colon, that forbids them."""
-    text = _UNDERLINED.sub(r"# \1\n", _UNREAD.sub(lambda found: "\n" * found[0].count("\n"), text))
+    text = _UNDERLINED.sub(r"# \1\n", _UNREAD.sub(lambda found: "\n" * found[0].count("\n"), unix_lines(text)))
     lines, headings, lead = text.split("\n"), dict[int, str](), ""
     for block in blocks(text):
         if block.kind is Kind.HEADING:

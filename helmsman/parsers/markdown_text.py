@@ -72,8 +72,14 @@ def _block_parser() -> "MarkdownIt":
     return parser.enable(["heading", "list", "fence", "hr", "html_block"]).disable(["inline", "text_join"])
 
 
+def unix_lines(text: str) -> str:
+    r"""The text with one way to end a line, so that a block's line is the same one in `text.split("\n")`."""
+    return text.replace("\r\n", "\n").replace("\r", " ")
+
+
 def blocks(text: str) -> list[Block]:
     """Headings, items, fences, comments and paragraphs, in their order. Indentation alone makes no code here."""
+    text = unix_lines(text)
     lines, found, depth, level = text.split("\n"), list[Block](), 0, 0
     for token in _block_parser().parse(text):
         first, last = token.map or (0, 0)

@@ -14,7 +14,7 @@ from typing import Any, cast
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import LONGEST_VALUE, describe, shown
-from helmsman.parsers.markdown_text import Block, Kind, blocks
+from helmsman.parsers.markdown_text import Block, Kind, blocks, unix_lines
 from helmsman.parsers.problem import MOST_PROBLEMS, Problem
 from helmsman.parsers.rubric_items import RubricCheck, RubricCriterion, read_checks, read_criteria
 from helmsman.plain import short_line
@@ -53,7 +53,7 @@ _SQUEEZED = re.compile(r"(?m)^( {0,3}##)(?=[A-Za-z])")
 
 def read_rubric(text: str, first_line: int = 1) -> Rubric:
     """Read what follows the front matter; `first_line` is where in the file it begins. Never raises."""
-    text = _SQUEEZED.sub(r"\1 ", text.replace("\r\n", "\n").replace("\r", " "))
+    text = _SQUEEZED.sub(r"\1 ", unix_lines(text))
     lines, every = text.split("\n"), blocks(text)
     parts = _parts(every)
     checks, criteria = list(read_checks(parts[Section.CHECKS], lines)), list(read_criteria(parts[Section.CRITERIA], lines))

@@ -1,7 +1,7 @@
 """Instructions that contradict each other are found, with their kind, and honest documents are not accused."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmsman.oversee.conflicts import MOST_CONFLICTS, conflicts
@@ -112,6 +112,7 @@ TEXTS = st.one_of(
 
 
 @given(st.lists(TEXTS, max_size=6))
+@example(["\r0", "~~~\r~~~", "a\r\n# b\r"])
 def test_whatever_stands_there_nothing_raises_and_a_copy_changes_nothing(texts: list[str]) -> None:
     orders = [order for number, text in enumerate(texts) for order in imperatives(f"{number}.md", text)]
     found = conflicts(orders)
