@@ -27,8 +27,8 @@ from typing import Self
 import psutil
 
 from deployments.demo_model import Request, Script, ScriptedModel, Turn, bash, call, environment, say
+from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import show_state
 from tests.fakes.claude_cli import bundled_cli

@@ -25,12 +25,10 @@ from helmsman.orient.allowance import checks_allowance, claude_config
 from helmsman.oversee.pid import steer
 from helmsman.oversee.progress import progress_of
 from helmsman.oversee.summary import moment_of
+from helmsman.records.agent import AgentCall, AgentOutcome, Change, ErrorVector, Execution, FailureClass
 from helmsman.records.checks import CheckReport, CheckResult
-from helmsman.records.control import Control
-from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution
+from helmsman.records.control import Control, Moment, Movement, Progress
 from helmsman.records.iteration import Evidence
-from helmsman.records.moments import Moment, Movement, Progress
-from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.wanderers import WANDERERS

@@ -29,17 +29,13 @@ from helmsman.oversee.signals import Sight
 from helmsman.oversee.summary import with_baseline
 from helmsman.parsers.failures import failure_of
 from helmsman.parsers.test_report import read_summary
-from helmsman.records.briefing import Orientation
-from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.records.agent import AgentCall, AgentOutcome, Change, Commit, ErrorVector, Execution
+from helmsman.records.checks import CheckReport, CheckResult, CriterionVerdict, Judgement, JudgementOutcome
 from helmsman.records.claims import Claims
-from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Commit, Execution
-from helmsman.records.iteration import Evidence
-from helmsman.records.judgement import CriterionVerdict, Judgement, JudgementOutcome
+from helmsman.records.decision import Outcome
+from helmsman.records.iteration import Choice, Evidence, Orientation, WorkingMemory
 from helmsman.records.lessons import Episode, Lesson, Observation
-from helmsman.records.memory import Choice, WorkingMemory
-from helmsman.records.session import ErrorVector
 from helmsman.records.state import LoopState, advance, record_of
-from helmsman.records.verdict import Outcome
 from helmsman.verify.completion import prove
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import list_loops, read_records

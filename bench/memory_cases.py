@@ -15,10 +15,10 @@ from functools import cache
 from itertools import accumulate
 from typing import TypeVar
 
+from helmsman.records.agent import ErrorVector, FailureClass
+from helmsman.records.control import Movement
+from helmsman.records.decision import Outcome
 from helmsman.records.lessons import Episode, Guardrail, Lesson, LessonKind, Subject, Summary, TaskType, Tier
-from helmsman.records.moments import Movement
-from helmsman.records.session import ErrorVector, FailureClass
-from helmsman.records.verdict import Outcome
 
 T = TypeVar("T")
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)

@@ -17,8 +17,7 @@ import time
 from pathlib import Path
 
 from bench.overhead import RESULT, own_homes
-from helmsman.records.chain import Link
-from helmsman.records.parallel import ParallelRequest, ParallelResult
+from helmsman.records.request import Link, ParallelRequest, ParallelResult
 from tasks.engine.embedded import engine
 from tasks.repository.git import git
 

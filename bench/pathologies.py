@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from helmsman.records.decision import Outcome, Severity
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome, Severity
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_records, show_state
 from tests.fakes import spinners, wanderers

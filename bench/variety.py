@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from helmsman.oversee.variety import score, variety_signal
-from helmsman.records.oversight import Variety
+from helmsman.records.control import Variety
 from tasks.checking.measuring import Measured, measured
 from tasks.repository.git import git
 

@@ -69,8 +69,8 @@ def report_misuse(ended: SystemExit) -> None:
 
 def failure(rule: str, reason: str) -> dict[str, Any]:
     """The result of a loop that never began, in the shape of every other result."""
+    from helmsman.records.decision import Outcome
     from helmsman.records.result import LoopResult
-    from helmsman.records.verdict import Outcome
 
     nothing = LoopResult(
         loop="", outcome=Outcome.FAILED, rule=rule, reason=reason, iterations=0, agent_calls=0, cost_usd=0.0, tokens=0,

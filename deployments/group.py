@@ -21,11 +21,22 @@ from helmsman.naming import loop_id
 from helmsman.orient.approaches import approaches
 from helmsman.orient.decomposition import chain_file
 from helmsman.plain import clean, short_line
-from helmsman.records.chain import LONGEST_CHAIN_ID, MOST_LINKS, ChainRequest, ChainResult, Link
-from helmsman.records.parallel import MOST_LOOPS, MOST_WORKERS, ParallelLoop, ParallelRequest, ParallelResult
-from helmsman.records.request import LoopRequest, is_loop_id
+from helmsman.records.decision import Outcome
+from helmsman.records.request import (
+    LONGEST_CHAIN_ID,
+    MOST_LINKS,
+    MOST_LOOPS,
+    MOST_WORKERS,
+    ChainRequest,
+    ChainResult,
+    Link,
+    LoopRequest,
+    ParallelLoop,
+    ParallelRequest,
+    ParallelResult,
+    is_loop_id,
+)
 from helmsman.records.result import exit_code, result_of
-from helmsman.records.verdict import Outcome
 from helmsman.render import next_lines
 from helmsman.texts import SIGNS, counted, dollars_told, merged_text
 from helmsman.toml_of import toml_of

@@ -11,8 +11,8 @@ from typing import Any
 from deployments.choosing import driver_of
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.oversee.merging import landing_due
+from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.places import loop_folder, worktree_of
 from tasks.repository.clean_checkout import loop_checkouts
 from tasks.repository.git import GitError, Repository

@@ -13,7 +13,7 @@ from helmsman.config.owners import owner_of
 from helmsman.errors import OperatorError
 from helmsman.layers import describe, leaves
 from helmsman.plain import clean, clean_lines
-from helmsman.records.briefing import Briefing
+from helmsman.records.iteration import Briefing
 from helmsman.texts import counted
 from helmsman.tokens import tokens
 from tasks.loop.prompts import ShownPrompt, due_prompt, first_prompt, sent_prompt

@@ -32,10 +32,10 @@ from helmsman.oversee.answers import reconfigured
 from helmsman.oversee.merging import landing_due
 from helmsman.plain import clean_lines
 from helmsman.records.agents import Agent, AgentKind
+from helmsman.records.decision import Outcome
 from helmsman.records.request import LONGEST_LOOP_ID, LoopRequest, is_loop_id
 from helmsman.records.result import EXIT_CODES, exit_code, result_of
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from helmsman.render import next_lines
 from helmsman.texts import SIGNS, money, result_lines
 from tasks.agents.claude import as_it_is_called, refuse_root

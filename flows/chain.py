@@ -6,7 +6,7 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 
 from flows.loop import loop
-from helmsman.records.chain import ChainRequest
+from helmsman.records.request import ChainRequest
 from tasks.engine.end_states import ending_with_reason
 from tasks.groups.chaining import chained, next_loop
 

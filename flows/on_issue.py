@@ -6,8 +6,8 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 
 from flows.loop import loop
-from helmsman.records.issue_event import IssueEvent
 from helmsman.records.request import LoopRequest
+from helmsman.records.triggers import IssueEvent
 from tasks.engine.end_states import ending_with_reason
 from tasks.engine.runs import driven_here
 from tasks.system.clock import now_utc

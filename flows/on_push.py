@@ -6,7 +6,7 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 
 from flows.loop import loop
-from helmsman.records.push import Nothing, Push
+from helmsman.records.triggers import Nothing, Push
 from tasks.engine.end_states import ending_with_reason
 from tasks.system.clock import now_utc
 from tasks.triggers.push_runs import nothing_to_do

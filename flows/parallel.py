@@ -5,7 +5,7 @@ from typing import Any
 from prefect import flow
 from prefect.client.schemas.objects import State
 
-from helmsman.records.parallel import ParallelRequest
+from helmsman.records.request import ParallelRequest
 from tasks.engine.end_states import ending_with_reason
 from tasks.groups.gathering import chosen, concluded, gathered, work
 from tasks.groups.parallel import group_result

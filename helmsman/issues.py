@@ -18,8 +18,17 @@ from helmsman.parsers.markdown_text import rendered, visible
 from helmsman.plain import clean
 from helmsman.pushes import Allowed, ForgeRepository, wanted
 from helmsman.records.base import Record
-from helmsman.records.issue_event import HIGHEST_NUMBER, LONGEST_BODY, LONGEST_COMMENT, LONGEST_TITLE, Happened, IssueEvent
-from helmsman.records.push import OWN_BRANCHES, Nothing, is_branch
+from helmsman.records.triggers import (
+    HIGHEST_NUMBER,
+    LONGEST_BODY,
+    LONGEST_COMMENT,
+    LONGEST_TITLE,
+    OWN_BRANCHES,
+    Happened,
+    IssueEvent,
+    Nothing,
+    is_branch,
+)
 from helmsman.render import read_mark
 
 Kind = Literal["issues", "issue_comment"]

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from helmsman.records.usage import Usage
+from helmsman.records.base import Usage
 
 
 class Prices(NamedTuple):

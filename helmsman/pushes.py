@@ -16,7 +16,7 @@ from helmsman.errors import OperatorError
 from helmsman.naming import loop_id
 from helmsman.parsers.globs import matches, pieces_of
 from helmsman.records.base import Record
-from helmsman.records.push import OWN_BRANCHES, Nothing, Push, is_branch, is_commit
+from helmsman.records.triggers import OWN_BRANCHES, Nothing, Push, is_branch, is_commit
 
 HEADS = "refs/heads/"
 MOST_BRANCHES = 20

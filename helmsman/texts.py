@@ -4,17 +4,15 @@ from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 
 from helmsman.plain import clean, short_line
+from helmsman.records.agent import ContextUse, Guarded, LastCall, StopAttempt
 from helmsman.records.checks import CheckResult
 from helmsman.records.claims import Trust
+from helmsman.records.decision import Outcome, Severity, Signal
 from helmsman.records.events import StepStarted
-from helmsman.records.evidence import Guarded
-from helmsman.records.issue import IssueLink
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.merging import Merged
 from helmsman.records.result import LoopResult
-from helmsman.records.session import ContextUse, LastCall, StopAttempt
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome, Severity, Signal
+from helmsman.records.tracking import IssueLink, Merged
 
 SAID_SHOWN = 300
 """Characters of the agent's last words."""

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, as a tool is
 
 from helmsman.config import LadderConfig
 from helmsman.oversee import ladder
-from helmsman.records.modes import Rung
+from helmsman.records.control import Rung
 from tools.parts import ROOT, draw
 
 DOCUMENT = ROOT / "docs" / "control.md"

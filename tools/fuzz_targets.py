@@ -50,9 +50,9 @@ from helmsman.parsers.test_report import read_junit, read_ran, read_summary
 from helmsman.plain import clean, clean_lines, short_line
 from helmsman.prompts.message import TemplateProblem, check_template
 from helmsman.pushes import read_allowed, read_forge, read_hook, sift
+from helmsman.records.agent import AgentCall
 from helmsman.records.agents import TELLS, AgentKind, Format
 from helmsman.records.alignment import Alignment, Specification
-from helmsman.records.evidence import AgentCall
 from helmsman.records.forms import LONGEST_SETTINGS
 from helmsman.records.iteration import IterationRecord
 from helmsman.render import read_mark

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from bench.modelled.worlds import Character, Step, Told, Tree
-from helmsman.records.evidence import AgentOutcome
+from helmsman.records.agent import AgentOutcome
 
 Habit = Generator[Step, Told, Told]
 Begin = Callable[[Character, Told], Habit]

@@ -8,8 +8,8 @@ from bench.modelled import plain_rules, steered
 from bench.modelled.kinds import BY_NAME
 from bench.modelled.plain_rules import RULES, Plain
 from bench.modelled.steered import Seen
-from helmsman.records.modes import Rung
-from helmsman.records.verdict import Outcome
+from helmsman.records.control import Rung
+from helmsman.records.decision import Outcome
 
 
 @dataclass(frozen=True)

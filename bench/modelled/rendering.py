@@ -5,14 +5,12 @@ from datetime import datetime, timedelta
 
 from bench.modelled.worlds import Character, Step, Tree
 from helmsman.config import LoopConfig
-from helmsman.records.checks import CheckReport, CheckResult, TestCounts
+from helmsman.records.agent import AgentCall, AgentOutcome, Change, Commit, Drift, Execution, Guarded, RateLimit
+from helmsman.records.base import Usage
+from helmsman.records.checks import CheckReport, CheckResult, Finding, TestCounts, Weight
 from helmsman.records.claims import Claims
-from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Commit, Execution, Guarded, RateLimit
-from helmsman.records.findings import Finding, Weight
 from helmsman.records.iteration import Evidence
-from helmsman.records.session import Drift
 from helmsman.records.state import LoopState
-from helmsman.records.usage import Usage
 from helmsman.verify.completion import prove
 
 COMMANDS = {

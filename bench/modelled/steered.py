@@ -16,13 +16,10 @@ from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.oversee import Observed, oversee
 from helmsman.oversee.signals import Sight
 from helmsman.oversee.summary import with_baseline
-from helmsman.records.briefing import Orientation
-from helmsman.records.iteration import Evidence, IterationRecord
-from helmsman.records.memory import WorkingMemory
-from helmsman.records.modes import Rung
-from helmsman.records.oversight import Failed
+from helmsman.records.control import Failed, Rung
+from helmsman.records.decision import DecisionKind, Outcome, Severity
+from helmsman.records.iteration import Evidence, IterationRecord, Orientation, WorkingMemory
 from helmsman.records.state import LoopState, advance, record_of
-from helmsman.records.verdict import DecisionKind, Outcome, Severity
 
 START = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 BASE = "b" * 40

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
 
-from helmsman.records.evidence import AgentOutcome
+from helmsman.records.agent import AgentOutcome
 
 
 @dataclass(frozen=True)

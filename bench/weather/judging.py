@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.weather.loops import Loop
+from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.repository.git import git, open_repository, read_ref, succeeds
 from tasks.repository.state_ref import PREFIX, read_records, state_ref
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 
 from deployments.demo_model import Request, Turn, bash, call, environment, say
+from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.places import loop_folder
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import loop_names, show_state

@@ -8,9 +8,9 @@ from contextlib import suppress
 
 from bench.weather.faults import is_driven
 from bench.weather.loops import Loop
+from helmsman.records.decision import Outcome
 from helmsman.records.result import OPERATOR_EXIT_CODE
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tests.fakes.warm import COMMAND_LINE, WarmProcess
 
 PATIENCE = 240

@@ -28,7 +28,7 @@ from helmsman.errors import WorldError
 from helmsman.issues import KINDS, IssueTold, read_issue, sift_issue
 from helmsman.plain import clean
 from helmsman.pushes import Allowed, Told, find_allowed, read_forge, read_hook, sift
-from helmsman.records.push import Nothing, Source
+from helmsman.records.triggers import Nothing, Source
 from tasks.triggers.deliveries import Accepted, Deliveries, Event
 
 FRESH_SECONDS = 300

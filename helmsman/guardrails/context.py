@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
 from helmsman.config import ContextConfig
-from helmsman.records.session import ContextUse
+from helmsman.records.agent import ContextUse
 
 _SMALL, _LARGE = 200_000, 1_000_000
 WINDOWS: tuple[tuple[str, int], ...] = (

@@ -12,7 +12,7 @@ from helmsman.guardrails.commands import may_change
 from helmsman.guardrails.rules import Advise, Rule, table
 from helmsman.guardrails.session import ToolCall, key_of, only_looks
 from helmsman.plain import clean
-from helmsman.records.session import ErrorVector, FailureClass
+from helmsman.records.agent import ErrorVector, FailureClass
 
 SAME_FAILURE = 5
 """How often the same failure may come back over changes: as often as calls may fail in a row."""

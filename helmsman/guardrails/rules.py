@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
-from helmsman.records.session import ErrorVector
+from helmsman.records.agent import ErrorVector
 
 
 class Rule(StrEnum):

@@ -6,8 +6,8 @@ from helmsman.budget import fit
 from helmsman.config import SteeringConfig
 from helmsman.plain import short_line
 from helmsman.prompts import render_pieces
+from helmsman.records.agent import StopAttempt
 from helmsman.records.checks import CheckResult, checks_fail
-from helmsman.records.session import StopAttempt
 from helmsman.texts import counted
 
 MOST_ATTEMPTS = 20

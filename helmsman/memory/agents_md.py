@@ -13,8 +13,8 @@ from helmsman.memory.merge import SAME, alike
 from helmsman.oversee.imperatives import imperatives
 from helmsman.parsers.markdown_text import upper_headings
 from helmsman.plain import inert
+from helmsman.records.control import Imperative
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Tier
-from helmsman.records.oversight import Imperative
 from helmsman.records.state import LoopState
 
 SECTION = "## Learned by Helmsman"

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from helmsman.memory.quoting import joined
 from helmsman.memory.task_type import task_type
 from helmsman.plain import clean_lines, short_line
+from helmsman.records.checks import Judgement
+from helmsman.records.control import Moment, Movement
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.judgement import Judgement
 from helmsman.records.lessons import Episode, Graded, Subject, Summary, TaskType
-from helmsman.records.moments import Moment, Movement
 from helmsman.records.state import LoopState
 
 LONGEST_GOAL, LONGEST_APPROACH, LONGEST_SUBJECT, LONGEST_NAME = 2_000, 300, 120, 200

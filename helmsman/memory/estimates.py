@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from helmsman.records.agents import Capability
+from helmsman.records.decision import Outcome
 from helmsman.records.lessons import Estimate, Range, Subject, Summary
-from helmsman.records.verdict import Outcome
 from helmsman.texts import money
 
 FEWEST = 3

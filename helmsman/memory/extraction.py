@@ -14,12 +14,12 @@ from helmsman.memory.words import terms
 from helmsman.oversee.cycles import OF_THE_WORLD, place
 from helmsman.oversee.progress import Identity, identity
 from helmsman.plain import short_line
+from helmsman.records.agent import ErrorVector, FailureClass
+from helmsman.records.control import Movement
+from helmsman.records.decision import Outcome
+from helmsman.records.iteration import Choice
 from helmsman.records.lessons import LONGEST_DETAIL, LONGEST_TEXT, Episode, LessonKind, Observation, Summary
-from helmsman.records.memory import Choice
-from helmsman.records.moments import Movement
-from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from helmsman.texts import counted
 
 SUCCESS = 0.9

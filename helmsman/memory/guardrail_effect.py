@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from helmsman.records.agent import FailureClass
+from helmsman.records.control import Movement
 from helmsman.records.lessons import Episode, Guardrail
-from helmsman.records.moments import Movement
-from helmsman.records.session import FailureClass
 from helmsman.texts import counted
 
 ENOUGH = 8

@@ -17,7 +17,7 @@ from helmsman.parsers.markdown_text import upper_headings
 from helmsman.plain import clean_lines, inert
 from helmsman.prompts import Piece, render_pieces
 from helmsman.records.alignment import LONGEST_MORE, Alignment
-from helmsman.records.memory import Choice
+from helmsman.records.iteration import Choice
 from helmsman.records.state import LoopState
 from helmsman.texts import counted, dollars_told, duration
 from helmsman.tokens import tokens, trim

@@ -16,11 +16,10 @@ from helmsman.oversee.conflicts import MOST_ORDERS, conflicts
 from helmsman.oversee.imperatives import imperatives
 from helmsman.oversee.learning import advice
 from helmsman.plain import clean
+from helmsman.records.agent import FailureClass
 from helmsman.records.base import Record
+from helmsman.records.control import Conflict, Imperative, Movement
 from helmsman.records.lessons import Episode, Guardrail
-from helmsman.records.moments import Movement
-from helmsman.records.oversight import Conflict, Imperative
-from helmsman.records.session import FailureClass
 from helmsman.texts import counted
 
 AGAIN = 2

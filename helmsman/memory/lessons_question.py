@@ -17,12 +17,12 @@ from helmsman.memory.words import terms
 from helmsman.orient.answers import printable, read_answer
 from helmsman.plain import clean, short_line
 from helmsman.prompts import Piece, render, render_pieces
-from helmsman.records.focus import Question
+from helmsman.records.agent import FailureClass
+from helmsman.records.control import Movement
+from helmsman.records.decision import Outcome
+from helmsman.records.iteration import Question
 from helmsman.records.lessons import Episode, LessonKind, Observation, Summary
-from helmsman.records.moments import Movement
-from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from helmsman.texts import counted
 from helmsman.tokens import trim
 

@@ -3,10 +3,10 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from helmsman.records.agent import FailureClass
 from helmsman.records.base import Record
+from helmsman.records.control import Learnt
 from helmsman.records.lessons import Episode
-from helmsman.records.oversight import Learnt
-from helmsman.records.session import FailureClass
 from helmsman.texts import counted
 
 _INTERVENTION = 2

@@ -13,8 +13,8 @@ from helmsman.memory.quoting import block_quote
 from helmsman.orient.alignment import own_goal
 from helmsman.plain import inert
 from helmsman.prompts import render
+from helmsman.records.control import Imperative
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.oversight import Imperative
 from helmsman.records.state import LoopState
 from helmsman.texts import counted, dollars_told, duration
 

@@ -33,7 +33,7 @@ from helmsman.records.alignment import (
     Specification,
     one_line,
 )
-from helmsman.records.focus import Question
+from helmsman.records.iteration import Question
 from helmsman.tokens import trim
 
 GOAL_TOKENS, FACTS_TOKENS, PRESENT_TOKENS, AGREED_TOKENS = 8_000, 10_000, 10_000, 5_000

@@ -24,15 +24,12 @@ from helmsman.oversee.limits import near
 from helmsman.plain import clean, clean_lines, one_line
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.prompts.message import BLOCKS, render_message
-from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport
-from helmsman.records.focus import Planned
-from helmsman.records.memory import WorkingMemory
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import LATER, Diagnosis, Failed
+from helmsman.records.control import LATER, Diagnosis, Failed, Moment, Movement
+from helmsman.records.decision import PAIN
+from helmsman.records.iteration import Briefing, Orientation, Planned, WorkingMemory
 from helmsman.records.plan import PlanItem
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import PAIN
 from helmsman.texts import counted
 from helmsman.tokens import tokens
 

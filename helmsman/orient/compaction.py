@@ -16,12 +16,10 @@ from helmsman.orient.progress import render as render_notes
 from helmsman.oversee.advice import advise, planned_anew
 from helmsman.plain import shortened
 from helmsman.prompts import Piece, render, render_pieces
-from helmsman.records.briefing import Orientation
+from helmsman.records.agent import Commit
 from helmsman.records.checks import CheckReport, checks_fail
-from helmsman.records.evidence import Commit
-from helmsman.records.focus import Compacted, Question
-from helmsman.records.memory import WorkingMemory
-from helmsman.records.moments import Moment, Movement
+from helmsman.records.control import Moment, Movement
+from helmsman.records.iteration import Compacted, Orientation, Question, WorkingMemory
 from helmsman.records.state import LoopState
 from helmsman.texts import counted
 from helmsman.tokens import tokens, trim

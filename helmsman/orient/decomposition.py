@@ -9,8 +9,8 @@ from itertools import pairwise
 from helmsman.config import LoopConfig
 from helmsman.orient.alignment import own_goal
 from helmsman.parsers.markdown_text import CodeBlocks
+from helmsman.records.decision import Severity, Signal
 from helmsman.records.lessons import Estimate
-from helmsman.records.verdict import Severity, Signal
 from helmsman.texts import counted
 from helmsman.toml_of import toml_string
 

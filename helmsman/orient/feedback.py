@@ -1,6 +1,6 @@
 """JUDGE_FEEDBACK.md and JUDGE_EVOLUTION.md: the judge's memory as files that the agent and a person can read."""
 
-from helmsman.records.reflexion import JudgeMemory, Rejection
+from helmsman.records.proof import JudgeMemory, Rejection
 
 
 def feedback_file(memory: JudgeMemory) -> str:

@@ -13,8 +13,8 @@ from helmsman.budget import fence, fit
 from helmsman.orient.answers import printable, read_answer
 from helmsman.orient.checks import commands
 from helmsman.prompts import Piece, render, render_pieces
-from helmsman.records.focus import Focus, Question, Urgency
-from helmsman.records.oversight import Oversight
+from helmsman.records.control import Oversight
+from helmsman.records.iteration import Focus, Question, Urgency
 from helmsman.records.state import LoopState
 from helmsman.tokens import trim
 

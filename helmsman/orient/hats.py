@@ -9,12 +9,11 @@ from helmsman.config import ClaudeConfig
 from helmsman.orient.research import researching
 from helmsman.oversee.advice import Persona, advise
 from helmsman.prompts import render
-from helmsman.records.findings import Weight
+from helmsman.records.agent import FailureClass
+from helmsman.records.checks import Weight
+from helmsman.records.control import Movement, Rung
 from helmsman.records.hats import Condition, Hat, Preset, Worn
-from helmsman.records.modes import Rung
-from helmsman.records.moments import Movement
 from helmsman.records.plan import PlanProgress
-from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState
 from helmsman.texts import counted
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from helmsman.plain import clean, shortened
-from helmsman.records.memory import Choice, Completed, WorkingMemory
+from helmsman.records.iteration import Choice, Completed, WorkingMemory
 
 LINES = 40
 KEPT_ENTRIES = 20

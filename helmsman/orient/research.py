@@ -11,7 +11,7 @@ from helmsman.guardrails import RESEARCH_FILE as FILE
 from helmsman.orient.progress import percent
 from helmsman.plain import clean, clean_lines
 from helmsman.prompts import Piece, render_pieces
-from helmsman.records.research import Research
+from helmsman.records.iteration import Research
 from helmsman.records.state import LoopState
 from helmsman.texts import counted
 

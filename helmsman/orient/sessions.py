@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from helmsman.oversee.advice import advise
-from helmsman.records.session import KeptSession
+from helmsman.records.agent import KeptSession
 from helmsman.records.state import LoopState
 
 Reason = Callable[[LoopState, KeptSession, datetime], bool]

@@ -7,7 +7,7 @@ from helmsman.oversee.progress import BASE
 from helmsman.plain import one_line, shortened
 from helmsman.prompts import Piece, render_pieces
 from helmsman.records.checks import CheckReport
-from helmsman.records.moments import MOST_NAMES, Moment, Movement
+from helmsman.records.control import MOST_NAMES, Moment, Movement
 from helmsman.records.state import LoopState
 from helmsman.texts import counted
 

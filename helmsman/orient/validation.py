@@ -6,12 +6,10 @@ from helmsman.oversee.cycles import checked
 from helmsman.oversee.cycles import worked as worked_in
 from helmsman.oversee.limits import gauges
 from helmsman.plain import clean
+from helmsman.records.agent import ErrorVector, FailureClass
 from helmsman.records.checks import CheckReport, checks_fail
+from helmsman.records.control import Issue, Moment, Movement, Oversight, Progress, Rung, Stance, Strategy
 from helmsman.records.iteration import Evidence
-from helmsman.records.modes import Rung
-from helmsman.records.moments import Moment, Movement, Progress
-from helmsman.records.oversight import Issue, Oversight, Stance, Strategy
-from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState
 
 NEAR = 0.95

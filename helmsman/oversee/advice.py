@@ -13,12 +13,10 @@ from helmsman.orient.progress import without_plan
 from helmsman.oversee.detector import ADVICE as WORDS
 from helmsman.oversee.drift import flagged
 from helmsman.oversee.ladder import CYCLES
-from helmsman.records.control import Band
-from helmsman.records.findings import Weight
-from helmsman.records.memory import WorkingMemory
-from helmsman.records.modes import Feedback, Ladder, Rung
-from helmsman.records.oversight import Diagnosis, Learnt, Stance, Strategy
-from helmsman.records.session import FailureClass
+from helmsman.records.agent import FailureClass
+from helmsman.records.checks import Weight
+from helmsman.records.control import Band, Diagnosis, Feedback, Ladder, Learnt, Rung, Stance, Strategy
+from helmsman.records.iteration import WorkingMemory
 from helmsman.records.state import LoopState
 from helmsman.texts import counted
 

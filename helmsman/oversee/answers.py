@@ -13,12 +13,12 @@ from helmsman.oversee.ladder import relieved
 from helmsman.oversee.limits import reached
 from helmsman.oversee.merging import limited
 from helmsman.plain import clean
+from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.folds import ticked_by_word
 from helmsman.records.forms import Form, extension
 from helmsman.records.gates import GATE, Answer, Choice, Gate, GateKind, Way
-from helmsman.records.merging import Merging
-from helmsman.records.plan_folds import ticked_by_word
 from helmsman.records.state import LoopState, end, reopen
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from helmsman.records.tracking import Merging
 from helmsman.verify.completion import unseen_tests
 
 ANSWERS_REMEMBERED = 20

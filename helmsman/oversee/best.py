@@ -19,15 +19,13 @@ from helmsman.orient.answers import printable, read_answer
 from helmsman.orient.focus import GOAL_TOKENS
 from helmsman.plain import clean
 from helmsman.prompts import render, render_pieces
-from helmsman.records.findings import Weight
-from helmsman.records.focus import Question
-from helmsman.records.folds import most_tests, taken_back, undone_after
-from helmsman.records.moments import Moment
-from helmsman.records.oversight import LATER, Checkpoint, Failed
-from helmsman.records.parallel import Choice
-from helmsman.records.plan_folds import without
+from helmsman.records.checks import Weight
+from helmsman.records.control import LATER, Checkpoint, Failed, Moment
+from helmsman.records.decision import Outcome
+from helmsman.records.folds import most_tests, taken_back, undone_after, without
+from helmsman.records.iteration import Question
+from helmsman.records.request import Choice
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from helmsman.texts import counted
 from helmsman.tokens import trim
 

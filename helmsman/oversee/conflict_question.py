@@ -16,9 +16,8 @@ from helmsman.orient.answers import printable, read_answer
 from helmsman.oversee.conflicts import MOST_CONFLICTS, conflicts, distinct
 from helmsman.plain import clean
 from helmsman.prompts import render, render_pieces
-from helmsman.records.focus import Question
-from helmsman.records.modes import Rung
-from helmsman.records.oversight import Conflict, ConflictKind, Imperative, Sought
+from helmsman.records.control import Conflict, ConflictKind, Imperative, Rung, Sought
+from helmsman.records.iteration import Question
 from helmsman.records.state import LoopState
 from helmsman.tokens import tokens
 

@@ -11,7 +11,7 @@ from itertools import groupby, pairwise, takewhile
 
 from helmsman.oversee.imperatives import MEANING, PARTICIPLES, PATTERNS, WORDS, hide, singular
 from helmsman.parsers.test_files import is_test_file
-from helmsman.records.oversight import Conflict, ConflictKind, Imperative
+from helmsman.records.control import Conflict, ConflictKind, Imperative
 
 MOST_CONFLICTS = 5
 MOST_ORDERS = 1000

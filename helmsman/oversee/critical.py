@@ -14,13 +14,12 @@ from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.limits import gauges
 from helmsman.oversee.progress import UNRUNNABLE, compared_with, is_base, still_told
 from helmsman.plain import short_line
-from helmsman.records.findings import Weight
+from helmsman.records.agent import FailureClass
+from helmsman.records.checks import Harm, Leak, Scan, Weakness, Weight
+from helmsman.records.control import Moment, Movement
+from helmsman.records.decision import Severity, Signal
 from helmsman.records.iteration import Evidence
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.pain import Harm, Leak, Scan, Weakness
-from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState, Spending
-from helmsman.records.verdict import Severity, Signal
 from helmsman.texts import counted
 
 LEAST_TESTS = 3

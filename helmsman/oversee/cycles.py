@@ -7,8 +7,8 @@ from helmsman.config.oversight import DetectConfig
 from helmsman.oversee.detector import Found
 from helmsman.oversee.progress import at_work, compared_with, is_base, made_progress, place
 from helmsman.plain import clean
-from helmsman.records.moments import MOST_ERRORS, MOST_NAMES, Moment
-from helmsman.records.session import FailureClass
+from helmsman.records.agent import FailureClass
+from helmsman.records.control import MOST_ERRORS, MOST_NAMES, Moment
 
 NAME_LENGTH = 200
 OF_THE_WORLD = frozenset({FailureClass.TIMEOUT, FailureClass.NETWORK, FailureClass.RESOURCES})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Generic, NamedTuple, ParamSpec
 
-from helmsman.records.verdict import Severity, Signal
+from helmsman.records.decision import Severity, Signal
 
 P = ParamSpec("P")
 ADVICE: Mapping[str, Any] = tomllib.loads(files("helmsman.oversee").joinpath("advice.toml").read_text("utf-8"))

@@ -19,11 +19,10 @@ from helmsman.oversee.cycles import (
 )
 from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.progress import at_work, identity, is_base, made_progress
+from helmsman.records.agent import AgentOutcome, ErrorVector
 from helmsman.records.agents import Capability
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.session import ErrorVector
-from helmsman.records.verdict import Severity, Signal
+from helmsman.records.control import Moment, Movement
+from helmsman.records.decision import Severity, Signal
 from helmsman.texts import counted
 
 DEADBAND = 0.05

@@ -9,9 +9,8 @@ from helmsman.oversee.detector import INSTRUCTIONS
 from helmsman.oversee.imperatives import WORDS, singular
 from helmsman.oversee.progress import made_progress
 from helmsman.plain import cut_between_words
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import Conflict, Diagnosis, Imperative
-from helmsman.records.verdict import Severity, Signal
+from helmsman.records.control import Conflict, Diagnosis, Imperative, Moment, Movement
+from helmsman.records.decision import Severity, Signal
 
 STUCK_FOR = 3
 """Iterations without anything gained until a contradiction is held to be the cause."""

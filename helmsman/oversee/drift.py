@@ -11,8 +11,7 @@ from itertools import chain
 
 from helmsman.parsers.paths import JUNK, Paths, as_path, parts
 from helmsman.plain import short_line, word_set
-from helmsman.records.evidence import Execution
-from helmsman.records.session import Drift
+from helmsman.records.agent import Drift, Execution
 from helmsman.records.state import LoopState
 
 STRANGERS_KEPT = 10

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from helmsman.oversee.limits import in_words, newly_near
+from helmsman.records.control import Climb, Rung, short_rung
+from helmsman.records.decision import Outcome
 from helmsman.records.gates import GATE, GATES, Gate, GateKind
-from helmsman.records.modes import Climb, Rung, short_rung
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import OURS, Act, Change, Deed, Escalation, TrackedIssue
-from helmsman.records.verdict import Outcome
 
 OVER = "over."
 """How the mark of a comment begins that says that something is over."""

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from helmsman.oversee.merging import is_hindered
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.folds import without_test
 from helmsman.records.gates import GATE, Choice, Gate, GateKind
 from helmsman.records.proof import NEEDS_WORD
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Decision, Outcome
 from helmsman.texts import counted
 from helmsman.verify.completion import UNPROVEN
 from helmsman.verify.objections import no_test_ran_in

@@ -8,7 +8,7 @@ from itertools import islice
 
 from helmsman.parsers.markdown_text import MOST_PARSED, Block, Kind, blocks, unix_lines
 from helmsman.plain import word_set
-from helmsman.records.oversight import Imperative, Modality
+from helmsman.records.control import Imperative, Modality
 
 _LISTS = tomllib.loads(files("helmsman.oversee").joinpath("instructions.toml").read_text("utf-8"))
 WORDS: Mapping[str, frozenset[str]] = {name: word_set(words) for name, words in _LISTS["words"].items()}

@@ -8,11 +8,9 @@ from typing import Literal, NamedTuple
 from helmsman.config import LadderConfig
 from helmsman.oversee.progress import made_progress
 from helmsman.plain import clean
-from helmsman.records.modes import Climb, Ladder, Rung
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import Diagnosis, Oversight
+from helmsman.records.control import Climb, Diagnosis, Ladder, Moment, Movement, Oversight, Rung
+from helmsman.records.decision import Severity, Signal
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Severity, Signal
 from helmsman.texts import counted
 
 CYCLES = frozenset({"limit_cycle", "recurring_trees", "oscillating"})

@@ -9,10 +9,9 @@ from functools import cache
 from importlib.resources import files
 
 from helmsman.oversee.cycles import checked, fewer_fail
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import Learnt
-from helmsman.records.session import FailureClass
-from helmsman.records.verdict import Severity, Signal
+from helmsman.records.agent import FailureClass
+from helmsman.records.control import Learnt, Moment, Movement
+from helmsman.records.decision import Severity, Signal
 from helmsman.texts import counted
 
 TRIED, UNLEARNABLE = 2, 3

@@ -8,9 +8,9 @@ from helmsman.config import LimitsConfig
 from helmsman.config.goals import UsageLimitConfig
 from helmsman.oversee.detector import Detector, Found
 from helmsman.plain import clean
-from helmsman.records.evidence import RateLimit, UsageWindow
+from helmsman.records.agent import RateLimit, UsageWindow
+from helmsman.records.decision import Severity, Signal
 from helmsman.records.state import Spending
-from helmsman.records.verdict import Severity, Signal
 from helmsman.texts import duration, money
 
 

@@ -6,11 +6,11 @@ from typing import Any
 from helmsman.oversee.limits import reached
 from helmsman.oversee.summary import begun_anew
 from helmsman.records.checks import CheckReport
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.gates import GATE, GateKind
-from helmsman.records.merging import Merged, Merging, Prepared, Trouble
-from helmsman.records.reflexion import DoneSignals
+from helmsman.records.proof import DoneSignals
 from helmsman.records.state import LoopState, end
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from helmsman.records.tracking import Merged, Merging, Prepared, Trouble
 from helmsman.texts import counted
 
 MERGE = "merge."

@@ -27,15 +27,25 @@ from helmsman.oversee.progress import feedback_of, progress_of
 from helmsman.oversee.signals import SOURCES, Sight
 from helmsman.oversee.summary import checkpoint, moment_of
 from helmsman.oversee.variety import variety_signal
-from helmsman.records.findings import Weight
+from helmsman.records.checks import Leak, Scan, Weight
+from helmsman.records.control import (
+    Checkpoint,
+    Diagnosis,
+    Imperative,
+    Moment,
+    Movement,
+    Overseen,
+    Oversight,
+    Progress,
+    Rung,
+    Sought,
+    Strategy,
+    Variety,
+)
+from helmsman.records.decision import Severity, Signal
 from helmsman.records.folds import most_tests
-from helmsman.records.memory import WorkingMemory
-from helmsman.records.modes import Rung
-from helmsman.records.moments import Moment, Movement, Progress
-from helmsman.records.oversight import Checkpoint, Diagnosis, Imperative, Overseen, Oversight, Sought, Strategy, Variety
-from helmsman.records.pain import Leak, Scan
+from helmsman.records.iteration import WorkingMemory
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Severity, Signal
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from math import sqrt
 
 from helmsman.config.oversight import ControlConfig, Gain
 from helmsman.oversee.cycles import worked
-from helmsman.records.control import Band, Control, Gains, Phase
-from helmsman.records.moments import Moment, Movement
+from helmsman.records.control import Band, Control, Gains, Moment, Movement, Phase
 
 DAMPED_KP = 0.3
 DAMPED_KD = 0.5

@@ -14,9 +14,9 @@ from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.drift import paths_in, shown, telling
 from helmsman.parsers.paths import Paths, git_would_show
 from helmsman.parsers.test_files import language_of
-from helmsman.records.memory import WorkingMemory
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.verdict import Severity, Signal
+from helmsman.records.control import Moment, Movement
+from helmsman.records.decision import Severity, Signal
+from helmsman.records.iteration import WorkingMemory
 
 Exists = Callable[[str], bool]
 """Whether there is a file at a path, which a plan may name without its folders."""

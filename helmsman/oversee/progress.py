@@ -12,13 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby, takewhile
 from typing import NamedTuple
 
+from helmsman.records.agent import BROKEN_OFF, NEVER_AT_WORK, ErrorVector, FailureClass
 from helmsman.records.checks import CheckReport, CheckResult
-from helmsman.records.evidence import BROKEN_OFF, NEVER_AT_WORK
+from helmsman.records.control import Feedback, Moment, Movement, Progress
 from helmsman.records.iteration import Evidence
-from helmsman.records.modes import Feedback
-from helmsman.records.moments import Moment, Movement, Progress
 from helmsman.records.plan import PlanProgress
-from helmsman.records.session import ErrorVector, FailureClass
 
 WEIGHTS: Mapping[str, float] = {
     "tests": 5,  # many small steps, each of them run: the finest and the hardest to talk away

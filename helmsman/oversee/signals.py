@@ -8,10 +8,10 @@ from helmsman.orient.research import researching
 from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.drift import LEAST_STRANGERS, flagged, sentence
 from helmsman.oversee.limits import gauges_near, in_words, newly_near
-from helmsman.records.evidence import AgentOutcome
+from helmsman.records.agent import AgentOutcome
+from helmsman.records.decision import Severity
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState, Spending, killed_at_once, spend
-from helmsman.records.verdict import Severity
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,12 @@ from typing import Any
 from helmsman.config import LoopConfig
 from helmsman.oversee.progress import BASE, is_base, movement, progress_at_start
 from helmsman.parsers.failures import failure_of
+from helmsman.records.agent import AgentCall, AgentOutcome, ErrorVector, FailureClass
 from helmsman.records.checks import CheckReport, CheckResult
-from helmsman.records.evidence import AgentCall, AgentOutcome
-from helmsman.records.folds import most_tests
+from helmsman.records.control import MOST_ERRORS, MOST_NAMES, Checkpoint, Moment, Movement, Oversight, Progress
+from helmsman.records.folds import floor_of, most_tests
 from helmsman.records.iteration import Evidence
-from helmsman.records.moments import MOST_ERRORS, MOST_NAMES, Moment, Movement, Progress
-from helmsman.records.oversight import Checkpoint, Oversight
 from helmsman.records.plan import PlanItem
-from helmsman.records.plan_folds import floor_of
-from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import changed_tests_only
 from helmsman.verify.objections import some

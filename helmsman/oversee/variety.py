@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from helmsman.records.oversight import Variety
-from helmsman.records.verdict import Severity, Signal
+from helmsman.records.control import Variety
+from helmsman.records.decision import Severity, Signal
 
 STEPS = 4
 FALLING = 3

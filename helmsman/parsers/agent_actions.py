@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypedDict, cast
 
 from helmsman.parsers.loose import count, last, mapping, text
 from helmsman.plain import one_line
-from helmsman.records.evidence import CommandRun
-from helmsman.records.streams import Tools
+from helmsman.records.agent import CommandRun
+from helmsman.records.agents import Tools
 
 WRITERS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
 """The agent's own tools that write a file, by the names that its CLI gives them, and the argument that names it."""

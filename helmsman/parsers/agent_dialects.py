@@ -28,10 +28,9 @@ from helmsman.parsers.agent_actions import (
 )
 from helmsman.parsers.agent_ending import FINAL, WORDS, Ended, EndedBy, other_ending
 from helmsman.parsers.loose import amount, count, ends, items, last, mapping, text
-from helmsman.records.agents import AgentKind, Capability
-from helmsman.records.evidence import AgentCall
-from helmsman.records.streams import Condition, Rule, Spent, Stream, ToolEnd, Tools, ToolUse, Value
-from helmsman.records.usage import Usage
+from helmsman.records.agent import AgentCall
+from helmsman.records.agents import AgentKind, Capability, Condition, Rule, Spent, Stream, ToolEnd, Tools, ToolUse, Value
+from helmsman.records.base import Usage
 
 Event = Mapping[str, Any]
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash"})

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from helmsman.parsers.loose import count, items, last, text
 from helmsman.parsers.usage_limits import REJECTED, names_a_limit
+from helmsman.records.agent import AgentOutcome, RateLimit
 from helmsman.records.agents import AgentKind, Capability
-from helmsman.records.evidence import AgentOutcome, RateLimit
 
 EndedBy = Literal["itself", "deadline", "idle", "stop"]
 WORDS = 2000

@@ -33,10 +33,9 @@ from helmsman.parsers.claude_usage import (
 from helmsman.parsers.loose import amount, count, ends, items, last, mapping, text
 from helmsman.parsers.usage_limits import ahead, reached, read_limit
 from helmsman.plain import one_line
-from helmsman.records.evidence import AgentCall, AgentOutcome, RateLimit
-from helmsman.records.session import ContextUse, KeptSession
-from helmsman.records.streams import Tools
-from helmsman.records.usage import Usage
+from helmsman.records.agent import AgentCall, AgentOutcome, ContextUse, KeptSession, RateLimit
+from helmsman.records.agents import Tools
+from helmsman.records.base import Usage
 
 Event = Mapping[str, Any]
 _TOOLS = Tools(run={"Bash": "command"}, write=WRITERS, read=READERS)

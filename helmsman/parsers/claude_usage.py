@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 from helmsman.parsers.agent_actions import READERS, WRITERS
 from helmsman.parsers.loose import amount, count, items, mapping, text
 from helmsman.prices import priced
-from helmsman.records.session import Compaction, ContextUse
-from helmsman.records.usage import Usage
+from helmsman.records.agent import Compaction, ContextUse
+from helmsman.records.base import Usage
 from helmsman.tokens import tokens
 
 SYNTHETIC = "<synthetic>"

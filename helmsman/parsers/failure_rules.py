@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple, cast
 
-from helmsman.records.session import FailureClass
+from helmsman.records.agent import FailureClass
 
 Programs = frozenset[str]
 ANY: Programs = frozenset()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from helmsman.parsers.loose import last, text
 from helmsman.parsers.test_report import clean_lines, read_summary
-from helmsman.records.session import ErrorVector
+from helmsman.records.agent import ErrorVector
 
 MESSAGE = 300
 WHERE = 200

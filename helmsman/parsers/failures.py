@@ -12,8 +12,8 @@ from helmsman.parsers.shell import Command, commands
 from helmsman.parsers.shell_words import INTERPRETER
 from helmsman.parsers.test_report import read_summary
 from helmsman.plain import word_set
-from helmsman.records.session import ErrorVector
-from helmsman.records.session import FailureClass as Class
+from helmsman.records.agent import ErrorVector
+from helmsman.records.agent import FailureClass as Class
 
 # --- what a command runs --------------------------------------------------------------------------------------------
 

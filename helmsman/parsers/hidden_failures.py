@@ -10,7 +10,7 @@ from helmsman.parsers.loose import text
 from helmsman.parsers.shell import Command
 from helmsman.parsers.test_report import read_summary
 from helmsman.plain import word_set
-from helmsman.records.session import FailureClass
+from helmsman.records.agent import FailureClass
 
 _RUN = word_set(
     "pytest py.test unittest nosetests jest vitest mocha ava karma rspec phpunit pest playwright cypress ctest gotestsum "

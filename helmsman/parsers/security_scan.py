@@ -9,7 +9,7 @@ from posixpath import normpath
 from typing import Any
 
 from helmsman.parsers.loose import amount, count, items, mapping, text
-from helmsman.records.pain import MOST_WEAKNESSES, Harm, Scan, Weakness
+from helmsman.records.checks import MOST_WEAKNESSES, Harm, Scan, Weakness
 
 _MOST_READ = 20_000
 """Findings of one scan that are looked at."""

@@ -7,7 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from helmsman.parsers.loose import amount, mapping, text
-from helmsman.records.evidence import RateLimit, UsageWindow
+from helmsman.records.agent import RateLimit, UsageWindow
 
 REJECTED = "rejected"
 STALE = timedelta(minutes=5)

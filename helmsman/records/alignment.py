@@ -8,9 +8,8 @@ from pydantic import AfterValidator, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from helmsman.plain import one_line, prose
-from helmsman.records.base import Record
+from helmsman.records.base import Record, Usage
 from helmsman.records.request import Request
-from helmsman.records.usage import Usage
 
 ALIGNMENT = "ALIGNMENT.md"
 ROUNDS = 3

@@ -1,6 +1,12 @@
-"""What the checks found on one committed tree."""
+"""What checks, scans, probes and the judge found on one committed tree."""
 
-from helmsman.records.base import Record
+from enum import StrEnum
+from typing import Literal
+
+from helmsman.records.base import Record, Usage
+
+# --- checks ---------------------------------------------------------------------------------------------------------
+
 
 UNSEEN = "a hidden check: what it is, and what it prints, is not told"
 
@@ -120,3 +126,217 @@ class TrustedCopy(Record):
     """Paths that were as at the start; none where nothing protected has changed, and then nothing was run. 200 at most."""
     report: CheckReport | None = None
     """None where nothing was run."""
+
+
+# --- findings -------------------------------------------------------------------------------------------------------
+
+
+SHOWN = 200
+"""Characters of a line that are kept as before and after."""
+
+
+class Weight(StrEnum):
+    """What a finding does to a request to be done."""
+
+    BLOCK = "block"
+    """The work is not done while it stands."""
+    HINT = "hint"
+    """It is shown to people and to the judge, and that is all: honest work does it too."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Weight | None":
+        return cls.HINT if value == "warn" else None  # as loops of 0.1 noted it
+
+
+class Finding(Record):
+    """One violation, at one place."""
+
+    rule: str
+    """Name of the rule, for example `tests.gone`."""
+    weight: Weight
+    path: str
+    line: int | None = None
+    """Counted from 1, in the file as it is now; in the file as it was, where it is gone."""
+    before: str = ""
+    """What stood there, one line, 200 characters at most."""
+    after: str = ""
+    """What stands there now, likewise."""
+    message: str
+    """What was done, in a clause without a full stop: `test_adds was deleted`."""
+    honest: str
+    """What an honest change would have been, as an instruction to the agent."""
+
+    @property
+    def where(self) -> str:
+        return self.path if self.line is None else f"{self.path}:{self.line}"
+
+
+# --- pain -----------------------------------------------------------------------------------------------------------
+
+
+MOST_LEAKS = 50
+MOST_WEAKNESSES = 200
+
+
+class Leak(Record):
+    """A line that was added and that holds a secret."""
+
+    path: str
+    line: int
+    """Counted from 1, in the file as it is now."""
+    kind: str
+    """As the detector calls it, for example `AWS Access Key`."""
+    digest: str
+    """Six hexadecimal digits: enough to know the same secret again, too few to confirm a guess at it."""
+    weight: Weight
+    """`block` is pain; `warn` is only told."""
+    doubt: str = ""
+    """Why it is only told."""
+
+
+class Harm(StrEnum):
+    """How severe a scanner finds a weakness."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Weakness(Record):
+    """What a security scan objects to. Its words are left out: scanners quote passwords."""
+
+    rule: str
+    """As the scanner names it, 100 characters at most."""
+    path: str
+    """Relative to the worktree, 300 characters at most."""
+    line: int = 0
+    """Counted from 1; 0 where the scanner does not tell."""
+    severity: Harm
+    digest: str = ""
+    """Of the line it is about, whatever its number and spacing, eight hexadecimal digits."""
+
+
+class Scan(Record):
+    """What one run of a security scan found."""
+
+    commit: str = ""
+    findings: tuple[Weakness, ...] = ()
+    """The severest first, 200 at most."""
+    left_out: int = 0
+    """How many more there were."""
+    error: str = ""
+    """Why nothing is known, where that is so."""
+
+
+# --- judgement ------------------------------------------------------------------------------------------------------
+
+
+Given = Literal["met", "not_met", "cannot_tell"]
+"""What the judge may say of a criterion."""
+
+
+class JudgementOutcome(StrEnum):
+    """An answer that cannot be read is neither: it is the operator's to resolve, and says nothing about the work."""
+
+    APPROVED = "approved"
+    """Every criterion is met. Only this lets a loop complete."""
+    REJECTED = "rejected"
+    """A criterion is not met."""
+    UNDECIDED = "undecided"
+    """None is unmet, and of one it cannot be told from what the judge was shown, also after what it asked for."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> "JudgementOutcome | None":
+        """Records of older versions name here why an answer could not be read, which counted as a rejection."""
+        return cls.REJECTED if value in {"unreadable", "partial", "refused"} else None
+
+
+class CriterionVerdict(Record):
+    """One criterion, with the votes that it got."""
+
+    criterion: str
+    """Its id."""
+    met: bool
+    """Whether at least as many votes as it needs say so."""
+    cannot_tell: bool = False
+    """Whether votes that could not tell would make the difference: it counts neither as met nor as unmet."""
+    votes_met: int
+    votes_cast: int
+    votes_needed: int = 1
+    reason: str = ""
+    """In the words of the vote that decided, 1,000 characters at most."""
+    fix: str = ""
+    """For one that is unmet: the smallest change that would make it met, 500 characters at most."""
+    need: tuple[str, ...] = ()
+    """For one that cannot be told: files that would decide it, 10 at most."""
+    evidence: str = ""
+    """`path:line`, where the judge names one."""
+
+    @property
+    def unmet(self) -> bool:
+        return not self.met and not self.cannot_tell
+
+    @property
+    def given(self) -> Given:
+        """The verdict in a word, as the judge gives it."""
+        return "met" if self.met else "cannot_tell" if self.cannot_tell else "not_met"
+
+
+class Judgement(Record):
+    """The verdict on one committed tree."""
+
+    outcome: JudgementOutcome
+    cause: str
+    """Why it is a rejection, in a sentence; empty when approved."""
+    criteria: tuple[CriterionVerdict, ...] = ()
+    principle: str = ""
+    """What the judge learnt for its next verdict, one line of 300 characters at most."""
+    score: float | None = None
+    """Weighted share of criteria that are met, 0 to 1; None in records of answers that could not be read."""
+    model: str = ""
+    way: str = ""
+    """`api` or `claude`."""
+    usage: Usage = Usage()
+    calls: int = 0
+    seconds: float = 0.0
+
+    @property
+    def approved(self) -> bool:
+        return self.outcome is JudgementOutcome.APPROVED
+
+    @property
+    def rejected(self) -> bool:
+        return self.outcome is JudgementOutcome.REJECTED
+
+
+# --- probes ---------------------------------------------------------------------------------------------------------
+
+
+class Probe(Record):
+    """A case that a model wrote without seeing the new source. It lies outside of the repository: the agent never sees it."""
+
+    says: str
+    """What it asks for, in a sentence without its values; this is what the agent is told."""
+    code: str
+    """A test file of its own."""
+    right: bool = False
+    """Whether it failed, was read once more, and was found right."""
+
+
+class Probed(Record):
+    """What came of the probes at one claim, without what they are."""
+
+    written: int = 0
+    again: bool = False
+    """Whether they are those of an earlier claim."""
+    passing: int = 0
+    failing: tuple[str, ...] = ()
+    """What those ask for that fail and are right: they block."""
+    unclear: tuple[str, ...] = ()
+    """What those ask for that fail, and of which nobody can tell whether they are right."""
+    dropped: int = 0
+    """Those that fail and are wrong, or could not be run."""
+    reason: str = ""
+    """Why there are none, or why nobody read those that fail."""
+    usage: Usage = Usage()
+    """What writing and reading them took."""

@@ -3,8 +3,8 @@
 from enum import StrEnum
 from typing import Literal
 
+from helmsman.records.agent import Drift
 from helmsman.records.base import Record
-from helmsman.records.session import Drift
 
 LONGEST_BLOCKED = 300
 

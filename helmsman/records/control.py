@@ -1,9 +1,16 @@
-"""The controller between iterations: its terms, its gains, its output."""
+"""How the loop behaves and is steered: controller, ladder, what is remembered of each iteration, what the overseer made of it."""
 
-from enum import StrEnum
+from datetime import datetime
+from enum import IntEnum, StrEnum
 from typing import Literal
 
+from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
 from helmsman.records.base import Record
+from helmsman.records.checks import Scan
+from helmsman.records.decision import Signal
+
+# --- control --------------------------------------------------------------------------------------------------------
+
 
 Phase = Literal["exploration", "focused", "aggressive"]
 
@@ -40,3 +47,347 @@ class Control(Record):
     output: float = 0.0
     """Urgency, 0 to 1."""
     band: Band = Band.CONTINUE
+
+
+# --- modes ----------------------------------------------------------------------------------------------------------
+
+
+class Rung(IntEnum):
+    """Of the ladder: the same failure is met one rung higher."""
+
+    PATCH = 0
+    REFACTOR = 1
+    REDESIGN = 2
+    HUMAN = 3
+    EJECT = 4
+
+    @property
+    def title(self) -> str:
+        return ("E-0 patch", "E-I refactor", "E-II redesign", "E-III human", "E-IV eject")[self]
+
+
+def short_rung(rung: int) -> str:
+    """The first word of its title: E-II. A newer version may have recorded one that is not known here."""
+    return Rung(rung).title.partition(" ")[0] if rung in set(Rung) else str(rung)
+
+
+class Climb(Record):
+    """One change of rung."""
+
+    iteration: int
+    before: Rung
+    after: Rung
+    reason: str
+    """300 characters at most."""
+    at: datetime
+
+
+class Ladder(Record):
+    """Where the loop stands, and how it came there."""
+
+    rung: Rung = Rung.PATCH
+    reason: str = ""
+    since: datetime | None = None
+    spent: int = 0
+    """Iterations that the rung has had since the last clean one."""
+    clean: int = 0
+    """Clean iterations on this rung."""
+    last_good: Rung = Rung.PATCH
+    """Rung of the last clean iteration."""
+    climbs: tuple[Climb, ...] = ()
+    """The last 10."""
+
+
+class Feedback(StrEnum):
+    """How good the feedback is that the next iteration can steer by."""
+
+    GREEN = "green"
+    """Everything passes: any work is free."""
+    FAILING = "failing"
+    """Tests or checks fail: the work is to fix them."""
+    BROKEN = "broken"
+    """Nothing can be run: no new work until it builds."""
+    GUTTER = "gutter"
+    """The session drowned in failures: a fresh context."""
+    NONE = "none"
+    """Nothing was checked."""
+
+
+# --- moments --------------------------------------------------------------------------------------------------------
+
+
+MOST_NAMES, MOST_ERRORS = 20, 5
+"""Files or failures, and errors, that a moment lists."""
+
+
+class Progress(Record):
+    """How far the work is, by evidence alone. Each share is 0 to 1, None where there is nothing of its kind."""
+
+    checks: float | None = None
+    tests: float | None = None
+    criteria: float | None = None
+    items: float | None = None
+    """Of a plan."""
+    completion: float = 0.0
+    """All shares in one, 0 to 1. 1 only where completion is proven."""
+
+
+class Movement(StrEnum):
+    """What an iteration did to the evidence, compared with everything remembered before it."""
+
+    FORWARD = "forward"
+    """Something is better than it ever was, or a failure was got past and another one stands in its place."""
+    SIDEWAYS = "sideways"
+    """A tree that was never seen, and the evidence says the same."""
+    STILL = "still"
+    """No change, or a tree that was there before."""
+    BACK = "back"
+    """The evidence is worse than after the iteration before."""
+    WAITED = "waited"
+    """The agent never got to work: a limit, a refused start. It says nothing about the work."""
+
+
+class Moment(Record):
+    """One iteration, in numbers and identities."""
+
+    iteration: int
+    attempt: int = 1
+    at: datetime
+    seconds: float = 0.0
+    cost_usd: float = 0.0
+    tokens: int = 0
+    """In and out, cache reads included."""
+    written: int = 0
+    """Tokens that the agent wrote."""
+    outcome: AgentOutcome
+    movement: Movement
+    completion: float
+    """`Progress.completion`."""
+    checked: bool = True
+    """Whether checks ran."""
+    green: bool = False
+    """Whether every check passed."""
+    start: str = ""
+    """Commit that it began with."""
+    commit: str = ""
+    tree: str = ""
+    files: tuple[str, ...] = ()
+    """Changed paths, 20 at most."""
+    files_changed: int = 0
+    insertions: int = 0
+    deletions: int = 0
+    commits: int = 0
+    passing_tests: int = 0
+    failing_tests: int = 0
+    failing: tuple[str, ...] = ()
+    """Failing checks and tests by name, 20 at most."""
+    errors: tuple[ErrorVector, ...] = ()
+    """What the failing checks say, one each, 5 at most."""
+    troubles: tuple[ErrorVector, ...] = ()
+    """What failed inside the session, 3 at most, the most frequent first."""
+    tool_calls: int = 0
+    untold: tuple[str, ...] = ()
+    """What the agent's program does not tell, as `Capability` names it."""
+    denials: int = 0
+    """Permissions that the CLI denied."""
+    reverted: int = 0
+    """Files that the guard rails saw edited back to what they were."""
+    relevance: float = 1.0
+    """Share of its deeds that had to do with the task (POSIWID)."""
+    asked: bool = False
+    """Whether it asked to be done."""
+    test_only: bool = False
+    undone: bool = False
+    """Whether its work was taken off the branch since."""
+    rung: int = 0
+    """Rung of the ladder that it was made on."""
+
+
+# --- oversight ------------------------------------------------------------------------------------------------------
+
+
+class Diagnosis(StrEnum):
+    """Why the same thing happens again and again."""
+
+    NONE = "none"
+    AMNESIAC = "amnesiac"
+    """Each fresh session forgets what the one before learnt: it needs a note, not a judge."""
+    DOUBLE_BIND = "double_bind"
+    """Two of its orders contradict each other: no note helps, a person has to choose."""
+    STUCK = "stuck"
+    """It does the same in vain."""
+    PRODUCTIVE = "productive"
+    """A stable cycle that gets on: leave it alone."""
+
+
+Modality = Literal["must", "must_not", "should", "should_not"]
+ConflictKind = Literal["scope", "pattern", "completeness", "priority"]
+
+
+class Imperative(Record):
+    """A sentence that orders something, with where it stands."""
+
+    source: str
+    """goal, RUBRIC.md, AGENTS.md, guardrails…: a path, or the name of a part of the configuration."""
+    line: int = 0
+    """Counted from 1; 0 where there are no lines."""
+    text: str
+    """300 characters at most."""
+    modality: Modality
+
+    @property
+    def place(self) -> str:
+        """Where a person finds it."""
+        return f"{self.source}:{self.line}" if self.line else self.source
+
+
+class Conflict(Record):
+    """Two orders that cannot both be followed."""
+
+    kind: ConflictKind
+    first: Imperative
+    second: Imperative
+    about: str
+    """What both speak of."""
+    by: Literal["rules", "model"] = "rules"
+    """Who found it. A model's reading weighs less: alone it asks for nobody."""
+
+
+class Sought(Record):
+    """What a model said of contradictions that rules had not found."""
+
+    orders: str
+    """Fingerprint of the orders that it was asked about; it is not asked about them again."""
+    conflicts: tuple[Conflict, ...] = ()
+    """5 at most."""
+
+
+class Learnt(Record):
+    """A class of failure, and what was done about it."""
+
+    kind: FailureClass
+    seen: int = 0
+    """Iterations in which a check failed so, in all."""
+    in_row: int = 0
+    level: Literal[0, 1, 2, 3] = 0
+    """0: new. 1: stagnation. 2: an intervention is being tried. 3: a matter for a person."""
+    intervened_at: int | None = None
+    """Iteration after which the intervention was ordered."""
+    recurred: int = 0
+    """Iterations since then in which it came back."""
+    helped: bool | None = None
+    """Whether the intervention ended it; None while that is open."""
+
+
+class Variety(Record):
+    """Ways that the code leaves open for later work, counted over the whole tree."""
+
+    files: int = 0
+    lines: int = 0
+    """Of source, tests left out."""
+    suppressions: int = 0
+    skips: int = 0
+    casts: int = 0
+    """`any`, casts, and what else turns a type checker off for one place."""
+    imports: int = 0
+    public_names: int = 0
+    dead: int = 0
+    """Private names of Python that their module defines and mentions nowhere else."""
+    tests: int = 0
+
+
+class Checkpoint(Record):
+    """A commit worth going back to."""
+
+    iteration: int
+    commit: str
+    tree: str
+    completion: float
+    green: bool = False
+
+
+LATER = "later"
+"""The rule of work that came after the best tree of a loop that ended there."""
+
+
+class Failed(Record):
+    """Work that was taken off the branch, kept on a ref."""
+
+    iteration: int
+    ref: str
+    commit: str
+    back_to: str
+    """Commit that the branch went back to."""
+    rule: str = ""
+    """What took it off: `regressing`, `later`, or the rule of a pain."""
+    why: str
+    """For a person, 300 characters at most."""
+    files: tuple[str, ...] = ()
+    """20 at most."""
+
+
+class Stance(StrEnum):
+    PERSIST = "persist"
+    PIVOT = "pivot"
+    ESCALATE = "escalate"
+
+
+class Strategy(Record):
+    """How the next iteration goes about it."""
+
+    stance: Stance = Stance.PERSIST
+    reasoning: str = ""
+    priorities: tuple[str, ...] = ()
+    """Sentences for the agent, the most important first, 5 at most."""
+
+
+class Issue(Record):
+    """Something that validation before or after an iteration found."""
+
+    rule: str
+    critical: bool
+    message: str
+
+
+class Oversight(Record):
+    """Everything that control between iterations rests on. Bounded."""
+
+    progress: Progress = Progress()
+    control: Control = Control()
+    idle: int = 0
+    """Iterations in a row that did not get on."""
+    ladder: Ladder = Ladder()
+    feedback: Feedback = Feedback.NONE
+    diagnosis: Diagnosis = Diagnosis.NONE
+    conflicts: tuple[Conflict, ...] = ()
+    """5 at most."""
+    sought: Sought | None = None
+    """None: no model was asked."""
+    learning: tuple[Learnt, ...] = ()
+    """One for each class of failure that was seen."""
+    variety: tuple[Variety, ...] = ()
+    """One for each of the last iterations, newest last, 10 at most."""
+    strategy: Strategy = Strategy()
+    issues: tuple[Issue, ...] = ()
+    """10 at most."""
+    gaps: tuple[str, ...] = ()
+    """REMAINING_GAP of progress.md after each of the last iterations, newest last, 5 at most of 1,000 characters."""
+    baseline: Scan | None = None
+    """What the security scan found first; what it finds later is compared with it."""
+    best: Checkpoint | None = None
+    """The commit that measured best; of equals the latest."""
+    instructions: tuple[str, ...] = ()
+    """What signals of this iteration tell the next one to do, 10 at most."""
+    redirected: tuple[str, ...] = ()
+    """Rules of the signals of this iteration that ask for another way, 10 at most."""
+    faults: tuple[str, ...] = ()
+    """Parts of the overseer that broke and were replaced by their defaults, in words, 10 at most."""
+
+
+class Overseen(Record):
+    """What the step `oversee` returns."""
+
+    signals: tuple[Signal, ...] = ()
+    oversight: Oversight = Oversight()
+    moment: Moment | None = None
+    """The iteration as it will be remembered; None where it is not (an attempt that a usage limit cut off)."""

@@ -5,15 +5,13 @@ from datetime import datetime
 
 from pydantic import computed_field
 
-from helmsman.records.base import Record
+from helmsman.records.agent import Guarded, StopAttempt
+from helmsman.records.base import Record, Usage
 from helmsman.records.checks import CheckReport, CheckResult
-from helmsman.records.evidence import Guarded
+from helmsman.records.decision import Signal
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.merging import Merged
-from helmsman.records.session import StopAttempt
-from helmsman.records.usage import Usage
-from helmsman.records.verdict import Signal
+from helmsman.records.tracking import Merged
 
 
 class Event(Record):

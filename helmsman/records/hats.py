@@ -8,8 +8,8 @@ from pydantic_core import PydanticCustomError
 
 from helmsman.naming import PLAIN_NAME
 from helmsman.plain import prose
+from helmsman.records.agent import FailureClass
 from helmsman.records.base import Record
-from helmsman.records.session import FailureClass
 
 IMPLEMENTER = "implementer"
 """The hat that is worn where nothing calls for another one, unless a preset names one for that."""

@@ -2,25 +2,188 @@
 
 from datetime import datetime
 from functools import reduce
+from typing import Any, Literal
 
-from helmsman.records.base import Record
-from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.records.agent import Commit, Drift, Execution
+from helmsman.records.base import Record, Usage
+from helmsman.records.checks import CheckReport, CheckResult, Finding, Judgement, Probed
 from helmsman.records.claims import Claims, Contradiction, Testimony
-from helmsman.records.evidence import Execution
-from helmsman.records.findings import Finding
-from helmsman.records.focus import Planned
+from helmsman.records.control import Failed, Moment, Oversight, Sought
+from helmsman.records.decision import Decision, Outcome, Signal
 from helmsman.records.hats import Worn
-from helmsman.records.judgement import Judgement
 from helmsman.records.lessons import Learned, Recalled
-from helmsman.records.memory import WorkingMemory
-from helmsman.records.moments import Moment
-from helmsman.records.oversight import Failed, Oversight, Sought
 from helmsman.records.plan import InHand, ItemProof, Tick
-from helmsman.records.probes import Probed
 from helmsman.records.proof import Proof, SinceStart, Verdict
-from helmsman.records.session import Drift
-from helmsman.records.usage import Usage
-from helmsman.records.verdict import Decision, Outcome, Signal
+
+# --- focus ----------------------------------------------------------------------------------------------------------
+
+
+Urgency = Literal["low", "normal", "high", "critical"]
+
+
+class Question(Record):
+    """One question to a model in a fresh context. No part may be empty."""
+
+    rules: str
+    """Who it is and how it answers; our words only."""
+    task: str
+    facts: str
+    """Everything foreign in it is fenced."""
+    closing: str
+    form: dict[str, Any]
+    """JSON schema of the answer."""
+
+
+class Focus(Record):
+    """What an iteration should look at, in a model's words. It adds to the fixed prompt and replaces nothing of it."""
+
+    prompt: str
+    """4,000 characters at most."""
+    system_context: str = ""
+    """What it should know, 2,000 characters at most."""
+    areas: tuple[str, ...] = ()
+    """The most important first, 5 at most of 200 characters each."""
+    urgency: Urgency = "normal"
+
+
+class Compacted(Record):
+    """Everything before an iteration, in short."""
+
+    end_goal: str
+    """1,000 characters at most."""
+    approach: str = ""
+    """1,500 characters at most."""
+    completed: tuple[str, ...] = ()
+    """20 at most of 300 characters each, newest last."""
+    current_state: str = ""
+    """1,500 characters at most."""
+    next_steps: tuple[str, ...] = ()
+    """10 at most of 300 characters each, the most important first."""
+    by: Literal["model", "template"] = "template"
+
+
+class Writing(Record):
+    """What asking for it took."""
+
+    reason: str = ""
+    """Why nothing of a model's could be used, 500 characters at most; empty where it could."""
+    usage: Usage = Usage()
+    """To be charged, also where the answer was of no use."""
+    model: str = ""
+    seconds: float = 0.0
+
+
+class Planned(Record):
+    """What a model was asked to write for one iteration."""
+
+    focus: Focus | None = None
+    compacted: Compacted | None = None
+    sought: Sought | None = None
+    """What it said of contradictions between orders, where it was asked."""
+    reasons: tuple[str, ...] = ()
+    """Why nothing of a model's could be used."""
+    usage: Usage = Usage()
+
+
+# --- research -------------------------------------------------------------------------------------------------------
+
+
+class Research(Record):
+    """The content of research.md, as far as it holds."""
+
+    tries: int = 0
+    """Iterations that were given to it."""
+    strengths: tuple[str, ...] = ()
+    """What is there already that the work can rest on."""
+    risks: tuple[str, ...] = ()
+    """What can go wrong, and what the critic objects to."""
+    gaps: tuple[str, ...] = ()
+    """What nobody has said, and what is missing."""
+    approaches: tuple[str, ...] = ()
+    """Ways that were weighed."""
+    approach: str = ""
+    """The way that was chosen, and why."""
+    confidence: int | None = None
+    """0 to 100: the agent's own, a claim."""
+    problems: tuple[str, ...] = ()
+    """What is missing or too little; empty once it is complete."""
+
+    @property
+    def complete(self) -> bool:
+        return self.tries > 0 and not self.problems
+
+
+# --- memory ---------------------------------------------------------------------------------------------------------
+
+
+class Completed(Record):
+    """A piece of work that the agent counts as done, with its own confidence."""
+
+    text: str
+    confidence: int | None = None
+    """0 to 100."""
+
+
+class Choice(Record):
+    """A decision that the agent took and would have to take again without this note."""
+
+    chose: str
+    rejected: str = ""
+    reason: str = ""
+    revisit_if: str = ""
+
+
+class WorkingMemory(Record):
+    """The agent's notes, whole and by kind, and the research."""
+
+    notes: str = ""
+    """progress.md as free text, 40 lines at most; empty in records of the older form."""
+    completed: tuple[Completed, ...] = ()
+    decisions: tuple[Choice, ...] = ()
+    uncertainties: tuple[str, ...] = ()
+    remaining_gap: str = ""
+    confidence: int | None = None
+    """0 to 100: the agent's own, a claim."""
+    problems: tuple[str, ...] = ()
+    """What was wrong with the file when it was read last, told to the agent in the next prompt."""
+    research: Research = Research()
+    """What was found out before the work began; from a file of its own."""
+
+
+# --- briefing -------------------------------------------------------------------------------------------------------
+
+
+class Orientation(Record):
+    """Facts gathered outside the agent before it starts."""
+
+    started_at: datetime
+    start_commit: str
+    """Commit that the iteration begins with."""
+    commits: tuple[Commit, ...] = ()
+    """The loop's own commits so far, newest first."""
+    recalled: Recalled = Recalled()
+    hat: Worn | None = None
+    """Whose eyes it looks with; None where hats are not used."""
+    plan: InHand | None = None
+    """What is due of the plan; None where there is none, or the iteration is not for the work itself."""
+    template: str = ""
+    """The repository's own, at the commit that the loop began with; empty where it has none."""
+
+
+class Briefing(Record):
+    """The prompt of one call and what it was made of."""
+
+    system: str = ""
+    """What is the same in every iteration, so that the provider's cache serves it."""
+    prompt: str
+    sections: tuple[tuple[str, int], ...] = ()
+    """Section names with their size in tokens, in order."""
+    trimmed: tuple[str, ...] = ()
+    """Sections that did not fit whole."""
+
+
+# --- iteration ------------------------------------------------------------------------------------------------------
+
 
 LAST_WORDS = 600
 """Characters of what the agent said last that people are shown: its summary comes at the end."""

@@ -8,12 +8,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from helmsman.records.base import Record
-from helmsman.records.moments import Movement
-from helmsman.records.oversight import Learnt
-from helmsman.records.session import ErrorVector, FailureClass
-from helmsman.records.usage import Usage
-from helmsman.records.verdict import Outcome
+from helmsman.records.agent import ErrorVector, FailureClass
+from helmsman.records.base import Record, Usage
+from helmsman.records.control import Learnt, Movement
+from helmsman.records.decision import Outcome
 
 LONGEST_TEXT = 600
 LONGEST_DETAIL = 1_000

@@ -1,4 +1,4 @@
-"""LoopRequest: the parameters of the loop flow, the same from the command line, the UI and a schedule."""
+"""The parameters of the flows: one loop, loops one after the other, loops side by side."""
 
 import json
 import re
@@ -12,6 +12,11 @@ from pydantic_core import PydanticCustomError
 from helmsman.config import Section
 from helmsman.layers import merged
 from helmsman.naming import LOOP_ID
+from helmsman.records.base import Record
+from helmsman.records.decision import Outcome
+
+# --- request --------------------------------------------------------------------------------------------------------
+
 
 LONGEST_LOOP_ID = 63
 
@@ -131,3 +136,152 @@ KEYS: Mapping[str, str] = {
 
 def is_loop_id(text: str) -> bool:
     return len(text) <= LONGEST_LOOP_ID and re.fullmatch(LOOP_ID, text) is not None
+
+
+# --- chain ----------------------------------------------------------------------------------------------------------
+
+
+MOST_LINKS = 50
+LONGEST_CHAIN_ID = 59
+"""What a loop's id may have, less a dash and three digits."""
+
+
+class Link(Section):
+    """One loop of a chain."""
+
+    goal: str = Field(min_length=1, max_length=50_000, pattern=r"\S")
+    """What shall be true at its end."""
+    checks: tuple[str, ...] = ()
+    """Commands that prove it. Empty: those of the repository's configuration."""
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """Further configuration of this loop, nested as in helmsman.toml."""
+
+
+class ChainRequest(Request):
+    """Start loops one after the other, each on the work of the one before it, or go on with them."""
+
+    repository: str = Field(min_length=1)
+    """Path of the repository on the machine that runs the loops."""
+    chain: str = Field(pattern=LOOP_ID, max_length=LONGEST_CHAIN_ID)
+    """Its id; its loops are called `ID-1`, `ID-2`… A chain that was begun is gone on with: what has completed is left alone."""
+    loops: tuple[Link, ...] = Field(min_length=1, max_length=MOST_LINKS)
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """Further configuration of all loops."""
+    reopen: bool = False
+    """Go on with a loop of it that has ended without success."""
+
+    def name(self, number: int) -> str:
+        """Id of the loop with this number, from 1."""
+        return f"{self.chain}-{number}"
+
+
+class ChainedLoop(Record):
+    """How one loop of a chain stands."""
+
+    loop: str
+    goal: str
+    outcome: Outcome | None = None
+    """None: it is under way, or has not begun."""
+    reason: str = ""
+    branch: str = ""
+
+
+class ChainResult(Record):
+    """What came of it: what `--json` prints and what a finished flow run tells."""
+
+    chain: str
+    completed: int
+    loops: tuple[ChainedLoop, ...]
+
+    @property
+    def done(self) -> bool:
+        return self.completed == len(self.loops)
+
+
+# --- parallel -------------------------------------------------------------------------------------------------------
+
+
+MOST_LOOPS = 50
+MOST_ITEMS = 200
+"""Of a plan that a group works on."""
+MOST_WORKERS = 32
+
+
+class ParallelRequest(Request):
+    """Start loops side by side, or go on with them."""
+
+    repository: str = Field(min_length=1)
+    """Path of the repository on the machine that runs the loops."""
+    group: str = Field(pattern=LOOP_ID, max_length=LONGEST_CHAIN_ID)
+    """Its id; its loops are called `ID-1`, `ID-2`…, or after the items of a plan. A group that was begun is gone on with: what
+    has completed is left alone."""
+    loops: tuple[Link, ...] = Field(default=(), max_length=MOST_LOOPS)
+    """Empty: the items of the plan (`settings.plan.file`), a loop for each that is not done."""
+    workers: int = Field(default=4, ge=1, le=MOST_WORKERS)
+    """Loops that are driven at the same time."""
+    best: bool = False
+    """Of all that complete, choose one: only that one is merged, where something is."""
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """Further configuration of all loops. `limits.cost_usd` and `limits.tokens` are what all of them may spend together."""
+    reopen: bool = False
+    """Go on with a loop of it that has ended without success."""
+
+
+class ParallelLoop(Record):
+    """How one loop of a group stands."""
+
+    loop: str
+    goal: str
+    approach: str = ""
+    outcome: Outcome | None = None
+    """None: it is under way, or has not begun."""
+    reason: str = ""
+    branch: str = ""
+    cost_usd: float = 0.0
+    untold: tuple[str, ...] = ()
+    """Numbers that its agent's program does not tell."""
+    merged: str = ""
+    """The commit by which its work arrived where it was to be merged; empty where it did not."""
+
+
+class Choice(Record):
+    """Which of several completed loops is kept, and why."""
+
+    loop: str
+    reason: str
+    cost_usd: float = 0.0
+    """Of asking a model."""
+
+
+class ParallelResult(Record):
+    """What came of it: what `--json` prints and what a finished flow run tells."""
+
+    group: str
+    completed: int
+    loops: tuple[ParallelLoop, ...]
+    chosen: Choice | None = None
+    into: str = ""
+    """Branch that work was to be merged into; empty: none."""
+    problems: tuple[str, ...] = ()
+    """What kept a loop from being driven, in words."""
+
+    @property
+    def spent(self) -> float:
+        """US dollars, the choice included."""
+        return sum(one.cost_usd for one in self.loops) + (self.chosen.cost_usd if self.chosen else 0.0)
+
+    @property
+    def untold(self) -> frozenset[str]:
+        return frozenset(name for one in self.loops for name in one.untold)
+
+    @property
+    def done(self) -> bool:
+        """Whether all has been reached that was asked for: of several attempts at one goal, one is enough, once it is merged."""
+        if self.chosen is None:
+            return self.completed == len(self.loops)
+        return self.kept is not None and self.kept.outcome is Outcome.COMPLETED and bool(self.kept.merged or not self.into)
+
+    @property
+    def kept(self) -> ParallelLoop | None:
+        """The best of several attempts."""
+        return next((one for one in self.loops if self.chosen and one.loop == self.chosen.loop), None)

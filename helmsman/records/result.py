@@ -3,11 +3,10 @@
 from pydantic import Field
 
 from helmsman.records.base import Record
-from helmsman.records.issue import IssueLink
-from helmsman.records.merging import Merged
-from helmsman.records.oversight import LATER
+from helmsman.records.control import LATER
+from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
+from helmsman.records.tracking import IssueLink, Merged
 
 EXIT_CODES = {
     Outcome.COMPLETED: 0,

@@ -6,14 +6,25 @@ from typing import Any, Literal
 from pydantic import Field
 
 from helmsman.config import LoopConfig
+from helmsman.records.agent import (
+    MOST_SURVIVORS,
+    AgentOutcome,
+    Execution,
+    Interrupted,
+    KeptSession,
+    LastCall,
+    RateLimit,
+    Salvage,
+    Survivor,
+)
 from helmsman.records.agents import Agent, Capability
-from helmsman.records.base import Record
-from helmsman.records.briefing import Orientation
-from helmsman.records.checks import CheckReport
+from helmsman.records.base import Record, Usage
+from helmsman.records.checks import CheckReport, Finding
 from helmsman.records.claims import Contradiction, Trust
-from helmsman.records.evidence import AgentOutcome, Execution, Interrupted, RateLimit, Salvage
-from helmsman.records.findings import Finding
+from helmsman.records.control import Failed, Moment, Overseen, Oversight
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.folds import (
+    asked_again,
     at_tick,
     best_checks,
     done_signals,
@@ -21,6 +32,7 @@ from helmsman.records.folds import (
     kept_session,
     last_call,
     most_tests,
+    plan_after,
     remember,
     taken_back,
     trust,
@@ -28,20 +40,11 @@ from helmsman.records.folds import (
 )
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.hats import Preset
-from helmsman.records.issue import IssueLink
-from helmsman.records.iteration import Evidence, IterationRecord
+from helmsman.records.iteration import Evidence, IterationRecord, Orientation, WorkingMemory
 from helmsman.records.lessons import Estimate, TaskType
-from helmsman.records.memory import WorkingMemory
-from helmsman.records.merging import Merged, Merging
-from helmsman.records.moments import Moment
-from helmsman.records.oversight import Failed, Overseen, Oversight
 from helmsman.records.plan import PlanProgress, Tick
-from helmsman.records.plan_folds import asked_again, plan_after
-from helmsman.records.processes import MOST_SURVIVORS, Survivor
-from helmsman.records.reflexion import DoneSignals, JudgeMemory
-from helmsman.records.session import KeptSession, LastCall
-from helmsman.records.usage import Usage
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from helmsman.records.proof import DoneSignals, JudgeMemory
+from helmsman.records.tracking import IssueLink, Merged, Merging
 
 SCHEMA = 1
 SALVAGES_REMEMBERED = 5

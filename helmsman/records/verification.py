@@ -4,10 +4,7 @@ from enum import StrEnum
 from typing import Literal
 
 from helmsman.records.base import Record
-from helmsman.records.checks import CheckReport, CheckResult
-from helmsman.records.findings import Finding
-from helmsman.records.judgement import Judgement
-from helmsman.records.probes import Probed
+from helmsman.records.checks import CheckReport, CheckResult, Finding, Judgement, Probed
 
 MOST_CASES = 200
 """Cases that a record of a loop keeps."""

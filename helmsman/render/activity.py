@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from helmsman.plain import clean
+from helmsman.records.base import Usage
 from helmsman.records.checks import CheckResult
 from helmsman.records.events import (
     AgentIntroduced,
@@ -27,7 +28,6 @@ from helmsman.records.events import (
     ToolReturned,
     UsageCounted,
 )
-from helmsman.records.usage import Usage
 from helmsman.texts import check_text, guard_text, signal_word, stop_text
 
 CALLS_KEPT, CHECKS_KEPT = 8, 20

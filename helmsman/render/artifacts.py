@@ -5,13 +5,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from helmsman.plain import spelled
-from helmsman.records.evidence import AgentOutcome
+from helmsman.records.agent import AgentOutcome
+from helmsman.records.control import Moment, Movement, Rung, short_rung
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.modes import Rung, short_rung
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.parallel import ParallelLoop, ParallelResult
 from helmsman.records.plan import ItemState
+from helmsman.records.request import ParallelLoop, ParallelResult
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.render.dashboard import dashboard, standing

@@ -15,14 +15,12 @@ from helmsman.oversee.limits import gauges, in_words, open_windows
 from helmsman.oversee.progress import UNPROVEN, made_progress, still_told
 from helmsman.oversee.variety import score
 from helmsman.plain import LONGEST_LINE, shortened, spelled
-from helmsman.records.control import Band
-from helmsman.records.evidence import NEVER_AT_WORK, AgentOutcome
-from helmsman.records.findings import Weight
+from helmsman.records.agent import NEVER_AT_WORK, AgentOutcome
+from helmsman.records.checks import Weight
+from helmsman.records.control import Band, Moment, Rung
+from helmsman.records.decision import Outcome, Severity
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.modes import Rung
-from helmsman.records.moments import Moment
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome, Severity
 from helmsman.render.charts import as_data_uri, levels, line_chart, strip
 from helmsman.render.facts import Fact, Part, check_facts, coded, control_facts, facts, finding_facts, green_text, untrue_facts
 from helmsman.render.markdown_page import cell, facts_table, prose, stacked, table

@@ -7,19 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from helmsman.plain import clean, short_line, spelled
-from helmsman.records.checks import CheckReport
+from helmsman.records.agent import AgentCall, StopAttempt
+from helmsman.records.checks import CheckReport, Finding, Judgement, JudgementOutcome, Weight
 from helmsman.records.claims import Contradiction
-from helmsman.records.evidence import AgentCall
-from helmsman.records.findings import Finding, Weight
+from helmsman.records.control import Oversight, Progress, Rung
+from helmsman.records.decision import Decision, Outcome, Severity
 from helmsman.records.hats import Worn
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.judgement import Judgement, JudgementOutcome
-from helmsman.records.modes import Rung
-from helmsman.records.moments import Progress
-from helmsman.records.oversight import Oversight
-from helmsman.records.session import StopAttempt
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Decision, Outcome, Severity
 from helmsman.texts import (
     check_text,
     context_text,

@@ -9,8 +9,8 @@ from itertools import takewhile
 from helmsman.oversee.diagnosis import sentence
 from helmsman.plain import clean, clean_lines, shortened
 from helmsman.records.alignment import Alignment
+from helmsman.records.control import Rung, short_rung
 from helmsman.records.gates import GATES, Answer, Choice, Gate, GateKind
-from helmsman.records.modes import Rung, short_rung
 from helmsman.records.request import KEYS, LoopRequest, title
 from helmsman.records.state import LoopState
 from helmsman.render.facts import coded, failing_names, green_text, some

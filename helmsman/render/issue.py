@@ -12,11 +12,10 @@ from helmsman.oversee.commands_said import COMMAND, sets_limits
 from helmsman.oversee.escalation import OVER, concerns
 from helmsman.oversee.gates import BY_A_WORD
 from helmsman.plain import clean
+from helmsman.records.decision import Outcome
 from helmsman.records.gates import GATE, GATES, Answer, Gate, GateKind
-from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import Change, Comment, Escalation, Found, TrackedIssue
-from helmsman.records.verdict import Outcome
+from helmsman.records.tracking import Change, Comment, Escalation, Found, IssueLink, TrackedIssue
 from helmsman.render.artifacts import checks_page, gates_page, iterations_page, verdicts_page
 from helmsman.render.markdown_page import code, prose
 from helmsman.render.templating import render_markdown

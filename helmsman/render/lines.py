@@ -10,13 +10,12 @@ from helmsman.memory.recall import recalled_lines
 from helmsman.plain import clean, cut_between_words
 from helmsman.records.alignment import AlignResult
 from helmsman.records.checks import CheckReport
+from helmsman.records.control import Diagnosis, Oversight, Rung
+from helmsman.records.decision import Outcome
 from helmsman.records.gates import Gate
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.modes import Rung
-from helmsman.records.oversight import Diagnosis, Oversight
 from helmsman.records.result import LoopResult
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from helmsman.render.facts import LIMITS, change_text, check_facts, control_facts, facts, green_text, hat_fact, shares_text
 from helmsman.render.gate import answer_command
 from helmsman.render.verification import grounds_lines, table_lines

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from helmsman.records.agents import Capability
+from helmsman.records.decision import Decision
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Decision
 from helmsman.render.spans import ModelCall, Point, agent_call, chats, checks_of, mode_of
 
 

@@ -16,12 +16,12 @@ from markupsafe import Markup
 
 from helmsman.agents.fitting import in_short
 from helmsman.plain import shortened
+from helmsman.records.control import Rung
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.gates import GATES
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.modes import Rung
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from helmsman.render.artifacts import PLAN_HEAD, left_out, plan_rows
 from helmsman.render.charts import Point, levels, line_chart, strip
 from helmsman.render.facts import PARTS, VERDICTS, Fact, Kind, checks_kind, coded, facts, front_facts

@@ -14,12 +14,12 @@ from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
 from helmsman.plain import clean
+from helmsman.records.agent import AgentOutcome
 from helmsman.records.agents import CLAUDE, Capability
-from helmsman.records.evidence import AgentOutcome
+from helmsman.records.base import Usage
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from helmsman.records.usage import Usage
-from helmsman.records.verdict import Decision, Outcome
 from helmsman.render.activity import Activity, Step, Tool
 
 Value = str | bool | int | float

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from helmsman.plain import LONGEST_LINE, clean, clean_lines, spelled
-from helmsman.records.modes import short_rung
+from helmsman.records.control import short_rung
 from helmsman.render.facts import checks_kind, coded
 from helmsman.render.markdown_page import cell, code, fence, prose
 from helmsman.texts import counted, dollars_told, duration, merged_text, money, tools_told

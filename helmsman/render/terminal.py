@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from helmsman.oversee.limits import gauges
 from helmsman.plain import clean
+from helmsman.records.base import Usage
 from helmsman.records.gates import Answer
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from helmsman.records.usage import Usage
 from helmsman.render.activity import Activity
 from helmsman.render.facts import judge_facts
 from helmsman.render.gate import answer_line, gate_lines

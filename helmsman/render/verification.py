@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from helmsman.plain import clean, short_line
-from helmsman.records.findings import Finding
+from helmsman.records.checks import Finding
 from helmsman.records.verification import Case, Consequence, Grounds, OutcomeName, OutcomeTable, Verification, Word
 from helmsman.render.markdown_page import code, prose, stacked, table
 from helmsman.texts import check_text, counted, duration

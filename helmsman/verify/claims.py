@@ -13,10 +13,10 @@ from helmsman.parsers.markdown_text import outside_code
 from helmsman.parsers.paths import Paths, as_path, git_would_show
 from helmsman.parsers.status import read_ending
 from helmsman.plain import short_line
+from helmsman.records.agent import AgentCall, AgentOutcome, Change
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Claim, ClaimKind, ClaimLayer, Claims, Contradiction
-from helmsman.records.evidence import AgentCall, AgentOutcome, Change
-from helmsman.records.memory import WorkingMemory
+from helmsman.records.iteration import WorkingMemory
 from helmsman.texts import counted
 
 MOST = 50

@@ -13,10 +13,9 @@ from helmsman.config import LoopConfig
 from helmsman.parsers.test_files import is_test_file
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport
+from helmsman.records.folds import remaining_after, standing_of
 from helmsman.records.iteration import Evidence
-from helmsman.records.plan_folds import remaining_after, standing_of
-from helmsman.records.proof import Denial, Proof, SinceStart
-from helmsman.records.reflexion import DoneSignals
+from helmsman.records.proof import Denial, DoneSignals, Proof, SinceStart
 from helmsman.verify.new_tests import NO_NEW_TEST, asks_for_tests
 from helmsman.verify.objections import findings_that_block, no_test_ran_in, processes_left, some
 

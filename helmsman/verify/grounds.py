@@ -5,11 +5,8 @@ from dataclasses import dataclass, field
 
 from helmsman.config import LoopConfig
 from helmsman.plain import clean
-from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy, checks_fail
-from helmsman.records.findings import Finding
+from helmsman.records.checks import CheckReport, CheckResult, Finding, Judgement, Probed, TrustedCopy, checks_fail
 from helmsman.records.iteration import Evidence
-from helmsman.records.judgement import Judgement
-from helmsman.records.probes import Probed
 from helmsman.records.proof import Mutants, SinceStart
 from helmsman.records.verification import Grounds, OutcomeTable
 from helmsman.texts import counted

@@ -16,7 +16,7 @@ from helmsman.config import InvariantsConfig
 from helmsman.parsers.globs import matches_any
 from helmsman.parsers.source import Place, Source
 from helmsman.parsers.test_files import is_generated, is_source, is_test_file, is_test_support
-from helmsman.records.findings import Finding, Weight
+from helmsman.records.checks import Finding, Weight
 from helmsman.texts import counted
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.objections import some

@@ -12,12 +12,11 @@ from collections.abc import Iterator, Sequence
 from helmsman.config import CriterionConfig, JudgeConfig
 from helmsman.parsers.plan_order import is_named_by, means
 from helmsman.prompts import render
-from helmsman.records.checks import CheckResult, checks_fail
+from helmsman.records.checks import CheckResult, Judgement, checks_fail
 from helmsman.records.claims import ClaimKind
+from helmsman.records.folds import floor_of
 from helmsman.records.iteration import Evidence
-from helmsman.records.judgement import Judgement
 from helmsman.records.plan import ItemProof, PlanItem
-from helmsman.records.plan_folds import floor_of
 from helmsman.records.state import LoopState
 from helmsman.verify.objections import findings_that_block, no_test_ran_in, processes_left, some
 

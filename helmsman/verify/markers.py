@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from helmsman.records.findings import Finding, Weight
+from helmsman.records.checks import Finding, Weight
 from helmsman.verify.diff import FileDiff, lines_of
 from helmsman.verify.reporter import Reporter, Spot
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from helmsman.records.findings import Finding, Weight
+from helmsman.records.agent import survivors_named
+from helmsman.records.checks import Finding, Weight
 from helmsman.records.iteration import Evidence
-from helmsman.records.processes import survivors_named
 
 NAMED = 3
 

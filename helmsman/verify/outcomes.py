@@ -13,9 +13,8 @@ from helmsman.config import CheckConfig, InvariantsConfig
 from helmsman.parsers.globs import matches_any
 from helmsman.parsers.test_files import is_test_file
 from helmsman.plain import clean
-from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy
-from helmsman.records.findings import Finding, Weight
-from helmsman.records.moments import MOST_NAMES, Moment
+from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedCopy, Weight
+from helmsman.records.control import MOST_NAMES, Moment
 from helmsman.records.verification import Case, Consequence, OutcomeTable
 from helmsman.texts import counted
 from helmsman.verify.case_table import outcome_table

@@ -13,8 +13,8 @@ from helmsman.config import LoopConfig
 from helmsman.parsers.source import Source, matches
 from helmsman.plain import short_line
 from helmsman.prompts import render
-from helmsman.records.focus import Question
-from helmsman.records.probes import Probe
+from helmsman.records.checks import Probe
+from helmsman.records.iteration import Question
 from helmsman.tokens import tokens, trim
 from helmsman.verify.called_languages import CALLED, Language
 from helmsman.verify.judge.fence import fence

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from helmsman.records.findings import SHOWN, Finding, Weight
+from helmsman.records.checks import SHOWN, Finding, Weight
 from helmsman.verify.diff import shown
 
 

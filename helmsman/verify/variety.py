@@ -12,7 +12,7 @@ from importlib import resources
 
 from helmsman.parsers.test_files import is_generated, is_test_file, is_test_support, language_of
 from helmsman.plain import word_set
-from helmsman.records.oversight import Variety
+from helmsman.records.control import Variety
 
 LONGEST = 200_000
 """Characters that are read of one file; a longer one is generated, or data."""

@@ -7,9 +7,8 @@ verified by what proves it.
 from collections.abc import Iterator
 
 from helmsman.plain import clean, shortened
-from helmsman.records.checks import CheckResult
+from helmsman.records.checks import CheckResult, JudgementOutcome
 from helmsman.records.folds import most_tests, without_test
-from helmsman.records.judgement import JudgementOutcome
 from helmsman.records.verification import Case, Consequence, Reason, Word
 from helmsman.texts import counted
 from helmsman.verify.case_table import known

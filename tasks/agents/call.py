@@ -5,9 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from helmsman.errors import WorldError
+from helmsman.records.agent import AgentCall, AgentOutcome, KeptSession
 from helmsman.records.events import AgentStarted
-from helmsman.records.evidence import AgentCall, AgentOutcome
-from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
 from tasks.agents.call_folder import CallFolder, finish, set_aside
 from tasks.observers.journal import publish

@@ -16,11 +16,10 @@ from typing import Any, TextIO, TypedDict, cast
 from helmsman.parsers.agent_actions import parse_event
 from helmsman.parsers.agent_dialects import DialectReader, reader_of
 from helmsman.parsers.claude_stream import ClaudeReader
+from helmsman.records.agent import AgentCall, AgentOutcome, Interrupted, KeptSession
 from helmsman.records.agents import AgentKind
-from helmsman.records.briefing import Briefing
-from helmsman.records.evidence import AgentCall, AgentOutcome, Interrupted
-from helmsman.records.session import KeptSession
-from helmsman.records.usage import Usage
+from helmsman.records.base import Usage
+from helmsman.records.iteration import Briefing
 from helmsman.tokens import tokens
 from helmsman.verify.judge.request import JudgeRequest
 from tasks.places import Within

@@ -1,7 +1,7 @@
 """The port to the agent: one call for an iteration, by the adapter of the loop's agent."""
 
 from helmsman.errors import CutOff, WorldError
-from helmsman.records.evidence import AgentCall
+from helmsman.records.agent import AgentCall
 from tasks.agents import claude, template
 from tasks.agents.call import Order
 from tasks.agents.call_folder import interrupted_call

@@ -13,9 +13,8 @@ from helmsman.orient.allowance import claude_config
 from helmsman.parsers.agent_actions import ToolPatience, parse_event
 from helmsman.parsers.claude_stream import ClaudeReader, spoken_by_model, tool_calls, tool_results
 from helmsman.prices import known_price
+from helmsman.records.agent import AgentCall, AgentOutcome, Guarded, KeptSession
 from helmsman.records.events import ToolGuarded
-from helmsman.records.evidence import AgentCall, AgentOutcome, Guarded
-from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
 from helmsman.render.spans import trace_context
 from tasks.agents.call import Order, kept, run_program

@@ -6,12 +6,11 @@ from pathlib import Path
 from helmsman.oversee.drift import drift, task_of
 from helmsman.parsers.paths import git_would_show
 from helmsman.parsers.plan_order import noted
+from helmsman.records.agent import Change, Drift, Execution
 from helmsman.records.agents import prints_text
 from helmsman.records.checks import CheckReport
 from helmsman.records.claims import ClaimKind, Claims, Testimony
-from helmsman.records.evidence import Change, Execution
-from helmsman.records.memory import WorkingMemory
-from helmsman.records.session import Drift
+from helmsman.records.iteration import WorkingMemory
 from helmsman.records.state import LoopState
 from helmsman.verify.claims import Case, contradictions, read_claims
 from tasks.repository.git import GitError, git

@@ -7,10 +7,10 @@ from helmsman.parsers.agent_actions import Called, ToolPatience, ToolResult, det
 from helmsman.parsers.agent_dialects import DialectReader
 from helmsman.parsers.agent_ending import EndedBy
 from helmsman.parsers.claude_stream import ClaudeReader
+from helmsman.records.agent import AgentCall, AgentOutcome
+from helmsman.records.base import Usage
 from helmsman.records.events import ToolCalled, ToolReturned, UsageCounted
-from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.state import LoopState
-from helmsman.records.usage import Usage
 from helmsman.texts import money
 from tasks.agents.call import Order
 from tasks.agents.call_folder import STOPPED

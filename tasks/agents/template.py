@@ -6,8 +6,8 @@ from helmsman.agents.command import command_line
 from helmsman.errors import OperatorError
 from helmsman.orient.allowance import agent_model
 from helmsman.parsers.agent_dialects import reader_of, without_prompt
+from helmsman.records.agent import AgentCall
 from helmsman.records.agents import AgentKind, Capability
-from helmsman.records.evidence import AgentCall
 from helmsman.records.state import LoopState
 from tasks.agents.call import Order, kept, run_program
 from tasks.agents.call_folder import begin, finished_call

@@ -17,7 +17,7 @@ from helmsman.orient.alignment import goal_text, same_goal
 from helmsman.orient.alignment_file import is_alignment
 from helmsman.plain import clean
 from helmsman.records.alignment import ALIGNMENT, Alignment, Proposal, inside
-from helmsman.records.focus import Question
+from helmsman.records.iteration import Question
 from helmsman.texts import counted
 from tasks.alignment.files import keep_aside, place_of, read_alignment, read_text, understood, write_alignment
 from tasks.models.asking import Late, ask

@@ -10,8 +10,8 @@ from prefect.cache_policies import CachePolicy
 from prefect.context import TaskRunContext
 
 from helmsman.records.alignment import Proposal, RepositoryFacts
-from helmsman.records.focus import Question
 from helmsman.records.gates import Gate, GateKind
+from helmsman.records.iteration import Question
 from tasks.alignment import aligning
 from tasks.alignment.aligning import Work
 from tasks.credentials import judge_credentials

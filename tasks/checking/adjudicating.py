@@ -7,10 +7,9 @@ from pathlib import Path
 
 from helmsman.config import CheckConfig, CriterionConfig
 from helmsman.parsers.test_files import is_generated, is_test_file
-from helmsman.records.checks import CheckReport, CheckResult
-from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution
+from helmsman.records.agent import AgentCall, AgentOutcome, Change, Execution
+from helmsman.records.checks import CheckReport, CheckResult, Judgement
 from helmsman.records.iteration import Evidence
-from helmsman.records.judgement import Judgement
 from helmsman.records.proof import SinceStart, Verdict
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import prove

@@ -6,8 +6,8 @@ from pathlib import Path
 from helmsman.config import CheckConfig
 from helmsman.errors import OperatorError
 from helmsman.parsers.globs import matches_any
-from helmsman.records.evidence import Execution
-from helmsman.records.findings import Finding
+from helmsman.records.agent import Execution
+from helmsman.records.checks import Finding
 from helmsman.records.plan import Plan
 from helmsman.records.state import LoopState
 from helmsman.verify.commands import scripts

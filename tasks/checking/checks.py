@@ -16,9 +16,9 @@ from helmsman.errors import Cancelled, OperatorError
 from helmsman.parsers.failure_lines import listed
 from helmsman.parsers.test_files import is_test_file
 from helmsman.parsers.test_report import files_of, read_junit, read_passing, read_places, read_ran, read_summary
+from helmsman.records.agent import survivors_named
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.events import CheckFinished, CheckStarted, PreparationStarted
-from helmsman.records.processes import survivors_named
 from helmsman.verify.flaky import doubtful, second_opinion
 from helmsman.verify.required import ran
 from tasks.observers.journal import publish

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from helmsman.records.base import Record
-from helmsman.records.oversight import Variety
+from helmsman.records.control import Variety
 from helmsman.verify.variety import counts_of, variety_of, worth_reading
 from tasks.repository.diffs import BINARY, Blob, tree_of
 from tasks.repository.objects import read_objects

@@ -7,10 +7,9 @@ from posixpath import dirname, join
 from typing import NamedTuple
 
 from helmsman.parsers.test_files import is_source, is_test_file
-from helmsman.records.checks import CheckResult
-from helmsman.records.probes import Probe, Probed
+from helmsman.records.base import Usage
+from helmsman.records.checks import CheckResult, Probe, Probed
 from helmsman.records.state import LoopState
-from helmsman.records.usage import Usage
 from helmsman.verify.judge.named import files_testing
 from helmsman.verify.probes import (
     UNCLEAR,

@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 from helmsman.parsers.test_files import is_test_file
 from helmsman.plain import word_set
-from helmsman.records.evidence import Change
-from helmsman.records.findings import Weight
-from helmsman.records.pain import MOST_LEAKS, Leak
+from helmsman.records.agent import Change
+from helmsman.records.checks import MOST_LEAKS, Leak, Weight
 from helmsman.secret_shapes import AWS, JWT, URL, Found, is_mixed, is_placeholder, private_keys, shapes_in
 from helmsman.verify.diff import Line
 from tasks.repository.added_text import Part, added_text

@@ -2,7 +2,7 @@
 
 from helmsman.errors import OperatorError
 from helmsman.parsers.security_scan import read_scan
-from helmsman.records.pain import Scan
+from helmsman.records.checks import Scan
 from tasks.checking.checks import Room, boxed_check
 from tasks.processes.process import Ended, run
 

@@ -6,10 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from helmsman.errors import OperatorError
-from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy
-from helmsman.records.findings import Weight
-from helmsman.records.judgement import Judgement
-from helmsman.records.probes import Probed
+from helmsman.records.checks import CheckReport, CheckResult, Judgement, Probed, TrustedCopy, Weight
 from helmsman.records.proof import Mutants
 from helmsman.records.verification import EXIT_STATUS, Consequence, Reason, Verification
 from helmsman.verify.case_table import Names, outcome_table

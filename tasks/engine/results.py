@@ -6,6 +6,8 @@ machine, which no other machine sees.
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import version
 from uuid import uuid4
 
 from prefect.filesystems import LocalFileSystem
@@ -39,7 +41,17 @@ def step_key(state: LoopState, step: str) -> str:
 def is_kept(state: LoopState, step: str) -> bool:
     """Whether the result of this attempt's step is known to the engine. Raises WorldError as `require_results` does."""
     with _blaming_storage(state.loop):
-        return _store().exists(step_key(state, step))
+        return _store().exists(stored_as(step_key(state, step)))
+
+
+def stored_as(key: str) -> str:
+    """The key as the storage has it. A result names its classes, and those of another version may be elsewhere or gone."""
+    return f"{key}-{_version()}"
+
+
+@cache
+def _version() -> str:
+    return version("helmsman")
 
 
 def _store() -> ResultStore:

@@ -19,6 +19,7 @@ from helmsman.config import RetryConfig
 from helmsman.errors import CutOff, WorldError
 from helmsman.records.events import StepFinished, StepStarted
 from helmsman.records.state import LoopState
+from tasks.engine.results import stored_as
 from tasks.observers.journal import publish
 from tasks.system.secrets import redacting_errors, without_secrets
 from tasks.system_errors import blaming_the_world, delays_of
@@ -63,7 +64,7 @@ def step(key: Key) -> Callable[[Callable[P, R]], Task[P, R]]:
             task_run_name=f"#{{state.due}} {name}",
             persist_result=True,
             result_serializer="json",
-            cache_policy=CachePolicy.from_cache_key_fn(key),
+            cache_policy=CachePolicy.from_cache_key_fn(lambda run, inputs: (found := key(run, inputs)) and stored_as(found)),
         )
 
     return decorate

@@ -8,11 +8,10 @@ from prefect.client.schemas.objects import State, StateType
 
 from helmsman.layers import merged
 from helmsman.plain import clean
-from helmsman.records.chain import ChainedLoop, ChainRequest, ChainResult, Link
+from helmsman.records.decision import Outcome
 from helmsman.records.events import LinkStarted
-from helmsman.records.request import LoopRequest
+from helmsman.records.request import ChainedLoop, ChainRequest, ChainResult, Link, LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from helmsman.texts import counted
 from tasks.engine.end_states import EndState
 from tasks.groups.parallel import in_a_line, require_same_goal

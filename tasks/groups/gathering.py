@@ -23,8 +23,7 @@ from prefect.utilities.annotations import opaque
 from helmsman.errors import Cancelled
 from helmsman.oversee.best import Candidate, agreed, by_rule, compare_request, read_choice
 from helmsman.plain import clean, clean_lines
-from helmsman.records.parallel import Choice, ParallelRequest
-from helmsman.records.request import LoopRequest
+from helmsman.records.request import Choice, LoopRequest, ParallelRequest
 from helmsman.records.state import LoopState
 from helmsman.texts import counted
 from tasks.credentials import judge_credentials

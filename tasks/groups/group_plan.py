@@ -8,10 +8,8 @@ from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.oversee.group import edges
 from helmsman.parsers.plan_order import in_order
-from helmsman.records.chain import Link
-from helmsman.records.parallel import MOST_ITEMS
 from helmsman.records.plan import PlanItem
-from helmsman.records.request import LONGEST_LOOP_ID
+from helmsman.records.request import LONGEST_LOOP_ID, MOST_ITEMS, Link
 from tasks.loop.merge_target import find_target
 from tasks.loop.plan import plan_at
 from tasks.repository.git import Repository, commit_and_tree, read_ref

@@ -17,13 +17,11 @@ from helmsman.orient.alignment import own_goal
 from helmsman.oversee.group import MOST_DRIVES, Account, Member, due, edges, share, unreached, unshared, worthwhile
 from helmsman.oversee.merging import landing_due
 from helmsman.plain import clean
-from helmsman.records.chain import Link
-from helmsman.records.parallel import Choice, ParallelLoop, ParallelRequest, ParallelResult
+from helmsman.records.decision import Outcome
 from helmsman.records.plan import PlanItem
-from helmsman.records.request import LoopRequest
+from helmsman.records.request import Choice, Link, LoopRequest, ParallelLoop, ParallelRequest, ParallelResult
 from helmsman.records.result import OPERATOR_EXIT_CODE
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.groups.group_plan import done_items, item_link, item_names, planned_items, tip
 from tasks.lock import drive_alone
 from tasks.loop.configure import configure

@@ -9,10 +9,10 @@ from helmsman.memory.agents_md import learnings, with_lines
 from helmsman.oversee.imperatives import imperatives
 from helmsman.parsers.project import find_commands
 from helmsman.plain import clean, one_line
+from helmsman.records.control import Imperative
+from helmsman.records.decision import Outcome
 from helmsman.records.lessons import Guardrail, Lesson
-from helmsman.records.oversight import Imperative
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from helmsman.secret_shapes import shapes_in
 from tasks.checking.detecting import read_project
 from tasks.repository.branch_files import (

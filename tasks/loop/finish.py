@@ -5,11 +5,11 @@ Its work is done and proven, so nothing here changes how it ended; what goes wro
 
 from helmsman.errors import Cancelled, HelmsmanError
 from helmsman.plain import clean
+from helmsman.records.decision import Outcome
 from helmsman.records.events import MemoryNoted
 from helmsman.records.gates import Choice, GateKind
 from helmsman.records.lessons import Drawn
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from helmsman.render.issue import by_hand
 from tasks.approvals.ask import passed
 from tasks.engine.step import with_retries

@@ -13,8 +13,8 @@ from helmsman.orient.alignment import own_goal
 from helmsman.orient.alignment_file import is_alignment, render
 from helmsman.plain import clean, one_line
 from helmsman.records.alignment import ALIGNMENT, Alignment, Specification, inside
+from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.alignment.aligning import align_folder, named, with_kept
 from tasks.alignment.files import place_of, read_text, understood
 from tasks.repository.branch_files import LARGEST, held_in, put_on_branch, text_of, tree_with, work_of

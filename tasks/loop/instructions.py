@@ -9,7 +9,7 @@ from pathlib import Path
 from helmsman.config import LoopConfig
 from helmsman.oversee.conflicts import MOST_ORDERS
 from helmsman.oversee.imperatives import imperatives
-from helmsman.records.oversight import Imperative
+from helmsman.records.control import Imperative
 from tasks.system.files import read_within
 
 MOST_FILES = 50

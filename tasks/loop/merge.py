@@ -15,8 +15,8 @@ from helmsman.oversee.merging import arrived, hindered, landing, landing_due, re
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport
 from helmsman.records.events import LoopMerged, MergeFailed
-from helmsman.records.merging import Merged, Prepared, Trouble
 from helmsman.records.state import LoopState
+from helmsman.records.tracking import Merged, Prepared, Trouble
 from helmsman.texts import counted
 from helmsman.verify.completion import unseen_tests
 from tasks.loop.handoff import handed_on

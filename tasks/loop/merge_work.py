@@ -12,9 +12,9 @@ from pathlib import Path
 from helmsman.errors import WorldError
 from helmsman.orient.alignment import own_goal
 from helmsman.plain import clean
-from helmsman.records.evidence import Commit
-from helmsman.records.merging import Conflicted
+from helmsman.records.agent import Commit
 from helmsman.records.state import LoopState
+from helmsman.records.tracking import Conflicted
 from helmsman.texts import counted
 from tasks.loop.plan import Apart, plan_apart, plan_back, plan_taken, ticked_afresh, ticked_tree, without_ticks
 from tasks.repository.git import GitError, Repository, commit_and_tree, contains, git, git_bytes, read_ref, succeeds

@@ -8,13 +8,11 @@ from helmsman.errors import Cancelled, WorldError
 from helmsman.oversee.oversee import Observed
 from helmsman.oversee.oversee import oversee as conclude
 from helmsman.oversee.signals import Sight
-from helmsman.records.briefing import Orientation
+from helmsman.records.agent import AgentCall
+from helmsman.records.checks import Scan
+from helmsman.records.control import Overseen
 from helmsman.records.events import SignalRaised
-from helmsman.records.evidence import AgentCall
-from helmsman.records.iteration import Evidence
-from helmsman.records.memory import WorkingMemory
-from helmsman.records.oversight import Overseen
-from helmsman.records.pain import Scan
+from helmsman.records.iteration import Evidence, Orientation, WorkingMemory
 from helmsman.records.state import LoopState
 from tasks.checking.measuring import measure
 from tasks.checking.rooms import room_of

@@ -17,10 +17,10 @@ from helmsman.parsers.plan_files import read_plan, same_work, ticked
 from helmsman.parsers.plan_form import Complaint
 from helmsman.parsers.plan_order import beginning, gone, in_hand, objection
 from helmsman.plain import clean
+from helmsman.records.decision import Decision
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import InHand, Plan, PlanItem, PlanProgress, PlanTouched, Tick
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Decision
 from tasks.repository.branch_files import Held, held_in, not_in_commit, put_on_branch, tree_with
 from tasks.repository.git import Repository, commit_and_tree, git, tip_of
 from tasks.repository.objects import read_object

@@ -17,10 +17,9 @@ from helmsman.orient.progress import LONGEST_FILE, read, render
 from helmsman.orient.research import research_of, researching
 from helmsman.oversee.advice import planned_anew
 from helmsman.oversee.limits import near
-from helmsman.records.briefing import Orientation
 from helmsman.records.events import MemoryNoted
+from helmsman.records.iteration import Orientation, WorkingMemory
 from helmsman.records.lessons import Guardrail, Recalled
-from helmsman.records.memory import WorkingMemory
 from helmsman.records.state import LoopState
 from tasks.checking.checks import Room, set_up
 from tasks.checking.checks import tear_down as run_teardown

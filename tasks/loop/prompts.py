@@ -8,7 +8,7 @@ from helmsman.errors import OperatorError
 from helmsman.layers import Resolved
 from helmsman.naming import loop_id
 from helmsman.orient.brief import brief
-from helmsman.records.briefing import Briefing
+from helmsman.records.iteration import Briefing
 from helmsman.records.state import LoopState
 from tasks.agents.call_folder import CallFolder, kept
 from tasks.checking.adjudicating import request_for

@@ -3,10 +3,10 @@
 from datetime import datetime
 
 from helmsman.errors import HelmsmanError
+from helmsman.records.agent import Interrupted, Salvage
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.events import AttemptInterrupted
-from helmsman.records.evidence import Interrupted, Salvage
 from helmsman.records.state import LoopState, end, interrupt
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from helmsman.texts import counted
 from tasks.agents.call_folder import CallFolder, has_begun, interrupted_call
 from tasks.observers.journal import publish

@@ -19,6 +19,8 @@ from helmsman.memory.learned_guardrails import Refused, create
 from helmsman.memory.lessons_question import lessons_request, read_lessons
 from helmsman.memory.merge import credited, learn, reviewed
 from helmsman.plain import clean
+from helmsman.records.agent import FailureClass
+from helmsman.records.decision import Outcome
 from helmsman.records.events import MemoryNoted
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.lessons import (
@@ -32,9 +34,7 @@ from helmsman.records.lessons import (
     Recalled,
     Subject,
 )
-from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.loop.instructions import read_orders
 from tasks.memory import Change, Reads, Store, chosen_url, looking, opening, project_of, recall, sync_edits, write_down
 from tasks.models.writing import Asking, Credentials, written

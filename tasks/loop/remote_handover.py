@@ -14,8 +14,8 @@ from pathlib import Path
 
 from helmsman.config import RemoteConfig
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
+from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.lock import drive_alone
 from tasks.loop.recover import end_processes, keep_work
 from tasks.places import loop_folder, worktree_of

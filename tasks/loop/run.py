@@ -20,11 +20,11 @@ from helmsman.oversee.merging import landing_due
 from helmsman.oversee.summary import start_warnings, with_baseline
 from helmsman.prices import known_price
 from helmsman.records.checks import CheckReport, checks_fail
+from helmsman.records.decision import Outcome
 from helmsman.records.events import AgentIntroduced, LoopBegun, MemoryNoted, SignalRaised, WaitStarted
 from helmsman.records.request import LoopRequest
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState, advance
-from helmsman.records.verdict import Outcome
 from tasks.approvals.ask import passed
 from tasks.checking.ready import require_ready
 from tasks.engine import runs

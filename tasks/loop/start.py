@@ -22,12 +22,12 @@ from helmsman.oversee.gates import gate_due
 from helmsman.oversee.ladder import relieved
 from helmsman.oversee.limits import reached
 from helmsman.records.agents import Agent
+from helmsman.records.decision import Outcome
 from helmsman.records.hats import Preset
-from helmsman.records.push import OWN_BRANCHES
-from helmsman.records.reflexion import JudgeMemory
+from helmsman.records.proof import JudgeMemory
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, reopen
-from helmsman.records.verdict import Outcome
+from helmsman.records.triggers import OWN_BRANCHES
 from tasks.agents.finding import find_agent
 from tasks.agents.project_settings import require_project_settings
 from tasks.alignment.aligning import aligned, aligned_by

@@ -14,25 +14,20 @@ from helmsman.orient.sessions import session_to_resume
 from helmsman.oversee.decide import Situation
 from helmsman.oversee.decide import decide as choose
 from helmsman.parsers.status import read_ending
+from helmsman.records.agent import Execution
 from helmsman.records.agents import prints_text
-from helmsman.records.briefing import Briefing, Orientation
-from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy
+from helmsman.records.checks import CheckReport, CheckResult, Finding, Probed, TrustedCopy
 from helmsman.records.claims import Testimony
+from helmsman.records.control import Failed, Overseen
+from helmsman.records.decision import Decision
 from helmsman.records.events import IterationRecorded
-from helmsman.records.evidence import Execution
-from helmsman.records.findings import Finding
-from helmsman.records.focus import Planned
 from helmsman.records.folds import without_test
-from helmsman.records.issue import PullRequest
-from helmsman.records.iteration import Evidence, IterationRecord
+from helmsman.records.iteration import Briefing, Evidence, IterationRecord, Orientation, Planned, WorkingMemory
 from helmsman.records.lessons import Drawn, Learned
-from helmsman.records.memory import WorkingMemory
-from helmsman.records.oversight import Failed, Overseen
 from helmsman.records.plan import InHand, PlanItem, Tick
-from helmsman.records.probes import Probed
 from helmsman.records.proof import SinceStart, Verdict
 from helmsman.records.state import LoopState, advance
-from helmsman.records.verdict import Decision
+from helmsman.records.tracking import PullRequest
 from helmsman.verify import new_tests
 from helmsman.verify.completion import prove
 from helmsman.verify.hints import weigh

@@ -16,8 +16,8 @@ from pathlib import Path
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.memory import wiki
 from helmsman.plain import clean, one_line
+from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.loop.instructions import read_orders
 from tasks.places import helmsman_folder
 from tasks.repository.git import Repository, git_bytes

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy import Connection, Select, TableClause, bindparam, func, select
 
 from helmsman.memory.recall import Found
+from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Episode, Guardrail, Lesson, LessonKind, Summary, TaskType, Tier
-from helmsman.records.session import FailureClass
 from tasks.memory import tables
 from tasks.memory.search import Asked, asked_words, facet, fit, holders, key, marks, weigh
 

@@ -9,8 +9,8 @@ from helmsman.config.infrastructure import MemoryConfig
 from helmsman.errors import WorldError
 from helmsman.memory.estimates import FEWEST, NEWEST, estimate
 from helmsman.memory.recall import Found, guardrails_cost, reminders
+from helmsman.records.decision import Outcome
 from helmsman.records.lessons import Estimate, Guardrail, Lesson, LessonKind, Recalled, Subject, Tier
-from helmsman.records.verdict import Outcome
 
 if TYPE_CHECKING:
     from tasks.memory.reads import Reads

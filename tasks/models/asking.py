@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from helmsman.config import JudgeConfig, LoopConfig
 from helmsman.errors import Cancelled, WorldError
 from helmsman.prices import priced
-from helmsman.records.focus import Question
-from helmsman.records.usage import Usage
+from helmsman.records.base import Usage
+from helmsman.records.iteration import Question
 from helmsman.tokens import tokens
 from helmsman.verify.judge.answers import Answer
 from helmsman.verify.judge.request import JudgeRequest

@@ -7,8 +7,8 @@ from typing import Literal
 
 from helmsman.config import ClaudeConfig, JudgeConfig, LoopConfig
 from helmsman.errors import Cancelled, OperatorError
-from helmsman.records.judgement import Judgement
-from helmsman.records.usage import Usage
+from helmsman.records.base import Usage
+from helmsman.records.checks import Judgement
 from helmsman.verify.judge.answers import Answer
 from helmsman.verify.judge.question import JudgeQuestion, Shelf
 from helmsman.verify.judge.request import JudgeRequest, build_request

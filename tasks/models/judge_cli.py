@@ -10,7 +10,7 @@ from helmsman.config import ClaudeConfig, JudgeConfig
 from helmsman.errors import Cancelled, HelmsmanError, OperatorError, WorldError
 from helmsman.parsers.agent_actions import parse_event
 from helmsman.parsers.claude_stream import ClaudeReader
-from helmsman.records.evidence import AgentCall, AgentOutcome
+from helmsman.records.agent import AgentCall, AgentOutcome
 from helmsman.verify.judge.answers import Answer, CliReader
 from helmsman.verify.judge.request import JudgeRequest
 from tasks.agents.claude_binary import find_binary

@@ -6,9 +6,8 @@ from functools import partial
 from helmsman.orient.compaction import compact_by_template, compaction_request, compacts, past_of, read_compacted
 from helmsman.orient.focus import focus_request, read_focus
 from helmsman.oversee.conflict_question import conflict_request, in_trouble, read_conflicts, unasked
-from helmsman.records.briefing import Orientation
-from helmsman.records.focus import Planned, Writing
-from helmsman.records.oversight import Imperative
+from helmsman.records.control import Imperative
+from helmsman.records.iteration import Orientation, Planned, Writing
 from helmsman.records.state import LoopState
 from tasks.loop.instructions import read_orders
 from tasks.models.writing import Asking, Credentials, written

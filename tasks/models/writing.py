@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from helmsman.config import LoopConfig
 from helmsman.errors import Cancelled, HelmsmanError
-from helmsman.records.focus import Question, Writing
-from helmsman.records.usage import Usage
+from helmsman.records.base import Usage
+from helmsman.records.iteration import Question, Writing
 from tasks.models.asking import Late, ask, writing_model
 from tasks.processes.process import never
 

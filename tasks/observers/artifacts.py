@@ -24,7 +24,7 @@ from prefect.logging import get_run_logger
 from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.parallel import ParallelResult
+from helmsman.records.request import ParallelResult
 from helmsman.records.state import LoopState
 from helmsman.render import pages_of
 from helmsman.render.artifacts import Page, group_page

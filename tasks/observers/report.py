@@ -3,9 +3,9 @@
 from contextlib import suppress
 
 from helmsman.oversee.gates import gate_due
+from helmsman.records.decision import Outcome
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from helmsman.render.artifacts import markdown_report
 from tasks.worktrees.workplace import Workplace
 

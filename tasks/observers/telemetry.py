@@ -18,10 +18,10 @@ from typing import NamedTuple, TypeVar
 from pydantic import ValidationError
 
 from helmsman.records.base import Record
+from helmsman.records.decision import Decision
 from helmsman.records.events import Event, IterationRecorded, StepFinished, TelemetryFailed
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Decision
 from helmsman.render import Activity, LoggedEvent, after
 from helmsman.render.metrics import iteration_points, loop_points
 from helmsman.render.spans import BESIDE, Point, Span, beside_spans, iteration_spans, loop_span

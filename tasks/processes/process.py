@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
-from helmsman.records.processes import Survivor
+from helmsman.records.agent import Survivor
 from tasks.processes.bounded import Excerpt, Lines, appending
 from tasks.processes.piping import Pipes
 from tasks.system.supervised import Launch, Network, NetworkRefusedError, Supervised, supervised

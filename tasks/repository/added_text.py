@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from helmsman.records.evidence import Change
+from helmsman.records.agent import Change
 from helmsman.verify.diff import Line
 from tasks.repository.diffs import Entry, changed_files
 from tasks.repository.git import current_branch, git, git_bytes

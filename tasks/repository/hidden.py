@@ -15,8 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from helmsman.config import HiddenCheckConfig, LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.records.checks import CheckResult
-from helmsman.records.probes import Probe
+from helmsman.records.checks import CheckResult, Probe
 from helmsman.records.state import LoopState
 from tasks.places import state_home
 from tasks.repository.git import Repository

@@ -14,8 +14,8 @@ from typing import Any
 
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
+from helmsman.records.agent import Guarded
 from helmsman.records.events import ToolGuarded
-from helmsman.records.evidence import Guarded
 from helmsman.sandbox.reach import LOOPBACK, Reach
 from tasks.loopback import LoopbackServer, serving
 from tasks.observers.journal import publish

@@ -13,8 +13,8 @@ from helmsman.orient.alignment import own_goal
 from helmsman.orient.allowance import checks_allowance, claude_config
 from helmsman.orient.research import researching
 from helmsman.parsers.test_files import is_test_file
+from helmsman.records.agent import Guarded
 from helmsman.records.events import StopAnswered
-from helmsman.records.evidence import Guarded
 from helmsman.records.state import LoopState
 from tasks.checking.rooms import checkout_for
 from tasks.observers.journal import publish

@@ -17,8 +17,7 @@ from helmsman.parsers.failure_words import fingerprint, merge
 from helmsman.parsers.failures import failure_of
 from helmsman.parsers.hidden_failures import failed_by_output
 from helmsman.parsers.loose import ends, mapping, text
-from helmsman.records.evidence import AgentOutcome, Guarded
-from helmsman.records.session import ContextUse, ErrorVector, StopAttempt
+from helmsman.records.agent import AgentOutcome, ContextUse, ErrorVector, Guarded, StopAttempt
 from tasks.session.hook_server import HEADER, TOKEN, HookServer
 from tasks.session.stops import Gate, Output, Stops, Turns
 

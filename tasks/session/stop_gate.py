@@ -10,9 +10,9 @@ from helmsman.errors import HelmsmanError
 from helmsman.guardrails.stop import MOST_ATTEMPTS, allow_stop, failures, judge_stop, reason
 from helmsman.parsers.status import read_ending
 from helmsman.plain import clean
+from helmsman.records.agent import StopAttempt
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Claims
-from helmsman.records.session import StopAttempt
 from helmsman.verify.flaky import doubtful, second_opinion
 from tasks.checking.checks import Room, run_check
 from tasks.processes.process import never

@@ -13,7 +13,7 @@ from typing import Any
 
 from helmsman.parsers.claude_stream import TurnReader, spoken_text, tool_calls, tool_results
 from helmsman.parsers.loose import text
-from helmsman.records.session import StopAttempt
+from helmsman.records.agent import StopAttempt
 
 STOPS_KEPT = 10
 CATCH_UP = 5.0

@@ -12,7 +12,7 @@ from typing import Literal
 
 import psutil
 
-from helmsman.records.processes import MOST_SURVIVORS, Survivor
+from helmsman.records.agent import MOST_SURVIVORS, Survivor
 from tasks.system import supervisor
 from tasks.system.cgroup import end_cgroup, make_cgroup
 from tasks.system.tagged import end_tagged

@@ -9,8 +9,7 @@ from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
-from helmsman.records.issue import PullRequest
-from helmsman.records.tracking import OURS, Comment, Found
+from helmsman.records.tracking import OURS, Comment, Found, PullRequest
 from tasks.tracker.calling import MOST_WORDS, Api, identity_of, unknown_form
 
 COLOUR = "5319e7"

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from helmsman.errors import HelmsmanError
 from helmsman.oversee.escalation import changes, concerns
 from helmsman.records.gates import Answer
-from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import Comment
+from helmsman.records.tracking import Comment, IssueLink
 from helmsman.render import evidence, read_mark
 from helmsman.render.issue import due, mark, notification, under
 from tasks.observers.notify import notify

@@ -16,8 +16,7 @@ from pydantic import TypeAdapter
 from helmsman.errors import WorldError
 from helmsman.issues import event_key
 from helmsman.pushes import push_key
-from helmsman.records.issue_event import IssueEvent
-from helmsman.records.push import Push
+from helmsman.records.triggers import IssueEvent, Push
 from tasks.places import closed, state_home
 from tasks.system.secrets import without_secrets
 

@@ -1,8 +1,8 @@
 """The result of a loop that was started for an issue: its branch pushed, and a pull request with the report."""
 
 from helmsman.errors import OperatorError
-from helmsman.records.issue import PullRequest
 from helmsman.records.state import LoopState
+from helmsman.records.tracking import PullRequest
 from helmsman.render import read_mark
 from helmsman.render.issue import pull_request_body, pull_request_title
 from tasks.repository.branch_files import work_of

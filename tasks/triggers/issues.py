@@ -14,14 +14,13 @@ from helmsman.issues import OWN_SETTINGS, issue_goal, issue_loop_id
 from helmsman.layers import Layer
 from helmsman.oversee.commands_said import COMMAND, Command, answer_in, command_in
 from helmsman.plain import clean
+from helmsman.records.decision import Outcome
 from helmsman.records.forms import form_for
 from helmsman.records.gates import Answer, Choice, Gate
-from helmsman.records.issue import IssueLink
-from helmsman.records.issue_event import Happened, Heeded, IssueEvent
-from helmsman.records.push import Nothing
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
+from helmsman.records.tracking import IssueLink
+from helmsman.records.triggers import Happened, Heeded, IssueEvent, Nothing
 from helmsman.render import understood
 from helmsman.render.issue import CANCEL, RESUME, TELL, commands, refused
 from helmsman.render.markdown_page import code, prose

@@ -11,8 +11,7 @@ from prefect.client.schemas.objects import State, StateType
 from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 
 from helmsman.errors import OperatorError, WorldError
-from helmsman.records.issue_event import Heeded
-from helmsman.records.push import Nothing, Push
+from helmsman.records.triggers import Heeded, Nothing, Push
 from tasks.triggers.deliveries import Event, key_of
 
 _log = logging.getLogger(__name__)

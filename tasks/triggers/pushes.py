@@ -17,9 +17,9 @@ from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import Layer, Resolved
 from helmsman.pushes import Allowed, made_by_us, push_loop_id, read_allowed, wanted
-from helmsman.records.push import OWN_BRANCHES, Nothing, Push
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
+from helmsman.records.triggers import OWN_BRANCHES, Nothing, Push
 from helmsman.toml_of import toml_of
 from tasks.alignment.aligning import aligned_in
 from tasks.lock import holder

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 from helmsman.errors import HelmsmanError
 from helmsman.oversee.best import better_to_leave, left_at, why_left
-from helmsman.records.evidence import Execution
-from helmsman.records.oversight import LATER, Checkpoint, Failed
+from helmsman.records.agent import Execution
+from helmsman.records.control import LATER, Checkpoint, Failed
+from helmsman.records.decision import PAIN, Decision
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import PAIN, Decision
 from tasks.observers.report import write_report
 from tasks.repository.git import current_branch, git, read_ref
 from tasks.repository.remote import push_loop

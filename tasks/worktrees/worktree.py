@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from helmsman.errors import AgentError, OperatorError
-from helmsman.records.evidence import Change, Commit, Salvage
+from helmsman.records.agent import Change, Commit, Salvage
 from helmsman.records.state import LoopState
 from tasks.places import helmsman_folder
 from tasks.repository.git import GitError, Repository, contains, current_branch, git, read_ref, succeeds, tip_of

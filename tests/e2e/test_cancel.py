@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from helmsman.records.decision import Outcome
 from helmsman.records.result import EXIT_CODES, OPERATOR_EXIT_CODE
-from helmsman.records.verdict import Outcome
 from tests.e2e.conftest import Undisturbed
 from tests.fakes.bench import Bench, Process, ended, eventually, one_call_more
 from tests.fakes.prefect_server import PrefectServer

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from helmsman.records.verdict import Outcome
+from helmsman.records.decision import Outcome
 from tests.e2e.conftest import Undisturbed
 from tests.fakes.bench import STEPS, Bench, ended, one_call_more
 from tests.fakes.prefect_server import PrefectServer

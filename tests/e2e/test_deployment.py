@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from deployments.demo_model import Request, Turn, bash, call, say
+from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import show_state
 from tests.fakes.bench import ROOT, eventually

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from deployments.demo_model import Request, Turn, bash, call, say
+from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import show_state
 from tests.fakes.answerer import answering

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from deployments.demo_model import Request, Turn, say
+from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_records, show_state
 from tests.fakes.command_line import Driving, driving

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deployments.demo_model import Request, Turn, bash, call, say
-from helmsman.records.verdict import Outcome
+from helmsman.records.decision import Outcome
 from tasks.repository.git import git, open_repository, read_ref
 from tasks.repository.state_ref import read_records, show_state, state_ref
 from tests.fakes.bench import eventually

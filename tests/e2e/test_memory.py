@@ -7,8 +7,8 @@ import pytest
 
 from deployments.demo_model import Request, Script, Turn, bash, call, say
 from helmsman.memory.guardrail_effect import Verdict, verdict
+from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Guardrail
-from helmsman.records.session import FailureClass
 from tasks.memory import opening
 from tasks.system.clock import now_utc
 from tests.fakes.command_line import Driving, driving

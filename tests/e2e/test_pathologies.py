@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from bench.pathologies import run
+from helmsman.records.decision import Outcome
 from helmsman.records.result import EXIT_CODES
-from helmsman.records.verdict import Outcome
 from tests.fakes.pathologies import DISHONEST, HONEST, Agent
 from tests.fakes.prefect_server import PrefectServer
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from deployments.demo_model import Request, Script, Turn, bash, call, say
+from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.lock import holder
 from tasks.places import loop_folder
 from tasks.repository.git import open_repository

@@ -13,8 +13,8 @@ from prefect.events.clients import PrefectEventSubscriber
 from prefect.events.filters import EventFilter, EventNameFilter
 
 from deployments.demo_model import Request, Turn, bash, call, say
+from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import list_loops
 from tests.fakes.bench import eventually

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.records.verdict import Outcome
+from helmsman.records.decision import Outcome
 from tests.e2e.conftest import Undisturbed
 from tests.fakes.bench import Bench, eventually, one_call_more
 from tests.fakes.team import PATIENCE, TWO_SESSIONS, Team

@@ -11,7 +11,7 @@ from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from deployments.deploy import CRASHED_RUN, SILENT_RUN, automations, declare, placed, project
-from helmsman.records.verdict import Outcome
+from helmsman.records.decision import Outcome
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import list_loops
 from tasks.system.clock import now_utc

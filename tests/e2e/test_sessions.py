@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deployments.demo_model import Request, Script, Turn, bash, by_call, call, say
-from helmsman.records.evidence import AgentCall
+from helmsman.records.agent import AgentCall
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from tasks.places import loop_folder

@@ -6,10 +6,9 @@ import pytest
 
 from bench.pathologies import spin
 from deployments.demo_model import Request, Script, Turn, bash, call, edit, say
-from helmsman.records.evidence import AgentOutcome
+from helmsman.records.agent import AgentOutcome, FailureClass
+from helmsman.records.decision import DecisionKind
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.session import FailureClass
-from helmsman.records.verdict import DecisionKind
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_records
 from tasks.session.steering import GRACE

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import pytest
 
 from deployments.demo_model import Script
+from helmsman.records.decision import Outcome
 from helmsman.records.result import EXIT_CODES
-from helmsman.records.verdict import Outcome
 from tests.fakes import pathologies, wanderers
 from tests.fakes.command_line import driving, the_object
 from tests.fakes.prefect_server import PrefectServer

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, Response, Route, expect
 
+from helmsman.records.decision import Outcome
 from helmsman.records.gates import Choice
-from helmsman.records.verdict import Outcome
 from tasks.processes.process import TAG
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import list_loops, loop_names

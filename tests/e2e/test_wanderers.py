@@ -11,9 +11,9 @@ import pytest
 
 from bench.pathologies import Course, wander
 from deployments.demo_model import Request, Turn, bash, call, say
-from helmsman.records.modes import Rung
+from helmsman.records.control import Rung
+from helmsman.records.decision import Outcome
 from helmsman.records.result import EXIT_CODES
-from helmsman.records.verdict import Outcome
 from tests.fakes import wanderers
 from tests.fakes.command_line import Driving, driving
 from tests.fakes.pathologies import HALF, keep, put

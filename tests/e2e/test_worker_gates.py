@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from helmsman.records.decision import Outcome
 from helmsman.records.gates import Answer, Choice, GateKind
-from helmsman.records.verdict import Outcome
 from tasks.approvals import answers
 from tasks.lock import holder
 from tasks.system.clock import now_utc

@@ -13,9 +13,9 @@ from typing import TypeAlias
 import psutil
 
 from deployments.demo_model import ScriptedModel, environment
+from helmsman.records.decision import Outcome
 from helmsman.records.events import StepFinished, read_event
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.places import LoopFolder, loop_folder
 from tasks.processes.process import TAG
 from tasks.repository.git import git, open_repository

@@ -5,8 +5,8 @@ from typing import Any
 
 from deployments.demo_model import Turn
 from helmsman.config import JudgeConfig
-from helmsman.records.findings import Finding, Weight
-from helmsman.records.reflexion import PastVerdict
+from helmsman.records.checks import Finding, Weight
+from helmsman.records.proof import PastVerdict
 from helmsman.verify.diff import FileDiff
 from helmsman.verify.judge.question import CheckOutput, JudgeQuestion
 from tests.fakes.faults import Fault

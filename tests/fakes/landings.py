@@ -9,9 +9,9 @@ from typing import Any, Self
 from helmsman.config import LoopConfig
 from helmsman.oversee.merging import landing_due
 from helmsman.records.checks import CheckReport
-from helmsman.records.merging import Merged, Trouble
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from helmsman.records.tracking import Merged, Trouble
 from tasks.loop.merge import begin_landing, catch_up, land
 from tasks.loop.recover import repair
 from tasks.loop.steps import merge_checks

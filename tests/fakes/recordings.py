@@ -7,7 +7,7 @@ from typing import Any
 from helmsman.parsers.agent_actions import parse_event
 from helmsman.parsers.agent_ending import EndedBy
 from helmsman.parsers.claude_stream import ClaudeReader
-from helmsman.records.evidence import AgentCall
+from helmsman.records.agent import AgentCall
 
 FOLDER = Path(__file__).parent.parent / "recordings" / "claude"
 RECORDED = datetime(2026, 11, 22, 4, 50, tzinfo=UTC)

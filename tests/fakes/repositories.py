@@ -10,12 +10,11 @@ from typing import Any
 from uuid import uuid4
 
 from helmsman.config import CheckConfig, LoopConfig
+from helmsman.records.agent import AgentCall, AgentOutcome, Change, Execution
 from helmsman.records.claims import Claims
-from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution
-from helmsman.records.iteration import IterationRecord
-from helmsman.records.memory import WorkingMemory
+from helmsman.records.decision import Decision, DecisionKind
+from helmsman.records.iteration import IterationRecord, WorkingMemory
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Decision, DecisionKind
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import write_state

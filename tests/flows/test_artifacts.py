@@ -11,7 +11,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, FlowRunFilter, FlowRunFilterTags, LogFilter
 from prefect.client.schemas.objects import Artifact, FlowRun
 
-from helmsman.records.oversight import Oversight
+from helmsman.records.control import Oversight
 from helmsman.records.state import LoopState
 from tasks.engine.runs import flush, run_id
 from tasks.observers.artifacts import Shelf, bring_up_to_date, publish_artifacts

@@ -11,8 +11,8 @@ from helmsman.errors import OperatorError
 from helmsman.layers import Resolved
 from helmsman.orient.alignment_file import render
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
+from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.loop.start import create_loop
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import loop_names, read_state, replace_state

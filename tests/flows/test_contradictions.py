@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from deployments.demo_model import Turn
+from helmsman.records.control import Diagnosis
+from helmsman.records.decision import Outcome, Severity
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.oversight import Diagnosis
-from helmsman.records.verdict import Outcome, Severity
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records
 from tests.fakes.agents import Call, says

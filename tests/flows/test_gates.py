@@ -10,10 +10,10 @@ from prefect.states import Scheduled
 
 from flows.loop import loop
 from helmsman.config import GatesConfig
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from tasks.approvals import answers
 from tasks.approvals.pause import resume_paused
 from tasks.loop.start import open_loop

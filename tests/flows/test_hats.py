@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from helmsman.parsers.definitions import hat_text, sheet_text
+from helmsman.records.decision import Outcome
 from helmsman.records.hats import Condition, Sheet
-from helmsman.records.verdict import Outcome
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records
 from tests.fakes.agents import PROMISE, prompt_of, says

@@ -3,8 +3,8 @@
 import pytest
 
 from flows.on_issue import on_issue
+from helmsman.records.decision import Outcome
 from helmsman.records.result import result_of
-from helmsman.records.verdict import Outcome
 from helmsman.texts import result_lines
 from tests.fakes.pushing import Served
 from tests.fakes.tracker_api import Fault, TrackerApi

@@ -10,10 +10,10 @@ import pytest
 from deployments.demo_model import Turn
 from flows.loop import loop
 from helmsman.config import LoopConfig
+from helmsman.records.decision import Outcome
 from helmsman.records.events import Event, MemoryNoted, StepFinished, StepStarted
 from helmsman.records.gates import GateKind
 from helmsman.records.request import LoopRequest
-from helmsman.records.verdict import Outcome
 from tasks.memory import opening
 from tasks.observers.journal import listening
 from tasks.places import loop_folder

@@ -11,11 +11,11 @@ import pytest
 
 from flows.loop import loop
 from helmsman.layers import from_assignments
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.findings import Weight
-from helmsman.records.modes import Rung
+from helmsman.records.agent import AgentOutcome
+from helmsman.records.checks import Weight
+from helmsman.records.control import Rung
+from helmsman.records.decision import Outcome
 from helmsman.records.request import LoopRequest
-from helmsman.records.verdict import Outcome
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records, read_state
 from tests.fakes.agents import PROMISE, Call, calls_made, fails_with, prompt_of, result, says, spoken, usage_limit

@@ -12,11 +12,11 @@ from prefect import flow
 from prefect.client.orchestration import get_client
 
 from flows.loop import loop
+from helmsman.records.decision import Outcome
 from helmsman.records.events import Event, LoopMerged
 from helmsman.records.gates import Choice, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.loop.merge_lock import give_back, hold_slot, slot_of
 from tasks.observers.journal import listening
 from tasks.places import loop_folder

@@ -14,8 +14,8 @@ from prefect.client.schemas.sorting import ArtifactSort
 
 from deployments.answer import cancel_loop
 from deployments.group import parallel
+from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.lock import process_of
 from tasks.places import loop_folder
 from tasks.repository.git import open_repository

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from helmsman.records.decision import Outcome
 from helmsman.records.gates import Choice
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.verdict import Outcome
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records
 from tests.fakes.agents import PROMISE, Call, prompt_of, says

@@ -1,6 +1,7 @@
 """Where results lie, and what they tell a machine that takes a loop over."""
 
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -64,9 +65,9 @@ def told(storage: str | None) -> tuple[bool, bool, bool]:
 
 
 @pytest.mark.usefixtures("blocks")
-def test_a_step_is_known_by_its_result_in_the_configured_storage(tmp_path: Path) -> None:
+def test_a_step_is_known_by_its_result_in_the_configured_storage_for_the_version_that_made_it(tmp_path: Path) -> None:
     assert told(SHARED) == (True, True, False)
-    assert (tmp_path / "shared" / "helmsman-u-00001-1-prompt").is_file()
+    assert (tmp_path / "shared" / f"helmsman-u-00001-1-prompt-{version('helmsman')}").is_file()
 
 
 @pytest.mark.usefixtures("blocks")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helmsman.records.verdict import Outcome
+from helmsman.records.decision import Outcome
 from tasks.repository.git import git
 from tests.fakes.agents import PROMISE, Call, result, says, spoken
 from tests.fakes.collector import Collector, collecting

@@ -10,10 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import Checkpoint, Oversight
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from helmsman.records.agent import AgentOutcome
+from helmsman.records.control import Checkpoint, Moment, Movement, Oversight
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from tasks.places import worktree_of
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state, replace_state

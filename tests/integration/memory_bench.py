@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Episode, Guardrail, Lesson, Summary
-from helmsman.records.session import FailureClass
 from tasks.memory import Change, opening, project_of
 from tasks.repository.git import open_repository
 from tests.fakes.bench import Ended

@@ -3,10 +3,10 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from helmsman.records.agent import ErrorVector, FailureClass
+from helmsman.records.control import Movement
+from helmsman.records.decision import Outcome
 from helmsman.records.lessons import Episode, Guardrail, Lesson, LessonKind, Subject, Summary, TaskType
-from helmsman.records.moments import Movement
-from helmsman.records.session import ErrorVector, FailureClass
-from helmsman.records.verdict import Outcome
 
 NOW = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)
 DAY = timedelta(days=1)

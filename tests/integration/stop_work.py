@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from helmsman.config import LoopConfig
-from helmsman.records.session import StopAttempt
+from helmsman.records.agent import StopAttempt
 from tasks.checking.rooms import checkout_for
 from tasks.processes.process import never
 from tasks.session.stop_checkout import StopPlace

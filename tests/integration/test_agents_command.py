@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from deployments.live import LiveView
+from helmsman.records.base import Usage
 from helmsman.records.events import AgentIntroduced, AgentStarted, IterationRecorded, UsageCounted
 from helmsman.records.request import LoopRequest
-from helmsman.records.usage import Usage
 from tasks.loop.configure import configure
 from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository

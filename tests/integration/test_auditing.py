@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from helmsman.config import LoopConfig
+from helmsman.records.agent import AgentCall, Execution
+from helmsman.records.checks import Finding, Weight
 from helmsman.records.claims import ClaimLayer
-from helmsman.records.evidence import AgentCall, Execution
-from helmsman.records.findings import Finding, Weight
-from helmsman.records.memory import WorkingMemory
+from helmsman.records.iteration import WorkingMemory
 from helmsman.records.state import LoopState
 from tasks.agents.hearing import hear
 from tasks.checking.auditing import audit, put_back_protected

@@ -6,7 +6,7 @@ import pytest
 
 from deployments.demo_model import Request, ScriptedModel, Turn, bash, environment
 from helmsman.config import ClaudeConfig
-from helmsman.records.evidence import AgentCall, AgentOutcome
+from helmsman.records.agent import AgentCall, AgentOutcome
 from tasks.agents.call import Order
 from tasks.agents.claude import call_agent
 from tests.fakes.claude_cli import bundled_cli

@@ -5,10 +5,8 @@ from typing import Any
 import pytest
 
 from helmsman.config import LoopConfig
-from helmsman.records.control import Band, Control
-from helmsman.records.evidence import AgentCall, AgentOutcome
-from helmsman.records.oversight import Oversight
-from helmsman.records.session import ErrorVector, FailureClass
+from helmsman.records.agent import AgentCall, AgentOutcome, ErrorVector, FailureClass
+from helmsman.records.control import Band, Control, Oversight
 from helmsman.records.state import LoopState
 from tasks.session.steered import stop_seconds, window_of
 from tasks.system.secrets import without_secrets

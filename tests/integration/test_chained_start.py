@@ -12,9 +12,9 @@ from helmsman.memory.handoff import KEPT
 from helmsman.orient.alignment import own_goal
 from helmsman.orient.alignment_file import render
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
-from helmsman.records.memory import Completed, WorkingMemory
+from helmsman.records.decision import Outcome
+from helmsman.records.iteration import Completed, WorkingMemory
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.loop.handoff import hand_over
 from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository

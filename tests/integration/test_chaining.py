@@ -9,12 +9,11 @@ from prefect.client.schemas.objects import State, StateType
 
 from deployments.group import chain, chain_lines, chain_request
 from helmsman.errors import OperatorError, WorldError
-from helmsman.records.chain import ChainRequest, Link
+from helmsman.records.decision import Outcome
 from helmsman.records.gates import Gate, GateKind
-from helmsman.records.merging import Merged
-from helmsman.records.request import LoopRequest
+from helmsman.records.request import ChainRequest, Link, LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
+from helmsman.records.tracking import Merged
 from tasks.groups.chaining import broke_off, chain_result, chained, next_loop
 from tasks.loop.start import open_loop
 from tasks.places import loop_folder

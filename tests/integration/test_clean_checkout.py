@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from helmsman.config import LoopConfig
+from helmsman.records.agent import Execution
 from helmsman.records.checks import CheckReport
-from helmsman.records.evidence import Execution
 from tasks.loop import steps
 from tasks.loop.prepare import ready_worktree, tear_down
 from tasks.repository.git import commit_and_tree, open_repository

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deployments.demo_model import Turn
-from helmsman.records.parallel import Choice
+from helmsman.records.request import Choice
 from helmsman.records.state import LoopState
 from tasks.groups.gathering import best_of
 from tasks.repository.git import open_repository

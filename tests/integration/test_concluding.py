@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from helmsman.config import LoopConfig
+from helmsman.records.agent import FailureClass
+from helmsman.records.decision import Outcome
+from helmsman.records.iteration import Choice, WorkingMemory
 from helmsman.records.lessons import Episode, Lesson, LessonKind
-from helmsman.records.memory import Choice, WorkingMemory
-from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
 from tasks.loop.remember import conclude, to_be_asked
 from tasks.memory import opening, project_of
 from tasks.memory.projects import URL

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from helmsman.errors import WorldError
-from helmsman.records.push import Push
+from helmsman.records.triggers import Push
 from tasks.triggers.deliveries import FORGET_AFTER, Accepted, Deliveries
 from tests.fakes.bench import ROOT
 
@@ -22,7 +22,7 @@ RACER = """
 import sys
 from pathlib import Path
 from tasks.triggers.deliveries import Deliveries
-from helmsman.records.push import Push
+from helmsman.records.triggers import Push
 from datetime import datetime
 push = Push.model_validate_json(sys.argv[2])
 deliveries = Deliveries(Path(sys.argv[1]))

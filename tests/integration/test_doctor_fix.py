@@ -21,10 +21,10 @@ from prefect.logging import disable_run_logger
 
 from deployments.doctor import examined
 from deployments.leftovers import Finding
+from helmsman.records.decision import Outcome
 from helmsman.records.gates import Gate, GateKind
-from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
+from helmsman.records.tracking import IssueLink
 from tasks.checking.rooms import clean_checkout
 from tasks.engine.database import put_aside
 from tasks.lock import drive_alone

@@ -9,9 +9,9 @@ from prefect.logging import disable_run_logger
 
 from helmsman.config import MergeConfig
 from helmsman.errors import Cancelled, WorldError
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.events import Event, MemoryNoted
 from helmsman.records.state import LoopState, advance
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from tasks.loop.recover import close
 from tasks.loop.run import end_from_outside
 from tasks.observers.journal import listening

@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from helmsman.errors import OperatorError
-from helmsman.records.chain import Link
-from helmsman.records.parallel import Choice, ParallelRequest
-from helmsman.records.request import LoopRequest
+from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.request import Choice, Link, LoopRequest, ParallelRequest
 from helmsman.records.state import LoopState, Spending
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from tasks.groups import gathering
 from tasks.groups.gathering import heard
 from tasks.groups.parallel import Departed, Group, departed, due_loops, group_result, keep, opened

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from deployments.live import GroupView, watching_group
+from helmsman.records.base import Usage
 from helmsman.records.events import (
     Event,
     GateAnswered,
@@ -18,7 +19,6 @@ from helmsman.records.events import (
     WaitStarted,
 )
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
-from helmsman.records.usage import Usage
 from tasks.observers.journal import journal_to
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository

@@ -12,7 +12,7 @@ from helmsman.memory.handoff import handoff_section
 from helmsman.orient.alignment_file import read, render
 from helmsman.pushes import made_by_us
 from helmsman.records.alignment import ALIGNMENT, Alignment, GapCheck, Specification
-from helmsman.records.memory import Completed, WorkingMemory
+from helmsman.records.iteration import Completed, WorkingMemory
 from helmsman.records.state import LoopState
 from tasks.alignment.aligning import align_folder, aligned
 from tasks.loop.handoff import NAME, hand_over, left_at, left_in

@@ -7,10 +7,9 @@ import pytest
 
 from helmsman.errors import WorldError
 from helmsman.records.gates import Choice, Gate, GateKind
-from helmsman.records.issue_event import Happened, Heeded
-from helmsman.records.push import Nothing
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
+from helmsman.records.triggers import Happened, Heeded, Nothing
 from tasks.approvals import answers
 from tasks.lock import drive_alone
 from tasks.loop.recover import repair

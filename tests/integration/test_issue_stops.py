@@ -10,12 +10,11 @@ import pytest
 
 from helmsman.config import RemoteConfig
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
+from helmsman.records.decision import Outcome
 from helmsman.records.gates import Choice, Gate, GateKind
-from helmsman.records.issue_event import Happened, Heeded, IssueEvent
-from helmsman.records.push import Nothing
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
+from helmsman.records.triggers import Happened, Heeded, IssueEvent, Nothing
 from tasks.approvals import answers
 from tasks.loop.recover import close
 from tasks.loop.remote_handover import claim, take_up

@@ -3,8 +3,7 @@
 import pytest
 
 from helmsman.errors import OperatorError
-from helmsman.records.issue_event import Happened
-from helmsman.records.push import Nothing
+from helmsman.records.triggers import Happened, Nothing
 from tasks.triggers.issues import heeded
 from tests.fakes.pushing import Served
 from tests.fakes.tracker_api import TrackerApi

@@ -9,12 +9,11 @@ import pytest
 
 from helmsman.errors import OperatorError, WorldError
 from helmsman.issues import issue_loop_id
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.gates import Gate, GateKind
-from helmsman.records.issue_event import Happened, Heeded, IssueEvent
-from helmsman.records.push import Nothing
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from helmsman.records.triggers import Happened, Heeded, IssueEvent, Nothing
 from tasks.approvals.answers import with_words
 from tasks.lock import drive_alone
 from tasks.places import loop_folder

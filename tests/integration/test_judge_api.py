@@ -9,8 +9,8 @@ import pytest
 from deployments.demo_model import Turn, say
 from helmsman.config import ClaudeConfig
 from helmsman.errors import Cancelled, OperatorError, WorldError
-from helmsman.records.judgement import Judgement, JudgementOutcome
-from helmsman.records.usage import Usage
+from helmsman.records.base import Usage
+from helmsman.records.checks import Judgement, JudgementOutcome
 from helmsman.verify.judge.question import JudgeQuestion, Shelf, Source
 from tasks.models.judge import ask_judge, way_of
 from tasks.processes.process import never

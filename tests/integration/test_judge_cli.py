@@ -11,7 +11,7 @@ import pytest
 from deployments.demo_model import Script, ScriptedModel, Turn, by_call, call, environment, say
 from helmsman.config import ClaudeConfig
 from helmsman.errors import Cancelled, OperatorError, WorldError
-from helmsman.records.judgement import Judgement, JudgementOutcome
+from helmsman.records.checks import Judgement, JudgementOutcome
 from helmsman.verify.judge.question import JudgeQuestion
 from tasks.models.judge import ask_judge
 from tasks.processes.process import never

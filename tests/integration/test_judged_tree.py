@@ -10,8 +10,7 @@ from helmsman.config import LoopConfig
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.claims import Claims
 from helmsman.records.iteration import Evidence
-from helmsman.records.proof import SinceStart, Verdict
-from helmsman.records.reflexion import DoneSignals, JudgeMemory, PastVerdict
+from helmsman.records.proof import DoneSignals, JudgeMemory, PastVerdict, SinceStart, Verdict
 from tasks.agents.call_folder import CallFolder, kept
 from tasks.checking.adjudicating import adjudicate
 from tasks.worktrees.worktree import measure_change

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.records.reflexion import JudgeMemory, Rejection
+from helmsman.records.proof import JudgeMemory, Rejection
 from helmsman.records.request import LoopRequest
 from tasks.loop.kept_notes import keep_notes
 from tasks.loop.start import open_loop

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.records.oversight import Variety
+from helmsman.records.control import Variety
 from tasks.checking import measuring
 from tasks.checking.measuring import measure, measured
 from tests.fakes.repositories import commit, make_repository, sh

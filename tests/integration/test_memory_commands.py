@@ -7,8 +7,8 @@ import pytest
 from rich.cells import cell_len
 
 from helmsman.memory.guardrail_effect import effect_text
+from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Lesson, LessonKind, TaskType
-from helmsman.records.session import FailureClass
 from tasks.memory import guardrails_place, opening, write_down
 from tasks.repository.git import open_repository
 from tests.fakes.command_line import RESULT_KEYS, the_object

@@ -7,8 +7,8 @@ from datetime import timedelta, timezone
 
 import pytest
 
+from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import LessonKind, TaskType, Tier
-from helmsman.records.session import FailureClass
 from tasks.memory import opening
 from tests.integration.memory_processes import ROOT
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary

@@ -11,8 +11,8 @@ import pytest
 
 from helmsman.errors import OperatorError
 from helmsman.memory.learned_guardrails import REMOVED
+from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Guardrail, Lesson
-from helmsman.records.session import FailureClass
 from tasks.memory import Imported, Merged, Store, opening
 from tests.fakes.postgres import Postgres
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.records.session import FailureClass
+from helmsman.records.agent import FailureClass
 from tasks.memory import opening
 from tests.fakes.bench import eventually
 from tests.integration.memory_processes import at_once, process, told

@@ -7,7 +7,7 @@ import pytest
 from helmsman.orient.alignment_file import render
 from helmsman.records.alignment import Alignment, Specification
 from helmsman.records.checks import CheckReport
-from helmsman.records.verdict import Outcome
+from helmsman.records.decision import Outcome
 from tasks.loop.merge import begin_landing, land
 from tests.fakes.landings import AT_MOST_TWO, Landing, proven, repository
 from tests.fakes.repositories import commit, make_repository, sh, write

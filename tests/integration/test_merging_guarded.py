@@ -8,7 +8,7 @@ import pytest
 from prefect.logging import disable_run_logger
 
 from helmsman.records.checks import CheckReport
-from helmsman.records.verdict import Outcome
+from helmsman.records.decision import Outcome
 from tasks.loop import merge as merge_attempt
 from tasks.loop.merge import begin_landing, catch_up, land
 from tasks.loop.run import end_from_outside

@@ -6,7 +6,7 @@ import pytest
 
 from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport
-from helmsman.records.verdict import Decision, Outcome
+from helmsman.records.decision import Decision, Outcome
 from tasks.loop.merge import begin_landing, land
 from tasks.loop.merge_target import find_target, move_on
 from tests.fakes.landings import Landing, proven, repository

@@ -6,10 +6,10 @@ import pytest
 
 from helmsman.config import ClaudeConfig
 from helmsman.parsers.claude_stream import ClaudeReader
+from helmsman.records.agent import AgentOutcome
+from helmsman.records.base import Usage
 from helmsman.records.events import Event, UsageCounted
-from helmsman.records.evidence import AgentOutcome
 from helmsman.records.state import Spending
-from helmsman.records.usage import Usage
 from tasks.agents.claude import arguments, prices_known
 from tasks.agents.listener import Meter, allowed_cost
 from tasks.observers.journal import listening

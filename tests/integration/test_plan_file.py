@@ -8,12 +8,11 @@ import pytest
 from helmsman.config import InvariantsConfig, LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import Resolved
-from helmsman.records.findings import Weight
+from helmsman.records.checks import Weight
+from helmsman.records.control import Ladder, Oversight, Rung
 from helmsman.records.iteration import Evidence
-from helmsman.records.merging import Conflicted, Merging, Trouble
-from helmsman.records.modes import Ladder, Rung
-from helmsman.records.oversight import Oversight
 from helmsman.records.plan import ItemProof, Tick
+from helmsman.records.tracking import Conflicted, Merging, Trouble
 from tasks.checking.auditing import audit, put_back_protected
 from tasks.loop.plan import plan_in_hand, put_back, stand_at, tick
 from tasks.loop.start import create_loop

@@ -10,9 +10,8 @@ import pytest
 
 from deployments.demo_model import Turn, say
 from helmsman.oversee.conflict_question import fingerprint
-from helmsman.records.focus import Planned
-from helmsman.records.modes import Ladder, Rung
-from helmsman.records.oversight import Oversight, Sought
+from helmsman.records.control import Ladder, Oversight, Rung, Sought
+from helmsman.records.iteration import Planned
 from helmsman.records.state import LoopState
 from tasks.loop.instructions import read_orders
 from tasks.models.planning import write

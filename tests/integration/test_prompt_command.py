@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from helmsman.records.agents import Agent, AgentKind
-from helmsman.records.briefing import Briefing, Orientation
+from helmsman.records.iteration import Briefing, Orientation
 from helmsman.records.lessons import Tier
 from helmsman.records.state import LoopState
 from tasks.loop import steps

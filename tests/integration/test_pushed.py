@@ -9,10 +9,10 @@ import pytest
 
 from helmsman.errors import OperatorError, WorldError
 from helmsman.parsers.definitions import hat_text, sheet_text
-from helmsman.records.push import Nothing, Push
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from helmsman.records.triggers import Nothing, Push
 from tasks.lock import drive_alone
 from tasks.places import loop_folder
 from tasks.repository.git import git, open_repository

@@ -11,9 +11,9 @@ from helmsman.errors import OperatorError
 from helmsman.orient.alignment import own_goal
 from helmsman.orient.alignment_file import render
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
-from helmsman.records.push import Push
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
+from helmsman.records.triggers import Push
 from tasks.alignment.aligning import align_folder
 from tasks.lock import drive_alone
 from tasks.repository.git import open_repository

@@ -10,8 +10,8 @@ import pytest
 from helmsman.budget import whole
 from helmsman.config.infrastructure import MemoryConfig
 from helmsman.memory.recall import cost, guardrails_cost, lessons_section
+from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Lesson, LessonKind, Recalled, Subject, TaskType, Tier
-from helmsman.records.session import FailureClass
 from helmsman.tokens import tokens
 from tasks.memory import Store, opening, recall
 from tasks.memory.recalling import BESIDE, FOUND, asked

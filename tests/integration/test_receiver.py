@@ -17,7 +17,7 @@ import pytest
 from deployments.receiver.app import FRESH_SECONDS, LARGEST_BODY
 from deployments.receiver.serving import LOOK_SECONDS, pause_after, serve
 from helmsman.errors import OperatorError
-from helmsman.records.push import Push
+from helmsman.records.triggers import Push
 from tasks.triggers.deliveries import Deliveries
 from tests.fakes.bench import eventually
 from tests.fakes.pushing import SECRET, Listening, by_hook, gitea, github, listed, listening, send

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution
-from helmsman.records.oversight import Failed
-from helmsman.records.verdict import Decision, DecisionKind
+from helmsman.records.agent import AgentCall, AgentOutcome, Change, Execution
+from helmsman.records.control import Failed
+from helmsman.records.decision import Decision, DecisionKind
 from tasks.worktrees.rollback import roll_back
 from tasks.worktrees.worktree import measure_change
 from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, sh, write

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.records.evidence import Salvage
+from helmsman.records.agent import Salvage
 from tasks.repository.git import current_branch, succeeds
 from tasks.worktrees.worktree import dirty_paths, salvage
 from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh, with_submodule, write

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
 from helmsman.errors import OperatorError
-from helmsman.records.session import StopAttempt
+from helmsman.records.agent import StopAttempt
 from helmsman.sandbox.git_config import config_text, listed
 from tasks.checking.checks import Room, run_check
 from tasks.processes.process import never

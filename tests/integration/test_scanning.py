@@ -7,9 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from helmsman.records.evidence import Change
-from helmsman.records.findings import Weight
-from helmsman.records.pain import Leak
+from helmsman.records.agent import Change
+from helmsman.records.checks import Leak, Weight
 from tasks.checking.checks import Room
 from tasks.checking.scanning import MOST_LEAKS, Scanned, secrets_in
 from tasks.checking.security import security_findings

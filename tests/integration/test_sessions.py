@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from helmsman.config import ClaudeConfig
-from helmsman.records.evidence import AgentCall, AgentOutcome
-from helmsman.records.session import KeptSession
-from helmsman.records.usage import Usage
+from helmsman.records.agent import AgentCall, AgentOutcome, KeptSession
+from helmsman.records.base import Usage
 from tasks.agents.call import Order
 from tasks.agents.call_folder import CallFolder, begin, finish, finished_call, interrupted_call, session_asked_for, set_aside
 from tasks.agents.claude import arguments, call_agent

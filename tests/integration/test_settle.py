@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.records.evidence import Change
+from helmsman.records.agent import Change
 from tasks.repository.git import current_branch, succeeds
 from tasks.worktrees.worktree import dirty_paths, settle_work
 from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh, with_submodule, write

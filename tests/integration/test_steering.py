@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from helmsman.config import ContextConfig, SteeringConfig
 from helmsman.guardrails import Rules
 from helmsman.parsers.agent_actions import Called, ToolResult
-from helmsman.records.evidence import AgentOutcome, Guarded
-from helmsman.records.session import ContextUse, FailureClass
+from helmsman.records.agent import AgentOutcome, ContextUse, FailureClass, Guarded
 from tasks.session.hook_server import TOKEN, HookServer
 from tasks.session.steering import GRACE, MARGIN, UNJUDGED, Means, Steering, settings
 from tasks.session.stops import Turns

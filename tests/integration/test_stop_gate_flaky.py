@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from helmsman.records.agent import StopAttempt
 from helmsman.records.checks import CheckReport
-from helmsman.records.session import StopAttempt
 from tests.fakes.repositories import Work
 from tests.integration.processes import own_tag
 from tests.integration.stop_work import ended, gate, work

@@ -10,8 +10,7 @@ from helmsman.config import ContextConfig, SteeringConfig
 from helmsman.guardrails import Rules
 from helmsman.parsers.agent_actions import Called, ToolResult
 from helmsman.parsers.claude_stream import ClaudeReader
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.session import ContextUse, StopAttempt
+from helmsman.records.agent import AgentOutcome, ContextUse, StopAttempt
 from tasks.agents.call import Order
 from tasks.agents.claude import ClaudeListener
 from tasks.session.steering import FORGED_STOP, Means, Steering

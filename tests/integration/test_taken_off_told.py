@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from deployments.show import show_status
-from helmsman.records.oversight import Failed
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from helmsman.records.control import Failed
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from tasks.observers.report import NAME, write_report
 from tasks.repository.state_ref import replace_state
 from tests.fakes.repositories import NOW, Work, begin, make_repository

@@ -14,9 +14,9 @@ from helmsman.agents.command import LONGEST_ARGUMENT
 from helmsman.agents.fitting import fitted
 from helmsman.errors import Cancelled, OperatorError, WorldError
 from helmsman.layers import Layer, resolve
+from helmsman.records.agent import AgentCall, AgentOutcome
 from helmsman.records.agents import Agent, AgentKind
 from helmsman.records.events import Event, ToolCalled
-from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.state import LoopState
 from tasks.agents import calling
 from tasks.agents.call import Order

@@ -7,7 +7,7 @@ import pytest
 
 from helmsman.config import RemoteConfig
 from helmsman.errors import OperatorError, WorldError
-from helmsman.records.session import KeptSession
+from helmsman.records.agent import KeptSession
 from tasks.lock import drive_alone
 from tasks.loop import remote_handover
 from tasks.loop.recover import lost_elsewhere

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from helmsman.config import LoopConfig
-from helmsman.records.checks import TrustedCopy
-from helmsman.records.findings import Finding, Weight
+from helmsman.records.checks import Finding, TrustedCopy, Weight
 from helmsman.records.proof import SinceStart
 from helmsman.verify.outcomes import outcomes
 from tasks.loop import steps

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.events import CheckFinished, Event, GateAnswered, GateOpened, IterationRecorded, StepStarted, ToolCalled
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from tasks.approvals.answers import put
 from tasks.lock import drive_alone
 from tasks.observers.follow import newest_record

@@ -9,7 +9,7 @@ import pytest
 
 from helmsman.config import LoopConfig
 from helmsman.memory.wiki import BEGIN, CONSTRAINTS, END, INDEX, ITERATIONS, MAP, SPEC, SUMMARY
-from helmsman.records.memory import Choice, WorkingMemory
+from helmsman.records.iteration import Choice, WorkingMemory
 from helmsman.records.state import LoopState
 from tasks.loop.prepare import prepare
 from tasks.loop.wiki import archive, keep_up, lay_out, wiki_folder

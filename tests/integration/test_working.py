@@ -9,10 +9,10 @@ import pytest
 
 from helmsman.config import LoopConfig
 from helmsman.orient.progress import KEPT_CHARACTERS, LONGEST_FILE
+from helmsman.records.agent import Change, Execution
 from helmsman.records.checks import CheckReport
-from helmsman.records.evidence import Change, Execution
-from helmsman.records.memory import Completed, WorkingMemory
-from helmsman.records.reflexion import JudgeMemory, Rejection
+from helmsman.records.iteration import Completed, WorkingMemory
+from helmsman.records.proof import JudgeMemory, Rejection
 from tasks.loop.prepare import prepare, read_notes
 from tasks.loop.step_keys import checks_fingerprint
 from tasks.loop.steps import checks

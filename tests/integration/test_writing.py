@@ -14,8 +14,8 @@ from helmsman.orient.compaction import Past, compaction_request, read_compacted
 from helmsman.orient.focus import focus_request, read_focus
 from helmsman.oversee.conflict_question import conflict_request, read_conflicts
 from helmsman.oversee.imperatives import imperatives
-from helmsman.records.focus import Compacted, Focus, Writing
-from helmsman.records.oversight import Oversight, Sought
+from helmsman.records.control import Oversight, Sought
+from helmsman.records.iteration import Compacted, Focus, Writing
 from helmsman.tokens import tokens
 from tasks.models.writing import Asking, Credentials, written
 from tasks.system.secrets import register

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from helmsman.config import LoopConfig, TrackerConfig
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from tasks.tracker.access import HOSTS
 from tasks.tracker.calling import TOKEN as VARIABLE
 from tests.fakes.tracker_api import REPOSITORY, START, TOKEN, TrackerApi

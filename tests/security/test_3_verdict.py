@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import LoopConfig
+from helmsman.records.agent import Execution
 from helmsman.records.checks import CheckReport
-from helmsman.records.evidence import Execution
-from helmsman.records.verdict import Outcome
+from helmsman.records.decision import Outcome
 from tasks.loop import steps
 from tasks.repository.git import commit_and_tree
 from tasks.worktrees.worktree import settle_work

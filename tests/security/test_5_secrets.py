@@ -13,10 +13,10 @@ import pytest
 
 from deployments.show import report_page
 from helmsman.errors import OperatorError
-from helmsman.records.issue_event import IssueEvent
+from helmsman.records.decision import Outcome
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
+from helmsman.records.triggers import IssueEvent
 from tasks.engine.runs import flush
 from tasks.loop.configure import configure
 from tasks.places import state_home
@@ -331,7 +331,7 @@ def test_a_secret_in_a_message_or_a_name_ends_the_loop_and_is_found_nowhere_but_
 
 
 def test_each_secret_in_a_message_or_a_name_is_reported_by_kind_and_place(tmp_path: Path) -> None:
-    from helmsman.records.evidence import Change
+    from helmsman.records.agent import Change
     from tasks.checking.scanning import secrets_in
     from tests.fakes.repositories import commit, make_repository, sh
 

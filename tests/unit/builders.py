@@ -7,16 +7,14 @@ from typing import Any
 from helmsman.config import LoopConfig
 from helmsman.oversee.decide import Situation
 from helmsman.oversee.signals import Sight
-from helmsman.records.briefing import Orientation
+from helmsman.records.agent import AgentCall, AgentOutcome, Change, Execution, RateLimit
+from helmsman.records.base import Usage
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Claims
-from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution, RateLimit
-from helmsman.records.iteration import Evidence, IterationRecord
-from helmsman.records.memory import WorkingMemory
-from helmsman.records.oversight import Oversight
+from helmsman.records.control import Oversight
+from helmsman.records.decision import Decision, DecisionKind, Outcome, Severity, Signal
+from helmsman.records.iteration import Evidence, IterationRecord, Orientation, WorkingMemory
 from helmsman.records.state import LoopState
-from helmsman.records.usage import Usage
-from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
 from helmsman.verify.completion import prove
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)

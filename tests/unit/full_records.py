@@ -6,34 +6,50 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel
 
-from helmsman.records.checks import CheckReport, TestCounts
-from helmsman.records.claims import Claim, ClaimKind, ClaimLayer, Claims, Contradiction, StatusReport, Trust
-from helmsman.records.control import Band, Control, Gains
-from helmsman.records.evidence import (
+from helmsman.records.agent import (
     AgentCall,
     AgentOutcome,
     Change,
     CommandRun,
     Commit,
+    Compaction,
+    ContextUse,
+    ErrorVector,
     Execution,
+    FailureClass,
     Guarded,
     RateLimit,
     Salvage,
+    StopAttempt,
 )
-from helmsman.records.findings import Finding, Weight
+from helmsman.records.base import Usage
+from helmsman.records.checks import CheckReport, CriterionVerdict, Finding, Judgement, JudgementOutcome, TestCounts, Weight
+from helmsman.records.claims import Claim, ClaimKind, ClaimLayer, Claims, Contradiction, StatusReport, Trust
+from helmsman.records.control import (
+    Band,
+    Checkpoint,
+    Climb,
+    Control,
+    Diagnosis,
+    Failed,
+    Feedback,
+    Gains,
+    Issue,
+    Ladder,
+    Learnt,
+    Movement,
+    Oversight,
+    Progress,
+    Rung,
+    Stance,
+    Strategy,
+)
+from helmsman.records.decision import Considered, Decision, DecisionKind, Outcome, Severity, Signal
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.hats import Worn
-from helmsman.records.iteration import IterationRecord
-from helmsman.records.judgement import CriterionVerdict, Judgement, JudgementOutcome
-from helmsman.records.memory import WorkingMemory
-from helmsman.records.modes import Climb, Feedback, Ladder, Rung
-from helmsman.records.moments import Movement, Progress
-from helmsman.records.oversight import Checkpoint, Diagnosis, Failed, Issue, Learnt, Oversight, Stance, Strategy
+from helmsman.records.iteration import IterationRecord, WorkingMemory
 from helmsman.records.proof import Denial, Proof
-from helmsman.records.session import Compaction, ContextUse, ErrorVector, FailureClass, StopAttempt
 from helmsman.records.state import LoopState
-from helmsman.records.usage import Usage
-from helmsman.records.verdict import Considered, Decision, DecisionKind, Outcome, Severity, Signal
 from tests.unit.builders import HOUR, MINUTE, NOW, check, config, record, state
 from tests.unit.histories import history, red
 

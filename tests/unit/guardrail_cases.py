@@ -5,9 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 from helmsman.config.infrastructure import MemoryConfig
+from helmsman.records.agent import ErrorVector, FailureClass
+from helmsman.records.control import Movement
 from helmsman.records.lessons import Episode, Guardrail, Subject, TaskType
-from helmsman.records.moments import Movement
-from helmsman.records.session import ErrorVector, FailureClass
 from tests.unit.builders import NOW
 
 PROJECT = "p1"

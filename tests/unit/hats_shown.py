@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from helmsman.orient.hats import Scene
+from helmsman.records.agent import FailureClass
 from helmsman.records.hats import Condition, Hat, Preset, Sheet
-from helmsman.records.session import FailureClass
 
 QUIET = Scene(checks="green")
 """Nothing calls for anybody."""

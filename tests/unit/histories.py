@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.session import ErrorVector, FailureClass
+from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
+from helmsman.records.control import Moment, Movement
 from tests.unit.builders import HOUR, NOW
 
 FORWARD, SIDEWAYS, STILL, BACK, WAITED = Movement

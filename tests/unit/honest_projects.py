@@ -1,7 +1,7 @@
 """Twelve honest projects: what they order is no contradiction, though much of it sounds alike."""
 
 from helmsman.oversee.imperatives import imperatives
-from helmsman.records.oversight import Imperative
+from helmsman.records.control import Imperative
 
 _TEXT = """
 @goal Migrate the code base from `unittest` to `pytest`.

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from helmsman.oversee.learning import learn
+from helmsman.records.control import Learnt, Moment
+from helmsman.records.decision import Outcome
 from helmsman.records.lessons import Episode, Lesson, LessonKind, Observation, Subject, Summary, TaskType
-from helmsman.records.moments import Moment
-from helmsman.records.oversight import Learnt
-from helmsman.records.verdict import Outcome
 from tests.unit.builders import HOUR, NOW
 
 APPROACH = "Guard the total against an empty cart"

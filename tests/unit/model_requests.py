@@ -10,10 +10,9 @@ from helmsman.orient.focus import focus_request
 from helmsman.oversee.best import Candidate, compare_request
 from helmsman.oversee.conflict_question import conflict_request
 from helmsman.records.alignment import FoundCommand, RepositoryFacts
-from helmsman.records.focus import Question
-from helmsman.records.memory import Choice, WorkingMemory
-from helmsman.records.modes import Rung
-from helmsman.records.reflexion import PastVerdict
+from helmsman.records.control import Rung
+from helmsman.records.iteration import Choice, Question, WorkingMemory
+from helmsman.records.proof import PastVerdict
 from helmsman.verify.diff import FileDiff
 from helmsman.verify.judge.request import build_request
 from tests.fakes.judge_questions import SLUGS, judge_config, question

@@ -3,16 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from helmsman.records.checks import CheckReport, TestCounts
-from helmsman.records.evidence import AgentOutcome, Commit, Salvage
-from helmsman.records.findings import Finding, Weight
-from helmsman.records.modes import Ladder, Rung
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import Conflict, Diagnosis, Failed, Imperative, Oversight
+from helmsman.records.agent import AgentOutcome, Commit, Drift, LastCall, Salvage
+from helmsman.records.checks import CheckReport, Finding, TestCounts, Weight
+from helmsman.records.control import Conflict, Diagnosis, Failed, Imperative, Ladder, Moment, Movement, Oversight, Rung
 from helmsman.records.plan import InHand, PlanItem, Sketched
-from helmsman.records.proof import Denial
-from helmsman.records.reflexion import DoneSignals, JudgeMemory, Rejection
-from helmsman.records.session import Drift, LastCall
+from helmsman.records.proof import Denial, DoneSignals, JudgeMemory, Rejection
 from helmsman.records.state import LoopState
 from tests.unit.builders import NOW, check, config, orientation, report, state
 

@@ -3,23 +3,51 @@
 from typing import Any
 
 from helmsman.config.goals import CriterionConfig
-from helmsman.records.checks import CheckReport, CheckResult, TestCounts
+from helmsman.records.agent import (
+    AgentCall,
+    Change,
+    Commit,
+    ContextUse,
+    Drift,
+    Execution,
+    FailureClass,
+    Guarded,
+    LastCall,
+    Salvage,
+    StopAttempt,
+)
+from helmsman.records.checks import (
+    CheckReport,
+    CheckResult,
+    CriterionVerdict,
+    Finding,
+    Judgement,
+    JudgementOutcome,
+    TestCounts,
+    Weight,
+)
 from helmsman.records.claims import ClaimLayer, Contradiction, Trust
-from helmsman.records.control import Band, Control, Gains
-from helmsman.records.evidence import AgentCall, Change, Commit, Execution, Guarded, Salvage
-from helmsman.records.findings import Finding, Weight
+from helmsman.records.control import (
+    Band,
+    Checkpoint,
+    Conflict,
+    Control,
+    Failed,
+    Gains,
+    Imperative,
+    Ladder,
+    Learnt,
+    Oversight,
+    Progress,
+    Rung,
+    Strategy,
+    Variety,
+)
+from helmsman.records.decision import Considered, Decision, DecisionKind, Severity, Signal
 from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind
-from helmsman.records.iteration import IterationRecord
-from helmsman.records.judgement import CriterionVerdict, Judgement, JudgementOutcome
-from helmsman.records.memory import WorkingMemory
-from helmsman.records.modes import Ladder, Rung
-from helmsman.records.moments import Progress
-from helmsman.records.oversight import Checkpoint, Conflict, Failed, Imperative, Learnt, Oversight, Strategy, Variety
-from helmsman.records.proof import Denial, Proof
-from helmsman.records.reflexion import JudgeMemory, Rejection
-from helmsman.records.session import ContextUse, Drift, FailureClass, LastCall, StopAttempt
+from helmsman.records.iteration import IterationRecord, WorkingMemory
+from helmsman.records.proof import Denial, JudgeMemory, Proof, Rejection
 from helmsman.records.state import LoopState, Spending
-from helmsman.records.verdict import Considered, Decision, DecisionKind, Severity, Signal
 from tests.unit.builders import HOUR, NOW, call, config, record, state
 from tests.unit.histories import BACK, SIDEWAYS, history, step
 

@@ -13,15 +13,23 @@ from helmsman.orient.brief import brief
 from helmsman.oversee.advice import ADVICE, MOST, PERSONAS, Persona, advise, planned_anew, strategy_of
 from helmsman.oversee.detector import ADVICE as WORDS
 from helmsman.oversee.detectors import DETECTORS
-from helmsman.records.control import Band, Control
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.memory import Choice, WorkingMemory
-from helmsman.records.modes import Climb, Feedback, Ladder, Rung
-from helmsman.records.moments import Moment, Movement, Progress
-from helmsman.records.oversight import Diagnosis, Learnt, Oversight
-from helmsman.records.proof import Denial
-from helmsman.records.reflexion import DoneSignals, JudgeMemory, Rejection
-from helmsman.records.session import Drift, FailureClass, LastCall
+from helmsman.records.agent import AgentOutcome, Drift, FailureClass, LastCall
+from helmsman.records.control import (
+    Band,
+    Climb,
+    Control,
+    Diagnosis,
+    Feedback,
+    Ladder,
+    Learnt,
+    Moment,
+    Movement,
+    Oversight,
+    Progress,
+    Rung,
+)
+from helmsman.records.iteration import Choice, WorkingMemory
+from helmsman.records.proof import Denial, DoneSignals, JudgeMemory, Rejection
 from helmsman.records.state import LoopState
 from tests.unit.builders import NOW, check, config, orientation, report, state
 from tests.unit.markdown import outside_of_fences

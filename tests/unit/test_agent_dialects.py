@@ -14,9 +14,9 @@ from helmsman.errors import OperatorError
 from helmsman.parsers.agent_dialects import DialectReader, reader_of
 from helmsman.parsers.agent_ending import EndedBy
 from helmsman.parsers.definitions import read_kind
+from helmsman.records.agent import AgentCall, AgentOutcome
 from helmsman.records.agents import TELLS, AgentKind, Capability, Format
-from helmsman.records.evidence import AgentCall, AgentOutcome
-from helmsman.records.usage import Usage
+from helmsman.records.base import Usage
 
 pytestmark = pytest.mark.feature("A5")
 

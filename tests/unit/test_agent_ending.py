@@ -4,7 +4,7 @@ import pytest
 
 from helmsman.parsers.agent_ending import EndedBy
 from helmsman.parsers.claude_stream import ClaudeReader
-from helmsman.records.evidence import AgentOutcome, RateLimit
+from helmsman.records.agent import AgentOutcome, RateLimit
 from tests.fakes.recordings import FOLDER, RECORDED, events, replay, stderr
 
 FEATURES = {

@@ -9,8 +9,8 @@ import pytest
 
 from helmsman.layers import Layer, resolve
 from helmsman.parsers.definitions import read_kind, template
+from helmsman.records.agent import AgentOutcome
 from helmsman.records.agents import ENDINGS
-from helmsman.records.evidence import AgentOutcome
 from tools.agents import DOCUMENT, ROOT
 
 pytestmark = pytest.mark.feature("A5")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from helmsman.memory.agents_md import LONGEST_LINE, MOST_LINES, SECTION, learnings, with_lines
 from helmsman.memory.learned_guardrails import LONGEST_PLACE, words
 from helmsman.oversee.imperatives import imperatives
+from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType, Tier
-from helmsman.records.session import FailureClass
 from tests.unit.builders import NOW, check, report, state
 
 pytestmark = pytest.mark.feature("L9")

@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmsman.plain import short_line
+from helmsman.records.control import Conflict, Imperative, Oversight
 from helmsman.records.gates import Gate, GateKind
-from helmsman.records.oversight import Conflict, Imperative, Oversight
 from helmsman.render import evidence, form_text
 from tests.unit.builders import NOW, state
 from tests.unit.histories import history, step

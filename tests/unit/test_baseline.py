@@ -11,7 +11,7 @@ from helmsman.oversee.detectors import detect
 from helmsman.oversee.progress import is_base
 from helmsman.oversee.summary import with_baseline
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
-from helmsman.records.moments import Moment, Movement
+from helmsman.records.control import Moment, Movement
 from helmsman.records.state import LoopState
 from tests.unit.histories import BACK, SIDEWAYS, green, history, red, step
 

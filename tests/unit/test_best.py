@@ -10,7 +10,7 @@ from helmsman.config import LoopConfig
 from helmsman.orient.approaches import APPROACHES, approaches
 from helmsman.oversee.best import DIFFS_TOKENS, Candidate, agreed, by_rule, compare_request, read_choice
 from helmsman.prompts import render
-from helmsman.records.parallel import Choice
+from helmsman.records.request import Choice
 from helmsman.tokens import tokens
 
 pytestmark = pytest.mark.feature("M5")

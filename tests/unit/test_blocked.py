@@ -6,12 +6,12 @@ import pytest
 
 from helmsman.oversee.decide import decide
 from helmsman.oversee.gates import gate_due
+from helmsman.records.checks import CriterionVerdict, Judgement, JudgementOutcome
 from helmsman.records.claims import Claims
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.gates import GateKind
-from helmsman.records.judgement import CriterionVerdict, Judgement, JudgementOutcome
-from helmsman.records.reflexion import DoneSignals
+from helmsman.records.proof import DoneSignals
 from helmsman.records.state import advance, end, reopen
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from tests.unit.builders import ASKED, NOW, check, config, record, report, situation, state
 from tests.unit.test_prompt import prompt
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.records.agent import AgentCall, AgentOutcome, Change, CommandRun, Commit
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.claims import Claims
-from helmsman.records.evidence import AgentCall, AgentOutcome, Change, CommandRun, Commit
-from helmsman.records.memory import WorkingMemory
+from helmsman.records.iteration import WorkingMemory
 from helmsman.verify.claims import MOST, Case, contradictions, read_claims
 
 pytestmark = pytest.mark.feature("V6")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from helmsman.parsers.claude_stream import ClaudeReader
-from helmsman.records.evidence import AgentCall, CommandRun
+from helmsman.records.agent import AgentCall, CommandRun
 from tests.fakes.recordings import RECORDED, replay
 
 pytestmark = pytest.mark.feature("V6")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.parsers.claude_usage import ContextReader, never_ran
-from helmsman.records.session import Compaction, ContextUse
+from helmsman.records.agent import Compaction, ContextUse
 from helmsman.tokens import tokens
 from tests.fakes.recordings import FOLDER, events, replay
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from helmsman.parsers.agent_actions import parse_event
 from helmsman.parsers.agent_ending import EndedBy
 from helmsman.parsers.claude_stream import ClaudeReader, tool_calls
-from helmsman.records.evidence import AgentCall
+from helmsman.records.agent import AgentCall
 from tests.fakes.recordings import FOLDER, RECORDED, events
 
 STREAMS = [events(path.stem) for path in sorted(FOLDER.glob("*.jsonl"))]

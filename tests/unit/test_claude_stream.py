@@ -9,8 +9,8 @@ import pytest
 from helmsman.parsers.agent_actions import OTHER_TOOLS, Called, detail_of, parse_event
 from helmsman.parsers.claude_stream import ClaudeReader, tool_calls
 from helmsman.prices import priced
-from helmsman.records.evidence import AgentCall
-from helmsman.records.usage import Usage
+from helmsman.records.agent import AgentCall
+from helmsman.records.base import Usage
 from tests.fakes.recordings import FOLDER, RECORDED, events, replay
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from helmsman.errors import OperatorError
 from helmsman.oversee.commands_said import answer_in, command_in, sets_limits
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from helmsman.render.issue import command_lines, refused
 from tests.unit.builders import MINUTE, NOW, state
 

@@ -18,14 +18,10 @@ from helmsman.orient.compaction import (
     past_of,
     read_compacted,
 )
+from helmsman.records.agent import AgentOutcome, Commit, ErrorVector, FailureClass
 from helmsman.records.checks import TestCounts
-from helmsman.records.evidence import AgentOutcome, Commit
-from helmsman.records.focus import Compacted
-from helmsman.records.memory import Choice, Completed, WorkingMemory
-from helmsman.records.modes import Ladder, Rung
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import Oversight
-from helmsman.records.session import ErrorVector, FailureClass
+from helmsman.records.control import Ladder, Moment, Movement, Oversight, Rung
+from helmsman.records.iteration import Choice, Compacted, Completed, WorkingMemory
 from helmsman.tokens import tokens
 from tests.unit.builders import NOW, check, orientation, report, state
 from tests.unit.markdown import outside_of_fences

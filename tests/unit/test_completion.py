@@ -6,12 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.records.agent import Change, Execution, Survivor
+from helmsman.records.checks import Finding, Weight
 from helmsman.records.claims import ClaimLayer, Claims, Contradiction, StatusReport
-from helmsman.records.evidence import Change, Execution
-from helmsman.records.findings import Finding, Weight
-from helmsman.records.processes import Survivor
-from helmsman.records.proof import NEEDS_WORD, Proof, SinceStart
-from helmsman.records.reflexion import DoneSignals
+from helmsman.records.proof import NEEDS_WORD, DoneSignals, Proof, SinceStart
 from helmsman.verify.completion import prove, required_tests
 from helmsman.verify.items import criteria_of_doubts
 from tests.unit.builders import ASKED, SILENT, call, check, config, evidence, report, state

@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.oversee.progress import UNPROVEN, progress_of
-from helmsman.records.checks import CheckReport, CheckResult, TestCounts
+from helmsman.records.checks import CheckReport, CheckResult, Judgement, JudgementOutcome, TestCounts
 from helmsman.records.claims import Claims, StatusReport
-from helmsman.records.judgement import Judgement, JudgementOutcome
-from helmsman.records.moments import Progress
+from helmsman.records.control import Progress
 from tests.unit.builders import ASKED, check, config, evidence, execution, report, state, usage_limited
 
 pytestmark = pytest.mark.feature("V4")

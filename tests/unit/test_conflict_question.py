@@ -21,8 +21,7 @@ from helmsman.oversee.conflict_question import (
 )
 from helmsman.oversee.conflicts import MOST_CONFLICTS, conflicts
 from helmsman.oversee.imperatives import imperatives
-from helmsman.records.modes import Ladder, Rung
-from helmsman.records.oversight import Conflict, Imperative, Oversight, Sought
+from helmsman.records.control import Conflict, Imperative, Ladder, Oversight, Rung, Sought
 from helmsman.records.state import LoopState
 from helmsman.tokens import tokens
 from tests.unit.builders import config, state

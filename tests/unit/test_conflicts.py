@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from helmsman.oversee.conflicts import MOST_CONFLICTS, conflicts
 from helmsman.oversee.imperatives import imperatives
 from helmsman.plain import word_set
-from helmsman.records.oversight import Conflict, Imperative
+from helmsman.records.control import Conflict, Imperative
 from tests.unit.honest_projects import PROJECTS, orders_of
 
 pytestmark = pytest.mark.feature("S11")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from helmsman.config import ContextConfig
 from helmsman.guardrails.context import Tier, advice, known_window, rotation, tier
-from helmsman.records.session import ContextUse
+from helmsman.records.agent import ContextUse
 
 pytestmark = pytest.mark.feature("S9")
 

@@ -23,9 +23,8 @@ from helmsman.oversee.pid import (
     urgency,
     volatility,
 )
-from helmsman.records.control import Band, Control, Gains, Phase
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.moments import Moment, Movement
+from helmsman.records.agent import AgentOutcome
+from helmsman.records.control import Band, Control, Gains, Moment, Movement, Phase
 from tests.unit.builders import NOW
 
 USUAL = ControlConfig()

@@ -5,13 +5,11 @@ from typing import Any
 import pytest
 
 from helmsman.config import LoopConfig
-from helmsman.records.control import Band, Control
-from helmsman.records.evidence import AgentOutcome
+from helmsman.records.agent import AgentOutcome
+from helmsman.records.control import Band, Conflict, Control, Imperative, Ladder, Oversight, Rung
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.modes import Ladder, Rung
-from helmsman.records.oversight import Conflict, Imperative, Oversight
 from helmsman.records.state import LoopState, Spending
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from helmsman.render.dashboard import Sign, dashboard
 from tests.unit.builders import NOW, call, check, execution, record, report, state
 from tests.unit.histories import SIDEWAYS, green, history, red, step

@@ -10,13 +10,11 @@ import pytest
 
 from helmsman.config.base import LONGEST_HOURS
 from helmsman.oversee.decide import Situation, decide
-from helmsman.records.checks import CheckReport
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.findings import Finding, Weight
-from helmsman.records.judgement import CriterionVerdict, Judgement, JudgementOutcome
-from helmsman.records.memory import Completed, WorkingMemory
-from helmsman.records.reflexion import DoneSignals, JudgeMemory
-from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
+from helmsman.records.agent import AgentOutcome
+from helmsman.records.checks import CheckReport, CriterionVerdict, Finding, Judgement, JudgementOutcome, Weight
+from helmsman.records.decision import Decision, DecisionKind, Outcome, Severity
+from helmsman.records.iteration import Completed, WorkingMemory
+from helmsman.records.proof import DoneSignals, JudgeMemory
 from tests.unit.builders import (
     ASKED,
     HOUR,

@@ -8,12 +8,10 @@ import pytest
 from helmsman.config.base import LONGEST_HOURS
 from helmsman.oversee.decide import QUESTIONS, decide
 from helmsman.oversee.decide.questions import PAUSES
-from helmsman.records.evidence import AgentOutcome, Execution, RateLimit, UsageWindow
-from helmsman.records.modes import Ladder, Rung
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import Checkpoint, Conflict, Imperative, Issue, Oversight
+from helmsman.records.agent import AgentOutcome, Execution, RateLimit, UsageWindow
+from helmsman.records.control import Checkpoint, Conflict, Imperative, Issue, Ladder, Moment, Movement, Oversight, Rung
+from helmsman.records.decision import Decision, DecisionKind, Outcome, Severity, Signal
 from helmsman.records.state import MOST_KILLED
-from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
 from tests.unit.builders import (
     ASKED,
     HOUR,

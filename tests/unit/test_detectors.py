@@ -9,10 +9,9 @@ from helmsman.config import DetectConfig
 from helmsman.oversee.cycles import OF_THE_WORLD
 from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.detectors import DETECTORS, detect
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.moments import Moment
-from helmsman.records.session import FailureClass
-from helmsman.records.verdict import Severity, Signal
+from helmsman.records.agent import AgentOutcome, FailureClass
+from helmsman.records.control import Moment
+from helmsman.records.decision import Severity, Signal
 from tests.unit.histories import BACK, FORWARD, SIDEWAYS, STILL, Step, error, green, history, red, step, still, waited
 
 pytestmark = pytest.mark.feature("S5")

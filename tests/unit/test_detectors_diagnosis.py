@@ -5,7 +5,7 @@ import pytest
 from helmsman.config import DetectConfig
 from helmsman.oversee.detectors import detect
 from helmsman.oversee.diagnosis import diagnose
-from helmsman.records.oversight import Diagnosis
+from helmsman.records.control import Diagnosis
 from tests.unit.histories import FORWARD, SIDEWAYS, STILL, Step, green, history, red, step, still, waited
 
 pytestmark = pytest.mark.feature("S5", "S11")

@@ -7,10 +7,9 @@ from helmsman.oversee.detectors import detect
 from helmsman.oversee.diagnosis import diagnose
 from helmsman.oversee.learning import learn
 from helmsman.oversee.plan_gap import divergence
-from helmsman.records.memory import WorkingMemory
-from helmsman.records.moments import Moment
-from helmsman.records.oversight import Diagnosis, Learnt
-from helmsman.records.verdict import Severity, Signal
+from helmsman.records.control import Diagnosis, Learnt, Moment
+from helmsman.records.decision import Severity, Signal
+from helmsman.records.iteration import WorkingMemory
 from tests.unit.histories import LEGITIMATE, history, step
 
 pytestmark = pytest.mark.feature("S4", "S5", "S10", "S14")

@@ -12,11 +12,9 @@ from helmsman.config import DetectConfig
 from helmsman.oversee.detectors import detect
 from helmsman.oversee.diagnosis import diagnose
 from helmsman.oversee.learning import learn
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import Diagnosis, Learnt
-from helmsman.records.session import ErrorVector, FailureClass
-from helmsman.records.verdict import Signal
+from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
+from helmsman.records.control import Diagnosis, Learnt, Moment, Movement
+from helmsman.records.decision import Signal
 from tests.unit.histories import green, history
 
 pytestmark = pytest.mark.feature("S5", "S10")

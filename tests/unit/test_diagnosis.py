@@ -10,11 +10,9 @@ from helmsman.oversee.conflicts import conflicts
 from helmsman.oversee.diagnosis import bind, bind_signal
 from helmsman.oversee.imperatives import imperatives
 from helmsman.oversee.ladder import LONGEST_REASON
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import Conflict, Diagnosis, Imperative
-from helmsman.records.session import ErrorVector, FailureClass
-from helmsman.records.verdict import Severity
+from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
+from helmsman.records.control import Conflict, Diagnosis, Imperative, Moment, Movement
+from helmsman.records.decision import Severity
 from tests.unit.builders import NOW
 
 pytestmark = pytest.mark.feature("S11")

@@ -10,12 +10,10 @@ from helmsman.oversee.diagnosis import bind, bind_signal
 from helmsman.oversee.imperatives import imperatives
 from helmsman.oversee.ladder import LONGEST_REASON, relieved
 from helmsman.oversee.oversee import Observed, oversee
-from helmsman.records.evidence import Execution
-from helmsman.records.modes import Ladder, Rung
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import Conflict, Diagnosis, Imperative, Overseen, Oversight, Sought
+from helmsman.records.agent import Execution
+from helmsman.records.control import Conflict, Diagnosis, Imperative, Ladder, Moment, Movement, Overseen, Oversight, Rung, Sought
+from helmsman.records.decision import Severity, Signal
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Severity, Signal
 from tests.unit.builders import NOW, call, check, config, report, sight, state, usage_limited
 from tests.unit.histories import SIDEWAYS, STILL, history, red
 from tests.unit.test_overseeing import worked

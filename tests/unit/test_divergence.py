@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from helmsman.oversee.plan_gap import GAP_KEPT, UNTOUCHED, divergence
 from helmsman.parsers.paths import Paths
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.memory import Choice, WorkingMemory
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.verdict import Signal
+from helmsman.records.agent import AgentOutcome
+from helmsman.records.control import Moment, Movement
+from helmsman.records.decision import Signal
+from helmsman.records.iteration import Choice, WorkingMemory
 
 pytestmark = pytest.mark.feature("M9")
 

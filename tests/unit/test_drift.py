@@ -5,13 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.oversee.drift import Task, drift, flagged, sentence, task_of, telling
-from helmsman.records.checks import TestCounts
-from helmsman.records.evidence import Execution
-from helmsman.records.findings import Finding, Weight
-from helmsman.records.memory import Choice, Completed, WorkingMemory
+from helmsman.records.agent import Drift, Execution
+from helmsman.records.checks import Finding, TestCounts, Weight
+from helmsman.records.iteration import Choice, Completed, WorkingMemory
 from helmsman.records.plan import PlanProgress, Sketched
-from helmsman.records.reflexion import JudgeMemory, Rejection
-from helmsman.records.session import Drift
+from helmsman.records.proof import JudgeMemory, Rejection
 from tests.unit.builders import NOW, call, check, config, execution, report, state
 
 pytestmark = pytest.mark.feature("S16")

@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.oversee.escalation import changes, concerns, deeds, question_detection
+from helmsman.records.control import Climb, Ladder, Oversight, Rung
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
-from helmsman.records.modes import Climb, Ladder, Rung
-from helmsman.records.oversight import Oversight
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Act, Comment, Deed, Escalation, Found, TrackedIssue
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from helmsman.render import evidence, read_mark
 from helmsman.render.issue import closing_comment, harmless, issue_body, notification, title, tracked
 from tests.unit.builders import HOUR, MINUTE, NOW, state

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.memory.estimates import FEWEST, NEWEST, estimate, in_words
+from helmsman.records.decision import Outcome
 from helmsman.records.lessons import Estimate, Range, Subject, Summary, TaskType
-from helmsman.records.verdict import Outcome
 from tests.unit.builders import NOW
 
 pytestmark = pytest.mark.feature("L4")

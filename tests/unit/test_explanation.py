@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 
 from helmsman.config.oversight import DetectConfig
 from helmsman.oversee.detectors import detect
-from helmsman.records.modes import Ladder, Rung
-from helmsman.records.oversight import Failed, Oversight
+from helmsman.records.control import Failed, Ladder, Oversight, Rung
+from helmsman.records.decision import Considered
 from helmsman.records.proof import SinceStart
-from helmsman.records.verdict import Considered
 from helmsman.records.verification import Case, Consequence, Grounds, OutcomeTable
 from helmsman.render import explanation, html_report
 from helmsman.render.artifacts import verdicts_page

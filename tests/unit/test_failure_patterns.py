@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from helmsman.guardrails import Rule, ToolCall
 from helmsman.guardrails.failure_patterns import Trouble, failed, gutter, saw, succeeded
-from helmsman.records.session import ErrorVector, FailureClass
+from helmsman.records.agent import ErrorVector, FailureClass
 
 pytestmark = pytest.mark.feature("A3")
 

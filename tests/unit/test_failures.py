@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from helmsman.parsers.failure_words import MESSAGE, WHERE, merge, normal, place, same_error
 from helmsman.parsers.failures import failure_of
 from helmsman.parsers.hidden_failures import failed_by_output
-from helmsman.records.session import ErrorVector
-from helmsman.records.session import FailureClass as Class
+from helmsman.records.agent import ErrorVector
+from helmsman.records.agent import FailureClass as Class
 
 pytestmark = pytest.mark.feature("A3")
 

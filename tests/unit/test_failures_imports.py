@@ -4,7 +4,7 @@
 import pytest
 
 from helmsman.parsers.failures import failure_of
-from helmsman.records.session import FailureClass as Class
+from helmsman.records.agent import FailureClass as Class
 
 pytestmark = pytest.mark.feature("A3")
 

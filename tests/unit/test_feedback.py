@@ -8,10 +8,8 @@ from helmsman.config import ContextConfig
 from helmsman.guardrails.context import rotation
 from helmsman.guardrails.failure_patterns import Trouble, gutter
 from helmsman.oversee.progress import UNRUNNABLE, feedback_of
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.modes import Feedback
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.session import ContextUse, ErrorVector, FailureClass
+from helmsman.records.agent import AgentOutcome, ContextUse, ErrorVector, FailureClass
+from helmsman.records.control import Feedback, Moment, Movement
 from tests.unit.builders import NOW
 
 pytestmark = pytest.mark.feature("S12")

@@ -11,11 +11,8 @@ from helmsman.budget import whole
 from helmsman.orient.answers import LONGEST_ANSWER, find_object
 from helmsman.orient.focus import FACTS_TOKENS, GOAL_TOKENS, focus_request, focus_section, read_focus
 from helmsman.records.checks import TestCounts
-from helmsman.records.control import Band, Control
-from helmsman.records.focus import Focus
-from helmsman.records.modes import Ladder, Rung
-from helmsman.records.moments import Progress
-from helmsman.records.oversight import Oversight, Stance, Strategy
+from helmsman.records.control import Band, Control, Ladder, Oversight, Progress, Rung, Stance, Strategy
+from helmsman.records.iteration import Focus
 from helmsman.tokens import tokens
 from tests.unit.builders import check, config, report, state
 from tests.unit.markdown import outside_of_fences

@@ -4,14 +4,11 @@ from typing import Any
 
 import pytest
 
-from helmsman.records.checks import TestCounts
+from helmsman.records.agent import AgentOutcome, ContextUse, Drift, ErrorVector, FailureClass, LastCall
+from helmsman.records.checks import CriterionVerdict, Judgement, JudgementOutcome, TestCounts
 from helmsman.records.claims import ClaimLayer, Contradiction, Trust
-from helmsman.records.evidence import AgentOutcome
 from helmsman.records.folds import WINDOWS_KEPT, done_signals, last_call, most_tests, remember, trust, windows
-from helmsman.records.judgement import CriterionVerdict, Judgement, JudgementOutcome
-from helmsman.records.proof import Denial, Proof
-from helmsman.records.reflexion import NOTES_KEPT, REJECTIONS_KEPT, DoneSignals, JudgeMemory
-from helmsman.records.session import ContextUse, Drift, ErrorVector, FailureClass, LastCall
+from helmsman.records.proof import NOTES_KEPT, REJECTIONS_KEPT, Denial, DoneSignals, JudgeMemory, Proof
 from tests.unit.builders import ASKED as WANTS
 from tests.unit.builders import SILENT, WAIT, call, check, execution, record, report
 

@@ -15,10 +15,10 @@ from helmsman.oversee.answers import EFFECTS, answer_of, answered, lapsed, recon
 from helmsman.oversee.gates import SAFE_TO_ASSUME, gate_due, opened
 from helmsman.oversee.merging import landing_due
 from helmsman.records.checks import TestCounts
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.forms import form_for, read_answers, read_form
 from helmsman.records.gates import GATES, Answer, Choice, GateKind
 from helmsman.records.state import LoopState, Spending
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from helmsman.render import evidence, form_text
 from helmsman.render.gate import in_short
 from tests.unit import builders

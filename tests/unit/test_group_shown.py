@@ -2,8 +2,8 @@
 
 import pytest
 
-from helmsman.records.parallel import Choice, ParallelLoop, ParallelResult
-from helmsman.records.verdict import Outcome
+from helmsman.records.decision import Outcome
+from helmsman.records.request import Choice, ParallelLoop, ParallelResult
 from helmsman.render.artifacts import group_page
 
 pytestmark = [pytest.mark.feature("M5"), pytest.mark.feature("H5")]

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from helmsman.config.infrastructure import MemoryConfig
 from helmsman.memory.learned_guardrails import REMOVED, Created, advice, create
+from helmsman.records.agent import FailureClass
+from helmsman.records.control import Imperative, Movement
 from helmsman.records.lessons import LONGEST_TEXT, Episode, Guardrail
-from helmsman.records.moments import Movement
-from helmsman.records.oversight import Imperative
-from helmsman.records.session import FailureClass
 from tests.unit.builders import NOW
 from tests.unit.guardrail_cases import (
     DEFAULTS,

@@ -6,8 +6,8 @@ import pytest
 
 from helmsman.memory.learned_guardrails import advice, contradiction, create
 from helmsman.oversee.imperatives import imperatives
-from helmsman.records.oversight import Imperative
-from helmsman.records.session import FailureClass
+from helmsman.records.agent import FailureClass
+from helmsman.records.control import Imperative
 from tests.unit.builders import NOW
 from tests.unit.guardrail_cases import DEFAULTS, LINT, PROJECT, guardrail, vain
 from tests.unit.honest_projects import PROJECTS, orders_of

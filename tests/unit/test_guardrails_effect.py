@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.memory.guardrail_effect import ENOUGH, UNNEEDED, UNUSED, Verdict, after_iteration, after_loop, effect_text, verdict
+from helmsman.records.control import Movement
 from helmsman.records.lessons import Guardrail, Subject, TaskType
-from helmsman.records.moments import Movement
 from tests.unit.builders import NOW
 from tests.unit.guardrail_cases import PROJECT, TEST, TYPES, episode, failure, guardrail
 

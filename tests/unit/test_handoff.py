@@ -28,7 +28,7 @@ from helmsman.orient.alignment_file import read, render
 from helmsman.oversee.imperatives import imperatives
 from helmsman.records.alignment import Alignment, Specification
 from helmsman.records.checks import TestCounts
-from helmsman.records.memory import Choice, Completed, WorkingMemory
+from helmsman.records.iteration import Choice, Completed, WorkingMemory
 from helmsman.records.state import LoopState
 from helmsman.tokens import tokens
 from tests.unit.builders import MINUTE, NOW, STOP, check, config, report, state

@@ -12,17 +12,13 @@ from helmsman.orient.allowance import claude_config
 from helmsman.orient.brief import brief
 from helmsman.orient.hats import CALLED, HOLDS, USUAL, WORDS, Scene, choose, scene_of, worn, worn_hat
 from helmsman.oversee.advice import PERSONAS, Persona
-from helmsman.records.control import Band, Control
-from helmsman.records.evidence import AgentOutcome, Commit
-from helmsman.records.findings import Finding, Weight
+from helmsman.records.agent import AgentOutcome, Commit, ErrorVector, FailureClass
+from helmsman.records.checks import Finding, Weight
+from helmsman.records.control import Band, Control, Failed, Ladder, Learnt, Moment, Movement, Overseen, Oversight, Rung
 from helmsman.records.hats import Condition, Preset, Worn
-from helmsman.records.merging import Merging, Trouble
-from helmsman.records.modes import Ladder, Rung
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import Failed, Learnt, Overseen, Oversight
-from helmsman.records.reflexion import JudgeMemory
-from helmsman.records.session import ErrorVector, FailureClass
+from helmsman.records.proof import JudgeMemory
 from helmsman.records.state import LoopState, record_of
+from helmsman.records.tracking import Merging, Trouble
 from helmsman.render import explanation, html_report, iteration_lines
 from helmsman.render.dashboard import dashboard
 from tests.unit import builders

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from helmsman.errors import OperatorError
 from helmsman.hats.telling import condition_text, setting_rows
 from helmsman.parsers.definitions import LARGEST, hat_text, read_hat, read_sheet, sheet_text
+from helmsman.records.agent import FailureClass
 from helmsman.records.hats import LONGEST_PROMPT, Condition, Hat, Sheet
-from helmsman.records.session import FailureClass
 
 pytestmark = pytest.mark.feature("M10")
 

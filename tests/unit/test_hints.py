@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from helmsman.config.goals import InvariantsConfig
-from helmsman.records.findings import Weight
+from helmsman.records.checks import Weight
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.hints import Change, hints, weigh
 from helmsman.verify.touched import touched

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from helmsman.issues import event_key, issue_goal, issue_loop_id, read_issue, seen, sift_issue
 from helmsman.parsers.markdown_text import MOST_PARSED
 from helmsman.pushes import Allowed
-from helmsman.records.issue import IssueLink
-from helmsman.records.issue_event import LONGEST_BODY, LONGEST_TITLE, Happened, IssueEvent
-from helmsman.records.push import Nothing
 from helmsman.records.request import is_loop_id
+from helmsman.records.tracking import IssueLink
+from helmsman.records.triggers import LONGEST_BODY, LONGEST_TITLE, Happened, IssueEvent, Nothing
 from helmsman.render import read_mark
 from helmsman.render.issue import by_hand, due, pull_request_body, pull_request_title
 from tests.fakes.issues import Kind, comment_event, issue_event

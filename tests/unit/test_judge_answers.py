@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.records.usage import Usage
+from helmsman.records.base import Usage
 from helmsman.verify.judge.answers import LONGEST, STRUCTURED, Answer, CliReader, MessageReader
 
 pytestmark = pytest.mark.feature("V7")

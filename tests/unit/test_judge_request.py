@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.records.findings import Finding, Weight
-from helmsman.records.reflexion import PastVerdict
+from helmsman.records.checks import Finding, Weight
+from helmsman.records.proof import PastVerdict
 from helmsman.tokens import tokens
 from helmsman.verify.diff import FileDiff
 from helmsman.verify.judge.question import CheckOutput

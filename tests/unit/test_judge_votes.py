@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import CriterionConfig
-from helmsman.records.judgement import Judgement, JudgementOutcome
+from helmsman.records.checks import Judgement, JudgementOutcome
 from helmsman.verify.judge.answers import LONGEST, Answer
 from helmsman.verify.judge.view import View
 from helmsman.verify.judge.votes import Opinion, UnreadableError, Vote, count_votes, read_vote

@@ -12,11 +12,9 @@ from helmsman.config import DetectConfig, LadderConfig
 from helmsman.oversee.detectors import DETECTORS, detect
 from helmsman.oversee.ladder import KEPT_CLIMBS, PLAIN, STEPS, Event, idle_after, ladder_after, resumed, trials
 from helmsman.oversee.learning import learn
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.modes import Ladder, Rung
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import Learnt
-from helmsman.records.verdict import Severity, Signal
+from helmsman.records.agent import AgentOutcome
+from helmsman.records.control import Ladder, Learnt, Moment, Movement, Rung
+from helmsman.records.decision import Severity, Signal
 from tests.unit.builders import HOUR, MINUTE, NOW
 from tests.unit.histories import LEGITIMATE, error, history, red, step
 

@@ -16,13 +16,13 @@ from helmsman.oversee.decide import decide
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.merging import arrived, hindered, landing, landing_due, still_proven, to_be_proven, troubled
 from helmsman.prompts import render_pieces
-from helmsman.records.evidence import Commit
+from helmsman.records.agent import Commit
+from helmsman.records.control import Checkpoint
+from helmsman.records.decision import DecisionKind, Outcome
 from helmsman.records.gates import Answer, Choice, GateKind
-from helmsman.records.merging import Conflicted, Merged, Merging, Trouble
-from helmsman.records.oversight import Checkpoint
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState, Spending, advance, reopen
-from helmsman.records.verdict import DecisionKind, Outcome
+from helmsman.records.tracking import Conflicted, Merged, Merging, Trouble
 from helmsman.render import next_lines
 from helmsman.texts import merging_lines, result_lines
 from tests.unit.builders import ASKED, NOW, STOP, check, config, evidence, orientation, record, report, situation, state

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from helmsman.oversee.learning import advice, learn
-from helmsman.records.modes import Rung
-from helmsman.records.oversight import Learnt
-from helmsman.records.session import FailureClass
-from helmsman.records.verdict import Severity, Signal
+from helmsman.records.agent import FailureClass
+from helmsman.records.control import Learnt, Rung
+from helmsman.records.decision import Severity, Signal
 from tests.unit.histories import BACK, FORWARD, SIDEWAYS, Step, error, green, history, red, step, still, waited
 
 pytestmark = pytest.mark.feature("S10")

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from helmsman.memory.levels import effect_lines, effects
 from helmsman.oversee.learning import learn
+from helmsman.records.control import Learnt, Movement
 from helmsman.records.lessons import Episode
-from helmsman.records.moments import Movement
-from helmsman.records.oversight import Learnt
 from tests.unit.guardrail_cases import LINT, episode
 from tests.unit.histories import Step, error, green, history, red, step, waited
 

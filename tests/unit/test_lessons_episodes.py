@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.memory.episodes import LONGEST_APPROACH, LONGEST_GOAL, episode, subject_of, summary
+from helmsman.records.agent import Commit, FailureClass
 from helmsman.records.checks import TestCounts
-from helmsman.records.evidence import Commit
+from helmsman.records.control import Movement
+from helmsman.records.decision import Outcome
 from helmsman.records.lessons import TaskType
-from helmsman.records.moments import Movement
-from helmsman.records.session import FailureClass
-from helmsman.records.verdict import Outcome
 from tests.unit.builders import HOUR, NOW, STOP, check, config, record, report, state
 from tests.unit.full_records import CALL, CHANGE, OVERSIGHT
 from tests.unit.histories import SIDEWAYS, STILL, error, green, history, red, step, waited

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from helmsman.memory.extraction import after_iteration, after_loop
 from helmsman.memory.merge import learn
 from helmsman.memory.quoting import orders, quoted, tells
+from helmsman.records.agent import FailureClass
+from helmsman.records.control import Moment, Movement
+from helmsman.records.decision import Outcome
+from helmsman.records.iteration import Choice, WorkingMemory
 from helmsman.records.lessons import Graded, LessonKind, Observation
-from helmsman.records.memory import Choice, WorkingMemory
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.session import FailureClass
-from helmsman.records.verdict import Outcome
 from tests.unit import histories
 from tests.unit.builders import NOW, check, report, state
 from tests.unit.histories import BACK, FORWARD, LEGITIMATE, SIDEWAYS, Step, error, green, history, still, waited

@@ -21,8 +21,8 @@ from helmsman.memory.merge import (
     reviewed,
     similar,
 )
+from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import MOST_SOURCES, Lesson, LessonKind, Observation, TaskType, Tier
-from helmsman.records.session import FailureClass
 from tests.unit.builders import HOUR, NOW
 from tests.unit.lived import lesson, observation, subject
 

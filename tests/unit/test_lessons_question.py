@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from helmsman.memory.lessons_question import COMPLETED, FORM, MOST_LESSONS, SHOWN, lessons_request, read_lessons, shown
 from helmsman.memory.quoting import orders
 from helmsman.orient.answers import LONGEST_ANSWER
+from helmsman.records.agent import FailureClass
+from helmsman.records.decision import Outcome
+from helmsman.records.iteration import Choice, WorkingMemory
 from helmsman.records.lessons import LessonKind, Observation
-from helmsman.records.memory import Choice, WorkingMemory
-from helmsman.records.session import FailureClass
-from helmsman.records.verdict import Outcome
 from helmsman.tokens import tokens
 from tests.unit.builders import config, state
 from tests.unit.histories import FORWARD, SIDEWAYS, green, history, red

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from helmsman.config import LimitsConfig
 from helmsman.oversee.limits import LIMITS, gauges, many_iterations
+from helmsman.records.decision import Severity
 from helmsman.records.state import Spending
-from helmsman.records.verdict import Severity
 
 pytestmark = pytest.mark.feature("E6")
 NAMES = ("iterations", "wall_clock_hours", "cost_usd", "tokens")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.records.findings import Weight
+from helmsman.records.checks import Weight
 from helmsman.verify.diff import FileDiff
 from helmsman.verify.markers import conflicts_in
 

@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 
 from helmsman.guardrails import Rule
 from helmsman.oversee.summary import moment_of
+from helmsman.records.agent import AgentOutcome, Change, Commit, Drift, ErrorVector, Execution, FailureClass, Guarded
+from helmsman.records.base import Usage
 from helmsman.records.checks import TestCounts
-from helmsman.records.evidence import AgentOutcome, Change, Commit, Execution, Guarded
-from helmsman.records.modes import Ladder, Rung
-from helmsman.records.moments import Moment, Movement, Progress
-from helmsman.records.session import Drift, ErrorVector, FailureClass
+from helmsman.records.control import Ladder, Moment, Movement, Progress, Rung
 from helmsman.records.state import LoopState
-from helmsman.records.usage import Usage
 from tests.unit.builders import ASKED, MINUTE, NOW, call, check, evidence, execution, report, state, usage_limited
 
 pytestmark = pytest.mark.feature("V4")

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.oversee.progress import BASE, TRUSTED, movement
-from helmsman.records.evidence import BROKEN_OFF, NEVER_AT_WORK, AgentOutcome
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.session import ErrorVector, FailureClass
+from helmsman.records.agent import BROKEN_OFF, NEVER_AT_WORK, AgentOutcome, ErrorVector, FailureClass
+from helmsman.records.control import Moment, Movement
 from tests.unit.builders import NOW
 
 pytestmark = pytest.mark.feature("V4")

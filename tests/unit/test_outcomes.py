@@ -4,8 +4,7 @@ import pytest
 
 from helmsman.config import CheckConfig
 from helmsman.config.goals import InvariantsConfig
-from helmsman.records.checks import CheckResult, TestCounts, TrustedCopy
-from helmsman.records.findings import Weight
+from helmsman.records.checks import CheckResult, TestCounts, TrustedCopy, Weight
 from helmsman.verify import outcomes as of_tests
 from helmsman.verify.touched import touched
 from tests.unit.builders import check, report

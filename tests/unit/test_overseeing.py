@@ -7,16 +7,12 @@ import pytest
 from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.ladder import relieved
 from helmsman.oversee.oversee import Guard, Observed, oversee
-from helmsman.records.checks import TestCounts
-from helmsman.records.evidence import Change, Execution
-from helmsman.records.findings import Finding, Weight
-from helmsman.records.memory import WorkingMemory
-from helmsman.records.modes import Climb, Ladder, Rung
-from helmsman.records.moments import Movement
-from helmsman.records.oversight import Failed, Oversight, Stance, Strategy
-from helmsman.records.pain import Leak
+from helmsman.records.agent import Change, Execution
+from helmsman.records.checks import Finding, Leak, TestCounts, Weight
+from helmsman.records.control import Climb, Failed, Ladder, Movement, Oversight, Rung, Stance, Strategy
+from helmsman.records.decision import Decision, DecisionKind
+from helmsman.records.iteration import WorkingMemory
 from helmsman.records.state import LoopState, advance, record_of, reopen
-from helmsman.records.verdict import Decision, DecisionKind
 from tests.unit.builders import HOUR, MINUTE, NOW, call, check, config, orientation, report, sight, state, usage_limited
 
 LEAK = Leak(path="a.py", line=3, kind="AWS Access Key", digest="abcdef", weight=Weight.BLOCK)

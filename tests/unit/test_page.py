@@ -13,16 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmsman.plain import clean
-from helmsman.records.checks import CheckReport
-from helmsman.records.control import Control
-from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution
-from helmsman.records.findings import Finding, Weight
+from helmsman.records.agent import AgentCall, AgentOutcome, Change, Execution
+from helmsman.records.base import Usage
+from helmsman.records.checks import CheckReport, Finding, Weight
+from helmsman.records.control import Control, Ladder, Oversight, Progress, Rung, short_rung
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.modes import Ladder, Rung, short_rung
-from helmsman.records.moments import Progress
-from helmsman.records.oversight import Oversight
 from helmsman.records.state import Spending, Waiting
-from helmsman.records.usage import Usage
 from helmsman.render import html_report
 from helmsman.render.facts import checks_kind
 from helmsman.render.report import MOST_DETAILED, MOST_OUTPUTS, style, trace_of

@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 from helmsman.config import PainConfig
 from helmsman.oversee.critical import critical_events, new_findings
 from helmsman.parsers.security_scan import read_scan
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.findings import Weight
+from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
+from helmsman.records.checks import MOST_WEAKNESSES, Harm, Leak, Scan, Weakness, Weight
+from helmsman.records.control import Moment, Movement
+from helmsman.records.decision import Severity, Signal
 from helmsman.records.iteration import Evidence
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.pain import MOST_WEAKNESSES, Harm, Leak, Scan, Weakness
-from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState, Spending
-from helmsman.records.verdict import Severity, Signal
 from tests.unit.builders import MINUTE, NOW, check, config, evidence, report, state
 from tests.unit.histories import LEGITIMATE
 

@@ -3,9 +3,9 @@
 import pytest
 
 from helmsman.parsers.plan_order import in_hand
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.plan import ItemProof, Plan, PlanItem, PlanProgress, PlanTouched, Tick
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from helmsman.render import html_report, iteration_lines
 from helmsman.render.artifacts import plan_page, states_of
 from helmsman.texts import plan_lines

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from helmsman.parsers.definitions import read_hat, read_sheet
+from helmsman.records.agent import FailureClass
 from helmsman.records.hats import Condition, Hat, Sheet
-from helmsman.records.session import FailureClass
 from tools.presets import DOCUMENT, ROOT
 
 pytestmark = pytest.mark.feature("M10")

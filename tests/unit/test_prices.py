@@ -3,7 +3,7 @@
 import pytest
 
 from helmsman.prices import PRICES, known_price, priced
-from helmsman.records.usage import Usage
+from helmsman.records.base import Usage
 
 pytestmark = pytest.mark.feature("E6", "V7")
 

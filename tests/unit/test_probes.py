@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from helmsman.config import LoopConfig
-from helmsman.records.probes import Probe
+from helmsman.records.checks import Probe
 from helmsman.verify.probes import (
     RUNNERS,
     Runner,

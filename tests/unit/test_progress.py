@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmsman.orient.progress import KEPT_CHARACTERS, KEPT_ENTRIES, LINES, percent, read, render, without_plan
-from helmsman.records.memory import Choice, Completed, WorkingMemory
+from helmsman.records.iteration import Choice, Completed, WorkingMemory
 
 pytestmark = pytest.mark.feature("O4")
 OLDER = """\

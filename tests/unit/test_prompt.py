@@ -8,18 +8,12 @@ from hypothesis import strategies as st
 
 from helmsman.config import LoopConfig
 from helmsman.orient.brief import brief
-from helmsman.records.checks import CheckReport, CheckResult, TestCounts
+from helmsman.records.agent import AgentOutcome, Commit, Drift, ErrorVector, FailureClass, LastCall, Salvage
+from helmsman.records.checks import CheckReport, CheckResult, Finding, TestCounts, Weight
 from helmsman.records.claims import ClaimLayer, Contradiction
-from helmsman.records.evidence import AgentOutcome, Commit, Salvage
-from helmsman.records.findings import Finding, Weight
-from helmsman.records.focus import Focus, Planned
-from helmsman.records.memory import WorkingMemory
-from helmsman.records.modes import Feedback, Ladder, Rung
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import Failed, Issue, Oversight
-from helmsman.records.proof import Denial
-from helmsman.records.reflexion import DoneSignals, JudgeMemory, Rejection
-from helmsman.records.session import Drift, ErrorVector, FailureClass, LastCall
+from helmsman.records.control import Failed, Feedback, Issue, Ladder, Moment, Movement, Oversight, Rung
+from helmsman.records.iteration import Focus, Planned, WorkingMemory
+from helmsman.records.proof import Denial, DoneSignals, JudgeMemory, Rejection
 from helmsman.records.state import LoopState
 from tests.unit.builders import NOW, check, config, orientation, report, state
 from tests.unit.markdown import outside_of_fences

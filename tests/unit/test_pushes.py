@@ -30,8 +30,8 @@ from helmsman.pushes import (
     sift,
     wanted,
 )
-from helmsman.records.push import LONGEST_BRANCH, Nothing, Push, is_branch, is_commit
 from helmsman.records.request import is_loop_id
+from helmsman.records.triggers import LONGEST_BRANCH, Nothing, Push, is_branch, is_commit
 
 pytestmark = pytest.mark.feature("D2")
 

@@ -3,8 +3,7 @@
 import pytest
 
 from helmsman.oversee.decide import decide
-from helmsman.records.modes import Ladder, Rung
-from helmsman.records.oversight import Conflict, Diagnosis, Imperative, Oversight
+from helmsman.records.control import Conflict, Diagnosis, Imperative, Ladder, Oversight, Rung
 from tests.unit.builders import situation
 
 pytestmark = pytest.mark.feature("S11")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from helmsman.config.infrastructure import MemoryConfig
 from helmsman.memory.recall import HALF_LIFE, OLD, POWER, Found, cost, reminders
+from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Lesson, LessonKind, Reminder, Subject, TaskType, Tier
-from helmsman.records.session import FailureClass
 from tests.unit.builders import NOW
 
 pytestmark = pytest.mark.feature("L4")

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from helmsman.records.chain import ChainRequest
-from helmsman.records.request import LoopRequest
+from helmsman.records.request import ChainRequest, LoopRequest
 
 pytestmark = pytest.mark.feature("D1")
 

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from helmsman.orient.brief import brief
 from helmsman.orient.research import HEADINGS, KEPT_ENTRIES, LONGEST_FILE, read, research_of, researching
-from helmsman.records.briefing import Orientation
-from helmsman.records.research import Research
+from helmsman.records.iteration import Orientation, Research
 from helmsman.records.state import LoopState
 from tests.unit.builders import NOW, config, state
 

@@ -3,9 +3,9 @@
 import pytest
 
 from helmsman.records.checks import TestCounts
+from helmsman.records.decision import Outcome
 from helmsman.records.result import EXIT_CODES, OPERATOR_EXIT_CODE, CheckSummary, exit_code, result_of
 from helmsman.records.state import Spending, Waiting
-from helmsman.records.verdict import Outcome
 from tests.unit.builders import HOUR, NOW, STOP, check, report, state
 
 REF = "refs/helmsman/mend-it"

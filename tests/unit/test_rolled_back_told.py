@@ -3,7 +3,7 @@
 import pytest
 
 from helmsman.orient.brief import brief
-from helmsman.records.oversight import Failed
+from helmsman.records.control import Failed
 from tests.unit.builders import orientation, state
 from tests.unit.histories import BACK, FORWARD, SIDEWAYS, Step, history, step, waited
 

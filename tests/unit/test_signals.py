@@ -3,11 +3,10 @@
 import pytest
 
 from helmsman.oversee.signals import SOURCES, Sight
-from helmsman.records.evidence import AgentCall, AgentOutcome
-from helmsman.records.session import Drift, ErrorVector, FailureClass
+from helmsman.records.agent import AgentCall, AgentOutcome, Drift, ErrorVector, FailureClass
+from helmsman.records.base import Usage
+from helmsman.records.decision import Severity, Signal
 from helmsman.records.state import Spending
-from helmsman.records.usage import Usage
-from helmsman.records.verdict import Severity, Signal
 from tests.unit.builders import ASKED, HOUR, NOW, call, check, config, execution, report, sight, state, usage_limited
 
 

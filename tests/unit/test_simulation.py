@@ -14,7 +14,7 @@ from bench.modelled.kinds import BY_NAME, KINDS, Kind, agent, character
 from bench.modelled.plain_rules import ITERATIONS, followed, never, same_tests, same_tree
 from bench.modelled.steered import run
 from bench.modelled.worlds import Step, Told, Tree
-from helmsman.records.verdict import Outcome
+from helmsman.records.decision import Outcome
 
 pytestmark = pytest.mark.feature("S5", "S8")
 

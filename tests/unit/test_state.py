@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.oversee.limits import reached
+from helmsman.records.agent import AgentOutcome, Interrupted, KeptSession, LastCall, Salvage
+from helmsman.records.base import Usage
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
-from helmsman.records.evidence import AgentOutcome, Interrupted, Salvage
-from helmsman.records.iteration import IterationRecord
-from helmsman.records.memory import Choice, Completed, WorkingMemory
-from helmsman.records.reflexion import DoneSignals
-from helmsman.records.session import KeptSession, LastCall
+from helmsman.records.decision import Decision, Outcome
+from helmsman.records.iteration import Choice, Completed, IterationRecord, WorkingMemory
+from helmsman.records.proof import DoneSignals
 from helmsman.records.state import (
     LoopState,
     Spending,
@@ -25,8 +25,6 @@ from helmsman.records.state import (
     reopen,
     spend,
 )
-from helmsman.records.usage import Usage
-from helmsman.records.verdict import Decision, Outcome
 from tests.unit.builders import (
     CONTINUE,
     HOUR,

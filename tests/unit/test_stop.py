@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from helmsman.config import SteeringConfig
 from helmsman.guardrails.stop import MOST_ATTEMPTS, TEXT_TOKENS, allow_stop, judge_stop, reason
+from helmsman.records.agent import StopAttempt
 from helmsman.records.checks import CheckResult, TestCounts
-from helmsman.records.session import StopAttempt
 from helmsman.tokens import tokens
 from tests.unit.builders import check
 

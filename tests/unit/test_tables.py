@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import example, given, settings
 
+from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import CheckReport
-from helmsman.records.evidence import AgentOutcome
 from helmsman.records.state import LoopState
 from helmsman.render.artifacts import FAILURES, ITERATIONS, ROWS, checks_page, gates_page, iterations_page, summary, verdicts_page
 from helmsman.render.dashboard import dashboard

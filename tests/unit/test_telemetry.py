@@ -9,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.records.agents import Capability
+from helmsman.records.base import Usage
+from helmsman.records.checks import Judgement, JudgementOutcome
+from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.events import (
     AgentStarted,
     CheckFinished,
@@ -18,9 +21,6 @@ from helmsman.records.events import (
     ToolCalled,
     ToolReturned,
 )
-from helmsman.records.judgement import Judgement, JudgementOutcome
-from helmsman.records.usage import Usage
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from helmsman.render import Activity, LoggedEvent, after
 from helmsman.render.activity import FINISHED_KEPT, TOOLS_KEPT
 from helmsman.render.metrics import iteration_points, loop_points

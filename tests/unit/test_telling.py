@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from helmsman.budget import fit, whole
 from helmsman.memory.recall import cost, guardrails_cost, lessons_section, recalled_lines
+from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Estimate, Guardrail, LessonKind, Range, Recalled, Reminder, TaskType
-from helmsman.records.session import FailureClass
 from helmsman.tokens import tokens
 from tests.unit.builders import NOW
 from tests.unit.markdown import outside_of_fences

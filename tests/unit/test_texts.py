@@ -2,10 +2,8 @@
 
 import pytest
 
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.memory import WorkingMemory
-from helmsman.records.research import Research
-from helmsman.records.session import Compaction, ContextUse, ErrorVector, FailureClass, StopAttempt
+from helmsman.records.agent import AgentOutcome, Compaction, ContextUse, ErrorVector, FailureClass, StopAttempt
+from helmsman.records.iteration import Research, WorkingMemory
 from helmsman.records.state import advance
 from helmsman.render import evidence, iteration_lines
 from helmsman.render.lines import brought, summary_lines

@@ -7,12 +7,10 @@ import pytest
 from helmsman.budget import whole
 from helmsman.orient.brief import WHY, brief
 from helmsman.orient.trend import trend_section
+from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import TestCounts
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import Failed, Oversight
-from helmsman.records.proof import Denial
-from helmsman.records.reflexion import DoneSignals
+from helmsman.records.control import Failed, Moment, Movement, Oversight
+from helmsman.records.proof import Denial, DoneSignals
 from helmsman.records.state import LoopState
 from tests.unit.builders import NOW, check, config, orientation, report, state
 from tests.unit.markdown import outside_of_fences

@@ -9,15 +9,13 @@ from helmsman.oversee.answers import answered
 from helmsman.oversee.decide import decide
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.summary import with_baseline
-from helmsman.records.checks import TestCounts, TrustedCopy
-from helmsman.records.findings import Finding, Weight
+from helmsman.records.checks import Finding, TestCounts, TrustedCopy, Weight
+from helmsman.records.decision import DecisionKind, Outcome
 from helmsman.records.folds import without_test
 from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.plan import InHand, PlanItem, PlanProgress
-from helmsman.records.proof import Denial, SinceStart
-from helmsman.records.reflexion import DoneSignals
+from helmsman.records.proof import Denial, DoneSignals, SinceStart
 from helmsman.records.state import LoopState, advance, end
-from helmsman.records.verdict import DecisionKind, Outcome
 from helmsman.texts import check_text
 from helmsman.verify.completion import UNCHANGED, UNPROVEN
 from helmsman.verify.new_tests import NO_NEW_TEST, in_question, needs_test, overlaid, shown_by

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmsman.parsers.usage_limits import STALE, ahead, names_a_limit, reached, read_limit, reset_in_words
-from helmsman.records.evidence import AgentOutcome, RateLimit
+from helmsman.records.agent import AgentOutcome, RateLimit
 from tests.fakes.recordings import RECORDED, replay
 
 pytestmark = pytest.mark.feature("E7")

@@ -15,10 +15,10 @@ from helmsman.oversee.limits import in_words, near, newly_near, used_up
 from helmsman.oversee.signals import SOURCES
 from helmsman.parsers.plan_order import due_item, in_hand, small_item
 from helmsman.parsers.usage_limits import read_limit
-from helmsman.records.evidence import RateLimit, UsageWindow
+from helmsman.records.agent import RateLimit, UsageWindow
+from helmsman.records.decision import DecisionKind
 from helmsman.records.plan import Plan, PlanItem
 from helmsman.records.state import advance
-from helmsman.records.verdict import DecisionKind
 from tests.fakes.recordings import replay
 from tests.unit.builders import (
     HOUR,

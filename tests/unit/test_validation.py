@@ -5,13 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.orient.validation import after, before, remaining
+from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
 from helmsman.records.checks import CheckReport
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.modes import Ladder, Rung
-from helmsman.records.moments import Moment, Movement, Progress
-from helmsman.records.oversight import Oversight, Stance, Strategy
+from helmsman.records.control import Ladder, Moment, Movement, Oversight, Progress, Rung, Stance, Strategy
 from helmsman.records.proof import Proof
-from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState, Spending
 from helmsman.texts import money
 from tests.unit.builders import ASKED, NOW, call, check, config, evidence, execution, report, state

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.records.oversight import Variety
+from helmsman.records.control import Variety
 from helmsman.verify.variety import counts_of, variety_of, worth_reading
 
 pytestmark = pytest.mark.feature("S15")

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.oversee.variety import LEAST, THRESHOLD, score, variety_signal
-from helmsman.records.oversight import Variety
-from helmsman.records.verdict import Severity
+from helmsman.records.control import Variety
+from helmsman.records.decision import Severity
 
 pytestmark = pytest.mark.feature("S15")
 

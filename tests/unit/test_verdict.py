@@ -5,9 +5,16 @@ from typing import Any
 import pytest
 
 from helmsman.config.goals import InvariantsConfig
-from helmsman.records.checks import CheckReport, CheckResult, TestCounts, TrustedCopy
-from helmsman.records.findings import Finding, Weight
-from helmsman.records.judgement import Judgement, JudgementOutcome
+from helmsman.records.checks import (
+    CheckReport,
+    CheckResult,
+    Finding,
+    Judgement,
+    JudgementOutcome,
+    TestCounts,
+    TrustedCopy,
+    Weight,
+)
 from helmsman.records.verification import EXIT_STATUS, Word
 from helmsman.render.verification import table_lines
 from helmsman.verify.case_table import Names, outcome_table

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from deployments.watch import fit
-from helmsman.records.control import Control
+from helmsman.records.agent import AgentOutcome, ContextUse, Guarded, LastCall, StopAttempt
+from helmsman.records.base import Usage
+from helmsman.records.checks import Judgement, JudgementOutcome
+from helmsman.records.control import Control, Ladder, Moment, Movement, Oversight, Progress, Rung
 from helmsman.records.events import (
     CheckFinished,
     CheckStarted,
@@ -27,16 +30,9 @@ from helmsman.records.events import (
     UsageCounted,
     WaitStarted,
 )
-from helmsman.records.evidence import AgentOutcome, Guarded
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
-from helmsman.records.judgement import Judgement, JudgementOutcome
-from helmsman.records.modes import Ladder, Rung
-from helmsman.records.moments import Moment, Movement, Progress
-from helmsman.records.oversight import Oversight
-from helmsman.records.reflexion import JudgeMemory, Rejection
-from helmsman.records.session import ContextUse, LastCall, StopAttempt
+from helmsman.records.proof import JudgeMemory, Rejection
 from helmsman.records.state import Waiting
-from helmsman.records.usage import Usage
 from helmsman.render import Activity, LoggedEvent, after
 from helmsman.render.activity import CALLS_KEPT, CHECKS_KEPT
 from helmsman.render.terminal import BARS, Row, ScreenModel, changed_rows, chart, frame

@@ -37,7 +37,7 @@ from helmsman.orient.alignment import goal_text
 from helmsman.oversee.imperatives import imperatives
 from helmsman.plain import inert
 from helmsman.records.alignment import Alignment, Specification
-from helmsman.records.memory import Choice, Completed, WorkingMemory
+from helmsman.records.iteration import Choice, Completed, WorkingMemory
 from helmsman.records.state import LoopState
 from tests.unit.builders import STOP, check, config, record, report, state
 from tests.unit.full_records import full_record, full_state, overwritten

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from helmsman.guardrails import Advise, Allow, Deny, Rule, Rules, Session, ToolCall, is_fix, judge
-from helmsman.records.session import ErrorVector, FailureClass
+from helmsman.records.agent import ErrorVector, FailureClass
 
 pytestmark = pytest.mark.feature("A2")
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 
 from helmsman.oversee.decide import QUESTIONS, Question
-from helmsman.records.verdict import Outcome
+from helmsman.records.decision import Outcome
 from tools.reference.chances import WAYS, ways_of
 from tools.reference.drawing import ACCENT, FAINT, GROUND, box, picture, text, way
 from tools.reference.markdown import ROOT, about, cell, page, table, tree

@@ -5,7 +5,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from helmsman.oversee.decide import Question
-from helmsman.records.verdict import Outcome
+from helmsman.records.decision import Outcome
 
 OUTCOMES = {outcome.name: outcome.value for outcome in Outcome}
 WAYS = {"wait": "wait", "go_on": "continue"}

@@ -2,7 +2,7 @@
 
 from helmsman.oversee.decide import questions
 from helmsman.oversee.decide.situation import QUESTIONS, Question, Situation, on_better_tree
-from helmsman.records.verdict import Considered, Decision
+from helmsman.records.decision import Considered, Decision
 
 __all__ = ["QUESTIONS", "Question", "Situation", "decide", "questions"]
 

@@ -12,14 +12,12 @@ from helmsman.oversee.decide.situation import MOST_REFUSED, Answer, Situation, g
 from helmsman.oversee.diagnosis import sentence
 from helmsman.oversee.limits import in_words, open_windows, used_up
 from helmsman.plain import clean, shortened
-from helmsman.records.evidence import AgentOutcome
-from helmsman.records.findings import Weight
-from helmsman.records.judgement import JudgementOutcome
-from helmsman.records.modes import Rung
-from helmsman.records.oversight import Diagnosis
+from helmsman.records.agent import AgentOutcome
+from helmsman.records.checks import JudgementOutcome, Weight
+from helmsman.records.control import Diagnosis, Rung
+from helmsman.records.decision import Outcome
 from helmsman.records.proof import NEEDS_WORD
 from helmsman.records.state import CALLS_WINDOW, MOST_KILLED, failed_calls, killed_at_once, recent_calls
-from helmsman.records.verdict import Outcome
 from helmsman.texts import are_allowed, counted
 from helmsman.verify.completion import UNCHANGED
 from helmsman.verify.grounds import grounds_of_loop

@@ -7,15 +7,15 @@ from typing import Any
 
 from helmsman.oversee.best import all_ours
 from helmsman.plain import clean, shortened
+from helmsman.records.agent import AgentCall
 from helmsman.records.checks import CheckResult, checks_fail
-from helmsman.records.evidence import AgentCall
+from helmsman.records.control import Oversight
+from helmsman.records.decision import Decision, DecisionKind, Outcome, Severity, Signal
+from helmsman.records.folds import remaining_after, tries_after
 from helmsman.records.iteration import Evidence
-from helmsman.records.oversight import Oversight
 from helmsman.records.plan import ItemProof
-from helmsman.records.plan_folds import remaining_after, tries_after
 from helmsman.records.proof import NEEDS_WORD
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
 from helmsman.texts import counted
 from helmsman.verify.completion import ALL_TICKED
 from helmsman.verify.objections import findings_that_block, some

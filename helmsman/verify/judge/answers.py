@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from helmsman.parsers.loose import count, items, mapping, text
-from helmsman.records.usage import Usage
+from helmsman.records.base import Usage
 
 LONGEST = 100_000
 """Characters of an answer; more than any rubric needs."""

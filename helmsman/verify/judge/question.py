@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from helmsman.records.findings import Finding
-from helmsman.records.reflexion import PastVerdict
+from helmsman.records.checks import Finding
+from helmsman.records.proof import PastVerdict
 from helmsman.verify.diff import FileDiff
 
 Source = tuple[str, str | None]

@@ -7,8 +7,8 @@ from typing import Any, get_args
 from helmsman.answer_form import TEXT, closed, many, one_of
 from helmsman.config import CriterionConfig, JudgeConfig
 from helmsman.prompts import render
-from helmsman.records.briefing import Briefing
-from helmsman.records.judgement import Given
+from helmsman.records.checks import Given
+from helmsman.records.iteration import Briefing
 from helmsman.tokens import tokens, trim
 from helmsman.verify.judge.fence import fence, name_list
 from helmsman.verify.judge.hunks import DIFF_TOKENS, view_diff

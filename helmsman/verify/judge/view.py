@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from helmsman.parsers.test_files import is_test_file, is_test_support, language_of
-from helmsman.records.findings import Finding
-from helmsman.records.reflexion import PastVerdict
+from helmsman.records.checks import Finding
+from helmsman.records.proof import PastVerdict
 from helmsman.tokens import tokens, trim
 from helmsman.verify.diff import lines_of
 from helmsman.verify.judge.fence import fence, label, name_list, visible

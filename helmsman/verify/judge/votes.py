@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from helmsman.config import CriterionConfig
-from helmsman.records.judgement import CriterionVerdict, Given, Judgement, JudgementOutcome
+from helmsman.records.checks import CriterionVerdict, Given, Judgement, JudgementOutcome
 from helmsman.verify.judge.answers import LONGEST, Answer
 from helmsman.verify.judge.fence import label, visible
 from helmsman.verify.judge.view import View

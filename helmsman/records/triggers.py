@@ -1,0 +1,147 @@
+"""What happened at a forge that may start, steer or end a loop: a push, or something at an issue."""
+
+import re
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from helmsman.records.base import Record
+
+# --- push -----------------------------------------------------------------------------------------------------------
+
+
+LONGEST_BRANCH = 200
+OWN_BRANCHES = "helmsman/"
+"""Branches of loops begin so."""
+
+_COMMIT = r"[0-9a-f]{40}|[0-9a-f]{64}"
+_NOT_IN_BRANCHES = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock/")
+"""What git itself allows in no ref."""
+
+Source = Literal["github", "gitea", "git"]
+
+
+def is_branch(name: str) -> bool:
+    """Whether git would take it as the name of a branch, and a terminal shows it as it is."""
+    within = 0 < len(name) <= LONGEST_BRANCH and name.isprintable()
+    ends = name.startswith(("-", ".", "/")) or name.endswith((".lock", ".", "/")) or name in {"@", "HEAD"}
+    return within and not ends and not _NOT_IN_BRANCHES.search(name)
+
+
+def is_commit(text: str) -> bool:
+    """Whether it is a commit's whole id, and not git's zeros for "none"."""
+    return re.fullmatch(_COMMIT, text) is not None and text.strip("0") != ""
+
+
+def _branch(name: str) -> str:
+    if not is_branch(name):
+        raise ValueError("not the name of a branch")
+    return name
+
+
+def _commit(text: str) -> str:
+    if not is_commit(text):
+        raise ValueError("not the whole id of a commit")
+    return text
+
+
+Branch = Annotated[str, AfterValidator(_branch)]
+Commit = Annotated[str, AfterValidator(_commit)]
+
+
+class Push(Record):
+    """A branch was moved to a commit: a webhook's record, not to be filled in by hand. helmsman receive starts these runs."""
+
+    repository: str = Field(min_length=1, max_length=300)
+    """What the operator calls it."""
+    location: str = Field(min_length=1, max_length=4000)
+    """Where it is found by the machine that runs the loop: a folder or a URL. The operator says it, never the sender."""
+    branch: Branch
+    commit: Commit
+    before: Commit | None = None
+    """Where the branch was; None: it is new."""
+    source: Source
+    delivery: str = Field(pattern=r"^[A-Za-z0-9-]{8,100}$")
+    """The sender's own name for its message."""
+    received_at: datetime
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """What the operator set for this repository in the receiver's file; files of the repository set no operator's key here."""
+
+    @property
+    def what(self) -> str:
+        """In words."""
+        return f"{self.commit[:10]} on {self.branch} of {self.repository}"
+
+
+class Nothing(Record):
+    """A push that starts nothing, and why."""
+
+    reason: str
+
+
+# --- issue event ----------------------------------------------------------------------------------------------------
+
+
+LONGEST_TITLE = 200
+LONGEST_BODY = 8000
+"""Characters of an issue that a loop is told: about 2,000 tokens in every prompt. Most issues have less."""
+LONGEST_COMMENT = 5000
+"""Characters; more than an answer's guidance may have."""
+HIGHEST_NUMBER = 10**12
+
+Login = Annotated[str, Field(max_length=100)]
+
+
+class Happened(StrEnum):
+    """What an issue's event comes to."""
+
+    LABELLED = "labelled"
+    """It bears the label that starts a loop."""
+    SAID = "said"
+    """A comment for us."""
+    WITHDRAWN = "withdrawn"
+    """The label was taken away, or the issue was closed."""
+
+
+class IssueEvent(Record):
+    """Something happened at an issue: a webhook's record, not to be filled in by hand. helmsman receive starts these runs."""
+
+    repository: str = Field(min_length=1, max_length=300)
+    """What the operator calls it."""
+    location: str = Field(min_length=1, max_length=4000)
+    """Where it is found by the machine that runs the loop. The operator says it, never the sender."""
+    full_name: str = Field(pattern=r"^[\w.-]+/[\w.-]+$", max_length=300)
+    """`owner/name` at the forge."""
+    branch: Branch
+    """The repository's default branch: a loop begins there, and its pull request goes there."""
+    number: int = Field(gt=0, lt=HIGHEST_NUMBER)
+    happened: Happened
+    moment: str = Field(max_length=100)
+    """What tells this event from others of the kind at the same issue: the comment's id, or when the issue was changed."""
+    by: Login
+    """Who did it."""
+    title: str = Field(default="", max_length=LONGEST_TITLE)
+    body: str = Field(default="", max_length=LONGEST_BODY)
+    comment: int = 0
+    """Id of the comment."""
+    said: str = Field(default="", max_length=LONGEST_COMMENT)
+    """The comment's text."""
+    source: Literal["github", "gitea"]
+    delivery: str = Field(pattern=r"^[A-Za-z0-9-]{8,100}$")
+    """The sender's own name for its message."""
+    received_at: datetime
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """What the operator set for this repository in the receiver's file; files of the repository set no operator's key here."""
+
+    @property
+    def what(self) -> str:
+        """In words."""
+        return f"issue #{self.number} of {self.repository}: {self.happened}"
+
+
+class Heeded(Record):
+    """What was made of an event that needed no loop of its own."""
+
+    what: str
