@@ -17,7 +17,7 @@ Where a runner names only what fails, whatever it does not name counts as green.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from helmsman.records.checks import CheckReport, CheckResult
@@ -128,7 +128,7 @@ def outcome_table(
     for place, own in enumerate(head.results):
         at_base = _at(base, place, own.name) if isinstance(base, CheckReport) else _of_names(base, own, head)
         with_tests = _without_end(_at(trusted, place, own.name), own.name)
-        runs = (at_base, known(own, own.name), with_tests, _at(on_base, place, own.name))
+        runs = (at_base, _at_head(own, base, place), with_tests, _at(on_base, place, own.name))
         found = list(_cases(own, runs, names))
         named = sum(runs[1].seen(case.name) == "green" for case in found)
         unnamed += max(0, (own.counts.passed if own.counts else 0) - named)
@@ -154,6 +154,14 @@ def _of_names(red: Collection[str] | None, own: CheckResult, head: CheckReport) 
 
 def _at(report: CheckReport | None, place: int, title: str) -> Known:
     return known(report.results[place] if report and place < len(report.results) else None, title)
+
+
+def _at_head(own: CheckResult, base: CheckReport | Collection[str] | None, place: int) -> Known:
+    """What a check does not name did not run, where it passes by its exit status alone and counted tests at the base."""
+    counts = base.results[place].counts if isinstance(base, CheckReport) and place < len(base.results) else None
+    lost = own.passed and own.counts is None and counts is not None and counts.executed > 0
+    run = known(own, own.name)
+    return replace(run, named=run.named or lost or own.ran_no_test)
 
 
 def _without_end(run: Known, title: str) -> Known:

@@ -147,6 +147,12 @@ def test_passing_tests_that_no_report_names_are_counted() -> None:
     assert outcome_table(GREEN, ran(A), None, None, NAMES).unnamed == 2
 
 
+@pytest.mark.parametrize("head", [GONE, plain(passed=True, exit_code=0)], ids=["counts none", "ends before it counts"])
+def test_a_case_that_was_red_is_gone_where_the_check_passes_and_no_test_ran(head: CheckReport) -> None:
+    assert [case.outcome for case in outcome_table(head, ran(A), None, None, NAMES).cases] == ["GONE"]
+    assert judged(ran(A), head) == (Word.INCONCLUSIVE, ["no_test_ran", "unproven"])
+
+
 def test_only_verified_ends_with_zero() -> None:
     assert {word.value: status for word, status in EXIT_STATUS.items()} == {"verified": 0, "not_verified": 1, "inconclusive": 2}
 
