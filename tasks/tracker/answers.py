@@ -1,7 +1,7 @@
 """Answers in comments: by allowed users alone, after the question was told, in their own words; each is replied to once."""
 
 import logging
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from helmsman.errors import HelmsmanError, OperatorError
@@ -12,7 +12,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.tracking import Comment, Found
 from helmsman.render import read_mark, understood
 from helmsman.render.issue import is_ours, refused, reply
-from tasks.tracker.rest import IssueTracker
+from tasks.tracker.forges import IssueTracker
 from tasks.tracker.upkeep import SKEW, Upkeep
 from tasks.worktrees.workplace import Workplace
 
@@ -33,7 +33,8 @@ def heard_answer(tracker: IssueTracker, state: LoopState, place: Workplace) -> A
         upkeep.bring_up_to_date(concerns(state))
         return None
     replied = {read_mark(one.body).get("reply", "") for one in comments if is_ours(one, found)}
-    for comment in _allowed(state, found, after):
+    users = {user.casefold() for user in state.config.tracker.allowed_users}
+    for comment in (one for one in after if one.author.casefold() in users and not is_ours(one, found)):
         said, answer = _taken(state, comment)
         if said and str(comment.identity) not in replied:
             with _told():
@@ -49,11 +50,6 @@ def _after_question(found: Found, comments: Sequence[Comment], gate: Gate) -> Se
         if is_ours(comment, found) and read_mark(comment.body).get("stage") == gate.key:
             return comments[at + 1 :]
     return comments if read_mark(found.body).get("stage") == gate.key else None
-
-
-def _allowed(state: LoopState, found: Found, comments: Sequence[Comment]) -> Iterator[Comment]:
-    users = {user.casefold() for user in state.config.tracker.allowed_users}
-    return (one for one in comments if one.author.casefold() in users and not is_ours(one, found))
 
 
 def _taken(state: LoopState, comment: Comment) -> tuple[str, Answer | None]:

@@ -2,30 +2,28 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from helmsman.errors import OperatorError
 from helmsman.parsers.loose import mapping
-from tasks.tracker.calling import TOKEN, Api, identity_of
+from tasks.tracker.client import NAMELESS, TOKEN, Api, identity_of
 
 PATIENCE = 30.0
 """Seconds for all calls together."""
 BOTS = frozenset({"github-actions[bot]", "gitea-actions"})
 """Who a job's own token writes as, where it may not ask who it is."""
-NAMELESS = frozenset({401, 403, 404})
 LONGEST = 60_000
 """Characters of a comment; GitHub takes 65,536."""
 
 
-@dataclass(frozen=True)
-class Thread:
+class Thread(NamedTuple):
     """Where the comments of one pull request are."""
 
     url: str
-    headers: Mapping[str, str]
+    authorization: Mapping[str, str]
     token: str
     comments: str
     """Path of the list; a new one goes there, too."""
@@ -53,23 +51,21 @@ def thread_of(variables: Mapping[str, str]) -> Thread:
 
 
 def keep_comment(thread: Thread, mark: str, body: str) -> str:
-    """Change the comment that begins with the mark, or make it. Returns `made` or `changed`."""
-    with Api(thread.url, thread.headers, thread.token, PATIENCE) as api:
+    """Change the comment that begins with the mark, or make it. Returns `made` or `changed`.
+
+    Anybody may write a comment that looks like it; what they wrote is left alone.
+    """
+    with Api(thread.url, {"Accept": "application/json", **thread.authorization}, PATIENCE) as api:
         reply = api.call("GET", "/user", accept=NAMELESS)
         ours = BOTS if reply.status in NAMELESS else frozenset({_login(reply.content)})
-        earlier = [one for one in api.pages(thread.comments, per_page=100) if _is_ours(one, mark, ours)]
+        marked = [one for one in api.pages(thread.comments, per_page=100) if str(one.get("body")).startswith(mark)]
+        earlier = [one for one in marked if _login(one.get("user") or one.get("author")) in ours]
         content = {"body": body[:LONGEST]}
         if earlier:
-            api.call(thread.change, thread.comment.format(id=identity_of(earlier[-1])), body=content)
+            api.call(thread.change, thread.comment.format(id=identity_of(earlier[-1])), content)
             return "changed"
-        api.call("POST", thread.comments, body=content)
+        api.call("POST", thread.comments, content)
         return "made"
-
-
-def _is_ours(comment: Mapping[str, Any], mark: str, authors: frozenset[str]) -> bool:
-    """Anybody may write a comment that looks like it; what they wrote is left alone."""
-    author = comment.get("user") or comment.get("author")
-    return str(comment.get("body")).startswith(mark) and _login(author) in authors
 
 
 def _login(user: Any) -> str:
@@ -78,23 +74,17 @@ def _login(user: Any) -> str:
 
 def _github(variables: Mapping[str, str]) -> Thread | None:
     """Gitea's runner sets the same variables."""
-    number = _pull_number(variables.get("GITHUB_EVENT_PATH", ""))
-    repository, url = variables.get("GITHUB_REPOSITORY", ""), variables.get("GITHUB_API_URL", "")
-    if not (number and repository and url):
+    number, repository, url = None, variables.get("GITHUB_REPOSITORY", ""), variables.get("GITHUB_API_URL", "")
+    with suppress(OSError, ValueError):
+        event = mapping(json.loads(Path(variables.get("GITHUB_EVENT_PATH", "")).read_bytes()))
+        number = mapping(event.get("pull_request")).get("number")
+    if not (isinstance(number, int) and number and repository and url):
         return None
     token = variables.get(TOKEN) or variables.get("GITHUB_TOKEN") or ""
     scheme = "token" if variables.get("GITEA_ACTIONS") else "Bearer"
     issues = f"/repos/{repository}/issues"
-    headers = {"Accept": "application/json", "Authorization": f"{scheme} {token}"}
-    return Thread(url, headers, token, f"{issues}/{number}/comments", f"{issues}/comments/{{id}}", "PATCH")
-
-
-def _pull_number(event: str) -> int | None:
-    try:
-        number = mapping(mapping(json.loads(Path(event).read_bytes())).get("pull_request")).get("number")
-    except (OSError, ValueError):
-        return None
-    return number if isinstance(number, int) else None
+    comments, comment = f"{issues}/{number}/comments", f"{issues}/comments/{{id}}"
+    return Thread(url, {"Authorization": f"{scheme} {token}"}, token, comments, comment, "PATCH")
 
 
 def _gitlab(variables: Mapping[str, str]) -> Thread | None:

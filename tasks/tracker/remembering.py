@@ -5,6 +5,7 @@ Nothing in it is needed: what is forgotten is found again by its marks.
 
 from pydantic import Field, ValidationError
 
+from helmsman.config import TrackerConfig
 from helmsman.records.base import Record
 from tasks.places import LoopFolder
 from tasks.system.files import write_atomic
@@ -22,8 +23,9 @@ class Remembered(Record):
     """The loop's concerns as the tracker was told of them last: stage by detection."""
 
 
-def remembered(folder: LoopFolder, where: str) -> Remembered:
+def remembered(folder: LoopFolder, tracker: TrackerConfig) -> Remembered:
     """Nothing of another tracker."""
+    where = f"{tracker.kind} {tracker.url} {tracker.repository}"
     try:
         found = Remembered.model_validate_json((folder.root / NAME).read_bytes())
     except (OSError, ValidationError):

@@ -9,14 +9,13 @@ from helmsman.errors import HelmsmanError
 from helmsman.oversee.escalation import changes, concerns
 from helmsman.records.gates import Answer
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import Comment, IssueLink
+from helmsman.records.tracking import IssueLink
 from helmsman.render import evidence, read_mark
 from helmsman.render.issue import due, mark, notification, under
 from tasks.observers.notify import notify
-from tasks.tracker.access import open_tracker, where
 from tasks.tracker.answers import heard_answer
+from tasks.tracker.forges import IssueTracker, open_tracker
 from tasks.tracker.remembering import remember, remembered
-from tasks.tracker.rest import IssueTracker
 from tasks.tracker.upkeep import Upkeep
 from tasks.worktrees.workplace import Workplace
 
@@ -79,20 +78,15 @@ class TrackerEar:
 def _tell_tracker(state: LoopState, place: Workplace) -> None:
     """Nothing is asked where nothing is new. A loop that was started for an issue tells that one, and opens no other."""
     if state.issue is not None:
-        _tell_thread(state, state.issue, place)
+        if news(state, place):
+            with open_tracker(state.config.tracker, TELLING_SECONDS) as tracker:
+                Thread(tracker, state, state.issue).bring_up_to_date(place)
         return
     wanted, config = concerns(state), state.config.tracker
-    if remembered(place.folder, where(config)).told == {one.detection: one.stage for one in wanted}:
+    if remembered(place.folder, config).told == {one.detection: one.stage for one in wanted}:
         return
     with open_tracker(config, TELLING_SECONDS) as tracker:
         Upkeep(tracker, state, place).bring_up_to_date(wanted)
-
-
-def _tell_thread(state: LoopState, link: IssueLink, place: Workplace) -> None:
-    if not news(state, place):
-        return
-    with open_tracker(state.config.tracker, TELLING_SECONDS) as tracker:
-        Thread(tracker, state, link).bring_up_to_date(place)
 
 
 def reply(state: LoopState, comment: int | str, text: str) -> None:
@@ -112,7 +106,7 @@ class Thread:
 
     def bring_up_to_date(self, place: Workplace) -> None:
         """Comment on what is due and was not told."""
-        memory, fresh = remembered(place.folder, where(self._state.config.tracker)), news(self._state, place)
+        memory, fresh = remembered(place.folder, self._state.config.tracker), news(self._state, place)
         there = {one.get("stage") for one in self._marks()} if fresh else set[str | None]()
         for stage, body in fresh:
             if stage not in there:
@@ -128,18 +122,14 @@ class Thread:
     def _marks(self) -> list[dict[str, str]]:
         """Those of our comments. Who may not know whose the token is takes every mark of this loop for ours."""
         ours = self._tracker.login().casefold()
-        told = [one for one in self._tracker.comments(self._link.number) if _by(one, ours)]
+        told = [one for one in self._tracker.comments(self._link.number) if not ours or one.author.casefold() == ours]
         return [found for one in told if (found := read_mark(one.body)).get("uid") == self._state.uid]
 
 
 def news(state: LoopState, place: Workplace) -> tuple[tuple[str, str], ...]:
     """What is due, by stage, and not remembered here as told."""
-    told = remembered(place.folder, where(state.config.tracker)).told
+    told = remembered(place.folder, state.config.tracker).told
     return tuple((stage, body) for stage, body in due(state, evidence(state, str(place.worktree))) if stage not in told)
-
-
-def _by(comment: Comment, login: str) -> bool:
-    return not login or comment.author.casefold() == login
 
 
 @contextmanager

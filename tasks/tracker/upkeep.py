@@ -6,12 +6,11 @@ from datetime import timedelta
 from helmsman.errors import HelmsmanError
 from helmsman.oversee.escalation import deeds
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import Act, Comment, Deed, Escalation, Found, TrackedIssue
+from helmsman.records.tracking import Act, Deed, Escalation, Found, TrackedIssue
 from helmsman.render import evidence
 from helmsman.render.issue import closing_comment, issue_body, title, tracked
-from tasks.tracker.access import where
+from tasks.tracker.forges import IssueTracker
 from tasks.tracker.remembering import remember, remembered
-from tasks.tracker.rest import IssueTracker
 from tasks.worktrees.workplace import Workplace
 
 SKEW = timedelta(days=1)
@@ -24,7 +23,7 @@ class Upkeep:
     def __init__(self, tracker: IssueTracker, state: LoopState, place: Workplace) -> None:
         """Nothing is asked yet."""
         self._tracker, self._state, self._place = tracker, state, place
-        self._memory = remembered(place.folder, where(state.config.tracker))
+        self._memory = remembered(place.folder, state.config.tracker)
 
     def bring_up_to_date(self, wanted: Sequence[Escalation]) -> None:
         """Do what is to be done. One deed that fails keeps no other from being done; the first error is raised at the end."""
@@ -58,7 +57,9 @@ class Upkeep:
             found |= {number: known} if known else {}
         ours_ = {one.number: (issue, one) for one in found.values() if (issue := tracked(one, (), uid))}
         needed = {number: pair for number, pair in ours_.items() if pair[0].is_open or pair[0].detection in wanted}
-        return {number: (_with(self._tracker.comments(number), issue, one, uid), one) for number, (issue, one) in needed.items()}
+        return {
+            number: (tracked(one, self._tracker.comments(number), uid) or issue, one) for number, (issue, one) in needed.items()
+        }
 
     def _do(self, deed: Deed, known: tuple[TrackedIssue, Found] | None) -> None:
         one = deed.escalation
@@ -85,7 +86,3 @@ class Upkeep:
     def _keep(self, **fields: dict[str, str] | dict[str, int]) -> None:
         self._memory = self._memory.model_copy(update=fields)
         remember(self._place.folder, self._memory)
-
-
-def _with(comments: Sequence[Comment], issue: TrackedIssue, found: Found, uid: str) -> TrackedIssue:
-    return tracked(found, comments, uid) or issue

@@ -7,7 +7,7 @@ from helmsman.render import read_mark
 from helmsman.render.issue import pull_request_body, pull_request_title
 from tasks.repository.branch_files import work_of
 from tasks.repository.remote import push_branch
-from tasks.tracker.access import open_tracker
+from tasks.tracker.forges import open_tracker
 from tasks.worktrees.workplace import Workplace
 
 PATIENCE_SECONDS = 60.0

@@ -8,9 +8,8 @@ from pydantic import SecretStr
 
 from blocks.tracker import Tracker
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
-from tasks.tracker.access import open_tracker, tracker_token
-from tasks.tracker.calling import TOKEN as VARIABLE
-from tasks.tracker.rest import IssueTracker
+from tasks.tracker.client import TOKEN as VARIABLE
+from tasks.tracker.forges import IssueTracker, open_tracker, tracker_token
 from tests.fakes.tracker_api import BOT, START, TOKEN, Fault, TrackerApi
 from tests.integration import trackers
 from tests.integration.trackers import configured

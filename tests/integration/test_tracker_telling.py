@@ -11,7 +11,7 @@ from helmsman.records.state import LoopState
 from tasks.places import loop_folder
 from tasks.repository.git import open_repository
 from tasks.system.secrets import without_secrets
-from tasks.tracker.access import HOSTS
+from tasks.tracker.forges import HOSTS
 from tasks.tracker.telling import TrackerEar, answer_from_tracker, tell
 from tasks.worktrees.workplace import Workplace
 from tests.fakes.repositories import make_repository

@@ -9,8 +9,8 @@ from helmsman.config import LoopConfig, TrackerConfig
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.state import LoopState
-from tasks.tracker.access import HOSTS
-from tasks.tracker.calling import TOKEN as VARIABLE
+from tasks.tracker.client import TOKEN as VARIABLE
+from tasks.tracker.forges import HOSTS
 from tests.fakes.tracker_api import REPOSITORY, START, TOKEN, TrackerApi
 from tests.unit.builders import HOUR, MINUTE, state
 
