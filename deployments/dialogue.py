@@ -27,6 +27,12 @@ def typed(question: str) -> str | None:
     return readable(line.strip()) if line else None
 
 
+def agreed(question: str, *, usually: bool = False) -> bool:
+    """Whether the answer is yes; `usually`: what Enter means. Whoever closes the terminal's input instead has not agreed."""
+    said = typed(f"{question} [{'Y/n' if usually else 'y/N'}]")
+    return said is not None and (said.lower() in YES or (usually and not said))
+
+
 def say(*lines: str) -> None:
     sys.stderr.write("".join(f"{line}\n" for line in lines))
 

@@ -17,8 +17,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from rich.cells import cell_len, set_cell_size
 
-from deployments.dialogue import YES, is_anybody_there, typed
-from deployments.options import MOST_LISTED
+from deployments.dialogue import agreed, is_anybody_there
+from deployments.options import OPTIONS
 from deployments.output import STANDARD_OUTPUT, answer, emit, fields, write_file
 from deployments.settings import configuration
 from deployments.start_directory import start_directory
@@ -160,7 +160,7 @@ def _list_lines(known: Sequence[Known], *, more: bool) -> Iterator[str]:
     yield HEAD
     yield from map(_row, known)
     if more:
-        wider = min(2 * len(known), MOST_LISTED)
+        wider = min(2 * len(known), OPTIONS["limit"].limits["max"])
         narrow = "--project, --kind and --type narrow the list"
         yield f"and more; {f'--limit {wider} shows more' if wider > len(known) else narrow}"
 
@@ -361,10 +361,9 @@ def import_from(repo: Path, file: Path, *, as_json: bool) -> None:
 def forget(repo: Path, name: str, *, yes: bool, as_json: bool) -> None:
     with opened_memory(repo) as memory:
         one = _found_one(memory, name)
-        if not (yes or as_json) and is_anybody_there():
-            agreed = typed(f"{clean(one.id)}: {_said(one)}\nForget it for good? [y/N]") or ""
-            if agreed.lower() not in YES:
-                raise OperatorError("nothing was forgotten", remedy="--yes forgets without asking")
+        question = f"{clean(one.id)}: {_said(one)}\nForget it for good?"
+        if not (yes or as_json) and is_anybody_there() and not agreed(question):
+            raise OperatorError("nothing was forgotten", remedy="--yes forgets without asking")
         _remove(memory, one)
         memory.notes.extend(_left(memory, one))
     kind = GUARDRAIL if isinstance(one, Guardrail) else "lesson"
