@@ -9,7 +9,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import BaseHTTPRequestHandler
@@ -19,7 +19,7 @@ from typing import Any, Self, TypeAlias, cast
 from uuid import uuid4
 
 from helmsman.errors import OperatorError
-from tasks.loopback import LoopbackServer
+from tasks.loopback import LoopbackServer, serving
 
 Json: TypeAlias = dict[str, Any]
 Tool: TypeAlias = tuple[str, Mapping[str, Any]]
@@ -74,41 +74,25 @@ def edit(path: Path | str, old: str, new: str) -> tuple[str, Json]:
 
 _USAGE = {"input_tokens": 100, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 20}
 
-_EMPTY_BLOCKS: dict[str, Json] = {"text": {"text": ""}, "tool_use": {"input": {}}}
-
-_DELTAS: dict[str, Callable[[Json], Json]] = {
-    "text": lambda block: {"type": "text_delta", "text": block["text"]},
-    "tool_use": lambda block: {"type": "input_json_delta", "partial_json": json.dumps(block["input"])},
-}
-
 
 def response_for(turn: Turn, body: Json) -> tuple[str, bytes]:
     """Content type and bytes of a message, streamed where that is asked for."""
-    message = _message(turn, body.get("model", "scripted"))
-    if not body.get("stream"):
-        return "application/json", json.dumps(message).encode()
-    parts = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in _events(message))
-    return "text/event-stream; charset=utf-8", "".join(parts).encode()
-
-
-def _message(turn: Turn, model: str) -> Json:
-    return {
+    said: list[Json] = [{"type": "text", "text": turn.text}] if turn.text is not None else []
+    used = [{"type": "tool_use", "id": new_id("toolu"), "name": name, "input": dict(given)} for name, given in turn.tools]
+    message: Json = {
         "id": new_id("msg"),
         "type": "message",
         "role": "assistant",
-        "model": model,
-        "content": list(_blocks(turn)),
+        "model": body.get("model", "scripted"),
+        "content": [*said, *used],
         "stop_reason": turn.ending,
         "stop_sequence": None,
         "usage": {**_USAGE, **turn.usage},
     }
-
-
-def _blocks(turn: Turn) -> Iterator[Json]:
-    if turn.text is not None:
-        yield {"type": "text", "text": turn.text}
-    for name, arguments in turn.tools:
-        yield {"type": "tool_use", "id": new_id("toolu"), "name": name, "input": dict(arguments)}
+    if not body.get("stream"):
+        return "application/json", json.dumps(message).encode()
+    parts = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in _events(message))
+    return "text/event-stream; charset=utf-8", "".join(parts).encode()
 
 
 def new_id(kind: str) -> str:
@@ -119,9 +103,11 @@ def _events(message: Json) -> Iterator[Json]:
     unfinished: Json = {"content": [], "stop_reason": None, "usage": {**message["usage"], "output_tokens": 1}}
     yield {"type": "message_start", "message": {**message, **unfinished}}
     for index, block in enumerate(message["content"]):
-        kind = block["type"]
-        yield {"type": "content_block_start", "index": index, "content_block": {**block, **_EMPTY_BLOCKS[kind]}}
-        yield {"type": "content_block_delta", "index": index, "delta": _DELTAS[kind](block)}
+        empty, delta = {"text": ""}, {"type": "text_delta", "text": block.get("text")}
+        if block["type"] == "tool_use":
+            empty, delta = {"input": {}}, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        yield {"type": "content_block_start", "index": index, "content_block": {**block, **empty}}
+        yield {"type": "content_block_delta", "index": index, "delta": delta}
         yield {"type": "content_block_stop", "index": index}
     end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
     yield {"type": "message_delta", "delta": end, "usage": message["usage"]}
@@ -141,16 +127,10 @@ class Server(LoopbackServer):
     def __init__(self, answer: Answer, host: str) -> None:
         self.stopping = threading.Event()
         super().__init__((host, 0), partial(Exchange, answer, self.stopping))
-        self.port: int = self.socket.getsockname()[1]
-        self._accepting = threading.Thread(target=self.serve_forever, args=(0.02,), name="scripted-model", daemon=True)
-        self._accepting.start()
 
-    def stop(self) -> None:
-        self.shutdown()  # from here on no new connection
-        self.close_all()
+    def close_all(self) -> None:
+        super().close_all()
         self.stopping.set()  # after the connections: whoever wakes up now finds nobody to write to
-        self.server_close()
-        self._accepting.join()
 
     def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: Any) -> None:
         """A client that goes away is no error; a script that raises is, and shows its traceback."""
@@ -169,20 +149,18 @@ class Exchange(BaseHTTPRequestHandler):
         super().__init__(*connection)  # which also handles the connection
 
     def do_POST(self) -> None:
-        raw, body = self.rfile.read(int(self.headers.get("content-length", 0))), None
+        raw, found = self.rfile.read(int(self.headers.get("content-length", 0))), None
         with suppress(ValueError):
-            body = json.loads(raw)
+            found = json.loads(raw)
         if self.path.partition("?")[0] != "/v1/messages":
             self.send_error(404, "the scripted model knows only POST /v1/messages")
-        elif not isinstance(body, dict) or "messages" not in body:
+        elif not isinstance(found, dict) or "messages" not in found:
             self.send_error(400, "the body is not a JSON object with messages")
         else:
-            self._turn(cast("Json", body)).play(self, cast("Json", body))
-
-    def _turn(self, body: Json) -> Turn:
-        if not body.get("tools") and "format" not in body.get("output_config", {}):  # a side question of the CLI's own
-            return _SIDE
-        return self._answer(self.headers.get("x-claude-code-session-id", ""), body)
+            body = cast("Json", found)
+            is_side_question = not body.get("tools") and "format" not in body.get("output_config", {})  # of the CLI's own
+            turn = _SIDE if is_side_question else self._answer(self.headers.get("x-claude-code-session-id", ""), body)
+            turn.play(self, body)
 
     def begin(self, status: int, content: str, size: int, headers: Mapping[str, str] | None = None) -> None:
         """Send the head of an answer."""
@@ -251,7 +229,7 @@ class ScriptedModel:
     def __init__(self, script: Script, host: str = "127.0.0.1") -> None:
         """Take the script; nothing listens before `start`."""
         self._script, self._host = script, host
-        self._server: Server | None = None
+        self._running: tuple[Server, ExitStack] | None = None
         self._requests: list[Request] = []
         self._turns: dict[str, int] = {}
         self._counting = threading.Lock()
@@ -265,9 +243,9 @@ class ScriptedModel:
 
     @property
     def url(self) -> str:
-        if self._server is None:
+        if self._running is None:
             raise OperatorError("the scripted model is not running", remedy="ask for its url between start and stop")
-        return f"http://{self._host}:{self._server.port}"
+        return f"http://{self._host}:{self._running[0].socket.getsockname()[1]}"
 
     @property
     def requests(self) -> list[Request]:
@@ -276,31 +254,24 @@ class ScriptedModel:
             return list(self._requests)
 
     def start(self) -> None:
-        if self._server is None:
-            self._server = Server(self._answer, self._host)
+        if self._running is None:
+            stack = ExitStack()
+            self._running = stack.enter_context(serving(Server(self._turn, self._host), "scripted-model")), stack
 
     def stop(self) -> None:
         """End every connection, also those that hang, and wait for the threads behind them."""
-        if self._server is not None:
-            self._server.stop()
-            self._server = None
+        running, self._running = self._running, None
+        if running is not None:
+            running[1].close()
 
-    def _answer(self, session: str, body: Json) -> Turn:
-        return self._script(self._count(session, body))
-
-    def _count(self, session: str, body: Json) -> Request:
+    def _turn(self, session: str, body: Json) -> Turn:
         with self._counting:
             turn = self._turns.setdefault(session, 0)
             self._turns[session] = turn + 1
-            request = Request(
-                number=len(self._requests),
-                call=[known for known in self._turns if known or not session].index(session),
-                turn=turn,
-                prompt=_prompt(body),
-                body=body,
-            )
+            agents = [known for known in self._turns if known or not session]
+            request = Request(number=len(self._requests), call=agents.index(session), turn=turn, prompt=_prompt(body), body=body)
             self._requests.append(request)
-            return request
+        return self._script(request)
 
 
 def _prompt(body: Json) -> str:
