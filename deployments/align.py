@@ -15,7 +15,7 @@ from deployments.driver import engine_here
 from deployments.output import answer, fields
 from deployments.settings import goal_said
 from deployments.start_directory import start_directory
-from deployments.trust import consenting, may_ask, settle
+from deployments.trust import consenting, settle
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, shown
 from helmsman.orient.alignment import with_answers
@@ -41,8 +41,7 @@ Drive = Callable[[str, Any], Any]
 def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *, yes: bool, as_json: bool) -> int:
     """Align a goal, or go on with a file that is there. Returns 0, or 4 while questions are open."""
     repository = with_checkout(open_repository(repo))
-    asks = may_ask(yes=yes, as_json=as_json)
-    settle(repository, yes=yes, ask=asks)
+    asks = settle(repository, yes=yes, as_json=as_json)
     request = _request(repository.top, goal, goal_file, out)
     config = consenting(repository, lambda: configured(request), ask=asks)
     work = Work(repository, config, request.out, uid="", asks=False)
@@ -137,8 +136,10 @@ def loop_that_asks(repo: Path, repository: Repository, name: str) -> LoopState:
     try:
         return read_state(repository, name)[0]
     except OperatorError as unknown:
-        file = ALIGNMENT if name == align_name(ALIGNMENT) else name
-        if not _is_alignment(repository, file):
+        file, found = ALIGNMENT if name == align_name(ALIGNMENT) else name, None
+        with suppress(OperatorError, ValueError):  # something else lies there, or it leads out of the repository
+            found = None if repository.bare else read_alignment(place_of(repository.top, inside(file)))
+        if found is None:
             raise
         command = align_command(repo, file)
         raise OperatorError(
@@ -152,9 +153,3 @@ def align_command(repo: Path, file: str) -> str:
     """How a person goes on with an alignment."""
     out = "" if file == ALIGNMENT else f" --out {shlex.quote(file)}"
     return f"helmsman align{out}{repo_option(repo)}"
-
-
-def _is_alignment(repository: Repository, file: str) -> bool:
-    with suppress(OperatorError, ValueError):  # something else lies there, or it leads out of the repository
-        return not repository.bare and read_alignment(place_of(repository.top, inside(file))) is not None
-    return False

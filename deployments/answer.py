@@ -87,10 +87,8 @@ def _open_gate(state: LoopState) -> Gate:
     return state.gate
 
 
-def _a_worker_goes_on(state: LoopState, gate: Gate, answer: Answer) -> bool:
-    """Wake the run that left its process while it waits, where a server is configured that may know of one."""
-    if configured_api(ours()) is None:
-        return False
+def _worker_goes_on(state: LoopState, gate: Gate, answer: Answer) -> bool:
+    """Wake the run that left its process while it waits, where the server knows of one."""
     from tasks.approvals.pause import resume_paused, stand_in
 
     return resume_paused(state.uid, stand_in(form_for(gate), answer.choice), answer.at)
@@ -101,7 +99,7 @@ def _told(repository: Repository, state: LoopState, gate: Gate, answer: Answer) 
     if holder(loop_folder(repository, state.loop).lock) is not None:
         return f"{effect}\nIts driver goes on with that within seconds; look with: helmsman watch {state.loop}"
     try:
-        if _a_worker_goes_on(state, gate, answer):
+        if configured_api(ours()) is not None and _worker_goes_on(state, gate, answer):
             return f"{effect}\nA worker goes on with that; look with: helmsman watch {state.loop}"
     except WorldError as error:
         again = f"The loop takes it when it is driven again: helmsman resume {state.loop}"
@@ -119,7 +117,12 @@ def cancel_loop(repo: Path, loop: str, *, as_json: bool) -> int:
     was_driven = holder(folder.lock) is not None
     if was_driven:
         folder.cancel.touch()
-        _wait(folder.lock)
+        begun, woken = time.monotonic(), False
+        while holder(folder.lock) is not None and (waited := time.monotonic() - begun) < LONGEST_SECONDS:
+            if not woken and waited > PATIENCE_SECONDS:
+                wake(process_of(folder.lock))
+                woken = True
+            time.sleep(0.1)
     still = holder(folder.lock) is not None
     plain: Any = {"group": loop, "driven": still}
     if not group:
@@ -127,15 +130,6 @@ def cancel_loop(repo: Path, loop: str, *, as_json: bool) -> int:
         plain = result_of(shown.state, state_ref(loop), shown.unverified)
     put_out(plain, [_stopped(loop, group=group, was_driven=was_driven, still=still)], as_json=as_json)
     return 1 if still else 0
-
-
-def _wait(lock: Path) -> None:
-    begun, woken = time.monotonic(), False
-    while holder(lock) is not None and time.monotonic() - begun < LONGEST_SECONDS:
-        if not woken and time.monotonic() - begun > PATIENCE_SECONDS:
-            wake(process_of(lock))
-            woken = True
-        time.sleep(0.1)
 
 
 def wake(driver: psutil.Process | None) -> None:

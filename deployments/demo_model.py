@@ -103,10 +103,10 @@ def _events(message: Json) -> Iterator[Json]:
     unfinished: Json = {"content": [], "stop_reason": None, "usage": {**message["usage"], "output_tokens": 1}}
     yield {"type": "message_start", "message": {**message, **unfinished}}
     for index, block in enumerate(message["content"]):
-        empty, delta = {"text": ""}, {"type": "text_delta", "text": block.get("text")}
+        key, empty, delta = "text", "", {"type": "text_delta", "text": block.get("text")}
         if block["type"] == "tool_use":
-            empty, delta = {"input": {}}, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-        yield {"type": "content_block_start", "index": index, "content_block": {**block, **empty}}
+            key, empty, delta = "input", Json(), {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        yield {"type": "content_block_start", "index": index, "content_block": {**block, key: empty}}
         yield {"type": "content_block_delta", "index": index, "delta": delta}
         yield {"type": "content_block_stop", "index": index}
     end = {"stop_reason": message["stop_reason"], "stop_sequence": None}

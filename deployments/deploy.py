@@ -3,11 +3,11 @@
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from string import Template
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID, uuid4
 
 import httpx
@@ -74,8 +74,6 @@ LONGEST_SECONDS = 300.0
 """For Prefect's own command: it imports every flow."""
 HERE = Path(__file__).parent
 
-R = TypeVar("R")
-
 
 def deploy(pool: str, *, as_json: bool, notify: str = "") -> int:
     """Create what is missing, bring the rest up to date, and say what to do next.
@@ -91,11 +89,13 @@ def deploy(pool: str, *, as_json: bool, notify: str = "") -> int:
     wanted = new_pool(pool)
     with engine() as engine_is_up:
         engine_is_up()
-        if notify:
-            _on_the_server(partial(_block, name=notify))  # before anything is changed
-        kind = _on_the_server(partial(_pool_type, wanted=wanted))
+        with _server() as client:
+            if notify:
+                _block(client, notify)  # before anything is changed
+            kind = _pool_type(client, wanted)
         names = _deploy_all(pool)
-        automated = _on_the_server(partial(declare_ours, notify=notify))
+        with _server() as client:
+            automated = declare_ours(client, notify)
     told = {"server": url, "pool": pool, "pool_type": kind, "deployments": names, "automations": automated}
     answer(told, _told(url, pool, kind, names, automated), as_json=as_json)
     return 0
@@ -143,10 +143,11 @@ def _block(client: SyncPrefectClient, name: str) -> UUID:
         ) from error
 
 
-def _on_the_server(what: Callable[[SyncPrefectClient], R]) -> R:
+@contextmanager
+def _server() -> Generator[SyncPrefectClient]:
     try:
         with get_client(sync_client=True) as client:
-            return what(client)
+            yield client
     except httpx.HTTPError as error:
         raise WorldError("the Prefect server refuses or has gone away", found=str(error)[:500]) from error
 
@@ -166,14 +167,9 @@ def new_pool(name: str) -> WorkPoolCreate:
 
 def _pool_type(client: SyncPrefectClient, wanted: WorkPoolCreate) -> str:
     """One that is there is left as its operator made it, of whatever type."""
-    try:
-        return client.read_work_pool(wanted.name).type
-    except ObjectNotFound:
-        pass
-    try:
+    with suppress(ObjectAlreadyExists):  # it was there, or somebody deploys beside us
         return client.create_work_pool(wanted).type
-    except ObjectAlreadyExists:  # somebody deploys beside us
-        return client.read_work_pool(wanted.name).type
+    return client.read_work_pool(wanted.name).type
 
 
 def _deploy_all(pool: str) -> list[str]:

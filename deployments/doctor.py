@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,15 +67,18 @@ def examine(repo: Path, *, fix: bool, as_json: bool) -> int:
 
 def _lines(finding: Finding, fixed: str) -> Iterator[str]:
     yield f"{SIGNS[finding.verdict]} {finding.what:<12} {clean(finding.found)}"
-    if fixed:
-        yield f"               fixed: {clean(fixed)}"
-    if finding.remedy:
-        yield f"               what to do: {clean(finding.remedy)}"
+    yield from (f"{'':15}{what}: {clean(said)}" for what, said in (("fixed", fixed), ("what to do", finding.remedy)) if said)
 
 
 def examined(names: Iterable[str], repo: Path, *, fix: bool = False) -> list[tuple[Finding, str]]:
     """What is found, each with what was done about it; what was fixed is looked at again."""
-    place, told = _place(repo), list[tuple[Finding, str]]()
+    repository = agent = None
+    config, told = LoopConfig(goal="-"), list[tuple[Finding, str]]()
+    with suppress(HelmsmanError, OSError):
+        repository = open_repository(repo)
+        resolved = configuration(repository, {}, goal_later=True)
+        agent, config = resolved.agent, resolved.config
+    place = Place(repo, repository, agent, config)
     for name in names:
         finding, fixed = _look(name, place), ""
         if finding and fix and finding.fix:
@@ -85,16 +89,6 @@ def examined(names: Iterable[str], repo: Path, *, fix: bool = False) -> list[tup
                 fixed = f"nothing, it failed: {error}"
         told += [(replace(finding, what=name), fixed)] if finding else []
     return told
-
-
-def _place(repo: Path) -> Place:
-    repository = agent = None
-    config = LoopConfig(goal="-")
-    with suppress(HelmsmanError, OSError):
-        repository = open_repository(repo)
-        resolved = configuration(repository, {}, goal_later=True)
-        agent, config = resolved.agent, resolved.config
-    return Place(repo, repository, agent, config)
 
 
 def _look(name: str, place: Place) -> Finding | None:
@@ -109,10 +103,6 @@ def _look(name: str, place: Place) -> Finding | None:
 
 
 # --- this machine -------------------------------------------------------------------------------------------------
-
-
-def _python(_: Place) -> Finding:
-    return Finding("ok", ".".join(map(str, sys.version_info[:3])))
 
 
 def _git(_: Place) -> Finding:
@@ -257,40 +247,32 @@ def _memory(place: Place) -> Finding:
         return Finding("warn", f"{error.problem}: {error.found}", remedy)
 
 
-def _left_over(look: Callable[[Repository], Finding]) -> Callable[[Place], Finding]:
+def _left_over(look: Callable[[Repository], Finding], place: Place) -> Finding:
     """Of what lies in a repository nothing is told where there is none: that has its own finding."""
-
-    def examination(place: Place) -> Finding:
-        if place.repository is None:
-            return Finding("ok", "not looked at: there is no repository")
-        try:
-            finding, unread = look(place.repository), leftovers.unread(place.repository)
-        except HelmsmanError as error:
-            return Finding("warn", f"not looked at: {error.problem}", error.remedy or error.expected)
-        if not unread:
-            return finding
-        # nothing is in order that could not be looked at
-        found = "; ".join([finding.found, *(f"not looked at: {error.problem}" for error in unread[: leftovers.SHOWN])])
-        return replace(finding, verdict="warn", found=found, remedy=finding.remedy or unread[0].remedy)
-
-    return examination
+    if place.repository is None:
+        return Finding("ok", "not looked at: there is no repository")
+    try:
+        finding, unread = look(place.repository), leftovers.unread(place.repository)
+    except HelmsmanError as error:
+        return Finding("warn", f"not looked at: {error.problem}", error.remedy or error.expected)
+    if not unread:
+        return finding
+    # nothing is in order that could not be looked at
+    found = "; ".join([finding.found, *(f"not looked at: {error.problem}" for error in unread[: leftovers.SHOWN])])
+    return replace(finding, verdict="warn", found=found, remedy=finding.remedy or unread[0].remedy)
 
 
-def _on_server(name: str) -> Callable[[Place], Finding | None]:
+def _on_server(name: str, place: Place) -> Finding | None:
     """Asked last, and only where a server is configured and answers: what asks it takes seconds to import."""
+    if configured_api(ours()) is None or _engine(place).verdict != "ok":
+        return None
+    from deployments.server_health import server_finding
 
-    def examination(place: Place) -> Finding | None:
-        if configured_api(ours()) is None or _engine(place).verdict != "ok":
-            return None
-        from deployments.server_health import server_finding
-
-        return server_finding(name, datetime.now(UTC))
-
-    return examination
+    return server_finding(name, datetime.now(UTC))
 
 
 EXAMINATIONS: Mapping[str, Callable[[Place], Finding | None]] = {
-    "python": _python,
+    "python": lambda _: Finding("ok", ".".join(map(str, sys.version_info[:3]))),
     "git": _git,
     "agent": _agent,
     "permissions": _permissions,
@@ -303,6 +285,6 @@ EXAMINATIONS: Mapping[str, Callable[[Place], Finding | None]] = {
     "database": _database,
     "memory": _memory,
     "disk": _disk,
-    **{look.__name__: _left_over(look) for look in leftovers.EXAMINATIONS},
-    **{name: _on_server(name) for name in ("automations", "slots")},
+    **{look.__name__: partial(_left_over, look) for look in leftovers.EXAMINATIONS},
+    **{name: partial(_on_server, name) for name in ("automations", "slots")},
 }

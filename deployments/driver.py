@@ -52,29 +52,34 @@ def drive_detached(pipe: str, request: str) -> int:
         os._exit(0)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background ignores it, and so would we
     listener = Listener(int(pipe))
-    status = status_of(lambda: _drive_and_tell(request, listener))
+    status = status_of(lambda: _drive(request, listener))
     listener.tell(str(status))
     return status
 
 
-def _drive_and_tell(request: str, listener: Listener) -> int:
-    """Drive the loop to its end; its first event after all preparation shows that it is under way."""
+def _drive(request: str, listener: Listener | None = None, *, embedded: bool = False) -> int:
+    """Drive the loop to its end; its first event after all preparation shows a listener that it is under way."""
     from deployments.run import drive
     from helmsman.records.events import PreparationStarted
     from helmsman.records.request import LoopRequest
+    from tasks.engine.embedded import adopt_engine
     from tasks.observers.journal import listening
     from tasks.places import loop_folder
     from tasks.repository.git import open_repository
 
+    if embedded:
+        adopt_engine()
     asked = LoopRequest.model_validate_json(request)
     repository = open_repository(Path(asked.repository))
-    output = loop_folder(repository, asked.loop).root / OUTPUT
 
     def hear(event: object) -> None:
+        if listener is None:
+            return
         if not isinstance(event, PreparationStarted):  # which may fail, and whoever waits is to hear of it
             listener.tell(UNDER_WAY)
+        turn_over(loop_folder(repository, asked.loop).root / OUTPUT)
 
-    with listening(hear), listening(lambda _: turn_over(output)):
+    with listening(hear):
         return drive(repository, asked, as_json=False)
 
 
@@ -96,19 +101,7 @@ def drive_member(*how: str) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     environment, request = sys.stdin.readline(), sys.stdin.read()
     os.environ.update(json.loads(environment))
-    return status_of(lambda: _drive_one(request, embedded="--embedded" in how))
-
-
-def _drive_one(request: str, *, embedded: bool) -> int:
-    from deployments.run import drive
-    from helmsman.records.request import LoopRequest
-    from tasks.engine.embedded import adopt_engine
-    from tasks.repository.git import open_repository
-
-    if embedded:
-        adopt_engine()
-    asked = LoopRequest.model_validate_json(request)
-    return drive(open_repository(Path(asked.repository)), asked, as_json=False)
+    return status_of(lambda: _drive(request, embedded="--embedded" in how))
 
 
 @contextmanager

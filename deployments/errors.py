@@ -5,7 +5,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from helmsman.errors import HelmsmanError
 
@@ -21,16 +21,11 @@ def report(error: HelmsmanError) -> int:
     if "--json" in sys.argv:
         print(json.dumps(failure(f"error.{error.fault}", str(error))))
     status = {"operator": 2, "nobody": 130}.get(error.fault, 1)
-    if isinstance(error, EngineAwayError):
-        _end_now(status)
+    if isinstance(error, EngineAwayError):  # at the interpreter's own end Prefect tries for minutes to send what it has queued
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
     return status
-
-
-def _end_now(status: int) -> NoReturn:
-    """Without the interpreter's own end, at which Prefect tries for minutes to send what it has queued."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
 
 
 def report_unforeseen(error: Exception) -> int:

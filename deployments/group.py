@@ -13,7 +13,7 @@ from deployments.live import display, watching_group
 from deployments.output import answer
 from deployments.run import refuse_agent
 from deployments.settings import Said, settings_of, unfit_name
-from deployments.trust import may_ask, settle
+from deployments.trust import settle
 from helmsman.config import Section
 from helmsman.errors import OperatorError
 from helmsman.layers import complaint_of, from_assignments, merged
@@ -86,7 +86,7 @@ def chain(repo: Path, *, yes: bool, as_json: bool, draft: bool = False, **said: 
     if draft:
         return _print_draft(repo, said)
     repository = open_repository(repo)
-    settle(repository, yes=yes, ask=may_ask(yes=yes, as_json=as_json))
+    settle(repository, yes=yes, as_json=as_json)
     request = chain_request(repository, said)
     require_startable(repository, request.loops, request.settings)
     console, name = Console(stderr=as_json, highlight=False), f"chain {request.chain}"
@@ -153,7 +153,7 @@ def chain_lines(repository: Repository, result: ChainResult) -> Iterator[str]:
 def parallel(repo: Path, *, yes: bool, as_json: bool, **said: Any) -> int:
     """Drive a group to its end. What could have been got wrong is refused before anything starts."""
     repository = open_repository(repo)
-    settle(repository, yes=yes, ask=may_ask(yes=yes, as_json=as_json))
+    settle(repository, yes=yes, as_json=as_json)
     group = opened(parallel_request(repository, said), repository)
     require_startable(repository, group.links, group.request.settings)
     with engine_here() as run, watching_group(repository, group.names, Console(stderr=as_json, highlight=False)):
@@ -201,7 +201,7 @@ def _group_links(said: Said) -> tuple[Link, ...]:
         found = f"{len(links)} goals"
         raise OperatorError("several approaches are for one goal", expected="one --goal", found=found, remedy="name one")
     several = approaches(tuple(ways), count)
-    return tuple(_link(goal, {"prompt": {"approach": approach}}) for goal in goals for approach in several)
+    return tuple(_made(Link, "loop", goal=goal, settings={"prompt": {"approach": one}}) for goal in goals for one in several)
 
 
 def _group_lines(result: ParallelResult) -> Iterator[str]:
@@ -273,11 +273,7 @@ def _links(said: Said, command: str, more: str = "") -> tuple[Link, ...]:
     if not (goals and goals[0]):
         remedy = f"helmsman {command} FILE, or helmsman {command} --goal 'first' --goal 'second'{more}"
         raise OperatorError("there is nothing to do", expected="a file of loops, or goals", remedy=remedy)
-    return tuple(map(_link, goals))
-
-
-def _link(goal: str, settings: Mapping[str, Any] | None = None) -> Link:
-    return _made(Link, "loop", goal=goal, settings=settings or {})
+    return tuple(_made(Link, "loop", goal=goal) for goal in goals)
 
 
 def _name_of(what: str, given: str, first: str, loops: int) -> str:

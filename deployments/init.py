@@ -46,7 +46,6 @@ ROOM_TO_GROW = 5
 """Times what it took that a check may take: the machine may be busier then, and tests become more."""
 OF_A_SLOW_ONE = 1800
 """Seconds for a check that is kept though it did not come to its end when it was tried."""
-NO = frozenset({"n", "no"})
 STYLES = {Fate.WORKS: "green", Fate.FAILS: "red", Fate.CANNOT_START: "red", Fate.TOO_SLOW: "yellow", Fate.UNTRIED: "dim"}
 SPEAK = {Fate.FAILS, Fate.CANNOT_START, Fate.TOO_SLOW}
 """Of what came to nothing the last words are shown."""
@@ -101,12 +100,20 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
     if yes:
         trust_commands(repository.common)
     refuse_untrusted(repository, ask=asks)
-    against = obstacles(repository.top, force=force)
+    against = {} if force else obstacles(repository.top)
     with ending_tidily(), scratch(repository) as place:
         seen = _look(repository, place, console, asks=asks)
         if not as_json:
-            _show(console, seen, against)
-        plan = plan_with(place, seen.tried, goal) if asks else without_asking(seen.tried, goal)
+            if seen.tried:
+                show_tried(console, seen.tried, recommended(seen.tried))
+            lines = (
+                *(f"passed over: {one.where}, {one.cause}" for one in seen.found.passed),
+                *(f"note: {note}" for note in seen.notes),
+                *(f"{name} will stay as it is: {why}" for name, why in against.items()),
+            )
+            for line in lines:
+                console.print(clean(line), markup=False, soft_wrap=True)
+        plan = plan_with(place, seen.tried, goal) if asks else Plan(goal or "", recommended(seen.tried), criteria_of(goal or ""))
     made = pages(plan, against, seen)
     for page in made:
         if not page.obstacle:
@@ -162,18 +169,6 @@ def _notes(repository: Repository, place: Scratch, names: frozenset[str], tried:
 # --- what is told -------------------------------------------------------------------------------------------------
 
 
-def _show(console: Console, seen: _Seen, against: dict[str, str]) -> None:
-    if seen.tried:
-        show_tried(console, seen.tried, recommended(seen.tried))
-    lines = [
-        *(f"passed over: {one.where}, {one.cause}" for one in seen.found.passed),
-        *(f"note: {note}" for note in seen.notes),
-        *(f"{name} will stay as it is: {why}" for name, why in against.items()),
-    ]
-    for line in lines:
-        console.print(clean(line), markup=False, soft_wrap=True)
-
-
 def _result_lines(made: Sequence[Page], following: Sequence[str]) -> Iterator[str]:
     for page in made:
         if page.obstacle:
@@ -218,11 +213,6 @@ def _plain(seen: _Seen, plan: Plan, made: Sequence[Page], following: Sequence[st
 
 
 # --- asking -------------------------------------------------------------------------------------------------------
-
-
-def without_asking(tried: Sequence[Tried], goal: str | None) -> Plan:
-    """What is recommended is kept; the criteria are those that the goal lists."""
-    return Plan(goal or "", recommended(tried), criteria_of(goal or ""))
 
 
 def recommended(tried: Sequence[Tried]) -> tuple[Tried, ...]:
@@ -285,10 +275,9 @@ def _criteria() -> Iterator[str]:
 
 
 def _agrees(question: str, *, usually: bool) -> bool:
-    while True:
-        said = _line(f"{question} [{'Y/n' if usually else 'y/N'}]").lower()
-        if not said or said in YES | NO:
-            return said in YES if said else usually
+    while (said := _line(f"{question} [{'Y/n' if usually else 'y/N'}]").lower()) not in {"", "n", "no", *YES}:
+        pass
+    return said in YES if said else usually
 
 
 def _line(question: str) -> str:
@@ -354,21 +343,18 @@ def outcome(tried: Tried) -> str:
 
 def _checks(kept: Sequence[Tried]) -> Iterator[FirstCheck]:
     """A kind is the name of its first check; another of that kind is called by its command."""
-    named = set[Kind]()
+    firsts = {one.candidate.kind: one for one in reversed(kept)}
     for tried in kept:
         candidate = tried.candidate
-        name = "" if candidate.kind in named else str(candidate.kind)
-        named.add(candidate.kind)
+        name = str(candidate.kind) if firsts[candidate.kind] is tried else ""
         slow = OF_A_SLOW_ONE if tried.fate is Fate.TOO_SLOW else 0
         timeout = max(DEFAULT_TIMEOUT, slow, ceil(tried.seconds * ROOM_TO_GROW))
         config = CheckConfig(command=candidate.command, name=name, timeout_seconds=timeout)
         yield FirstCheck(config, f"{candidate.where}: {outcome(tried)}")
 
 
-def obstacles(top: Path, *, force: bool) -> dict[str, str]:
+def obstacles(top: Path) -> dict[str, str]:
     """By name, why a file is not written. Whatever lies there under its name counts, a link that leads nowhere too."""
-    if force:
-        return {}
     found = {name: "it is there already" for name in (TOML, RUBRIC) if os.path.lexists(top / name)}
     with suppress(HelmsmanError):  # a file that cannot be read is told by every other command
         if TOML not in found and any(layer.source.startswith("pyproject.toml") for layer in read_layers(top)):

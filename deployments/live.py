@@ -179,7 +179,13 @@ class GroupView:
 def watching_group(repository: Repository, names: Sequence[str], console: Console) -> Generator[None]:
     """Show the loops while the block runs. An observer: what it cannot read it does not show."""
     view, done = GroupView(repository, names, console), threading.Event()
-    watch = threading.Thread(target=_look, args=(view, done), name="group-view", daemon=True)
+
+    def look() -> None:
+        while not done.wait(LOOK_SECONDS):
+            view.look()
+        view.look()
+
+    watch = threading.Thread(target=look, name="group-view", daemon=True)
     with ExitStack() as stack:
         stack.callback(view.close)
         if console.is_terminal:
@@ -190,9 +196,3 @@ def watching_group(repository: Repository, names: Sequence[str], console: Consol
         finally:
             done.set()
             watch.join(timeout=5)
-
-
-def _look(view: GroupView, done: threading.Event) -> None:
-    while not done.wait(LOOK_SECONDS):
-        view.look()
-    view.look()

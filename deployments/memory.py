@@ -20,9 +20,9 @@ from rich.cells import cell_len, set_cell_size
 from deployments.dialogue import agreed, is_anybody_there
 from deployments.options import OPTIONS
 from deployments.output import STANDARD_OUTPUT, answer, emit, fields, write_file
-from deployments.settings import configuration
+from deployments.settings import configuration, repository_if_any
 from deployments.start_directory import start_directory
-from helmsman.errors import HelmsmanError, OperatorError, WorldError
+from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import Layer, from_environment, resolve, shown
 from helmsman.memory.guardrail_effect import effect_text, verdict
 from helmsman.memory.levels import Effect, effect_lines, effects
@@ -67,32 +67,19 @@ class Memory:
 @contextmanager
 def opened_memory(repo: Path) -> Generator[Memory]:
     """The store that a loop in this repository would use; outside of any, that of the environment, or this user's own."""
-    repository = _repository(repo)
-    url, now = chosen_url("") or _configured_url(repository), now_utc()
+    repository, now = repository_if_any(repo), now_utc()
+    if repository:
+        config = configuration(repository, {}, goal_later=True).config
+    else:
+        layers = [Layer("environment", from_environment(ours())), *read_user_layer(), Layer("not given yet", {"goal": "…"})]
+        config = resolve(layers).config
     try:
-        with opening(url, now, KEEP_ALL) as store:
+        with opening(chosen_url("") or config.memory.url, now, KEEP_ALL) as store:
             yield Memory(store, repository, now, list(store.warnings))
     except WorldError as error:
         first = error.remedy.removesuffix(", or set memory.use to false")
         remedy = "; ".join(filter(None, (first, WITHOUT)))
         raise WorldError(error.problem, expected=error.expected, found=error.found, remedy=remedy) from error
-
-
-def _repository(repo: Path) -> Repository | None:
-    """A memory is there without any repository; but one that was named has to be there."""
-    try:
-        return open_repository(repo)
-    except HelmsmanError:
-        if repo != start_directory():
-            raise
-        return None
-
-
-def _configured_url(repository: Repository | None) -> str:
-    if repository:
-        return configuration(repository, {}, goal_later=True).config.memory.url
-    layers = [Layer("environment", from_environment(ours())), *read_user_layer(), Layer("not given yet", {"goal": "…"})]
-    return resolve(layers).config.memory.url
 
 
 def _answer(memory: Memory, lines: Iterable[str], plain: Mapping[str, Any], *, as_json: bool) -> None:
@@ -364,21 +351,17 @@ def forget(repo: Path, name: str, *, yes: bool, as_json: bool) -> None:
         question = f"{clean(one.id)}: {_said(one)}\nForget it for good?"
         if not (yes or as_json) and is_anybody_there() and not agreed(question):
             raise OperatorError("nothing was forgotten", remedy="--yes forgets without asking")
-        _remove(memory, one)
+        if isinstance(one, Guardrail) and memory.repository and one.project == memory.project:
+            memory.notes.extend(filter(None, [delete(memory.repository, memory.store, one, memory.now)]))
+        else:
+            with memory.store.change() as change:
+                gone = change.forget(one.id)
+            if not gone:  # somebody else was quicker
+                raise _unknown(one.id)
         memory.notes.extend(_left(memory, one))
     kind = GUARDRAIL if isinstance(one, Guardrail) else "lesson"
     line = f"forgotten: {kind} {clean(one.id)}: {_said(one)}"
     _answer(memory, [line], {"forgotten": kind, kind: _plain(one)}, as_json=as_json)
-
-
-def _remove(memory: Memory, one: Known) -> None:
-    if isinstance(one, Guardrail) and memory.repository and one.project == memory.project:
-        memory.notes.extend(filter(None, [delete(memory.repository, memory.store, one, memory.now)]))
-        return
-    with memory.store.change() as change:
-        gone = change.forget(one.id)
-    if not gone:  # somebody else was quicker
-        raise _unknown(one.id)
 
 
 def _left(memory: Memory, one: Known) -> Iterator[str]:

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from deployments.output import answer, fields
-from deployments.settings import from_here, unfit_name
-from deployments.start_directory import start_directory
-from helmsman.errors import HelmsmanError, OperatorError
+from deployments.settings import from_here, repository_if_any, unfit_name
+from helmsman.errors import OperatorError
 from helmsman.hats.telling import hat_rows, setting_rows
 from helmsman.plain import clean_lines
 from helmsman.records.hats import LONGEST_NAME, Preset, Sheet, is_name
@@ -21,13 +20,13 @@ def list_presets(repo: Path, *, as_json: bool) -> None:
     listed = [(known, _about(top, known)) for known in known_presets(top)]
     plain = [{"name": known.name, "source": known.source, **about} for known, about in listed]
     rows = [
-        (known.name, [about.get("about") or f"cannot be used: {about['problem']}", *_place(known)]) for known, about in listed
+        (
+            known.name,
+            [about.get("about") or f"cannot be used: {about['problem']}", f"in {known.source}" * known.source.endswith(".md")],
+        )
+        for known, about in listed
     ]
     answer({"presets": plain}, fields(rows, NAME_WIDTH), as_json=as_json)
-
-
-def _place(known: Known) -> list[str]:
-    return [f"in {known.source}"] if known.source.endswith(".md") else []
 
 
 def show_preset(repo: Path, name: str, *, as_json: bool) -> None:
@@ -67,13 +66,9 @@ def _first(name: str) -> Sheet:
 
 
 def _top(repo: Path) -> Path:
-    """A folder without a repository has no presets of its own; one that was named has to be a repository."""
-    try:
-        return open_repository(repo).top
-    except HelmsmanError:
-        if repo != start_directory():
-            raise
-        return repo
+    """A folder without a repository has no presets of its own."""
+    repository = repository_if_any(repo)
+    return repository.top if repository else repo
 
 
 def _about(top: Path, known: Known) -> dict[str, str]:

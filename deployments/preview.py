@@ -13,7 +13,6 @@ from helmsman.config.owners import owner_of
 from helmsman.errors import OperatorError
 from helmsman.layers import describe, leaves
 from helmsman.plain import clean, clean_lines
-from helmsman.records.iteration import Briefing
 from helmsman.texts import counted
 from helmsman.tokens import tokens
 from tasks.loop.prompts import ShownPrompt, due_prompt, first_prompt, sent_prompt
@@ -61,7 +60,19 @@ def show_prompt(
     repo: Path, loop: str | None, iteration: int | None, settings: Sequence[str] | None, *, judge: bool, as_json: bool
 ) -> None:
     shown = _shown(open_repository(repo), loop, iteration, settings or (), judge=judge)
-    answer(_plain(shown), _lines(shown), as_json=as_json)
+    briefing = shown.briefing
+    plain = {
+        "loop": shown.loop,
+        "iteration": shown.iteration,
+        "attempt": shown.attempt,
+        "sent": shown.sent,
+        "system": briefing.system,
+        "message": briefing.prompt,
+        "tokens": {"system": tokens(briefing.system), "message": tokens(briefing.prompt)},
+        "sections": [{"name": name, "tokens": size, "trimmed": name in briefing.trimmed} for name, size in briefing.sections],
+        "notes": list(shown.notes),
+    }
+    answer(plain, _lines(shown), as_json=as_json)
 
 
 def _shown(
@@ -82,32 +93,13 @@ def _shown(
     return due_prompt(repository, found.state, now_utc(), judge=judge)
 
 
-def _plain(shown: ShownPrompt) -> dict[str, Any]:
-    briefing = shown.briefing
-    sections = [{"name": name, "tokens": size, "trimmed": name in briefing.trimmed} for name, size in briefing.sections]
-    return {
-        "loop": shown.loop,
-        "iteration": shown.iteration,
-        "attempt": shown.attempt,
-        "sent": shown.sent,
-        "system": briefing.system,
-        "message": briefing.prompt,
-        "tokens": {"system": tokens(briefing.system), "message": tokens(briefing.prompt)},
-        "sections": sections,
-        "notes": list(shown.notes),
-    }
-
-
 def _lines(shown: ShownPrompt) -> Iterator[str]:
     """The sizes, then the two texts as they are, but for what would steer a terminal."""
     briefing, when = shown.briefing, "as it was sent" if shown.sent else "as it would be sent now"
     again = f", attempt {shown.attempt}" if shown.attempt > 1 else ""
     yield f"iteration  {shown.iteration}{again} of loop {shown.loop}, {when}"
     yield f"system     {counted(tokens(briefing.system), 'token')}"
-    yield f"message    {counted(tokens(briefing.prompt), 'token')}: {_parts(briefing)}"
+    parts = ", ".join(f"{name} {size}{' (cut)' * (name in briefing.trimmed)}" for name, size in briefing.sections)
+    yield f"message    {counted(tokens(briefing.prompt), 'token')}: {parts}"
     yield from (f"note       {note}" for note in shown.notes)
     yield from ("", "--- system", clean_lines(briefing.system), "", "--- message", clean_lines(briefing.prompt))
-
-
-def _parts(briefing: Briefing) -> str:
-    return ", ".join(f"{name} {size}{' (cut)' * (name in briefing.trimmed)}" for name, size in briefing.sections)

@@ -45,7 +45,10 @@ def check_rubric(repo: Path, file: Path | None, *, as_json: bool) -> int:
     with suppress(HelmsmanError):  # a rubric can be looked at before there is a repository
         repository = open_repository(repo)
     path = file or (repository.top if repository else repo) / RUBRIC
-    read = _read(path)
+    try:
+        read = read_rubric_file(path)
+    except BrokenFile as error:  # nothing else is known of it
+        read = RubricFile({}, Rubric(), (Problem(error.line, error.cause, error.remedy),), ours=True)
     checks, source = _checks(path, read.rubric, repository)
     reports = list(_reports(repository)) if repository else []
     found = _Findings(path.name, read.rubric, read.flaws, audit(read.rubric.criteria, checks, reports), source)
@@ -66,14 +69,6 @@ def _checks(path: Path, rubric: Rubric, repository: Repository | None) -> tuple[
     own = [check.config for check in rubric.checks]
     its_own = repository is not None and path.resolve() == (repository.top / RUBRIC).resolve()
     return (own, path.name) if own and not (its_own and configured) else (configured, source)
-
-
-def _read(path: Path) -> RubricFile:
-    """A file whose front matter cannot be read has that flaw, and nothing else is known of it."""
-    try:
-        return read_rubric_file(path)
-    except BrokenFile as error:
-        return RubricFile({}, Rubric(), (Problem(error.line, error.cause, error.remedy),), ours=True)
 
 
 def _reports(repository: Repository) -> Iterator[CheckReport]:
@@ -122,13 +117,8 @@ def _criterion_lines(criterion: RubricCriterion) -> Iterator[str]:
     yield f"{config.id:<{WIDTH}} {first}"
     yield from (f"{'':<{WIDTH}} {line}" for line in more)
     numbers = f"weight {config.weight:g}, {config.needed} of {counted(config.votes, 'vote')}"
-    yield f"{'':<{WIDTH}} {numbers}, {clean(_proof(criterion))}"
-
-
-def _proof(criterion: RubricCriterion) -> str:
-    proofs = [("tests", criterion.config.tests), ("checks", criterion.config.checks)]
-    named = [f"{what} {', '.join(names)}" for what, names in proofs if names]
-    return f"proven by {' and '.join(named)}" if named else "proven by the judge alone"
+    proofs = [f"{what} {', '.join(names)}" for what, names in (("tests", config.tests), ("checks", config.checks)) if names]
+    yield f"{'':<{WIDTH}} {numbers}, proven by {clean(' and '.join(proofs) or 'the judge alone')}"
 
 
 def _audit_lines(found: _Findings) -> Iterator[str]:

@@ -16,12 +16,12 @@ from rich.console import Console
 
 from deployments.answer import waits_for_answer
 from deployments.choosing import driver_of, interruption
-from deployments.dialogue import YES, is_anybody_there, say, typed
+from deployments.dialogue import agreed, is_anybody_there, say
 from deployments.driver import OUTPUT, UNDER_WAY, engine_here, result_or_raise
 from deployments.lines import show_on
 from deployments.live import display
 from deployments.output import answer, fields
-from deployments.settings import Said, configuration, keys_said, unfit_name
+from deployments.settings import configuration, keys_said, unfit_name
 from deployments.trust import COMMANDS, consenting, is_trusted, may_ask, refuse_programs, refuse_untrusted, settle
 from helmsman.agents.fitting import in_short
 from helmsman.config import LoopConfig
@@ -106,30 +106,26 @@ def go_on(
     """Resume a loop, here or by a process of its own. `accepted`: the commit of a state that is to be signed first."""
     with telling_way_on(loop):
         repository = open_repository(repo)
-        settle(repository, yes=yes, ask=may_ask(yes=yes, as_json=as_json))
+        settle(repository, yes=yes, as_json=as_json)
         if is_loop_id(loop) and not read_ref(repository.common, state_ref(loop)):  # begun in another clone, perhaps
             take_up(repository, loop, configuration(repository, {}, goal_later=True).config.remote, held=False)
-        return _go_on(repository, loop, said, accepted=accepted, as_json=as_json, detach=detach)
-
-
-def _go_on(repository: Repository, loop: str, said: Said, *, accepted: str, as_json: bool, detach: bool) -> int:
-    with drive_alone(loop_folder(repository, loop).lock, loop):
-        require_verified(repository, loop, accepted)
-        state, _ = read_state(repository, loop)
-        if _is_done(repository, state):
-            return _told(state, f"loop {loop} is completed, and nothing is left to do", as_json=as_json)
-        settings = reduce(merged, keys_said(said), from_assignments(said.get("settings") or ()))
-        config = state.config if state.outcome is Outcome.COMPLETED else reconfigured(state, settings)
-        if waits_for_answer(repository, state, config):
-            kept = ", and nothing was changed: --set goes with the answer" if settings else ""
-            _told(state, f"loop {loop} waits for your answer, which resume does not give{kept}", as_json=as_json)
-            return EXIT_CODES[Outcome.WAITING]
-        require_no_secret(config)  # said before the engine starts; from inside the run nobody would read of it
-        refuse_agent(config, state.agent.kind if state.agent else None, repository.top)
-    if told := interruption(repository, state):
-        show_on(Console(stderr=as_json, highlight=False), [f"interrupted {told}"])
-    request = LoopRequest(repository=str(repository.top), loop=loop, settings=settings, reopen=True)
-    return (drive_apart if detach else drive)(repository, request, as_json=as_json)
+        with drive_alone(loop_folder(repository, loop).lock, loop):
+            require_verified(repository, loop, accepted)
+            state, _ = read_state(repository, loop)
+            if _is_done(repository, state):
+                return _told(state, f"loop {loop} is completed, and nothing is left to do", as_json=as_json)
+            settings = reduce(merged, keys_said(said), from_assignments(said.get("settings") or ()))
+            config = state.config if state.outcome is Outcome.COMPLETED else reconfigured(state, settings)
+            if waits_for_answer(repository, state, config):
+                kept = ", and nothing was changed: --set goes with the answer" if settings else ""
+                _told(state, f"loop {loop} waits for your answer, which resume does not give{kept}", as_json=as_json)
+                return EXIT_CODES[Outcome.WAITING]
+            require_no_secret(config)  # said before the engine starts; from inside the run nobody would read of it
+            refuse_agent(config, state.agent.kind if state.agent else None, repository.top)
+        if told := interruption(repository, state):
+            show_on(Console(stderr=as_json, highlight=False), [f"interrupted {told}"])
+        request = LoopRequest(repository=str(repository.top), loop=loop, settings=settings, reopen=True)
+        return (drive_apart if detach else drive)(repository, request, as_json=as_json)
 
 
 def _told(state: LoopState, words: str, *, as_json: bool) -> int:
@@ -188,7 +184,6 @@ def _free_name(repository: Repository, wished_name: str, goal: str) -> str:
 
 
 def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent | None) -> None:
-    """Enter is a yes; whoever closes the terminal's input instead has not agreed."""
     limits = config.limits
     budget = money(limits.cost_usd) if limits.cost_usd is not None else "no limit of dollars"
     rows = (
@@ -203,8 +198,7 @@ def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent
         ("agent", in_short(agent.kind) if agent else f"permissions: {config.claude.permission_mode}"),
     )
     say(*fields(rows))
-    answered = typed(f"Start loop {name} in {repository.top}? [Y/n]")
-    if answered is None or answered.lower() not in {"", *YES}:
+    if not agreed(f"Start loop {name} in {repository.top}?", usually=True):
         raise OperatorError("not started", remedy="--yes starts without asking")
 
 
@@ -263,18 +257,18 @@ def require_verified(repository: Repository, loop: str, accepted: str) -> None:
         )
     if problem is None:
         return
-    if not accepted and not _agreed(shown):
+    if not accepted and not _accepts(shown):
         raise problem
     accept_state(repository, loop)
 
 
-def _agreed(shown: Shown) -> bool:
+def _accepts(shown: Shown) -> bool:
     """What this machine knows to be forged is not accepted by a key that is pressed."""
     if shown.doubt is None or shown.doubt[0] is Doubt.FORGED or not is_anybody_there():
         return False
     result = result_of(shown.state, state_ref(shown.state.loop), shown.unverified)
     say(*result_lines(result), f"settings   git show {result.state_ref}:state.json")
-    return (typed("Go on from this state, and sign it with the key of this machine? [y/N]") or "").lower() in YES
+    return agreed("Go on from this state, and sign it with the key of this machine?")
 
 
 # --- `--detach`: a driver that is no child of ours and has a session of its own ---------------------------------------

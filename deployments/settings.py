@@ -9,19 +9,29 @@ from typing import Any, TypeAlias
 
 from deployments.options import OPTIONS
 from deployments.start_directory import from_start, start_directory
-from helmsman.errors import OperatorError
+from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.layers import Layer, Resolved, from_assignments, merged, shown
 from helmsman.records.request import LoopRequest
 from tasks.hats.finding import is_path
 from tasks.loop.configure import configure
 from tasks.loop.files import LARGEST_FILE, read_file, resolve_goal_file
-from tasks.repository.git import Repository, current_branch
+from tasks.repository.git import Repository, current_branch, open_repository
 from tasks.system.trust import consent_of
 
 CHECKED_OUT = "."
 STANDARD_INPUT = Path("-")
 Said: TypeAlias = Mapping[str, Any]
 """Values of options by their names in `OPTIONS`; one that is missing was not given."""
+
+
+def repository_if_any(repo: Path) -> Repository | None:
+    """What is looked at is there without any repository; but one that was named has to be there."""
+    try:
+        return open_repository(repo)
+    except HelmsmanError:
+        if repo != start_directory():
+            raise
+        return None
 
 
 def configuration(repository: Repository, said: Said, *, goal_later: bool = False) -> Resolved:

@@ -100,7 +100,7 @@ def show_list(repo: Path, *, as_json: bool) -> None:
 
 
 def _listed_lines(repository: Repository, loops: Sequence[Shown]) -> Iterator[str]:
-    yield from as_wide_as_the_screen(list_lines([listed(repository, shown) for shown in loops], now_utc()))
+    return as_wide_as_the_screen(list_lines([listed(repository, shown) for shown in loops], now_utc()))
 
 
 def _result(shown: Shown) -> LoopResult:
@@ -131,15 +131,11 @@ def _log_lines(repository: Repository, loop: str, records: Sequence[IterationRec
     cuts = read_cuts(repository, loop)
     for record in records:
         while cuts and cuts[0].iteration <= record.iteration:
-            yield _cut_line(cuts.pop(0).words)
+            yield clean(f"    cut off    {cuts.pop(0).words}")
         yield from iteration_lines(record)
-    yield from (_cut_line(cut.words) for cut in cuts)
+    yield from (clean(f"    cut off    {cut.words}") for cut in cuts)
     if not records:
         yield "no iteration has ended yet"
-
-
-def _cut_line(words: str) -> str:
-    return clean(f"    cut off    {words}")
 
 
 def show_explanation(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from deployments.dialogue import YES, is_anybody_there, say, typed
+from deployments.dialogue import agreed, is_anybody_there, say
 from deployments.output import answer
 from helmsman.config import LoopConfig
 from helmsman.config.owners import NotAgreed, Requested, asked_lines
@@ -21,18 +21,19 @@ T = TypeVar("T")
 COMMANDS = "Its checks and set-up are commands of its own, which run as you."
 
 
-def settle(repository: Repository, *, yes: bool, ask: bool) -> None:
+def settle(repository: Repository, *, yes: bool, as_json: bool) -> bool:
     """Before anything of a repository runs, find out whether its commands may, and the programs of its git configuration.
 
-    Asks where `ask` says that somebody is there. Raises OperatorError where nobody agreed.
+    Returns whether somebody is there to be asked. Raises OperatorError where nobody agreed.
     """
+    ask = may_ask(yes=yes, as_json=as_json)
     consenting(repository, lambda: refuse_programs(repository), ask=ask)
-    if is_trusted(repository):
-        return
-    if not yes:
-        refuse_untrusted(repository, ask=ask)
-        _require_yes(f"Do you trust {clean(str(repository.top))}? {COMMANDS} Asked once. [y/N]")
-    trust_commands(repository.common)
+    if not is_trusted(repository):
+        if not yes:
+            refuse_untrusted(repository, ask=ask)
+            _require_yes(f"Do you trust {clean(str(repository.top))}? {COMMANDS} Asked once.")
+        trust_commands(repository.common)
+    return ask
 
 
 def may_ask(*, yes: bool, as_json: bool) -> bool:
@@ -67,7 +68,7 @@ def consenting(repository: Repository, action: Callable[[], T], *, ask: bool) ->
         if not ask:
             raise
         say("This repository asks for what only you may decide:", *_told(refusal.requested))
-        _require_yes("Allow exactly this, and its own commands, from now on? [y/N]")
+        _require_yes("Allow exactly this, and its own commands, from now on?")
         agree_to(repository.common, refusal.requested)
     return consenting(repository, action, ask=ask)
 
@@ -81,19 +82,15 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
     if not (forget or as_json or yes):
         say(*_shown(repository, requested))
         if _open(repository, requested) or not is_trusted(repository):
-            _ask(repository, requested)
+            if not is_anybody_there():
+                raise OperatorError("nobody is there to be asked", remedy="helmsman trust --yes agrees to what is shown")
+            exactly = ", and its files set exactly this" if requested else ""
+            _require_yes(f"Let its own commands run here{exactly}?")
+            yes = True
     if yes and not forget:
         agree_to(repository.common, requested)
     answer(_plain(repository, requested), _shown(repository, requested), as_json=as_json)
     return 0
-
-
-def _ask(repository: Repository, requested: list[Requested]) -> None:
-    if not is_anybody_there():
-        raise OperatorError("nobody is there to be asked", remedy="helmsman trust --yes agrees to what is shown")
-    asked = "Let its own commands run here, and its files set exactly this?" if requested else "Let its own commands run here?"
-    _require_yes(f"{asked} [y/N]")
-    agree_to(repository.common, requested)
 
 
 def _requested(repository: Repository) -> list[Requested]:
@@ -111,7 +108,7 @@ def _open(repository: Repository, requested: Iterable[Requested]) -> list[Reques
 
 
 def _require_yes(question: str) -> None:
-    if (typed(question) or "").lower() not in YES:
+    if not agreed(question):
         raise OperatorError("not agreed, so nothing was started", remedy="helmsman trust shows it again")
 
 

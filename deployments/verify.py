@@ -8,7 +8,7 @@ from typing import Any
 from deployments.dialogue import ending_tidily, say
 from deployments.output import answer, write_file
 from deployments.settings import Said, checks_said
-from deployments.trust import consenting, may_ask, settle
+from deployments.trust import consenting, settle
 from helmsman.config import LoopConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.layers import Layer, from_assignments, merged
@@ -39,13 +39,18 @@ FROM_CHECKOUT = "helmsman.toml and what else configures the checks: the base has
 def verify_change(repo: Path, *, yes: bool, as_json: bool, commits: str = "", comment: bool = False, **said: Any) -> int:
     """Verify, print, write the files that were asked for. Returns 0 verified, 1 not verified, 2 cannot tell."""
     repository = open_repository(repo)
-    ask = may_ask(yes=yes, as_json=as_json)
     ends = commits_of(repository, commits)
-    settle(repository, yes=yes, ask=ask)
+    ask = settle(repository, yes=yes, as_json=as_json)
     with ending_tidily(), clean_checkout_of(repository, ends.base) as checkout, listening(_tell):
         config, further = consenting(repository, lambda: _configured(repository, checkout, ends.base, said), ask=ask)
         work = Range(repository, ends.base, ends.head, config)
-        found = verify(checkout, work, credentials=partial(_credentials, config), say=_heading, further=further)
+        found = verify(
+            checkout,
+            work,
+            credentials=partial(_credentials, config),
+            say=lambda what: say(f"checking   {clean(what)}"),
+            further=further,
+        )
     answer(found, verification_lines(found), as_json=as_json)
     for path, content in ((said.get("junit"), junit_of), (said.get("sarif"), sarif_of)):
         if path:  # after the result is printed: a file that cannot be written does not cost it
@@ -107,10 +112,6 @@ def _credentials(config: LoopConfig) -> Mapping[str, str]:
     from tasks.credentials import judge_credentials
 
     return judge_credentials(config)
-
-
-def _heading(what: str) -> None:
-    say(f"checking   {clean(what)}")
 
 
 def _tell(event: Event) -> None:

@@ -112,8 +112,10 @@ def watch(repo: Path, loop: str | None, *, once: bool, as_json: bool) -> int:
                 from deployments.show import show_status
 
                 show_status(repo, name, as_json=True)
-            elif watched.screen.over:
-                _conclude(watched.screen, console)
+            elif (screen := watched.screen).over:  # in the words of `status`
+                state, result = screen.state, result_of(screen.state, state_ref(name), screen.unverified)
+                what_next = gate_lines(state.gate, name) if state.gate else next_lines(result)
+                show_on(console, (*result_lines(result, driver=screen.driver), *what_next))
             elif on_screen:
                 rows = _rows(watched.screen, *console.size)
                 console.print(Group(*fit(rows, console, console.width, len(rows) * WIDEST)))
@@ -213,11 +215,3 @@ def _rows(screen: ScreenModel, width: int, height: int) -> list[Row]:
 def _print(console: Console, rows: Sequence[Row]) -> None:
     for row in rows:
         console.print(Text(in_local_time(row.text), row.style), soft_wrap=True)
-
-
-def _conclude(screen: ScreenModel, console: Console) -> None:
-    """How it stands, in the words of `status`."""
-    state = screen.state
-    result = result_of(state, state_ref(state.loop), screen.unverified)
-    what_next = gate_lines(state.gate, state.loop) if state.gate else next_lines(result)
-    show_on(console, (*result_lines(result, driver=screen.driver), *what_next))

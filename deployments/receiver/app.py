@@ -29,7 +29,7 @@ from helmsman.issues import KINDS, IssueTold, read_issue, sift_issue
 from helmsman.plain import clean
 from helmsman.pushes import Allowed, Told, find_allowed, read_forge, read_hook, sift
 from helmsman.records.triggers import Nothing, Source
-from tasks.triggers.deliveries import Accepted, Deliveries, Event
+from tasks.triggers.deliveries import Deliveries, Event
 
 FRESH_SECONDS = 300
 """How old a message of our hook may be, or how far ahead its sender's clock; the hook signs it anew before each attempt."""
@@ -86,7 +86,10 @@ class Receiver:
 def receiver_app(receiver: Receiver) -> Starlette:
     """Answer the three ways, and whoever asks after our health."""
     ways = [Route(path, _endpoint(receiver, way), methods=["POST"]) for path, way in WAYS.items()]
-    return Starlette(routes=[*ways, Route("/health", _health, methods=["GET"])], exception_handlers={HTTPException: _refuse})
+    return Starlette(
+        routes=[*ways, Route("/health", _health, methods=["GET"])],
+        exception_handlers={HTTPException: _refuse},
+    )
 
 
 def _endpoint(receiver: Receiver, way: Way) -> Callable[[Request], Any]:
@@ -197,15 +200,13 @@ def _deliver(receiver: Receiver, way: Way, delivery: str, read: Callable[[], Tol
         raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "it could not be kept; send it again") from None
     if kept.new:
         receiver.accepted()
-    return _told(HTTPStatus.ACCEPTED if kept.new else HTTPStatus.OK, way, [_line(one, kept) for one in sifted])
-
-
-def _line(one: Event | Nothing, kept: Accepted) -> str:
-    if isinstance(one, Nothing):
-        return f"nothing to do: {one.reason}"
-    if one in kept.new:
-        return f"accepted: {one.what}"
-    return f"known already: {one.what}"
+    lines = [
+        f"nothing to do: {one.reason}"
+        if isinstance(one, Nothing)
+        else f"{'accepted' if one in kept.new else 'known already'}: {one.what}"
+        for one in sifted
+    ]
+    return _told(HTTPStatus.ACCEPTED if kept.new else HTTPStatus.OK, way, lines)
 
 
 def _told(status: HTTPStatus, way: Way, lines: list[str]) -> Response:

@@ -108,23 +108,19 @@ class Sender:
         failed = 0
         while not self._done:
             self._awake.clear()
-            failed = 0 if self._send_all() else failed + 1
+            failed += 1
+            try:  # the first event that the engine has no ear for ends the round
+                while events := self._deliveries.waiting():
+                    sent = [self._send(event) for event in events]
+                    if not all(sent):
+                        break
+                else:
+                    failed = 0
+            except WorldError as error:
+                _log.warning("pushes wait: %s", clean(str(error)))
+            except Exception:  # noqa: BLE001 - the thread lives as long as the receiver
+                _log.exception("pushes wait: this was not foreseen")
             self._awake.wait(pause_after(failed))
-
-    def _send_all(self) -> bool:
-        """Whether nothing waits any more. The first event that the engine has no ear for ends the round."""
-        try:
-            while events := self._deliveries.waiting():
-                sent = [self._send(event) for event in events]
-                if not all(sent):
-                    return False
-        except WorldError as error:
-            _log.warning("pushes wait: %s", clean(str(error)))
-            return False
-        except Exception:  # noqa: BLE001 - the thread lives as long as the receiver
-            _log.exception("pushes wait: this was not foreseen")
-            return False
-        return True
 
     def _send(self, event: Event) -> bool:
         """Whether its run exists. One that the engine refuses does not hold up the others."""
