@@ -4,13 +4,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from helmsman.records.agent import Survivor
-from tasks.processes.bounded import Excerpt, Lines, appending
-from tasks.processes.piping import Pipes
+from tasks.processes.streams import Excerpt, Lines, Pipes, appending
 from tasks.system.supervised import Launch, Network, NetworkRefusedError, Supervised, supervised
 from tasks.system.supervisor import TAG
 from tasks.system.tagged import end_tagged
@@ -38,30 +38,9 @@ class Ended:
     """What the command started and nobody could end. Empty: nothing of it is left."""
 
 
-@dataclass(frozen=True)
-class _Limits:
-    """Instants on the monotonic clock: a clock that is set does not end a run."""
-
-    deadline: float
-    idle: Callable[[], float] | None
-    stop: Callable[[], bool]
-
-    def reached(self, last_output: float) -> Reason | None:
-        now = time.monotonic()
-        if self.stop():
-            return "stop"
-        if now >= self.deadline:
-            return "deadline"
-        return "idle" if self.idle is not None and now - last_output >= self.idle() else None
-
-
 def never() -> bool:
     """The `stop` of a command that nobody stops."""
     return False
-
-
-def _ignore(_: object) -> None:
-    pass
 
 
 def run(  # noqa: PLR0913 - each says one thing about the command, by keyword
@@ -92,8 +71,8 @@ def run(  # noqa: PLR0913 - each says one thing about the command, by keyword
     ends the command first. Raises an OperatorError for a command that cannot be started. With `network="own"` it has
     nothing but a loopback of its own. It inherits `pass_fds`, under the same numbers.
     """
-    started = time.monotonic()
-    output, errors, lines = Excerpt(keep), Excerpt(keep // 2), Lines(on_line or _ignore)
+    started = time.monotonic()  # a clock that is set does not end a run
+    output, errors, lines = Excerpt(keep), Excerpt(keep // 2), Lines(on_line or (lambda _: None))
     launch = Launch(argv, cwd, env, tag, grace, network, has_stdin=bool(stdin), merge_stderr=merge_stderr, pass_fds=pass_fds)
     with ExitStack() as stack:
         sinks = [stack.enter_context(appending(output_file))] if output_file else []
@@ -101,14 +80,24 @@ def run(  # noqa: PLR0913 - each says one thing about the command, by keyword
         command, pipes = _start(launch, stack), stack.enter_context(Pipes())
         pipes.attach(command.process, stdin, sinks, [errors.add])
         pipes.follow(command.report, Lines(command.hear).add)
-        (on_start or _ignore)(command.pid)
-        asked = idle if callable(idle) or idle is None else lambda: idle
-        by = _follow(command, pipes, _Limits(started + deadline, asked, stop))
+        if on_start:
+            on_start(command.pid)
+        by = _follow(command, pipes, partial(_reached, pipes, started + deadline, idle, stop))
         pipes.drain()
         lines.finish()
     seconds = time.monotonic() - started
     survivors = tuple(command.survivors)
     return Ended(command.exit_code, by, seconds, output.head, output.tail, errors.text, output.total, survivors)
+
+
+def _reached(pipes: Pipes, deadline: float, idle: float | Callable[[], float] | None, stop: Callable[[], bool]) -> Reason | None:
+    """The limit that the command has come to."""
+    now, patience = time.monotonic(), idle() if callable(idle) else idle
+    if stop():
+        return "stop"
+    if now >= deadline:
+        return "deadline"
+    return "idle" if patience is not None and now - pipes.last_output >= patience else None
 
 
 def _start(launch: Launch, stack: ExitStack) -> Supervised:
@@ -137,12 +126,12 @@ def _not_started(argv: Sequence[str], cwd: Path, error: OSError | ValueError) ->
     )
 
 
-def _follow(command: Supervised, pipes: Pipes, limits: _Limits) -> Reason:
+def _follow(command: Supervised, pipes: Pipes, reached: Callable[[], Reason | None]) -> Reason:
     """Serve the pipes until everything has ended. Output is read meanwhile: a command on its way out may have a last word."""
     by: Reason = "itself"
     patience = float("inf")
     while not command.report.closed:
-        reason = None if command.exited or by != "itself" else limits.reached(pipes.last_output)
+        reason = None if command.exited or by != "itself" else reached()
         if reason:
             by = reason
             command.end()

@@ -72,7 +72,10 @@ def redact(text: str, environment: Mapping[str, str] | None = None) -> str:
 def without_secrets(what: T) -> T:
     """The same value (a record, a tuple, a text, ...) with names in the place of secrets; itself where there is none."""
     known = _known_here()
-    text = what if isinstance(what, str) else _in_one_text(what)
+    text = what if isinstance(what, str) else None
+    with suppress(PydanticSerializationError, ValueError):  # half a character of a file's name
+        # one look instead of one for each field
+        text = to_json(what, fallback=str).decode() if text is None else text
     if text is not None and not known.may_be_in(text) and not secrets_in_text(text):
         return what
     return cast("T", _Walk(known).of(what))
@@ -88,14 +91,6 @@ def settings_with_secrets(config: BaseModel) -> tuple[str, ...]:
         elif name != "goal" and walk.of(value) != value:
             found.append(name)
     return tuple(found)
-
-
-def _in_one_text(what: object) -> str | None:
-    """What takes one look instead of one for each field; None where it cannot be written as JSON."""
-    try:
-        return to_json(what, fallback=str).decode()
-    except (PydanticSerializationError, ValueError):  # half a character of a file's name
-        return None
 
 
 @contextmanager
