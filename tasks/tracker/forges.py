@@ -9,11 +9,13 @@ from typing import Any, NamedTuple, Self, TypeVar
 from urllib.parse import quote
 
 import httpx
-from pydantic import AwareDatetime, BaseModel, Field, ValidationError
+from pydantic import ValidationError
 
 from helmsman.config import TrackerConfig
 from helmsman.errors import OperatorError
+from helmsman.parsers.loose import items, mapping
 from helmsman.plain import clean
+from helmsman.records.base import Record
 from helmsman.records.tracking import OURS, Comment, Found, PullRequest
 from tasks.processes.environment import ours
 from tasks.tracker.client import MISSING, MOST_WORDS, NAMELESS, TOKEN, Api, identity_of, unknown_form
@@ -66,47 +68,7 @@ FORGES = {
 }
 
 
-class _User(BaseModel):
-    login: str = ""
-
-
-class _Label(BaseModel):
-    name: str
-
-
-class _Issue(BaseModel):
-    number: int
-    state: str
-    body: str | None = None
-    user: _User | None = None
-    labels: list[_Label] = Field(default_factory=list[_Label])
-    pull_request: dict[str, Any] | None = None
-
-
-class _Comment(BaseModel):
-    id: int
-    body: str | None = None
-    user: _User | None = None
-    created_at: AwareDatetime
-    updated_at: AwareDatetime
-    original_author: str | None = None
-    """At Gitea, of a comment that was brought from elsewhere: nobody here has written it."""
-
-
-class _Ref(BaseModel):
-    ref: str = ""
-
-
-class _Pull(BaseModel):
-    number: int
-    state: str
-    html_url: str = ""
-    body: str | None = None
-    head: _Ref = _Ref()
-    base: _Ref = _Ref()
-
-
-Form = TypeVar("Form", bound=BaseModel)
+_Form = TypeVar("_Form", bound=Record)
 
 
 def open_tracker(config: TrackerConfig, patience: float) -> "IssueTracker":
@@ -202,11 +164,14 @@ class IssueTracker:
     def login(self) -> str:
         """Whose the token is; empty where it may not know."""
         reply = self._api.call("GET", "/user", accept=NAMELESS)
-        return "" if reply.status in NAMELESS else _read(_User, reply.content).login
+        login = "" if reply.status in NAMELESS else mapping(reply.content).get("login")
+        if not isinstance(login, str):
+            raise unknown_form("a user without a login")
+        return login
 
     def pull_request(self, head: str, base: str) -> PullRequest | None:
         """The newest one from a branch of this repository into another, open or not."""
-        found = [one for one in self._pulls(head, base) if (one.head.ref, one.base.ref) == (head, base)]
+        found = (one for one in self._pulls(head, base) if (_branch(one, "head"), _branch(one, "base")) == (head, base))
         return max(map(_request_of, found), key=lambda one: one.number, default=None)
 
     def open_pull_request(self, title: str, body: str, head: str, base: str) -> PullRequest:
@@ -214,7 +179,7 @@ class IssueTracker:
         content = {"title": title, "body": body, "head": head, "base": base}
         reply = self._api.call("POST", f"{self._home}/pulls", content, accept=REFUSED)
         if reply.status not in REFUSED:
-            return _request_of(_read(_Pull, reply.content))
+            return _request_of(reply.content)
         found = self.pull_request(head, base)
         if found is None or not found.is_open:
             raise OperatorError(
@@ -224,18 +189,19 @@ class IssueTracker:
             )
         return found
 
-    def _pulls(self, head: str, base: str) -> Iterator[_Pull]:
+    def _pulls(self, head: str, base: str) -> Iterator[Mapping[str, Any]]:
         """Pull requests among which the one from `head` into `base` is, where there is one."""
         path, query = f"{self._home}/pulls", {"state": "all", **self._forge.listing}
         if self._forge is FORGES["gitea"]:  # of several from one branch into another, its path gives whichever was there first
             reply = self._api.call("GET", f"{path}/{quote(base, safe='')}/{quote(head, safe='')}", accept=MISSING)
-            first = None if reply.status in MISSING else _read(_Pull, reply.content)
-            yield from [first] if first else []
-            if first is None or first.state == "open":
+            if reply.status in MISSING:
+                return
+            yield mapping(reply.content)
+            if _request_of(reply.content).is_open:
                 return
         else:
             query |= {"head": f"{self._repository.partition('/')[0]}:{head}", "base": base}
-        yield from (_read(_Pull, one) for one in self._api.pages(path, **query))
+        yield from self._api.pages(path, **query)
 
     def _issue(self, number: int) -> str:
         return f"{self._home}/issues/{number}"
@@ -255,40 +221,46 @@ class IssueTracker:
         return [known[label] for label in labels] if self._forge.labels_by_id else list(labels)
 
 
-def _read(form: type[Form], content: Any) -> Form:
+def _read(form: type[_Form], **told: Any) -> _Form:
     try:
-        return form.model_validate(content)
+        return form.model_validate(told)
     except ValidationError as error:
         raise unknown_form(str(error)) from error
 
 
 def _issue(content: Any) -> Found | None:
     """None for a pull request: to these APIs it is an issue too."""
-    read = _read(_Issue, content)
-    if read.pull_request is not None:
+    read = mapping(content)
+    if read.get("pull_request") is not None:
         return None
-    return Found(
-        number=read.number,
-        is_open=read.state == "open",
-        author=read.user.login if read.user else "",
-        body=read.body or "",
-        labels=tuple(label.name for label in read.labels),
-    )
+    labels = tuple(mapping(label).get("name") for label in items(read.get("labels")))
+    author, body, is_open = _login(read), read.get("body") or "", read.get("state") == "open"
+    return _read(Found, number=read.get("number"), is_open=is_open, author=author, body=body, labels=labels)
 
 
-def _request_of(read: _Pull) -> PullRequest:
-    return PullRequest(number=read.number, url=read.html_url, is_open=read.state == "open", body=read.body or "")
+def _request_of(content: Any) -> PullRequest:
+    read = mapping(content)
+    body, is_open = read.get("body") or "", read.get("state") == "open"
+    return _read(PullRequest, number=read.get("number"), url=read.get("html_url", ""), is_open=is_open, body=body)
 
 
 def _comment(content: Any) -> Comment:
-    read = _read(_Comment, content)
-    return Comment(
-        identity=read.id,
-        author=read.user.login if read.user and not read.original_author else "",
-        body=read.body or "",
-        created_at=read.created_at,
-        edited=read.updated_at - read.created_at > EDITED_AFTER,
-    )
+    read = mapping(content)
+    # at Gitea, one that was brought from elsewhere has an original author: nobody here has written it
+    author = "" if read.get("original_author") else _login(read)
+    made, identity, body = read.get("created_at"), identity_of(content), read.get("body") or ""
+    one = _read(Comment, identity=identity, author=author, body=body, created_at=made)
+    changed = _read(Comment, identity=identity, created_at=read.get("updated_at")).created_at
+    return one.model_copy(update={"edited": changed - one.created_at > EDITED_AFTER})
+
+
+def _branch(pull: Mapping[str, Any], side: str) -> Any:
+    return mapping(pull.get(side)).get("ref")
+
+
+def _login(content: Mapping[str, Any]) -> str:
+    """Of whoever made something; empty for a deleted account."""
+    return str(mapping(content.get("user")).get("login") or "")
 
 
 def _stamp(at: datetime) -> str:
