@@ -1,4 +1,4 @@
-"""`helmsman chain` and `helmsman parallel`: several loops, one after the other or at the same time."""
+"""`helmsman parallel` and `helmsman chain`: several loops, at the same time or in a row."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, ValidationError
 from rich.console import Console
 
 from deployments.driver import engine_here, result_or_raise
-from deployments.live import display, watching_group
+from deployments.live import watching_group
 from deployments.output import answer
 from deployments.run import refuse_agent
 from deployments.settings import Said, settings_of, unfit_name
@@ -24,11 +24,8 @@ from helmsman.plain import clean, short_line
 from helmsman.records.decision import Outcome
 from helmsman.records.request import (
     LONGEST_CHAIN_ID,
-    MOST_LINKS,
     MOST_LOOPS,
     MOST_WORKERS,
-    ChainRequest,
-    ChainResult,
     Link,
     LoopRequest,
     ParallelLoop,
@@ -36,18 +33,15 @@ from helmsman.records.request import (
     ParallelResult,
     is_loop_id,
 )
-from helmsman.records.result import exit_code, result_of
-from helmsman.render import next_lines
-from helmsman.texts import SIGNS, counted, dollars_told, merged_text
+from helmsman.records.result import OPERATOR_EXIT_CODE, exit_code
+from helmsman.texts import SIGNS, counted, dollars_told
 from helmsman.toml_of import toml_of
 from tasks.agents.finding import find_agent
-from tasks.engine.embedded import engine_in_words
 from tasks.groups.parallel import opened
 from tasks.loop.configure import configure
 from tasks.loop.start import require_checks, require_no_secret
-from tasks.observers.journal import listening
 from tasks.repository.git import Repository, open_repository
-from tasks.repository.state_ref import read_state, state_ref
+from tasks.repository.state_ref import known_state
 from tasks.system.files import read_plain
 from tasks.system.secrets import without_secrets
 from tasks.system.trust import consent_of
@@ -62,44 +56,20 @@ STATUSES = ((Outcome.CANCELLED, 130), (Outcome.WAITING, 4), (Outcome.EJECTED, 5)
 _Form = TypeVar("_Form", bound=BaseModel)
 
 
-class ChainFile(Section):
-    """What stands in the file of a chain."""
+class GroupFile(Section):
+    """What stands in a file of loops."""
 
     name: str = Field(default="", max_length=LONGEST_CHAIN_ID)
-    loops: tuple[Link, ...] = Field(min_length=1, max_length=MOST_LINKS)
-    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-
-
-class ParallelFile(ChainFile):
-    """What stands in the file of a group."""
-
     loops: tuple[Link, ...] = Field(default=(), max_length=MOST_LOOPS)
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     workers: int = Field(default=4, ge=1, le=MOST_WORKERS)
     best: bool = False
+    in_a_row: bool = False
 
 
-# --- one after the other ------------------------------------------------------------------------------------------
-
-
-def chain(repo: Path, *, yes: bool, as_json: bool, draft: bool = False, **said: Any) -> int:
-    """Drive a chain to its end, or to the loop that breaks it off. What could have been got wrong is refused before it starts."""
-    if draft:
-        return _print_draft(repo, said)
-    repository = open_repository(repo)
-    settle(repository, yes=yes, as_json=as_json)
-    request = chain_request(repository, said)
-    require_startable(repository, request.loops, request.settings)
-    console, name = Console(stderr=as_json, highlight=False), f"chain {request.chain}"
-    with engine_here() as run, display(console, engine_in_words(name)) as listener, listening(listener):
-        final = run("chain", without_secrets(request))
-    from tasks.groups.chaining import broke_off, chain_result  # they know the engine, which is there by now
-
-    result = chain_result(request)
-    if broke_off(final, result):
-        final.result(raise_on_failure=True)
-    answer(result, ("", *chain_lines(repository, result)), as_json=as_json)
-    broken = next((one.loop for one in result.loops if one.outcome is not Outcome.COMPLETED), None)
-    return 0 if broken is None else exit_code(read_state(repository, broken)[0])
+def chain(repo: Path, *, draft: bool = False, **said: Any) -> int:
+    """Another name for a group in a row. With `draft`, a file for it is printed, and nothing starts."""
+    return _print_draft(repo, said) if draft else parallel(repo, in_a_row=True, **said)
 
 
 def _print_draft(repo: Path, said: Said) -> int:
@@ -113,43 +83,6 @@ def _print_draft(repo: Path, said: Said) -> int:
     return 0
 
 
-def chain_request(repository: Repository, said: Said) -> ChainRequest:
-    """What is asked for, as the flow takes it. Raises OperatorError."""
-    remedy = "give goals with --goal; helmsman chain --draft prints such a file"
-    found = _file(said, ChainFile, "chain", remedy) or _made(ChainFile, "chain", loops=_links(said, "chain"))
-    given = settings_of(repository, said)
-    return _made(
-        ChainRequest,
-        "chain",
-        repository=str(repository.top),
-        chain=_name_of("chain", said.get("name") or found.name, found.loops[0].goal, len(found.loops)),
-        loops=tuple(_with_given(one, said.get("checks") or (), given) for one in found.loops),
-        settings=merged(found.settings, given),
-        reopen=True,
-    )
-
-
-def chain_lines(repository: Repository, result: ChainResult) -> Iterator[str]:
-    """What a person reads once it is over."""
-    yield f"chain      {result.chain}: {result.completed} of {counted(len(result.loops), 'loop')} completed"
-    for one in result.loops:
-        sign = SIGNS[one.outcome] if one.outcome or one.branch else "not begun"
-        yield f"loop       {one.loop}  {sign}  {clean(one.goal)}"
-        if one.reason and not result.done:
-            yield f"           {clean(one.reason)}"
-    last = [one for one in result.loops if one.branch]
-    if result.done:
-        state, _ = read_state(repository, last[-1].loop)  # its branch holds the work of all of them
-        if state.merged:
-            yield f"merged     {merged_text(state.merged)}"
-        yield from next_lines(result_of(state, state_ref(state.loop)))
-    elif last:
-        yield f"next       helmsman log {last[-1].loop}; the same command goes on with it"
-
-
-# --- at the same time ---------------------------------------------------------------------------------------------
-
-
 def parallel(repo: Path, *, yes: bool, as_json: bool, **said: Any) -> int:
     """Drive a group to its end. What could have been got wrong is refused before anything starts."""
     repository = open_repository(repo)
@@ -159,16 +92,23 @@ def parallel(repo: Path, *, yes: bool, as_json: bool, **said: Any) -> int:
     with engine_here() as run, watching_group(repository, group.names, Console(stderr=as_json, highlight=False)):
         final = run("parallel", without_secrets(group.request))
     result = ParallelResult.model_validate(result_or_raise(final))
-    answer(result, ("", *_group_lines(result)), as_json=as_json)
+    in_a_row = group.request.in_a_row
+    answer(result, ("", *group_lines(result, in_a_row=in_a_row)), as_json=as_json)
+    if result.done:
+        return 0
+    if in_a_row:  # the loop that ended it says why; one that was refused has no state
+        broken = known_state(repository, next(one.loop for one in result.loops if one.outcome is not Outcome.COMPLETED))
+        return exit_code(broken) if broken else OPERATOR_EXIT_CODE
     outcomes = {one.outcome for one in ((result.kept,) if result.kept else result.loops)}
-    return 0 if result.done else next((status for outcome, status in STATUSES if outcome in outcomes), 1)
+    return next((status for outcome, status in STATUSES if outcome in outcomes), 1)
 
 
 def parallel_request(repository: Repository, said: Said) -> ParallelRequest:
     """What is asked for, as the flow takes it. Raises OperatorError."""
-    remedy, checks = "give a goal with --goal; docs/parallel.md shows such a file", said.get("checks") or ()
-    found = _file(said, ParallelFile, "group of loops", remedy) or _made(
-        ParallelFile, "group", loops=_group_links(said), best=said.get("best_of", 0) > 0
+    checks, chained = said.get("checks") or (), said.get("in_a_row", False)
+    remedy = "helmsman chain --draft prints such a file" if chained else "docs/parallel.md shows such a file"
+    found = _file(said, "group of loops", f"give a goal with --goal; {remedy}") or _made(
+        GroupFile, "group", loops=_group_links(said), best=said.get("best_of", 0) > 0
     )
     given = settings_of(repository, said)
     settings = merged(found.settings, given)
@@ -177,10 +117,11 @@ def parallel_request(repository: Repository, said: Said) -> ParallelRequest:
         ParallelRequest,
         "group",
         repository=str(repository.top),
-        group=_name_of("group", said.get("name") or found.name, first, len(found.loops)),
+        group=_name_of(said.get("name") or found.name, first, len(found.loops)),
         loops=tuple(_with_given(one, checks, given) for one in found.loops),
         workers=said.get("workers") or found.workers,
         best=found.best,
+        in_a_row=found.in_a_row or chained,
         settings=settings if found.loops or not checks else merged(settings, {"checks": list(checks)}),
         reopen=True,
     )
@@ -194,17 +135,18 @@ def _group_links(said: Said) -> tuple[Link, ...]:
             remedy = "leave --goal, --best-of and --approach out"
             raise OperatorError("a plan says itself what is to be done", expected="--plan, or goals", remedy=remedy)
         return ()
-    links, count = _links(said, "parallel", ", or --goal 'one' --best-of 3"), max(best_of, len(ways))
+    links, count = _links(said), max(best_of, len(ways))
     if not count:
         return links
     if len(links) > 1:
         found = f"{len(links)} goals"
         raise OperatorError("several approaches are for one goal", expected="one --goal", found=found, remedy="name one")
     several = approaches(tuple(ways), count)
-    return tuple(_made(Link, "loop", goal=goal, settings={"prompt": {"approach": one}}) for goal in goals for one in several)
+    return tuple(_link(goal, {"prompt": {"approach": approach}}) for goal in goals for approach in several)
 
 
-def _group_lines(result: ParallelResult) -> Iterator[str]:
+def group_lines(result: ParallelResult, *, in_a_row: bool) -> Iterator[str]:
+    """What a person reads once it is over."""
     spent = dollars_told(result.spent, result.untold)
     yield f"group      {result.group}: {result.completed} of {counted(len(result.loops), 'loop')} completed, {spent}"
     for one in result.loops:
@@ -219,7 +161,8 @@ def _group_lines(result: ParallelResult) -> Iterator[str]:
     if result.chosen:
         yield f"best       {result.chosen.loop}: {clean(result.chosen.reason)}"
     yield from (f"problem    {clean(words)}" for words in result.problems)
-    yield from _next(result, (result.kept,) if result.kept else result.loops)
+    whole = result.loops[-1:] if in_a_row and result.done else result.loops  # the last branch holds the work of all in a row
+    yield from _next(result, (result.kept,) if result.kept else whole)
 
 
 def _next(result: ParallelResult, loops: Iterable[ParallelLoop]) -> Iterator[str]:
@@ -235,7 +178,7 @@ def _next(result: ParallelResult, loops: Iterable[ParallelLoop]) -> Iterator[str
 # --- loops as a file or the command line names them ---------------------------------------------------------------
 
 
-def _file(said: Said, form: type[_Form], what: str, remedy: str) -> _Form | None:
+def _file(said: Said, what: str, remedy: str) -> GroupFile | None:
     """What the file says that was named; None where none was. Goals beside it would be forgotten in silence."""
     file = said.get("file")
     if file and any(said.get(name) for name in ("goals", "approaches", "best_of")):
@@ -245,13 +188,13 @@ def _file(said: Said, form: type[_Form], what: str, remedy: str) -> _Form | None
             found=f"{file}, and goals beside it",
             remedy="write them into the file, or leave it out",
         )
-    return read_links(file, form, what, remedy) if file else None
+    return read_links(file, what, remedy) if file else None
 
 
-def read_links(file: Path, form: type[_Form], what: str, remedy: str) -> _Form:
+def read_links(file: Path, what: str, remedy: str) -> GroupFile:
     """A TOML file with loops. Raises OperatorError with the place of every flaw."""
     try:
-        return form.model_validate(toml_of(read_plain(file, LARGEST_FILE).decode("utf-8-sig")))
+        return GroupFile.model_validate(toml_of(read_plain(file, LARGEST_FILE).decode("utf-8-sig")))
     except ValidationError as error:
         raise _refused(f"{file} is no {what}", error) from error
     except (OSError, ValueError, RecursionError) as error:
@@ -267,20 +210,24 @@ def _made(form: type[_Form], what: str, **fields: Any) -> _Form:
         raise _refused(f"the {what} cannot be started", error) from error
 
 
-def _links(said: Said, command: str, more: str = "") -> tuple[Link, ...]:
+def _links(said: Said) -> tuple[Link, ...]:
     """A loop for each goal. Raises OperatorError where there is none."""
     goals = said.get("goals") or ()
     if not (goals and goals[0]):
-        remedy = f"helmsman {command} FILE, or helmsman {command} --goal 'first' --goal 'second'{more}"
+        remedy = "give a FILE of loops, or --goal 'first' --goal 'second', or --goal 'one' --best-of 3"
         raise OperatorError("there is nothing to do", expected="a file of loops, or goals", remedy=remedy)
-    return tuple(_made(Link, "loop", goal=goal) for goal in goals)
+    return tuple(map(_link, goals))
 
 
-def _name_of(what: str, given: str, first: str, loops: int) -> str:
+def _link(goal: str, settings: Mapping[str, Any] | None = None) -> Link:
+    return _made(Link, "loop", goal=goal, settings=settings or {})
+
+
+def _name_of(given: str, first: str, loops: int) -> str:
     """The id that was given; else one that is made of the first goal. Raises OperatorError for one that no loop could have."""
     name = given or loop_id(first, f"{loops}")[:LONGEST_CHAIN_ID].strip("-")
     if not is_loop_id(name) or len(name) > LONGEST_CHAIN_ID:
-        raise unfit_name(f"a {what}", LONGEST_CHAIN_ID, name)
+        raise unfit_name("a group", LONGEST_CHAIN_ID, name)
     return name
 
 

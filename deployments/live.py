@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deployments.lines import show_on, style_of
-from helmsman.plain import clean, short_line
+from helmsman.plain import clean
 from helmsman.records import events
 from helmsman.records.events import Event
 from helmsman.render import Activity, LoggedEvent, after, gate_lines, iteration_lines
@@ -52,7 +52,6 @@ def _step_lines(event: events.StepStarted) -> Iterable[str]:
 
 
 OF_THE_LOOP: dict[type, Callable[[Any], Iterable[str]]] = {
-    events.LinkStarted: lambda event: [f"loop {event.number} of {event.loops}  {event.loop}: {short_line(event.goal)}"],
     events.LoopBegun: lambda event: begun_lines(event.report, event.warnings),
     events.AgentIntroduced: lambda event: [
         f"{'    ' if number else 'agent      '}{clean(line)}" for number, line in enumerate(event.lines)

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from deployments.group import ChainFile, ParallelFile, read_links
+from deployments.group import read_links
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import from_assignments, from_environment
@@ -207,9 +207,8 @@ def _layers(name: str, data: bytes) -> None:
 
 
 def _read_links(path: Path) -> None:
-    for form in (ChainFile, ParallelFile):
-        with suppress(OperatorError):
-            read_links(path, form, "chain", "write one")
+    with suppress(OperatorError):
+        read_links(path, "chain", "write one")
 
 
 def _source(data: bytes) -> None:

@@ -28,15 +28,6 @@ def _kind(of: type[Event]) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", of.__name__).lower()
 
 
-class LinkStarted(Event):
-    """A chain drives this loop from here on."""
-
-    loop: str
-    number: int
-    loops: int
-    goal: str
-
-
 class PreparationStarted(Event):
     """What comes before the work takes its time: the engine starts, a command of the set-up runs."""
 

@@ -141,13 +141,13 @@ def is_loop_id(text: str) -> bool:
 # --- chain ----------------------------------------------------------------------------------------------------------
 
 
-MOST_LINKS = 50
+MOST_LOOPS = 50
 LONGEST_CHAIN_ID = 59
 """What a loop's id may have, less a dash and three digits."""
 
 
 class Link(Section):
-    """One loop of a chain."""
+    """One loop of several."""
 
     goal: str = Field(min_length=1, max_length=50_000, pattern=r"\S")
     """What shall be true at its end."""
@@ -164,44 +164,28 @@ class ChainRequest(Request):
     """Path of the repository on the machine that runs the loops."""
     chain: str = Field(pattern=LOOP_ID, max_length=LONGEST_CHAIN_ID)
     """Its id; its loops are called `ID-1`, `ID-2`… A chain that was begun is gone on with: what has completed is left alone."""
-    loops: tuple[Link, ...] = Field(min_length=1, max_length=MOST_LINKS)
+    loops: tuple[Link, ...] = Field(min_length=1, max_length=MOST_LOOPS)
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Further configuration of all loops."""
     reopen: bool = False
     """Go on with a loop of it that has ended without success."""
 
-    def name(self, number: int) -> str:
-        """Id of the loop with this number, from 1."""
-        return f"{self.chain}-{number}"
-
-
-class ChainedLoop(Record):
-    """How one loop of a chain stands."""
-
-    loop: str
-    goal: str
-    outcome: Outcome | None = None
-    """None: it is under way, or has not begun."""
-    reason: str = ""
-    branch: str = ""
-
-
-class ChainResult(Record):
-    """What came of it: what `--json` prints and what a finished flow run tells."""
-
-    chain: str
-    completed: int
-    loops: tuple[ChainedLoop, ...]
-
     @property
-    def done(self) -> bool:
-        return self.completed == len(self.loops)
+    def as_group(self) -> "ParallelRequest":
+        """A chain is a group in a row."""
+        return ParallelRequest(
+            repository=self.repository,
+            group=self.chain,
+            loops=self.loops,
+            settings=self.settings,
+            reopen=self.reopen,
+            in_a_row=True,
+        )
 
 
 # --- parallel -------------------------------------------------------------------------------------------------------
 
 
-MOST_LOOPS = 50
 MOST_ITEMS = 200
 """Of a plan that a group works on."""
 MOST_WORKERS = 32
@@ -221,6 +205,9 @@ class ParallelRequest(Request):
     """Loops that are driven at the same time."""
     best: bool = False
     """Of all that complete, choose one: only that one is merged, where something is."""
+    in_a_row: bool = False
+    """One after the other, each on the work of the one before it and with all of `limits`; the first that does not complete ends
+    the group."""
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Further configuration of all loops. `limits.cost_usd` and `limits.tokens` are what all of them may spend together."""
     reopen: bool = False

@@ -17,7 +17,6 @@ from helmsman.records.events import (
     GateAnswered,
     GateOpened,
     IterationRecorded,
-    LinkStarted,
     PreparationStarted,
     SignalRaised,
     StepFinished,
@@ -130,8 +129,6 @@ def after(activity: Activity, logged: LoggedEvent) -> Activity:
             now = replace(activity, used=event.usage)
         case AgentIntroduced():
             now = replace(activity, untold=event.untold)
-        case LinkStarted():
-            now = Activity()  # of another loop
         case GateOpened() | GateAnswered():
             now = replace(activity, asked=isinstance(event, GateOpened))
         case _:

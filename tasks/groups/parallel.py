@@ -1,6 +1,6 @@
-"""A group of loops side by side: which are due, what each may spend, and what became of them, read from their states alone.
+"""A group of loops, side by side or in a row: which are due, what each may spend, and what became of them.
 
-Nothing is kept of a group but the states of its loops, so that nothing else can be lost: the next run goes on from them.
+All of it is read from the states of its loops, and nothing else is kept, so nothing else can be lost.
 """
 
 from collections import Counter
@@ -125,6 +125,8 @@ class Group:
     futures: dict[str, Future[Any]] = field(default_factory=dict[str, Future[Any]])
     """Of the loops that were begun, what the engine runs."""
     departures: SimpleQueue[Departed] = field(default_factory=SimpleQueue[Departed])
+    left: set[str] = field(default_factory=set[str])
+    """Loops whose process ended well: they have left what they leave, or cannot."""
     problems: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
@@ -159,15 +161,15 @@ def in_a_line(link: Link) -> str:
     return clean(link.goal.strip().splitlines()[0])[:GOAL_SHOWN]
 
 
-def require_same_goal(kind: str, name: str, state: LoopState, link: Link) -> None:
+def _require_same_goal(name: str, state: LoopState, link: Link) -> None:
     """Raises OperatorError where a loop was begun with another goal: whoever goes on would go on from work for something else."""
     begun = own_goal(state.config.goal)
     if begun.strip() != redact(link.goal).strip():
         raise OperatorError(
-            f"{kind} {name} was begun with other goals",
+            f"group {name} was begun with other goals",
             expected=f"for {state.loop}: {clean(begun)[:GOAL_SHOWN]}",
             found=clean(link.goal)[:GOAL_SHOWN],
-            remedy=f"give the goals that it was begun with, or begin another {kind}: --name NAME",
+            remedy="give the goals that it was begun with, or begin another group: --name NAME",
         )
 
 
@@ -175,9 +177,15 @@ def opened(request: ParallelRequest, repository: Repository) -> Group:
     """Raises OperatorError where the group cannot be driven, or was begun with other goals."""
     said = LoopRequest(repository=request.repository, goal="any", settings=request.settings)
     config = configure(repository.top, said, consent=consent_of(repository.common)).config
-    if config.workspace.in_place:
+    if config.workspace.in_place and not request.in_a_row:
         raise OperatorError(
             "loops side by side need a worktree each", found="workspace.in_place = true", remedy="leave it out for them"
+        )
+    if request.in_a_row and (request.best or not request.loops):
+        raise OperatorError(
+            "loops in a row have a goal each, and all are kept",
+            expected="goals",
+            remedy="leave --in-a-row out for several attempts at one goal, or for a plan",
         )
     plan = "" if request.loops else config.plan.file
     if plan:
@@ -187,11 +195,13 @@ def opened(request: ParallelRequest, repository: Repository) -> Group:
     if not links:
         raise OperatorError("there is nothing to do", expected="goals, or a plan", remedy="give --goal TEXT, or --plan FILE")
     names = item_names(request.group, items) or tuple(f"{request.group}-{number}" for number in range(1, len(links) + 1))
-    group = Group(request, repository, links, Purse(config.limits), config, names, items)
+    # in a row each loop is a step of its own, which may spend what the configuration allows any loop
+    limits = config.limits.model_copy(update=dict.fromkeys(SHARED)) if request.in_a_row else config.limits
+    group = Group(request, repository, links, Purse(limits), config, names, items)
     for link, state in zip(group.links, group.states(), strict=True):
         item: Any = link.settings.get("plan", {}).get("item", "")
         if state is not None and not (item and state.config.plan.item == item):  # it may be worded anew, and stays the same item
-            require_same_goal("group", request.group, state, link)
+            _require_same_goal(request.group, state, link)
     return group
 
 
@@ -210,12 +220,13 @@ def due_loops(group: Group) -> list[LoopRequest]:
     later = [place for place in idle if place not in places and members[place].driven < MOST_DRIVES]
     at_work = [place for place, member in enumerate(members) if member.at_work]
     group.purse.grant(places, len(places) + len(later), states, at_work)
-    return [_request(group, place, states[place]) for place in places]
+    return [_request(group, place, states) for place in places]
 
 
 def departed(group: Group, gone: Departed) -> None:
     """Note how a loop's process ended. What an operator has to fix first is not tried again."""
     group.at_work.discard(gone.loop)
+    group.left |= {gone.loop} if gone.exit_code == 0 else set()
     state = known_state(group.repository, gone.loop)
     if state is not None and state.ending is not None:
         group.problems.pop(gone.loop, None)
@@ -276,6 +287,8 @@ def group_result(group: Group) -> ParallelResult:
 def _members(group: Group, states: Sequence[LoopState | None]) -> list[Member]:
     """As they stand. An item that the plan says is done needs no loop any more, whoever did it."""
     members = [_member(group, place, states) for place in range(len(states))]
+    if group.request.in_a_row:
+        return [replace(member, needs=frozenset(range(place))) for place, member in enumerate(members)]
     if not group.items:
         return members
     done = done_items(group.repository, group.config, group.request.group)
@@ -296,7 +309,7 @@ def _member(group: Group, place: int, states: Sequence[LoopState | None]) -> Mem
         begun=True,
         at_work=at_work,
         through=not at_work and not completed,
-        settled=completed and not landing_due(state) and has_left(group.request.repository, state),
+        settled=completed and not landing_due(state) and (name in group.left or has_left(group.request.repository, state)),
         ended=state.ending is not None and not completed and not interrupted,
         driven=driven,
     )
@@ -310,20 +323,26 @@ def _with_more(group: Group, members: Sequence[Member], states: Sequence[LoopSta
     return [replace(one, starved=state is not None and group.purse.has_more(state, states, own)) for (one, state), own in pairs]
 
 
-def _request(group: Group, place: int, state: LoopState | None) -> LoopRequest:
-    request, link, name = group.request, group.links[place], group.names[place]
+def _request(group: Group, place: int, states: Sequence[LoopState | None]) -> LoopRequest:
+    request, link, name, state = group.request, group.links[place], group.names[place], states[place]
     limits = _limits(group.purse.promised[place], link)
     attempt = request.best and (group.chosen is None or group.chosen.loop != name)
     apart = {"limits": limits, "merge": {"into": ""}} if attempt else {"limits": limits}  # of attempts only the best is merged
     own = merged(merged(request.settings, link.settings), apart)
     if state is None:
         new = LoopRequest(repository=request.repository, goal=link.goal, checks=link.checks, loop=name, settings=own)
-        base = tip(group.repository, group.config, request.group) if group.items and group.into else ""  # with what it needs
-        return new.model_copy(update={"base": base})
+        return new.model_copy(update={"base": _base(group, states[place - 1] if place and request.in_a_row else None)})
     if state.ending is None or state.outcome is Outcome.COMPLETED:  # it has its limits, or needs none any more
         return LoopRequest(repository=request.repository, loop=name)
     settings = own if request.reopen else {"limits": limits}
     return LoopRequest(repository=request.repository, loop=name, settings=settings, reopen=True)
+
+
+def _base(group: Group, before: LoopState | None) -> str:
+    """What a new loop begins with that is not what is checked out: the work of the one before it, or of those that it needs."""
+    if before is not None:  # in place its work is what is checked out
+        return "" if before.config.workspace.in_place else before.branch
+    return tip(group.repository, group.config, group.request.group) if group.items and group.into else ""
 
 
 def _limits(shares: Shares, link: Link) -> dict[str, Any]:

@@ -30,7 +30,6 @@ KNOW_PREFECT = (
     "tasks.engine.results",
     "tasks.engine.runs",
     "tasks.engine.step",
-    "tasks.groups.chaining",
     "tasks.groups.gathering",
     "tasks.loop.merge_lock",
     "tasks.loop.run",

@@ -1,0 +1,181 @@
+"""Loops in a row: which of them is due, by real repositories in which they have come as far as they have."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.group import group_lines, parallel, parallel_request
+from helmsman.errors import OperatorError, WorldError
+from helmsman.records.decision import Outcome
+from helmsman.records.gates import Gate, GateKind
+from helmsman.records.request import ChainRequest, Link, LoopRequest, ParallelRequest
+from helmsman.records.state import LoopState
+from tasks.groups.parallel import Departed, Group, departed, due_loops, group_result, opened
+from tasks.loop.start import open_loop
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import replace_state
+from tasks.worktrees.workplace import workplace
+from tasks.worktrees.worktree import ensure_worktree, remove_worktree
+from tests.fakes.repositories import NOW, commit, make_repository
+from tests.unit.builders import STOP
+
+pytestmark = pytest.mark.feature("M11")
+GOALS = "the first", "the second", "the third"
+QUESTION = Gate(key="learnings-1-1", kind=GateKind.LEARNINGS, question="May that be committed?", asked_at=NOW)
+ENDED = STOP.model_copy(update={"outcome": Outcome.STOPPED})
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "top")
+
+
+def in_a_row(top: Path, loops: int = 2, own: dict[str, Any] | None = None, **fields: Any) -> Group:
+    """As a run opens it, by the older form of such a request. `own`: settings of the first loop."""
+    links = tuple(Link(goal=goal, checks=("true",), settings={}) for goal in GOALS[:loops])
+    links = (links[0].model_copy(update={"settings": own or {}}), *links[1:])
+    asked = ChainRequest(repository=str(top), chain="num", loops=links, **fields)
+    return opened(asked.as_group, open_repository(top))
+
+
+def due(group: Group) -> LoopRequest:
+    (found,) = due_loops(group)
+    return found
+
+
+def begun(group: Group) -> LoopState:
+    """The loop that is due, with its state written and its worktree made, as a driver does it."""
+    state = open_loop(due(group), "", NOW)
+    place = workplace(group.request.repository, state)
+    place.folder.root.mkdir(parents=True)
+    if not state.config.workspace.in_place:
+        ensure_worktree(place.repository, place.worktree, state.branch, state.head)
+    return state
+
+
+def completed(group: Group, **changes: object) -> LoopState:
+    """It has, and did not leave yet."""
+    state = begun(group)
+    head = commit(workplace(group.request.repository, state).worktree, "the work", {f"{state.loop}.txt": "done\n"})
+    return with_changes(group, state, head=head, verified=head, ending=STOP, **changes)
+
+
+def with_changes(group: Group, state: LoopState, **changes: object) -> LoopState:
+    return replace_state(group.repository, state, state.model_copy(update=changes), "a test goes on")
+
+
+def left(group: Group, state: LoopState) -> None:
+    place = workplace(group.request.repository, state)
+    remove_worktree(place.repository, place.worktree)
+
+
+def test_a_loop_that_completed_leaves_what_it_leaves_before_the_next_one_begins_on_its_work(top: Path) -> None:
+    group = in_a_row(top)
+    state = completed(group)
+    assert due(group) == LoopRequest(repository=str(top), loop="num-1")
+    left(group, state)
+    assert (due(group).loop, due(group).base) == ("num-2", "helmsman/num-1")
+
+
+def test_a_question_that_is_open_is_asked_before_the_next_loop_begins(top: Path) -> None:
+    group = in_a_row(top)
+    state = completed(group, gate=QUESTION)
+    left(group, state)
+    assert due(group).loop == "num-1"
+    with_changes(group, state, gate=None)
+    assert due(group).loop == "num-2"
+
+
+def test_a_loop_whose_process_ended_well_is_not_driven_again_whatever_it_could_not_leave(top: Path) -> None:
+    group = in_a_row(top)
+    completed(group, gate=QUESTION)
+    departed(group, Departed("num-1", 1, "killed"))
+    assert due(group).loop == "num-1"
+    departed(group, Departed("num-1", 0, ""))
+    assert due(group).loop == "num-2"
+
+
+def test_a_loop_that_ended_otherwise_is_gone_on_with_and_none_after_it_begins(top: Path) -> None:
+    group = in_a_row(top, reopen=True)
+    with_changes(group, begun(group), ending=ENDED)
+    assert (due(group).loop, due(group).reopen) == ("num-1", True)
+    group.driven["num-1"] += 1
+    assert due_loops(group) == []
+    assert group_result(group).problems == ("num-2: what it needs was not completed",)
+
+
+def test_in_place_a_loop_begins_with_what_the_one_before_it_has_left_checked_out(top: Path) -> None:
+    group = in_a_row(top, settings={"workspace": {"in_place": True}})
+    first = completed(group)
+    assert due(group).loop == "num-1"  # nothing shows there that it has left
+    departed(group, Departed("num-1", 0, ""))
+    assert due(group).base == ""
+    second = begun(group)
+    assert (second.branch, second.base_commit) == ("main", first.head)
+
+
+def test_a_loops_own_settings_count_when_it_begins_and_when_it_is_gone_on_with_and_its_limits_are_its_own(top: Path) -> None:
+    limits = {"limits": {"iterations": 5, "cost_usd": 3.0}}
+    group = in_a_row(top, own={"limits": {"iterations": 50}}, settings=limits, reopen=True)
+    state = begun(group)
+    assert (state.config.limits.iterations, state.config.limits.cost_usd) == (50, 3.0)
+    with_changes(group, state, ending=ENDED)
+    assert due(group).settings == {"limits": {"iterations": 50, "cost_usd": 3.0}}
+
+
+@pytest.mark.parametrize("changes", [{"best": True}, {"loops": ()}], ids=["attempts", "no goals"])
+def test_attempts_and_plans_are_not_driven_in_a_row(top: Path, changes: dict[str, Any]) -> None:
+    asked = {"repository": str(top), "group": "num", "loops": (Link(goal="g", checks=("true",)),), "in_a_row": True}
+    with pytest.raises(OperatorError, match="loops in a row have a goal each"):
+        opened(ParallelRequest(**{**asked, **changes}), open_repository(top))
+
+
+# --- what a file and the command line say -------------------------------------------------------------------------
+
+
+def requested(top: Path, text: str, *settings: str) -> ParallelRequest:
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+        file.write(text)
+        file.flush()
+        return parallel_request(open_repository(top), {"file": Path(file.name), "settings": settings})
+
+
+CHAIN = '[settings.limits]\ncost_usd = 3.0\niterations = 5\n[[loops]]\ngoal = "the first"\n[[loops]]\ngoal = "the second"\n'
+
+
+def test_a_setting_of_the_command_line_takes_nothing_away_that_the_file_says_beside_it(top: Path) -> None:
+    request = requested(top, CHAIN, "limits.iterations=9")
+    assert request.settings == {"limits": {"cost_usd": 3.0, "iterations": 9}}
+
+
+def test_the_command_line_wins_over_what_the_file_says_of_one_loop(top: Path) -> None:
+    """Or nobody could go on, by the same command with more, with a loop that has used up a limit of its own."""
+    request = requested(top, f"{CHAIN}settings = {{ limits = {{ iterations = 2, tokens = 7 }} }}\n", "limits.iterations=9")
+    assert request.loops[0].settings == {}
+    assert request.loops[1].settings == {"limits": {"iterations": 9, "tokens": 7}}
+
+
+def test_what_is_said_of_all_loops_counts_when_they_are_looked_at_before_the_start(top: Path) -> None:
+    with pytest.raises(OperatorError, match="no check is configured"):
+        parallel(top, in_a_row=True, yes=True, as_json=True, goals=["the first"])
+    settings = ["allow_no_checks=true", f"claude.binary={top / 'no-agent'}"]
+    with pytest.raises((OperatorError, WorldError), match="no-agent"):  # which comes after the checks
+        parallel(top, in_a_row=True, yes=True, as_json=True, goals=["the first"], settings=settings)
+
+
+# --- what is told of it -------------------------------------------------------------------------------------------
+
+
+def test_what_comes_next_is_to_merge_the_last_branch_which_holds_all_of_the_work(top: Path) -> None:
+    group = in_a_row(top)
+    for _ in range(2):
+        left(group, completed(group))
+    lines = list(group_lines(group_result(group), in_a_row=True))
+    assert [line for line in lines if "git merge" in line] == ["next       git diff ...helmsman/num-2; git merge helmsman/num-2"]
