@@ -27,6 +27,7 @@ from helmsman.config import ContextConfig, SteeringConfig
 from helmsman.guardrails import Rules
 from tasks.session.hook_server import TOKEN, HookServer, hook_server
 from tasks.session.steering import Means, Steering, settings
+from tasks.session.stops import Turns
 from tests.fakes.claude_cli import ARGUMENTS, bundled_cli
 
 BEFORE = ("PreToolUse",)
@@ -106,7 +107,7 @@ def _session(kind: str, calls: int, own: list[float]) -> list[float]:
         home = Path(name) / "home"
         home.mkdir()
         variables = {"PATH": os.environ["PATH"], **environment(url, home)}
-        steers = Steering(Rules(worktree=name), SteeringConfig(), ContextConfig(), Means(_nothing, _nothing, _nothing, _empty))
+        steers = Steering(Rules(worktree=name), SteeringConfig(), ContextConfig(), Means(_nothing, _nothing, _empty), Turns())
 
         def answer(event: Mapping[str, Any]) -> Mapping[str, Any]:
             begun = time.perf_counter()

@@ -21,9 +21,9 @@ from tasks.observers.journal import publish
 from tasks.repository.git import git
 from tasks.sandbox.entering import git_folder
 from tasks.session.hook_server import HookServer, hook_server
-from tasks.session.steering import Means, Steering, nothing_to_withdraw
-from tasks.session.stop_checkout import StopPlace
-from tasks.session.stop_gate import StopGate
+from tasks.session.steering import Means, Steering
+from tasks.session.stop_gate import StopGate, StopPlace
+from tasks.session.stops import Stops, Turns
 from tasks.system.files import read_plain
 from tasks.worktrees.workplace import Workplace
 
@@ -49,16 +49,10 @@ def steering(
 
     `item`: the own check of the plan's item in hand.
     """
-    gate = _gate(place, state, start, stop, item)
-    means = Means(
-        tell=tell,
-        tell_stop=lambda attempt: publish(StopAnswered(attempt=attempt)),
-        rotate=rotate,
-        content=lambda path: _content(place.worktree, path),
-        gate=(lambda active, full, said: gate.run(active=active, full=full, said=said)) if gate else None,
-        withdraw=gate.withdraw if gate else nothing_to_withdraw,
-    )
-    steers = Steering(_rules(place, state, start, home), state.config.steering, state.config.context, means)
+    gate, turns, config = _gate(place, state, start, stop, item), Turns(), state.config
+    stops = Stops(gate.run, lambda attempt: publish(StopAnswered(attempt=attempt)), turns) if gate else None
+    means = Means(tell, rotate, content=lambda path: _content(place.worktree, path))
+    steers = Steering(_rules(place, state, start, home), config.steering, config.context, means, turns, stops)
     with hook_server(steers.answer) as server:
         try:
             yield steers, server

@@ -19,7 +19,7 @@ from helmsman.parsers.hidden_failures import failed_by_output
 from helmsman.parsers.loose import ends, mapping, text
 from helmsman.records.agent import AgentOutcome, ContextUse, ErrorVector, Guarded, StopAttempt
 from tasks.session.hook_server import HEADER, TOKEN, HookServer
-from tasks.session.stops import Gate, Output, Stops, Turns
+from tasks.session.stops import Output, Stops, Turns
 
 GUARDED_KEPT = 50
 TIMEOUT = 10
@@ -28,6 +28,7 @@ MARGIN = 60
 """Seconds that the CLI waits for the answer to a stop beyond those that checks may take: files are laid out for them first."""
 PENDING_KEPT = 500
 AGENTS_KEPT = 50
+STOPS_KEPT = 10
 UNJUDGED = "unjudged"
 """In place of a rule: the guard rails themselves broke on this call."""
 FORGED_STOP = "forged_stop"
@@ -38,23 +39,15 @@ GRACE = 5
 T = TypeVar("T")
 
 
-def nothing_to_withdraw() -> None:
-    """For steering without a gate."""
-
-
 @dataclass(frozen=True)
 class Means:
-    """What steering needs of the world. None of it may take long, the gate excepted."""
+    """What steering needs of the world. None of it may take long."""
 
     tell: Callable[[Guarded], None]
-    tell_stop: Callable[[StopAttempt], None]
     rotate: Callable[[str], None]
     """Note durably that the session is to end, and why; empty where it is not any more."""
     content: Callable[[str], str | None]
     """Digest of a file, empty where there is none, None where that cannot be told."""
-    gate: Gate | None = None
-    withdraw: Callable[[], None] = nothing_to_withdraw
-    """The attempt that the gate judged last was not the agent's and does not count."""
 
 
 @dataclass
@@ -69,7 +62,13 @@ class Steering:
     """Answers the hooks of one call of the agent. Events may come from several threads."""
 
     def __init__(
-        self, rules: Rules, steering: SteeringConfig, context: ContextConfig, means: Means, turns: Turns | None = None
+        self,
+        rules: Rules,
+        steering: SteeringConfig,
+        context: ContextConfig,
+        means: Means,
+        turns: Turns,
+        stops: Stops | None = None,
     ) -> None:
         """Nothing has been heard yet."""
         self.heard = False
@@ -84,8 +83,7 @@ class Steering:
         self._announced: dict[str, Called] = {}
         self._asked: dict[str, None] = {}
         self._unasked = False
-        self._turns_over = turns or Turns()
-        self._stops = Stops(means.gate, means.tell_stop, means.withdraw, self._turns_over) if means.gate else None
+        self._turns_over, self._stops = turns, stops
         self._filling = False
         self._full = self._message = ""
         self._turns = 0
@@ -112,7 +110,7 @@ class Steering:
     @property
     def stops(self) -> tuple[StopAttempt, ...]:
         """The agent's attempts to end its turn that the gate judged."""
-        return tuple(self._stops.attempts) if self._stops else ()
+        return tuple(self._stops.attempts[:STOPS_KEPT]) if self._stops else ()
 
     def account(self, outcome: AgentOutcome) -> Mapping[str, Any]:
         """What a record of the call, which ended so, holds of it."""

@@ -2,12 +2,14 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from helmsman.config import CheckConfig, LoopConfig
-from helmsman.errors import HelmsmanError
-from helmsman.guardrails.stop import MOST_ATTEMPTS, allow_stop, failures, judge_stop, reason
+from helmsman.errors import HelmsmanError, WorldError
+from helmsman.guardrails.stop import allow_stop, failures, judge_stop, reason
 from helmsman.parsers.status import read_ending
 from helmsman.plain import clean
 from helmsman.records.agent import StopAttempt
@@ -16,13 +18,31 @@ from helmsman.records.claims import Claims
 from helmsman.verify.flaky import doubtful, second_opinion
 from tasks.checking.checks import Room, run_check
 from tasks.processes.process import never
-from tasks.session.stop_checkout import StopPlace, checked_out
+from tasks.repository.git import commit_and_tree, current_branch, git
+from tasks.system.files import write_atomic
 from tasks.system.secrets import redact
+from tasks.worktrees.as_checkout import Checkout
+from tasks.worktrees.snapshots import snapshot
+from tasks.worktrees.staging import own_folder, submodules
+from tasks.worktrees.worktree import dirty_paths, hold_branch, own_git
 
 PROBLEM_SHOWN = 300
+MESSAGE = "helmsman: the agent's files at a stop"
 
 FAULTS = HelmsmanError, OSError, ValueError, RecursionError
 """What a full disk, a weird tree or a broken repository may raise."""
+
+
+@dataclass(frozen=True)
+class StopPlace:
+    """The worktree of a session, and the checkout that its checks run in; nobody else uses that during the session."""
+
+    worktree: Path
+    start: str
+    """Commit that the session began at."""
+    checkout: Checkout
+    agents_git: Path | None = None
+    """Where the repository of the agent's box lies while that stands; its index says what the agent has added."""
 
 
 @dataclass
@@ -50,7 +70,6 @@ class StopGate:
         `item` is the own check of the plan's item in hand: where there is one it alone is run, for all others may fail till the
         last item is done.
         """
-        self.attempts: list[StopAttempt] = []
         self._place, self._tag, self._config, self._stop = place, tag, config, stop
         self._item = (CheckConfig(command=item),) if item else ()
         self._seconds = {result.command: result.seconds for result in last.results} if last else dict[str, float]()
@@ -58,21 +77,18 @@ class StopGate:
         self._known = last
         self._lock, self._closed = threading.Lock(), threading.Event()
 
-    def run(self, *, active: bool, full: bool, said: str) -> tuple[StopAttempt, str]:
+    def run(self, before: Sequence[StopAttempt], active: bool, full: bool, said: str) -> tuple[StopAttempt, str]:
         """An attempt to end, and what the agent is told where it is sent back. Raises nothing. `said`: what it said last."""
         with self._lock:
+            began = time.monotonic()
             try:
-                attempt, text = self._judge(active=active, full=full, said=said)
+                why = allow_stop(before, active=active, config=self._config.steering, full=full)
+                until = began + self._config.steering.stop_seconds
+                found = _Found(hindrance=why) if why else self._check(len(before) + 1, said, until)
+                attempt = judge_stop(found.results, found.hindrance, time.monotonic() - began)
+                return attempt, reason(found.results) if attempt.blocked else ""
             except Exception as error:  # noqa: BLE001 - a fault of ours must not keep an agent from its end
-                attempt, text = StopAttempt(blocked=False, why=f"the gate broke: {_words(error)}"), ""
-            if len(self.attempts) < MOST_ATTEMPTS:
-                self.attempts.append(attempt)
-            return attempt, text
-
-    def withdraw(self) -> None:
-        """The attempt judged last was not the agent's: it counts towards nothing. No check may be running."""
-        with self._lock:
-            self.attempts.pop()
+                return StopAttempt(blocked=False, why=f"the gate broke: {_words(error)}"), ""
 
     def close(self) -> None:
         """End what runs and wait for its end; the checkout is free then. No check runs afterwards."""
@@ -80,14 +96,7 @@ class StopGate:
         with self._lock:
             pass
 
-    def _judge(self, *, active: bool, full: bool, said: str) -> tuple[StopAttempt, str]:
-        began, steering = time.monotonic(), self._config.steering
-        why = allow_stop(self.attempts, active=active, config=steering, full=full)
-        found = _Found(hindrance=why) if why else self._check(said, began + steering.stop_seconds)
-        attempt = judge_stop(found.results, found.hindrance, time.monotonic() - began)
-        return attempt, reason(found.results) if attempt.blocked else ""
-
-    def _check(self, said: str, until: float) -> _Found:
+    def _check(self, number: int, said: str, until: float) -> _Found:
         """Run what can be run until that instant. A hindrance takes the place of all results."""
         claims = read_ending(said, self._config.completion.promise)
         checks = self._item or self._config.checks
@@ -95,10 +104,9 @@ class StopGate:
             return _Found(hindrance=hindrance)
         found, begun = _Found(), time.monotonic()
         try:
-            with checked_out(self._place):
+            with _checked_out(self._place):
                 self._preparing = time.monotonic() - begun
-                tag, box = f"{self._tag}/stop/{len(self.attempts) + 1}", self._config.box
-                room = Room(self._place.checkout, tag, self._ended, sandbox=box)
+                room = Room(self._place.checkout, f"{self._tag}/stop/{number}", self._ended, sandbox=self._config.box)
                 self._run_checks(room, checks, found, until)
                 self._run_again(room, found, until)
         except FAULTS as error:
@@ -167,3 +175,52 @@ def _nothing_claimed(claims: Claims, *, of_item: bool) -> str:
 
 def _words(error: Exception) -> str:
     return clean(redact(str(error) or type(error).__name__))[:PROBLEM_SHOWN]
+
+
+# --- the agent's files as they are, in the checkout -----------------------------------------------------------------
+
+
+@contextmanager
+def _checked_out(place: StopPlace) -> Generator[None]:
+    """Have the checkout hold the agent's files. The worktree stays as it is, or is put back where the checks run in it.
+
+    Raises HelmsmanError and OSError where they cannot be laid out, and where set-up would have to run first: it could leave, for
+    the checks that decide, what no commit shows.
+    """
+    worktree, checkout = place.worktree, place.checkout
+    if own_git(worktree, place.start) is None:
+        raise WorldError("the worktree is cut off from its repository")
+    if any(dirty_paths(inner) for inner in submodules(worktree)):
+        raise WorldError("work in a submodule is not committed, and cannot be checked before it is")
+    boxed = place.agents_git if place.agents_git and place.agents_git.exists() else None
+    commit = snapshot(worktree, commit_and_tree(worktree)[0], MESSAGE, boxed or own_folder(worktree))
+    if not checkout.clean:
+        with _put_back(worktree, checkout):
+            checkout.prepare(commit)
+            yield
+        return
+    checkout.prepare(commit)
+    if checkout.setup_due():
+        raise WorldError("set-up has to run again first, and runs only before the checks that decide")
+    yield
+
+
+@contextmanager
+def _put_back(worktree: Path, checkout: Checkout) -> Generator[None]:
+    """Afterwards branch, HEAD and index are as they were, and so are all files that are not ignored."""
+    index = own_folder(worktree) / "index"
+    if index.with_name("index.lock").exists():
+        raise WorldError("a git command is at work in the worktree, or was killed there")
+    branch, (head, _), staged = current_branch(worktree), commit_and_tree(worktree), index.read_bytes()
+    try:
+        yield
+    finally:
+        if own_git(worktree, head) is None:  # git would take a repository above for this one
+            raise WorldError("the checks cut the worktree off from its repository")
+        index.with_name("index.lock").unlink(missing_ok=True)  # of a git that was ended with its check
+        checkout.reset()
+        if branch:
+            hold_branch(worktree, branch, head)
+        else:
+            git(worktree, "update-ref", "--no-deref", "HEAD", head)
+        write_atomic(index, staged)

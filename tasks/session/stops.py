@@ -7,21 +7,22 @@ What is judged is what the stream shows that the agent said last, not what the e
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from helmsman.guardrails.stop import MOST_ATTEMPTS
 from helmsman.parsers.claude_stream import TurnReader, spoken_text, tool_calls, tool_results
 from helmsman.parsers.loose import text
 from helmsman.records.agent import StopAttempt
 
-STOPS_KEPT = 10
 CATCH_UP = 5.0
 """Seconds that a Stop waits for the stream: the CLI may post it before we have read what it printed."""
 
 Output = Mapping[str, Any]
-Gate = Callable[[bool, bool, str], tuple[StopAttempt, str]]
-"""From whether a stop hook already holds the agent, whether its context is filling up, and what it said last, to an answer."""
+Gate = Callable[[Sequence[StopAttempt], bool, bool, str], tuple[StopAttempt, str]]
+"""From the attempts before, whether a stop hook already holds the agent, whether its context is filling up, and what it said
+last, to an attempt and what the agent is told where it is sent back."""
 LONGEST_SAID = 20_000
 """Characters of the end of that."""
 
@@ -84,12 +85,12 @@ class Turns:
 class Stops:
     """Answers the Stop events of one session by what the gate says."""
 
-    def __init__(self, gate: Gate, tell: Callable[[StopAttempt], None], withdraw: Callable[[], None], turns: Turns) -> None:
-        """`withdraw`: the attempt that the gate judged last does not count."""
+    def __init__(self, gate: Gate, tell: Callable[[StopAttempt], None], turns: Turns) -> None:
+        """No Stop has come yet."""
         self.attempts: list[StopAttempt] = []
         self.asked = False
         """Whether a Stop has come that the stream bears out."""
-        self._gate, self._tell, self._withdraw, self._turns = gate, tell, withdraw, turns
+        self._gate, self._tell, self._turns = gate, tell, turns
         self._lock = threading.Lock()
         self._judged = 0
         self._output: Output = {}
@@ -108,11 +109,10 @@ class Stops:
 
     def _judge(self, turn: int, *, active: bool, full: bool) -> Output:
         if not self._turns.judge(turn) and self._judged:  # the agent went on without our answer: that Stop was not its own
-            self._withdraw()
             self.attempts = self.attempts[:-1]
-        attempt, reason = self._gate(active, full, self._turns.said)
+        attempt, reason = self._gate(self.attempts, active, full, self._turns.said)
         self._judged = turn
-        self.attempts = [*self.attempts, attempt][:STOPS_KEPT]
+        self.attempts = [*self.attempts, attempt][:MOST_ATTEMPTS]
         with suppress(Exception):  # who is told must not decide
             self._tell(attempt)
         return {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": reason}} if attempt.blocked else {}

@@ -12,8 +12,7 @@ from helmsman.config import LoopConfig
 from helmsman.records.agent import StopAttempt
 from tasks.checking.rooms import checkout_for
 from tasks.processes.process import never
-from tasks.session.stop_checkout import StopPlace
-from tasks.session.stop_gate import StopGate
+from tasks.session.stop_gate import StopGate, StopPlace
 from tests.fakes.repositories import Work, begin, make_repository, write
 
 ASKS = "All is done.\n<promise>COMPLETE</promise>"
@@ -60,6 +59,20 @@ def littered(folder: Path, place: Callable[[Path], Path] | None = None) -> Work:
     return work
 
 
+class Session:
+    """A gate, and what the agent has tried so far."""
+
+    def __init__(self, gate: StopGate) -> None:
+        """Nothing was tried yet."""
+        self.attempts: list[StopAttempt] = []
+        self.close, self._gate = gate.close, gate
+
+    def run(self, *, active: bool, full: bool, said: str) -> tuple[StopAttempt, str]:
+        attempt, text = self._gate.run(tuple(self.attempts), active, full, said)
+        self.attempts.append(attempt)
+        return attempt, text
+
+
 def gate(
     work: Work,
     tag: str,
@@ -70,15 +83,15 @@ def gate(
     stop: Callable[[], bool] = never,
     workspace: Any = None,
     **steering: Any,
-) -> StopGate:
+) -> Session:
     sections = {"steering": steering, "flaky": {"largest_failing_set": flaky}, "workspace": workspace or {}}
     config = LoopConfig.model_validate({"goal": "make it work", "checks": checks, **sections})
     checkout = checkout_for(work.place, work.state.model_copy(update={"config": config}))
-    return StopGate(StopPlace(work.path, work.start, checkout), tag, config, last, stop, item)
+    return Session(StopGate(StopPlace(work.path, work.start, checkout), tag, config, last, stop, item))
 
 
-def ended(gate: StopGate, *, active: bool = False, full: bool = False, said: str = ASKS) -> StopAttempt:
-    return gate.run(active=active, full=full, said=said)[0]
+def ended(session: Session, *, active: bool = False, full: bool = False, said: str = ASKS) -> StopAttempt:
+    return session.run(active=active, full=full, said=said)[0]
 
 
 def picture(folder: Path) -> dict[str, tuple[Any, ...]]:

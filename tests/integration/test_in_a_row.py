@@ -132,7 +132,12 @@ def test_a_loops_own_settings_count_when_it_begins_and_when_it_is_gone_on_with_a
 
 @pytest.mark.parametrize("changes", [{"best": True}, {"loops": ()}], ids=["attempts", "no goals"])
 def test_attempts_and_plans_are_not_driven_in_a_row(top: Path, changes: dict[str, Any]) -> None:
-    asked = {"repository": str(top), "group": "num", "loops": (Link(goal="g", checks=("true",)),), "in_a_row": True}
+    asked: dict[str, Any] = {
+        "repository": str(top),
+        "group": "num",
+        "loops": (Link(goal="g", checks=("true",)),),
+        "in_a_row": True,
+    }
     with pytest.raises(OperatorError, match="loops in a row have a goal each"):
         opened(ParallelRequest(**{**asked, **changes}), open_repository(top))
 

@@ -17,8 +17,7 @@ from tasks.processes.process import never
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.git import git, open_repository
 from tasks.sandbox.entering import Agent, Command, agent_box, git_folder
-from tasks.session.stop_checkout import StopPlace
-from tasks.session.stop_gate import StopGate
+from tasks.session.stop_gate import StopGate, StopPlace
 from tasks.worktrees.as_checkout import Worktree
 from tests.fakes.boxes import BRANCH, Scene, make_scene
 
@@ -218,7 +217,7 @@ def stopped(scene: Scene, command: str, *, clean: bool = True) -> StopAttempt:
     place = StopPlace(scene.worktree, base, made if clean else Worktree(scene.worktree), git_folder(scene.folder))
     told = {"goal": "g", "checks": [command], "sandbox": {"kind": "bubblewrap"}, "steering": {"stop_seconds": 30}}
     return StopGate(place, f"gate-{scene.root}", LoopConfig.model_validate(told)).run(
-        active=False, full=False, said="<promise>COMPLETE</promise>"
+        (), active=False, full=False, said="<promise>COMPLETE</promise>"
     )[0]
 
 

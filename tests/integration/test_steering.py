@@ -31,7 +31,7 @@ def nothing(_: object) -> None:
 
 
 def means(**given: Any) -> Means:
-    known: dict[str, Any] = {"tell": nothing, "tell_stop": nothing, "rotate": nothing, "content": str, **given}
+    known: dict[str, Any] = {"tell": nothing, "rotate": nothing, "content": str, **given}
     return Means(**known)
 
 

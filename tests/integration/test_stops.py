@@ -1,5 +1,6 @@
 """Which Stop events the gate answers, and which hooks were expected and never came: the stream of the CLI decides."""
 
+from collections.abc import Callable, Sequence
 from itertools import count
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,17 +14,18 @@ from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.agent import AgentOutcome, ContextUse, StopAttempt
 from tasks.agents.call import Order
 from tasks.agents.claude import ClaudeListener
-from tasks.session.steering import FORGED_STOP, Means, Steering
-from tasks.session.stops import LONGEST_SAID, STOPS_KEPT, Gate, Turns
+from tasks.session.steering import FORGED_STOP, STOPS_KEPT, Means, Steering
+from tasks.session.stops import LONGEST_SAID, Gate, Stops, Turns
 from tasks.worktrees.workplace import Workplace
 from tests.fakes.repositories import loop_state
 
 pytestmark = pytest.mark.feature("A4")
 
 
-def steers(gate: Gate, **world: Any) -> Steering:
-    known: dict[str, Any] = {"tell": nothing, "tell_stop": nothing, "rotate": nothing, "content": str, "gate": gate, **world}
-    return Steering(Rules("/nest/tree"), SteeringConfig(), ContextConfig(), Means(**known), Turns(catch_up=0))
+def steers(gate: Gate, tell: Callable[[StopAttempt], None] | None = None) -> Steering:
+    turns = Turns(catch_up=0)
+    stops = Stops(gate, tell or nothing, turns)
+    return Steering(Rules("/nest/tree"), SteeringConfig(), ContextConfig(), Means(nothing, nothing, str), turns, stops)
 
 
 def nothing(_: object) -> None:
@@ -31,7 +33,7 @@ def nothing(_: object) -> None:
 
 
 def answering(*, blocked: bool) -> Gate:
-    return lambda _active, _full, _said: (StopAttempt(blocked=blocked, why="w"), "mend it")
+    return lambda _before, _active, _full, _said: (StopAttempt(blocked=blocked, why="w"), "mend it")
 
 
 NUMBERS = count()
@@ -59,11 +61,11 @@ def test_a_stop_is_the_gates_to_answer() -> None:
     asked: list[tuple[bool, bool, str]] = []
     told: list[StopAttempt] = []
 
-    def gate(active: bool, full: bool, said: str) -> tuple[StopAttempt, str]:
+    def gate(_before: object, active: bool, full: bool, said: str) -> tuple[StopAttempt, str]:
         asked.append((active, full, said))
         return StopAttempt(blocked=not active, why="w"), "mend it"
 
-    steering = steers(gate, tell_stop=told.append)
+    steering = steers(gate, told.append)
     says(steering)
     assert stop(steering) == SENT_BACK
     says(steering, "fixed")
@@ -101,14 +103,19 @@ def test_one_end_of_a_turn_is_judged_once_however_many_stops_come() -> None:
 
 
 def test_a_stop_after_which_the_agent_went_on_by_itself_does_not_count() -> None:
-    withdrawn: list[int] = []
-    steering = steers(answering(blocked=True), withdraw=lambda: withdrawn.append(1))
+    before: list[int] = []
+
+    def gate(attempts: Sequence[StopAttempt], _active: bool, _full: bool, _said: str) -> tuple[StopAttempt, str]:
+        before.append(len(attempts))
+        return StopAttempt(blocked=True, why="w"), "mend it"
+
+    steering = steers(gate)
     says(steering)
     stop(steering)
     printed(steering, "user", {"type": "text", "text": "Output token limit hit. Resume directly"})
     says(steering)
     stop(steering)
-    assert (len(steering.stops), len(withdrawn)) == (1, 1)
+    assert (len(steering.stops), before) == (1, [0, 0])
 
 
 def test_a_session_that_is_to_end_may_stop_unasked() -> None:
@@ -126,7 +133,7 @@ def test_attempts_to_stop_stay_bounded_and_a_broken_gate_keeps_nobody() -> None:
         is_sent_back(steering)
     assert len(steering.stops) == STOPS_KEPT
 
-    def broken(_active: bool, _full: bool, _said: str) -> tuple[StopAttempt, str]:
+    def broken(_before: object, _active: bool, _full: bool, _said: str) -> tuple[StopAttempt, str]:
         raise OSError
 
     steering = steers(broken)
@@ -169,7 +176,7 @@ def test_a_prompt_that_is_told_of_after_the_model_spoke_does_not_pass_for_the_cl
 def test_of_a_long_message_the_gate_hears_the_end_where_agents_say_that_they_are_done() -> None:
     heard: list[str] = []
 
-    def gate(_active: bool, _full: bool, said: str) -> tuple[StopAttempt, str]:
+    def gate(_before: object, _active: bool, _full: bool, said: str) -> tuple[StopAttempt, str]:
         heard.append(said)
         return StopAttempt(blocked=False, why="w"), ""
 
