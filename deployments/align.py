@@ -20,7 +20,7 @@ from helmsman.errors import OperatorError
 from helmsman.layers import Layer, shown
 from helmsman.orient.alignment import with_answers
 from helmsman.plain import clean
-from helmsman.records.alignment import ALIGNMENT, ROUNDS, Alignment, AlignRequest, AlignResult, Specification, inside, result_of
+from helmsman.records.alignment import ALIGNMENT, ROUNDS, Alignment, AlignRequest, AlignResult, Specification, result_of
 from helmsman.records.forms import LEFT
 from helmsman.records.state import LoopState
 from helmsman.render import aligned_lines
@@ -137,8 +137,8 @@ def loop_that_asks(repo: Path, repository: Repository, name: str) -> LoopState:
         return read_state(repository, name)[0]
     except OperatorError as unknown:
         file, found = ALIGNMENT if name == align_name(ALIGNMENT) else name, None
-        with suppress(OperatorError, ValueError):  # something else lies there, or it leads out of the repository
-            found = None if repository.bare else read_alignment(place_of(repository.top, inside(file)))
+        with suppress(OperatorError):  # something else lies there, or it leads out of the repository
+            found = None if repository.bare else read_alignment(place_of(repository.top, file))
         if found is None:
             raise
         command = align_command(repo, file)

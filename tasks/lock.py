@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 
 from helmsman.errors import OperatorError
+from tasks.places import DrivenFolder
 
 PATIENCE_SECONDS = 0.5
 """Whoever asks for the holder takes the lock for an instant; that must not look like a driver."""
@@ -66,6 +67,14 @@ def drive_alone(lock: Path, loop: str, remedy: str = "") -> Generator[None]:
         yield
     finally:
         os.close(handle)
+
+
+@contextmanager
+def held_alone(folder: DrivenFolder, name: str, remedy: str = "") -> Generator[None]:
+    """The same for what has a folder: from the first moment that we hold it, a cancel is meant for us."""
+    with drive_alone(folder.lock, name, remedy):
+        folder.cancel.unlink(missing_ok=True)
+        yield
 
 
 def holder(lock: Path) -> dict[str, Any] | None:

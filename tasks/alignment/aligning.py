@@ -5,6 +5,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from helmsman.naming import loop_id
 from helmsman.orient.alignment import goal_text, same_goal
 from helmsman.orient.alignment_file import is_alignment
 from helmsman.plain import clean
-from helmsman.records.alignment import ALIGNMENT, Alignment, Proposal, inside
+from helmsman.records.alignment import ALIGNMENT, Alignment, Proposal
 from helmsman.records.iteration import Question
 from helmsman.texts import counted
 from tasks.alignment.files import keep_aside, place_of, read_alignment, read_text, understood, write_alignment
@@ -55,7 +56,7 @@ class Work:
 
     @property
     def path(self) -> Path:
-        return self.repository.top / self.file
+        return place_of(self.repository.top, self.file)
 
     @property
     def folder(self) -> AlignFolder:
@@ -101,15 +102,9 @@ def with_checkout(repository: Repository) -> Repository:
     return repository
 
 
-def goal_of_file(repository: Repository, file: str) -> str:
-    """Empty where there is no such file."""
-    found = read_alignment(place_in(repository.top, file))
-    return found.specification.goal if found else ""
-
-
 def present(work: Work) -> Alignment | None:
     """What the file says now; None where there is none. Raises OperatorError for another's file, or one about another goal."""
-    found = read_alignment(place_in(work.repository.top, work.file))
+    found = read_alignment(work.path)
     if found is not None and not same_goal(found.specification.goal, work.goal):
         if spent(with_kept(work.repository, work.file, found)):
             return None
@@ -129,7 +124,7 @@ def readable(work: Work) -> Alignment | None:
 
 def with_left(work: Work, alignment: Alignment) -> Alignment:
     """A new alignment with what loops have left behind the one that it replaces."""
-    found = read_alignment(place_in(work.repository.top, work.file))
+    found = read_alignment(work.path)
     if found is None or alignment.more:
         return alignment
     return alignment.model_copy(update={"more": with_kept(work.repository, work.file, found).more})
@@ -143,19 +138,12 @@ def with_kept(repository: Repository, file: str, alignment: Alignment) -> Alignm
 
 def put(work: Work, alignment: Alignment, over: Alignment | None) -> Path | None:
     """Write the file. Returns where its text is kept if that is neither `over` nor what is written now."""
-    text = read_text(place_of(work.repository.top, work.file))
-    kept = None
-    if text is not None and not _says(work.path, text, over, alignment):
-        kept = keep_aside(work.folder.root, text)
+    text, known = read_text(work.path), False
+    with suppress(OperatorError):  # what is no alignment is somebody else's text
+        known = text is None or understood(work.path, text) in (over, alignment)
+    kept = None if known or text is None else keep_aside(work.folder.root, text)
     write_alignment(work.path, alignment)
     return kept
-
-
-def _says(path: Path, text: str, *known: Alignment | None) -> bool:
-    try:
-        return understood(path, text) in known
-    except OperatorError:
-        return False
 
 
 def propose(
@@ -241,7 +229,7 @@ def goal_layer(top: Path, layers: Sequence[Layer]) -> list[Layer]:
 
 
 def _for_a_loop(top: Path, file: str) -> Alignment | None:
-    text = read_text(place_in(top, file))
+    text = read_text(place_of(top, file))
     if text is not None:
         return _meant(top / file, text, file)
     if file == ALIGNMENT:
@@ -254,24 +242,6 @@ def _for_a_loop(top: Path, file: str) -> Alignment | None:
 def _meant(path: Path, text: str, file: str) -> Alignment | None:
     """A file of the usual name that is a document of somebody's own says nothing about loops."""
     return None if file == ALIGNMENT and not is_alignment(text) else understood(path, text)
-
-
-def place_in(top: Path, file: str) -> Path:
-    """Where an alignment file of that name lies. Raises OperatorError where that leads out of the repository."""
-    return place_of(top, named(file))
-
-
-def named(file: str) -> str:
-    """Its path from the top. Raises OperatorError as well."""
-    try:
-        return inside(file)
-    except ValueError as error:
-        raise OperatorError(
-            "the alignment file is not in the repository",
-            expected="a path from the top of the repository",
-            found=clean(file)[:200],
-            remedy="correct it",
-        ) from error
 
 
 def _another_goal(path: Path, found: Alignment, remedy: str) -> OperatorError:

@@ -7,7 +7,7 @@ from helmsman.errors import OperatorError
 from helmsman.layers import Layer
 from helmsman.records.alignment import LONGEST_GOAL, AlignRequest
 from helmsman.records.request import LoopRequest
-from tasks.alignment import aligning
+from tasks.alignment.files import place_of, read_alignment
 from tasks.loop.configure import configure
 from tasks.repository.git import open_repository
 from tasks.system.trust import consent_of
@@ -16,9 +16,9 @@ from tasks.system.trust import consent_of
 def configured(request: AlignRequest) -> LoopConfig:
     """What holds for an alignment. A goal that nobody names now is that of the file which is gone on with."""
     repository = open_repository(Path(request.repository))
-    named = aligning.goal_of_file(repository, request.out) if not request.goal else ""
+    found = None if request.goal else read_alignment(place_of(repository.top, request.out))
     said = LoopRequest(repository=request.repository, goal=request.goal, settings=request.settings)
-    stronger = [Layer(request.out, {"goal": named})] if named else []
+    stronger = [Layer(request.out, {"goal": found.specification.goal})] if found else []
     config = configure(repository.top, said, consent=consent_of(repository.common), stronger=stronger).config
     if len(config.goal) > LONGEST_GOAL:
         raise OperatorError(

@@ -5,38 +5,20 @@ import tempfile
 from pathlib import Path
 
 from helmsman.errors import OperatorError
-from helmsman.orient.alignment_file import LARGEST, is_alignment, read, render
+from helmsman.orient.alignment_file import is_alignment, read, render
 from helmsman.records.alignment import Alignment
-from tasks.system.files import FOR_ALL, lies_within, read_plain, write_atomic
-
-_BYTES = 4
-"""Of one character in UTF-8 at most."""
+from tasks.loop.files import read_text as read_whole
+from tasks.system.files import FOR_ALL, resolve_inside, write_atomic
 
 
 def place_of(top: Path, file: str) -> Path:
-    """Where the file lies. Raises OperatorError where a link on the way leads out of the repository, or the file is one."""
-    path = top / file
-    is_link = os.path.islink(path)  # noqa: PTH114 - Path.is_symlink raises for a name that none can have
-    if not lies_within(top, path.parent) or is_link:
-        raise OperatorError(
-            "the alignment file is not in the repository",
-            expected="a file, and no link",
-            found=str(path),
-            remedy="give another path",
-        )
-    return path
+    """Where the file lies. Raises OperatorError where that leads out of the repository."""
+    return resolve_inside(top, file, "the alignment file")
 
 
 def read_text(path: Path) -> str | None:
     """The file's text; None where there is no such file. Raises OperatorError where it cannot be read."""
-    try:
-        if not path.exists():
-            return None
-        return read_plain(path, LARGEST * _BYTES + 1).decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        raise _unreadable(path, f"bytes that are no UTF-8 ({error.reason})") from error
-    except OSError as error:
-        raise _unreadable(path, str(error.strerror)) from error
+    return read_whole(path, "a Markdown file") if os.path.lexists(path) else None
 
 
 def read_alignment(path: Path) -> Alignment | None:
@@ -54,17 +36,15 @@ def understood(path: Path, text: str) -> Alignment:
     return found
 
 
-def write_alignment(path: Path, alignment: Alignment) -> str:
-    """Put it in the place of whatever is there, in one step. Returns the text that stands there now."""
-    text = render(alignment)
+def write_alignment(path: Path, alignment: Alignment) -> None:
+    """Put it in the place of whatever is there, in one step."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(path, text, mode=FOR_ALL)
+        write_atomic(path, render(alignment), mode=FOR_ALL)
     except OSError as error:
         raise OperatorError(
             f"{path} cannot be written", found=str(error.strerror), remedy="make room for it, or make the folder writable"
         ) from error
-    return text
 
 
 def keep_aside(folder: Path, text: str) -> Path:
@@ -74,7 +54,3 @@ def keep_aside(folder: Path, text: str) -> Path:
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
     return Path(name)
-
-
-def _unreadable(path: Path, found: str) -> OperatorError:
-    return OperatorError(f"{path} cannot be read", expected="a Markdown file", found=found, remedy="fix it, or give another path")

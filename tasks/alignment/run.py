@@ -9,12 +9,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from prefect import tags
 from prefect.client.schemas.objects import State, StateType
 from prefect.exceptions import TerminationSignal
 
 from helmsman.config import RetryConfig
-from helmsman.errors import Cancelled, OperatorError, WorldError
+from helmsman.errors import Cancelled, WorldError
 from helmsman.orient.alignment import align_question, by_template, read_proposal, settled
 from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, AlignResult, Made, Specification, result_of
 from helmsman.render import aligned_lines
@@ -24,9 +23,9 @@ from tasks.alignment.config import configured
 from tasks.alignment.people import Halted, answered
 from tasks.alignment.steps import ask, gather
 from tasks.engine.end_states import EndState
-from tasks.engine.runs import announce, hearing_cancel, without_heartbeats
+from tasks.engine.runs import driving_run
 from tasks.engine.step import with_retries
-from tasks.lock import drive_alone
+from tasks.lock import held_alone
 from tasks.models.asking import writing_model
 from tasks.processes.nesting import refuse_nested
 from tasks.processes.process import end_tagged
@@ -56,18 +55,11 @@ def making(request: AlignRequest) -> Generator[Work]:
     config = configured(request)
     folder = aligning.align_folder(repository, request.out)
     with ExitStack() as stack:
-        try:
-            stack.enter_context(drive_alone(folder.lock, request.out))
-        except OperatorError as held:
-            remedy = "wait for it, or end that process"
-            raise OperatorError(f"{request.out} is being made already", found=held.found, remedy=remedy) from held
-        folder.cancel.unlink(missing_ok=True)
+        stack.enter_context(held_alone(folder, f"the alignment {request.out}", "wait for it, or end that process"))
         work = Work(repository, config, request.out, aligning.attempt_id(folder, config.goal), asks=request.ask)
         end_tagged(f"align-{work.uid}/", prefix=True, grace=config.claude.stop_grace_seconds)
-        announce(work.name, work.uid, _tags(work))
-        stack.enter_context(tags(*_tags(work)))
-        stack.enter_context(without_heartbeats())
-        stack.enter_context(hearing_cancel(folder.cancel))
+        marks = {"helmsman", "align", f"loop:{work.name}", f"uid:{work.uid}"}
+        stack.enter_context(driving_run(work.name, work.uid, marks, folder.cancel))
         yield work
 
 
@@ -88,10 +80,6 @@ def concluded(work: Work, why: BaseException | None = None) -> State[dict[str, A
 
 def _state(kind: StateType, name: str, result: AlignResult) -> State[dict[str, Any]]:
     return EndState(type=kind, name=name, message=" ".join(aligned_lines(result)), data=result.model_dump(mode="json"))
-
-
-def _tags(work: Work) -> set[str]:
-    return {"helmsman", "align", f"loop:{work.name}", f"uid:{work.uid}"}
 
 
 # --- drafting -----------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
 import httpx
+from prefect import tags as run_tags
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.filters import FlowRunFilter
 from prefect.client.schemas.objects import FlowRun, StateType
@@ -142,6 +143,19 @@ def without_heartbeats() -> Generator[None]:
     For the block of a running flow: its own heartbeat has begun and goes on. Entering costs 40 ms, so once is enough.
     """
     with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+        yield
+
+
+@contextmanager
+def driving_run(
+    name: str, uid: str, tags: set[str], cancel: Path, *, inside: set[str] | None = None, repository: Path | None = None
+) -> Generator[None]:
+    """Have this run drive something under that name, with an ear for a cancel. `inside`: tags of the runs in it, if others.
+
+    `repository`: as for `announce`.
+    """
+    announce(name, uid, tags, repository)
+    with run_tags(*(inside or tags)), without_heartbeats(), hearing_cancel(cancel):
         yield
 
 

@@ -12,7 +12,7 @@ from queue import Empty
 from typing import Any, cast
 from uuid import uuid4
 
-from prefect import tags, task
+from prefect import task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, StateType
 from prefect.context import TagsContext
@@ -29,9 +29,9 @@ from helmsman.texts import counted
 from tasks.credentials import judge_credentials
 from tasks.engine.embedded import FOREVER, is_embedded
 from tasks.engine.end_states import EndState
-from tasks.engine.runs import announce, hearing_cancel, without_heartbeats
+from tasks.engine.runs import driving_run
 from tasks.groups.parallel import Departed, Group, candidates, departed, due_loops, group_result, keep, opened
-from tasks.lock import drive_alone, holder
+from tasks.lock import held_alone, holder
 from tasks.loop.run import STOPPED_FROM_OUTSIDE
 from tasks.models.writing import Asking, written
 from tasks.observers.follow import newest_record
@@ -72,16 +72,11 @@ def gathered(request: ParallelRequest) -> Generator[Group]:
     with ExitStack() as stack:
         name = request.group
         remedy = f"helmsman list shows its loops; end it: helmsman cancel {name}"
-        stack.enter_context(drive_alone(group.folder.lock, f"group {name}", remedy))
-        group.folder.cancel.unlink(missing_ok=True)
+        stack.enter_context(held_alone(group.folder, f"group {name}", remedy))
         until = time.monotonic() + ENDING_SECONDS  # loops of a run that was killed just now still write down how they end
         while time.monotonic() < until and any(holder(loop_folder(repository, one).lock) for one in group.names):
             time.sleep(HEAR_SECONDS)
-        known = {"helmsman", f"group:{request.group}", f"uid:{uid}"}
-        announce(request.group, uid, known)
-        stack.enter_context(tags(*known))
-        stack.enter_context(without_heartbeats())
-        stack.enter_context(hearing_cancel(group.folder.cancel))
+        stack.enter_context(driving_run(name, uid, {"helmsman", f"group:{name}", f"uid:{uid}"}, group.folder.cancel))
         try:
             yield group
         except BaseException:

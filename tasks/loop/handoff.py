@@ -15,11 +15,11 @@ from helmsman.plain import clean, one_line
 from helmsman.records.alignment import ALIGNMENT, Alignment, Specification, inside
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from tasks.alignment.aligning import align_folder, named, with_kept
+from tasks.alignment.aligning import align_folder, with_kept
 from tasks.alignment.files import place_of, read_text, understood
-from tasks.repository.branch_files import LARGEST, held_in, put_on_branch, text_of, tree_with, work_of
+from tasks.repository.branch_files import held_in, put_on_branch, text_of, tree_with, work_of
 from tasks.repository.git import Repository, git, succeeds
-from tasks.system.files import FOR_ALL, read_plain, write_atomic
+from tasks.system.files import FOR_ALL, write_atomic
 from tasks.worktrees.workplace import Workplace
 
 NAME = "handoff.md"
@@ -64,7 +64,7 @@ def handed_on(place: Workplace, state: LoopState, tip: str) -> str:
 
 def left_in(repository: Repository, file: str) -> str:
     """What a loop that starts is told of those before it, by the checkout's alignment file. Raises OperatorError."""
-    path = place_of(repository.top, inside(file)) if file else None
+    path = place_of(repository.top, file) if file else None
     text = read_text(path) if path else None
     if path is None or not text or not is_alignment(text):
         return ""
@@ -79,8 +79,13 @@ def left_at(repository: Repository, commit: str, file: str) -> str:
 
 def text_at(repository: Repository, commit: str, file: str) -> str | None:
     """The alignment file as it is in a commit; None where that has none. Raises OperatorError where it cannot be read."""
-    held = held_in(repository, commit, named(file)) if file else None
+    held = held_in(repository, commit, named(repository, file)) if file else None
     return text_of(held.content, file).removeprefix("\ufeff").replace("\r\n", "\n") if held else None
+
+
+def named(repository: Repository, file: str) -> str:
+    """The alignment file as git names it. Raises OperatorError where it leads out of the repository."""
+    return place_of(repository.top, file).relative_to(repository.top.resolve()).as_posix()
 
 
 def _wanted(state: LoopState) -> bool:
@@ -96,7 +101,7 @@ def _hand_over(place: Workplace, state: LoopState, handoff: Handoff) -> None:
     tip = work_of(repository, state)
     held = held_in(repository, tip, name)
     if held is None:
-        found = None if repository.bare else _in_checkout(repository, name)
+        found = None if repository.bare else read_text(place_of(repository.top, name))
         if found is not None:
             _put_beside(repository, name, found, handoff)
         if found is not None or name == ALIGNMENT:
@@ -112,25 +117,13 @@ def _with_handoff(name: str, text: str, handoff: Handoff) -> bytes | None:
     return None if _is_another_document(name, text) else with_handoff(text, handoff).encode()
 
 
-def _in_checkout(repository: Repository, name: str) -> str | None:
-    """The text of a file that the loop's branch does not have; None where there is none."""
-    path = place_of(repository.top, name)
-    if not path.exists():
-        return None
-    try:
-        return text_of(read_plain(path, LARGEST + 1), name)
-    except OSError as error:
-        found = f"{clean(str(path))}: {error.strerror}"
-        raise OperatorError("the alignment file is none", expected="a file", found=found) from error
-
-
 def _put_beside(repository: Repository, name: str, text: str, handoff: Handoff) -> None:
     """Beside the checkout's file, unless it has been committed since the loop began: then it belongs to a commit."""
     if _is_another_document(name, text):
         return
     if succeeds(repository.top, "ls-files", "--error-unmatch", "--", f":(top,literal){name}"):
         raise OperatorError(f"{clean(name)} was added to the repository after the loop began, so its branch does not have it")
-    understood(repository.top / name, text.removeprefix("\ufeff"))
+    understood(repository.top / name, text)
     kept = align_folder(repository, name).left
     before = read_text(kept) or ""
     after = with_section(before.rstrip(), handoff)

@@ -6,7 +6,6 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from prefect import tags
 from prefect.client.schemas.objects import StateType
 from prefect.exceptions import TerminationSignal
 from prefect.logging import get_run_logger
@@ -30,7 +29,7 @@ from tasks.checking.ready import require_ready
 from tasks.engine import runs
 from tasks.engine.end_states import EndState, sleep_until
 from tasks.engine.results import is_kept, require_results
-from tasks.lock import drive_alone
+from tasks.lock import held_alone
 from tasks.loop import steps
 from tasks.loop.kept_notes import keep_notes
 from tasks.loop.merge import begin_landing, catch_up, land
@@ -45,7 +44,7 @@ from tasks.observers.journal import journal_to, listening, publish
 from tasks.observers.telemetry import watched
 from tasks.places import loop_folder
 from tasks.processes.nesting import refuse_nested
-from tasks.repository.git import Repository, commit_and_tree, open_repository
+from tasks.repository.git import commit_and_tree, open_repository
 from tasks.repository.objects import close_readers
 from tasks.repository.state_ref import Fenced, known_state, read_records, read_state, replace_state, state_ref
 from tasks.sandbox.trial import require_sandbox
@@ -74,33 +73,24 @@ def driving(request: LoopRequest) -> Generator[tuple[Workplace, LoopState]]:
     with ExitStack() as stack:
         stack.callback(close_readers)
         if request.loop:  # one that somebody drives is left as it is
-            stack.enter_context(_holding(repository, request.loop))
+            stack.enter_context(held_alone(loop_folder(repository, request.loop), request.loop))
         opened = open_loop(request, str(runs.run_id()), now_utc())
         if not request.loop:
-            stack.enter_context(_holding(repository, opened.loop))
+            stack.enter_context(held_alone(loop_folder(repository, opened.loop), opened.loop))
         place = workplace(request.repository, opened)
         state = claimed(place, repair(place, read_state(repository, opened.loop)[0]))
         stack.enter_context(left_there(repository, opened.loop))
         catch_up(place, state)
         stand_at_best(place, state)
-        runs.announce(state.loop, state.uid, runs.loop_tags(state), repository.top)
         stack.enter_context(runs.leaving_what_others_drive())
-        stack.enter_context(tags(*runs.iteration_tags(state)))
-        stack.enter_context(runs.without_heartbeats())
+        marks, inside = runs.loop_tags(state), runs.iteration_tags(state)
+        stack.enter_context(
+            runs.driving_run(state.loop, state.uid, marks, place.folder.cancel, inside=inside, repository=repository.top)
+        )
         stack.enter_context(watched(repository, place.folder, state, get_run_logger().warning))
         stack.enter_context(listening(journal_to(place.folder.journal)))
-        stack.enter_context(runs.hearing_cancel(place.folder.cancel))
         _warn_at_start(state)
         yield place, state
-
-
-@contextmanager
-def _holding(repository: Repository, loop: str) -> Generator[None]:
-    """From the first moment that we hold it, a cancel is meant for us."""
-    folder = loop_folder(repository, loop)
-    with drive_alone(folder.lock, loop):
-        folder.cancel.unlink(missing_ok=True)
-        yield
 
 
 def claimed(place: Workplace, state: LoopState) -> LoopState:

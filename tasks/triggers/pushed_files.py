@@ -11,7 +11,7 @@ from helmsman.layers import shown
 from helmsman.toml_of import toml_of
 from tasks.agents.catalogue import MOST_FILES
 from tasks.agents.finding import AGENTS
-from tasks.alignment.aligning import place_in
+from tasks.alignment.files import place_of
 from tasks.hats.finding import HATS, PRESETS, is_path
 from tasks.loop.files import AUTOCHECKS, LARGEST_FILE, RUBRIC, read_rubric_file
 from tasks.repository.git import Repository
@@ -69,7 +69,7 @@ def lay_out_file(repository: Repository, commit: str, named: object, folder: Pat
 
 def lay_out_alignment(repository: Repository, commit: str, file: str, folder: Path) -> None:
     """Write the alignment file, where the commit has it. Raises OperatorError where something else stands in its place."""
-    path = PurePosixPath(place_in(folder, file).relative_to(folder))
+    path = PurePosixPath(place_of(folder, file).relative_to(folder.resolve()))
     if _write(repository, commit, str(path), folder):
         return
     above = [entry_at(repository.common, commit, str(parent)) for parent in path.parents if parent.name]

@@ -216,7 +216,7 @@ def test_one_alignment_is_made_by_one_process(desk: Desks) -> None:
     at = desk([KNOWS])
     with drive_alone(align_folder(open_repository(at.repository), at.file).lock, "another"):
         state = at.run()
-    with pytest.raises(OperatorError, match="is being made already"):
+    with pytest.raises(OperatorError, match="is being driven already"):
         state.result()
 
 

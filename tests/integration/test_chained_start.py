@@ -174,5 +174,5 @@ def test_a_question_that_is_open_in_the_work_before_it_stops_a_start(tmp_path: P
 def test_a_file_out_of_the_repository_is_refused_in_words(tmp_path: Path, file: str) -> None:
     top = make_repository(tmp_path / "top")
     completed(top, begun(top, 1, ONE))
-    with pytest.raises(OperatorError, match="not in the repository"):
+    with pytest.raises(OperatorError, match="leads out of its repository"):
         begun(top, 2, TWO, "helmsman/num-1", alignment=file)

@@ -245,7 +245,7 @@ def test_a_file_that_is_a_link_out_of_the_repository_is_not_read(clone: Clone, n
     (clone.repository / name).symlink_to(secret)
     for told in (clone.here("run", "go", "--check", "true", "--yes"), clone.here("config")):
         assert "PRIVATE KEY" not in told
-        assert "leads out of its repository" in told or "is not in the repository" in told
+        assert "leads out of its repository" in told
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", ".git/config", "sub/.GIT/config", "link/x", "x\ny"])
