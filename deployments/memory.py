@@ -323,7 +323,7 @@ def _size(count: float) -> str:
 def export_to(repo: Path, file: Path, *, force: bool, as_json: bool) -> None:
     """Write one JSON document; `-`: to standard output, and nothing else."""
     with opened_memory(repo) as memory:
-        text = "".join(memory.store.export())
+        text = memory.store.export()
     if file == STANDARD_OUTPUT:
         _tell_notes(memory)
         emit(text)

@@ -6,7 +6,7 @@ The document's SHA-256 is that of its canonical form without the checksum itself
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import MAXYEAR, UTC, datetime
 from math import isfinite
@@ -21,7 +21,7 @@ from helmsman.memory.learned_guardrails import REMOVED
 from helmsman.plain import clean
 from helmsman.records.lessons import MOST_SOURCES, Episode, Guardrail, Lesson, Summary
 from tasks.memory import Imported, Merged, tables
-from tasks.memory.search import LONGEST_KEY, moment
+from tasks.memory.search import moment
 
 if TYPE_CHECKING:
     from tasks.memory.store import Change
@@ -36,7 +36,6 @@ AT_A_TIME = 500
 """Records in one transaction: loops that write meanwhile wait for no more. An import that broke off is done once more."""
 EARLIEST = 1970
 """The year of the oldest moment that is taken for one: room is left on both sides to reckon with it."""
-NAMES = frozenset({"id", "uid", "project"})
 PLACE = frozenset({"iteration", "attempt"})
 """Numbers that the tables hold in columns of their own."""
 LARGEST, LARGEST_PLACE = 2**53, 2**31 - 1
@@ -69,25 +68,17 @@ class Content(BaseModel):
 # --- out ----------------------------------------------------------------------------------------------------------
 
 
-def written(connection: Connection) -> Iterator[str]:
-    """The document in pieces, one record a line."""
-    checksum = hashlib.sha256()
-    for piece in _pieces(connection, datetime.now(UTC).isoformat(timespec="seconds")):
-        checksum.update(piece.encode())
-        yield piece + "\n"
-    checksum.update(b"}")
-    yield f',"sha256":"{checksum.hexdigest()}"}}\n'
+def written(connection: Connection) -> str:
+    """The document, in its canonical form and with its checksum."""
+    facts = {"exported_at": datetime.now(UTC).isoformat(timespec="seconds"), "format": FORMAT, "version": VERSION}
+    kept = {name: [json.loads(body) for body in connection.scalars(bodies)] for name, bodies in SECTIONS.items()}
+    document = {**facts, **kept}
+    return _canonical({**document, "sha256": _checksum(document)}) + "\n"
 
 
-def _pieces(connection: Connection, now: str) -> Iterator[str]:
-    """The canonical form, cut between tokens, without its last brace."""
-    facts = {"exported_at": now, "format": FORMAT, "version": VERSION}
-    for number, name in enumerate(sorted({*SECTIONS, *facts})):
-        yield f'{"," if number else "{"}"{name}":' + (_canonical(facts[name]) if name in facts else "[")
-        if name in SECTIONS:
-            found = connection.scalars(SECTIONS[name].execution_options(yield_per=AT_A_TIME))
-            yield from (("," if position else "") + _canonical(json.loads(body)) for position, body in enumerate(found))
-            yield "]"
+def _checksum(document: Mapping[str, Any]) -> str:
+    plain = _canonical({name: value for name, value in document.items() if name != "sha256"})
+    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _canonical(value: Any) -> str:
@@ -104,8 +95,7 @@ def read(file: Path) -> Content:
     if type(version) is int and version > VERSION:
         what, expected = "it was written by a newer version of this program", f"version {VERSION} at most"
         raise _wrong(what, expected=expected, found=f"version {version}"[:100], remedy="update this program")
-    plain = _canonical({name: value for name, value in document.items() if name != "sha256"})
-    checksum = hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
+    checksum = _checksum(document)
     if signed != checksum:
         remedy = "it was changed or cut since it was exported: export it anew"
         raise _wrong("sha256 is not as expected", expected=checksum, found=clean(repr(signed))[:100], remedy=remedy)
@@ -165,8 +155,6 @@ def _lack(name: str, held: object) -> str:
     if isinstance(held, datetime):
         usable = held.tzinfo is not None and EARLIEST <= held.year < MAXYEAR
         return "" if usable else f"a moment with its time zone, from {EARLIEST} on"
-    if isinstance(held, str):
-        return f"{LONGEST_KEY} characters at most" if name in NAMES and len(held) > LONGEST_KEY else ""
     least, most = (0, LARGEST_PLACE) if name in PLACE else (-LARGEST, LARGEST)
     wrong = isinstance(held, int | float) and not least <= held <= most
     return f"a number from {least:,} to {most:,}" if wrong else ""

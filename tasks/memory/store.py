@@ -3,7 +3,7 @@
 import json
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -211,10 +211,10 @@ class Store(Reads):
                 damaged=damaged,
             )
 
-    def export(self) -> Iterator[str]:
-        """One JSON document in pieces: everything of one moment, with its version and its SHA-256."""
+    def export(self) -> str:
+        """One JSON document: everything of one moment, with its version and its SHA-256."""
         with self.snapshot() as connection:
-            yield from exchange.written(connection)
+            return exchange.written(connection)
 
     def import_(self, file: Path) -> Imported:
         """Merge an exported document in. Raises OperatorError that names the place, and changes nothing, where it is not one."""

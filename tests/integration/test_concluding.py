@@ -117,7 +117,7 @@ def test_no_secret_in_the_agents_notes_becomes_a_lesson(work: Work, url: str, mo
         state = ended(work, Outcome.COMPLETED, NOW, 1, memory=notes, uid=f"u{number}")
         conclude(work.place, without_secrets(state))  # as its driver has it
     with opening(url, NOW) as store:
-        everything = "".join(store.export())
+        everything = store.export()
         (known,) = store.lessons(kind=LessonKind.CONVENTION)
     assert "X-Auth [MY_API_TOKEN]" in known.text
     assert known.uses == 2

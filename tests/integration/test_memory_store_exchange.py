@@ -30,13 +30,12 @@ def fill(store: Store) -> None:
 
 
 def exported(store: Store, file: Path) -> Path:
-    with file.open("w", encoding="utf-8") as handle:
-        handle.writelines(store.export())
+    file.write_text(store.export(), encoding="utf-8")
     return file
 
 
 def content(store: Store) -> dict[str, Any]:
-    return {name: value for name, value in json.loads("".join(store.export())).items() if name not in {"exported_at", "sha256"}}
+    return {name: value for name, value in json.loads(store.export()).items() if name not in {"exported_at", "sha256"}}
 
 
 def signed(document: dict[str, Any]) -> str:
@@ -50,13 +49,13 @@ def signed(document: dict[str, Any]) -> str:
 def document(tmp_path: Path) -> dict[str, Any]:
     with opening(f"sqlite:///{tmp_path / 'other.db'}", NOW) as store:
         fill(store)
-        return dict(json.loads("".join(store.export())))
+        return dict(json.loads(store.export()))
 
 
 def test_an_export_names_its_format_its_version_and_a_checksum_that_anybody_can_compute(store_url: str) -> None:
     with opening(store_url, NOW) as store:
         fill(store)
-        document = json.loads("".join(store.export()))
+        document = json.loads(store.export())
     assert (document["format"], document["version"]) == ("helmsman-memory", 1)
     assert [len(document[name]) for name in ("lessons", "guardrails", "episodes", "summaries")] == [5, 1, 5, 5]
     assert json.loads(signed(document))["sha256"] == document["sha256"]
@@ -182,7 +181,6 @@ SIGNED: list[tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = [
     (_with(lessons=[None]), r"lessons\[0\] is wrong"),
     (_lessons(confidence=2), r"lessons\[5\].confidence is wrong"),
     (_lessons(text="x" * 601), r"lessons\[5\].text is wrong"),
-    (_lessons(id="x" * 201), r"lessons\[5\].id is wrong"),
     (_lessons(tests=["x" * 70_000]), r"lessons\[5\] is too big"),
     (_with(guardrails=[{"id": "\x1b[2J"}]), r"guardrails\[0\]"),
 ]
