@@ -4,9 +4,8 @@ Each part stands behind a guard: one that breaks is replaced by its default and 
 loop by breaking.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, TypeVar
 
 from helmsman.config import LoopConfig
@@ -30,6 +29,7 @@ from helmsman.oversee.variety import variety_signal
 from helmsman.records.checks import Leak, Scan, Weight
 from helmsman.records.control import (
     Checkpoint,
+    Conflict,
     Diagnosis,
     Imperative,
     Moment,
@@ -45,7 +45,6 @@ from helmsman.records.control import (
 from helmsman.records.decision import Severity, Signal
 from helmsman.records.folds import most_tests
 from helmsman.records.iteration import WorkingMemory
-from helmsman.records.state import LoopState
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ class Guard:
 
 @dataclass
 class _View:
-    """An iteration with all that is known of it. Each part returns its signals and adds to `known`."""
+    """An iteration with what is known of it before anything is judged."""
 
     sight: Sight
     observed: Observed
@@ -103,8 +102,7 @@ class _View:
     history: Sequence[Moment]
     """This one included."""
     signals: list[Signal]
-    known: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What the oversight keeps, by field; where a part breaks its own are as they were."""
+    """Of this iteration so far: each part sees those of the parts before it."""
 
     @property
     def config(self) -> LoopConfig:
@@ -115,16 +113,6 @@ class _View:
         """What the loop did since a person last sent it on: what was before they have judged."""
         sent = [climb.iteration for climb in self.earlier.ladder.climbs if climb.before >= Rung.HUMAN > climb.after]
         return [moment for moment in self.history if moment.iteration >= sent[-1]] if sent else self.history
-
-    @property
-    def goes_round(self) -> bool:
-        return any(signal.rule in CYCLES for signal in self.signals)
-
-    @property
-    def next(self) -> LoopState:
-        """The state as far as validation before the next iteration asks for it."""
-        state = self.sight.state
-        return state.model_copy(update={"spending": self.sight.spending, "iteration": state.due})
 
 
 def oversee(sight: Sight, observed: Observed, sought: Sought | None = None) -> Overseen:
@@ -137,25 +125,15 @@ def oversee(sight: Sight, observed: Observed, sought: Sought | None = None) -> O
         signals += guard(source.rule.strip("."), (), lambda source=source: tuple(source.alerts(sight)))
     earlier = state.oversight.model_copy(update={"sought": sought or state.oversight.sought})
     view = guard("moment", None, lambda: _view(sight, observed, guard, earlier, signals))
-    if view is None:
-        return _overseen(earlier, guard, signals, earlier)
-    worked = view.moment.movement is not Movement.WAITED and not researching(state)
-    for name, part in PARTS if worked else PARTS_OF_A_WAIT:
-        signals += guard(name, (), partial(part, view))
-    if not worked:
-        return _overseen(earlier, guard, signals, earlier)
-    oversight = guard("oversight", earlier, lambda: _concluded(view))
-    return _overseen(earlier, guard, signals, oversight, view.moment)
-
-
-def _overseen(
-    earlier: Oversight, guard: Guard, signals: Sequence[Signal], oversight: Oversight, moment: Moment | None = None
-) -> Overseen:
-    """With what broke: each fault is warned of once, and stays on record for as long as it is there."""
-    faults = tuple(guard.faults[:FAULTS_KEPT])
+    oversight, moment = earlier, None
+    if view is not None and view.moment.movement is not Movement.WAITED and not researching(state):
+        oversight, moment = _oversight(view), view.moment
+    elif view is not None:
+        signals += guard("pain", (), lambda: _critical(view))
+    faults = tuple(guard.faults[:FAULTS_KEPT])  # each is warned of once, and stays on record for as long as it is there
     broken = (f"a part of the overseer was left out, and its default used: {one}" for one in faults if one not in earlier.faults)
-    warnings = (Signal(rule="oversight.fault", severity=Severity.WARN, message=message) for message in broken)
-    return Overseen(signals=(*signals, *warnings), oversight=oversight.model_copy(update={"faults": faults}), moment=moment)
+    signals += [Signal(rule="oversight.fault", severity=Severity.WARN, message=message) for message in broken]
+    return Overseen(signals=tuple(signals), oversight=oversight.model_copy(update={"faults": faults}), moment=moment)
 
 
 def _view(sight: Sight, observed: Observed, guard: Guard, earlier: Oversight, signals: list[Signal]) -> _View:
@@ -167,111 +145,89 @@ def _view(sight: Sight, observed: Observed, guard: Guard, earlier: Oversight, si
     return _View(sight, observed, guard, earlier, progress, moment, history, signals)
 
 
-# --- the parts --------------------------------------------------------------------------------------------------------
+def _oversight(view: _View) -> Oversight:
+    """The parts one after the other; of one that breaks, its own are as they were before."""
+    guard, signals, earlier, moment, config = view.guard, view.signals, view.earlier, view.moment, view.config
+    found, broken = guard("detectors", ((), ()), lambda: detect(view.since_person, config.detect))
+    guard.faults += broken
+    signals += found
+    act = config.ladder.act
+    learning, told = guard("learning", (earlier.learning, ()), lambda: learn(earlier.learning, view.since_person, intervened=act))
+    signals += told
+    goes_round = any(signal.rule in CYCLES for signal in signals)
+    nothing: tuple[Diagnosis, tuple[Conflict, ...], Signals] = (Diagnosis.NONE, (), ())
+    diagnosis, contradictions, told = guard("double bind", nothing, lambda: _bound(view, cycles=goes_round))
+    signals += told
+    if diagnosis is Diagnosis.NONE:
+        diagnosis = guard("diagnosis", diagnosis, lambda: diagnose(view.since_person, signals))
+    variety = (*earlier.variety, *([view.observed.variety] if view.observed.variety else ()))[-VARIETY_KEPT:]
+    signals += _one(guard("variety", None, lambda: variety_signal(variety, moment.green)))
+    signals += _one(guard("divergence", None, lambda: _diverged(view)))
+    signals += guard("pain", (), lambda: _critical(view))
+    idle = idle_after(earlier.idle, moment)
+    ladder = guard(
+        "ladder",
+        earlier.ladder,
+        lambda: ladder_after(earlier.ladder, moment, signals, idle=idle, now=view.sight.now, config=config.ladder),
+    )
+    control = guard(
+        "control", earlier.control, lambda: steer(earlier.control, view.history, 1, config.control, swinging=goes_round)
+    )
+    known = {"idle": idle, "ladder": ladder, "control": control, "learning": learning, "diagnosis": diagnosis}
+    known |= {"conflicts": contradictions, "variety": variety}
+    return guard("oversight", earlier, lambda: _concluded(view, known))
 
 
-def _detected(view: _View) -> Signals:
-    found, broken = detect(view.since_person, view.config.detect)
-    view.guard.faults.extend(broken)
-    return found
-
-
-def _learnt(view: _View) -> Signals:
-    view.known["learning"], told = learn(view.earlier.learning, view.since_person, intervened=view.config.ladder.act)
-    return told
-
-
-def _bound(view: _View) -> Signals:
+def _bound(view: _View, *, cycles: bool) -> tuple[Diagnosis, tuple[Conflict, ...], Signals]:
     """Rules first; a model is listened to where they are silent."""
     orders = view.observed.orders
     found = conflicts(orders) or held(view.earlier.sought, orders)
     names = {check.title for check in view.config.checks}
-    diagnosis, found = bind(found, view.since_person, names, cycles=view.goes_round)
-    view.known |= {"diagnosis": diagnosis, "conflicts": found}
-    return _one(bind_signal(diagnosis, found, told=view.earlier.conflicts))
+    diagnosis, found = bind(found, view.since_person, names, cycles=cycles)
+    return diagnosis, found, _one(bind_signal(diagnosis, found, told=view.earlier.conflicts))
 
 
-def _diagnosed(view: _View) -> Signals:
-    if view.known.get("diagnosis", Diagnosis.NONE) is Diagnosis.NONE:
-        view.known["diagnosis"] = diagnose(view.since_person, view.signals)
-    return ()
-
-
-def _narrowing(view: _View) -> Signals:
-    measured = view.observed.variety
-    view.known["variety"] = trend = (*view.earlier.variety, *([measured] if measured else ()))[-VARIETY_KEPT:]
-    return _one(variety_signal(trend, view.moment.green))
-
-
-def _diverged(view: _View) -> Signals:
+def _diverged(view: _View) -> Signal | None:
     gaps, evidence = view.earlier.gaps, view.sight.evidence
     before_them = gaps[-UNTOUCHED] if len(gaps) >= UNTOUCHED else ""
     item, proof = evidence.plan.item if evidence.plan else None, evidence.item
     # what the plan's file says of the item in hand, where this was not the first iteration that did not prove it
     in_vain = item and proof and not proof.proven and item.id in view.sight.state.plan.tries
     words = f"{item.title}\n{item.details}" if item and in_vain else ""
-    return _one(divergence(view.observed.memory, view.observed.exists, view.history, before_them, words))
+    return divergence(view.observed.memory, view.observed.exists, view.history, before_them, words)
 
 
-def _hurt(view: _View) -> Signals:
-    sight, observed, config = view.sight, view.observed, view.config.pain
-    baseline = view.earlier.baseline
+def _critical(view: _View) -> Signals:
+    sight, observed, baseline = view.sight, view.observed, view.earlier.baseline
     fresh = new_findings(baseline, observed.scan) if baseline and observed.scan else ()
-    leaks, destroyed = observed.leaks, observed.destroyed
-    return critical_events(sight.state, view.history, sight.evidence, leaks, fresh, sight.spending, config, destroyed)
+    seen = observed.leaks, fresh, sight.spending, view.config.pain, observed.destroyed
+    return critical_events(sight.state, view.history, sight.evidence, *seen)
 
 
-def _climbed(view: _View) -> Signals:
-    view.known["idle"] = idle = idle_after(view.earlier.idle, view.moment)
-    config, now = view.config.ladder, view.sight.now
-    view.known["ladder"] = ladder_after(view.earlier.ladder, view.moment, view.signals, idle=idle, now=now, config=config)
-    return ()
-
-
-def _steered(view: _View) -> Signals:
-    view.known["control"] = steer(view.earlier.control, view.history, 1, view.config.control, swinging=view.goes_round)
-    return ()
-
-
-def _fed_back(view: _View) -> Signals:
-    view.known["feedback"] = feedback_of(view.moment, view.sight.evidence.execution.call.rotated)
-    return ()
-
-
-PARTS: tuple[tuple[str, Callable[[_View], Signals]], ...] = (
-    ("detectors", _detected),
-    ("learning", _learnt),
-    ("double bind", _bound),
-    ("diagnosis", _diagnosed),
-    ("variety", _narrowing),
-    ("divergence", _diverged),
-    ("pain", _hurt),
-    ("ladder", _climbed),
-    ("control", _steered),
-    ("feedback", _fed_back),
-)
-"""In this order: what comes later sees the signals of those before."""
-PARTS_OF_A_WAIT = (("pain", _hurt),)
-
-
-def _concluded(view: _View) -> Oversight:
+def _concluded(view: _View, known: Mapping[str, Any]) -> Oversight:
     """Everything in one, and how the next iteration goes about it."""
-    earlier, signals = view.earlier, view.signals
+    earlier, evidence, state, signals = view.earlier, view.sight.evidence, view.sight.state, view.signals
+    # The gravest first, each once. That orders may contradict each other bears on every other one.
+    gravest = sorted(signals, key=lambda signal: (signal.rule != CONFLICT, _GRAVITY.index(signal.severity)))
+    redirects = [one.rule for one in signals if one.severity in {Severity.PAUSE, Severity.REDIRECT}]
     fields: dict[str, Any] = {
-        **{name: getattr(earlier, name) for name in ("idle", "ladder", "control", "learning", "sought")},
+        **known,
+        "sought": earlier.sought,
         "progress": view.progress,
+        "feedback": feedback_of(view.moment, evidence.execution.call.rotated),
         "baseline": earlier.baseline or view.observed.scan,
         "best": _best(view),
         "gaps": (*earlier.gaps, view.observed.memory.remaining_gap[:GAP_KEPT])[-UNTOUCHED - 1 :],
-        "instructions": _instructions(signals),
-        "redirected": tuple(dict.fromkeys(one.rule for one in signals if one.severity in _REDIRECTS))[:INSTRUCTIONS_KEPT],
-        **view.known,
+        "instructions": tuple(dict.fromkeys(one.instruction for one in gravest if one.instruction))[:INSTRUCTIONS_KEPT],
+        "redirected": tuple(dict.fromkeys(redirects))[:INSTRUCTIONS_KEPT],
     }
-    gathered, evidence = Oversight(**fields), view.sight.evidence
-    following = view.next.model_copy(update={"oversight": gathered, "history": view.history, "checks": evidence.checks})
+    gathered = Oversight(**fields)
+    # the state as far as advice and validation before the next iteration ask for it
+    due = state.model_copy(update={"spending": view.sight.spending, "iteration": state.due})
+    following = due.model_copy(update={"oversight": gathered, "history": view.history, "checks": evidence.checks})
     strategy = view.guard("strategy", Strategy(), lambda: strategy_of(following))
     planned = gathered.model_copy(update={"strategy": strategy})
-    issues = view.guard("validation", (), lambda: (*after(evidence, view.progress), *before(view.next, planned, view.history)))
+    issues = view.guard("validation", (), lambda: (*after(evidence, view.progress), *before(due, planned, view.history)))
     return planned.model_copy(update={"issues": issues[:ISSUES_KEPT]})
 
 
@@ -285,13 +241,6 @@ def _best(view: _View) -> Checkpoint | None:
     return checkpoint(moment)
 
 
-def _instructions(signals: Sequence[Signal]) -> tuple[str, ...]:
-    """The gravest first, each once. That orders may contradict each other bears on every other one."""
-    gravest = sorted(signals, key=lambda signal: (signal.rule != CONFLICT, _GRAVITY.index(signal.severity)))
-    return tuple(dict.fromkeys(signal.instruction for signal in gravest if signal.instruction))[:INSTRUCTIONS_KEPT]
-
-
-_REDIRECTS = frozenset({Severity.PAUSE, Severity.REDIRECT})
 _GRAVITY = (Severity.ABORT, Severity.PAUSE, Severity.REDIRECT, Severity.WARN, Severity.LOG)
 
 
