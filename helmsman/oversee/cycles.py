@@ -24,11 +24,6 @@ def checked(history: Sequence[Moment], count: int) -> list[Moment]:
     return _last(history, count, lambda moment: moment.checked and at_work(moment))
 
 
-def compared(history: Sequence[Moment], count: int) -> list[Moment]:
-    """As `checked`, and the tree that the loop began with where it reaches back so far: a state, but nobody's work."""
-    return _last(history, count, compared_with)
-
-
 def worked_from(history: Sequence[Moment], count: int) -> list[Moment]:
     """As `worked`, and the tree that the loop began with where it reaches back so far."""
     return _last(history, count, lambda moment: at_work(moment) or is_base(moment))
@@ -90,7 +85,10 @@ def recurring_trees(history: Sequence[Moment], _config: DetectConfig) -> Iterato
     period = _period([moment.tree for moment in window], TREE_PERIODS)
     if period and window[-1].tree == window[-2].tree:
         return  # it came round before; what holds still now is another matter
-    if not period and not _edited_in_place(window):
+    # the newest iterations edited, took it back, and ended on the tree that they began with
+    last = window[-UNDONE - 1 :]
+    in_place = len(last) > UNDONE and len({moment.tree for moment in last}) == 1 and all(moment.reverted for moment in last[1:])
+    if not period and not in_place:
         return
     trees = list(dict.fromkeys(moment.tree[:12] for moment in window[::-1]))[: period or 1]
     message = f"the tree goes round: {len(trees)} in turn came back in full ({named(trees)}); two rounds trip this"
@@ -102,12 +100,13 @@ def limit_cycle(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Fo
 
     Another try would go round again.
     """
-    window = compared(history, CYCLE_WINDOW)
+    window = _last(history, CYCLE_WINDOW, compared_with)  # also the tree that the loop began with: a state, but nobody's work
     states = [_state(moment) for moment in window]
     traded, period = _traded(window), _period(states, CYCLE_PERIODS)
     if not (traded or period) or states[-1] == states[-2]:
         return
-    start = 1 - TRADE if traded else _start_of_runs(states, period)  # not the first time round: each state may have been news
+    runs = [at for at, state in enumerate(states) if at == 0 or state != states[at - 1]]
+    start = 1 - TRADE if traded else runs[-period]  # not the first time round: each state may have been news
     if any(map(made_progress, window[start:])) or _unknown(window[start:]):
         return
     names = sorted(frozenset[str]().union(*(failures(moment) for moment in window[-max(period, 2) :])))
@@ -141,20 +140,10 @@ def _traded(window: Sequence[Moment]) -> bool:
     if len(last) < TRADE or any(moment.green for moment in last):
         return False
     first, second, third = last
-    new = failures(second) - failures(first)
-    return _state(first) == _state(third) and bool(new) and _fixed(first, second, len(new))
-
-
-def _fixed(before: Moment, after: Moment, new: int) -> bool:
-    """Whether some failure is gone for certain. A full list may have dropped its name for one of the new failures."""
-    if complete(after):
-        return bool(failures(before) - failures(after))
-    return after.failing_tests - before.failing_tests < new
-
-
-def _start_of_runs(states: Sequence[Hashable], count: int) -> int:
-    """Where the last `count` runs begin."""
-    return [at for at, state in enumerate(states) if at == 0 or state != states[at - 1]][-count]
+    new, gone = failures(second) - failures(first), failures(first) - failures(second)
+    # whether some failure is gone for certain: a full list may have dropped its name for one of the new ones
+    fixed = bool(gone) if complete(second) else second.failing_tests - first.failing_tests < len(new)
+    return _state(first) == _state(third) and bool(new) and fixed
 
 
 def _unknown(window: Sequence[Moment]) -> bool:
@@ -165,9 +154,3 @@ def _unknown(window: Sequence[Moment]) -> bool:
     red = [moment for moment in window if not moment.green]
     of_code = (any(error.kind not in OF_THE_WORLD for error in moment.errors) or moment.failing_tests for moment in red)
     return len(red) < len(window) and not all(of_code)
-
-
-def _edited_in_place(window: Sequence[Moment]) -> bool:
-    """The newest iterations edited, took it back, and ended on the tree that they began with."""
-    last = window[-UNDONE - 1 :]
-    return len(last) > UNDONE and len({moment.tree for moment in last}) == 1 and all(moment.reverted for moment in last[1:])

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from helmsman.oversee.conflicts import MOST_CONFLICTS, inside, is_path
 from helmsman.oversee.cycles import worked
@@ -42,47 +43,38 @@ def bind(
     counts only where it does, and only where rules found nothing.
     """
     recent, swing = worked(history, STUCK_FOR), worked(history, SWING)
-    if not _stands(recent):
+    gained = len(recent) < STUCK_FOR or any(moment.movement is Movement.FORWARD or moment.green for moment in recent)
+    # where nothing is checked, only a tree that does not change says that nothing was gained
+    if gained or not all(moment.checked or moment.movement is not Movement.SIDEWAYS for moment in recent):
         return Diagnosis.NONE, tuple(found[:MOST_CONFLICTS])
-    swings = _failures_swing(swing)
+    failing = [frozenset(moment.failing) for moment in swing]
+    swings = _turns(failing) and bool(failing[0] - failing[1]) and bool(failing[1] - failing[0])
     ruled, read = ([one for one in found if one.by == by] for by in ("rules", "model"))
     touched = [one for one in ruled if swings or _touches(one, recent)]
     if touched:
         rest = [one for one in found if one not in touched]
         return Diagnosis.DOUBLE_BIND, tuple([*touched, *rest][:MOST_CONFLICTS])
-    between = _between_checks(swing, checks) if swings and not ruled else None
+    between = _between_checks(*failing[:2], checks) if swings and not ruled else None
     if between:
         return Diagnosis.DOUBLE_BIND, (between, *read)[:MOST_CONFLICTS]
-    forgets = not ruled and (swings or _trees_swing(swing))
+    trees = [moment.tree for moment in swing]
+    forgets = not ruled and (swings or (_turns(trees) and all(trees) and trees[0] != trees[1]))
     if read and (forgets or (cycles and not ruled)):
         return Diagnosis.DOUBLE_BIND, tuple(read[:MOST_CONFLICTS])
     return (Diagnosis.AMNESIAC if forgets else Diagnosis.NONE), tuple(found[:MOST_CONFLICTS])
 
 
-def _stands(recent: Sequence[Moment]) -> bool:
-    """Whether nothing was gained for long enough. Where nothing is checked, only a tree that does not change says so."""
-    if len(recent) < STUCK_FOR or any(moment.movement is Movement.FORWARD or moment.green for moment in recent):
-        return False
-    return all(moment.checked or moment.movement is not Movement.SIDEWAYS for moment in recent)
+def _turns(states: Sequence[Any]) -> bool:
+    """A, B, A, B."""
+    return len(states) == SWING and states[:2] == states[2:]
 
 
-def _failures_swing(swing: Sequence[Moment]) -> bool:
-    """A, B, A, B, where what A lacks B has and the other way round."""
-    sets = [frozenset(moment.failing) for moment in swing]
-    return len(sets) == SWING and sets[:2] == sets[2:] and bool(sets[0] - sets[1]) and bool(sets[1] - sets[0])
-
-
-def _trees_swing(swing: Sequence[Moment]) -> bool:
-    trees = [moment.tree for moment in swing]
-    return len(trees) == SWING and all(trees) and trees[:2] == trees[2:] and trees[0] != trees[1]
-
-
-def _between_checks(swing: Sequence[Moment], checks: Collection[str]) -> Conflict | None:
+def _between_checks(failing: frozenset[str], after: frozenset[str], checks: Collection[str]) -> Conflict | None:
     """Two checks of which each fails where the other one passes."""
-    one, other = (frozenset(moment.failing) & frozenset(checks) for moment in swing[:2])
-    if not one - other or not other - one:
+    one, other = (failing - after).intersection(checks), (after - failing).intersection(checks)
+    if not one or not other:
         return None
-    names = min(one - other), min(other - one)
+    names = min(one), min(other)
     first, second = (Imperative(source=CHECKS, text=f"{name[:_SHOWN]} must pass", modality="must") for name in names)
     return Conflict(kind="pattern", first=first, second=second, about=", ".join(names)[:_SHOWN])
 
@@ -127,10 +119,8 @@ def bind_signal(diagnosis: Diagnosis, conflicts: Sequence[Conflict], told: Seque
         message = f"{kind}: {_pair(first, _CITED_AS_REASON)}{more}; a person has to choose"  # the decision tells the ways out
         return Signal(rule="double_bind", severity=Severity.PAUSE, message=message, value=len(conflicts), threshold=0)
     fresh = [one for one in conflicts if one not in told]
-    return _warning(fresh) if fresh and diagnosis is Diagnosis.NONE else None
-
-
-def _warning(fresh: Sequence[Conflict]) -> Signal:
+    if not fresh or diagnosis is not Diagnosis.NONE:
+        return None
     one, read = fresh[0], fresh[0].by == "model"
     found = "a model reads two orders as a contradiction" if read else "two orders seem to contradict each other"
     more = f"; {len(fresh) - 1} more like it" if len(fresh) > 1 else ""

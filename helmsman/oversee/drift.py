@@ -5,7 +5,7 @@ a file that was read before it was changed; and whoever changed what was asked m
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -80,9 +80,10 @@ def drift(task: Task, execution: Execution, worktree: str) -> Drift:
     named = tuple(dict.fromkeys(chain.from_iterable(map(paths_in, (*task.asked, *task.told, *task.checks, *task.failing)))))
     words = telling(" ".join((*task.asked, *task.told, *task.failing, *named)))
     places, folders = Paths(named), {parts(name)[:-1] for name in named}
-    related = {
-        path for path in (*changed, *read) if path in places or _lies_in(path, folders) or not words.isdisjoint(telling(path))
-    }
+    related = {path for path in (*changed, *read) if path in places or not words.isdisjoint(telling(path))}
+    # what lies in one of the folders, by any way of naming that; a file at the root only beside one at the root
+    ways = {path: parts(path)[:-1] for path in (*changed, *read)}
+    related |= {path for path, own in ways.items() if any(own[at:] in folders for at in range(len(own) or 1))}
     odd = [path for path in changed if path not in {*related, *read} and _is_judged(path)] if named or related else []
     done = not related.isdisjoint(changed)
     return Drift(
@@ -91,12 +92,6 @@ def drift(task: Task, execution: Execution, worktree: str) -> Drift:
         strangers=() if done else tuple(map(shown, odd[:STRANGERS_KEPT])),
         documents=() if done else tuple(map(shown, _only_documents(changed, task)[:STRANGERS_KEPT])),
     )
-
-
-def _lies_in(path: str, folders: Collection[tuple[str, ...]]) -> bool:
-    """Whether it lies in one of the folders, by any way of naming that; a file at the root only beside one at the root."""
-    own = parts(path)[:-1]
-    return any(own[at:] in folders for at in range(len(own))) if own else own in folders
 
 
 def _only_documents(changed: Sequence[str], task: Task) -> Sequence[str]:

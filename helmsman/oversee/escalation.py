@@ -27,6 +27,7 @@ _STANDS_FOR: Mapping[GateKind, str] = {
 """Questions about something that is told even where nobody is asked: both are the same issue."""
 _ON_THE_LADDER = frozenset({GateKind.HUMAN, GateKind.HANDED_OVER})
 """Questions about what brought the loop to its rung."""
+_STAMP = "%Y%m%dT%H%M%S%f"
 _RULE = re.compile(r"[\w.+-]{1,80}", re.ASCII)
 
 
@@ -93,7 +94,7 @@ def _rungs(state: LoopState) -> Iterator[Escalation]:
     for climb in _in_force(state):
         if climb.after >= state.config.tracker.from_rung:
             level, words = short_rung(climb.after), (f"has come to {climb.after.title}", climb.reason)
-            yield _escalation(state, _rule_of(climb), f"{level}-{_stamp(climb.at)}", level, words, climb.at)
+            yield _escalation(state, _rule_of(climb), f"{level}-{climb.at:{_STAMP}}", level, words, climb.at)
 
 
 def _in_force(state: LoopState) -> list[Climb]:
@@ -114,13 +115,13 @@ def _ending(state: LoopState) -> Iterator[Escalation]:
     if ending.rule.startswith(f"{LIMITS}."):
         detection = LIMITS
     elif kind is not None:
-        detection = _gate_detection(kind, top)
+        detection = question_detection(state, kind)
     else:
         detection = (top if ending.rule == LADDER else "") or ending.rule
     level = short_rung(Rung.HUMAN) if top and detection == top else str(ending.outcome)
     level = short_rung(Rung.EJECT) if ending.outcome is Outcome.EJECTED else level
     words = f"has ended as {ending.outcome} ({ending.rule})", ending.reason
-    yield _escalation(state, detection, f"{ending.outcome}-{_stamp(ending.at)}", level, words, ending.at)
+    yield _escalation(state, detection, f"{ending.outcome}-{ending.at:{_STAMP}}", level, words, ending.at)
 
 
 def _question(state: LoopState) -> Iterator[Escalation]:
@@ -131,13 +132,12 @@ def _question(state: LoopState) -> Iterator[Escalation]:
         yield _escalation(state, detection, gate.key, level, words, gate.asked_at, gate)
 
 
-def _gate_detection(kind: GateKind, top: str) -> str:
-    return (top if kind in _ON_THE_LADDER else "") or _STANDS_FOR.get(kind, f"{GATE}{kind}")
-
-
-def question_detection(state: LoopState) -> str:
-    """Which of the loop's issues its open question is asked in; empty where nothing is asked."""
-    return _gate_detection(state.gate.kind, _top(state)) if state.gate else ""
+def question_detection(state: LoopState, kind: GateKind | None = None) -> str:
+    """Which of the loop's issues its open question, or one of that kind, is asked in; empty where nothing is asked."""
+    kind = kind or (state.gate.kind if state.gate else None)
+    if kind is None:
+        return ""
+    return (_top(state) if kind in _ON_THE_LADDER else "") or _STANDS_FOR.get(kind, f"{GATE}{kind}")
 
 
 def _top(state: LoopState) -> str:
@@ -149,7 +149,7 @@ def _top(state: LoopState) -> str:
 def _escalation(
     state: LoopState, detection: str, stage: str, level: str, said: tuple[str, str], at: datetime, gate: Gate | None = None
 ) -> Escalation:
-    (heading, why), rule = said, _named(detection)
+    (heading, why), rule = said, detection if _RULE.fullmatch(detection) else "ladder"
     return Escalation(
         uid=state.uid, loop=state.loop, detection=rule, stage=stage, level=level, heading=heading, why=why, at=at, gate=gate
     )
@@ -157,12 +157,5 @@ def _escalation(
 
 def _rule_of(climb: Climb) -> str:
     """The reason of a climb begins with the rule."""
-    return _named(climb.reason.partition(": ")[0])
-
-
-def _named(rule: str) -> str:
+    rule = climb.reason.partition(": ")[0]
     return rule if _RULE.fullmatch(rule) else "ladder"
-
-
-def _stamp(at: datetime) -> str:
-    return f"{at:%Y%m%dT%H%M%S%f}"

@@ -52,7 +52,13 @@ def learn(
 def _next(item: Learnt, seen: Sequence[Moment], *, intervened: bool) -> Learnt:
     """The class after the newest of `seen`."""
     if not _has(seen[-1], item.kind):
-        return _gone(item, seen, intervened=intervened)
+        # it stayed away this time; for long enough, and the intervention has helped
+        since = [moment for moment in seen[-AWAY:] if moment.iteration > (item.intervened_at or 0)]
+        away = len(since) == AWAY and not any(_has(moment, item.kind) for moment in since)
+        if item.level >= TRIED and not away:
+            return item.model_copy(update={"in_row": 0})
+        helped = True if item.level >= TRIED and intervened else item.helped
+        return item.model_copy(update={"in_row": 0, "level": 0, "helped": helped})
     if _gained(item.kind, seen):  # it fails less: the level it is worked on serves
         level = item.level if item.level >= TRIED else 0
         return item.model_copy(update={"seen": item.seen + 1, "in_row": 1, "recurred": 0, "level": level})
@@ -65,16 +71,6 @@ def _next(item: Learnt, seen: Sequence[Moment], *, intervened: bool) -> Learnt:
         recurred = item.recurred + intervened
         now |= {"recurred": recurred} | ({"level": UNLEARNABLE, "helped": False} if recurred >= RECURRENCES else {})
     return item.model_copy(update=now)
-
-
-def _gone(item: Learnt, seen: Sequence[Moment], *, intervened: bool) -> Learnt:
-    """It stayed away this time; for long enough, and the intervention has helped."""
-    if item.level < TRIED:
-        return item.model_copy(update={"in_row": 0, "level": 0})
-    since = [moment for moment in seen[-AWAY:] if moment.iteration > (item.intervened_at or 0)]
-    if len(since) < AWAY or any(_has(moment, item.kind) for moment in since):
-        return item.model_copy(update={"in_row": 0})
-    return item.model_copy(update={"in_row": 0, "level": 0, "helped": True if intervened else item.helped})
 
 
 def _told(before: Learnt, after: Learnt) -> Signal | None:

@@ -95,8 +95,8 @@ def _named(text: str) -> Iterator[str]:
 def _untouched(memory: WorkingMemory, worked: Sequence[Moment], earlier_gap: str) -> str:
     """The same words for four iterations, each of which changed files of which the plan says nothing."""
     gap, last = memory.remaining_gap[:_LONGEST], worked[-UNTOUCHED:]
-    same = _words(gap[:GAP_KEPT]) == _words(earlier_gap[:GAP_KEPT])
-    if not same or len(last) < UNTOUCHED or not any(paths_in(gap)):  # else it can be followed in any file
+    now, then = (re.findall(r"\w+", text[:GAP_KEPT].casefold()) for text in (gap, earlier_gap))
+    if now != then or len(last) < UNTOUCHED or not any(paths_in(gap)):  # else it can be followed in any file
         return ""
     if not all(_went_elsewhere(moment, gap) for moment in last):
         return ""
@@ -106,10 +106,6 @@ def _untouched(memory: WorkingMemory, worked: Sequence[Moment], earlier_gap: str
         f"what remains is worded as {UNTOUCHED} iterations ago, and each of the last {UNTOUCHED} changed only files that it does "
         f"not speak of: {listed}"
     )
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.casefold())
 
 
 def _went_elsewhere(moment: Moment, gap: str) -> bool:

@@ -16,7 +16,6 @@ from helmsman.records.agent import BROKEN_OFF, NEVER_AT_WORK, ErrorVector, Failu
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.control import Feedback, Moment, Movement, Progress
 from helmsman.records.iteration import Evidence
-from helmsman.records.plan import PlanProgress
 
 WEIGHTS: Mapping[str, float] = {
     "tests": 5,  # many small steps, each of them run: the finest and the hardest to talk away
@@ -48,18 +47,10 @@ def progress_of(evidence: Evidence, before: Progress, most_tests: Mapping[str, i
     score = evidence.judgement.score if evidence.judgement and not of_item else None  # of the last verdict that could be read
     unjudged = 0.0 if judged and before.criteria is None else before.criteria
     criteria = unjudged if score is None else score
-    return _progress(evidence.checks, most_tests, before, criteria, items, proven=evidence.proven)
+    return shares_of(evidence.checks, most_tests, before, criteria, items, proven=evidence.proven)
 
 
-def progress_at_start(
-    report: CheckReport, most_tests: Mapping[str, int], plan: PlanProgress | None = None, *, judged: bool
-) -> Progress:
-    """Shares of the tree that nobody has worked on yet. Nothing is proven there: nobody has asked."""
-    items = plan.done / plan.total if plan and plan.total else None
-    return _progress(report, most_tests, Progress(), 0.0 if judged else None, items)
-
-
-def _progress(
+def shares_of(
     report: CheckReport,
     most_tests: Mapping[str, int],
     before: Progress,
@@ -68,6 +59,7 @@ def _progress(
     *,
     proven: bool = False,
 ) -> Progress:
+    """Shares by a report; of the tree that nobody has worked on yet nothing is proven, as nobody has asked."""
     checks = [(int(result.passed), int(result.passed or _inconclusive(result)), 1) for result in report.results]
     tests = [_tests(result, most_tests.get(result.command, 0)) for result in report.results]
     shares = {
@@ -76,8 +68,8 @@ def _progress(
         "criteria": None if criteria is None else _clamped(criteria),
         "items": None if items is None else _clamped(items),
     }
-    there = [(WEIGHTS[name], share) for name, share in shares.items() if share is not None]
-    mean = sum(weight * share for weight, share in there) / (sum(weight for weight, _ in there) or 1)
+    there = {name: share for name, share in shares.items() if share is not None}
+    mean = sum(WEIGHTS[name] * share for name, share in there.items()) / (sum(map(WEIGHTS.__getitem__, there)) or 1)
     return Progress(**shares, completion=1.0 if proven else UNPROVEN * _clamped(mean))
 
 
@@ -211,14 +203,6 @@ def movement(before: Sequence[Moment], draft: Moment) -> Movement:
     return Movement.BACK if it.worse and not unchanged else aside
 
 
-def _more_complete(it: _Compared) -> bool:
-    return all(moment.completion < it.draft.completion for moment in reversed(it.work)) and not it.lost_tests
-
-
-def _more_tests_pass(it: _Compared) -> bool:
-    return all(moment.passing_tests < it.draft.passing_tests for moment in reversed(it.work))
-
-
 def _fewer_tests_fail(it: _Compared) -> bool:
     """Of as many tests as ever ran. New tests begin a new count."""
     ran = _ran(it.draft)
@@ -227,13 +211,10 @@ def _fewer_tests_fail(it: _Compared) -> bool:
     return ran == max(map(_ran, it.work))
 
 
-def _smaller_extent(it: _Compared) -> bool:
-    """Of one class of failure, over all checks: the place that is named first moves on with each one that is fixed."""
-    return bool(it.draft.errors) and it.sound and any(_shrinks(it, kind) for kind in {error.kind for error in it.draft.errors})
-
-
 def _shrinks(it: _Compared, kind: FailureClass) -> bool:
-    """Less than ever, or than at any time since it was gone: a refactoring begins green, and may well be the second one."""
+    """Whether a class of failure has a smaller extent than ever, over all checks: the place that is named first moves on with
+    each one that is fixed. Or than at any time since it was gone: a refactoring begins green, and may well be the second one.
+    """
     now = extent(it.draft, kind)
     if not now:
         return False
@@ -255,32 +236,31 @@ def _got_past(it: _Compared) -> bool:
     if 0 < _ran(draft) == _ran(previous) and draft.failing_tests >= previous.failing_tests:
         places = {where for _, where, _ in gone}  # as many fail: what is fixed and what is broken cancel out
         new = {one for one in new if one[1] in places}
-    return bool(gone and new) and it.trusted and not all(_seen(it, one) or _wavers(it, one) for one in new)
+    return bool(gone and new) and it.trusted and not all(_known(it, one) for one in new)
 
 
 FORWARD: tuple[Callable[[_Compared], bool], ...] = (
-    _more_complete,
-    _more_tests_pass,
+    lambda it: all(moment.completion < it.draft.completion for moment in reversed(it.work)) and not it.lost_tests,
+    lambda it: all(moment.passing_tests < it.draft.passing_tests for moment in reversed(it.work)),
     _fewer_tests_fail,
-    _smaller_extent,
+    lambda it: bool(it.draft.errors) and it.sound and any(_shrinks(it, error.kind) for error in it.draft.errors),
     _got_past,
 )
-"""Any of them is a step forward."""
+"""More complete than ever, more tests pass, fewer fail, or a class of failure shrinks or is got past: any is a step forward."""
 
 
-def _wavers(it: _Compared, one: Identity) -> bool:
-    """Whether what the place says came back to what it had said before, since a number was better: no way leads on from there."""
-    said = [words for moment in it.work[it.better_at :] if (words := _said_at(moment, one))]
-    turns = [words for words, _ in groupby(said)]
+def _known(it: _Compared, one: Identity) -> bool:
+    """Whether a failure was seen before, or what its place says came back, since a number was better, to what it had said before:
+    no way leads on from there.
+    """
+    if any(identity(error) == one for moment in it.work for error in moment.errors if error.kind is one[0]):
+        return True
+    at_place = (
+        frozenset(words for kind, where, words in map(identity, moment.errors) if (kind, where) == one[:2])
+        for moment in it.work[it.better_at :]
+    )
+    turns = [words for words, _ in groupby(filter(None, at_place))]
     return len(set(turns)) < len(turns)
-
-
-def _said_at(moment: Moment, one: Identity) -> frozenset[str]:
-    return frozenset(words for kind, where, words in map(identity, moment.errors) if (kind, where) == one[:2])
-
-
-def _seen(it: _Compared, one: Identity) -> bool:
-    return any(identity(error) == one for moment in it.work for error in moment.errors if error.kind is one[0])
 
 
 def identity(error: ErrorVector) -> Identity:
@@ -301,15 +281,7 @@ def _ran(moment: Moment) -> int:
     return moment.passing_tests + moment.failing_tests
 
 
-UNRUNNABLE = frozenset(
-    {
-        FailureClass.BUILD,
-        FailureClass.SYNTAX,
-        FailureClass.MISSING_MODULE,
-        FailureClass.MISSING_FILE,
-        FailureClass.MISSING_COMMAND,
-    }
-)
+UNRUNNABLE = frozenset(map(FailureClass, ("build", "syntax", "missing_module", "missing_file", "missing_command")))
 """Failures that keep a program from running at all."""
 DROWNED = ("failed one after the other", "are errors or repetition")
 """Parts of the reasons for which a session is rotated that are failures; a full context is none."""

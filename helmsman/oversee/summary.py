@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from helmsman.config import LoopConfig
-from helmsman.oversee.progress import BASE, is_base, movement, progress_at_start
+from helmsman.oversee.progress import BASE, is_base, movement, shares_of
 from helmsman.parsers.failures import failure_of
 from helmsman.records.agent import AgentCall, AgentOutcome, ErrorVector, FailureClass
 from helmsman.records.checks import CheckReport, CheckResult
@@ -150,7 +150,8 @@ def begun_anew(state: LoopState, report: CheckReport | None) -> LoopState:
 
 def _compared_with(state: LoopState, report: CheckReport) -> LoopState:
     known = most_tests({}, report)
-    progress = progress_at_start(report, known, state.plan, judged=bool(state.config.judge.criteria))
+    items = state.plan.done / state.plan.total if state.plan.total else None
+    progress = shares_of(report, known, Progress(), 0.0 if state.config.judge.criteria else None, items)
     moment = base_moment(state, report, progress)
     return state.model_copy(
         update={

@@ -78,18 +78,17 @@ def score(variety: Variety) -> float:
 def variety_signal(trend: Sequence[Variety], green: bool) -> Signal | None:
     """A warning where the score fell in three of the last four steps and by 0.3 in all. `trend` is oldest first."""
     last = trend[-STEPS - 1 :]
-    if not green or len(last) <= STEPS or not _comparable(last[0], last[-1]):
+    if not green or len(last) <= STEPS:
+        return None
+    first, newest = last[0], last[-1]
+    if min(first.lines, newest.lines) < SMALLEST or newest.lines > GROWN * first.lines:
         return None
     scores = [score(variety) for variety in last]
     falling = sum(after < before for before, after in pairwise(scores))
     fall = scores[0] - scores[-1]
-    if falling < FALLING or fall < THRESHOLD or sum(_beyond(row, last[0], last[-1]) for row in _TABLE) < LEAST:
+    if falling < FALLING or fall < THRESHOLD or sum(_beyond(row, first, newest) for row in _TABLE) < LEAST:
         return None
-    return _signal(last[0], last[-1], fall, falling)
-
-
-def _comparable(first: Variety, last: Variety) -> bool:
-    return min(first.lines, last.lines) >= SMALLEST and last.lines <= GROWN * first.lines
+    return _signal(first, newest, fall, falling)
 
 
 def _beyond(row: _Row, first: Variety, last: Variety) -> float:
