@@ -5,12 +5,11 @@ OpenTelemetry's libraries are imported by `telemetry_sdk` alone, and that in a t
 """
 
 import os
-import sys
 import threading
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from queue import Full, Queue
 from typing import NamedTuple, TypeVar
@@ -18,21 +17,19 @@ from typing import NamedTuple, TypeVar
 from pydantic import ValidationError
 
 from helmsman.records.base import Record
-from helmsman.records.decision import Decision
 from helmsman.records.events import Event, IterationRecorded, StepFinished, TelemetryFailed
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from helmsman.render import Activity, LoggedEvent, after
-from helmsman.render.metrics import iteration_points, loop_points
-from helmsman.render.spans import BESIDE, Point, Span, beside_spans, iteration_spans, loop_span
+from helmsman.render.spans import BESIDE, Span, beside_spans, iteration_spans, loop_span
 from tasks.observers.follow import Follower, newest_record
 from tasks.observers.journal import listening, publish
 from tasks.places import LoopFolder
 from tasks.repository.git import Repository
 from tasks.repository.state_ref import show_state
+from tasks.system.files import write_atomic
 from tasks.system.secrets import redact
 
-ENDPOINTS = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
 SIGNALS = "TRACES", "METRICS"
 SPOKEN = "http/protobuf"
 """The one protocol of OTLP that the extra `telemetry` brings."""
@@ -49,19 +46,11 @@ def wanted(environment: Mapping[str, str], warn: Callable[[str], None]) -> bool:
     """Whether to tell anything at all. A protocol that is not spoken here is warned of."""
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
-    if is_set_up():
-        return True
     asked = [signal for signal in SIGNALS if exported(environment, signal)]
-    unspoken = next((name for signal in asked if (name := protocol(environment, signal)) != SPOKEN), None)
+    unspoken = next((name for signal in asked if (name := _variable(environment, signal, "PROTOCOL") or SPOKEN) != SPOKEN), None)
     if unspoken:
         warn(f"no telemetry: OTLP is spoken by {SPOKEN} here, not by {unspoken}; set OTEL_EXPORTER_OTLP_PROTOCOL={SPOKEN}")
     return bool(asked) and not unspoken
-
-
-def is_set_up() -> bool:
-    """Whether a provider of traces was set up in this process, by `opentelemetry-instrument` for one. Imports nothing."""
-    sdk, api = sys.modules.get("opentelemetry.sdk.trace"), sys.modules.get("opentelemetry.trace")
-    return sdk is not None and api is not None and isinstance(api.get_tracer_provider(), sdk.TracerProvider)
 
 
 def exported(environment: Mapping[str, str], signal: str) -> bool:
@@ -69,75 +58,45 @@ def exported(environment: Mapping[str, str], signal: str) -> bool:
     exporter = environment.get(f"OTEL_{signal}_EXPORTER", "").strip().lower()
     if exporter:
         return "otlp" in [name.strip() for name in exporter.split(",")]
-    return any(environment.get(name, "").strip() for name in (ENDPOINTS[0], f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT"))
+    return bool(_variable(environment, signal, "ENDPOINT"))
 
 
-def protocol(environment: Mapping[str, str], signal: str) -> str:
-    common = environment.get("OTEL_EXPORTER_OTLP_PROTOCOL", "").strip()
-    return environment.get(f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL", "").strip() or common or SPOKEN
+def _variable(environment: Mapping[str, str], signal: str, name: str) -> str:
+    """Of one signal, or else of all."""
+    names = f"OTEL_EXPORTER_OTLP_{signal}_{name}", f"OTEL_EXPORTER_OTLP_{name}"
+    return next((found for one in names if (found := environment.get(one, "").strip())), "")
 
 
-class _Delivered(Record):
+class Told(Record):
+    """How far a loop was told."""
+
     iteration: int = 0
     attempt: int = 0
     ended: datetime | None = None
+    """The end that was told."""
 
 
 class Marks:
-    """Reads the file at the start and writes it anew with every delivery. One that cannot be read says nothing."""
+    """What was delivered of a loop; stands beside it, so that the next driver does not tell it again."""
 
     def __init__(self, path: Path) -> None:
-        """The file may be missing."""
+        """Where the file is missing or cannot be read, nobody has ever told of this loop."""
         self._path = path
-        self._delivered = _read(path)
+        self.told: Told | None = None
+        with suppress(OSError, ValidationError):
+            self.told = Told.model_validate_json(path.read_bytes())
 
-    @property
-    def recorded(self) -> tuple[int, int] | None:
-        """The last iteration that was delivered, and its attempt; None: nobody has ever told of this loop."""
-        return (self._delivered.iteration, self._delivered.attempt) if self._delivered else None
-
-    @property
-    def ended(self) -> datetime | None:
-        """The end that was delivered."""
-        return self._delivered.ended if self._delivered else None
-
-    def knows(self, record: IterationRecord) -> bool:
-        return self.recorded == (record.iteration, record.attempt)
-
-    def begin(self) -> None:
-        self._write(_Delivered())
-
-    def record(self, record: IterationRecord) -> None:
-        self._write(_Delivered(iteration=record.iteration, attempt=record.attempt, ended=self.ended))
-
-    def end(self, ending: Decision) -> None:
-        before = self._delivered or _Delivered()
-        self._write(before.model_copy(update={"ended": ending.at}))
-
-    def _write(self, delivered: _Delivered) -> None:
-        self._delivered = delivered
-        new = self._path.with_suffix(".new")
-        new.write_text(delivered.model_dump_json(), encoding="utf-8")
-        new.replace(self._path)
-
-
-def _read(path: Path) -> _Delivered | None:
-    try:
-        return _Delivered.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError):
-        return None
-
-
-def _nothing() -> None:
-    pass
+    def set(self, **changed: object) -> None:
+        self.told = (self.told or Told()).model_copy(update=changed)
+        write_atomic(self._path, self.told.model_dump_json())
 
 
 class Parcel(NamedTuple):
     """What belongs together: it is delivered as a whole or not at all."""
 
-    spans: tuple[Span, ...]
-    points: tuple[Point, ...] = ()
-    delivered: Callable[[], None] = _nothing
+    pack: Callable[[], Iterable[Span]]
+    """Called in the sender's thread."""
+    delivered: Callable[[], None] = lambda: None
     """Called when it has arrived."""
 
 
@@ -147,13 +106,13 @@ class Sender:
     def __init__(self, uid: str, warn: Callable[[str], None]) -> None:
         """For the loop of that uid."""
         self._uid, self._warn, self._warned = uid, warn, False
-        self._parcels = Queue[Callable[[], Parcel] | None](WAITING_PARCELS)
+        self._parcels = Queue[Parcel | None](WAITING_PARCELS)
         self._given_up = threading.Event()
         self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
         self._thread.start()
 
-    def hand_over(self, parcel: Callable[[], Parcel]) -> None:
-        """Never waits. The parcel is packed in the thread."""
+    def hand_over(self, parcel: Parcel) -> None:
+        """Never waits."""
         if not self._thread.is_alive():
             return
         try:
@@ -182,9 +141,8 @@ class Sender:
         from tasks.observers.telemetry_sdk import emitter
 
         with emitter(self._uid, self._complain) as emit:
-            while (pack := self._parcels.get()) is not None and not self._given_up.is_set():
-                parcel = pack()
-                if emit(parcel.spans, parcel.points):
+            while (parcel := self._parcels.get()) is not None and not self._given_up.is_set():
+                if emit(tuple(parcel.pack())):
                     parcel.delivered()
 
     def _complain(self, why: str) -> None:
@@ -203,10 +161,7 @@ def watched(repository: Repository, folder: LoopFolder, state: LoopState, log: C
         publish(TelemetryFailed(why=why))
         log(why)
 
-    if not wanted(os.environ, warn):
-        yield
-        return
-    watch = _guarded(lambda: _Watch(repository, folder, state, warn), warn)
+    watch = _guarded(lambda: _Watch(repository, folder, state, warn), warn) if wanted(os.environ, warn) else None
     if watch is None:
         yield
         return
@@ -232,7 +187,8 @@ class _Watch:
         """Go on where an earlier driver stopped: what it did is in the journal."""
         self._repository, self._state = repository, state
         self._marks = Marks(folder.telemetry)
-        self._line = reduce(after, _lived(folder), Activity())
+        with closing(Follower(folder.journal)) as follower:
+            self._line = reduce(after, follower.news(), Activity())
         self._sender = Sender(state.uid, warn)
         try:
             self._catch_up()
@@ -246,49 +202,33 @@ class _Watch:
             case IterationRecorded():
                 self._tell_iteration(event.record)
             case StepFinished(step=name) if name in BESIDE:
-                state, line = self._state, self._line
-                self._sender.hand_over(lambda: Parcel(beside_spans(state, line, name)))
+                self._sender.hand_over(Parcel(partial(beside_spans, self._line, name)))
             case _:
                 pass
 
     def close(self) -> None:
         """Tell of the loop itself where it has come to an end, and wait a little until all is delivered."""
         try:
-            state = show_state(self._repository, self._state.loop).state
-            if state.ending and self._marks.ended != state.ending.at:
-                self._tell_end(state)
+            state, told = show_state(self._repository, self._state.loop).state, self._marks.told or Told()
+            if (ending := state.ending) and told.ended != ending.at:
+                self._sender.hand_over(Parcel(lambda: [loop_span(state, ending)], partial(self._marks.set, ended=ending.at)))
         finally:
             self._sender.close()
 
     def _catch_up(self) -> None:
         """A driver that was killed may not have delivered its last iteration."""
-        record = newest_record(self._repository, self._state.loop)
+        record, told = newest_record(self._repository, self._state.loop), self._marks.told
         if record is None:
-            self._marks.begin()
-        elif self._marks.recorded is None:
-            self._marks.record(record)  # telemetry was switched on in the middle of the loop
-        elif not self._marks.knows(record):
+            self._marks.set()
+        elif told is None:
+            self._marks.set(**_mark(record))  # telemetry was switched on in the middle of the loop
+        elif told.model_copy(update=_mark(record)) != told:
             self._tell_iteration(record)
 
     def _tell_iteration(self, record: IterationRecord) -> None:
-        state, line, marks = self._state, self._line, self._marks
-
-        def parcel() -> Parcel:
-            points = tuple(iteration_points(state, record))
-            return Parcel(iteration_spans(state, record, line), points, lambda: marks.record(record))
-
-        self._sender.hand_over(parcel)
-
-    def _tell_end(self, state: LoopState) -> None:
-        ending, marks = state.ending, self._marks
-        if ending:
-            points = tuple(loop_points(state, ending))
-            self._sender.hand_over(lambda: Parcel((loop_span(state, ending),), points, lambda: marks.end(ending)))
+        pack = partial(iteration_spans, self._state, record, self._line)
+        self._sender.hand_over(Parcel(pack, partial(self._marks.set, **_mark(record))))
 
 
-def _lived(folder: LoopFolder) -> list[LoggedEvent]:
-    follower = Follower(folder.journal)
-    try:
-        return follower.news()
-    finally:
-        follower.close()
+def _mark(record: IterationRecord) -> dict[str, int]:
+    return {"iteration": record.iteration, "attempt": record.attempt}

@@ -1,189 +1,129 @@
-"""Spans and points into OpenTelemetry's SDK and out by OTLP. The only file that imports it; needs the extra `telemetry`."""
+"""Spans into OpenTelemetry's SDK and out by OTLP. The only file that imports it; needs the extra `telemetry`."""
 
 import logging
 import os
-import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from importlib.metadata import version
+from itertools import chain
+from typing import Any
 from uuid import uuid4
 
-from opentelemetry import metrics, trace
-from opentelemetry.context import Context
+from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.metrics import Counter, Histogram, Meter
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, Tracer, TracerProvider
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import Event, ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExportResult
-from opentelemetry.sdk.trace.id_generator import IdGenerator
-from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from helmsman.render.spans import Attributes, Point, Span, read_traceparent, telemetry_names, trace_id
+from helmsman.render.spans import Attributes, Path, Span, points_of, span_id, telemetry_names, trace_id
 from tasks.observers.telemetry import exported
 from tasks.system.secrets import redact
 
 SCOPE = "helmsman"
-BATCH = 512
-"""Spans in one request, as the SDK's own default is."""
 METRICS_MILLIS = 10_000
-KINDS = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT}
 
-Emit = Callable[[Sequence[Span], Sequence[Point]], bool]
+Emit = Callable[[Sequence[Span]], bool]
 
 
 @contextmanager
 def emitter(uid: str, complain: Callable[[str], None]) -> Generator[Emit]:
-    """Yields what tells of the loop and says whether it arrived.
-
-    A provider that the process was set up with is used as it is; else there is one of our own, by the standard variables.
-    """
+    """Yields what tells of the loop and says whether it arrived, set up by the standard variables."""
+    # each driver is an instance of its own, or their counters would mix; what the environment says of the service wins
+    own = Resource({"service.name": SCOPE, "service.version": version(SCOPE), "service.instance.id": str(uuid4())})
+    resource = Resource.create().merge(own).merge(OTELResourceDetector().detect())
     with ExitStack() as stack:
-        set_up = trace.get_tracer_provider()
-        if isinstance(set_up, TracerProvider):
-            traces, meter = _Traces(uid, set_up, set_up.force_flush), metrics.get_meter(SCOPE)
-        else:
-            stack.enter_context(_quiet(complain))
-            resource = _resource(os.environ)
-            traces = _own_traces(uid, resource) if exported(os.environ, "TRACES") else None
-            meter = stack.enter_context(_own_meter(resource)) if exported(os.environ, "METRICS") else None
-        points = _Points(meter) if meter else None
-        yield lambda spans, measured: _emit(traces, points, spans, measured)
+        stack.enter_context(_quiet(complain))
+        measure = stack.enter_context(_metrics(resource)) if exported(os.environ, "METRICS") else None
+        traces = _Traces(uid, resource) if exported(os.environ, "TRACES") else None
 
+        def emit(spans: Sequence[Span]) -> bool:
+            if measure:
+                measure(spans)
+            return traces.send(spans) if traces else True
 
-def _emit(traces: "_Traces | None", points: "_Points | None", spans: Sequence[Span], measured: Sequence[Point]) -> bool:
-    for point in measured if points else ():
-        points.record(point)  # pyright: ignore[reportOptionalMemberAccess] - there are none without it
-    return traces.tell(spans) if traces else True
-
-
-class _Ids(IdGenerator):
-    """The ids that we say are next."""
-
-    def __init__(self, trace: int) -> None:
-        """All spans belong to this trace."""
-        self._trace, self.span = trace, 1
-
-    def generate_trace_id(self) -> int:
-        return self._trace
-
-    def generate_span_id(self) -> int:
-        return self.span
-
-    def is_trace_id_random(self) -> bool:
-        """A hash is as good."""
-        return True
+        yield emit
 
 
 class _Traces:
-    """Spans that have ended already, with ids of ours."""
+    """Ends spans that are over already and hands them to the exporter itself.
 
-    def __init__(self, uid: str, provider: TracerProvider, flush: Callable[[], bool]) -> None:
-        """The sampler decides once, for the whole loop."""
-        tracer = provider.get_tracer(SCOPE, version(SCOPE))
-        self._tracer, self._flush, self._ids = tracer, flush, _Ids(trace_id(uid))
-        if isinstance(tracer, Tracer):  # else the SDK is disabled
-            tracer.id_generator = self._ids
-            sampled = tracer.sampler.should_sample(None, trace_id(uid), "loop").decision.is_sampled()
-            self._flags = TraceFlags(TraceFlags.SAMPLED if sampled else TraceFlags.DEFAULT)
-        driver = read_traceparent(os.environ.get("TRACEPARENT", ""))
-        self._links = [Link(self._context(*driver))] if driver else []
-        self._uid = uid
+    The SDK's tracer and processors would draw ids of their own, and do not say whether anything arrived.
+    """
 
-    def tell(self, spans: Sequence[Span]) -> bool:
-        for span in spans:
-            self._tell(span)
-        return self._flush()
+    def __init__(self, uid: str, resource: Resource) -> None:
+        """The sampler decides once, for the whole loop. OTEL_EXPORTER_OTLP_TIMEOUT (10 s) bounds a request with its tries."""
+        self._uid, self._resource, self._exporter = uid, resource, OTLPSpanExporter()
+        sampler = TracerProvider(resource=resource, shutdown_on_exit=False).sampler
+        self._sampled = sampler.should_sample(None, trace_id(uid), "loop").decision.is_sampled()
+        driver = TraceContextTextMapPropagator().extract({"traceparent": os.environ.get("TRACEPARENT", "").strip()})
+        context = trace.get_current_span(driver).get_span_context()
+        self._links = [Link(context)] if context.is_valid else []
 
-    def _tell(self, span: Span) -> None:
-        self._ids.span = span.id
-        parent = Context()
-        if span.parent:
-            parent = trace.set_span_in_context(NonRecordingSpan(self._context(trace_id(self._uid), span.parent)), parent)
-        told = self._tracer.start_span(
+    def send(self, spans: Sequence[Span]) -> bool:
+        if not self._sampled or not spans:
+            return True
+        return self._exporter.export([self._readable(span) for span in spans]) is SpanExportResult.SUCCESS
+
+    def _readable(self, span: Span) -> ReadableSpan:
+        end, error = _nanoseconds(span.end), str(span.attributes.get("error.type", ""))
+        return ReadableSpan(
             redact(span.name),
-            parent,
-            KINDS[span.kind],
+            self._context(span.path),
+            None if span.parent is None else self._context(span.parent),
+            self._resource,
             _without_secrets(span.attributes),
-            self._links if _is_driven(span) else None,
-            _nanoseconds(span.start.timestamp()),
+            [Event("helmsman.signal", _without_secrets(signal), end) for signal in span.signals],
+            self._links if "helmsman.decision.rule" in span.attributes else [],  # loops and iterations say who drove them
+            SpanKind.CLIENT if span.attributes.get("gen_ai.operation.name") == "chat" else SpanKind.INTERNAL,
+            status=Status(StatusCode.ERROR, error) if error else Status(),
+            start_time=_nanoseconds(span.start),
+            end_time=end,
+            instrumentation_scope=InstrumentationScope(SCOPE, version(SCOPE)),
         )
-        for note in span.notes:
-            told.add_event(note.name, _without_secrets(note.attributes), _nanoseconds(note.at.timestamp()))
-        if span.error:
-            told.set_status(Status(StatusCode.ERROR, span.error))
-        told.end(_nanoseconds(span.end.timestamp()))
 
-    def _context(self, in_trace: int, span: int) -> SpanContext:
-        return SpanContext(in_trace, span, is_remote=True, trace_flags=self._flags)
-
-
-def _is_driven(span: Span) -> bool:
-    """Loops and iterations say who drove them."""
-    return "helmsman.decision.rule" in span.attributes
-
-
-class _Kept(SpanProcessor):
-    """Keeps spans until they are sent: unlike the SDK's own processors it says whether they arrived."""
-
-    def __init__(self, exporter: OTLPSpanExporter) -> None:
-        """The exporter bounds each request by OTEL_EXPORTER_OTLP_TIMEOUT (10 s), its own tries included."""
-        self._exporter, self._spans = exporter, list[ReadableSpan]()
-
-    def on_end(self, span: ReadableSpan) -> None:
-        if span.context and span.context.trace_flags.sampled:
-            self._spans.append(span)
-
-    def send(self) -> bool:
-        spans, self._spans = self._spans, []
-        batches = [spans[start : start + BATCH] for start in range(0, len(spans), BATCH)]
-        return all(self._exporter.export(batch) is SpanExportResult.SUCCESS for batch in batches)
-
-
-def _own_traces(uid: str, resource: Resource) -> _Traces:
-    provider, kept = TracerProvider(resource=resource, shutdown_on_exit=False), _Kept(OTLPSpanExporter())
-    provider.add_span_processor(kept)
-    return _Traces(uid, provider, kept.send)
+    def _context(self, path: Path) -> SpanContext:
+        own = span_id(self._uid, path)
+        return SpanContext(trace_id(self._uid), own, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))
 
 
 @contextmanager
-def _own_meter(resource: Resource) -> Generator[Meter]:
+def _metrics(resource: Resource) -> Generator[Callable[[Sequence[Span]], None]]:
     """Sent every OTEL_METRIC_EXPORT_INTERVAL (60 s) and at the end."""
     reader = PeriodicExportingMetricReader(OTLPMetricExporter())
     provider = MeterProvider([reader], resource=resource, shutdown_on_exit=False)
+    meter = provider.get_meter(SCOPE, version(SCOPE))
+    instruments = {name: _instrument(meter, name, what) for name, what in telemetry_names()["instruments"].items()}
+
+    def measure(spans: Sequence[Span]) -> None:
+        for point in chain.from_iterable(map(points_of, spans)):
+            instrument, attributes = instruments[point.instrument], _without_secrets(point.attributes)
+            if isinstance(instrument, Counter):
+                instrument.add(point.value, attributes)
+            else:
+                instrument.record(point.value, attributes)
+
     try:
-        yield provider.get_meter(SCOPE, version(SCOPE))
+        yield measure
     finally:
         provider.shutdown(METRICS_MILLIS)
 
 
-class _Points:
-    """One instrument for each name of the table."""
-
-    def __init__(self, meter: Meter) -> None:
-        """They are made when they are needed."""
-        self._meter, self._made = meter, dict[str, Counter | Histogram]()
-
-    def record(self, point: Point) -> None:
-        instrument = self._made.get(point.instrument) or self._made.setdefault(point.instrument, self._make(point.instrument))
-        attributes = _without_secrets(point.attributes)
-        if isinstance(instrument, Counter):
-            instrument.add(point.value, attributes)
-        else:
-            instrument.record(point.value, attributes)
-
-    def _make(self, name: str) -> Counter | Histogram:
-        what = telemetry_names()["instruments"][name]
-        if what["kind"] == "counter":
-            return self._meter.create_counter(name, what["unit"], what["meaning"])
-        buckets = what["buckets"]
-        return self._meter.create_histogram(name, what["unit"], what["meaning"], explicit_bucket_boundaries_advisory=buckets)
+def _instrument(meter: Meter, name: str, what: Mapping[str, Any]) -> Counter | Histogram:
+    if what["kind"] == "counter":
+        return meter.create_counter(name, what["unit"], what["meaning"])
+    return meter.create_histogram(name, what["unit"], what["meaning"], explicit_bucket_boundaries_advisory=what["buckets"])
 
 
 class _Heard(logging.Handler):
-    """Hears what the exporters have to complain of, again and again, and passes the first error on."""
+    """Hears what the exporters have to complain of, again and again, and passes the errors on."""
 
     def __init__(self, complain: Callable[[str], None]) -> None:
         """Of warnings, which come before an error, the last is remembered: it names the cause."""
@@ -197,43 +137,22 @@ class _Heard(logging.Handler):
             self._complain(f"{record.getMessage()} {self._cause}".strip())
 
 
-_quieting = threading.Lock()
-_quieted = 0
-
-
 @contextmanager
 def _quiet(complain: Callable[[str], None]) -> Generator[None]:
-    """The libraries' own log lines, one and more for every try, go nowhere else while we speak by ourselves."""
-    global _quieted  # noqa: PLW0603 - one logger for the whole process
+    """The libraries' own log lines, one and more for every try, go nowhere else while anybody here speaks for them."""
     logger, heard = logging.getLogger("opentelemetry"), _Heard(complain)
-    with _quieting:
-        _quieted += 1
-        logger.addHandler(heard)
-        logger.propagate = False
+    logger.addHandler(heard)
+    logger.propagate = False
     try:
         yield
     finally:
-        with _quieting:
-            _quieted -= 1
-            logger.removeHandler(heard)
-            logger.propagate = not _quieted
-
-
-def _resource(environment: Mapping[str, str]) -> Resource:
-    """What the environment says of the service wins; each driver is an instance of its own, or their counters would mix."""
-    found = Resource.create().attributes
-    named = "OTEL_SERVICE_NAME" in environment or "service.name=" in environment.get("OTEL_RESOURCE_ATTRIBUTES", "")
-    own = {} if named else {"service.name": SCOPE}
-    if "service.instance.id=" not in environment.get("OTEL_RESOURCE_ATTRIBUTES", ""):
-        own["service.instance.id"] = str(uuid4())
-    if "service.version" not in found:
-        own["service.version"] = version(SCOPE)
-    return Resource.create(own)
+        logger.removeHandler(heard)
+        logger.propagate = not any(isinstance(one, _Heard) for one in logger.handlers)
 
 
 def _without_secrets(attributes: Attributes) -> dict[str, str | bool | int | float]:
     return {name: redact(value) if isinstance(value, str) else value for name, value in attributes.items()}
 
 
-def _nanoseconds(seconds: float) -> int:
-    return int(seconds * 1_000_000) * 1000
+def _nanoseconds(moment: datetime) -> int:
+    return int(moment.timestamp() * 1_000_000) * 1000

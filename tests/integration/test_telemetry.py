@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.render.spans import Attributes, Place, Point, Span, span_id, trace_id, traceparent
+from helmsman.render.spans import Attributes, Span, span_id, trace_context, trace_id
 from tasks.observers import telemetry as sending
-from tasks.observers.telemetry import Parcel, Sender, wanted
+from tasks.observers.telemetry import Marks, Parcel, Sender, Told, wanted
 from tests.contracts.source import ROOT
 from tests.fakes.collector import collecting
 from tests.unit.builders import MINUTE, NOW
@@ -21,8 +21,8 @@ ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 
 def parcel(number: int = 1, delivered: Callable[[], None] = lambda: None, attributes: Attributes | None = None) -> Parcel:
-    span = Span(span_id("u1", number), span_id("u1"), "iteration", NOW, NOW + MINUTE, attributes or {"helmsman.mode": "basic"})
-    return Parcel((span,), (Point("helmsman.iterations", 1, {"helmsman.mode": "basic"}),), delivered)
+    span = Span((number,), (), "iteration", NOW, NOW + MINUTE, attributes or {"helmsman.decision": "continue"})
+    return Parcel(lambda: [span], delivered)
 
 
 def sent(*parcels: Parcel) -> list[str]:
@@ -30,7 +30,7 @@ def sent(*parcels: Parcel) -> list[str]:
     heard = list[str]()
     sender = Sender("u1", heard.append)
     for one in parcels:
-        sender.hand_over(lambda one=one: one)
+        sender.hand_over(one)
     sender.close()
     return heard
 
@@ -51,8 +51,8 @@ def test_spans_and_points_arrive_with_the_ids_that_they_were_given(monkeypatch: 
         assert sent(parcel(1, lambda: arrived.append(1)), parcel(2, lambda: arrived.append(2))) == []
     assert arrived == [1, 2]
     assert {span.trace for span in collector.spans} == {f"{trace_id('u1'):032x}"}
-    assert [span.id for span in collector.spans] == [f"{span_id('u1', number):016x}" for number in (1, 2)]
-    assert {span.parent for span in collector.spans} == {f"{span_id('u1'):016x}"}
+    assert [span.id for span in collector.spans] == [f"{span_id('u1', (number,)):016x}" for number in (1, 2)]
+    assert {span.parent for span in collector.spans} == {f"{span_id('u1', ()):016x}"}
     assert [point.as_int for _, point in collector.points["helmsman.iterations"]] == [2]
     assert collector.resource["service.name"] == "ours"
     assert collector.resource["deployment.environment.name"] == "test"
@@ -77,7 +77,7 @@ def test_a_collector_that_is_away_holds_the_end_of_a_loop_for_a_moment_only(
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
         sender = Sender("u1", lambda _: None)
         for number in range(sending.WAITING_PARCELS * 2):  # more than may wait: handing over never blocks
-            sender.hand_over(lambda number=number: parcel(number, pytest.fail))
+            sender.hand_over(parcel(number, pytest.fail))
         sender.close()
         left, thread = sender._parcels, sender._thread  # pyright: ignore[reportPrivateUsage] - what has not been waited for
         assert not left.empty()  # each would take a second
@@ -95,9 +95,9 @@ def test_values_of_secret_variables_are_replaced_by_their_names(monkeypatch: pyt
 def test_whoever_started_the_loop_is_linked(monkeypatch: pytest.MonkeyPatch) -> None:
     with collecting() as collector:
         monkeypatch.setenv(ENDPOINT, collector.url)
-        monkeypatch.setenv("TRACEPARENT", traceparent(Place(0xABC, 1)))
+        monkeypatch.setenv("TRACEPARENT", trace_context("outer", 1, 1)["TRACEPARENT"] + "\n")
         sent(parcel(attributes={"helmsman.decision.rule": "continue"}), parcel(2))
-    assert [span.links for span in collector.spans] == [(f"{0xABC:032x}",), ()]
+    assert [span.links for span in collector.spans] == [(f"{trace_id('outer'):032x}",), ()]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ sys.meta_path.insert(0, Nowhere())
 from tasks.observers.telemetry import Sender
 sender = Sender("u1", print)
 sender.close()
-sender.hand_over(lambda: None)
+sender.hand_over(None)
 """
 
 
@@ -148,13 +148,10 @@ def test_without_the_libraries_one_line_says_what_to_install() -> None:
 
 
 def test_marks_survive_what_can_become_of_their_file(tmp_path: Path) -> None:
-    from tasks.observers.telemetry import Marks
-    from tests.unit.builders import STOP, record
-
     path = tmp_path / "telemetry.json"
-    assert Marks(path).recorded is None
-    Marks(path).record(record(iteration=3, attempt=2))
-    Marks(path).end(STOP)
-    assert (Marks(path).knows(record(iteration=3, attempt=2)), Marks(path).ended) == (True, STOP.at)
+    assert Marks(path).told is None
+    Marks(path).set(iteration=3, attempt=2)
+    Marks(path).set(ended=NOW)
+    assert Marks(path).told == Told(iteration=3, attempt=2, ended=NOW)
     path.write_text('{"iteration": ')
-    assert Marks(path).recorded is None
+    assert Marks(path).told is None

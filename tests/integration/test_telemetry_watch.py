@@ -125,7 +125,7 @@ def test_what_a_collector_refused_is_told_again_under_the_same_ids(repository: R
 
 def test_a_loop_goes_on_where_its_own_folder_cannot_be_written(repository: Repository, collector: Collector) -> None:
     folder = folder_of(repository)
-    folder.telemetry.with_suffix(".new").mkdir()
+    folder.telemetry.mkdir()
     complaints = list[str]()
     with watched(repository, folder, read_state(repository, LOOP)[0], complaints.append):
         publish(StepStarted(iteration=1, attempt=1, step="orient"))

@@ -1,6 +1,7 @@
 """What is told of an iteration: which spans, under which ids, with which attributes, and what never."""
 
 import re
+from collections.abc import Iterable
 from datetime import timedelta
 from functools import reduce
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from helmsman.records.agents import Capability
 from helmsman.records.base import Usage
 from helmsman.records.checks import Judgement, JudgementOutcome
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, DecisionKind, Outcome, Severity, Signal
 from helmsman.records.events import (
     AgentStarted,
     CheckFinished,
@@ -23,21 +24,19 @@ from helmsman.records.events import (
 )
 from helmsman.render import Activity, LoggedEvent, after
 from helmsman.render.activity import FINISHED_KEPT, TOOLS_KEPT
-from helmsman.render.metrics import iteration_points, loop_points
 from helmsman.render.spans import (
     BESIDE,
     LONGEST,
-    Place,
+    Point,
     Span,
-    agent_span,
     beside_spans,
     iteration_spans,
     loop_span,
-    read_traceparent,
+    points_of,
     span_id,
     telemetry_names,
+    trace_context,
     trace_id,
-    traceparent,
 )
 from tasks.loop import steps
 from tests.unit import builders
@@ -95,9 +94,13 @@ def spans_of(*events: Event, **fields: object) -> list[Span]:
     return list(iteration_spans(builders.state(), builders.record(**fields), lived(*events)))  # pyright: ignore[reportArgumentType] - a test's own
 
 
+def points_in(spans: Iterable[Span]) -> list[Point]:
+    return [point for span in spans for point in points_of(span)]
+
+
 def parents(spans: list[Span]) -> dict[str, str]:
-    names = {span.id: span.name for span in spans} | {span_id("u1"): "the loop"}
-    return {span.name: names[span.parent] for span in spans}
+    names = {span.path: span.name for span in spans} | {(): "the loop"}
+    return {span.name: names[span.parent] for span in spans if span.parent is not None}
 
 
 def test_tool_calls_hang_on_the_agent_the_agent_on_its_step_and_steps_on_the_iteration() -> None:
@@ -116,14 +119,14 @@ def test_tool_calls_hang_on_the_agent_the_agent_on_its_step_and_steps_on_the_ite
 
 def test_every_span_lies_within_its_parent_or_begins_with_it() -> None:
     spans = spans_of(*WORK, judgement=JUDGED)
-    known = {span.id: span for span in spans}
+    known = {span.path: span for span in spans}
     assert all(span.start <= span.end for span in spans)
     assert all(known[span.parent].start <= span.start for span in spans if span.parent in known)
 
 
 def test_tool_calls_that_end_in_another_order_are_told_apart_by_their_id() -> None:
     bash, read = (span for span in spans_of(*WORK) if span.name.startswith("execute_tool"))
-    assert (bash.error, read.error) == ("tool_error", "")
+    assert (bash.attributes["error.type"], read.attributes.get("error.type")) == ("tool_error", None)
     assert [(tool.end - tool.start).total_seconds() for tool in (bash, read)] == [3, 1]
 
 
@@ -145,46 +148,69 @@ def test_a_step_that_was_done_again_after_a_crash_is_told_once() -> None:
 def test_the_same_attempt_has_the_same_ids_and_another_one_has_others() -> None:
     def ids(uid: str, attempt: int) -> set[int]:
         told = iteration_spans(builders.state(uid=uid), builders.record(attempt=attempt), lived(*WORK))
-        return {span.id for span in told}
+        return {span_id(uid, span.path) for span in told}
 
     assert ids("u1", 1) == ids("u1", 1)
     assert not ids("u1", 1) & (ids("u1", 2) | ids("u2", 1))
-    assert len({span.id for span in spans_of(*WORK)}) == len(spans_of(*WORK))
+    assert len(ids("u1", 1)) == len(spans_of(*WORK))
 
 
 def test_the_agent_s_own_telemetry_can_hang_on_its_call_before_that_has_a_span() -> None:
     agent = next(span for span in spans_of(*WORK) if span.name.startswith("invoke_agent"))
-    assert agent.id == agent_span("u1", 1, 1)
+    context = f"00-{trace_id('u1'):032x}-{span_id('u1', agent.path):016x}-01"
+    assert trace_context("u1", 1, 1) == {"TRACEPARENT": context}
 
 
 def test_steps_beside_iterations_are_those_of_the_loop_itself() -> None:
     line = lived(begun("baseline"), CheckFinished(result=builders.check(passed=True)), ended("baseline"), *WORK)
-    step, check = beside_spans(builders.state(), line, "baseline")
-    assert (step.name, step.parent, check.parent) == ("step baseline", span_id("u1"), step.id)
-    assert not {step.id, check.id} & {span.id for span in iteration_spans(builders.state(), builders.record(), line)}
+    step, check = beside_spans(line, "baseline")
+    assert (step.name, step.parent, check.parent) == ("step baseline", (), step.path)
+    assert not {step.path, check.path} & {span.path for span in iteration_spans(builders.state(), builders.record(), line)}
     assert all(hasattr(steps, name) for name in BESIDE)
 
 
 def test_what_a_program_does_not_tell_is_left_out_and_no_zero() -> None:
     untold = builders.execution(builders.call(untold=(Capability.TOKENS, Capability.COST), usage=Usage()))
     record = builders.record(execution=untold)
-    agent = next(span for span in iteration_spans(builders.state(), record, Activity()) if span.name.startswith("invoke_agent"))
+    spans = list(iteration_spans(builders.state(), record, Activity()))
+    agent = next(span for span in spans if span.name.startswith("invoke_agent"))
     assert not [name for name in agent.attributes if "usage" in name or "cost" in name]
-    points = {point.instrument for point in iteration_points(builders.state(), record)}
-    assert not points & {"helmsman.cost", "gen_ai.client.token.usage"}
+    assert not {point.instrument for point in points_in(spans)} & {"helmsman.cost", "gen_ai.client.token.usage"}
 
 
 def test_tokens_that_went_in_count_those_of_the_cache() -> None:
     usage = Usage(input_tokens=1, cache_creation_tokens=10, cache_read_tokens=100, output_tokens=5)
     record = builders.record(execution=builders.execution(builders.call(usage=usage)))
-    points = [one for one in iteration_points(builders.state(), record) if one.instrument == "gen_ai.client.token.usage"]
-    assert [(one.attributes["gen_ai.token.type"], one.value) for one in points] == [("input", 111), ("output", 5)]
+    points = points_in(iteration_spans(builders.state(), record, Activity()))
+    tokens = [one for one in points if one.instrument == "gen_ai.client.token.usage"]
+    assert [(one.attributes["gen_ai.token.type"], one.value) for one in tokens] == [("input", 111), ("output", 5)]
+
+
+def test_an_iteration_is_counted_once_with_what_came_of_it_its_calls_and_its_signals() -> None:
+    signal = Signal(rule="limits.near", severity=Severity.WARN, message="soon", value=0.9, threshold=0.8)
+    spans = spans_of(*WORK, judgement=JUDGED, signals=(signal, signal))
+    measured = [(point.instrument, point.value, *point.attributes.values()) for point in points_in(spans)]
+    assert [one for one in measured if one[0].startswith("helmsman.") and one[0] != "helmsman.cost"] == [
+        ("helmsman.iterations", 1, "basic", "failed", False, "continue", "continue"),
+        ("helmsman.iteration.duration", 60.0, "basic"),
+        ("helmsman.verdicts", 1, "basic", "rejected"),
+        ("helmsman.signals", 1, "limits.near", "WARN"),
+        ("helmsman.signals", 1, "limits.near", "WARN"),
+    ]
+    chat = ("chat", "anthropic", "judge-1")
+    assert [one for one in measured if chat == one[2:5] or one[:2] == ("helmsman.cost", 0.25)] == [
+        ("gen_ai.client.token.usage", 7, *chat, "input"),
+        ("gen_ai.client.operation.duration", 1.0, *chat),
+        ("helmsman.cost", 0.25, "basic", "judge", "judge-1"),
+    ]
 
 
 def test_a_loop_that_failed_is_an_error_and_one_that_waits_or_completed_is_none() -> None:
     failed = Decision(kind=DecisionKind.STOP, rule="r", reason="", at=NOW, outcome=Outcome.FAILED, fault="operator")
-    assert [loop_span(builders.state(), one).error for one in (STOP, failed)] == ["", "operator"]
-    assert loop_span(builders.state(), failed).parent == 0
+    told = [loop_span(builders.state(), one) for one in (STOP, failed)]
+    assert [span.attributes.get("error.type", "") for span in told] == ["", "operator"]
+    assert {span.parent for span in told} == {None}
+    assert [point.instrument for point in points_in(told)] == ["helmsman.loops", "helmsman.loops"]
 
 
 def test_no_more_than_so_many_tool_calls_and_checks_get_a_span() -> None:
@@ -204,16 +230,17 @@ def test_foreign_text_is_one_short_line_wherever_it_stands(evil: str) -> None:
         ended("execute"),
     )
     record = builders.record(execution=builders.execution(call), judgement=JUDGED.model_copy(update={"model": evil}))
-    spans = iteration_spans(builders.state(), record, lived(*events))
+    spans = list(iteration_spans(builders.state(), record, lived(*events)))
     texts = [span.name for span in spans] + [value for span in spans for value in span.attributes.values()]
-    texts += [value for point in iteration_points(builders.state(), record) for value in point.attributes.values()]
+    texts += [value for point in points_in(spans) for value in point.attributes.values()]
     assert all(text.isprintable() and len(text) <= LONGEST + 20 for text in texts if isinstance(text, str))
 
 
 def test_no_word_of_prompts_answers_commands_or_paths_is_told() -> None:
     state, record = full_state(), full_record()
     line = lived(begun("execute", record.iteration), called(), ended("execute", record.iteration))
-    told = str([*iteration_spans(state, record, line), *iteration_points(state, record)])
+    spans = list(iteration_spans(state, record, line))
+    told = str([*spans, *points_in(spans)])
     call = record.execution.call
     private = [
         call.final_text,
@@ -233,9 +260,9 @@ def everything_told() -> tuple[list[Span], set[str], set[str]]:
     ending = Decision(kind=DecisionKind.STOP, rule="r", reason="", at=NOW, outcome=Outcome.FAILED)
     plain = iteration_spans(builders.state(builders.config(claude={"model": "m"})), builders.record(judgement=JUDGED), line)
     spans = [loop_span(state, ending), *iteration_spans(state, record, line), *plain]
-    points = [*iteration_points(state, record), *loop_points(state, ending)]
+    points = points_in(spans)
     attributes = {name for span in spans for name in span.attributes}
-    attributes |= {name for span in spans for note in span.notes for name in note.attributes}
+    attributes |= {name for span in spans for signal in span.signals for name in signal}
     return spans, attributes | {name for point in points for name in point.attributes}, {point.instrument for point in points}
 
 
@@ -261,27 +288,6 @@ def test_names_of_the_conventions_are_the_conventions_own() -> None:
     assert {name for name in NAMES["instruments"] if not name.startswith("helmsman.")} <= {
         one for one in metrics if isinstance(one, str)
     }
-
-
-@given(st.text(), st.integers(1, 99))
-def test_a_place_is_written_as_trace_context_and_read_back(uid: str, iteration: int) -> None:
-    place = Place(trace_id(uid), span_id(uid, iteration))
-    assert read_traceparent(f" {traceparent(place)}\n") == place
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "00",
-        "ff-" + "1" * 32 + "-" + "1" * 16 + "-01",
-        "00-" + "0" * 32 + "-" + "1" * 16 + "-01",
-        "00-" + "G" * 32 + "-1-01",
-        EVIL,
-    ],
-)
-def test_what_is_no_trace_context_is_passed_over(text: str) -> None:
-    assert read_traceparent(text) is None
 
 
 def test_the_document_is_up_to_date() -> None:
