@@ -23,7 +23,7 @@ from helmsman.plain import clean
 from helmsman.records.alignment import ALIGNMENT, ROUNDS, Alignment, AlignRequest, AlignResult, Specification, result_of
 from helmsman.records.forms import LEFT
 from helmsman.records.state import LoopState
-from helmsman.render import aligned_lines
+from helmsman.render.lines import aligned_lines
 from helmsman.texts import counted
 from tasks.alignment.aligning import Work, align_name, present, put, with_checkout
 from tasks.alignment.config import configured

@@ -20,7 +20,7 @@ from helmsman.records.forms import form_for, read_form
 from helmsman.records.gates import Answer, Choice, Gate
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
-from helmsman.render import gate_lines
+from helmsman.render.gate import gate_lines
 from tasks.approvals import answers
 from tasks.engine.embedded import configured_api
 from tasks.lock import holder, process_of

@@ -19,9 +19,9 @@ from deployments.lines import show_on, style_of
 from helmsman.plain import clean
 from helmsman.records import events
 from helmsman.records.events import Event
-from helmsman.render import Activity, LoggedEvent, after, gate_lines, iteration_lines
-from helmsman.render.gate import answer_line
-from helmsman.render.lines import begun_lines
+from helmsman.render.activity import Activity, LoggedEvent, after
+from helmsman.render.gate import answer_line, gate_lines
+from helmsman.render.lines import begun_lines, iteration_lines
 from helmsman.texts import counted, dollars_told, duration, guard_text, merged_text, money_text, rounded, stop_text
 from tasks.observers.follow import Follower
 from tasks.observers.journal import Listener

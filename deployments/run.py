@@ -36,7 +36,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.request import LONGEST_LOOP_ID, LoopRequest, is_loop_id
 from helmsman.records.result import EXIT_CODES, exit_code, result_of
 from helmsman.records.state import LoopState
-from helmsman.render import next_lines
+from helmsman.render.lines import next_lines
 from helmsman.texts import SIGNS, money, result_lines
 from tasks.agents.claude import as_it_is_called, refuse_root
 from tasks.agents.claude_binary import find_binary

@@ -18,10 +18,11 @@ from helmsman.plain import clean, clean_lines
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import LoopResult, result_of
 from helmsman.records.state import SALVAGES_REMEMBERED, LoopState
-from helmsman.render import Activity, after, explanation, gate_lines, html_report, iteration_lines, list_lines, next_lines
+from helmsman.render.activity import Activity, after
 from helmsman.render.facts import finding_facts, hat_fact
-from helmsman.render.lines import steering_lines
-from helmsman.render.report import MOST_DETAILED, trace_of
+from helmsman.render.gate import gate_lines
+from helmsman.render.lines import explanation, iteration_lines, list_lines, next_lines, steering_lines
+from helmsman.render.report import MOST_DETAILED, html_report, trace_of
 from helmsman.texts import (
     context_text,
     counted,
@@ -33,7 +34,7 @@ from helmsman.texts import (
     tokens_told,
     trust_line,
 )
-from tasks.observers.journal import last_entries
+from tasks.observers.follow import last_entries
 from tasks.observers.report import NAME
 from tasks.places import LoopFolder, group_folder, loop_folder, worktree_of
 from tasks.repository.git import Repository, open_repository

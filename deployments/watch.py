@@ -21,7 +21,9 @@ from helmsman.plain import clean
 from helmsman.records.events import GateAnswered, GateOpened, IterationRecorded
 from helmsman.records.request import is_loop_id
 from helmsman.records.result import result_of
-from helmsman.render import Activity, LoggedEvent, after, gate_lines, next_lines
+from helmsman.render.activity import Activity, LoggedEvent, after
+from helmsman.render.gate import gate_lines
+from helmsman.render.lines import next_lines
 from helmsman.render.terminal import LABEL, Row, ScreenModel, changed_rows, frame
 from helmsman.texts import result_lines
 from tasks.approvals.answers import seen

@@ -29,7 +29,7 @@ from helmsman.records.triggers import (
     Nothing,
     is_branch,
 )
-from helmsman.render import read_mark
+from helmsman.render.issue import read_mark
 
 Kind = Literal["issues", "issue_comment"]
 KINDS: tuple[Kind, ...] = ("issues", "issue_comment")

@@ -55,7 +55,7 @@ from helmsman.records.agents import TELLS, AgentKind, Format
 from helmsman.records.alignment import Alignment, Specification
 from helmsman.records.forms import LONGEST_SETTINGS
 from helmsman.records.iteration import IterationRecord
-from helmsman.render import read_mark
+from helmsman.render.issue import read_mark
 from helmsman.verify.claims import read_claims
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.hints import Change, hints
@@ -66,7 +66,7 @@ from helmsman.verify.touched import settings_of, touched
 from helmsman.verify.variety import counts_of
 from tasks.loop.files import read_file, read_layers, read_rubric_file
 from tasks.memory.exchange import read as read_exported
-from tasks.observers.journal import last_entries
+from tasks.observers.follow import last_entries
 from tasks.repository.state_ref import parse_state
 from tasks.system.secrets import redact
 

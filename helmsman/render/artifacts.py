@@ -28,7 +28,7 @@ from helmsman.render.gate import answer_command
 from helmsman.render.lines import explanation, iteration_lines, next_steps
 from helmsman.render.markdown_page import BREAK, cell, code, facts_table, fence, prose, stacked, table
 from helmsman.render.templating import render_markdown
-from helmsman.render.verification import grounds_markdown, table_markdown
+from helmsman.render.verification import outcome_text
 from helmsman.texts import SIGNS, counted, dollars_told, duration, money, plan_text
 
 ITERATIONS, FAILURES, ROWS = 50, 8, 40
@@ -261,10 +261,7 @@ def verdicts_page(state: LoopState, record: IterationRecord | None = None) -> st
         record=record,
         decision=facts_table(fact[:2] for fact in decision_facts(record.decision)) if record else "",
         completion=_completion(record) if record else "",
-        outcomes=[
-            *(table_markdown(record.since_start.table) if record and record.since_start else ()),
-            *(grounds_markdown(record.decision.grounds) if record and record.decision.grounds else ()),
-        ],
+        outcomes=outcome_text(record) if record else "",
         untrue=_table(untrue_facts(state.contradictions)),
         judged=_table(judge_facts(record.judgement)) if record and record.judgement else "",
         rejections=table(("#", "When", "In a row", "Criteria", "Reason"), rows, (5, 17, 8, 16, 62)),

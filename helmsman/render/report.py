@@ -27,7 +27,7 @@ from helmsman.render.charts import Point, levels, line_chart, strip
 from helmsman.render.facts import PARTS, VERDICTS, Fact, Kind, checks_kind, coded, facts, front_facts
 from helmsman.render.lines import next_steps
 from helmsman.render.templating import render_html
-from helmsman.render.verification import grounds_lines, table_lines
+from helmsman.render.verification import outcome_text
 from helmsman.texts import SIGNS, counted, plan_text
 
 MOST_DETAILED = 500
@@ -212,7 +212,6 @@ def _entries(
     since = records[0].started_at if cut else state.created_at  # a plan is answered before the first one starts
     for number, record in enumerate(records):
         told = list(facts(record))
-        outcomes = table_lines(record.since_start.table) if record.since_start else ()
         yield {
             "record": record,
             "opened": number + 1 == len(records),
@@ -221,7 +220,7 @@ def _entries(
             "decision": decision_mark(record.decision),
             "reason": shortened(record.decision.reason, REASON_SHOWN),
             "parts": [(part, found) for part in PARTS if (found := [fact for fact in told if fact.part == part])],
-            "outcomes": "\n".join((*outcomes, *(grounds_lines(record.decision.grounds) if record.decision.grounds else ()))),
+            "outcomes": outcome_text(record),
         }
         since = record.ended_at
 

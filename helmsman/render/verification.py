@@ -8,12 +8,14 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from helmsman.plain import clean, short_line
 from helmsman.records.checks import Finding
-from helmsman.records.verification import Case, Consequence, Grounds, OutcomeName, OutcomeTable, Verification, Word
-from helmsman.render.markdown_page import code, prose, stacked, table
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.verification import Consequence, Grounds, OutcomeName, OutcomeTable, Verification, Word
+from helmsman.render.markdown_page import code, fence, prose, stacked
 from helmsman.texts import check_text, counted, duration
 
 SHOWN = 30
 """Cases that are listed; a machine gets all of them."""
+LONGEST_COMMENT = 20_000
 WORDS = {Word.VERIFIED: "VERIFIED", Word.NOT_VERIFIED: "NOT VERIFIED", Word.INCONCLUSIVE: "INCONCLUSIVE"}
 SIGNS = {
     Consequence.PROVES: "✔", Consequence.FAILS: "✘", Consequence.ASKS: "?", Consequence.REPORTED: "·", Consequence.NOTHING: " "
@@ -29,7 +31,7 @@ def verification_lines(found: Verification) -> Iterator[str]:
     for title, report in (("base", found.base_checks), ("head", found.head_checks)):
         yield from (f"{title:<10} {check_text(result)}" for result in (report.results if report else ()))
     yield from table_lines(found.table)
-    yield from (f"hint       {clean(hint.where)}: {short_line(hint.message)} ({hint.rule})" for hint in found.hints[:SHOWN])
+    yield from _hint_lines(found)
     yield ""
     yield f"{WORDS[found.verdict]} (exit status {found.exit_status})"
     for reason in found.reasons:
@@ -37,6 +39,17 @@ def verification_lines(found: Verification) -> Iterator[str]:
         yield from ([f"    what to do: {clean(reason.remedy)}"] if reason.remedy else ())
     yield from grounds_lines(found.grounds)
     yield f"{counted(found.runs, 'run')} of the checks, {duration(found.seconds)}"
+
+
+def _hint_lines(found: Verification) -> Iterator[str]:
+    """They decide nothing."""
+    yield from (f"hint       {clean(hint.where)}: {short_line(hint.message)} ({hint.rule})" for hint in found.hints[:SHOWN])
+
+
+def outcome_text(record: IterationRecord) -> str:
+    """What a decision that the work is done rests on, of several lines; empty where there was none."""
+    table, grounds = record.since_start, record.decision.grounds
+    return "\n".join((*(table_lines(table.table) if table else ()), *(grounds_lines(grounds) if grounds else ())))
 
 
 def table_lines(found: OutcomeTable) -> Iterator[str]:
@@ -61,42 +74,20 @@ def grounds_lines(grounds: Grounds) -> Iterator[str]:
 def verification_markdown(found: Verification) -> str:
     """The same for a comment on a pull request; an earlier one is found again by its first line."""
     reasons = (f"- {prose(one.why)}{f' ({prose(one.remedy)})' if one.remedy else ''}" for one in found.reasons)
-    hints = "\n".join(f"- {code(hint.where)} {prose(hint.message)}" for hint in found.hints[:SHOWN])
     return stacked(
         (
             f"{MARK}\n### Helmsman verify: {WORDS[found.verdict]}",
             f"{code(f'{found.base[:12]}..{found.head[:12]}')}, {counted(found.files_changed, 'file')} changed",
             "\n".join(reasons),
-            *table_markdown(found.table),
-            f"**Hints** (they decide nothing)\n\n{hints}" if hints else "",
-            *grounds_markdown(found.grounds),
+            fence("\n".join((*table_lines(found.table), *_hint_lines(found), *grounds_lines(found.grounds))), LONGEST_COMMENT),
         )
     )
-
-
-def table_markdown(found: OutcomeTable) -> Iterator[str]:
-    """Cases that changed as rows, the others by number."""
-    changed = [case for case in found.cases if case.changed]
-    yield table(("outcome", "case", "what was seen"), (_row(case) for case in changed[:SHOWN]))
-    rest = [f"{name}: {number}" for name, number in _unchanged(found)]
-    rest += [f"{len(changed) - SHOWN} more that changed"] if len(changed) > SHOWN else []
-    rest += [f"{counted(found.unnamed, 'further passing test')} not named"] if found.unnamed else []
-    yield prose(", ".join(rest))
-
-
-def grounds_markdown(grounds: Grounds) -> Iterator[str]:
-    for title, lines in (("Rests on", grounds.rests_on), ("Not looked at", grounds.not_looked_at)):
-        yield "\n".join((f"**{title}**", "", *(f"- {prose(line)}" for line in lines))) if lines else ""
 
 
 def _unchanged(found: OutcomeTable) -> Iterator[tuple[OutcomeName, int]]:
     for name in NAMES:
         if number := sum(case.outcome == name and not case.changed for case in found.cases):
             yield name, number
-
-
-def _row(case: Case) -> tuple[str, str, str]:
-    return f"{case.outcome} {SIGNS[case.consequence]}".replace("_", "\\_"), code(case.name), prose(case.why)
 
 
 # --- for programs -------------------------------------------------------------------------------------------------

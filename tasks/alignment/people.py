@@ -10,8 +10,7 @@ from helmsman.oversee.answers import lapsed, refusal
 from helmsman.records.alignment import Alignment, Asked
 from helmsman.records.forms import answers_form, read_answers
 from helmsman.records.gates import Choice, Gate
-from helmsman.render import form_text
-from helmsman.render.gate import question_evidence
+from helmsman.render.gate import form_text, question_evidence
 from tasks.alignment import aligning
 from tasks.alignment.aligning import Work
 from tasks.alignment.steps import open_gate

@@ -16,7 +16,7 @@ from helmsman.config import RetryConfig
 from helmsman.errors import Cancelled, WorldError
 from helmsman.orient.alignment import align_question, by_template, read_proposal, settled
 from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, AlignResult, Made, Specification, result_of
-from helmsman.render import aligned_lines
+from helmsman.render.lines import aligned_lines
 from tasks.alignment import aligning
 from tasks.alignment.aligning import Work
 from tasks.alignment.config import configured

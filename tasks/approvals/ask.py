@@ -17,8 +17,7 @@ from helmsman.records.events import GateAnswered, GateOpened
 from helmsman.records.forms import form_for, read_form
 from helmsman.records.gates import GATE, Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState, end
-from helmsman.render import evidence, form_text
-from helmsman.render.gate import in_short
+from helmsman.render.gate import evidence, form_text, in_short
 from tasks.approvals import answers, pause
 from tasks.approvals.answers import with_words
 from tasks.engine.runs import is_under_a_worker

@@ -26,8 +26,7 @@ from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.request import ParallelResult
 from helmsman.records.state import LoopState
-from helmsman.render import pages_of
-from helmsman.render.artifacts import Page, group_page
+from helmsman.render.artifacts import Page, group_page, pages_of
 from helmsman.render.lines import brought, summary_lines
 from helmsman.texts import counted
 from tasks.engine.runs import run_id

@@ -2,12 +2,13 @@
 
 import os
 import stat
+from contextlib import closing
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from helmsman.records.iteration import IterationRecord
-from helmsman.render import LoggedEvent
+from helmsman.render.activity import LoggedEvent
 from tasks.observers.journal import read_entry
 from tasks.repository.git import Repository
 from tasks.repository.objects import read_objects
@@ -15,6 +16,8 @@ from tasks.repository.state_ref import state_ref
 
 FIRST_LOOK = 1024 * 1024
 """Bytes at the end of a journal that are read back at the start: what the loop is doing now stands there."""
+TAIL_BYTES = 64 * 1024
+"""Of those, what is enough to say where a loop stands, for whoever looks once."""
 AT_ONCE = 4 * 1024 * 1024
 """Bytes that one look takes at most; the rest waits for the next. A line that is longer is none of ours."""
 STATES_BACK = 5
@@ -24,9 +27,9 @@ STATES_BACK = 5
 class Follower:
     """Tells what was appended to a journal since the last look. It may be missing, turned over or cut off: that is no error."""
 
-    def __init__(self, journal: Path) -> None:
-        """Nothing is opened before the first look."""
-        self._journal = journal
+    def __init__(self, journal: Path, first_look: int = FIRST_LOOK) -> None:
+        """Nothing is opened before the first look, which takes that many bytes."""
+        self._journal, self._first_look = journal, first_look
         self._reader: _Reader | None = None
         self._begun = False
 
@@ -48,8 +51,8 @@ class Follower:
     def _begin(self) -> list[bytes]:
         """Go to the end. A journal that was turned over a moment ago says little: the end of the older one comes first."""
         self._begun = True
-        self._reader = _open(self._journal, FIRST_LOOK)
-        missing = FIRST_LOOK - (self._reader.size if self._reader else 0)
+        self._reader = _open(self._journal, self._first_look)
+        missing = self._first_look - (self._reader.size if self._reader else 0)
         older = _open(self._journal.with_suffix(".1.jsonl"), missing) if missing > 0 else None
         if older is None:
             return []
@@ -68,6 +71,12 @@ class Follower:
         self.close()
         self._reader = _open(self._journal, AT_ONCE)
         return self._reader.lines() if self._reader else []
+
+
+def last_entries(journal: Path, most: int = TAIL_BYTES) -> list[LoggedEvent]:
+    """The last events of a journal, oldest first; a line that was cut off or is not ours is passed over."""
+    with closing(Follower(journal, most)) as follower:
+        return follower.news()
 
 
 class _Reader:

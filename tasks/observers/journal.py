@@ -11,14 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from helmsman.records.events import Event, read_event
-from helmsman.render import LoggedEvent
+from helmsman.render.activity import LoggedEvent
 from tasks.system.secrets import without_secrets
 
 LONGEST_JOURNAL = 4 * 1024 * 1024
 """Bytes before the journal is turned over; one older generation is kept."""
-
-TAIL_BYTES = 64 * 1024
-"""Of a journal that is read back: what the loop is doing now stands at its end."""
 
 Listener = Callable[[Event], None]
 
@@ -64,16 +61,6 @@ def journal_to(path: Path) -> Listener:
             file.write(f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {event.model_dump_json()}\n")
 
     return append
-
-
-def last_entries(path: Path) -> list[LoggedEvent]:
-    """The last events of a journal, oldest first; a line that was cut off or is not ours is passed over."""
-    if not path.exists():
-        return []
-    with path.open("rb") as file:
-        file.seek(max(path.stat().st_size - TAIL_BYTES, 0))
-        lines = file.read().splitlines()
-    return [entry for entry in map(read_entry, lines) if entry is not None]
 
 
 def read_entry(line: bytes) -> LoggedEvent | None:

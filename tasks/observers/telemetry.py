@@ -7,7 +7,7 @@ OpenTelemetry's libraries are imported by `telemetry_sdk` alone, and that in a t
 import os
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial, reduce
 from pathlib import Path
@@ -20,9 +20,9 @@ from helmsman.records.base import Record
 from helmsman.records.events import Event, IterationRecorded, StepFinished, TelemetryFailed
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from helmsman.render import Activity, LoggedEvent, after
+from helmsman.render.activity import Activity, LoggedEvent, after
 from helmsman.render.spans import BESIDE, Span, beside_spans, iteration_spans, loop_span
-from tasks.observers.follow import Follower, newest_record
+from tasks.observers.follow import FIRST_LOOK, last_entries, newest_record
 from tasks.observers.journal import listening, publish
 from tasks.places import LoopFolder
 from tasks.repository.git import Repository
@@ -187,8 +187,7 @@ class _Watch:
         """Go on where an earlier driver stopped: what it did is in the journal."""
         self._repository, self._state = repository, state
         self._marks = Marks(folder.telemetry)
-        with closing(Follower(folder.journal)) as follower:
-            self._line = reduce(after, follower.news(), Activity())
+        self._line = reduce(after, last_entries(folder.journal, FIRST_LOOK), Activity())
         self._sender = Sender(state.uid, warn)
         try:
             self._catch_up()

@@ -10,8 +10,7 @@ from helmsman.oversee.escalation import concerns, question_detection
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Comment, Found
-from helmsman.render import read_mark, understood
-from helmsman.render.issue import is_ours, refused, reply
+from helmsman.render.issue import is_ours, read_mark, refused, reply, understood
 from tasks.tracker.forges import IssueTracker
 from tasks.tracker.upkeep import SKEW, Upkeep
 from tasks.worktrees.workplace import Workplace

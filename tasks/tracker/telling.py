@@ -10,8 +10,8 @@ from helmsman.oversee.escalation import changes, concerns
 from helmsman.records.gates import Answer
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import IssueLink
-from helmsman.render import evidence, read_mark
-from helmsman.render.issue import due, mark, notification, under
+from helmsman.render.gate import evidence
+from helmsman.render.issue import due, mark, notification, read_mark, under
 from tasks.observers.notify import notify
 from tasks.tracker.answers import heard_answer
 from tasks.tracker.forges import IssueTracker, open_tracker

@@ -7,7 +7,7 @@ from helmsman.errors import HelmsmanError
 from helmsman.oversee.escalation import deeds
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Act, Deed, Escalation, Found, TrackedIssue
-from helmsman.render import evidence
+from helmsman.render.gate import evidence
 from helmsman.render.issue import closing_comment, issue_body, title, tracked
 from tasks.tracker.forges import IssueTracker
 from tasks.tracker.remembering import remember, remembered

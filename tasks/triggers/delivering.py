@@ -3,8 +3,7 @@
 from helmsman.errors import OperatorError
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import PullRequest
-from helmsman.render import read_mark
-from helmsman.render.issue import pull_request_body, pull_request_title
+from helmsman.render.issue import pull_request_body, pull_request_title, read_mark
 from tasks.repository.branch_files import work_of
 from tasks.repository.remote import push_branch
 from tasks.tracker.forges import open_tracker

@@ -21,8 +21,7 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import IssueLink
 from helmsman.records.triggers import Happened, Heeded, IssueEvent, Nothing
-from helmsman.render import understood
-from helmsman.render.issue import CANCEL, RESUME, TELL, commands, refused
+from helmsman.render.issue import CANCEL, RESUME, TELL, commands, refused, understood
 from helmsman.render.markdown_page import code, prose
 from tasks.approvals import answers
 from tasks.lock import Driven, drive_alone, holder

@@ -59,11 +59,3 @@ def test_imports_that_break_a_contract_are_found(tmp_path: Path) -> None:
 def test_the_core_imports_only_what_computes() -> None:
     found = {(named(path), name.partition(".")[0]) for path in modules("helmsman") for name in imports(tree(path))}
     assert [pair for pair in sorted(found) if pair[1] not in COMPUTES] == []
-
-
-def test_the_front_door_of_render_is_narrow_and_holds_what_it_names() -> None:
-    from helmsman import render
-
-    assert 5 <= len(render.__all__) <= 15
-    assert all(callable(getattr(render, name)) for name in render.__all__)
-    assert not hasattr(render, "anything_else")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from helmsman.render import html_report as page_of
+from helmsman.render.report import html_report as page_of
 from tests.fakes.browser import Heard, browser_page
 from tests.unit.full_records import full_record, full_state, overwritten
 

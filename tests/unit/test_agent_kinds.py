@@ -19,8 +19,7 @@ from helmsman.memory.handoff import handoff_of
 from helmsman.oversee.answers import reconfigured
 from helmsman.parsers.definitions import read_kind, template
 from helmsman.records.agents import TELLS, Agent, AgentKind, Capability
-from helmsman.render import list_lines
-from helmsman.render.lines import Listed
+from helmsman.render.lines import Listed, list_lines
 from tests.fakes.repositories import loop_state
 
 pytestmark = pytest.mark.feature("A5")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from helmsman.plain import short_line
 from helmsman.records.control import Conflict, Imperative, Oversight
 from helmsman.records.gates import Gate, GateKind
-from helmsman.render import evidence, form_text
+from helmsman.render.gate import evidence, form_text
 from tests.unit.builders import NOW, state
 from tests.unit.histories import history, step
 from tests.unit.rendered import Reading, read

@@ -13,8 +13,8 @@ from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Act, Comment, Deed, Escalation, Found, TrackedIssue
-from helmsman.render import evidence, read_mark
-from helmsman.render.issue import closing_comment, harmless, issue_body, notification, title, tracked
+from helmsman.render.gate import evidence
+from helmsman.render.issue import closing_comment, harmless, issue_body, notification, read_mark, title, tracked
 from tests.unit.builders import HOUR, MINUTE, NOW, state
 from tests.unit.markdown import outside_of_fences
 

@@ -10,10 +10,10 @@ from helmsman.records.control import Failed, Ladder, Oversight, Rung
 from helmsman.records.decision import Considered
 from helmsman.records.proof import SinceStart
 from helmsman.records.verification import Case, Consequence, Grounds, OutcomeTable
-from helmsman.render import explanation, html_report
 from helmsman.render.artifacts import verdicts_page
 from helmsman.render.facts import control_facts
-from helmsman.render.lines import steering_lines
+from helmsman.render.lines import explanation, steering_lines
+from helmsman.render.report import html_report
 from tests.unit.builders import CONTINUE, config, record, state
 from tests.unit.histories import BACK, history, step
 

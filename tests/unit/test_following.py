@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.records.events import ToolCalled
-from helmsman.render import LoggedEvent
+from helmsman.render.activity import LoggedEvent
 from tasks.observers.follow import AT_ONCE, FIRST_LOOK, Follower
 from tasks.observers.journal import LONGEST_JOURNAL, journal_to
 from tests.unit.builders import NOW

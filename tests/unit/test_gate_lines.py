@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.records.gates import GATES, Choice, Gate, GateKind
-from helmsman.render import gate_lines
-from helmsman.render.gate import EVIDENCE_LINES, EVIDENCE_WIDTH, answer_command
+from helmsman.render.gate import EVIDENCE_LINES, EVIDENCE_WIDTH, answer_command, gate_lines
 from helmsman.render.markdown_page import prose
 from tests.unit.builders import NOW
 

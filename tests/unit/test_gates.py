@@ -19,8 +19,7 @@ from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.forms import form_for, read_answers, read_form
 from helmsman.records.gates import GATES, Answer, Choice, GateKind
 from helmsman.records.state import LoopState, Spending
-from helmsman.render import evidence, form_text
-from helmsman.render.gate import in_short
+from helmsman.render.gate import evidence, form_text, in_short
 from tests.unit import builders
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -19,8 +19,9 @@ from helmsman.records.hats import Condition, Preset, Worn
 from helmsman.records.proof import JudgeMemory
 from helmsman.records.state import LoopState, record_of
 from helmsman.records.tracking import Merging, Trouble
-from helmsman.render import explanation, html_report, iteration_lines
 from helmsman.render.dashboard import dashboard
+from helmsman.render.lines import explanation, iteration_lines
+from helmsman.render.report import html_report
 from tests.unit import builders
 from tests.unit.builders import CONTINUE, NOW, check, config, orientation, report
 from tests.unit.full_records import full_record, full_state

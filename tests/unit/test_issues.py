@@ -14,8 +14,7 @@ from helmsman.pushes import Allowed
 from helmsman.records.request import is_loop_id
 from helmsman.records.tracking import IssueLink
 from helmsman.records.triggers import LONGEST_BODY, LONGEST_TITLE, Happened, IssueEvent, Nothing
-from helmsman.render import read_mark
-from helmsman.render.issue import by_hand, due, pull_request_body, pull_request_title
+from helmsman.render.issue import by_hand, due, pull_request_body, pull_request_title, read_mark
 from tests.fakes.issues import Kind, comment_event, issue_event
 from tests.unit.builders import STOP, check, report, state
 

@@ -23,7 +23,7 @@ from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState, Spending, advance, reopen
 from helmsman.records.tracking import Conflicted, Merged, Merging, Trouble
-from helmsman.render import next_lines
+from helmsman.render.lines import next_lines
 from helmsman.texts import merging_lines, result_lines
 from tests.unit.builders import ASKED, NOW, STOP, check, config, evidence, orientation, record, report, situation, state
 

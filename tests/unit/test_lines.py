@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from deployments.lines import in_local_time, laid_out
-from helmsman.render import list_lines
-from helmsman.render.lines import Listed
+from helmsman.render.lines import Listed, list_lines
 from tests.unit.builders import state
 
 pytestmark = pytest.mark.feature("H4")

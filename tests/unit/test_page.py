@@ -19,9 +19,8 @@ from helmsman.records.checks import CheckReport, Finding, Weight
 from helmsman.records.control import Control, Ladder, Oversight, Progress, Rung, short_rung
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import Spending, Waiting
-from helmsman.render import html_report
 from helmsman.render.facts import checks_kind
-from helmsman.render.report import MOST_DETAILED, MOST_OUTPUTS, style, trace_of
+from helmsman.render.report import MOST_DETAILED, MOST_OUTPUTS, html_report, style, trace_of
 from helmsman.render.templating import OUTPUT_SHOWN
 from helmsman.texts import duration, money
 from tests.unit.builders import CONTINUE, HOUR, NOW, STOP, WAIT, check, record, report, state

@@ -6,8 +6,9 @@ from helmsman.parsers.plan_order import in_hand
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.plan import ItemProof, Plan, PlanItem, PlanProgress, PlanTouched, Tick
 from helmsman.records.state import LoopState
-from helmsman.render import html_report, iteration_lines
 from helmsman.render.artifacts import plan_page, states_of
+from helmsman.render.lines import iteration_lines
+from helmsman.render.report import html_report
 from helmsman.texts import plan_lines
 from tests.unit import builders
 

@@ -22,8 +22,7 @@ from helmsman.records.events import (
     ToolCalled,
     ToolReturned,
 )
-from helmsman.render import Activity, LoggedEvent, after
-from helmsman.render.activity import FINISHED_KEPT, TOOLS_KEPT
+from helmsman.render.activity import FINISHED_KEPT, TOOLS_KEPT, Activity, LoggedEvent, after
 from helmsman.render.spans import (
     BESIDE,
     LONGEST,

@@ -5,8 +5,8 @@ import pytest
 from helmsman.records.agent import AgentOutcome, Compaction, ContextUse, ErrorVector, FailureClass, StopAttempt
 from helmsman.records.iteration import Research, WorkingMemory
 from helmsman.records.state import advance
-from helmsman.render import evidence, iteration_lines
-from helmsman.render.lines import brought, summary_lines
+from helmsman.render.gate import evidence
+from helmsman.render.lines import brought, iteration_lines, summary_lines
 from helmsman.texts import context_text, said_lines
 from helmsman.verify.claims import read_claims
 from tests.unit.builders import call, check, execution, record, report, state

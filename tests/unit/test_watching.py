@@ -33,8 +33,7 @@ from helmsman.records.events import (
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.proof import JudgeMemory, Rejection
 from helmsman.records.state import Waiting
-from helmsman.render import Activity, LoggedEvent, after
-from helmsman.render.activity import CALLS_KEPT, CHECKS_KEPT
+from helmsman.render.activity import CALLS_KEPT, CHECKS_KEPT, Activity, LoggedEvent, after
 from helmsman.render.terminal import BARS, Row, ScreenModel, changed_rows, chart, frame
 from tests.unit import builders
 from tests.unit.builders import HOUR, LIMIT_REACHED, MINUTE, NOW, STOP
