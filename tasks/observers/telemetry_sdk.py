@@ -2,6 +2,7 @@
 
 import logging
 import os
+import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
@@ -18,7 +19,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -28,49 +29,76 @@ from tasks.observers.telemetry import exported
 from tasks.system.secrets import redact
 
 SCOPE = "helmsman"
+FLUSH_SECONDS = 5.0
+"""How long the end of a loop waits for the collector at most."""
 METRICS_MILLIS = 10_000
 
-Emit = Callable[[Sequence[Span]], bool]
+
+class _Exporter(OTLPSpanExporter):
+    """Says which spans have arrived: the SDK's processor, whose thread calls it, does not."""
+
+    def __init__(self) -> None:
+        """OTEL_EXPORTER_OTLP_TIMEOUT (10 s) bounds a request with its tries."""
+        super().__init__()
+        self.arrived = dict[int, Callable[[], None]]()
+        """By span what is called once it has."""
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        waiting = [self.arrived.pop(span.context.span_id if span.context else 0, _nothing) for span in spans]
+        result = super().export(spans)
+        if result is SpanExportResult.SUCCESS:
+            for tell in waiting:
+                tell()
+        return result
 
 
-@contextmanager
-def emitter(uid: str, complain: Callable[[str], None]) -> Generator[Emit]:
-    """Yields what tells of the loop and says whether it arrived, set up by the standard variables."""
-    # each driver is an instance of its own, or their counters would mix; what the environment says of the service wins
-    own = Resource({"service.name": SCOPE, "service.version": version(SCOPE), "service.instance.id": str(uuid4())})
-    resource = Resource.create().merge(own).merge(OTELResourceDetector().detect())
-    with ExitStack() as stack:
-        stack.enter_context(_quiet(complain))
-        measure = stack.enter_context(_metrics(resource)) if exported(os.environ, "METRICS") else None
-        traces = _Traces(uid, resource) if exported(os.environ, "TRACES") else None
-
-        def emit(spans: Sequence[Span]) -> bool:
-            if measure:
-                measure(spans)
-            return traces.send(spans) if traces else True
-
-        yield emit
+def _nothing() -> None:
+    pass
 
 
-class _Traces:
-    """Ends spans that are over already and hands them to the exporter itself.
+class Pipeline:
+    """Where the spans of one loop go, as traces and as metrics, set up by the standard variables."""
 
-    The SDK's tracer and processors would draw ids of their own, and do not say whether anything arrived.
-    """
-
-    def __init__(self, uid: str, resource: Resource) -> None:
-        """The sampler decides once, for the whole loop. OTEL_EXPORTER_OTLP_TIMEOUT (10 s) bounds a request with its tries."""
-        self._uid, self._resource, self._exporter = uid, resource, OTLPSpanExporter()
-        sampler = TracerProvider(resource=resource, shutdown_on_exit=False).sampler
-        self._sampled = sampler.should_sample(None, trace_id(uid), "loop").decision.is_sampled()
+    def __init__(self, uid: str, complain: Callable[[str], None]) -> None:
+        """The sampler decides once, for the whole loop."""
+        # each driver is an instance of its own, or their counters would mix; what the environment says of the service wins
+        own = Resource({"service.name": SCOPE, "service.version": version(SCOPE), "service.instance.id": str(uuid4())})
+        self._uid, self._resource = uid, Resource.create().merge(own).merge(OTELResourceDetector().detect())
+        sampler = TracerProvider(resource=self._resource, shutdown_on_exit=False).sampler
+        sampled = sampler.should_sample(None, trace_id(uid), "loop").decision.is_sampled()
         driver = TraceContextTextMapPropagator().extract({"traceparent": os.environ.get("TRACEPARENT", "").strip()})
         context = trace.get_current_span(driver).get_span_context()
         self._links = [Link(context)] if context.is_valid else []
+        self._stack = ExitStack()
+        self._stack.enter_context(_quiet(complain))
+        self._measure = self._stack.enter_context(_metrics(self._resource)) if exported(os.environ, "METRICS") else None
+        self._exporter = _Exporter() if exported(os.environ, "TRACES") and sampled else None
+        self._processor = BatchSpanProcessor(self._exporter) if self._exporter else None
 
-    def send(self, spans: Sequence[Span]) -> bool:
-        if not self._sampled or not spans:
-            return True
-        return self._exporter.export([self._readable(span) for span in spans]) is SpanExportResult.SUCCESS
+    def tell(self, spans: Sequence[Span], arrived: Callable[[], None] = _nothing) -> None:
+        """Never waits. Spans are over already and have ids of their own, so they go past the SDK's tracer, which would draw some.
+
+        `arrived`: called from another thread when the first of them has, which goes last.
+        """
+        if self._measure:
+            self._measure(spans)
+        if self._exporter is None or self._processor is None:
+            arrived()
+            return
+        self._exporter.arrived |= {span_id(self._uid, span.path): arrived for span in spans[:1]}
+        for span in reversed(spans):
+            self._processor.on_end(self._readable(span))
+
+    def close(self) -> None:
+        """Have the rest delivered, for a moment: the SDK itself would wait for half a minute."""
+        ending = threading.Thread(target=self._end, name="telemetry", daemon=True)
+        ending.start()
+        ending.join(FLUSH_SECONDS)
+
+    def _end(self) -> None:
+        with self._stack:
+            if self._processor:
+                self._processor.shutdown()
 
     def _readable(self, span: Span) -> ReadableSpan:
         end, error = _nanoseconds(span.end), str(span.attributes.get("error.type", ""))

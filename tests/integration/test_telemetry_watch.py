@@ -72,7 +72,7 @@ def folder_of(repository: Repository) -> LoopFolder:
 
 
 def told(collector: Collector) -> list[str]:
-    return [f"{span.name} {span.attributes.get('helmsman.iteration', '')}".strip() for span in collector.spans]
+    return sorted(f"{span.name} {span.attributes.get('helmsman.iteration', '')}".strip() for span in collector.spans)
 
 
 def test_drivers_that_follow_one_another_tell_one_trace_and_its_end_once(repository: Repository, collector: Collector) -> None:
@@ -81,7 +81,7 @@ def test_drivers_that_follow_one_another_tell_one_trace_and_its_end_once(reposit
     with driver(repository):  # a loop that has ended is looked at again
         pass
     names = [name for name in told(collector) if name.startswith(("iteration", "invoke_workflow"))]
-    assert names == ["iteration 1", "iteration 2", "invoke_workflow helmsman"]
+    assert names == ["invoke_workflow helmsman", "iteration 1", "iteration 2"]
     assert len({span.trace for span in collector.spans}) == 1
     assert len({span.id for span in collector.spans}) == len(collector.spans)
 
@@ -120,7 +120,7 @@ def test_what_a_collector_refused_is_told_again_under_the_same_ids(repository: R
     collector.status = 200
     with driver(repository):
         pass
-    assert told(collector) == ["iteration 1", "invoke_agent claude"]
+    assert told(collector) == ["invoke_agent claude", "iteration 1"]
 
 
 def test_a_loop_goes_on_where_its_own_folder_cannot_be_written(repository: Repository, collector: Collector) -> None:
