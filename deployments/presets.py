@@ -6,7 +6,7 @@ from pathlib import Path
 from deployments.output import answer, fields
 from deployments.settings import from_here, repository_if_any, unfit_name
 from helmsman.errors import OperatorError
-from helmsman.hats.telling import hat_rows, setting_rows
+from helmsman.orient.hats import hat_rows, setting_rows
 from helmsman.plain import clean_lines
 from helmsman.records.hats import LONGEST_NAME, Preset, Sheet, is_name
 from tasks.hats.finding import BUILT_IN, Known, add_preset, find_preset, known_presets, read_known

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, as a tool is
 
-from helmsman.hats.telling import condition_text, setting_rows
+from helmsman.orient.hats import condition_text, setting_rows
 from helmsman.records.hats import Hat, Preset
 from tasks.hats.finding import known_presets, read_known
 from tools.parts import ROOT, draw

@@ -1,9 +1,10 @@
 """Which hat an iteration wears, and why: one table of conditions over what is known before it begins. It is total."""
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, NamedTuple, cast
 
 from helmsman.config import ClaudeConfig
 from helmsman.orient.research import researching
@@ -12,8 +13,7 @@ from helmsman.prompts import render
 from helmsman.records.agent import FailureClass
 from helmsman.records.checks import Weight
 from helmsman.records.control import Movement, Rung
-from helmsman.records.hats import Condition, Hat, Preset, Worn
-from helmsman.records.plan import PlanProgress
+from helmsman.records.hats import Condition, Hat, Preset, Sheet, Worn
 from helmsman.records.state import LoopState
 from helmsman.texts import counted
 
@@ -52,6 +52,7 @@ class Scene:
 def scene_of(state: LoopState) -> Scene:
     """The situation of the iteration that is due."""
     given, report = advise(state), state.checks
+    item = next((one for one in state.plan.sketch if one.id == state.plan.now and not one.done), None)
     red = report is not None and bool(report.failures)
     return Scene(
         phase="research" if researching(state) else "work",
@@ -66,14 +67,9 @@ def scene_of(state: LoopState) -> Scene:
         first=state.iteration <= state.memory.research.tries,  # research prepares, and does nothing yet
         replan=given.anew,
         conflict=state.merging.trouble is not None,
-        item=_item(state.plan),
+        item=f"{'[VERIFY] ' * item.verify}{'[P] ' * item.parallel}{item.title}" if item else "",
         persona=given.persona,
     )
-
-
-def _item(plan: PlanProgress) -> str:
-    item = next((one for one in plan.sketch if one.id == plan.now and not one.done), None)
-    return f"{'[VERIFY] ' * item.verify}{'[P] ' * item.parallel}{item.title}" if item else ""
 
 
 def choose(preset: Preset, scene: Scene) -> tuple[Hat, str]:
@@ -84,8 +80,9 @@ def choose(preset: Preset, scene: Scene) -> tuple[Hat, str]:
         return asked, f"the ladder asks for this one, at {scene.rung}"
     for hat in sorted(preset.hats[1:], key=lambda hat: -hat.priority):  # which keeps the order of equals
         for condition in hat.when:
-            if all(HOLDS[name](condition, scene) for name in condition.asked):
-                return hat, " and ".join(filter(None, (WORDS[name](condition, scene) for name in condition.asked)))
+            clauses = [MEANINGS[name].holds(condition, scene) for name in condition.asked]
+            if all(clauses):
+                return hat, " and ".join(dict.fromkeys(clauses))
     return preset.hats[0], USUAL
 
 
@@ -119,8 +116,9 @@ def in_hat(config: ClaudeConfig, state: LoopState) -> ClaudeConfig:
     hat = worn_hat(state)
     if hat is None:
         return config
+    by_hand = state.preset is None or state.config.claude.model != state.preset.replaces  # at the start or since
     changed = {
-        "model": _model(hat, state) or config.model,
+        "model": ("" if by_hand else state.config.hats.models.get(hat.name) or hat.model) or config.model,
         "allowed_tools": tuple(dict.fromkeys((*config.allowed_tools, *hat.allowed_tools))),
         "disallowed_tools": tuple(dict.fromkeys((*config.disallowed_tools, *hat.disallowed_tools))),
     }
@@ -129,12 +127,6 @@ def in_hat(config: ClaudeConfig, state: LoopState) -> ClaudeConfig:
 
 def _chosen(state: LoopState) -> tuple[Hat, str] | None:
     return choose(state.preset, scene_of(state)) if state.preset and state.config.hats.use else None
-
-
-def _model(hat: Hat, state: LoopState) -> str:
-    """Empty where the operator named a model by hand, at the start or since."""
-    by_hand = state.preset is None or state.config.claude.model != state.preset.replaces
-    return "" if by_hand else state.config.hats.models.get(hat.name) or hat.model
 
 
 def _failing(state: LoopState) -> dict[FailureClass, int]:
@@ -147,58 +139,81 @@ def _failing(state: LoopState) -> dict[FailureClass, int]:
 # --- the table ------------------------------------------------------------------------------------------------------
 
 
-def _failures(condition: Condition, scene: Scene) -> Mapping[FailureClass, int]:
-    """Of the classes that are asked for, those that are there."""
-    return {kind: times for kind, times in scene.failing.items() if kind in condition.failing}
+def _failures(condition: Condition, scene: Scene) -> str:
+    """Of the classes that are asked for those that are there, for as many iterations in a row as are asked for."""
+    found = {kind: times for kind, times in scene.failing.items() if kind in condition.failing}
+    times = max(found.values(), default=0)
+    lasting = f" in {counted(times, 'iteration')} in a row" if condition.in_row else ""
+    return f"{', '.join(found)} failures{lasting}" if found and times >= (condition.in_row or 0) else ""
 
 
-def _said_of(condition: Condition, scene: Scene) -> str:
+def _item_says(condition: Condition, scene: Scene) -> str:
     """The first of the words that are asked for that the item in hand has, whole and in any case."""
     whole = (rf"(?<!\w){re.escape(word)}(?!\w)" for word in condition.item)
     found = (re.search(pattern, scene.item, re.IGNORECASE) for pattern in whole)
-    return next((match[0] for match in found if match), "")
+    return next((f"the plan's item says {match[0]}" for match in found if match), "")
 
 
-def _times(condition: Condition, scene: Scene) -> int:
-    return max(_failures(condition, scene).values(), default=0)
+class Meaning(NamedTuple):
+    """What a condition means, by its name."""
+
+    rule: str
+    """What people are told of it; `{}` is what it asks for."""
+    holds: Callable[[Condition, Scene], str]
+    """The clause that says how it holds; empty where it does not."""
 
 
-def _lasting(condition: Condition, scene: Scene) -> str:
-    return f" in {counted(_times(condition, scene), 'iteration')} in a row" if condition.in_row else ""
-
-
-HOLDS: Mapping[str, Callable[[Condition, Scene], bool]] = {
-    "phase": lambda asked, scene: scene.phase in asked.phase,
-    "rung": lambda asked, scene: scene.rung in asked.rung,
-    "checks": lambda asked, scene: scene.checks in asked.checks,
-    "failing": lambda asked, scene: bool(_failures(asked, scene)),
-    "in_row": lambda asked, scene: _times(asked, scene) >= (asked.in_row or 0),
-    "idle": lambda asked, scene: scene.idle >= (asked.idle or 0),
-    "rejections": lambda asked, scene: scene.rejections >= (asked.rejections or 0),
-    "findings": lambda _, scene: scene.findings > 0,
-    "untrue": lambda _, scene: scene.untrue > 0,
-    "taken_back": lambda _, scene: scene.taken_back,
-    "first": lambda _, scene: scene.first,
-    "replan": lambda _, scene: scene.replan,
-    "conflict": lambda _, scene: scene.conflict,
-    "item": lambda asked, scene: bool(_said_of(asked, scene)),
+_PHASES = {"research": "it looks only", "work": "it is for the work itself"}
+_CHECKS = {"none": "nothing was checked yet"}
+MEANINGS: Mapping[str, Meaning] = {
+    "phase": Meaning("in an iteration of {}", lambda asked, scene: _PHASES[scene.phase] * (scene.phase in asked.phase)),
+    "rung": Meaning("at the level {}", lambda asked, scene: f"the ladder is at {scene.rung}" * (scene.rung in asked.rung)),
+    "checks": Meaning(
+        "checks are {}",
+        lambda asked, scene: _CHECKS.get(scene.checks, f"the checks are {scene.checks}") * (scene.checks in asked.checks),
+    ),
+    "failing": Meaning("failures of {}", _failures),
+    "in_row": Meaning("{} in a row", _failures),
+    "idle": Meaning(
+        "no progress, {} in a row",
+        lambda asked, scene: f"{counted(scene.idle, 'iteration')} in a row without progress" * (scene.idle >= (asked.idle or 0)),
+    ),
+    "rejections": Meaning(
+        "rejections by the judge, {} in a row",
+        lambda asked, scene: (
+            f"{counted(scene.rejections, 'rejection')} by the judge in a row" * (scene.rejections >= (asked.rejections or 0))
+        ),
+    ),
+    "findings": Meaning(
+        "a finding blocks", lambda _, scene: f"{counted(scene.findings, 'finding')} in the diff" * (scene.findings > 0)
+    ),
+    "untrue": Meaning("a claim did not hold", lambda _, scene: counted(scene.untrue, "untrue claim") * (scene.untrue > 0)),
+    "taken_back": Meaning("work was taken back", lambda _, scene: "the last work was taken back" * scene.taken_back),
+    "first": Meaning("nothing is done yet", lambda _, scene: "nothing is done yet" * scene.first),
+    "replan": Meaning("the plan is made anew", lambda _, scene: "the plan is made anew" * scene.replan),
+    "conflict": Meaning("a merge has to be fixed", lambda _, scene: "a merge has to be fixed" * scene.conflict),
+    "item": Meaning("the plan's item says {}", _item_says),
 }
-"""Whether a condition holds, by its name."""
 
-WORDS: Mapping[str, Callable[[Condition, Scene], str]] = {
-    "phase": lambda _, scene: "it looks only" if scene.phase == "research" else "it is for the work itself",
-    "rung": lambda _, scene: f"the ladder is at {scene.rung}",
-    "checks": lambda _, scene: "nothing was checked yet" if scene.checks == "none" else f"the checks are {scene.checks}",
-    "failing": lambda asked, scene: f"{', '.join(_failures(asked, scene))} failures{_lasting(asked, scene)}",
-    "in_row": lambda _, __: "",  # the one before it says so
-    "idle": lambda _, scene: f"{counted(scene.idle, 'iteration')} in a row without progress",
-    "rejections": lambda _, scene: f"{counted(scene.rejections, 'rejection')} by the judge in a row",
-    "findings": lambda _, scene: f"{counted(scene.findings, 'finding')} in the diff",
-    "untrue": lambda _, scene: f"{counted(scene.untrue, 'untrue claim')}",
-    "taken_back": lambda _, __: "the last work was taken back",
-    "first": lambda _, __: "nothing is done yet",
-    "replan": lambda _, __: "the plan is made anew",
-    "conflict": lambda _, __: "a merge has to be fixed",
-    "item": lambda asked, scene: f"the plan's item says {_said_of(asked, scene)}",
-}
-"""What is said of a condition that holds."""
+# --- what people are told of a preset -------------------------------------------------------------------------------
+
+
+def hat_rows(preset: Preset) -> Iterator[tuple[str, str]]:
+    """Each hat's name, and when it is worn, in the order in which they are asked."""
+    usual, *others = preset.hats
+    yield usual.name, "where nothing calls for another one"
+    for hat in sorted(others, key=lambda hat: -hat.priority if hat.when else 1):
+        yield hat.name, "; or ".join(map(condition_text, hat.when)) or "where the ladder asks for it"
+
+
+def setting_rows(sheet: Sheet) -> Iterator[tuple[str, str]]:
+    """Dotted keys with their values, as JSON."""
+    for name, value in sheet.settings.items():
+        tables: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {"": value}
+        yield from ((f"{name}.{key}".rstrip("."), json.dumps(inner, ensure_ascii=False)) for key, inner in tables.items())
+
+
+def condition_text(condition: Condition) -> str:
+    asked: dict[str, Any] = {name: getattr(condition, name) for name in condition.asked}
+    values = {name: " or ".join(map(str, value)) if isinstance(value, tuple) else value for name, value in asked.items()}
+    return ", ".join(MEANINGS[name].rule.format(value) for name, value in values.items())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from helmsman.config import LoopConfig
 from helmsman.orient.allowance import claude_config
 from helmsman.orient.brief import brief
-from helmsman.orient.hats import CALLED, HOLDS, USUAL, WORDS, Scene, choose, scene_of, worn, worn_hat
+from helmsman.orient.hats import CALLED, MEANINGS, USUAL, Scene, choose, scene_of, worn, worn_hat
 from helmsman.oversee.advice import PERSONAS, Persona
 from helmsman.records.agent import AgentOutcome, Commit, ErrorVector, FailureClass
 from helmsman.records.checks import Finding, Weight
@@ -114,7 +114,7 @@ def test_a_reason_names_what_holds_with_its_numbers(condition: Condition, scene:
 
 
 def test_every_condition_has_a_meaning_and_words() -> None:
-    assert set(Condition.model_fields) == set(HOLDS) == set(WORDS)
+    assert set(Condition.model_fields) == set(MEANINGS)
 
 
 def test_one_table_of_several_is_enough() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmsman.errors import OperatorError
-from helmsman.hats.telling import condition_text, setting_rows
+from helmsman.orient.hats import condition_text, setting_rows
 from helmsman.parsers.definitions import LARGEST, hat_text, read_hat, read_sheet, sheet_text
 from helmsman.records.agent import FailureClass
 from helmsman.records.hats import LONGEST_PROMPT, Condition, Hat, Sheet

@@ -1,1 +1,0 @@
-"""Files of hats and presets: text in, record out, and back."""
