@@ -6,9 +6,8 @@ with the last one below it.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
 from helmsman.layers import shown
 from helmsman.parsers.plan_form import RANKS, Complaint, Item, item_of, require_few_items, slug
@@ -42,10 +41,9 @@ _CHECK = re.compile(rf"\(check:\s*(?:{_COMMAND}|{_BARE})\)", re.IGNORECASE)
 _CHECK_BEGINS = re.compile(r"\(check:", re.IGNORECASE)
 _CHECK_NOTE = re.compile(rf"\*{{0,2}}\(?(?:check|verify)\*{{0,2}}:\*{{0,2}}\s*{_COMMAND}\)?\.?", re.IGNORECASE)
 _BARE_CHECK_NOTE = re.compile(r"check:[ \t]+(?=\S)(?P<bare>[^`]+)")
-_IDS = r"(?P<ids>[\w./-]++(?:\s*(?:,|and)\s*[\w./-]++)*)"
-"""No name is taken apart again: one of many `and`s would be tried in every way that it could be divided."""
-_NEEDS = re.compile(rf"\((?:needs|depends on|after):?\s+{_IDS}\)", re.IGNORECASE)
-_NEEDS_NOTE = re.compile(rf"\*{{0,2}}(?:needs|depends on)\*{{0,2}}:\*{{0,2}}\s*{_IDS}\.?", re.IGNORECASE)
+_IDS = r"(?P<ids>[\w./-]+(?:\s*,\s*[\w./-]+)*)"
+_NEEDS = re.compile(rf"\(needs:?\s+{_IDS}\)", re.IGNORECASE)
+_NEEDS_NOTE = re.compile(rf"\*{{0,2}}needs\*{{0,2}}:\*{{0,2}}\s*{_IDS}\.?", re.IGNORECASE)
 _ACCEPTANCE_NOTE = re.compile(r"\*{0,2}(?:acceptance|accepted when|done when)\*{0,2}:\*{0,2}\s*(?P<what>.+)", re.IGNORECASE)
 _RANK = re.compile(r"\(priority:\s*(?:P?(?P<number>\d{1,3})|(?P<word>critical|high|medium|low))\)", re.IGNORECASE)
 _RANK_HEADING = re.compile(r"\b(?P<word>critical|high|medium|low)(?:est)?[ -]priority\b", re.IGNORECASE)
@@ -74,13 +72,15 @@ class _Box:
 def read(text: str) -> Plan:
     boxes = _boxes(text)
     for box in boxes:
-        if box.below and not all(one.done for one in box.below) and _check(box):
-            raise Complaint(box.line, "a box with boxes below it is proven by those: write its check on an item below")
-    _name_alike([box for box in boxes if not box.below and not box.id])
-    groups = {box.id: box for box in boxes if box.below and box.id}
+        if box.below and not all(one.done for one in box.below):
+            if _check(box):
+                raise Complaint(box.line, "a box with boxes below it is proven by those: write its check on an item below")
+            if _needs(box):
+                raise Complaint(box.line, "a box with boxes below it waits for nothing: write what it needs on each item below")
     items = [box for box in boxes if not box.below]
+    _name_alike([box for box in items if not box.id])
     require_few_items([box.line for box in items])
-    return Plan(kind="markdown", items=tuple(_item(box, groups) for box in items))
+    return Plan(kind="markdown", items=tuple(map(_item, items)))
 
 
 def tick(text: str, place: int) -> str:
@@ -110,9 +110,14 @@ def _boxes(text: str) -> list[_Box]:
         elif almost := _ALMOST.match(line):
             raise Complaint(number, f"expected a box such as `- [ ] what` or `- [x] what`, found {shown(almost['box'])}")
         elif heading := _HEADING.fullmatch(line):
-            ranks, heading_above = _ranks_below(ranks, len(heading[1]), heading[2]), heading[2]
+            ranks = [one for one in ranks if one[0] < len(heading[1])]
+            own = _rank_of(heading[2])  # a heading that gives none leaves the one above it
+            ranks.append((len(heading[1]), own if own is not None else ranks[-1][1] if ranks else LAST_RANK))
+            heading_above = heading[2]
         elif boxes and line.strip():
-            _note(boxes[-1], line)
+            plain = line.expandtabs(TAB)
+            if len(plain) - len(plain.lstrip()) > boxes[-1].depth:  # what stands further in belongs to the box above it
+                boxes[-1].notes.append(_BULLET.sub("", line.strip(), count=1))
     _nest(boxes)
     return boxes
 
@@ -147,13 +152,6 @@ def _closed(line: str, closes: str) -> bool:
     return bare.startswith(closes) and not bare.strip(closes[0])
 
 
-def _ranks_below(ranks: Sequence[tuple[int, int]], level: int, heading: str) -> list[tuple[int, int]]:
-    """The ranks that headings give, by their level; a heading that gives none leaves the one above it."""
-    above = [one for one in ranks if one[0] < level]
-    own = _rank_of(heading)
-    return [*above, (level, own if own is not None else above[-1][1] if above else LAST_RANK)]
-
-
 def _box(found: re.Match[str], number: int, begin: int, rank: int, heading: str) -> _Box:
     depth = len(found["lead"].expandtabs(TAB))
     title = (found["rest"] or "").strip()
@@ -169,12 +167,6 @@ def _box(found: re.Match[str], number: int, begin: int, rank: int, heading: str)
         heading=heading,
         id=named["id"] if named else "",
     )
-
-
-def _note(box: _Box, line: str) -> None:
-    """What stands further in belongs to the box above it."""
-    if len(line.expandtabs(TAB)) - len(line.expandtabs(TAB).lstrip()) > box.depth:
-        box.notes.append(_BULLET.sub("", line.strip(), count=1))
 
 
 def _nest(boxes: Sequence[_Box]) -> None:
@@ -208,23 +200,25 @@ def _name_alike(boxes: Sequence[_Box]) -> None:
 # --- one item ---------------------------------------------------------------------------------------------------------
 
 
-def _item(box: _Box, groups: Mapping[str, _Box]) -> PlanItem:
-    every = [box, *_all_above(box)]
+def _item(box: _Box) -> PlanItem:
+    above = list(_all_above(box))
+    every = [box, *above]
     markers = {found["name"] for one in every for found in _MARKER.finditer(one.title)}
-    named = _all_named(box)
+    read = (_CHECK_NOTE, _BARE_CHECK_NOTE, _NEEDS_NOTE, _ACCEPTANCE_NOTE)
+    notes = [note for note in box.notes if not any(pattern.fullmatch(note) for pattern in read)]
     values = {
         "id": box.id,
         "title": _stripped(box),
-        "details": _details(box),
+        "details": "\n".join((*(f"Part of: {_stripped(one)}" for one in above[::-1]), *notes)),
         "acceptance": [found["what"] for found in _matches(_ACCEPTANCE_NOTE, box)],
         "priority": min(one.rank for one in every),
-        "needs": list(named),
+        "needs": _needs(box),
         "parallel": "P" in markers,
         "verify": "VERIFY" in markers,
         "check": _check(box),
         "done": box.done,
     }
-    return item_of(Item, values, box.line).model_copy(update={"needs": _needs(named, groups)})
+    return item_of(Item, values, box.line)
 
 
 def _all_above(box: _Box) -> Iterator[_Box]:
@@ -251,13 +245,6 @@ def _without(text: str, *patterns: re.Pattern[str]) -> str:
     return " ".join(text.split())
 
 
-def _details(box: _Box) -> str:
-    above = [f"Part of: {_stripped(one)}" for one in _all_above(box)]
-    read = (_CHECK_NOTE, _BARE_CHECK_NOTE, _NEEDS_NOTE, _ACCEPTANCE_NOTE)
-    notes = [note for note in box.notes if not any(pattern.fullmatch(note) for pattern in read)]
-    return "\n".join((*above[::-1], *notes))
-
-
 def _check(box: _Box) -> str:
     """The command that proves it: in its title, or on a line of its own below."""
     in_title = _CHECK.search(box.title)
@@ -269,39 +256,10 @@ def _check(box: _Box) -> str:
     return (said.get("command") or said.get("bare") or "").strip()
 
 
-def _all_named(box: _Box) -> dict[str, _Box]:
-    """Ids that it and the boxes above it name, each with the nearest box that does."""
-    named: dict[str, _Box] = {}
-    for one in (box, *_all_above(box)):
-        for name in _named(one):
-            named.setdefault(name, one)
-    return named
-
-
-def _needs(named: Mapping[str, _Box], groups: Mapping[str, _Box]) -> tuple[str, ...]:
-    """Of a name that stands for several items all of them, however many."""
-    told = set[int]()
-    meant = (_meant(groups[name], one, told) if name in groups else (name,) for name, one in named.items())
-    return tuple(dict.fromkeys(chain.from_iterable(meant)))
-
-
-def _named(box: _Box) -> Iterator[str]:
-    for found in (*_NEEDS.finditer(box.title), *_matches(_NEEDS_NOTE, box)):
-        yield from (name.strip(".") for name in re.split(r"\s*,\s*|\s+and\s+", found["ids"]))
-
-
-def _meant(group: _Box, asking: _Box, told: set[int]) -> Iterator[str]:
-    """The items below. Lines of groups that were gone through are kept: of one within another nothing is told again."""
-    if group.line in told:
-        return
-    told.add(group.line)
-    for box in group.below:
-        if box.below:
-            yield from _meant(box, asking, told)
-        elif not box.id:
-            raise Complaint(asking.line, f"it needs {group.id}, and the item on line {box.line} below that has no id to wait for")
-        else:
-            yield box.id
+def _needs(box: _Box) -> list[str]:
+    """Ids of the items that come before it."""
+    found = (*_NEEDS.finditer(box.title), *_matches(_NEEDS_NOTE, box))
+    return list(dict.fromkeys(name.strip(".") for one in found for name in re.split(r"\s*,\s*", one["ids"])))
 
 
 def _rank_of(text: str) -> int | None:

@@ -159,11 +159,6 @@ def test_a_box_above_others_is_ticked_with_the_last_of_them() -> None:
     assert b"- [x] Group" in ticked("tasks.md", data, ["inner-a"])
 
 
-def test_what_stands_for_several_items_is_needed_as_all_of_them() -> None:
-    plan = read_text("markdown", "- [ ] 1. One\n- [ ] 1.1 A\n- [ ] 1.2 B\n- [ ] 2. Two (needs 1)\n")
-    assert plan.items[-1].needs == ("1.1", "1.2")
-
-
 def test_stories_keep_order_indent_unknown_keys_and_numbers() -> None:
     after = ticked("prd.json", STORIES.encode(), ["US-001", "US-002"]).decode()
     assert after == STORIES.replace('"passes": false', '"passes": true').replace(
@@ -206,6 +201,8 @@ def test_tables_keep_comments_and_get_their_mark_in_their_own_indent() -> None:
         ("tasks.md", "- [ ] T001 x\n- [✓] T003 y\n", "line 2: expected a box such as"),
         ("tasks.md", "- [ ] T001 x (check: `true`)\n  - [ ] a\n", "line 1: a box with boxes below it is proven by those"),
         ("tasks.md", "- [ ] T001 x\n  - check: `true`\n  - [ ] a\n", "line 1: a box with boxes below it is proven by those"),
+        ("tasks.md", "- [ ] T001 x\n- [ ] G1 x (needs T001)\n  - [ ] a\n", "line 2: a box with boxes below it waits for nothing"),
+        ("tasks.md", "- [ ] G1 x\n  - [ ] T001 a\n- [ ] T002 x (needs G1)\n", "line 3: T002 needs G1, which is no item"),
         ("tasks.md", "- [ ] T001 x (check: `a` and `b`)\n", "line 1: its check cannot be read"),
         ("tasks.md", "- [ ] T001 x\n```sh\n- [ ] T002 y\n", "line 2: what begins here (code or a comment) is never closed"),
         ("tasks.md", "- [ ] T001 x\n<!--\n- [ ] T002 y\n", "line 2: what begins here (code or a comment) is never closed"),
