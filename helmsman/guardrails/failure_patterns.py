@@ -147,17 +147,14 @@ def _said(before: Trouble, after: Trouble, error: ErrorVector, limit: int) -> To
     if _takes_turns(after.moves):
         return replace(after, moves=()), _advise(Rule.ALTERNATING)
     last = after.faults[-1].command if after.faults else ""
-    if after.faults != before.faults and _takes_turns(tuple(one.failure for one in after.faults if one.command == last)[-4:]):
+    of_last = tuple(one.failure for one in after.faults if one.command == last)
+    if after.faults != before.faults and _takes_turns(of_last[-KEPT_MOVES:]):
         return replace(after, faults=()), _advise(Rule.ALTERNATING, text="alternating_failures")
     return after, ()
 
 
 def _takes_turns(kept: tuple[str, ...]) -> bool:
-    match kept:
-        case (a, b, c, d):
-            return a == c and b == d and a != b
-        case _:
-            return False
+    return len(kept) == KEPT_MOVES and kept[:2] == kept[2:] and kept[0] != kept[1]
 
 
 def _in_row(times: int, error: ErrorVector, limit: int) -> tuple[Advise, ...]:

@@ -109,12 +109,12 @@ def written_by_git(command: Command) -> Iterator[str]:
     To put files back as the index or HEAD has them undoes an edit, of a formatter for one; that is no edit.
     """
     _, words, _ = git = git_of(command)
-    refs: Sequence[str] = ()
+    refs, names = list[str](), list[str]()
     if git.verb in {"rm", "mv"}:
         yield from operands(words)
     elif git.verb == "restore":
         refs = [*_behind(words, "-s --source"), *(word[9:] for word in words if word.startswith("--source="))]
-        yield from () if _is_head(refs) else operands(words, word_set("-s --source"))
+        names = list(operands(words, word_set("-s --source")))
     elif git.verb == "checkout" and not _behind(words, "-b -B --orphan"):
         names = list(operands(words))
         if "--" in words:
@@ -122,11 +122,7 @@ def written_by_git(command: Command) -> Iterator[str]:
             refs, names = list(operands(words[:place])), list(words[place + 1 :])
         elif len(names) > 1 and "." not in names[0]:  # the first of several names is a commit unless it looks like a file
             refs, names = names[:1], names[1:]
-        yield from () if _is_head(refs) else names
-
-
-def _is_head(refs: Iterable[str]) -> bool:
-    return all(steps_back(ref) == 0 for ref in refs)
+    yield from () if all(steps_back(ref) == 0 for ref in refs) else names
 
 
 # what the rows of guardrails.toml ask ---------------------------------------------------------------------------------
@@ -163,10 +159,6 @@ def _rebases_too_far(scene: Scene) -> bool:
     words = scene.git.words
     names = [*operands(words, _REBASE_VALUED), *_behind(words, "--onto")]
     return not names or has_flag(words, "--root") or any(_too_old(name, scene) for name in names)
-
-
-def _filters_too_far(scene: Scene) -> bool:
-    return not any(_is_start(word.partition("..")[0], scene.rules) for word in scene.git.words if ".." in word)
 
 
 def _pulls_by_rebase(scene: Scene) -> bool:
@@ -221,7 +213,9 @@ QUESTIONS: Mapping[str, Callable[[Scene], bool]] = {
     "resets_too_far": _resets_too_far,
     "rebases_too_far": _rebases_too_far,
     "has_no_commit": lambda scene: not scene.commits,
-    "filters_too_far": _filters_too_far,
+    "filters_too_far": lambda scene: (
+        not any(_is_start(word.partition("..")[0], scene.rules) for word in scene.git.words if ".." in word)
+    ),
     "pulls_by_rebase": _pulls_by_rebase,
     "forces_another_branch": _forces_another_branch,
     "removes_a_worktree": _removes_a_worktree,

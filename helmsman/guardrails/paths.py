@@ -8,21 +8,13 @@ from helmsman.guardrails.rules import AGENTS_FILE, OWN_FOLDER, RESEARCH_FILE, Fi
 from helmsman.parsers.globs import matches_any
 from helmsman.parsers.shell import HOME, placed
 from helmsman.parsers.shell_words import UNKNOWN
+from helmsman.plain import word_set
 
 TEMPORARY = ("/tmp", "/private/tmp", "/var/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders", "/dev/shm")  # noqa: S108 - only compared
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd", "/proc/self/fd")
 _OWN_FILES = ("/RUBRIC.md", "/helmsman.toml", "/.claude/autochecks.sh", "/.claude/settings*.json")
 """What judges the work or steers the loop is nobody's to edit during an iteration."""
-_BYPRODUCTS = (
-    "__pycache__/",
-    ".pytest_cache/",
-    ".mypy_cache/",
-    ".ruff_cache/",
-    "node_modules/",
-    "*.pyc",
-    ".DS_Store",
-    "__pycache__",
-)
+_BYPRODUCTS = tuple(word_set("__pycache__/ .pytest_cache/ .mypy_cache/ .ruff_cache/ node_modules/ *.pyc .DS_Store __pycache__"))
 """They lie in protected folders too, and are nobody's work."""
 _HARMLESS_IN_GIT = ("/.git/**/*.lock", "/.git/COMMIT_EDITMSG", "/.git/MERGE_MSG", "/.git/SQUASH_MSG")
 _LOOPS_FILES = "/.git/helmsman/"

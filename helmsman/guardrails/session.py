@@ -153,7 +153,12 @@ def after(session: Session, call: ToolCall, failed: bool, changed: bool, outcome
     commits = commits_after(session.commits, script, session.worktree, failed=failed)
     if changed or (call.path and not failed):
         return replace(session, seen=(), commits=commits)
-    told = _with(session, call, lambda one: _concluded(one, outcome, failed=failed))
+
+    def concluded(one: Seen) -> Seen:
+        another = bool(outcome and one.outcome) and outcome != one.outcome
+        return one._replace(times=1 if another else one.times, failed=failed, outcome=outcome or one.outcome)
+
+    told = _with(session, call, concluded)
     kept = (told.found(call),) if may_change(script) else told.seen
     return replace(told, seen=kept, commits=commits)
 
@@ -164,11 +169,6 @@ def _with(session: Session, call: ToolCall, change: Callable[[Seen], Seen]) -> S
     found = session.found(call)
     others = tuple(one for one in session.seen if one.key != found.key)
     return replace(session, seen=(*others, change(found))[-KEPT_CALLS:])
-
-
-def _concluded(one: Seen, outcome: str, *, failed: bool) -> Seen:
-    another = bool(outcome and one.outcome) and outcome != one.outcome
-    return one._replace(times=1 if another else one.times, failed=failed, outcome=outcome or one.outcome)
 
 
 def is_counted(call: ToolCall) -> bool:

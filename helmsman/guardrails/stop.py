@@ -39,9 +39,11 @@ def judge_stop(results: Sequence[CheckResult], why: str, seconds: float) -> Stop
     if not why and not failed:
         why = "every check that ran passes" if ran else "no check could be run to its end"
     names = [result.name for result in failed]
+    more = [f"{len(names) - CHECKS_SHOWN} more"] if len(names) > CHECKS_SHOWN else []
+    named = ", ".join([*map(_line, names[:CHECKS_SHOWN]), *more])
     return StopAttempt(
         blocked=not why,
-        why=why or f"{checks_fail(len(failed), len(ran))}: {_names(names)}",
+        why=why or f"{checks_fail(len(failed), len(ran))}: {named}",
         failing=tuple(names),
         failing_tests=sum(result.counts.failed for result in failed if result.counts),
         seconds=round(seconds, 3),
@@ -58,13 +60,8 @@ def reason(results: Sequence[CheckResult]) -> str:
     failed = failures(results)
     more = f" and {len(failed) - CHECKS_SHOWN} more" if len(failed) > CHECKS_SHOWN else ""
     named = ", ".join(f"`{_line(result.command)}`" for result in failed[:CHECKS_SHOWN])
-    pieces = render_pieces(
-        "stop",
-        checks=f"{named}{more}",
-        one=len(failed) == 1,
-        shown="\n".join(line for result in failed[:CHECKS_SHOWN] for line in _shown(result)),
-    )
-    return fit(pieces, TEXT_TOKENS)
+    shown = "\n".join(line for result in failed[:CHECKS_SHOWN] for line in _shown(result))
+    return fit(render_pieces("stop", checks=f"{named}{more}", one=len(failed) == 1, shown=shown), TEXT_TOKENS)
 
 
 def _exited(result: CheckResult) -> bool:
@@ -78,11 +75,6 @@ def _shown(result: CheckResult) -> Iterator[str]:
     yield from map(_line, names[:TESTS_SHOWN] or printed[-LINES_SHOWN:] or (f"exit code {result.exit_code}, nothing printed",))
     if len(names) > TESTS_SHOWN:
         yield f"[{len(names) - TESTS_SHOWN} more]"
-
-
-def _names(names: Sequence[str]) -> str:
-    more = [f"{len(names) - CHECKS_SHOWN} more"] if len(names) > CHECKS_SHOWN else []
-    return ", ".join([*(_line(name) for name in names[:CHECKS_SHOWN]), *more])
 
 
 def _line(text: str) -> str:

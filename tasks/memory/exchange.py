@@ -193,8 +193,10 @@ def merge(transactions: Callable[[], AbstractContextManager["Change"]], content:
 
 
 def _lesson(change: "Change", theirs: Lesson) -> Fate:
+    """The one that was seen or told last: what came of that is in its numbers, and may have retired it."""
     ours = change.lesson(theirs.id)
-    if ours and _met(theirs) <= _met(ours):
+    met = [max(moment(at) for at in (one.updated_at, one.used_at) if at) for one in (ours, theirs) if one]
+    if ours and met[1] <= met[0]:
         return "kept"
     sources = tuple(dict.fromkeys([*(ours.sources if ours else ()), *theirs.sources]))
     change.put_lesson(theirs.model_copy(update={"sources": sources[-MOST_SOURCES:]}))
@@ -207,11 +209,6 @@ def _guardrail(change: "Change", theirs: Guardrail) -> Fate:
         return "kept"
     change.put_guardrail(theirs)
     return "replaced" if ours else "added"
-
-
-def _met(lesson: Lesson) -> int:
-    """When it was seen or told last: what came of that is in its numbers, and may have retired it."""
-    return max(moment(at) for at in (lesson.updated_at, lesson.used_at) if at)
 
 
 def _rank(guardrail: Guardrail) -> tuple[bool, int]:

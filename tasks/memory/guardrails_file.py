@@ -54,7 +54,8 @@ def sync_edits(repository: Repository, store: "Store", project: str, now: dateti
         with store.change() as change:
             for one in edited:
                 change.put_guardrail(one)
-    _note((*seen.warnings, *(f"guardrails.md: a person has {_what(one)} {one.id}: {one.instruction}" for one in edited)))
+    done = ((one, "removed" if one.retired else "added" if one.by == "person" else "worded") for one in edited)
+    _note((*seen.warnings, *(f"guardrails.md: a person has {what} {one.id}: {one.instruction}" for one, what in done)))
     return seen
 
 
@@ -91,12 +92,6 @@ def _written(repository: Repository, store: "Store", project: str, seen: Seen) -
     place = {one.id: at for at, one in enumerate(seen.edits.guardrails)} if seen.edits else {}
     standing.sort(key=lambda one: place.get(one.id, len(place)))
     return write(guardrails_place(repository), render(standing, seen.edits.rest if seen.edits else ""), seen)
-
-
-def _what(one: Guardrail) -> str:
-    if one.retired:
-        return "removed"
-    return "added" if one.by == "person" else "worded"
 
 
 def _note(lines: tuple[str, ...]) -> None:

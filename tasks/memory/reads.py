@@ -14,7 +14,7 @@ from helmsman.memory.recall import Found
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Episode, Guardrail, Lesson, LessonKind, Summary, TaskType, Tier
 from tasks.memory import tables
-from tasks.memory.search import Asked, asked_words, facet, fit, holders, key, marks, weigh
+from tasks.memory.search import asked_words, facet, fit, holders, key, marks, weigh
 
 SPARE = 10
 """Lessons more than are wanted that are looked at: common words may turn the order."""
@@ -141,18 +141,14 @@ class Reads(ABC):
         with self.reading() as connection:
             asked = weigh(connection, asked_words(text), tiers)
             best: dict[int, _Fitting] = {}
-            for group in groups:
-                best |= _best(connection, holders(connection, asked, tiers, group, most + SPARE), asked, most)
+            for group in groups:  # the most fitting of each, by all words that were asked
+                numbers = holders(connection, asked, tiers, group, most + SPARE)
+                rows = connection.execute(_ROWS, {"numbers": numbers}).all()
+                fits = ((fit(held, asked), number, body) for number, held, body in rows)
+                fitting = (_Fitting(weight, number, words, body) for (weight, words), number, body in fits)
+                best |= {one.number: one for one in heapq.nlargest(most, fitting)}
         ranked = sorted(best.values(), reverse=True)
         return [Found(lesson, one.fits, one.words) for one in ranked for lesson in read_all(Lesson, [one.body])]
-
-
-def _best(connection: Connection, numbers: Sequence[int], asked: Sequence[Asked], most: int) -> dict[int, _Fitting]:
-    """The most fitting of these lessons, by all words that were asked."""
-    rows = connection.execute(_ROWS, {"numbers": numbers}).all()
-    fits = ((fit(held, asked), number, body) for number, held, body in rows)
-    fitting = (_Fitting(weight, number, words, body) for (weight, words), number, body in fits)
-    return {one.number: one for one in heapq.nlargest(most, fitting)}
 
 
 def _given(**wanted: str | None) -> dict[str, str | int]:

@@ -1,7 +1,7 @@
 """What the store is asked for an iteration: a few bounded questions, whatever it holds."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from helmsman.errors import WorldError
 from helmsman.memory.estimates import FEWEST, NEWEST, estimate
 from helmsman.memory.recall import Found, guardrails_cost, reminders
 from helmsman.records.decision import Outcome
-from helmsman.records.lessons import Estimate, Guardrail, Lesson, LessonKind, Recalled, Subject, Tier
+from helmsman.records.lessons import Guardrail, LessonKind, Recalled, Subject, Tier
 
 if TYPE_CHECKING:
     from tasks.memory.reads import Reads
@@ -38,39 +38,34 @@ def recall(store: "Reads", subject: Subject, config: MemoryConfig, now: datetime
 
 
 def _recalled(store: "Reads", subject: Subject, config: MemoryConfig, now: datetime) -> Recalled:
-    guardrails = _guardrails(store, subject, config)
+    # guardrails that the prompt has room for, a person's first, then those whose failure is there now, then the newest
+    ranked = sorted(store.guardrails(subject.project), key=lambda one: one.created_at, reverse=True)
+    ranked.sort(key=lambda one: (one.by != "person", one.failure not in subject.failures))
+    guardrails: list[Guardrail] = []
+    for one in ranked:
+        if len(guardrails) < config.guardrails and guardrails_cost([*guardrails, one]) <= config.tokens:
+            guardrails.append(one)
+    # all projects are asked what similar work took only where this one has too little to tell
+    own = store.summaries(subject.task_type, subject.project, limit=NEWEST)
+    enough = sum(one.outcome is Outcome.COMPLETED for one in own) >= FEWEST
     room = config.tokens - guardrails_cost(guardrails)
     wanted = room > 0 and config.lessons + config.antipatterns > 0
     return Recalled(
         subject=subject,
-        guardrails=guardrails,
+        guardrails=tuple(guardrails),
         reminders=reminders(_found(store, subject), subject, config, now, room) if wanted else (),
-        estimate=_estimate(store, subject),
+        estimate=estimate(own if enough else store.summaries(subject.task_type, limit=NEWEST), subject),
     )
-
-
-def _guardrails(store: "Reads", subject: Subject, config: MemoryConfig) -> tuple[Guardrail, ...]:
-    """Those that the prompt has room for, a person's first, then those whose failure is there now, then the newest."""
-    ranked = sorted(store.guardrails(subject.project), key=lambda one: one.created_at, reverse=True)
-    ranked.sort(key=lambda one: (one.by != "person", one.failure not in subject.failures))
-    told: list[Guardrail] = []
-    for one in ranked:
-        if len(told) < config.guardrails and guardrails_cost([*told, one]) <= config.tokens:
-            told.append(one)
-    return tuple(told)
 
 
 def _found(store: "Reads", subject: Subject) -> Iterator[Found]:
     """By words, and what may hold for the project whatever the words are."""
     project, told = subject.project, Tier.SEMANTIC
     yield from store.search(asked(subject), tiers=[told], limit=FOUND, project=project)
-    yield from _beside(store.lessons(project, LessonKind.CONVENTION, subject.task_type, told, limit=BESIDE))
+    beside = store.lessons(project, LessonKind.CONVENTION, subject.task_type, told, limit=BESIDE)
     if subject.failures:
-        yield from _beside(store.lessons(project, LessonKind.ANTIPATTERN, tier=told, limit=BESIDE))
-
-
-def _beside(lessons: Sequence[Lesson]) -> Iterator[Found]:
-    return (Found(lesson, 0.0, 0) for lesson in lessons)
+        beside += store.lessons(project, LessonKind.ANTIPATTERN, tier=told, limit=BESIDE)
+    yield from (Found(lesson, 0.0, 0) for lesson in beside)
 
 
 def asked(subject: Subject) -> str:
@@ -78,10 +73,3 @@ def asked(subject: Subject) -> str:
     names = [word for test in subject.tests[:TESTS] for word in _WORD.findall(test.replace("_", " "))]
     telling = [word for word in names if word.casefold() not in _IN_EVERY_NAME]
     return " ".join([subject.text[:GOAL], *telling, subject.text[GOAL:]])
-
-
-def _estimate(store: "Reads", subject: Subject) -> Estimate | None:
-    """All projects are asked only where this one has too little to tell."""
-    own = store.summaries(subject.task_type, subject.project, limit=NEWEST)
-    enough = sum(one.outcome is Outcome.COMPLETED for one in own) >= FEWEST
-    return estimate(own if enough else store.summaries(subject.task_type, limit=NEWEST), subject)

@@ -78,7 +78,8 @@ def moment(at: datetime) -> int:
 
 def asked_words(text: str) -> tuple[str, ...]:
     """The telling words of a text, each as one token for either index, whatever it is made of."""
-    return tuple(dict.fromkeys(map(_word, terms(text))))
+    plain = (_STRANGE.sub("_", term.encode("utf-8", "replace").decode())[:LONGEST_WORD] for term in terms(text))
+    return tuple(dict.fromkeys(plain))
 
 
 def said_words(lesson: Lesson) -> tuple[str, ...]:
@@ -103,10 +104,6 @@ def facet(*names: str) -> str:
     return FACET + hashlib.sha256("\x00".join(map(key, names)).encode()).hexdigest()[:16]
 
 
-def _word(term: str) -> str:
-    return _STRANGE.sub("_", term.encode("utf-8", "replace").decode())[:LONGEST_WORD]
-
-
 # --- the index ----------------------------------------------------------------------------------------------------
 
 
@@ -128,14 +125,19 @@ def weigh(connection: Connection, question: Sequence[str], tiers: Sequence[str])
     total = max(held.pop(TOTAL, 0), 1)
     rarest = sorted((lessons, word) for word, lessons in held.items())[:MOST_ASKED]
     many = max(COMMON, total * COMMON_SHARE)
-    return [Asked(word, lessons, _weight(lessons, total), lessons > many) for lessons, word in rarest]
+    weights = (math.log1p((max(total - lessons, 0) + 0.5) / (lessons + 0.5)) for lessons, _ in rarest)
+    return [Asked(word, lessons, weight, lessons > many) for (lessons, word), weight in zip(rarest, weights, strict=True)]
 
 
 def holders(
     connection: Connection, asked: Sequence[Asked], tiers: Sequence[str], facets: Sequence[Sequence[str]], most: int
 ) -> list[int]:
     """The lessons of these tiers, with one facet of every set, whose rare words, of those that were asked, weigh most."""
-    telling = _telling(asked)
+    # rare words bring lessons in one by one, and of those that many lessons hold any two together
+    kept = [one for one in asked if not one.common] or asked[:1]
+    rare = [one for one in kept if one.lessons <= ROWS_A_WORD][:MOST_RARE]
+    many = [one for one in kept if one.lessons > ROWS_A_WORD]
+    telling = [*((one,) for one in (*rare, *many[: 0 if rare else 1])), *combinations(many[:MOST_TOGETHER], 2)]
     if not telling:
         return []
     sqlite = connection.dialect.name == "sqlite"
@@ -202,16 +204,3 @@ def _best(asked: int, *, sqlite: bool) -> TextClause:
     each = _SQLITE_HOLDERS if sqlite else _POSTGRES_HOLDERS
     union = " UNION ALL ".join(each.format(position=position, rows=ROWS_A_WORD) for position in range(asked))
     return text(_BEST.format(union=union))
-
-
-def _weight(lessons: int, total: int) -> float:
-    return math.log1p((max(total - lessons, 0) + 0.5) / (lessons + 0.5))
-
-
-def _telling(asked: Sequence[Asked]) -> list[tuple[Asked, ...]]:
-    """What brings lessons in: rare words one by one, and of those that many lessons hold any two together."""
-    telling = [one for one in asked if not one.common] or asked[:1]
-    rare = [one for one in telling if one.lessons <= ROWS_A_WORD][:MOST_RARE]
-    many = [one for one in telling if one.lessons > ROWS_A_WORD]
-    alone = [(one,) for one in (*rare, *many[: 0 if rare else 1])]
-    return [*alone, *combinations(many[:MOST_TOGETHER], 2)]

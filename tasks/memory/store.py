@@ -62,13 +62,8 @@ class Change(Reads):
         """Add it, or replace the one of this id."""
         guardrail = without_secrets(guardrail)
         self._removed(tables.guardrails, guardrail.id)
-        row = {
-            "id": key(guardrail.id),
-            "project": key(guardrail.project),
-            "retired": bool(guardrail.retired),
-            "created_at": moment(guardrail.created_at),
-            "body": _body(guardrail),
-        }
+        row = {"id": key(guardrail.id), "project": key(guardrail.project), "retired": bool(guardrail.retired)}
+        row |= {"created_at": moment(guardrail.created_at), "body": _body(guardrail)}
         self._connection.execute(insert(tables.guardrails).values(row))
 
     def forget(self, id: str) -> bool:  # noqa: A002 - the record's own word
@@ -140,7 +135,9 @@ class Change(Reads):
         if self._connection.scalar(numbers.limit(1).offset(most + AT_A_TIME - 1)) is None:
             return
         rows = select(table.c.body, table.c.number).where(table.c.project == project).execution_options(yield_per=AT_A_TIME)
-        ages = sorted((_ended(body), number) for body, number in self._connection.execute(rows))
+        held = ((json.loads(body), number) for body, number in self._connection.execute(rows))
+        # when the iteration or the loop ended that this tells of
+        ages = sorted((moment(_MOMENT.validate_python(one.get("at") or one["ended_at"])), number) for one, number in held)
         gone = [number for _, number in ages[:-most]]
         self._connection.execute(delete(table).where(table.c.number.in_(gone)))
         if table is tables.episodes:
@@ -247,9 +244,3 @@ def _body(record: BaseModel) -> str:
     except PydanticSerializationError:
         text = json.dumps(record.model_dump(mode="json"), ensure_ascii=False, separators=(",", ":"))
         return text.encode("utf-8", "replace").decode()
-
-
-def _ended(body: str) -> int:
-    """When the iteration or the loop ended that this tells of."""
-    held = json.loads(body)
-    return moment(_MOMENT.validate_python(held.get("at") or held["ended_at"]))
