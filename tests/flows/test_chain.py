@@ -22,7 +22,7 @@ from tests.fakes.agents import PROMISE, Call, calls_made, prompt_of, says, scrip
 from tests.fakes.repositories import NOW, commit
 from tests.unit.builders import STOP, config
 
-pytestmark = pytest.mark.feature("M11")
+pytestmark = [pytest.mark.feature("M11"), pytest.mark.timeout(400)]
 
 
 def said(folder: Path, calls: Sequence[Call], *settings: str, loops: int) -> dict[str, Any]:
