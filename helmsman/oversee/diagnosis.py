@@ -54,7 +54,7 @@ def bind(
     if touched:
         rest = [one for one in found if one not in touched]
         return Diagnosis.DOUBLE_BIND, tuple([*touched, *rest][:MOST_CONFLICTS])
-    between = _between_checks(*failing[:2], checks) if swings and not ruled else None
+    between = _between_checks(failing[0], failing[1], checks) if swings and not ruled else None
     if between:
         return Diagnosis.DOUBLE_BIND, (between, *read)[:MOST_CONFLICTS]
     trees = [moment.tree for moment in swing]
