@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 from helmsman.config import ClaudeConfig
 from helmsman.orient.research import researching
@@ -154,7 +154,8 @@ def _item_says(condition: Condition, scene: Scene) -> str:
     return next((f"the plan's item says {match[0]}" for match in found if match), "")
 
 
-class Meaning(NamedTuple):
+@dataclass(frozen=True)
+class Meaning:
     """What a condition means, by its name."""
 
     rule: str
@@ -215,5 +216,8 @@ def setting_rows(sheet: Sheet) -> Iterator[tuple[str, str]]:
 
 def condition_text(condition: Condition) -> str:
     asked: dict[str, Any] = {name: getattr(condition, name) for name in condition.asked}
-    values = {name: " or ".join(map(str, value)) if isinstance(value, tuple) else value for name, value in asked.items()}
+    values = {
+        name: " or ".join(map(str, cast("tuple[object, ...]", value))) if isinstance(value, tuple) else value
+        for name, value in asked.items()
+    }
     return ", ".join(MEANINGS[name].rule.format(value) for name, value in values.items())
