@@ -268,14 +268,11 @@ class ScriptedModel:
         with self._counting:
             turn = self._turns.setdefault(session, 0)
             self._turns[session] = turn + 1
+            content = next((message["content"] for message in body["messages"] if message["role"] == "user"), "")
+            texts = [content] if isinstance(content, str) else [one["text"] for one in content if one["type"] == "text"]
             agents = [known for known in self._turns if known or not session]
-            request = Request(number=len(self._requests), call=agents.index(session), turn=turn, prompt=_prompt(body), body=body)
+            request = Request(
+                number=len(self._requests), call=agents.index(session), turn=turn, prompt="\n".join(texts), body=body
+            )
             self._requests.append(request)
         return self._script(request)
-
-
-def _prompt(body: Json) -> str:
-    content = next((message["content"] for message in body["messages"] if message["role"] == "user"), "")
-    if isinstance(content, str):
-        return content
-    return "\n".join(block["text"] for block in content if block["type"] == "text")

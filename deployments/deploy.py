@@ -1,10 +1,16 @@
-"""`helmsman deploy`: work pool, deployments and automations on the configured Prefect server. Doing it again changes nothing."""
+"""`helmsman deploy`: work pool, deployments and automations on the configured Prefect server. Doing it again changes nothing.
+
+For the doctor: what such a server has lost of what loops rely on, automations, and slots whose holders are dead.
+"""
 
 import os
 import sys
 import tempfile
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import count
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -13,18 +19,21 @@ from uuid import UUID, uuid4
 import httpx
 import yaml
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate, WorkPoolCreate
+from prefect.client.schemas.responses import GlobalConcurrencyLimitResponse
 from prefect.events import Automation
 from prefect.events.schemas.automations import AutomationCore
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.workers.process import ProcessWorker
 from pydantic import ValidationError
 
+from deployments.leftovers import Finding
 from deployments.output import answer
 from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import shown
 from helmsman.plain import clean
 from tasks.engine.embedded import configured_api, engine
+from tasks.loop.merge_lock import SLOTS
 from tasks.loop.sweep import SETTLED_SECONDS
 from tasks.processes.environment import ours
 from tasks.processes.process import run
@@ -97,7 +106,17 @@ def deploy(pool: str, *, as_json: bool, notify: str = "") -> int:
         with _server() as client:
             automated = declare_ours(client, notify)
     told = {"server": url, "pool": pool, "pool_type": kind, "deployments": names, "automations": automated}
-    answer(told, _told(url, pool, kind, names, automated), as_json=as_json)
+    lines = (
+        f"server       {clean(url)}",
+        f"work pool    {clean(pool)} ({clean(kind)})",
+        *(f"deployment   {name}" for name in names),
+        *(f"automation   {name}" for name in automated),
+        "",
+        f"Next, on the machine that holds the repositories:  prefect worker start --pool {pool}",
+        'and start a loop:  prefect deployment run loop/loop --param request=\'{"repository": "DIR", "goal": "..."}\'',
+        "docs/deployments.md tells of schedules, other machines and what happens when one dies.",
+    )
+    answer(told, lines, as_json=as_json)
     return 0
 
 
@@ -167,7 +186,9 @@ def new_pool(name: str) -> WorkPoolCreate:
 
 def _pool_type(client: SyncPrefectClient, wanted: WorkPoolCreate) -> str:
     """One that is there is left as its operator made it, of whatever type."""
-    with suppress(ObjectAlreadyExists):  # it was there, or somebody deploys beside us
+    with suppress(ObjectNotFound):
+        return client.read_work_pool(wanted.name).type
+    with suppress(ObjectAlreadyExists):  # somebody deploys beside us
         return client.create_work_pool(wanted).type
     return client.read_work_pool(wanted.name).type
 
@@ -188,15 +209,65 @@ def _deploy_all(pool: str) -> list[str]:
     return [f"{one['entrypoint'].rpartition(':')[2]}/{one['name']}" for one in wanted["deployments"]]
 
 
-def _told(url: str, pool: str, kind: str, names: list[str], automated: list[str]) -> list[str]:
-    worker = f"prefect worker start --pool {pool}"
-    return [
-        f"server       {clean(url)}",
-        f"work pool    {clean(pool)} ({clean(kind)})",
-        *(f"deployment   {name}" for name in names),
-        *(f"automation   {name}" for name in automated),
-        "",
-        f"Next, on the machine that holds the repositories:  {worker}",
-        'and start a loop:  prefect deployment run loop/loop --param request=\'{"repository": "DIR", "goal": "..."}\'',
-        "docs/deployments.md tells of schedules, other machines and what happens when one dies.",
+# --- what a server has lost ----------------------------------------------------------------------------------------------
+
+FORGOTTEN = timedelta(hours=6)
+"""Since a slot was taken or given back. A lease ends a minute after its holder, but a server that is started again forgets the
+leases that it kept in memory and not the slots; and no merge waits so long, since its checks run out of time before."""
+PAGE = 200
+"""The most that the server gives at once."""
+
+
+def server_finding(name: str, now: datetime) -> Finding:
+    """One of the two, or why there is none."""
+    try:
+        with get_client(sync_client=True) as client:
+            return _lost_automations(client) if name == "automations" else _slots(client, now)
+    except httpx.HTTPError as error:
+        return Finding("warn", f"the server does not tell: {error}", "look at the server's log")
+
+
+def _lost_automations(client: SyncPrefectClient) -> Finding:
+    try:
+        client.read_deployment_by_name(SWEEP)
+    except ObjectNotFound:
+        return Finding("ok", "none: nothing is deployed there")
+    missing = [name for name in (SILENT_RUN, CRASHED_RUN) if not client.read_automations_by_name(name)]
+    if not missing:
+        return Finding("ok", "runs that crash are started again")
+    remedy = "helmsman doctor --fix declares them again, as helmsman deploy does"
+    return Finding("warn", f"missing: {'; '.join(missing)}", remedy, _declare)
+
+
+def _slots(client: SyncPrefectClient, now: datetime) -> Finding:
+    taken = [
+        limit.name
+        for limit in limits(client)
+        if limit.name.startswith(SLOTS) and limit.active_slots and limit.updated and now - limit.updated > FORGOTTEN
     ]
+    if not taken:
+        return Finding("ok", "none is held by the dead")
+    remedy = "helmsman doctor --fix frees them; merges wait for nothing"
+    return Finding("warn", f"taken for more than {FORGOTTEN}: {', '.join(taken)}", remedy, partial(_free, taken))
+
+
+def limits(client: SyncPrefectClient, page: int = PAGE) -> Iterator[GlobalConcurrencyLimitResponse]:
+    """All that the server has, everybody's, a page at a time."""
+    for offset in count(step=page):
+        found = client.read_global_concurrency_limits(limit=page, offset=offset)
+        yield from found
+        if len(found) < page:
+            return
+
+
+def _declare() -> str:
+    with get_client(sync_client=True) as client:
+        return f"declared {'; '.join(declare_ours(client))}"
+
+
+def _free(names: Sequence[str]) -> str:
+    with get_client(sync_client=True) as client:
+        for name in names:
+            with suppress(ObjectNotFound):  # gone by now, and its slots with it
+                client.update_global_concurrency_limit(name, GlobalConcurrencyLimitUpdate(active_slots=0))
+    return f"freed {', '.join(names)}"

@@ -143,8 +143,8 @@ def _disk(_: Place) -> Finding:
     folder = next(path for path in (state_home(), *state_home().parents) if path.exists())
     free = shutil.disk_usage(folder).free / 2**30
     told = f"{free:.1f} GiB free for {state_home()}"
-    enough = free >= LEAST_FREE_GIB
-    return Finding("ok", told) if enough else Finding("warn", told, "free some space: worktrees and transcripts need it")
+    remedy = "" if free >= LEAST_FREE_GIB else "free some space: worktrees and transcripts need it"
+    return Finding("warn" if remedy else "ok", told, remedy)
 
 
 # --- the agent ----------------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def _judge(place: Place) -> Finding:
 
 
 def _repository(place: Place) -> Finding:
-    found = open_repository(place.repo)
+    found = open_repository(place.repo)  # raises what is wrong with it
     return Finding("ok", f"{found.top}{' (bare)' if found.bare else ''}")
 
 
@@ -266,7 +266,7 @@ def _on_server(name: str, place: Place) -> Finding | None:
     """Asked last, and only where a server is configured and answers: what asks it takes seconds to import."""
     if configured_api(ours()) is None or _engine(place).verdict != "ok":
         return None
-    from deployments.server_health import server_finding
+    from deployments.deploy import server_finding
 
     return server_finding(name, datetime.now(UTC))
 

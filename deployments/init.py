@@ -231,25 +231,16 @@ def plan_with(place: Scratch, tried: Sequence[Tried], goal: str | None) -> Plan:
 
 
 def _chosen(tried: Sequence[Tried]) -> tuple[Tried, ...]:
-    """By their numbers in the table. A red check may be chosen: it may be the goal itself."""
+    """By their numbers in the table, in its order. A red check may be chosen: it may be the goal itself."""
     usual = [number for number, one in enumerate(tried, 1) if one in recommended(tried)]
-    default = " ".join(map(str, usual)) or "none"
+    default, every = " ".join(map(str, usual)) or "none", range(1, len(tried) + 1)
     while True:
-        said = _line(f"Checks, by their numbers, `all` or `none` [{default}]") or default
-        numbers = _numbers(said, len(tried))
-        if numbers is not None:
-            return tuple(tried[number - 1] for number in numbers)
+        said = (_line(f"Checks, by their numbers, `all` or `none` [{default}]") or default).lower()
+        words = {"all": [*map(str, every)], "none": []}.get(said, re.split(r"[\s,]+", said.strip(", ")))
+        if all(re.fullmatch(r"[0-9]{1,3}", word, re.ASCII) and int(word) in every for word in words):
+            numbers = set(map(int, words))
+            return tuple(one for number, one in enumerate(tried, 1) if number in numbers)
         say(f"  expected numbers from 1 to {len(tried)}, such as: {default}")
-
-
-def _numbers(said: str, most: int) -> list[int] | None:
-    """Each once, in the order of the table; None where something else was said."""
-    if said.lower() in {"all", "none"}:
-        return [*range(1, most + 1)] if said.lower() == "all" else []
-    words = re.split(r"[\s,]+", said.strip(", "))
-    if not all(re.fullmatch(r"[0-9]{1,3}", word, re.ASCII) and 1 <= int(word) <= most for word in words):
-        return None
-    return sorted({int(word) for word in words})
 
 
 def _others(place: Scratch, *, none_yet: bool) -> Iterator[Tried]:

@@ -26,7 +26,6 @@ from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import Layer, from_environment, resolve, shown
 from helmsman.memory.guardrail_effect import effect_text, verdict
 from helmsman.memory.levels import Effect, effect_lines, effects
-from helmsman.memory.recall import Found
 from helmsman.plain import clean
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType, Tier
 from helmsman.texts import counted
@@ -48,6 +47,7 @@ _CHECKSUM = re.compile(r'"sha256":"([0-9a-f]{64})"}\s*$')
 
 Known: TypeAlias = Lesson | Guardrail
 E = TypeVar("E", bound=StrEnum)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,14 @@ class Memory:
 def opened_memory(repo: Path) -> Generator[Memory]:
     """The store that a loop in this repository would use; outside of any, that of the environment, or this user's own."""
     repository, now = repository_if_any(repo), now_utc()
-    if repository:
-        config = configuration(repository, {}, goal_later=True).config
-    else:
+    url = chosen_url("")
+    if not url and repository:
+        url = configuration(repository, {}, goal_later=True).config.memory.url
+    elif not url:
         layers = [Layer("environment", from_environment(ours())), *read_user_layer(), Layer("not given yet", {"goal": "…"})]
-        config = resolve(layers).config
+        url = resolve(layers).config.memory.url
     try:
-        with opening(chosen_url("") or config.memory.url, now, KEEP_ALL) as store:
+        with opening(url, now, KEEP_ALL) as store:
             yield Memory(store, repository, now, list(store.warnings))
     except WorldError as error:
         first = error.remedy.removesuffix(", or set memory.use to false")
@@ -124,7 +125,8 @@ def show_found(repo: Path, text: str, kind: str, limit: int, *, as_json: bool) -
     with opened_memory(repo) as memory:
         found = memory.store.search(text, [only] if only else None, limit=limit)[:limit]
     plain = {"found": [{"score": round(one.text, 4), **_plain(one.lesson)} for one in found]}
-    _answer(memory, _found_lines(found), plain, as_json=as_json)
+    lines = [f"{'score':<7}{HEAD}", *(_row(one.lesson, f"{one.text:<7.2f}") for one in found)]
+    _answer(memory, lines if found else ["no lesson holds any of these words"], plain, as_json=as_json)
 
 
 def _chosen(said: str, kinds: type[E], option: str, *others: str) -> E | None:
@@ -150,14 +152,6 @@ def _list_lines(known: Sequence[Known], *, more: bool) -> Iterator[str]:
         wider = min(2 * len(known), OPTIONS["limit"].limits["max"])
         narrow = "--project, --kind and --type narrow the list"
         yield f"and more; {f'--limit {wider} shows more' if wider > len(known) else narrow}"
-
-
-def _found_lines(found: Sequence[Found]) -> Iterator[str]:
-    if not found:
-        yield "no lesson holds any of these words"
-        return
-    yield f"{'score':<7}{HEAD}"
-    yield from (_row(one.lesson, f"{one.text:<7.2f}") for one in found)
 
 
 def _row(one: Known, before: str = "") -> str:
@@ -199,7 +193,7 @@ def _plain(one: Any) -> dict[str, Any]:
 
 def show_one(repo: Path, name: str, *, as_json: bool) -> None:
     with opened_memory(repo) as memory:
-        one = _found_one(memory, name)
+        one = _existing(memory.store.lesson(name) or memory.store.guardrail(name), name)
         named = {uid: memory.store.episodes(uid) for uid in one.sources} if isinstance(one, Lesson) else {}
     if isinstance(one, Guardrail):
         effect = effect_text(one)
@@ -210,15 +204,10 @@ def show_one(repo: Path, name: str, *, as_json: bool) -> None:
     _answer(memory, lines, plain, as_json=as_json)
 
 
-def _found_one(memory: Memory, name: str) -> Known:
-    one = memory.store.lesson(name) or memory.store.guardrail(name)
-    if one is None:
-        raise _unknown(name)
-    return one
-
-
-def _unknown(name: str) -> OperatorError:
-    return OperatorError(
+def _existing(one: T | None, name: str) -> T:
+    if one:
+        return one
+    raise OperatorError(
         "nothing in the memory has this id",
         expected="the whole id of a lesson or a guardrail",
         found=shown(name),
@@ -309,12 +298,9 @@ def _stats_lines(stats: Stats, standing: Sequence[Guardrail], levels: Sequence[E
     yield from fields([("to edit", f"{file}{'' if file.exists() else ' (not there yet)'}")] if file else [])
 
 
-def _size(count: float) -> str:
-    for unit in ("bytes", "KiB"):
-        if count < 1024:  # noqa: PLR2004 - of each unit there are so many in the next
-            return f"{count:,.{0 if unit == 'bytes' else 1}f} {unit}"
-        count /= 1024
-    return f"{count:,.1f} MiB"
+def _size(count: int) -> str:
+    unit, step = next(((unit, step) for unit, step in (("MiB", 2**20), ("KiB", 2**10)) if count >= step), ("bytes", 1))
+    return f"{count / step:,.{0 if step == 1 else 1}f} {unit}"
 
 
 # --- taking it elsewhere ------------------------------------------------------------------------------------------
@@ -347,7 +333,7 @@ def import_from(repo: Path, file: Path, *, as_json: bool) -> None:
 
 def forget(repo: Path, name: str, *, yes: bool, as_json: bool) -> None:
     with opened_memory(repo) as memory:
-        one = _found_one(memory, name)
+        one = _existing(memory.store.lesson(name) or memory.store.guardrail(name), name)
         question = f"{clean(one.id)}: {_said(one)}\nForget it for good?"
         if not (yes or as_json) and is_anybody_there() and not agreed(question):
             raise OperatorError("nothing was forgotten", remedy="--yes forgets without asking")
@@ -356,8 +342,7 @@ def forget(repo: Path, name: str, *, yes: bool, as_json: bool) -> None:
         else:
             with memory.store.change() as change:
                 gone = change.forget(one.id)
-            if not gone:  # somebody else was quicker
-                raise _unknown(one.id)
+            _existing(gone, one.id)  # somebody else may have been quicker
         memory.notes.extend(_left(memory, one))
     kind = GUARDRAIL if isinstance(one, Guardrail) else "lesson"
     line = f"forgotten: {kind} {clean(one.id)}: {_said(one)}"

@@ -1,13 +1,13 @@
 """What a new loop would go by and what agent and judge are told: values with their sources, and the prompt by its parts."""
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from deployments.output import answer
 from deployments.settings import configuration
+from deployments.show import existing_loop
 from helmsman.config.base import Owner
 from helmsman.config.owners import owner_of
 from helmsman.errors import OperatorError
@@ -17,7 +17,6 @@ from helmsman.texts import counted
 from helmsman.tokens import tokens
 from tasks.loop.prompts import ShownPrompt, due_prompt, first_prompt, sent_prompt
 from tasks.repository.git import Repository, open_repository
-from tasks.repository.state_ref import show_state
 from tasks.system.clock import now_utc
 
 DEFAULT = "default"
@@ -85,12 +84,10 @@ def _shown(
         return first_prompt(repository, configuration(repository, {"settings": settings}), now_utc(), judge=judge)
     if settings:
         raise OperatorError("--set is for a loop that is not there yet", remedy="leave LOOP or --set out")
-    found = show_state(repository, loop)
-    if found.unverified:
-        print(f"unverified: {clean(found.unverified)}: believe nothing of what follows", file=sys.stderr)
+    state = existing_loop(repository, loop)
     if iteration is not None:
-        return sent_prompt(repository, found.state, iteration, judge=judge)
-    return due_prompt(repository, found.state, now_utc(), judge=judge)
+        return sent_prompt(repository, state, iteration, judge=judge)
+    return due_prompt(repository, state, now_utc(), judge=judge)
 
 
 def _lines(shown: ShownPrompt) -> Iterator[str]:

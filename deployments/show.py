@@ -108,15 +108,17 @@ def _result(shown: Shown) -> LoopResult:
     return result_of(shown.state, state_ref(shown.state.loop), shown.unverified)
 
 
-def _require_loop(repository: Repository, loop: str) -> None:
+def existing_loop(repository: Repository, loop: str) -> LoopState:
     """Raises OperatorError where there is none. Says beside the output, which may be read by a program, what to think of it."""
-    if unverified := show_state(repository, loop).unverified:
-        print(f"unverified: {clean(unverified)}: believe nothing of what follows", file=sys.stderr)
+    found = show_state(repository, loop)
+    if found.unverified:
+        print(f"unverified: {clean(found.unverified)}: believe nothing of what follows", file=sys.stderr)
+    return found.state
 
 
 def show_log(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> None:
     repository = open_repository(repo)
-    _require_loop(repository, loop)
+    existing_loop(repository, loop)
     if iteration is not None:
         record = _record(repository, loop, iteration)
         lines = chain(iteration_lines(record), _evidence(repository, record))
@@ -141,7 +143,7 @@ def _log_lines(repository: Repository, loop: str, records: Sequence[IterationRec
 
 def show_explanation(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> None:
     repository = open_repository(repo)
-    _require_loop(repository, loop)
+    existing_loop(repository, loop)
     record = _record(repository, loop, iteration)
     told = {"decision", "signals", "oversight", "moment", "failed", "iteration", "attempt", "hat"}
     plain = json.loads(record.model_dump_json(include=told)) if as_json else None

@@ -29,7 +29,9 @@ def leave_start_directory() -> None:
             os.environ[name] = str(from_start(os.environ[name]))
     for name in [name for name in os.environ if name in OF_A_REPOSITORY or name.startswith(OF_GITPYTHON)]:
         del os.environ[name]
-    os.environ["PATH"] = _absolute_elements(os.environ.get("PATH", os.defpath))
+    # an empty or relative element finds programs in the repository, once one of ours is started there
+    elements = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    os.environ["PATH"] = os.pathsep.join(filter(os.path.isabs, elements))
 
 
 def start_directory() -> Path:
@@ -52,8 +54,3 @@ def _working_directory() -> Path:
         return Path.cwd()  # noqa: TID251 - the command line may ask where it was started
     except FileNotFoundError:  # it was removed; by its name whoever needs it says that it is not there
         return Path("/", os.environ.get("PWD", ""))
-
-
-def _absolute_elements(path: str) -> str:
-    """An empty or relative element finds programs in the repository, once one of ours is started there."""
-    return os.pathsep.join(element for element in path.split(os.pathsep) if os.path.isabs(element))  # noqa: PTH117 - text

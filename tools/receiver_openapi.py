@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from deployments.receiver.app import WAYS, Way
+from deployments.receiver import WAYS, Way
 
 FILE = Path(__file__).parents[1] / "docs" / "receiver.openapi.json"
 TEXT = {"text/plain": {"schema": {"type": "string"}}}

@@ -13,7 +13,6 @@ KNOW_PREFECT = (
     "blocks.judge",
     "blocks.tracker",
     "deployments.deploy",
-    "deployments.server_health",
     "flows.align",
     "flows.chain",
     "flows.iteration",

@@ -26,7 +26,7 @@ PATIENCE = 100
 START = """
 import sys
 from pathlib import Path
-from deployments.receiver.serving import serve
+from deployments.receiver import serve
 serve(Path(sys.argv[1]), "127.0.0.1", int(sys.argv[2]))
 """
 

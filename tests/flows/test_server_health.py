@@ -5,9 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from deployments.deploy import CRASHED_RUN, SILENT_RUN
+from deployments.deploy import CRASHED_RUN, FORGOTTEN, SILENT_RUN, limits, server_finding
 from deployments.leftovers import Finding
-from deployments.server_health import FORGOTTEN, limits, server_finding
 from tasks.loop.merge_lock import SLOTS
 
 SLOT = f"{SLOTS}of-the-dead"

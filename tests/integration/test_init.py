@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from deployments.definitions import check_rubric
 from deployments.init import initialise
 from deployments.preview import show_configuration
-from deployments.rubric import check_rubric
 from deployments.settings import configuration
 from helmsman.errors import OperatorError
 from helmsman.parsers.project import Candidate, Kind, find_commands

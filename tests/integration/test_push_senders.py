@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from deployments.receiver.app import is_fresh, is_signed
+from deployments.receiver import is_fresh, is_signed
 from helmsman.pushes import read_hook
 from tests.fakes.bench import ROOT, eventually
 from tests.fakes.pushing import HOOK, SECRET, Served, install_hook, listed, listening, served_repository, signed

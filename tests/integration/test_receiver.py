@@ -14,8 +14,7 @@ import httpx
 import psutil
 import pytest
 
-from deployments.receiver.app import FRESH_SECONDS, LARGEST_BODY
-from deployments.receiver.serving import LOOK_SECONDS, pause_after, serve
+from deployments.receiver import FRESH_SECONDS, LARGEST_BODY, LOOK_SECONDS, pause_after, serve
 from helmsman.errors import OperatorError
 from helmsman.records.triggers import Push
 from tasks.triggers.deliveries import Deliveries

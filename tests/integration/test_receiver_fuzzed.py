@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis.generation import GenerationMode
 
-from deployments.receiver.app import WAYS
+from deployments.receiver import WAYS
 from tests.fakes.pushing import Listening, by_hook, gitea, github, listed, listening
 from tools.receiver_openapi import FILE, described
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deployments.rubric import check_rubric
+from deployments.definitions import check_rubric
 from helmsman.errors import OperatorError
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import state_ref, write_state
