@@ -1,7 +1,7 @@
 """The items of a rubric's lists: commands, and criteria with their votes."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -14,6 +14,7 @@ from helmsman.plain import short_line
 
 MOST_ITEMS = 200
 """Checks, or criteria; more are a mistake."""
+_TOO_MANY = (f"there are more than {MOST_ITEMS} items", "cut the work into several loops")
 MOST_VOTES = 9
 """As the configuration has it."""
 _LONGEST_BRACKETS = 2_000
@@ -41,33 +42,31 @@ class RubricCriterion:
 # --- checks -------------------------------------------------------------------------------------------------------
 
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|$)")
-_TICK_BOX = re.compile(r"\[[ xX]\](?:\s+|$)")
+_TICK_BOX = re.compile(r"\A\[[ xX]\](?:\s+|$)")
+"""Whoever ticks an item off in the file says nothing to us."""
 _LABEL = re.compile(r"[*_]*([^`:=$|&;<>*_][^`:=$|&;<>]{0,60})(?::[*_]*|[*_]*[ \t]+[\u2013\u2014])[ \t]+(`.*)", re.DOTALL)
 """`**Unit tests**: ` before a command in backticks; in a shell, a space behind the colon never comes before one."""
 _REMARK = re.compile(r"[(:,.;\u2013\u2014#]|- |$")
 _SHELL_S = re.compile(r"(?:[&|;!({\\]|(?:^|\s)(?:do|then|else|elif|if|while|until|time))$")
 """Behind these, brackets are the shell's own."""
 _ONE_COMMAND = "write one command in backticks an item, and set a remark behind it apart with a dash"
-_KEY = re.compile(r"([a-z]+(?: [a-z]+)*) *(?:[:=](?!:)|(?<= )(?=[0-9])|$)")
-"""A word or two, and then a value: behind a colon, or a number behind a space."""
-_OPTION = re.compile(r"(?:^|[,;])[\w\s-]{1,40}[:=]")
-_CHECK_KEYS = {
-    "name": "",
-    "timeout": "timeout_seconds",
-    "parallel": "parallel",
-    "report": "report",
-    "environment": "environment",
-    "tolerate flaky": "tolerate_flaky",
-}
-"""What brackets behind a command said before, and the key that says it now."""
-_CRITERION_KEYS = {"weight": "weight", "tests": "tests", "test": "tests", "checks": "checks", "check": "checks"}
+_VALUE = r" *(?:[:=](?!:)|(?<= )(?=[0-9])|$)"
+"""Behind a colon, or a number behind a space."""
+_CHECK_OPTION = re.compile(rf"(?:name|timeout|parallel|report|environment|tolerate[ _-]flaky){_VALUE}", re.IGNORECASE)
+_CRITERION_OPTION = re.compile(rf"(?:weight|tests?|checks?){_VALUE}", re.IGNORECASE)
+_LIKE_OPTION = re.compile(r"(?:^|[,;])[\w\s-]{1,40}[:=]")
+_CHECK_KEYS = (
+    "write its name before the command, - **NAME**: `COMMAND`, and give timeout_seconds, parallel, report, environment or "
+    "tolerate_flaky in the front matter or in helmsman.toml"
+)
+_CRITERION_KEYS = "take it out; weight, tests and checks of judge.criteria stand in the front matter or in helmsman.toml"
 
 
 def read_checks(section: Sequence[Block], lines: Sequence[str]) -> Iterator[RubricCheck | Problem]:
     items = _commands(section)
     for line, said, code in islice(items, MOST_ITEMS):
         yield from _check(line, said, code=code)
-    yield from (_too_many(line) for line, *_ in islice(items, 1))
+    yield from (Problem(line, *_TOO_MANY) for line, *_ in islice(items, 1))
     yield from _strays(section, lines, in_list=True)
 
 
@@ -101,7 +100,7 @@ def _strays(section: Iterable[Block], lines: Sequence[str], *, in_list: bool) ->
 
 def _check(line: int, said: str, *, code: bool) -> Iterator[RubricCheck | Problem]:
     """The check, or what is wrong with it."""
-    said = said if code else _without_tick_box(said)
+    said = said if code else _TICK_BOX.sub("", said)
     label = None if code else _LABEL.fullmatch(said)
     said = label[2] if label else said
     quoted = said.startswith("`") and not code
@@ -109,11 +108,11 @@ def _check(line: int, said: str, *, code: bool) -> Iterator[RubricCheck | Proble
     if cause:
         yield Problem(line, cause, _ONE_COMMAND)
         return
-    keys = list(_keys(rest, _CHECK_KEYS))
-    yield from (Problem(line, f"({part}) is not read: options of a check are keys", _key_remedy(key)) for part, key in keys)
-    if rest and not keys and (not quoted or _OPTION.search(rest)):
+    if any(map(_CHECK_OPTION.match, _parts(rest))):
+        yield Problem(line, f"({short_line(rest, _LONGEST_SHOWN)}) is not read: options of a check are keys", _CHECK_KEYS)
+    elif rest and (not quoted or _LIKE_OPTION.search(rest)):
         yield Problem(line, f"({short_line(rest, _LONGEST_SHOWN)}) is no part of a command", _ONE_COMMAND)
-    elif not keys:
+    else:
         name = {"name": label[1].rstrip("*_ ")} if label else {}
         yield RubricCheck(line, CheckConfig.model_validate({**name, "command": command}))
 
@@ -145,18 +144,8 @@ def _bare_command(said: str, *, code: bool) -> tuple[str, str, str]:
     return (command, brackets, "") if brackets.strip() else (said, "", "")
 
 
-def _keys(brackets: str, known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The parts of what stands in brackets that name a key, and the key."""
-    for part in filter(None, map(str.strip, re.split("[,;]", brackets))):
-        match = _KEY.match(re.sub("[_-]", " ", part[:_LONGEST_KEY].lower()))
-        if match and (key := match[1].rstrip()) in known:
-            yield short_line(part, _LONGEST_SHOWN), key
-
-
-def _key_remedy(key: str) -> str:
-    if not _CHECK_KEYS[key]:
-        return "write the name before the command: - **NAME**: `COMMAND`"
-    return f"give the checks in the front matter or in helmsman.toml, this one with {_CHECK_KEYS[key]}"
+def _parts(brackets: str) -> list[str]:
+    return [part.strip() for part in re.split("[,;]", brackets) if part.strip()]
 
 
 def _split_brackets(text: str) -> tuple[str, str]:
@@ -172,18 +161,8 @@ def _split_brackets(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def _without_tick_box(said: str) -> str:
-    """Whoever ticks an item off in the file says nothing to us."""
-    box = _TICK_BOX.match(said)
-    return said[box.end() :] if box else said
-
-
 def _one_line(words: Iterable[str]) -> str:
     return " ".join(word.strip().removesuffix("\\").strip() for word in words).strip()
-
-
-def _too_many(line: int) -> Problem:
-    return Problem(line, f"there are more than {MOST_ITEMS} items", "cut the work into several loops")
 
 
 # --- criteria -----------------------------------------------------------------------------------------------------
@@ -222,25 +201,25 @@ def read_criteria(section: Sequence[Block], lines: Sequence[str]) -> Iterator[Ru
     every = items(section, lines)
     for number, (line, said) in enumerate(islice(every, MOST_ITEMS), 1):
         yield from _criterion(line, said, number)
-    yield from (_too_many(line) for line, _ in islice(every, 1))
+    yield from (Problem(line, *_TOO_MANY) for line, _ in islice(every, 1))
     yield from _strays(section, lines, in_list=False)
 
 
 def _criterion(line: int, said: str, number: int) -> Iterator[RubricCriterion | Problem]:
     """The criterion, or what is wrong with it. Without an id it is called c1, c2 and so on by its number."""
-    rest = _without_tick_box(said)
+    rest = _TICK_BOX.sub("", said)
     named = _ID.match(rest)
     name, rest = (named[1].strip(), rest[named.end() :]) if named else (f"c{number}", rest)
     sentence, parts = _options(rest)
-    votes = [found for part in parts if (found := _votes(part))]
-    problems = [found for part in parts if (found := _wrong_option(part, again=_votes(part) in votes[1:]))]
+    problems = list(_wrong_options(parts))
     yield from (Problem(line, *problem) for problem in problems)
     if not sentence:
         yield Problem(line, f"criterion {name} says nothing", "write a sentence that can be answered with yes or no")
     elif not problems:
         try:
-            needed = dict(zip(("needed", "votes"), votes[0], strict=True)) if votes else {}
-            yield RubricCriterion(line, CriterionConfig.model_validate({**needed, "id": name, "text": sentence}))
+            needed, votes = next(filter(None, map(_votes, parts)), (1, 1))
+            said_of = {"needed": needed, "votes": votes, "id": name, "text": sentence}
+            yield RubricCriterion(line, CriterionConfig.model_validate(said_of))
         except ValidationError as error:
             yield from (Problem(line, *_WORDS[str(one["loc"][0])]) for one in error.errors(include_url=False))
 
@@ -250,8 +229,8 @@ def _options(said: str) -> tuple[str, list[str]]:
     first, newline, more = said.partition("\n")
     for whole, rest in ((said, ""), (first, newline + more)):
         sentence, brackets = _split_brackets(whole)
-        parts = [part.strip() for part in re.split("[,;]", brackets) if part.strip()]
-        if any(_votes(part) or any(_keys(part, _CRITERION_KEYS)) for part in parts):
+        parts = _parts(brackets)
+        if any(_votes(part) or _CRITERION_OPTION.match(part) for part in parts):
             return (sentence + rest).strip(), parts
     return said.strip(), []
 
@@ -264,13 +243,15 @@ def _votes(part: str) -> tuple[int, int] | None:
     return int(found[1]), int(found[2] or found[1])
 
 
-def _wrong_option(part: str, *, again: bool) -> tuple[str, str] | None:
-    """Cause and remedy, where an option cannot be used."""
-    said, votes = f"({short_line(part, _LONGEST_SHOWN)})", _votes(part)
-    if votes:
-        possible = 1 <= votes[0] <= votes[1] <= MOST_VOTES
-        twice = (f"{said}: votes are given twice", "keep one of the two") if again else None
-        return twice if possible else (f"{said}: expected K of N votes, K from 1 to N, N at most {MOST_VOTES}", "correct votes")
-    key = next((_CRITERION_KEYS[key] for _, key in _keys(part, _CRITERION_KEYS)), "")
-    remedy = f"give judge.criteria in the front matter or in helmsman.toml, this one with {key}" if key else "take it out"
-    return f"{said} is not read here: of options only votes stand in brackets", remedy
+def _wrong_options(parts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Cause and remedy of each option that cannot be used."""
+    given = False
+    for part in parts:
+        said, votes = f"({short_line(part, _LONGEST_SHOWN)})", _votes(part)
+        if votes is None:
+            yield f"{said} is not read here: of options only votes stand in brackets", _CRITERION_KEYS
+        elif not 1 <= votes[0] <= votes[1] <= MOST_VOTES:
+            yield f"{said}: expected K of N votes, K from 1 to N, N at most {MOST_VOTES}", "correct votes"
+        elif given:
+            yield f"{said}: votes are given twice", "keep one of the two"
+        given = given or votes is not None

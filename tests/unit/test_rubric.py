@@ -204,23 +204,21 @@ def test_a_label_before_a_command_is_its_name(item: str) -> None:
 
 @pytest.mark.parametrize("command", ["`npm test`", "npm test"])
 @pytest.mark.parametrize(
-    ("options", "said", "remedy"),
+    "options",
     [
-        ("(name: tests)", ["(name: tests)"], "write the name before the command"),
-        ("(Timeout = 120)", ["(Timeout = 120)"], "this one with timeout_seconds"),
-        ("(timeout 120)", ["(timeout 120)"], "this one with timeout_seconds"),
-        ("(parallel, tolerate-flaky)", ["(parallel)", "(tolerate-flaky)"], "this one with"),
-        ("(fast; report: a.xml).", ["(report: a.xml)"], "this one with report"),
-        ("(environment: A, B)", ["(environment: A)"], "this one with environment"),
+        "(name: tests)",
+        "(Timeout = 120)",
+        "(timeout 120)",
+        "(parallel, tolerate-flaky)",
+        "(fast; report: a.xml)",
+        "(environment: A, B)",
     ],
 )
-def test_an_option_behind_a_command_is_refused_and_its_key_named(
-    command: str, options: str, said: list[str], remedy: str
-) -> None:
-    for item in (f"- {command} {options}", f"- {command}\n  {options}"):
-        found = flaws(f"## Checks\n{item}")
-        assert [what for _, what in found if what.startswith(tuple(said)) and remedy in what] == [what for _, what in found]
-        assert len(found) == len(said)
+def test_an_option_behind_a_command_is_refused_and_the_keys_named(command: str, options: str) -> None:
+    for item in (f"- {command} {options}", f"- {command} {options}.", f"- {command}\n  {options}"):
+        ((_, told),) = flaws(f"## Checks\n{item}")
+        assert told.startswith(f"{options} is not read: options of a check are keys; write its name before the command")
+        assert "timeout_seconds, parallel, report, environment or tolerate_flaky in the front matter" in told
 
 
 def test_a_command_may_go_on_in_the_next_line() -> None:
@@ -316,8 +314,8 @@ def test_criteria_without_an_id_are_numbered_in_order() -> None:
         ("- a (4 of 3 votes)", 2, "(4 of 3 votes): expected K of N votes"),
         ("- a (5 of 10 votes)", 2, "N at most 9"),
         ("- a (1 of 2, 2 votes)", 2, "(2 votes): votes are given twice; keep one of the two"),
-        ("- a (weight 2)", 2, "(weight 2) is not read here: of options only votes stand in brackets; give judge.criteria"),
-        ("- a (2 of 3; tests: b)", 2, "in the front matter or in helmsman.toml, this one with tests"),
+        ("- a (weight 2)", 2, "(weight 2) is not read here: of options only votes stand in brackets; take it out"),
+        ("- a (2 of 3; tests: b)", 2, "tests and checks of judge.criteria stand in the front matter or in helmsman.toml"),
         ("- a (2 of 3 votes, see b)", 2, "(see b) is not read here: of options only votes stand in brackets; take it out"),
         ("- [a] b\n- [a] c", 3, "a criterion has the id a, as on line 2 already"),
         ("- [c2] b\n- c", 3, "a criterion has the id c2"),
@@ -330,7 +328,7 @@ def test_a_flaw_among_the_criteria_names_line_cause_and_remedy(body: str, line: 
 
 def test_every_flaw_is_told_at_once_and_counted_in_the_file() -> None:
     text = "## Check\n## Checks\n- `a` (name: b, parallel)\n- `open\n## Judge criteria\n- b (weight 0)\n- c (0 of 3 votes)\n```\n"
-    assert [line for line, _ in flaws(text, first_line=10)] == [10, 12, 12, 13, 15, 16, 17]
+    assert [line for line, _ in flaws(text, first_line=10)] == [10, 12, 13, 15, 16, 17]
 
 
 def test_an_envisioning_that_the_judge_cannot_take_in_is_a_flaw() -> None:
