@@ -5,10 +5,10 @@ What belongs to a page of its own (questions and answers, checks and what they p
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
 from statistics import median
+from typing import NamedTuple
 
 from helmsman.oversee.cycles import worked
 from helmsman.oversee.limits import gauges, in_words, open_windows
@@ -22,9 +22,20 @@ from helmsman.records.decision import Outcome, Severity
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from helmsman.render.charts import as_data_uri, levels, line_chart, strip
-from helmsman.render.facts import Fact, Part, check_facts, coded, control_facts, facts, finding_facts, green_text, untrue_facts
+from helmsman.render.facts import (
+    Fact,
+    Part,
+    check_facts,
+    coded,
+    control_facts,
+    cost_text,
+    facts,
+    finding_facts,
+    green_text,
+    untrue_facts,
+)
 from helmsman.render.markdown_page import cell, facts_table, prose, stacked, table
-from helmsman.texts import SIGNS, counted, dollars_told, duration, plan_text, tokens_told
+from helmsman.texts import SIGNS, counted, plan_text
 
 DRAWN = 200
 """Iterations in a chart."""
@@ -62,8 +73,7 @@ class Sign(StrEnum):
         return {Sign.GOOD: "in order", Sign.WATCH: "to watch", Sign.BAD: "in trouble", Sign.IDLE: "nothing yet"}[self]
 
 
-@dataclass(frozen=True)
-class System:
+class System(NamedTuple):
     """One of the systems that a viable system is made of. Texts are plain; of rows, those that say something are shown."""
 
     title: str
@@ -89,7 +99,7 @@ def dashboard(state: LoopState, record: IterationRecord | None = None) -> str:
     return stacked([
         f"# {state.loop}: {standing(state)}",
         prose(state.config.goal.strip().partition("\n")[0], 200),
-        f"{_spent(state)}  \n{_last(state, record)}",
+        f"{cost_text(state)}, as of {state.updated_at:%Y-%m-%d %H:%M:%S} UTC  \n{_last(state, record)}",
         f"**plan**: {prose(plan_text(state), 200)}" if state.plan.total else "",
         table(("System", "Stands", "In short"), overview, (24, 14, 62)),
         *_charts(state),
@@ -102,14 +112,6 @@ def standing(state: LoopState) -> str:
     if state.gate is not None:
         return "? a person is asked"
     return "▶ running" if state.outcome is None else SIGNS[state.outcome]
-
-
-def _spent(state: LoopState) -> str:
-    spent = state.spending
-    used = dollars_told(spent.cost_usd, state.untold), tokens_told(spent.tokens, state.untold), duration(spent.seconds)
-    done = f"{counted(state.iteration, 'iteration')} of {state.config.limits.iterations}"
-    at = f"as of {state.updated_at:%Y-%m-%d %H:%M:%S} UTC"
-    return f"**{done}**, {counted(spent.agent_calls, 'agent call')}, {', '.join(used)}, {at}"
 
 
 def _last(state: LoopState, record: IterationRecord | None) -> str:
@@ -248,18 +250,18 @@ def _ahead(state: LoopState) -> System:
     """4: where the work is going, how fast, and what is planned."""
     deadband, seen = state.config.control.deadband, outlook(state.history, state.config.control.window)
     oversight, best, measured = state.oversight, state.oversight.best, state.oversight.progress
+    pace = seen.pace if seen.pace is not None else math.inf
     sign = _worst(
-        (seen.known and seen.pace <= -deadband, Sign.BAD),
-        (seen.known and not seen.reached and seen.pace < deadband, Sign.WATCH),
-        otherwise=Sign.GOOD if seen.known or seen.reached else Sign.IDLE,
+        (pace <= -deadband, Sign.BAD),
+        (pace < deadband, Sign.WATCH),
+        otherwise=Sign.IDLE if seen.left is None and seen.pace is None else Sign.GOOD,
     )
     shares = (("tests", measured.tests), ("checks", measured.checks), ("criteria", measured.criteria), ("plan", measured.items))
-    pace = f"{seen.completion:.0%} done at {seen.pace * 100:+.1f} points an iteration (median of the last {seen.seen}); "
     granted = f"the limit leaves {max(0, state.config.limits.iterations - state.iteration)}"
     rows = (
         ("progress", ", ".join(f"{name} {share:.0%}" for name, share in shares if share is not None)),
         ("trend", " → ".join(f"{moment.completion:.0%}" for moment in worked(state.history, TREND))),
-        ("iterations left", f"{seen.words}: {pace if seen.known and not seen.reached else ''}{granted}"),
+        ("iterations left", f"{seen.words}: {seen.by}{granted}"),
         ("first of all", _listed(oversight.strategy.priorities)),
         ("gap, as the agent sees it", state.memory.remaining_gap),
         ("best so far", f"{best.completion:.0%} after iteration {best.iteration}, at {coded(best.commit[:10])}" if best else ""),
@@ -307,48 +309,30 @@ def _policy(state: LoopState) -> System:
 # --- how long it may take -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Outlook:
-    """The pace of the last iterations, in completion an iteration: an estimate and no promise."""
+class Outlook(NamedTuple):
+    """How far it is, read from the pace of the last iterations: an estimate and no promise."""
 
-    seen: int
-    """Iterations that the pace is read from."""
-    completion: float = 0.0
-    pace: float = 0.0
-    """The median, because one leap or one fall says little."""
-
-    @property
-    def known(self) -> bool:
-        return self.seen >= LEAST
-
-    @property
-    def reached(self) -> bool:
-        """Whether all that is measured is green; what is missing then is that it is proven."""
-        return self.completion >= UNPROVEN - 1e-9
-
-    @property
-    def left(self) -> int | None:
-        """Iterations until everything is green at this pace; None where it never will be."""
-        if self.reached:
-            return 0
-        return math.ceil((UNPROVEN - self.completion) / self.pace - 1e-9) if self.pace >= SLOWEST else None
-
-    @property
-    def words(self) -> str:
-        if self.reached:
-            return "proven" if self.completion >= 1 else "what is missing is the proof"
-        if not self.known:
-            return f"too early to tell how far it is ({self.seen} of {LEAST} iterations to read a pace from)"
-        return (
-            "no end in sight at this pace" if self.left is None else f"about {counted(self.left, 'more iteration')} at this pace"
-        )
+    words: str
+    left: int | None = None
+    """Iterations until everything is green at this pace; None where it never will be, or where it is too early to tell."""
+    pace: float | None = None
+    """In completion an iteration; the median, because one leap or one fall says little. None where nothing hangs on it."""
+    by: str = ""
+    """The numbers behind it."""
 
 
 def outlook(history: Sequence[Moment], window: int) -> Outlook:
     """Read from the last iterations whose work was checked and is still there."""
     last = [moment for moment in history if still_told(moment)][-max(window, LEAST) :]
+    done = last[-1].completion if last else 0.0
+    if done >= UNPROVEN - 1e-9:  # all that is measured is green
+        return Outlook("proven" if done >= 1 else "what is missing is the proof", 0)
     if len(last) < LEAST:
-        return Outlook(seen=len(last), completion=last[-1].completion if last else 0.0)
+        return Outlook(f"too early to tell how far it is ({len(last)} of {LEAST} iterations to read a pace from)")
     pairs = combinations(last, 2)
     pace = median((later.completion - one.completion) / max(1, later.iteration - one.iteration) for one, later in pairs)
-    return Outlook(len(last), last[-1].completion, pace)
+    by = f"{done:.0%} done at {pace * 100:+.1f} points an iteration (median of the last {len(last)}); "
+    if pace < SLOWEST:
+        return Outlook("no end in sight at this pace", None, pace, by)
+    left = math.ceil((UNPROVEN - done) / pace - 1e-9)
+    return Outlook(f"about {counted(left, 'more iteration')} at this pace", left, pace, by)
