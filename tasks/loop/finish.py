@@ -14,7 +14,7 @@ from helmsman.render.issue import by_hand
 from tasks.approvals.ask import passed
 from tasks.engine.step import with_retries
 from tasks.loop import steps
-from tasks.loop.agents_md import commit_patch, propose
+from tasks.loop.agents_md import commit_lines, propose
 from tasks.loop.handoff import hand_over
 from tasks.loop.remember import conclude, learnt, to_be_asked
 from tasks.loop.wiki import archive, keep_up
@@ -99,7 +99,7 @@ def _agreed(place: Workplace, state: LoopState, problems: list[str]) -> LoopStat
         state = passed(place, state)
         yes = any(one.kind is GateKind.LEARNINGS and one.choice is Choice.APPROVE for one in state.answers)
         if yes and state.gate is None:
-            commit_patch(place, state)
+            commit_lines(place, state)
     except Cancelled as cancelled:  # the work stays done, whoever wants to wait no more
         problems.append(f"nobody was asked about AGENTS.md: {cancelled}")
     except HelmsmanError as error:

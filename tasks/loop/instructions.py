@@ -54,20 +54,8 @@ def _files(worktree: Path, goal: str) -> Iterator[str]:
 def _names(root: Path, goal: str) -> Iterator[str]:
     yield from _FIRST
     yield from (found[0].removeprefix("./") for found in islice(_DOCUMENT.finditer(goal), MOST_FILES))
-    yield from islice(_listed(root / "specs"), MOST_FILES)
-    yield from _nested(root)
-
-
-def _listed(folder: Path) -> list[str]:
-    try:
-        return sorted(f"{folder.name}/{entry.name}" for entry in os.scandir(folder) if entry.name.endswith(".md"))
-    except OSError:
-        return []
-
-
-def _nested(root: Path) -> Iterator[str]:
-    """Guides in folders below, in the order of their names; links to folders are not followed."""
-    for folder, folders, files in islice(os.walk(root), MOST_FOLDERS):
+    yield from islice(sorted(f"specs/{path.name}" for path in (root / "specs").glob("*.md")), MOST_FILES)
+    for folder, folders, files in islice(os.walk(root), MOST_FOLDERS):  # links to folders are not followed
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _FOREIGN)
         here = Path(folder).relative_to(root)
         yield from (str(here / name) for name in _GUIDES if name in files)

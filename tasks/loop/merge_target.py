@@ -74,23 +74,14 @@ def find_target(repository: Repository, config: LoopConfig, loop: str) -> Target
     """Where the branch stands now, at the remote where that is what counts. Raises OperatorError, and WorldError to try again."""
     require_target(repository, config)
     branch, remote = config.merge.into, config.remote.name if config.merge.push else ""
-    base = _fetched(repository, branch, remote, loop) if remote else read_ref(repository.common, f"refs/heads/{branch}")
+    if remote:  # onto a ref of the loop's own, where what was fetched is kept from being pruned
+        require_remote(repository, remote)
+        base = fetch_ref(repository, remote, f"refs/heads/{branch}", f"{PREFIX}{loop}/base")
+    else:
+        base = read_ref(repository.common, f"refs/heads/{branch}")
     if base is None:
         raise _cannot(f"there is no branch {branch} any more", "make it again, or name another with merge.into")
     return Target(repository, branch, base, remote)
-
-
-def _fetched(repository: Repository, branch: str, remote: str, loop: str) -> str | None:
-    require_remote(repository, remote)
-    """Onto a ref of the loop's own, where what was fetched is kept from being pruned."""
-    try:
-        return fetch_ref(repository, remote, f"refs/heads/{branch}", f"{PREFIX}{loop}/base")
-    except GitError as error:
-        raise WorldError(
-            f"branch {branch} could not be fetched from {clean(remote)}",
-            found=error.stderr,
-            remedy=f"see that {clean(remote)} can be reached from here, then have the merge tried again",
-        ) from error
 
 
 def move_on(target: Target, commit: str) -> bool:

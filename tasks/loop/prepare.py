@@ -4,6 +4,7 @@ import logging
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -94,6 +95,20 @@ def own_file(place: Workplace, name: str) -> str | None:
         return None
     data = read_within(place.worktree, f"{OWN_FOLDER}/{name}", _BYTES * (LONGEST_FILE + 1))
     return None if data is None else redact(data.decode("utf-8", "replace"))[: LONGEST_FILE + 1]
+
+
+def keep_notes(place: Workplace, state: LoopState) -> None:
+    """What judge and research wrote down, for people: it outlives the worktree. A disk that is full does not matter."""
+    notes = {
+        "JUDGE_FEEDBACK.md": feedback_file(state.judge) if state.judge.feedback else "",
+        "JUDGE_EVOLUTION.md": evolution_file(state.judge) if state.judge.notes else "",
+        RESEARCH_FILE: own_file(place, RESEARCH_FILE) or "",
+    }
+    with suppress(OSError):
+        for name, text in notes.items():
+            if text:
+                place.folder.notes.mkdir(parents=True, exist_ok=True)
+                (place.folder.notes / name).write_text(text, encoding="utf-8")
 
 
 def _lay_out_memory(place: Workplace, state: LoopState, guardrails: Sequence[Guardrail]) -> None:

@@ -13,7 +13,7 @@ from helmsman.records.state import LoopState
 from tasks.agents.call_folder import CallFolder, kept
 from tasks.checking.adjudicating import request_for
 from tasks.loop.prepare import facts_at
-from tasks.loop.remember import looked_up
+from tasks.loop.remember import recalled
 from tasks.loop.start import state_from_here
 from tasks.places import loop_folder
 from tasks.repository.git import Repository
@@ -71,7 +71,7 @@ def due_prompt(repository: Repository, state: LoopState, now: datetime, *, judge
     begun = kept(CallFolder(place.folder.call(state.due, state.attempt), state.uid), judge=False)
     if begun is not None:
         return ShownPrompt(state.loop, state.due, state.attempt, sent=True, briefing=begun)
-    orientation = without_secrets(facts_at(place, state, state.head, looked_up(place, state, now), now))
+    orientation = without_secrets(facts_at(place, state, state.head, recalled(place, state, now, only_look=True), now))
     briefing, notes = without_secrets(brief(state, orientation)), tuple(_missing(state))
     return ShownPrompt(state.loop, state.due, state.attempt, sent=False, briefing=briefing, notes=notes)
 

@@ -55,27 +55,20 @@ def with_estimate(place: Workplace, state: LoopState, now: datetime) -> LoopStat
     return state.model_copy(update={"estimate": found.estimate, "task_type": kind, "updated_at": now})
 
 
-def recalled(place: Workplace, state: LoopState, now: datetime) -> Recalled:
-    """What memory says to the iteration that is due. What a person wrote into guardrails.md since the last one counts."""
+def recalled(place: Workplace, state: LoopState, now: datetime, *, only_look: bool = False) -> Recalled:
+    """What memory says to the iteration that is due. What a person wrote into guardrails.md since the last one counts.
+
+    `only_look`: nothing is made, repaired or written, and what a person wrote into guardrails.md waits.
+    """
     config = state.config.memory
     if not config.use:
         return Recalled()
     problems = list[str]()
-    with _observed("recall", problems), _store(state, now) as store:
+    with _observed("recall", problems), looking(chosen_url(config.url)) if only_look else _store(state, now) as store:
         subject = _subject(place, state)
-        sync_edits(place.repository, store, subject.project, now)
-        return recall(store, subject, config, now)
-    return Recalled(problem="; ".join(problems))
-
-
-def looked_up(place: Workplace, state: LoopState, now: datetime) -> Recalled:
-    """The same for whoever only looks: nothing is made, repaired or written, and what a person wrote into guardrails.md waits."""
-    config = state.config.memory
-    if not config.use:
-        return Recalled()
-    problems = list[str]()
-    with _observed("recall", problems), looking(chosen_url(config.url)) as store:
-        return recall(store, _subject(place, state), config, now) if store else Recalled()
+        if not only_look and isinstance(store, Store):
+            sync_edits(place.repository, store, subject.project, now)
+        return recall(store, subject, config, now) if store else Recalled()
     return Recalled(problem="; ".join(problems))
 
 

@@ -50,7 +50,7 @@ def take_up(repository: Repository, loop: str, remote: RemoteConfig, *, held: bo
     if not remote.push:
         return
     require_remote(repository, remote.name)
-    theirs = patiently(lambda: _fetched(repository, remote, loop, state_ref(loop), "state"), AGAIN_SECONDS)
+    theirs = patiently(lambda: fetch_ref(repository, remote.name, state_ref(loop), f"{FETCHED}{loop}/state"), AGAIN_SECONDS)
     ours = read_ref(repository.common, state_ref(loop))
     if theirs is None or (ours != theirs and _is_followed(repository, loop, remote, ours, theirs)):
         return
@@ -168,10 +168,15 @@ def _replace(repository: Repository, loop: str, remote: RemoteConfig, ours: str 
     state = shown.state
     if state.config.workspace.in_place:
         raise _stays_there(repository, remote, state)
-    head = _fetched(repository, remote, loop, f"refs/heads/{state.branch}", "branch")
+    head = fetch_ref(repository, remote.name, f"refs/heads/{state.branch}", f"{FETCHED}{loop}/branch")
     before = read_state(repository, loop)[0] if ours else None
     if before is not None and _is_another(before, state):
-        raise _named_alike(remote, before, state)
+        raise Fenced(
+            f"remote {remote.name} holds another loop that is called {loop} as well",
+            expected=f"the loop with the uid {before.uid}",
+            found=state.uid,
+            remedy="give the new one another --name",
+        )
     worktree = worktree_of(repository, loop, state.config.workspace)
     if head not in {None, read_ref(repository.common, f"refs/heads/{state.branch}")}:
         _require_free(repository, state.branch, worktree)
@@ -201,7 +206,7 @@ def _follow(repository: Repository, loop: str, remote: RemoteConfig) -> None:
     """Have the branch as far as the remote's, which a call of the agent moves before the state. Not where work lies about."""
     state, _ = read_state(repository, loop)
     branch = f"refs/heads/{state.branch}"
-    head = None if state.config.workspace.in_place else _fetched(repository, remote, loop, branch, "branch")
+    head = None if state.config.workspace.in_place else fetch_ref(repository, remote.name, branch, f"{FETCHED}{loop}/branch")
     tip = read_ref(repository.common, branch)
     if head is None or (tip is not None and not contains(repository.common, head, tip)) or state.outcome is Outcome.COMPLETED:
         return
@@ -237,15 +242,6 @@ def _require_free(repository: Repository, branch: str, worktree: Path) -> None:
         )
 
 
-def _named_alike(remote: RemoteConfig, ours: LoopState, theirs: LoopState) -> Fenced:
-    return Fenced(
-        f"remote {remote.name} holds another loop that is called {ours.loop} as well",
-        expected=f"the loop with the uid {ours.uid}",
-        found=theirs.uid,
-        remedy="give the new one another --name",
-    )
-
-
 def _is_another(ours: LoopState, theirs: LoopState) -> bool:
     """Not so of one that a single run began twice: here first, and on another machine because this one died before it said so."""
     unheard_of = not ours.iteration and not ours.host
@@ -264,22 +260,10 @@ def _leave(repository: Repository, state: LoopState, theirs: str, head: str | No
             git(repository.common, "update-ref", f"{PREFIX}{state.loop}/fenced/{commit[:12]}", commit)
 
 
-def _fetched(repository: Repository, remote: RemoteConfig, loop: str, ref: str, kind: str) -> str | None:
-    """The commit of one of the remote's refs, brought here; None where it has none of that name."""
-    try:
-        return fetch_ref(repository, remote.name, ref, f"{FETCHED}{loop}/{kind}")
-    except GitError as error:
-        raise _unreachable(repository, remote, error) from error
-
-
 def _on_remote(repository: Repository, remote: RemoteConfig, ref: str, seconds: float = TIMEOUT_SECONDS) -> str:
     try:
         return git(repository.common, "ls-remote", remote.name, ref, timeout=seconds).partition("\t")[0].strip()
     except GitError as error:
-        raise _unreachable(repository, remote, error) from error
-
-
-def _unreachable(repository: Repository, remote: RemoteConfig, error: GitError) -> Exception:
-    if not succeeds(repository.common, "remote", "get-url", remote.name):
-        return no_remote(remote.name, error.stderr)
-    return WorldError(f"remote {remote.name} cannot be asked for the loop", found=error.stderr)
+        if not succeeds(repository.common, "remote", "get-url", remote.name):
+            raise no_remote(remote.name, error.stderr) from error
+        raise WorldError(f"remote {remote.name} cannot be asked for the loop", found=error.stderr) from error

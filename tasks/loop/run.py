@@ -23,7 +23,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.events import AgentIntroduced, LoopBegun, MemoryNoted, SignalRaised, WaitStarted
 from helmsman.records.request import LoopRequest
 from helmsman.records.result import result_of
-from helmsman.records.state import LoopState, advance
+from helmsman.records.state import LoopState
 from tasks.approvals.ask import passed
 from tasks.checking.ready import require_ready
 from tasks.engine import runs
@@ -31,11 +31,10 @@ from tasks.engine.end_states import EndState, sleep_until
 from tasks.engine.results import is_kept, require_results
 from tasks.lock import held_alone
 from tasks.loop import steps
-from tasks.loop.kept_notes import keep_notes
 from tasks.loop.merge import begin_landing, catch_up, land
 from tasks.loop.merge_lock import merging_alone
 from tasks.loop.plan import items_of
-from tasks.loop.prepare import begin_verification, ready_worktree, tear_down
+from tasks.loop.prepare import begin_verification, keep_notes, ready_worktree, tear_down
 from tasks.loop.recover import close, knows_call, lost_elsewhere, mark_interrupted, repair
 from tasks.loop.remember import with_estimate
 from tasks.loop.remote_handover import claim, is_claimed_between, is_ours, left_there, take_up
@@ -46,7 +45,7 @@ from tasks.places import loop_folder
 from tasks.processes.nesting import refuse_nested
 from tasks.repository.git import commit_and_tree, open_repository
 from tasks.repository.objects import close_readers
-from tasks.repository.state_ref import Fenced, known_state, read_records, read_state, replace_state, state_ref
+from tasks.repository.state_ref import Fenced, known_state, read_state, replace_state, state_ref
 from tasks.sandbox.trial import require_sandbox
 from tasks.system.clock import now_utc
 from tasks.system_errors import world_error
@@ -151,7 +150,10 @@ def end_from_outside(place: Workplace, state: LoopState, why: BaseException) -> 
     if isinstance(reason, OSError):  # none of the world's: a fault of ours
         raise reason
     get_run_logger().error("loop %s ends: %s", state.loop, reason)
-    state = _as_written_down(place, state)
+    # in git stands all that came after `state`, questions, a person's words, a merge, an iteration that could not be pushed: this
+    # driver holds the lock, so it wrote that itself, unless it is the loop of another machine or of another beginning
+    stored, _ = read_state(place.repository, state.loop)
+    state = stored if (stored.uid, stored.host) == (state.uid, state.host) else state
     if state.merged and state.outcome is Outcome.COMPLETED:  # it has arrived, and nothing is left to stop
         return state
     if state.ending is not None and not landing_due(state):  # so has one that came to an end, whatever failed behind it
@@ -161,24 +163,6 @@ def end_from_outside(place: Workplace, state: LoopState, why: BaseException) -> 
     if state.ending is not None and not isinstance(known, Cancelled):  # proven, and to be merged still: that is no end
         raise known
     return close(place, state, known, now_utc())
-
-
-def _as_written_down(place: Workplace, state: LoopState) -> LoopState:
-    """The loop as it stands in git, where this driver, which holds the lock, wrote all that came after `state`.
-
-    That may be questions, answers, a person's words and a merge, or an iteration that could not be pushed.
-    """
-    stored, _ = read_state(place.repository, state.loop)
-    if _since_the_last_call(stored) == _since_the_last_call(state):
-        return stored
-    if stored.iteration != state.iteration + 1:
-        return state
-    return stored if advance(state, next(read_records(place.repository, state.loop))) == stored else state
-
-
-def _since_the_last_call(state: LoopState) -> tuple[object, ...]:
-    """What only a call of the agent, or another driver, changes."""
-    return state.uid, state.host, state.iteration, state.attempt, state.spending
 
 
 def tidy(place: Workplace, state: LoopState) -> None:

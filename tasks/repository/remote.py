@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
+from helmsman.plain import clean
 from helmsman.records.state import LoopState
 from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, git, read_ref, succeeds
 from tasks.repository.state_ref import PREFIX, Fenced, read_state, state_ref
@@ -97,7 +98,7 @@ def _blamed(state: LoopState, error: GitError, *, refused: bool) -> HelmsmanErro
 
 
 def fetch_ref(repository: Repository, remote: str, ref: str, to: str) -> str | None:
-    """The commit of one of the remote's refs, brought here as `to`; None where it has none of that name. Raises GitError.
+    """The commit of one of the remote's refs, brought here as `to`; None where it has none of that name. Raises WorldError.
 
     Nothing else changes: no FETCH_HEAD, no tag, nobody's view of the remote.
     """
@@ -107,7 +108,11 @@ def fetch_ref(repository: Repository, remote: str, ref: str, to: str) -> str | N
     except GitError as error:
         if "couldn't find remote ref" in error.stderr:
             return None
-        raise
+        raise WorldError(
+            f"{ref.removeprefix('refs/heads/')} could not be fetched from {clean(remote)}",
+            found=error.stderr,
+            remedy=f"see that {clean(remote)} can be reached from here, then try again",
+        ) from error
     return read_ref(repository.common, to)
 
 

@@ -12,9 +12,9 @@ import secrets
 import socket
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
-from socketserver import BaseServer
 from typing import Any, cast
 
 from tasks.loopback import LoopbackServer, serving
@@ -32,32 +32,31 @@ PATIENCE = 10
 """Seconds that a connection may take to send what it announced."""
 
 
+@dataclass
 class HookServer:
     """Where the CLI sends its events, and the token that it has to show."""
 
-    def __init__(self, port: int, token: str) -> None:
-        """Known once it listens."""
-        self.port = port
-        self.url = f"http://127.0.0.1:{port}/"
-        self.token = token
-        self.refused = 0
-        """Requests that showed another token."""
+    port: int
+    token: str
+    refused: int = 0
+    """Requests that showed another token."""
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
 
 
 @contextmanager
 def hook_server(answer: Answer) -> Generator[HookServer]:
     """Listen on a port of the system's choice while the block runs; every connection is closed at its end."""
-    with serving(_Server(answer, secrets.token_urlsafe(24)), "hooks") as server:
+    with serving(_Server(answer), "hooks") as server:
         yield server.known
 
 
 class _Server(LoopbackServer):
-    def __init__(self, answer: Answer, token: str) -> None:
-        def exchange(request: socket.socket, address: tuple[str, int], server: BaseServer) -> _Exchange:
-            return _Exchange(answer, self.known, request, address, server)
-
-        super().__init__(("127.0.0.1", 0), exchange)
-        self.known = HookServer(self.socket.getsockname()[1], token)
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(("127.0.0.1", 0), _Exchange)
+        self.answer, self.known = answer, HookServer(self.socket.getsockname()[1], secrets.token_urlsafe(24))
 
     def get_request(self) -> tuple[socket.socket, Any]:
         connection, address = super().get_request()
@@ -70,15 +69,10 @@ class _Exchange(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = 64 * 1024  # head and body leave together
 
-    def __init__(
-        self, answer: Answer, known: HookServer, request: socket.socket, client_address: tuple[str, int], server: BaseServer
-    ) -> None:
-        self._answer, self._known = answer, known
-        super().__init__(request, client_address, server)  # which also handles the connection
-
     def do_POST(self) -> None:
-        if not hmac.compare_digest(self.headers.get(HEADER, "").encode(), self._known.token.encode()):
-            self._known.refused += 1
+        server = cast("_Server", self.server)
+        if not hmac.compare_digest(self.headers.get(HEADER, "").encode(), server.known.token.encode()):
+            server.known.refused += 1
             self.close_connection = True  # what it sent is not read, and would pass for its next request
             self._send(HTTPStatus.FORBIDDEN, {})
             return
@@ -86,7 +80,7 @@ class _Exchange(BaseHTTPRequestHandler):
         if event is None:
             self._send(HTTPStatus.BAD_REQUEST, {})
             return
-        self._send(HTTPStatus.OK, self._answer(event))
+        self._send(HTTPStatus.OK, server.answer(event))
 
     def _read_event(self) -> Mapping[str, Any] | None:
         length = self.headers.get("content-length", "")

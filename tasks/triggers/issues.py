@@ -4,7 +4,7 @@ Everything is looked at again here, on the machine that runs the loop: whoever r
 """
 
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -28,14 +28,14 @@ from tasks.lock import Driven, drive_alone, holder
 from tasks.loop.configure import configure
 from tasks.loop.recover import close
 from tasks.loop.remote_handover import leave_there, take_up
-from tasks.loop.start import Begun, first_state, require_budget, write_first
+from tasks.loop.start import Begun, first_state, require_budget, require_checks, write_first
 from tasks.places import LoopFolder, loop_folder
 from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.state_ref import Fenced, known_state, read_state
 from tasks.system.clock import now_utc
 from tasks.tracker.telling import reply, tell_news
 from tasks.triggers.pushed_files import laid_out
-from tasks.triggers.pushes import fetched, find_repository, require_checks
+from tasks.triggers.pushes import fetched, find_repository
 from tasks.worktrees.workplace import has_left, workplace
 
 Found = LoopRequest | Nothing | Heeded
@@ -129,8 +129,8 @@ def _start(repository: Repository, where: str, event: IssueEvent, now: datetime)
     with laid_out(repository, commit, what, "fix it, push it, and set the label anew") as folder:
         request = LoopRequest(repository=str(folder), goal=issue_goal(event), settings=dict(OWN_SETTINGS))
         resolved = configure(folder, request, consent=None, stronger=[Layer("the receiver's file", event.settings)])
+        require_checks(resolved.config)
     _require_tracker(resolved.config, event)
-    require_checks(resolved.config)
     loop = issue_loop_id(event)
     link = IssueLink(repository=event.full_name, number=event.number, title=event.title)
     begun = Begun(loop, event.branch, commit)
@@ -267,7 +267,7 @@ def _stopped(at: _At, why: str) -> Found:
     loop = f"loop {at.state.loop}"
     try:
         with drive_alone(at.folder.lock, at.state.loop), _saying_that_it_was_not(at):
-            state, answer, after = _stop_everywhere(at, why)
+            state, answer, after = _stop_on_top(at, why)
     except Driven:
         at.folder.cancel.touch()
         return Heeded(what=f"{loop} is asked to stop: {why}")
@@ -279,17 +279,10 @@ def _stopped(at: _At, why: str) -> Found:
     return Heeded(what=f"{loop} was stopped: {why}")
 
 
-def _stop_everywhere(at: _At, why: str) -> tuple[LoopState, Answer | None, LoopState]:
-    for _ in range(STOPS_TRIED - 1):
-        with suppress(Fenced):
-            return _stop_on_top(at, why)
-    return _stop_on_top(at, why)
-
-
-def _stop_on_top(at: _At, why: str) -> tuple[LoopState, Answer | None, LoopState]:
+def _stop_on_top(at: _At, why: str, tries: int = STOPS_TRIED) -> tuple[LoopState, Answer | None, LoopState]:
     """With the lock held: on top of what the remote has by now, which fences whoever drives the loop elsewhere.
 
-    Returns the loop as it was by then, and what `_stop_here` does. Raises Fenced where such a driver was faster.
+    Returns the loop as it was by then, and what `_stop_here` does. Raises Fenced where such a driver was faster every time.
     """
     loop = at.state.loop
     now = read_state(at.repository, loop)[0]
@@ -298,8 +291,13 @@ def _stop_on_top(at: _At, why: str) -> tuple[LoopState, Answer | None, LoopState
     take_up(at.repository, loop, now.config.remote, held=True)
     now = read_state(at.repository, loop)[0]
     answer, after = _stop_here(at, now, why)
-    if answer is None:  # else whoever reads it claims the loop first
-        leave_there(at.repository, after)
+    try:
+        if answer is None:  # else whoever reads it claims the loop first
+            leave_there(at.repository, after)
+    except Fenced:
+        if tries == 1:
+            raise
+        return _stop_on_top(at, why, tries - 1)
     return now, answer, after
 
 

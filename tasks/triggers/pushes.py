@@ -7,13 +7,12 @@ have passed since the message came.
 import hashlib
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import Layer, Resolved
 from helmsman.pushes import Allowed, made_by_us, push_loop_id, read_allowed, wanted
@@ -26,7 +25,7 @@ from tasks.lock import holder
 from tasks.loop.configure import configure
 from tasks.loop.files import resolve_goal_file
 from tasks.loop.handoff import left_at
-from tasks.loop.start import Begun, first_state, write_first
+from tasks.loop.start import Begun, first_state, require_checks, write_first
 from tasks.places import loop_folder, state_home
 from tasks.repository.git import GitError, Repository, contains, git, open_repository, read_ref, succeeds
 from tasks.repository.remote import fetch_ref
@@ -84,8 +83,8 @@ def _start(repository: Repository, push: Push, where: Path, now: datetime) -> Lo
         pushed = _configured(repository, push, folder)
         if pushed is None:
             return Nothing(reason=f"{push.what}: its configuration names no such branch in on_push.branches")
+        require_checks(pushed.config)
         config = aligned_in(folder, pushed.config, pushed.config.alignment)
-    require_checks(config)
     begun = Begun(push_loop_id(push), push.branch, push.commit)
     inherited = left_at(repository, push.commit, config.alignment)
     state = first_state(repository, replace(pushed, config=config), begun, now).model_copy(update={"inherited": inherited})
@@ -111,16 +110,6 @@ def _configured(repository: Repository, push: Push, folder: Path) -> Resolved | 
         goal = resolve_goal_file(Layer("on_push", {"goal_file": on_push.goal_file}), folder).values["goal"]
         request = request.model_copy(update={"goal": goal})
     return configure(folder, request, consent=None, stronger=theirs)
-
-
-def require_checks(config: LoopConfig) -> None:
-    """Raises OperatorError where a commit's configuration has none."""
-    if not config.checks and not config.allow_no_checks:
-        raise OperatorError(
-            "the pushed commit configures no check, so nothing could ever be verified",
-            expected="checks = [...] in its helmsman.toml",
-            remedy="add one, and push again",
-        )
 
 
 # --- the repository, and the commit in it -------------------------------------------------------------------------
@@ -153,10 +142,7 @@ def fetched(repository: Repository, branch: str) -> str | None:
     """The commit that the remote's branch is at, once it is here; None where there is no remote, or no such branch there."""
     if not succeeds(repository.common, "remote", "get-url", REMOTE):
         return None
-    try:
-        return fetch_ref(repository, REMOTE, f"refs/heads/{branch}", f"refs/remotes/{REMOTE}/{branch}")
-    except GitError as error:
-        raise WorldError(f"branch {branch} could not be fetched", found=error.stderr) from error
+    return fetch_ref(repository, REMOTE, f"refs/heads/{branch}", f"refs/remotes/{REMOTE}/{branch}")
 
 
 def _held(repository: Repository, push: Push) -> bool:
@@ -173,15 +159,12 @@ def _is_ours(repository: Repository, commit: str) -> bool:
     holding = set(
         git(repository.common, "for-each-ref", "--format=%(refname)", f"--contains={commit}", "refs/heads/").split("\n")
     )
-    loops = [loop for loop in _loops(repository) if f"refs/heads/{loop.branch}" in holding]
-    return any(_came_from(repository, loop, commit) for loop in loops)
-
-
-def _loops(repository: Repository) -> Iterator[LoopState]:
-    """Those that can be read, verified or not: one that another version wrote must not stand in the way of every push."""
     for name in loop_names(repository):
-        with suppress(OperatorError):
-            yield show_state(repository, name).state
+        with suppress(OperatorError):  # one that another version wrote must not stand in the way of every push
+            loop = show_state(repository, name).state  # verified or not
+            if f"refs/heads/{loop.branch}" in holding and _came_from(repository, loop, commit):
+                return True
+    return False
 
 
 def _came_from(repository: Repository, loop: LoopState, commit: str) -> bool:

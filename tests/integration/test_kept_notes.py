@@ -7,7 +7,7 @@ import pytest
 
 from helmsman.records.proof import JudgeMemory, Rejection
 from helmsman.records.request import LoopRequest
-from tasks.loop.kept_notes import keep_notes
+from tasks.loop.prepare import keep_notes
 from tasks.loop.start import open_loop
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import replace_state

@@ -260,7 +260,7 @@ def test_a_state_that_cannot_be_read_does_not_stand_in_the_way(served: Served) -
         (CONFIGURATION + 'mood = "align"\n', "on_push.mood (helmsman.toml): unknown key"),
         (CONFIGURATION + 'mode = "align"\n', "on_push.mode (helmsman.toml): this key is gone: a push starts the loop"),
         (CONFIGURATION.replace('goal = "The goal of the file"', ""), "goal: missing"),
-        (CONFIGURATION.replace('checks = ["make test"]', ""), "configures no check"),
+        (CONFIGURATION.replace('checks = ["make test"]', ""), "no check is configured"),
         (CONFIGURATION + 'goal_file = "empty.md"\n', "is empty"),
         (CONFIGURATION + 'goal_file = "missing.md"\n', "found: 'missing.md'"),
     ],
