@@ -19,7 +19,7 @@ from tasks.repository.git import GitError, Repository
 from tasks.repository.products import remove
 from tasks.repository.state_ref import Shown, list_loops, loop_names, refused
 from tasks.repository.state_signature import Doubt
-from tasks.system.tagged import end_tagged, supervised_tags, tags
+from tasks.system.supervised import end_tagged, supervised_tags, tags
 from tasks.worktrees.left_worktrees import changed_since, forget_worktree, git_locks, gone_worktrees, is_locked
 from tasks.worktrees.workplace import is_marked_left, workplace
 from tasks.worktrees.worktree import dirty_paths, remove_worktree

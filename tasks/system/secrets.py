@@ -11,7 +11,7 @@ import re
 import traceback
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
@@ -104,7 +104,10 @@ def redacting_errors() -> Generator[None]:
 
 def without_secrets_in(error: BaseException) -> BaseException:
     """The same error, changed in place, with no secret in what it says, or RuntimeError where it cannot be changed."""
-    for one in _chain(error):
+    at, seen = cast("BaseException | None", error), list[BaseException]()
+    while (one := at) is not None and one not in seen:
+        seen.append(one)
+        at = one.__cause__ or one.__context__
         if isinstance(one, OSError) and isinstance(one.filename, str):
             one.filename = redact(one.filename)
         one.args = tuple(redact(part) if isinstance(part, str) else part for part in one.args)
@@ -112,15 +115,6 @@ def without_secrets_in(error: BaseException) -> BaseException:
             one.problem, one.expected, one.found, one.remedy = map(redact, (one.problem, one.expected, one.found, one.remedy))
     said = str(error)
     return error if redact(said) == said else RuntimeError(f"{type(error).__name__}: {redact(said)}")
-
-
-def _chain(error: BaseException) -> list[BaseException]:
-    found: list[BaseException] = []
-    at: BaseException | None = error
-    while at is not None and at not in found:
-        found.append(at)
-        at = at.__cause__ or at.__context__
-    return found
 
 
 def redact_logs() -> None:
@@ -152,22 +146,21 @@ def _without_secrets_in_log(record: logging.LogRecord) -> logging.LogRecord:
 # --- known values -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class _Known:
-    """Secret values by name, in all their forms."""
+    """Secret values in all their forms."""
 
-    names: Mapping[str, str]
-    """By form."""
-    traces: tuple[str, ...]
-    """As much as is left of one at least where a text was cut: where none of them is, there is no secret."""
-    words: frozenset[str]
-    """Secrets that could be a word or a name."""
+    def __init__(self, names: Mapping[str, str]) -> None:
+        """`names`: by form."""
+        self.names = names
+        # as much as is left of one at least where a text was cut: where none of them is, there is no secret
+        self._traces = {trace for form in names for trace in (form[:SHORTEST], form[-SHORTEST:])}
 
     def may_be_in(self, text: str) -> bool:
-        return any(trace in text for trace in self.traces)
+        return any(trace in text for trace in self._traces)
 
     def without_words(self) -> "_Known":
-        return _of({secret: name for secret, name in self.names.items() if secret not in self.words})
+        """Those alone that could not be a word or a name."""
+        return _Known({secret: name for secret, name in self.names.items() if _is_no_word(secret)})
 
 
 def _known_here() -> _Known:
@@ -186,12 +179,7 @@ def _known(environment: tuple[tuple[str, str], ...], registered: tuple[tuple[str
         if SECRET_NAME.search(name) and not _is_a_file(value):
             found.append(value)
         names |= {line: name for one in found for line in _lines(one)}
-    return _of({form: name for line, name in names.items() for form in forms(line)} | names)
-
-
-def _of(names: Mapping[str, str]) -> _Known:
-    traces = {trace for form in names for trace in (form[:SHORTEST], form[-SHORTEST:])}
-    return _Known(names, tuple(traces), frozenset(form for form in names if not _is_no_word(form)))
+    return _Known({form: name for line, name in names.items() for form in forms(line)} | names)
 
 
 def _is_a_file(value: str) -> bool:
@@ -212,16 +200,12 @@ def _lines(value: str) -> list[str]:
 
 
 def _without_known(text: str, known: _Known) -> str:
+    names = known.names
     if not known.may_be_in(text):
         return text
-    return _without_halves(_without_wholes(text, known.names), known.names)
-
-
-def _without_wholes(text: str, names: Mapping[str, str]) -> str:
-    found = sorted((form for form in names if form in text), key=len, reverse=True)  # one may be the beginning of another
-    if not found:
-        return text
-    return re.sub("|".join(map(re.escape, found)), lambda form: f"[{names[form[0]]}]", text)
+    if found := sorted((form for form in names if form in text), key=len, reverse=True):  # one may be the beginning of another
+        text = re.sub("|".join(map(re.escape, found)), lambda form: f"[{names[form[0]]}]", text)
+    return _without_halves(text, names)
 
 
 def _without_halves(text: str, names: Mapping[str, str]) -> str:

@@ -1,25 +1,33 @@
-"""A command under a supervisor, as its driver sees it. `supervisor.py` says who ends whom."""
+"""A command under a supervisor, as its driver sees it, and how it is ended after its driver. `supervisor.py` says who ends whom.
+
+What a dead driver left running of a command is found by the command's tag. Three traces lead there. A supervisor, which outlives
+its driver only to end what that left, has the tag among its arguments. A cgroup has it in its name. Children inherit it in their
+environment: that alone finds nobody who cleared it, and is what remains where a supervisor was killed and no cgroup could be had.
+"""
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Generator, Iterable, Mapping, Sequence
+import tempfile
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 from typing import Literal
+from urllib.parse import quote, unquote
 
 import psutil
 
 from helmsman.records.agent import MOST_SURVIVORS, Survivor
 from tasks.system import supervisor
-from tasks.system.cgroup import end_cgroup, make_cgroup
-from tasks.system.tagged import end_tagged
+from tasks.system.supervisor import KILL_SECONDS, PYTHON, TAG, kill_cgroup, remove
 
 Network = Literal["host", "own"]
 
-_SLACK = supervisor.KILL_SECONDS + 10  # beyond the grace, for a machine that is busy
+_SLACK = KILL_SECONDS + 10  # beyond the grace, for a machine that is busy
 _UNKNOWN = "unknown processes, since the one that contained them was killed"
 
 
@@ -86,10 +94,6 @@ class Supervised:
         """Have the command and all that it started ended. Returns at once; the report closes when that is done."""
         self._control.close()
 
-    def give_up(self) -> None:
-        """The supervisor does not come to its end. Leaving the block does what can be done without it."""
-        self.process.kill()
-
 
 def started_at(pid: int) -> float | None:
     """Seconds since 1970. None for a process that is gone, or a zombie: in a container there may be nobody who collects them."""
@@ -134,7 +138,7 @@ def _start(launch: Launch, cgroup: Path | None) -> Supervised:
     options = [launch.tag, str(heard), str(told), str(launch.grace), launch.network, str(cgroup or ""), unset]
     try:
         process = subprocess.Popen(
-            [sys.executable, *supervisor.PYTHON, str(Path(supervisor.__file__).parent), *options, *launch.argv],
+            [sys.executable, *PYTHON, str(Path(supervisor.__file__).parent), *options, *launch.argv],
             cwd=launch.cwd,
             env=launch.env,
             bufsize=0,
@@ -169,3 +173,169 @@ def _require_end(command: Supervised, launch: Launch, cgroup: Path | None) -> No
         command.survivors.append(Survivor(pid=command.process.pid, started=0, name=_UNKNOWN))
     if lost or command.contained is False:
         end_tagged(launch.tag, grace=0 if lost else launch.grace)
+
+
+# --- what is left of a command, by its tag -------------------------------------------------------------------------------
+
+_TAG_AT = 2 + len(PYTHON)  # program, its arguments, folder, tag
+_EXEC_LOOKS = 20  # an execve empties the environment for well under a millisecond; we look again for 40
+_EXEC_PAUSE = 0.002
+_KILL_ROUNDS = 5  # somebody may fork while we look: look again until nobody is left
+_KILL_WAIT = 1.0
+_POLL = 0.01
+
+Matches = Callable[[str], bool]
+
+
+def end_tagged(tag: str, *, grace: float = 5, prefix: bool = False) -> int:
+    """TERM, up to `grace` seconds, KILL for everything tagged so, except this process. Returns how many there were.
+
+    With `prefix`, the tag may go on after `tag`. Supervisors are left to end their own.
+    """
+    matches: Matches = (lambda value: value.startswith(tag)) if prefix else (lambda value: value == tag)
+    found = _find(matches)
+    _signal(found, signal.SIGTERM)
+    _wait(found, grace)
+    ended = set(found)
+    for _ in range(_KILL_ROUNDS):
+        if not found or not (left := _find(matches)):
+            break
+        ended |= left
+        _signal(left, signal.SIGKILL)
+        _wait(left, _KILL_WAIT)
+    _wait([process for process, value in _supervisors() if matches(value)], grace + KILL_SECONDS)
+    pids = {process.pid for process in ended}
+    left = [folder for value, folder in cgroups() if matches(value) and os.getpid() not in members(folder)]
+    return len(pids.union(*map(end_cgroup, left)))
+
+
+def tags() -> dict[int, str]:
+    """The tag of every process of ours that can be looked at, by its number."""
+    seen = (found for pid in psutil.pids() if (found := _environment(pid)))
+    by_environment = {process.pid: environment[TAG] for process, environment in seen if TAG in environment}
+    return {pid: tag for tag, folder in cgroups() for pid in members(folder)} | by_environment
+
+
+def supervised_tags() -> set[str]:
+    """Tags of the commands on this machine that are supervised: their drivers live, or died a moment ago."""
+    return {tag for _, tag in _supervisors()}
+
+
+def _supervisors() -> list[tuple[psutil.Process, str]]:
+    seen: list[tuple[psutil.Process, list[str]]] = [
+        (process, process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])
+    ]
+    return [
+        (process, line[_TAG_AT]) for process, line in seen if len(line) > _TAG_AT and tuple(line[1 : 1 + len(PYTHON)]) == PYTHON
+    ]
+
+
+def _find(matches: Matches) -> set[psutil.Process]:
+    found: set[psutil.Process] = set()
+    pids = set(psutil.pids()).difference([os.getpid()])
+    for _ in range(_EXEC_LOOKS):
+        seen = [process for pid in pids if (process := _environment(pid))]
+        found |= {process for process, environment in seen if TAG in environment and matches(environment[TAG])}
+        pids = {process.pid for process, environment in seen if not environment}
+        if not pids:
+            break
+        time.sleep(_EXEC_PAUSE)
+    return found
+
+
+def _environment(pid: int) -> tuple[psutil.Process, dict[str, str]] | None:
+    """None for one that is gone, a zombie, a kernel thread or somebody else's."""
+    try:
+        process = psutil.Process(pid)
+        return process, process.environ()
+    except (psutil.Error, OSError):
+        return None
+
+
+def _signal(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
+    for process in processes:
+        with suppress(psutil.Error):
+            process.send_signal(number)
+
+
+def _wait(processes: Iterable[psutil.Process], seconds: float) -> None:
+    """Not psutil.wait_procs: it would reap our own children and take their exit codes from whoever started them."""
+    until = time.monotonic() + seconds
+    while any(map(_lives, processes)) and time.monotonic() < until:
+        time.sleep(_POLL)
+
+
+def _lives(process: psutil.Process) -> bool:
+    """A zombie does not."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+# --- cgroups -------------------------------------------------------------------------------------------------------------
+
+_PREFIX = "helmsman-"
+
+
+def make_cgroup(tag: str) -> Path | None:
+    """An empty one below our own; None where none can be had.
+
+    Only version 2 can end a whole group at once. A container's root and a user's systemd session may make some; in an ordinary
+    SSH session or Docker container the folder belongs to somebody else, and the supervisor does without.
+    """
+    mount = _mount()
+    if mount is None:
+        return None
+    with suppress(OSError, ValueError):
+        return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{quote(tag, safe='')}.", dir=mount[0] / _own(mount[1])))
+    return None
+
+
+def cgroups() -> Iterator[tuple[str, Path]]:
+    """Tag and folder of every cgroup of a command, whoever made it."""
+    mount = _mount()
+    for folder, names, _ in os.walk(mount[0]) if mount else ():
+        for name in names:
+            if name.startswith(_PREFIX):
+                yield unquote(name.removeprefix(_PREFIX).rpartition(".")[0]), Path(folder, name)
+
+
+def members(cgroup: Path) -> set[int]:
+    """Pids of everybody in it and below."""
+    found: set[int] = set()
+    for folder, _, _ in os.walk(cgroup):
+        with suppress(OSError):
+            found.update(map(int, Path(folder, "cgroup.procs").read_text(encoding="ascii").split()))
+    return found
+
+
+def end_cgroup(cgroup: Path | None) -> set[int]:
+    """Kill everybody in it, and remove it when they are gone. Returns whom there were."""
+    if cgroup is None:
+        return set()
+    found = members(cgroup)
+    until = time.monotonic() + KILL_SECONDS
+    while members(cgroup) and time.monotonic() < until:
+        kill_cgroup(str(cgroup))
+        time.sleep(_POLL)
+    remove(str(cgroup))
+    return found
+
+
+def _mount() -> tuple[Path, str] | None:
+    """Where cgroups of version 2 are mounted, and which of them is at the top there."""
+    with suppress(OSError):
+        for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+            mounted, _, what = line.partition(" - ")
+            if what.split()[0] == "cgroup2":
+                _, _, _, top, folder, *_ = mounted.split()
+                return Path(folder), top
+    return None
+
+
+def _own(top: str) -> str:
+    """The path of our own cgroup below the mount. Raises ValueError where it does not lie there, OSError without /proc."""
+    lines = Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    (own,) = (line.removeprefix("0::") for line in lines if line.startswith("0::"))
+    return str(Path(own).relative_to(top))

@@ -114,12 +114,8 @@ def waking_up() -> int:
     for descriptor in (reader, writer):
         os.set_blocking(descriptor, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, ended)
+    signal.signal(signal.SIGCHLD, lambda *_: None)  # a signal that has a handler writes to the wakeup descriptor
     return reader
-
-
-def ended(_number: int, _frame: object) -> None:
-    """A signal that has a handler writes to the wakeup descriptor."""
 
 
 def leave_pipes() -> None:
@@ -152,7 +148,8 @@ def become(command: list[str], environment: dict[str, str], cgroup: str, failure
     step = "exec"
     try:
         os.setsid()
-        join(cgroup)
+        if cgroup:  # one that cannot be entered after all is done without: the subreaper finds everybody as well
+            write(f"{cgroup}/cgroup.procs", "0")
         if own_network:
             step = "network"
             leave_network()
@@ -164,12 +161,6 @@ def become(command: list[str], environment: dict[str, str], cgroup: str, failure
         os.write(failure, f"{step} {error.errno}".encode())
     finally:
         os._exit(127)
-
-
-def join(cgroup: str) -> None:
-    """A cgroup that cannot be entered after all is done without: the subreaper finds everybody as well."""
-    if cgroup:
-        write(f"{cgroup}/cgroup.procs", "0")
 
 
 def leave_network() -> None:
@@ -187,10 +178,6 @@ def leave_network() -> None:
         write("/proc/self/setgroups", "deny")
         write("/proc/self/uid_map", f"{user} {user} 1")
         write("/proc/self/gid_map", f"{group} {group} 1")
-    bring_loopback_up()
-
-
-def bring_loopback_up() -> None:
     import fcntl  # here, for the few commands that need it: all others start 3 ms sooner
     import socket
     import struct

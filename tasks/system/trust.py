@@ -75,12 +75,9 @@ def require_agreed(requested: Iterable[Requested], consent: frozenset[str] | Non
     """Raise NotAgreed for files that ask for what nobody agreed to. `consent`: None where a run was triggered from outside."""
     refused = [one for one in requested if one.settings and (consent is None or one.fingerprint not in consent)]
     if refused:
-        raise NotAgreed(refused, TRIGGERED if consent is None else _remedy())
-
-
-def _remedy() -> str:
-    own = f"set keys of the configuration yourself: in {user_config_file()}, in the environment (HELMSMAN_…) or with --set"
-    return f"look at it, then agree to exactly this with `helmsman trust`; or {own}"
+        own = f"set keys of the configuration yourself: in {user_config_file()}, in the environment (HELMSMAN_…) or with --set"
+        remedy = f"look at it, then agree to exactly this with `helmsman trust`; or {own}"
+        raise NotAgreed(refused, TRIGGERED if consent is None else remedy)
 
 
 def _name(common: Path) -> str:

@@ -76,7 +76,7 @@ def _agents() -> str:
 
 
 def _cgroups() -> str:
-    from tasks.system.cgroup import end_cgroup, make_cgroup
+    from tasks.system.supervised import end_cgroup, make_cgroup
 
     made = make_cgroup("probe")
     end_cgroup(made)

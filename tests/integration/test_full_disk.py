@@ -10,7 +10,7 @@ import pytest
 from helmsman.errors import HelmsmanError, WorldError
 from helmsman.records.events import StepStarted
 from tasks.observers.journal import journal_to, listening, publish
-from tasks.processes.streams import appending
+from tasks.processes.process import appending
 from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.state_ref import read_state, write_state
 from tests.fakes.repositories import loop_state, make_repository, sh

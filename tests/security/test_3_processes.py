@@ -20,8 +20,7 @@ from helmsman.config import CheckConfig
 from helmsman.records.checks import CheckResult
 from tasks.checking.checks import Room, run_check
 from tasks.processes.process import Ended, end_tagged, run
-from tasks.system.cgroup import cgroups, end_cgroup, make_cgroup
-from tasks.system.supervised import still_alive
+from tasks.system.supervised import cgroups, end_cgroup, make_cgroup, still_alive
 from tasks.worktrees.as_checkout import Worktree
 from tests.fakes.command_line import driving, make_repository, the_object
 from tests.fakes.prefect_server import PrefectServer
