@@ -66,7 +66,7 @@ def swings(completions: Sequence[float]) -> bool:
 def controlled(completions: Sequence[float], config: ControlConfig) -> Iterator[Control]:
     history, control = moments(completions), Control()
     for end in range(1, len(history) + 1):
-        control = steer(control, history[:end], 1, config, swinging=swings(completions[:end]))
+        control = steer(control, history[:end], config, swinging=swings(completions[:end]))
         yield control
 
 
@@ -142,7 +142,7 @@ def cost(history: Sequence[Moment]) -> float:
         begun = time.perf_counter()
         progress = progress_of(found, Progress(), {"pytest": 42})
         moment = moment_of(state, found, progress, NOW, NOW + timedelta(minutes=1))
-        steer(Control(), [*history, moment], 1, ControlConfig(), swinging=False)
+        steer(Control(), [*history, moment], ControlConfig(), swinging=False)
         times.append(time.perf_counter() - begun)
     return min(times) * 1000
 

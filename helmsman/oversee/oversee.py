@@ -170,9 +170,7 @@ def _oversight(view: _View) -> Oversight:
         earlier.ladder,
         lambda: ladder_after(earlier.ladder, moment, signals, idle=idle, now=view.sight.now, config=config.ladder),
     )
-    control = guard(
-        "control", earlier.control, lambda: steer(earlier.control, view.history, 1, config.control, swinging=goes_round)
-    )
+    control = guard("control", earlier.control, lambda: steer(earlier.control, view.history, config.control, swinging=goes_round))
     known = {"idle": idle, "ladder": ladder, "control": control, "learning": learning, "diagnosis": diagnosis}
     known |= {"conflicts": contradictions, "variety": variety}
     return guard("oversight", earlier, lambda: _concluded(view, known))

@@ -65,12 +65,12 @@ def shares_of(
     shares = {
         "checks": _share(checks, before.checks),
         "tests": _share(tests, before.tests),
-        "criteria": None if criteria is None else _clamped(criteria),
-        "items": None if items is None else _clamped(items),
+        "criteria": None if criteria is None else clamped(criteria),
+        "items": None if items is None else clamped(items),
     }
     there = {name: share for name, share in shares.items() if share is not None}
     mean = sum(WEIGHTS[name] * share for name, share in there.items()) / (sum(map(WEIGHTS.__getitem__, there)) or 1)
-    return Progress(**shares, completion=1.0 if proven else UNPROVEN * _clamped(mean))
+    return Progress(**shares, completion=1.0 if proven else UNPROVEN * clamped(mean))
 
 
 def _tests(result: CheckResult, known: int) -> _Counted:
@@ -90,10 +90,10 @@ def _share(counted: Sequence[_Counted], before: float | None) -> float | None:
     least, most, of = (sum(column) for column in zip((0, 0, 0), *counted, strict=True))
     if of <= 0:
         return None
-    return _clamped(min(most / of, max(least / of, least / of if before is None else before)))
+    return clamped(min(most / of, max(least / of, least / of if before is None else before)))
 
 
-def _clamped(share: float) -> float:
+def clamped(share: float) -> float:
     return min(1.0, max(0.0, share))
 
 
