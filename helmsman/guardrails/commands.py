@@ -6,7 +6,7 @@ from functools import cache
 from itertools import pairwise
 from posixpath import basename, dirname
 
-from helmsman.guardrails.git import QUESTIONS, Scene, branches_made, commits_after, git_of, is_here, written_by_git
+from helmsman.guardrails.git import QUESTIONS, Scene, branches_made, commits_after, git_of, is_here, values, written_by_git
 from helmsman.guardrails.paths import Kind, locate
 from helmsman.guardrails.rules import Finding, Row, Rule, Rules, rows, table
 from helmsman.parsers.shell import HOME, PARENT, Command, commands
@@ -31,18 +31,15 @@ def findings(
     background = background or any(command.background for command in script)
     for command in script:
         scene = Scene(command, git_of(command, rules.home), rules, commits, made, background)
-        names = _beginnings("mkfs" if command.program.startswith("mkfs.") else command.program, command.arguments)
+        # a program alone and with its first words, as the rows name it; the empty name is that of any command
+        program = "mkfs" if command.program.startswith("mkfs.") else command.program
+        words = [program, *(word for word in command.arguments if not word.startswith("-"))]
+        names = frozenset({"", *(" ".join(words[:length]) for length in (1, 2, 3))})
         verbs = frozenset({scene.git.verb, " ".join((scene.git.verb, *scene.git.words[:1]))})
         for row in rows():
             if not (verbs if row.git else names).isdisjoint(row.git or row.commands) and _applies(row, scene):
                 yield Finding(row.rule, row.reason)
         commits = commits_after(commits, (command,), rules.worktree, failed=False)
-
-
-def _beginnings(program: str, arguments: Iterable[str]) -> frozenset[str]:
-    """A program alone and with its first words, as the rows name it; the empty name is that of any command."""
-    words = [program, *(word for word in arguments if not word.startswith("-"))]
-    return frozenset({"", *(" ".join(words[:length]) for length in (1, 2, 3))})
 
 
 def _applies(row: Row, scene: Scene) -> bool:
@@ -163,7 +160,7 @@ _QUESTIONS: Mapping[str, Callable[[Scene], bool]] = {
 
 # what commands write --------------------------------------------------------------------------------------------------
 
-_TARGET = word_set("-t --target-directory")
+_TARGET = "-t --target-directory"
 
 
 def written(command: Command) -> Iterator[str]:
@@ -177,23 +174,15 @@ def written(command: Command) -> Iterator[str]:
 
 def _last_operand(command: Command, valued: str) -> Iterable[str]:
     """A folder that an option names, else the last of two or more words."""
-    names = list(operands(command.arguments, word_set(valued) | _TARGET))
-    return _values(command.arguments, _TARGET) or (names[-1:] if len(names) > 1 else [])
-
-
-def _values(words: Sequence[str], flags: frozenset[str]) -> list[str]:
-    joined = (word.partition("=") for word in words if word.startswith("--"))
-    return [
-        *(after for flag, after in pairwise(words) if flag in flags),
-        *(value for name, equals, value in joined if equals and name in flags),
-    ]
+    names = list(operands(command.arguments, word_set(f"{valued} {_TARGET}")))
+    return values(command.arguments, _TARGET) or (names[-1:] if len(names) > 1 else [])
 
 
 def _output_option(command: Command, flags: str) -> Iterable[str]:
     """`-` is the terminal. A cluster such as `-sSo` counts."""
     letters = tuple(flag[1] for flag in flags.split() if flag[1] != "-")
     clusters = (word for word in command.arguments if re.fullmatch(r"-[A-Za-z]{1,12}", word) and word.endswith(letters))
-    return (word for word in _values(command.arguments, word_set(flags).union(clusters)) if word != "-")
+    return (word for word in values(command.arguments, " ".join((flags, *clusters))) if word != "-")
 
 
 def _sed(command: Command, _: str) -> Iterable[str]:
@@ -213,7 +202,7 @@ def _perl(command: Command, _: str) -> Iterable[str]:
 def _find(command: Command, _: str) -> Iterable[str]:
     """With `-delete`: what has the name, in the folder that is searched."""
     if "-delete" in command.arguments:
-        name = next(iter(_values(command.arguments, frozenset({"-name", "-iname"}))), UNKNOWN)
+        name = next(iter(values(command.arguments, "-name -iname")), UNKNOWN)
         yield f"{next(operands(command.arguments[:1]), '.')}/{name}"
 
 
@@ -240,8 +229,8 @@ _WRITES: Mapping[str, Callable[[Command, str], Iterable[str]]] = {
     "every_operand": lambda command, valued: operands(command.arguments, word_set(valued)),
     "last_operand": _last_operand,
     "every_operand_and_target": lambda command, valued: (
-        *operands(command.arguments, _TARGET | word_set(valued)),
-        *_values(command.arguments, _TARGET),
+        *operands(command.arguments, word_set(f"{valued} {_TARGET}")),
+        *values(command.arguments, _TARGET),
     ),
     "all_but_the_first": lambda command, valued: list(operands(command.arguments, word_set(valued)))[1:],
     "output_option": _output_option,
@@ -303,12 +292,9 @@ def _changes(command: Command) -> bool:
     verb = "".join(words[:1])
     if command.program in _RUNNERS and verb in _RUNNING | _JOBS:
         return verb in _JOBS and not any(map(_CHECKS.search, words[1:3]))
-    return _is_script(command) or _names("changes", command) or command.background or has_flag(words, _FIXES) or _keeps(command)
-
-
-def _is_script(command: Command) -> bool:
-    """Whether it runs a program of the project's own that may write anything: a generator, a migration, a text on its input."""
-    if not (INTERPRETER.fullmatch(command.program) or command.program in _INTERPRETERS | SHELLS):
-        return False
-    first = next(iter(command.arguments), "-")
-    return bool(command.stdin) if first == "-" else bool(_SCRIPT.fullmatch(first)) and not _CHECKS.search(first)
+    if INTERPRETER.fullmatch(command.program) or command.program in _INTERPRETERS | SHELLS:
+        # a program of the project's own may write anything: a generator, a migration, a text on its input
+        first = next(iter(words), "-")
+        if command.stdin if first == "-" else _SCRIPT.fullmatch(first) and not _CHECKS.search(first):
+            return True
+    return _names("changes", command) or command.background or has_flag(words, _FIXES) or _keeps(command)

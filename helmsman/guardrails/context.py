@@ -1,6 +1,6 @@
 """When the agent's context counts as full, and when that ends its session."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 
 from helmsman.config import ContextConfig
@@ -47,7 +47,13 @@ def tier(tokens: int, window: int, config: ContextConfig) -> Tier:
 
 def rotation(use: ContextUse, config: ContextConfig) -> str:
     """Why the session should be ended, "" where it should go on. The window of `use` is the one that holds."""
-    return " and ".join(_reasons(use, config))
+    filled, reasons = tier(use.tokens, use.window, config), list[str]()
+    if filled is Tier.FULL:
+        reasons.append(f"{_fullness(use)} (limit {_percent(config.rotate_at)})")
+    if filled is not Tier.HEALTHY and use.heard >= config.noise_tokens and use.noise_share >= config.noise_at:
+        share = f"{use.noise * 100 // use.heard} % of the {use.heard:,} tokens that tools answered"
+        reasons.append(f"{share} are errors or repetition (limit {_percent(config.noise_at)})")
+    return " and ".join(reasons)
 
 
 def advice(use: ContextUse, config: ContextConfig) -> str:
@@ -74,15 +80,6 @@ _WRITE_DOWN = (
     "Write what you know into .helmsman/progress.md now: decisions, what failed, what is next. Commit what works. "
     "From here on read only the parts of files that you need."
 )
-
-
-def _reasons(use: ContextUse, config: ContextConfig) -> Iterator[str]:
-    if tier(use.tokens, use.window, config) is Tier.FULL:
-        yield f"{_fullness(use)} (limit {_percent(config.rotate_at)})"
-    enough = use.heard >= config.noise_tokens and tier(use.tokens, use.window, config) is not Tier.HEALTHY
-    if enough and use.noise_share >= config.noise_at:
-        share = f"{use.noise * 100 // use.heard} % of the {use.heard:,} tokens that tools answered"
-        yield f"{share} are errors or repetition (limit {_percent(config.noise_at)})"
 
 
 def _fullness(use: ContextUse) -> str:

@@ -71,8 +71,11 @@ def steps_back(name: str) -> int | None:
     return sum(int(step[1]) if step[1] else 1 for step in _STEP.finditer(match[1])) if match else None
 
 
-def _behind(words: Sequence[str], flags: str) -> list[str]:
-    return [after for flag, after in pairwise(words) if flag in flags.split()]
+def values(words: Sequence[str], flags: str) -> list[str]:
+    """What options are set to, behind a blank or a sign of equality."""
+    named, joined = word_set(flags), (word.partition("=") for word in words if word.startswith("--"))
+    behind = [after for flag, after in pairwise(words) if flag in named]
+    return [*behind, *(value for name, equals, value in joined if equals and name in named)]
 
 
 # what a session made --------------------------------------------------------------------------------------------------
@@ -82,7 +85,7 @@ def branches_made(commands: Iterable[Command]) -> Iterator[str]:
     """Names of branches that a script makes."""
     for git in map(git_of, commands):
         if git.verb in {"checkout", "switch", "worktree"}:
-            yield from _behind(git.words, "-b -B -c -C --create --orphan")
+            yield from values(git.words, "-b -B -c -C --create --orphan")
         elif git.verb == "branch" and not any(word.startswith("-") for word in git.words):
             yield from git.words[:1]
 
@@ -113,9 +116,9 @@ def written_by_git(command: Command) -> Iterator[str]:
     if git.verb in {"rm", "mv"}:
         yield from operands(words)
     elif git.verb == "restore":
-        refs = [*_behind(words, "-s --source"), *(word[9:] for word in words if word.startswith("--source="))]
+        refs = values(words, "-s --source")
         names = list(operands(words, word_set("-s --source")))
-    elif git.verb == "checkout" and not _behind(words, "-b -B --orphan"):
+    elif git.verb == "checkout" and not values(words, "-b -B --orphan"):
         names = list(operands(words))
         if "--" in words:
             place = words.index("--")
@@ -157,7 +160,7 @@ def _resets_too_far(scene: Scene) -> bool:
 
 def _rebases_too_far(scene: Scene) -> bool:
     words = scene.git.words
-    names = [*operands(words, _REBASE_VALUED), *_behind(words, "--onto")]
+    names = [*operands(words, _REBASE_VALUED), *values(words, "--onto")]
     return not names or has_flag(words, "--root") or any(_too_old(name, scene) for name in names)
 
 
@@ -185,7 +188,7 @@ def _removes_a_worktree(scene: Scene) -> bool:
 def _leaves_the_branch(scene: Scene) -> bool:
     """A branch has no suffix, no slash at the end and no pattern."""
     words, names = scene.git.words, list(operands(scene.git.words))
-    made = _behind(words, "-b -B --orphan") or has_flag(words, "-cC --create")
+    made = values(words, "-b -B --orphan") or has_flag(words, "-cC --create")
     if made or "--" in words[:-1] or len(names) != 1 or names[0] in scene.branches:
         return False
     name = names[0]

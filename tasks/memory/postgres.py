@@ -66,9 +66,6 @@ class PostgresServer(Store):
         with self.reading() as connection:
             return int(connection.scalar(_SIZE) or 0), (), ()
 
-    def close(self) -> None:
-        self._engine.dispose()
-
 
 @contextmanager
 def opened_server(url: str) -> Generator[Store]:

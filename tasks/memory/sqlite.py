@@ -82,9 +82,6 @@ class SqliteFile(Store):
         size = sum(file.stat().st_size for file in files if file.exists())
         return size, tuple(copy.name for copy in copies), tuple(one.name for one in _like(self._file, DAMAGED))
 
-    def close(self) -> None:
-        self._engine.dispose()
-
 
 def _set_up(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
     connection.isolation_level = None  # transactions begin where we say so

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import ColumnElement, Connection, TableClause, bindparam, delete, func, insert, select, union, update
+from sqlalchemy import ColumnElement, Connection, Engine, TableClause, bindparam, delete, func, insert, select, union, update
 
 from helmsman.memory.recall import Found
 from helmsman.records.lessons import Episode, Guardrail, Lesson, Summary, Tier
@@ -148,6 +148,7 @@ class Change(Reads):
 class Store(Reads):
     """An open database. What differs from one to the other is abstract; its blocks raise WorldError where the database fails."""
 
+    _engine: Engine
     place: str
     """For people."""
     warnings: Sequence[str] = ()
@@ -165,8 +166,8 @@ class Store(Reads):
     def files(self) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
         """Bytes on the disk, names of the daily copies, and names of files that were put aside, both newest first."""
 
-    @abstractmethod
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self._engine.dispose()
 
     def is_of_this_version(self) -> bool:
         """Raises WorldError for a newer one."""
