@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from helmsman.oversee.decide.situation import MOST_REFUSED, Answer, Situation, go_on, in_time, question, stop, wait, yes
+from helmsman.oversee.decide.situation import MOST_REFUSED, TEXTS, Answer, Situation, go_on, in_time, question, stop, wait, yes
 from helmsman.oversee.diagnosis import sentence
 from helmsman.oversee.limits import in_words, open_windows, used_up
 from helmsman.plain import clean, shortened
@@ -23,15 +23,7 @@ from helmsman.verify.completion import UNCHANGED
 from helmsman.verify.grounds import grounds_of_loop
 
 CONFLICTS_TOLD = 2
-OPERATORS_FAULT: Mapping[AgentOutcome, str] = {
-    AgentOutcome.AUTHENTICATION: (
-        "the agent's credentials are missing or refused; log in with `claude /login` or set ANTHROPIC_API_KEY"
-    ),
-    AgentOutcome.BILLING: "the agent's account has no credit or is on hold; fix it with the provider",
-    AgentOutcome.BAD_MODEL: "the model does not exist or may not be used; set claude.model",
-    AgentOutcome.REFUSED_START: "the agent's program refused to start",
-    AgentOutcome.BLOCKED_BY_HOOK: "a hook of the repository or the user stops the agent; look at claude.setting_sources",
-}
+OPERATORS_FAULT: Mapping[AgentOutcome, str] = {AgentOutcome(ending): why for ending, why in TEXTS["faults"].items()}
 """Outcomes that will be the same next time until a person acts."""
 PAUSES: Mapping[AgentOutcome, int] = {AgentOutcome.OVERLOADED: 48, AgentOutcome.RATE_LIMITED: 48, AgentOutcome.CRASHED: 1}
 """Pauses of the circuit breaker that may follow one another: 48 of the usual 30 minutes are an outage of a day; a program that
@@ -42,11 +34,7 @@ def _at(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
-@question(
-    "pain",
-    "Is there pain that ends a loop at once?",
-    "the cause gone; a person may switch a source of pain off under pain.*",
-)
+@question("pain")
 def pain(s: Situation) -> Answer:
     """Whatever else is going on; the work stays on a ref."""
     if not s.critical_events:
@@ -57,28 +45,19 @@ def pain(s: Situation) -> Answer:
     return reason, stop(s, s.critical_events[0].rule, words, Outcome.EJECTED, back_to=back)
 
 
-@question(
-    "agent.operator",
-    "Did the agent's call end in a way that only the operator can fix?",
-    f"an ending other than {', '.join(sorted(OPERATORS_FAULT))}",
-)
+@question("agent.operator", lambda _: f"an ending other than {', '.join(sorted(OPERATORS_FAULT))}")
 def operator(s: Situation) -> Answer:
     ended, kind = s.call.outcome, s.state.agent.kind if s.state.agent else None
     if ended not in OPERATORS_FAULT:
         return s.ended, None
-    # of an agent other than Claude Code, with what its own file says of logging in
-    others = kind and {
-        AgentOutcome.AUTHENTICATION: f"the credentials of {kind.name} are missing or refused"
-        + (f"; {kind.remedy}" if kind.remedy else ""),
-        AgentOutcome.BILLING: f"the account of {kind.name} has no credit or is on hold; fix it with the provider",
-        AgentOutcome.BAD_MODEL: "the model does not exist or may not be used; set agent.model",
-        AgentOutcome.REFUSED_START: f"the program of {kind.name} refused to start",
-    }
-    why = (others or {}).get(ended, OPERATORS_FAULT[ended])
+    why = OPERATORS_FAULT[ended]
+    if kind and ended in TEXTS["faults_of_others"]:
+        remedy = f"; {kind.remedy}" if kind.remedy else ""  # what its own file says of logging in
+        why = TEXTS["faults_of_others"][ended].format(name=kind.name, remedy=remedy)
     return s.ended, stop(s, f"agent.{ended}", f"{why}{s.error}", Outcome.FAILED, fault="operator", repeat=True)
 
 
-@question("completion", "Is the work proven to be done?", lambda s: s.missing)
+@question("completion")
 def completed(s: Situation) -> Answer:
     # force_max comes to its end by a limit, or where nothing is left that the loop could still improve by itself
     no_better = bool(s.limits) or (s.steers and s.oversight.ladder.rung >= Rung.HUMAN)
@@ -89,11 +68,7 @@ def completed(s: Situation) -> Answer:
     return s.gates, stop(s, rule, s.why_done, Outcome.COMPLETED, grounds=grounds)
 
 
-@question(
-    "completion.force_max",
-    "Was it proven before, under force_max, and is it as green at the end?",
-    "an earlier proof, and green checks at the last iteration",
-)
+@question("completion.force_max")
 def completed_before(s: Situation) -> Answer:
     """With force_max the last iteration need not ask again, where an earlier one was proven and this one is as green."""
     proof, judged, before = s.evidence.proof, bool(s.state.config.judge.criteria), s.state.verified
@@ -104,11 +79,7 @@ def completed_before(s: Situation) -> Answer:
     return because, stop(s, "completion.force_max", reason, Outcome.COMPLETED)
 
 
-@question(
-    "completion.nothing_changed",
-    "Does the agent keep asking to be done on the tree that the loop began with?",
-    "work: a tree that differs from the start",
-)
+@question("completion.nothing_changed")
 def nothing_changed(s: Situation) -> Answer:
     because = s.refusals
     if "unchanged" not in s.evidence.proof.refused_by or s.state.done.unchanged + 1 < MOST_REFUSED:
@@ -117,11 +88,7 @@ def nothing_changed(s: Situation) -> Answer:
     return because, stop(s, "completion.nothing_changed", reason, Outcome.NOTHING_CHANGED)
 
 
-@question(
-    "completion.no_proof",
-    "Does the agent keep asking to be done with work that nothing shows?",
-    "a new test that fails on the source of the start, a criterion that the judge finds met, or a person's word",
-)
+@question("completion.no_proof")
 def unproven_work(s: Situation) -> Answer:
     because, refused = s.refusals, s.evidence.proof.refused_by
     only_a_word = bool(refused) and refused <= NEEDS_WORD | {"plan"}  # nobody is asked to accept what stands under a finding
@@ -133,11 +100,7 @@ def unproven_work(s: Situation) -> Answer:
     return because, stop(s, "completion.no_proof", f"{asked}; {kept}", Outcome.UNPROVEN)
 
 
-@question(
-    "agent.blocked",
-    "Does the agent say that it is blocked, and the judge or a fresh session sees it too?",
-    "a session that finds a way on",
-)
+@question("agent.blocked")
 def blocked(s: Situation) -> Answer:
     reason, judged, again = s.evidence.claims.blocked, s.evidence.block_judged, s.state.done.blocked
     if not reason:
@@ -155,7 +118,7 @@ def blocked(s: Situation) -> Answer:
     return because, stop(s, "agent.blocked", words, Outcome.BLOCKED)
 
 
-@question("limits", "Is a limit reached?", "a higher limit, or less spent: helmsman resume LOOP --set limits.NAME=VALUE")
+@question("limits")
 def limit(s: Situation) -> Answer:
     if not s.limits:
         return "every limit has room", None
@@ -166,7 +129,7 @@ def limit(s: Situation) -> Answer:
     return reason, stop(s, s.limits[0].rule, words, Outcome.STOPPED, repeat=repeat)
 
 
-@question("agent.usage_limit", "Did the provider's usage limit cut the call off?", "a window of the subscription with room in it")
+@question("agent.usage_limit")
 def usage_limit(s: Situation) -> Answer:
     if s.call.outcome is not AgentOutcome.USAGE_LIMIT:
         return s.ended, None
@@ -180,11 +143,7 @@ def usage_limit(s: Situation) -> Answer:
     return s.ended, wait(s, "agent.usage_limit", reason, until, repeat=True)
 
 
-@question(
-    "agent.killed",
-    "Was the agent killed before it did anything?",
-    f"a call that does something, or more than {MOST_KILLED} attempts that were killed",
-)
+@question("agent.killed", lambda _: f"a call that does something, or more than {MOST_KILLED} attempts that were killed")
 def killed(s: Situation) -> Answer:
     """It says nothing of the work or the approach, as a call that the network broke."""
     because = f"{s.ended} after {s.call.tool_calls} tool calls, in attempt {s.state.attempt}"
@@ -196,9 +155,7 @@ def killed(s: Situation) -> Answer:
     return because, wait(s, "agent.killed", reason, until, repeat=True)
 
 
-@question(
-    "limits.agent_failures", "Did too many agent calls in a row come to nothing?", "one call that ends its turn or changes a file"
-)
+@question("limits.agent_failures")
 def failing_agent(s: Situation) -> Answer:
     failed, allowed = failed_calls(s.state, s.evidence.execution), s.state.config.limits.agent_failures
     because = f"{failed} of {allowed} in a row brought nothing"
@@ -214,7 +171,7 @@ def failing_agent(s: Situation) -> Answer:
     return because, wait(s, "breaker.open", words, until, repeat=True)
 
 
-@question("validation", "Did validation find something that makes going on pointless?", "no critical issue")
+@question("validation")
 def critical(s: Situation) -> Answer:
     critical = [issue for issue in s.oversight.issues if issue.critical]
     because = f"{len(critical)} critical of {len(s.oversight.issues)} issues"
@@ -224,11 +181,7 @@ def critical(s: Situation) -> Answer:
     return because, stop(s, critical[0].rule, f"{reason}; at the end {s.against}", Outcome.STOPPED)
 
 
-@question(
-    "judge.rejections",
-    "Has the judge rejected the work too often in a row?",
-    "an approval, other criteria, or judge.reset_strategy",
-)
+@question("judge.rejections")
 def rejected(s: Situation) -> Answer:
     judgement, most = s.evidence.judgement, s.state.config.judge.rejections
     if judgement is None:
@@ -245,11 +198,7 @@ def rejected(s: Situation) -> Answer:
     return because, stop(s, "judge.rejections", words, Outcome.WAITING)
 
 
-@question(
-    "judge.cannot_tell",
-    "Is nothing unmet, and the judge cannot tell of the rest?",
-    "a verdict on every criterion: one that names the files that show it, or a check in its place",
-)
+@question("judge.cannot_tell")
 def cannot_tell(s: Situation) -> Answer:
     """The item of a plan that it cannot tell of has a question of its own."""
     judgement, of_item = s.evidence.judgement, s.evidence.item is not None and s.evidence.item.needs_word
@@ -264,11 +213,7 @@ def cannot_tell(s: Situation) -> Answer:
     return because, stop(s, "judge.cannot_tell", reason, Outcome.WAITING)
 
 
-@question(
-    "plan.person",
-    "Is nothing but a person's word missing for the plan's item?",
-    "a check of its own, a test that names it and turned green, or a judge",
-)
+@question("plan.person")
 def person_for_item(s: Situation) -> Answer:
     proof, (_, because) = s.evidence.item, s.in_hand
     if proof is None or not proof.needs_word:
@@ -278,11 +223,7 @@ def person_for_item(s: Situation) -> Answer:
     return because, stop(s, "plan.person", f"{reason} it is done", Outcome.WAITING)
 
 
-@question(
-    "plan.tries",
-    "Was one item of the plan tried too often?",
-    lambda s: f"a proof of the item, or more tries than {s.state.config.plan.tries} (plan.tries)",
-)
+@question("plan.tries")
 def tries(s: Situation) -> Answer:
     """What failed so often is not tried once more. Items beside it wait as well: they stay proven one after the other."""
     proof, plan, (tries, because) = s.evidence.item, s.state.config.plan, s.in_hand
@@ -297,11 +238,7 @@ def tries(s: Situation) -> Answer:
     return because, stop(s, "plan.tries", f"{last}; {choices}", Outcome.WAITING)
 
 
-@question(
-    "completion.denied",
-    "Does the agent keep asking to be done while something else than the checks denies it?",
-    lambda s: s.evidence.proof.objections or "nothing speaks against it",
-)
+@question("completion.denied", lambda s: s.evidence.proof.objections or "nothing speaks against it")
 def denied(s: Situation) -> Answer:
     most, proof = s.state.config.completion.ask_limit, s.evidence.proof
     asked, in_row = proof.asked and proof.green, s.state.done.asked_in_row + 1
@@ -317,11 +254,7 @@ def denied(s: Situation) -> Answer:
     return because, stop(s, "completion.denied", f"{reason}{proof.objections}{remedy}", Outcome.STOPPED)
 
 
-@question(
-    "ladder.human",
-    "Has the ladder come to a person?",
-    lambda s: f"progress, or more iterations for a rung than {s.state.config.ladder.patience} (ladder.patience)",
-)
+@question("ladder.human")
 def person(s: Situation) -> Answer:
     ladder = s.oversight.ladder
     reason = f"{ladder.rung.title}: {ladder.reason}" if ladder.reason else ladder.rung.title
@@ -346,7 +279,7 @@ def _allowed(s: Situation) -> str:
     return f"less than {told} used (usage_limit.pause_at, pause_at_weekly)"
 
 
-@question("usage_limit.pause_at", "Has the loop used the share of a window that it may?", _allowed)
+@question("usage_limit.pause_at", _allowed)
 def share_used(s: Situation) -> Answer:
     because = "; ".join(map(in_words, open_windows(s.call.rate_limit, s.now))) or "the CLI told no share of a window"
     full = used_up(s.state.config.usage_limit, s.call.rate_limit, s.now)
@@ -357,11 +290,7 @@ def share_used(s: Situation) -> Answer:
     return because, wait(s, "usage_limit.pause_at", f"{told}; waiting until {_at(until)}", until)
 
 
-@question(
-    "limits.calls_per_hour",
-    "Were as many calls made in this hour as may be?",
-    "a higher limits.calls_per_hour, or slower iterations",
-)
+@question("limits.calls_per_hour")
 def full_hour(s: Situation) -> Answer:
     calls, allowed = recent_calls(s.state, s.now), s.state.config.limits.calls_per_hour
     because = f"{len(calls)} of {allowed}"
@@ -372,7 +301,7 @@ def full_hour(s: Situation) -> Answer:
     return because, wait(s, "limits.calls_per_hour", f"{made}; waiting until {_at(until)}", until)
 
 
-@question("completion.acknowledged", "Is it proven, and force_max goes on?", lambda s: s.missing)
+@question("completion.acknowledged")
 def acknowledged(s: Situation) -> Answer:
     if not s.evidence.proven:
         return s.gates, None
@@ -380,7 +309,7 @@ def acknowledged(s: Situation) -> Answer:
     return s.gates, go_on(s, "completion.acknowledged", reason)
 
 
-@question("continue", "Is there nothing that speaks against going on?", "any yes above")
+@question("continue")
 def carry_on(s: Situation) -> Answer:
     ladder = s.oversight.ladder
     climbed = f"; {ladder.rung.title}: {ladder.reason}" if ladder.rung > Rung.PATCH and s.steers else ""

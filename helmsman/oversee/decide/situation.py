@@ -1,19 +1,20 @@
 """What a decision may depend on, and the forms that it takes."""
 
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from importlib.resources import files
 from typing import Any
 
 from helmsman.oversee.best import all_ours
 from helmsman.plain import clean, shortened
 from helmsman.records.agent import AgentCall
-from helmsman.records.checks import CheckResult, checks_fail
+from helmsman.records.checks import checks_fail
 from helmsman.records.control import Oversight
 from helmsman.records.decision import Decision, DecisionKind, Outcome, Severity, Signal
 from helmsman.records.folds import remaining_after, tries_after
 from helmsman.records.iteration import Evidence
-from helmsman.records.plan import ItemProof
 from helmsman.records.proof import NEEDS_WORD
 from helmsman.records.state import LoopState
 from helmsman.texts import counted
@@ -101,8 +102,10 @@ class Situation:
         if report.results and not report.passed:
             all_the_same = "; the agent asked to be done all the same" if asked else ""
             return f"{checks_fail(len(report.failures), len(report.results))}{all_the_same}"
-        if not asked and self.evidence.item:
-            return self._item_standing(self.evidence.item)
+        if not asked and (item := self.evidence.item):  # with a plan nobody has to ask: it is done item by item
+            remaining = remaining_after(item, self.evidence.plan)
+            done = f"{item.item} is proven" + (f", {remaining} remain" if remaining else f", but {self._objections}")
+            return f"the plan's item {done if item.proven else f'{item.item} is not proven: {item.why}'}"
         if not asked:
             return f"{'all checks pass, but' if report.results else 'nothing is checked and'} the agent has not asked to be done"
         return f"the agent asked to be done, but {self._objections}"
@@ -111,16 +114,12 @@ class Situation:
     def against(self) -> str:
         """What stands against the work, for the reason of a stop: failing checks with their tests, findings that block."""
         report, blocking = self.evidence.checks, findings_that_block(self.evidence.findings)
-        failing = [_with_tests(result) for result in report.failures] if report else []
+        failing: list[str] = []
+        for result in report.failures if report else ():  # with the first of its failing tests
+            tests = some(result.counts.failing) if result.counts else ""
+            failing.append(f"{shortened(clean(result.name), NAME)} fails{f' at {clean(tests)}' if tests else ''}")
         told = self.standing
         return "; ".join(part for part in (told, some(failing), blocking if blocking not in told else "") if part)
-
-    def _item_standing(self, item: ItemProof) -> str:
-        """With a plan nobody has to ask: it is done item by item."""
-        if not item.proven:
-            return f"the plan's item {item.item} is not proven: {item.why}"
-        remaining = remaining_after(item, self.evidence.plan)
-        return f"the plan's item {item.item} is proven" + (f", {remaining} remain" if remaining else f", but {self._objections}")
 
     @property
     def _objections(self) -> str:
@@ -203,12 +202,15 @@ QUESTIONS: list[Question] = []
 """In the order in which they are asked."""
 
 
-def question(rule: str, asks: str, otherwise: Words | str) -> Callable[[Callable[[Situation], Answer]], Question]:
-    """The next row of the decision table, of the function that answers it."""
-    told: Words = (lambda _: str(otherwise)) if isinstance(otherwise, str) else otherwise
+TEXTS: Mapping[str, Any] = tomllib.loads(files("helmsman.oversee.decide").joinpath("questions.toml").read_text("utf-8"))
+
+
+def question(rule: str, otherwise: Words | None = None) -> Callable[[Callable[[Situation], Answer]], Question]:
+    """The next row of the decision table, of the function that answers it. `otherwise`: where it has to be reckoned."""
+    asked = TEXTS[rule]
 
     def row(decide: Callable[[Situation], Answer]) -> Question:
-        QUESTIONS.append(Question(rule, asks, decide, told))
+        QUESTIONS.append(Question(rule, asked["asks"], decide, otherwise or (lambda s: asked["otherwise"].format(s=s))))
         return QUESTIONS[-1]
 
     return row
@@ -248,12 +250,6 @@ def in_time(s: Situation, reset: datetime | None) -> datetime:
     config = s.state.config.usage_limit
     margin, unknown = timedelta(seconds=config.margin_seconds), timedelta(minutes=config.unknown_wait_minutes)
     return min(reset + margin if reset else s.now + unknown, s.now + timedelta(hours=config.longest_wait_hours))
-
-
-def _with_tests(result: CheckResult) -> str:
-    """A failing check with the first of its failing tests."""
-    tests = some(result.counts.failing) if result.counts else ""
-    return f"{shortened(clean(result.name), NAME)} fails{f' at {clean(tests)}' if tests else ''}"
 
 
 def yes(held: bool) -> str:
