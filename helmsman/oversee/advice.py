@@ -117,36 +117,22 @@ def _cause(ladder: Ladder) -> str:
     return ladder.reason.partition(":")[0]
 
 
-def _nothing_done(state: LoopState) -> bool:
-    """Whether the loop has done nothing at all, as far as its program tells."""
-    worked = state.worked
-    return len(worked) >= IDLE and not any(one.tool_calls or one.files_changed or "tools" in one.untold for one in worked)
-
-
 def _stuck(state: LoopState) -> bool:
     oversight = state.oversight
     slow = oversight.control.band is Band.PIVOT and oversight.idle >= IDLE and oversight.diagnosis is not Diagnosis.PRODUCTIVE
     return slow or oversight.diagnosis is Diagnosis.STUCK
 
 
-def _another_demanded(state: LoopState) -> bool:
-    judge = state.judge
-    return bool(judge.feedback) and judge.reset_at == judge.feedback[-1].iteration
-
-
-def _refused(state: LoopState) -> bool:
-    return bool(state.done.refused) or any(finding.weight is Weight.BLOCK for finding in state.findings)
-
-
-def _not_asked(state: LoopState) -> bool:
-    green = state.checks is not None and state.checks.passed
-    return green and bool(state.worked) and state.oversight.progress.completion >= DONE
-
-
 SITUATIONS: tuple[tuple[str, Callable[[LoopState], bool]], ...] = (
     ("double bind", lambda state: state.oversight.diagnosis is Diagnosis.DOUBLE_BIND),
     ("denied", lambda state: "denied" in state.oversight.redirected),
-    ("nothing done", _nothing_done),
+    (
+        "nothing done",  # nothing at all, as far as its program tells
+        lambda state: (
+            len(state.worked) >= IDLE
+            and not any(one.tool_calls or one.files_changed or "tools" in one.untold for one in state.worked)
+        ),
+    ),
     ("broken", lambda state: state.oversight.feedback is Feedback.BROKEN),
     ("plan diverged", lambda s: _cause(s.oversight.ladder) == "plan.diverged" and _on(s.oversight.ladder, Rung.REFACTOR)),
     ("goes round", lambda state: _goes_round(state, begins=True)),
@@ -158,13 +144,13 @@ SITUATIONS: tuple[tuple[str, Callable[[LoopState], bool]], ...] = (
     ("redirected", lambda state: bool(state.oversight.redirected and state.oversight.instructions)),
     ("stuck", _stuck),
     ("gutter", lambda state: state.oversight.feedback is Feedback.GUTTER),
-    ("judge", _another_demanded),
-    ("refused", _refused),
+    ("judge", lambda state: any(one.iteration == state.judge.reset_at for one in state.judge.feedback[-1:])),
+    ("refused", lambda state: bool(state.done.refused) or any(one.weight is Weight.BLOCK for one in state.findings)),
     ("only documents", lambda state: bool(state.last_call.drift.documents)),
     ("off the task", lambda state: flagged(state.last_call.drift)),
     ("warned", lambda state: bool(state.oversight.instructions)),
     ("gets on", lambda state: state.oversight.ladder.rung in (Rung.REFACTOR, Rung.REDESIGN)),
-    ("not asked", _not_asked),
+    ("not asked", lambda s: bool(s.checks and s.checks.passed and s.worked) and s.oversight.progress.completion >= DONE),
     ("near", lambda state: state.oversight.progress.completion > NEAR),
     ("ordinary", lambda _: True),
 )

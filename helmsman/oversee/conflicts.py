@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import groupby, pairwise, takewhile
 
-from helmsman.oversee.imperatives import MEANING, PARTICIPLES, PATTERNS, WORDS, hide, singular
+from helmsman.oversee.imperatives import MEANING, PARTICIPLES, PATTERNS, RANKS, WORDS, hide, singular
 from helmsman.parsers.test_files import is_test_file
 from helmsman.records.control import Conflict, ConflictKind, Imperative
 
@@ -53,10 +53,6 @@ class _Action:
     @property
     def hard(self) -> bool:
         return self.order.modality in {"must", "must_not"}
-
-    @property
-    def about(self) -> str:
-        return " ".join([*sorted(self.kind), self.noun])
 
 
 def _actions(order: Imperative) -> Iterator[_Action]:
@@ -187,40 +183,38 @@ def conflicts(orders: Sequence[Imperative]) -> tuple[Conflict, ...]:
     refused = [action for action in done if not action.ordered or action.verb == "skip"][:_MOST_COMPARED]
     pairs = ((one, other) for one in wanted for other in refused if one.order != other.order and (one.hard or other.hard))
     found = [conflict for one, other in pairs if (conflict := _opposed(one, other))]
-    ranked = sorted([*found, *_opposed_ranks(known)], key=lambda one: (*_weight(one), place[one.first], place[one.second]))
-    return tuple(distinct(ranked))[:MOST_CONFLICTS]
+
+    def weight(one: Conflict) -> tuple[int, ...]:
+        soft = sum(order.modality in {"should", "should_not"} for order in (one.first, one.second))
+        return soft, _GRAVITY[one.kind], place[one.first], place[one.second]
+
+    return tuple(distinct(sorted([*found, *_opposed_ranks(known)], key=weight)))[:MOST_CONFLICTS]
 
 
 def distinct(found: Iterable[Conflict]) -> Iterator[Conflict]:
     """The first conflict of each pair of instructions that hold in the same place."""
     seen: set[frozenset[str]] = set()
     for conflict in found:
-        pair = frozenset(" ".join(order.text.lower().strip(" .!*_").split()) for order in (conflict.first, conflict.second))
-        if len(pair) > 1 and pair not in seen and _folder(conflict.first) == _folder(conflict.second):
+        both = conflict.first, conflict.second
+        pair = frozenset(" ".join(order.text.lower().strip(" .!*_").split()) for order in both)
+        # an AGENTS.md in a folder speaks of that folder, and stands above the rules for all
+        places = [order.source.rpartition("/") for order in both]
+        folders = {folder if name in _FOR_FOLDERS else "" for folder, _, name in places}
+        if len(pair) > 1 and pair not in seen and len(folders) == 1:
             seen.add(pair)
             yield conflict
-
-
-def _folder(order: Imperative) -> str:
-    """Where an instruction holds: an AGENTS.md in a folder speaks of that folder, and stands above the rules for all."""
-    folder, _, name = order.source.rpartition("/")
-    return folder if name in _FOR_FOLDERS else ""
-
-
-def _weight(conflict: Conflict) -> tuple[int, int]:
-    soft = sum(order.modality in {"should", "should_not"} for order in (conflict.first, conflict.second))
-    return soft, _GRAVITY[conflict.kind]
 
 
 def _opposed(wanted: _Action, refused: _Action) -> Conflict | None:
     """What contradicts in what is ordered and what is forbidden or to be skipped."""
     found: tuple[ConflictKind, str] | None = None
+    about = " ".join([*sorted(refused.kind), refused.noun])
     if not refused.ordered and _same(wanted, refused):
-        found = "pattern", f"{refused.verb} {refused.about}"
+        found = "pattern", f"{refused.verb} {about}"
     elif path := _trespass(wanted, refused):
         found = "scope", path
     elif _leaves_out(wanted, refused):
-        found = "completeness", refused.about
+        found = "completeness", about
     return Conflict(kind=found[0], first=wanted.order, second=refused.order, about=found[1][:_ABOUT]) if found else None
 
 
@@ -260,15 +254,6 @@ def _leaves_out(whole: _Action, part: _Action) -> bool:
 
 # --- rank ---------------------------------------------------------------------------------------------------------
 
-_RANKS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"^(?P<a>.{2,140}?),? (?:before|prior to) (?P<b>.{2,140})$",
-        r"^(?P<b>.{2,140}?),? (?:only )?after (?P<a>.{2,140})$",
-        r"^(?:\w+ ){0,3}?prefer (?P<a>.{2,140}?) (?:over|to) (?P<b>.{2,140})$",
-        r"^(?P<a>.{2,140}?) (?:rather than|instead of|takes? precedence over|is more important than) (?P<b>.{2,140})$",
-    )
-)
 _NO_RANK = _SMALL | _PLACES | WORDS["no_rank"]
 
 
@@ -277,9 +262,12 @@ def _opposed_ranks(orders: Sequence[Imperative]) -> Iterator[Conflict]:
     known: dict[tuple[frozenset[str], ...], Imperative] = {}
     for order in orders:
         text = "" if PATTERNS["exception"].search(order.text) else order.text.strip(" .!*")
-        found = next((match for pattern in _RANKS if (match := pattern.match(text))), None)
+        found = next((match for pattern in RANKS if (match := pattern.match(text))), None)
         refused = order.modality in {"must_not", "should_not"}  # what must not come first comes second
-        rank = tuple(_key(found[name]) for name in ("ba" if refused else "ab")) if found else ()
+        rank: tuple[frozenset[str], ...] = ()
+        if found:
+            sides = ([token.strip("`").lower() for token in _tokens(found[name])] for name in ("ba" if refused else "ab"))
+            rank = tuple(frozenset(_root(word) for word in words if word not in _NO_RANK) for words in sides)
         if all(rank) and len({*rank}) > 1:
             if opposite := known.get(rank[::-1]):
                 first, second = (" ".join(sorted(words)) for words in rank)
@@ -288,6 +276,5 @@ def _opposed_ranks(orders: Sequence[Imperative]) -> Iterator[Conflict]:
             known.setdefault(rank, order)
 
 
-def _key(text: str) -> frozenset[str]:
-    words = [token.strip("`").lower() for token in _tokens(text)]
-    return frozenset(MEANING.get(word) or PARTICIPLES.get(word) or singular(word) for word in words if word not in _NO_RANK)
+def _root(word: str) -> str:
+    return MEANING.get(word) or PARTICIPLES.get(word) or singular(word)

@@ -52,9 +52,21 @@ def critical_events(
     found = (
         *(_all_tests(state, history, evidence) if config.all_tests else ()),
         *(_secret(state, evidence, leaks) if config.secrets else ()),
-        *(_destructive(destroyed) if config.destructive else ()),
+        *_several(
+            "pain.destructive",
+            "destructive command",
+            destroyed if config.destructive else (),
+            "ran in spite of the guard rails",
+            "see what is gone or was sent, and bring it back, before anything runs here again",
+        ),
         *_budget(state, history, spending, config.budget),
-        *_security(scan),
+        *_several(
+            "pain.security",
+            "finding",
+            [f"{one.path}:{one.line} {one.rule}" for one in scan],
+            "of high severity in the security scan, new since the loop began",
+            "run the command of pain.scan to read them, then fix the code or tell the scanner why it is wrong",
+        ),
     )
     return tuple(Detector("", Severity.ABORT, lambda: found).alerts())
 
@@ -111,15 +123,6 @@ def _leaks(leaks: Sequence[Leak]) -> str:
     return _some(f"{leak.path}:{leak.line} {leak.kind}{f' ({leak.doubt})' if leak.doubt else ''}" for leak in leaks)
 
 
-def _destructive(destroyed: Sequence[str]) -> Iterator[Found]:
-    if destroyed:
-        message = (
-            f"{counted(len(destroyed), 'destructive command')} ran in spite of the guard rails: {_some(destroyed)};"
-            " see what is gone or was sent, and bring it back, before anything runs here again"
-        )
-        yield Found(message, len(destroyed), 0, rule="pain.destructive")
-
-
 def _budget(state: LoopState, history: Sequence[Moment], spending: Spending, blown: float) -> Iterator[Found]:
     """Cost, tokens and time. The wait before the last iteration is left out: it is the limit's that was waited for."""
     worked = state.spending.seconds + history[-1].seconds if history else spending.seconds
@@ -133,14 +136,9 @@ def _budget(state: LoopState, history: Sequence[Moment], spending: Spending, blo
             yield Found(message, gauge.used, gauge.limit * blown, rule="pain.budget")
 
 
-def _security(scan: Sequence[Weakness]) -> Iterator[Found]:
-    if scan:
-        where = _some(f"{one.path}:{one.line} {one.rule}" for one in scan)
-        message = (
-            f"{counted(len(scan), 'finding')} of high severity in the security scan, new since the loop began: {where};"
-            " run the command of pain.scan to read them, then fix the code or tell the scanner why it is wrong"
-        )
-        yield Found(message, len(scan), 0, rule="pain.security")
+def _several(rule: str, noun: str, seen: Sequence[str], about: str, remedy: str) -> Iterator[Found]:
+    if seen:
+        yield Found(f"{counted(len(seen), noun)} {about}: {_some(seen)}; {remedy}", len(seen), 0, rule=rule)
 
 
 def _some(parts: Iterable[str]) -> str:

@@ -1,6 +1,6 @@
 """What the overseer notices over several iterations. Each detector is a small pure function in one table."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 
 from helmsman.config.oversight import DetectConfig
@@ -216,7 +216,11 @@ def same_words(history: Sequence[Moment], config: DetectConfig) -> Iterator[Foun
     window = whole(checked, history, config.plateau)
     if not window or not window[-1].errors or any(moment.movement is Movement.FORWARD for moment in window[1:]):
         return
-    if len({_state(moment) for moment in window}) == 1:
+    states = {
+        (one.passing_tests, one.failing_tests, one.failing, *((identity(error), error.extent) for error in one.errors))
+        for one in window
+    }
+    if len(states) == 1:
         message = f"{len(window)} iterations in a row left every failure word for word as it was ({config.plateau} trip this)"
         yield Found(message, len(window), config.plateau)
 
@@ -237,11 +241,6 @@ def only_tests(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Fou
     if window and in_vain(window) and all(moment.test_only and not moment.green for moment in window):
         message = f"{TESTS_ONLY} iterations in a row changed only tests ({TESTS_ONLY} trip this) while checks fail"
         yield Found(message, TESTS_ONLY, TESTS_ONLY)
-
-
-def _state(moment: Moment) -> Hashable:
-    counts = (moment.passing_tests, moment.failing_tests, moment.failing)
-    return counts, tuple((identity(error), error.extent) for error in moment.errors)
 
 
 def _lasting(window: Sequence[Moment]) -> Iterator[ErrorVector]:

@@ -48,6 +48,7 @@ def _compiled(alternatives: Sequence[str]) -> re.Pattern[str]:
 
 
 PATTERNS: Mapping[str, re.Pattern[str]] = {name: _compiled(alternatives) for name, alternatives in _LISTS["patterns"].items()}
+RANKS = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _LISTS["ranks"])
 _STRENGTH: list[tuple[re.Pattern[str], Modality | None]] = [
     (_compiled(row["patterns"]), row.get("modality")) for row in _LISTS["strength"]
 ]

@@ -79,7 +79,11 @@ def ladder_after(
 ) -> Ladder:
     """The ladder once an iteration is over. `idle`: iterations in a row without progress, this one included."""
     event = event_of(moment, signals, idle=idle)
-    seen = before if moment.movement is Movement.WAITED else _spent(before, event)
+    seen = before
+    if event is Event.CLEAN:  # it gives the rung its patience back; any other takes nothing of what was reached
+        seen = before.model_copy(update={"spent": 0, "clean": before.clean + 1, "last_good": before.rung})
+    elif moment.movement is not Movement.WAITED:
+        seen = before.model_copy(update={"spent": before.spent + 1})
     step = STEPS.get((before.rung, event))
     if step is None or not _due(step, seen, config, trials(moment, signals, config, clean=seen.clean > 0)):
         return seen
@@ -129,13 +133,6 @@ def _of(event: Event, signals: Sequence[Signal]) -> list[Signal]:
     found = [signal for signal in signals if signal.severity is severity]
     hurting = [signal for signal in found if signal.hurts] if event is Event.PAIN else found
     return sorted(hurting, key=lambda signal: signal.rule not in CYCLES)
-
-
-def _spent(before: Ladder, event: Event) -> Ladder:
-    """One iteration more. A clean one gives the rung its patience back, any other takes nothing of what was reached."""
-    if event is Event.CLEAN:
-        return before.model_copy(update={"spent": 0, "clean": before.clean + 1, "last_good": before.rung})
-    return before.model_copy(update={"spent": before.spent + 1})
 
 
 def trials(moment: Moment, signals: Sequence[Signal], config: LadderConfig, *, clean: bool = False) -> int:

@@ -53,12 +53,6 @@ def _usage(sight: Sight) -> Iterator[Found]:
             yield Found(f"{in_words(window)}; small work comes first until then", window.utilization, config.warn_at)
 
 
-def _unguarded(sight: Sight) -> Iterator[Found]:
-    """Hooks fell silent. That is no failure of the work: what the work is worth, the checks say."""
-    if message := sight.evidence.execution.call.unguarded:
-        yield Found(message)
-
-
 def _requests(sight: Sight) -> Iterator[Found]:
     """A request to be done that something speaks against."""
     checks, claims, proof = sight.evidence.checks, sight.evidence.claims, sight.evidence.proof
@@ -119,21 +113,21 @@ def _off_task(sight: Sight) -> Iterator[Found]:
         yield Found(sentence(drift), len(drift.strangers), LEAST_STRANGERS, rule="strangers")
 
 
-def _unwritten(sight: Sight) -> Iterator[Found]:
-    for why in sight.evidence.unwritten:
-        yield Found(f"no model wrote for the prompt: {why}; templates served")
-
-
 SOURCES: tuple[Detector[Sight], ...] = (
     Detector("limits.", Severity.ABORT, _limits),
     Detector("usage_limit.near", Severity.WARN, _usage),
-    Detector("steering.silent", Severity.WARN, _unguarded),
+    # hooks fell silent: no failure of the work, and what the work is worth, the checks say
+    Detector("steering.silent", Severity.WARN, lambda sight: map(Found, filter(None, [sight.evidence.execution.call.unguarded]))),
     Detector("completion.", Severity.WARN, _requests),
     Detector("judge.", Severity.WARN, _verdict),
     Detector("checks.", Severity.WARN, _checks),
     Detector("invariants.put_back", Severity.WARN, _put_back),
     Detector("session.", Severity.LOG, _session),
     Detector("drift.", Severity.LOG, _off_task),
-    Detector("prompt.unwritten", Severity.WARN, _unwritten),
+    Detector(
+        "prompt.unwritten",
+        Severity.WARN,
+        lambda sight: (Found(f"no model wrote for the prompt: {why}; templates served") for why in sight.evidence.unwritten),
+    ),
 )
 """By what is looked at, budgets first. A rule that ends with a point is completed by what is found."""

@@ -7,7 +7,7 @@ from typing import Any
 from helmsman.config import LoopConfig
 from helmsman.oversee.progress import BASE, is_base, movement, shares_of
 from helmsman.parsers.failures import failure_of
-from helmsman.records.agent import AgentCall, AgentOutcome, ErrorVector, FailureClass
+from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.control import MOST_ERRORS, MOST_NAMES, Checkpoint, Moment, Movement, Oversight, Progress
 from helmsman.records.folds import floor_of, most_tests
@@ -28,6 +28,7 @@ REVERTED = "reverted"
 
 def moment_of(state: LoopState, evidence: Evidence, progress: Progress, started_at: datetime, now: datetime) -> Moment:
     """The iteration that is due in `state`."""
+    change, call = evidence.execution.change, evidence.execution.call
     told = {
         "iteration": state.due,
         "attempt": state.attempt,
@@ -41,26 +42,6 @@ def moment_of(state: LoopState, evidence: Evidence, progress: Progress, started_
         "test_only": changed_tests_only(evidence),
         "relevance": evidence.drift.relevance,
         "rung": state.oversight.ladder.rung,
-    }
-    draft = Moment.model_validate(told | _change(evidence) | _call(evidence.execution.call) | _checks(evidence.checks))
-    return draft.model_copy(update={"movement": movement(state.history, draft)})
-
-
-def base_moment(state: LoopState, report: CheckReport, progress: Progress) -> Moment:
-    """The tree before the first iteration. Nobody worked on it, so whatever asks what an agent did passes over it."""
-    nobody = {"iteration": BASE, "at": state.updated_at, "outcome": AgentOutcome.FINISHED, "movement": Movement.WAITED}
-    where = {"start": state.head, "commit": state.head, "tree": report.tree, "completion": progress.completion}
-    return Moment.model_validate(nobody | where | _checks(report))
-
-
-def checkpoint(moment: Moment) -> Checkpoint:
-    """Its commit, to go back to."""
-    return Checkpoint.model_validate(moment.model_dump(include=set(Checkpoint.model_fields)))
-
-
-def _change(evidence: Evidence) -> dict[str, Any]:
-    change = evidence.execution.change
-    return {
         "start": change.start,
         "commit": change.commit,
         "tree": change.tree,
@@ -69,11 +50,6 @@ def _change(evidence: Evidence) -> dict[str, Any]:
         "insertions": change.insertions,
         "deletions": change.deletions,
         "commits": len(change.commits),
-    }
-
-
-def _call(call: AgentCall) -> dict[str, Any]:
-    return {
         "outcome": call.outcome,
         "written": call.usage.output_tokens,
         "tool_calls": call.tool_calls,
@@ -82,6 +58,13 @@ def _call(call: AgentCall) -> dict[str, Any]:
         "reverted": sum(one.rule == REVERTED for one in call.guarded),
         "troubles": tuple(sorted(call.errors, key=lambda error: error.times)[::-1][:TROUBLES]),
     }
+    draft = Moment.model_validate(told | _checks(evidence.checks))
+    return draft.model_copy(update={"movement": movement(state.history, draft)})
+
+
+def checkpoint(moment: Moment) -> Checkpoint:
+    """Its commit, to go back to."""
+    return Checkpoint.model_validate(moment.model_dump(include=set(Checkpoint.model_fields)))
 
 
 def _checks(report: CheckReport | None) -> dict[str, Any]:
@@ -152,7 +135,10 @@ def _compared_with(state: LoopState, report: CheckReport) -> LoopState:
     known = most_tests({}, report)
     items = state.plan.done / state.plan.total if state.plan.total else None
     progress = shares_of(report, known, Progress(), 0.0 if state.config.judge.criteria else None, items)
-    moment = base_moment(state, report, progress)
+    # Nobody worked on the tree before the first iteration, so whatever asks what an agent did passes over it.
+    nobody = {"iteration": BASE, "at": state.updated_at, "outcome": AgentOutcome.FINISHED, "movement": Movement.WAITED}
+    where = {"start": state.head, "commit": state.head, "tree": report.tree, "completion": progress.completion}
+    moment = Moment.model_validate(nobody | where | _checks(report))
     return state.model_copy(
         update={
             "checks": report,
