@@ -55,7 +55,11 @@ def learnings(
 
     `present`: AGENTS.md as it is. `commands`: those that the project's own files name; `orders`: those of other documents.
     """
-    said, room = _said(present), MOST_LINES - len(_items(present.replace("\r\n", "\n").split("\n")))
+    lines = present.replace("\r\n", "\n").split("\n")
+    room = MOST_LINES - sum(bool(_ITEM.fullmatch(line)) for line in lines[slice(*_section(lines) or (0, 0))])
+    # sentences of the file, code and lists included; of a long one the first ones
+    parts = (_LIST_MARK.sub("", part).strip() for line in lines for part in (line, *_SENTENCE_END.split(line)))
+    said = list(dict.fromkeys(filter(None, parts)))[:_MOST_SAID]
     known = (*imperatives("AGENTS.md", present), *orders)
     kept: list[_Candidate] = []
     for new in (*_commands(state, present, commands), *list(_candidates(lessons, guardrails))[:_CANDIDATES]):
@@ -95,12 +99,6 @@ def _certain(lesson: Lesson) -> bool:
     return promoted and lesson.confidence >= MIN_CONFIDENCE and lesson.success_rate >= MIN_SUCCESS
 
 
-def _said(text: str) -> list[str]:
-    """Sentences of a text, code and lists included; of a long one the first ones."""
-    found = (_LIST_MARK.sub("", part).strip() for line in text.splitlines() for part in (line, *_SENTENCE_END.split(line)))
-    return list(dict.fromkeys(part for part in found if part))[:_MOST_SAID]
-
-
 # --- the file -----------------------------------------------------------------------------------------------------
 
 
@@ -118,11 +116,6 @@ def with_lines(present: str, lines: Sequence[str]) -> str:
     between = [""] if last == start else []
     head, tail = "\n".join(known[: last + 1]).rstrip("\r"), "\n".join(known[last + 1 :])
     return newline.join([head, *between, *new, tail])
-
-
-def _items(lines: Sequence[str]) -> list[str]:
-    place = _section(lines)
-    return [line for line in lines[slice(*place)] if _ITEM.fullmatch(line)] if place else []
 
 
 def _section(lines: Sequence[str]) -> tuple[int, int] | None:

@@ -18,7 +18,9 @@ HOURS_FROM = 120
 
 def estimate(summaries: Iterable[Summary], subject: Subject) -> Estimate | None:
     """None where too few such loops completed."""
-    alike = [one for one in summaries if _counts(one) and one.subject.task_type is subject.task_type]
+    # a loop that waits is not over, and one without an iteration was no work
+    over = (one for one in summaries if one.outcome is not Outcome.WAITING and one.iterations > 0)
+    alike = [one for one in over if one.subject.task_type is subject.task_type]
     own = _newest([one for one in alike if one.subject.project == subject.project])
     return _estimate(own, subject.project) or _estimate(_newest(alike), "")
 
@@ -37,11 +39,6 @@ def in_words(of: Estimate) -> str:
 def _span(low: float, high: float, noun: str, digits: int = 0) -> str:
     span = " to ".join(dict.fromkeys(f"{one:.{digits}f}" for one in (low, high)))
     return f"{span} {noun if span == '1' else f'{noun}s'}"
-
-
-def _counts(one: Summary) -> bool:
-    """A loop that waits is not over, and one without an iteration was no work."""
-    return one.outcome is not Outcome.WAITING and one.iterations > 0
 
 
 def _newest(summaries: Sequence[Summary]) -> list[Summary]:

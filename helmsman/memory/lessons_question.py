@@ -125,19 +125,16 @@ def _read(items: Sequence[object], summary: Summary, episodes: Mapping[int, Epis
         text = " ".join(printable(found.lesson).split())
         cited = [episodes[number] for number in dict.fromkeys(found.iterations) if number in episodes]
         known = len(cited) == len(set(found.iterations))
-        if known and len(terms(text)) >= FEWEST_WORDS and _harmless(found) and _borne_out(found, summary, cited):
+        said = f"{found.lesson}\n{found.why}"
+        # a sentence on the work: no order to its reader, no fence, no address of another place
+        harmless = tells(found.lesson) and not orders(said) and not any(mark in said for mark in ("```", "://", "<!--"))
+        if known and harmless and len(terms(text)) >= FEWEST_WORDS and _borne_out(found, summary, cited):
             numbers = ", ".join(str(number) for number in dict.fromkeys(found.iterations))
             drawn = f"A model drew it from iterations {numbers} of loop {short_line(summary.loop, 80)}."
             failures = (FailureClass(found.failure),) if found.kind == LessonKind.ANTIPATTERN else ()
             confidence = COMPLETED if summary.outcome is Outcome.COMPLETED else UNFINISHED
             detail = (drawn, short_line(found.why, LONGEST_WHY))
             yield observation(summary, LessonKind(found.kind), text, detail, confidence, failures, by="model")
-
-
-def _harmless(found: _Found) -> bool:
-    """Whether it is a sentence on the work: no order to its reader, no fence, no address of another place."""
-    said = f"{found.lesson}\n{found.why}"
-    return tells(found.lesson) and not orders(said) and not any(mark in said for mark in ("```", "://", "<!--"))
 
 
 def _borne_out(found: _Found, summary: Summary, cited: Sequence[Episode]) -> bool:

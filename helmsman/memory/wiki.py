@@ -6,6 +6,7 @@ orders nobody anything. What stands between the two markers of a page is made an
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
@@ -103,12 +104,8 @@ def _upper(sizes: Mapping[str, int]) -> list[str]:
 
 def _sizes(files: Sequence[str]) -> dict[str, int]:
     """How many files lie below each folder of the two upper levels."""
-    found = dict[str, int]()
-    for parts in (path.split("/") for path in files):
-        for depth in range(1, min(len(parts), 3)):
-            folder = "/".join(parts[:depth])
-            found[folder] = found.get(folder, 0) + 1
-    return found
+    every = ((path.split("/"), depth) for path in files for depth in (1, 2))
+    return Counter("/".join(parts[:depth]) for parts, depth in every if depth < len(parts))
 
 
 def _what(folder: str, texts: Mapping[str, str]) -> str:
