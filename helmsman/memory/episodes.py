@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from helmsman.memory.quoting import joined
 from helmsman.memory.task_type import task_type
 from helmsman.plain import clean_lines, short_line
-from helmsman.records.checks import Judgement
-from helmsman.records.control import Moment, Movement
+from helmsman.records.control import Movement
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.lessons import Episode, Graded, Subject, Summary, TaskType
 from helmsman.records.state import LoopState
@@ -24,10 +23,12 @@ def subject_of(state: LoopState, project: str, known: TaskType | None = None) ->
     The kind of work is that of the whole loop: by its preset, its goal, or what failed before any work. `known`: what it
     was found to be earlier in this loop.
     """
-    last = next((moment for moment in reversed(state.history) if _says_something(moment)), None)
+    told = (one for one in reversed(state.history) if one.checked and (one.movement is not Movement.WAITED or one.iteration == 0))
+    last = next(told, None)
+    at_first = next((one.failing for one in state.history if one.iteration == 0 and one.failing_tests), ())
     return Subject(
         project=project,
-        task_type=known or task_type(state.config.goal, _failed_at_first(state), state.config.preset),
+        task_type=known or task_type(state.config.goal, at_first, state.config.preset),
         text=clean_lines(state.config.goal[: 2 * LONGEST_GOAL])[:LONGEST_GOAL].strip(),
         failures=tuple(dict.fromkeys(error.kind for error in last.errors)) if last else (),
         tests=failing_tests(state),
@@ -46,6 +47,11 @@ def episode(
 ) -> Episode:
     """One iteration. `subject`: what it was about when it began; `told`, `guarded`: ids that its prompt carried."""
     moment, change = record.moment, record.execution.change
+    # what could not be told teaches nothing of the work
+    verdicts = [one for one in record.judgement.criteria if not one.cannot_tell] if record.judgement else []
+    # what was done, by the subjects of its commits, oldest first: as many whole ones as fit
+    subjects = (one.subject for one in reversed(change.commits) if not one.subject.startswith(OURS))
+    done = dict.fromkeys(short_line(subject, LONGEST_SUBJECT) for subject in subjects)
     return Episode(
         uid=state.uid,
         loop=state.loop,
@@ -62,12 +68,15 @@ def episode(
         completion=1.0 if record.proven else record.oversight.progress.completion,
         errors=moment.errors[:MOST_ERRORS] if moment else (),
         troubles=moment.troubles[:MOST_TROUBLES] if moment else (),
-        approach=_approach(tuple(commit.subject for commit in reversed(change.commits))),
+        approach=joined(done, LONGEST_APPROACH, "; "),
         files=_names(change.files, MOST_FILES),
         told=tuple(told),
         guarded=tuple(guarded),
         learning=record.oversight.learning,
-        verdicts=_verdicts(record.judgement),
+        verdicts=tuple(
+            Graded(criterion=one.criterion, met=one.met, reason=short_line(one.reason, LONGEST_REASON))
+            for one in verdicts[:MOST_CRITERIA]
+        ),
     )
 
 
@@ -90,30 +99,6 @@ def summary(state: LoopState, subject: Subject) -> Summary:
         started_at=state.created_at,
         ended_at=ending.at,
     )
-
-
-def _verdicts(judgement: Judgement | None) -> tuple[Graded, ...]:
-    """What could not be told teaches nothing of the work."""
-    told = [one for one in judgement.criteria if not one.cannot_tell] if judgement else []
-    return tuple(
-        Graded(criterion=one.criterion, met=one.met, reason=short_line(one.reason, LONGEST_REASON))
-        for one in told[:MOST_CRITERIA]
-    )
-
-
-def _failed_at_first(state: LoopState) -> tuple[str, ...]:
-    base = next((moment for moment in state.history if moment.iteration == 0), None)
-    return base.failing if base and base.failing_tests else ()
-
-
-def _says_something(moment: Moment) -> bool:
-    return moment.checked and (moment.movement is not Movement.WAITED or moment.iteration == 0)
-
-
-def _approach(subjects: Sequence[str]) -> str:
-    """What was done, by the subjects of its commits, oldest first: as many whole ones as fit."""
-    kept = dict.fromkeys(short_line(subject, LONGEST_SUBJECT) for subject in subjects if not subject.startswith(OURS))
-    return joined(kept, LONGEST_APPROACH, "; ")
 
 
 def _names(names: Sequence[str] | Iterator[str], most: int) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ from helmsman.plain import short_line
 from helmsman.records.agent import ErrorVector, FailureClass
 from helmsman.records.control import Movement
 from helmsman.records.decision import Outcome
-from helmsman.records.iteration import Choice
 from helmsman.records.lessons import LONGEST_DETAIL, LONGEST_TEXT, Episode, LessonKind, Observation, Summary
 from helmsman.records.state import LoopState
 from helmsman.texts import counted
@@ -44,15 +43,14 @@ GOT_ON = frozenset({Movement.WAITED, Movement.FORWARD})
 """Iterations that nobody may call in vain: without work, or with progress that may be needed."""
 ONE_OF_MANY = frozenset({FailureClass.TEST, FailureClass.TYPES, FailureClass.LINT})
 """Of these one may end while others stay. Of any other class the first failure hides the rest."""
-BY_MACHINE = frozenset(
-    {FailureClass.USAGE, FailureClass.MISSING_COMMAND, FailureClass.MISSING_MODULE, FailureClass.PERMISSION, *OF_THE_WORLD}
-)
+BY_MACHINE = OF_THE_WORLD.union(map(FailureClass, ("usage", "missing_command", "missing_module", "permission")))
 """What fails inside a session by what the machine has and allows. That tests fail there is work, and how to edit is known."""
 
 
 def after_iteration(episode: Episode, earlier: Sequence[Episode] = ()) -> tuple[Observation, ...]:
     """What this iteration teaches. `earlier`: those of its loop before it, in any order."""
-    before = _before(episode, earlier)
+    mine = {(one.iteration, one.attempt): one for one in earlier if one.uid == episode.uid}
+    before = [mine[at] for at in sorted(mine) if at < (episode.iteration, episode.attempt)][-LOOKED_BACK:]
     return (*_strategies(episode, before), *_criteria(episode, before), *_antipatterns(episode, before))
 
 
@@ -86,27 +84,22 @@ def observation(
     )
 
 
-def _before(episode: Episode, earlier: Sequence[Episode]) -> Sequence[Episode]:
-    """The episodes of this loop before this one, newest last."""
-    mine = {(one.iteration, one.attempt): one for one in earlier if one.uid == episode.uid}
-    return [mine[at] for at in sorted(mine) if at < (episode.iteration, episode.attempt)][-LOOKED_BACK:]
-
-
 # --- strategies ---------------------------------------------------------------------------------------------------
 
 
 def _strategies(episode: Episode, before: Sequence[Episode]) -> Iterator[Observation]:
-    """Of the iteration, and of none before it, that brought the work to its proof, or to where little is missing."""
+    """Of the iteration, and of none before it, that brought the work to its proof, or to where little is missing. Nothing where
+    no other way was tried before: that this one ended the failures stands in the history.
+    """
     best = max((one.completion for one in before if one.checked), default=0.0)
     got_there = episode.completion >= SUCCESS > best and episode.movement is Movement.FORWARD
-    if episode.checked and (got_there or episode.completion >= 1 > best):
-        confidence = _PROVEN if episode.completion >= 1 else _GREEN if episode.green else _NEARLY
-        yield from _strategy(episode, before, confidence)
-
-
-def _strategy(episode: Episode, before: Sequence[Episode], confidence: float) -> Iterator[Observation]:
-    """Nothing where no other way was tried before: that this one ended the failures stands in the history."""
-    classes, tests = _ended(episode)
+    if not episode.checked or not (got_there or episode.completion >= 1 > best):
+        return
+    confidence = _PROVEN if episode.completion >= 1 else _GREEN if episode.green else _NEARLY
+    # Classes and tests that failed before it and do not after it. Of tests that is known only where all pass.
+    after = {error.kind for error in episode.errors}
+    classes = tuple(kind for kind in episode.subject.failures if kind not in after)
+    tests = episode.subject.tests if episode.green else ()
     approach, told = _telling(episode.approach), set(classes) - {FailureClass.OTHER}
     tried = [way for way in _tried(_tries(episode, before, classes, tests)) if way != approach]
     if not tried or not (approach or episode.files):
@@ -122,13 +115,6 @@ def _strategy(episode: Episode, before: Sequence[Episode], confidence: float) ->
 
 def _changed(episode: Episode) -> str:
     return f"Changed: {listed(episode.files, 3, 60)}." if episode.files else ""
-
-
-def _ended(episode: Episode) -> tuple[tuple[FailureClass, ...], tuple[str, ...]]:
-    """Classes and tests that failed before it and do not after it. Of tests that is known only where all pass."""
-    after = {error.kind for error in episode.errors}
-    classes = tuple(kind for kind in episode.subject.failures if kind not in after)
-    return classes, episode.subject.tests if episode.green else ()
 
 
 def _tries(
@@ -210,7 +196,7 @@ def _by_class(episode: Episode, before: Sequence[Episode]) -> Iterator[_Repeated
             continue
         row = [*(one for one in before if one.checked), episode][-max(item.in_row, 1) :]
         errors = [error for error in episode.errors if error.kind is item.kind]
-        issue = next((error for error in errors if place(error) and all(_fails_at(one, error) for one in row)), None)
+        issue = next((error for error in errors if place(error) and all(any(_at(error, one.errors)) for one in row)), None)
         if issue and item.kind is not FailureClass.OTHER:  # then the place is a program, of which nothing more is known
             yield issue, row, "failed on", f"{_named((item.kind,))} in {counted(item.in_row, 'iteration')} in a row"
 
@@ -233,7 +219,7 @@ def _by_machine(episode: Episode, before: Sequence[Episode]) -> Iterator[tuple[E
     """The same trouble inside the sessions of so many iterations; told once, when there are enough of them."""
     worked = [*(one for one in before if one.movement is not Movement.WAITED), episode]
     for error in episode.troubles:
-        row = [_troubled(one, error) for one in worked[-IN_SESSIONS - 1 :]]
+        row = [any(met.times >= TIMES for met in _at(error, one.troubles)) for one in worked[-IN_SESSIONS - 1 :]]
         new = len(row) == IN_SESSIONS or not row[0]
         if error.kind in BY_MACHINE and error.where and len(row) >= IN_SESSIONS and all(row[-IN_SESSIONS:]) and new:
             yield error, f"{_named((error.kind,))} inside the sessions of {IN_SESSIONS} iterations in a row"
@@ -248,25 +234,19 @@ def _choices(state: LoopState, summary: Summary) -> Iterator[Observation]:
         f"Loop {short_line(summary.loop, 80)}, {counted(summary.iterations, 'iteration')}.",
         "From the notes of a completed loop.",
     )
-    for choice in state.memory.decisions[-MOST_CHOICES:]:
-        if _sound(choice) and (choice.reason or choice.rejected):
-            confidence = _CHOICES[bool(choice.reason and choice.rejected)]
-            yield observation(summary, LessonKind.CONVENTION, _choice(choice), rests_on, confidence)
-
-
-def _sound(choice: Choice) -> bool:
-    """Whether it says what was chosen, and nothing to whoever reads it."""
-    said = f"{choice.chose} {choice.rejected} {choice.reason} {choice.revisit_if}"
-    return bool(terms(choice.chose)) and tells(f"{choice.chose} {choice.rejected}") and not orders(said)
-
-
-def _choice(choice: Choice) -> str:
-    rejected = f", not {quoted(choice.rejected, _SIDE)}" if choice.rejected else ""
-    return _sentences(
-        f"Completed work in this project chose {quoted(choice.chose, _CHOSE)}{rejected}.",
-        f"Its reason: {quoted(choice.reason, _SIDE)}." if choice.reason else "",
-        f"It would look again if {quoted(choice.revisit_if, _SIDE)}." if choice.revisit_if else "",
-    )
+    for one in state.memory.decisions[-MOST_CHOICES:]:
+        # whether it says what was chosen, and nothing to whoever reads it
+        sound = terms(one.chose) and tells(f"{one.chose} {one.rejected}")
+        if not sound or orders(f"{one.chose} {one.rejected} {one.reason} {one.revisit_if}") or not (one.reason or one.rejected):
+            continue
+        rejected = f", not {quoted(one.rejected, _SIDE)}" if one.rejected else ""
+        text = _sentences(
+            f"Completed work in this project chose {quoted(one.chose, _CHOSE)}{rejected}.",
+            f"Its reason: {quoted(one.reason, _SIDE)}." if one.reason else "",
+            f"It would look again if {quoted(one.revisit_if, _SIDE)}." if one.revisit_if else "",
+        )
+        confidence = _CHOICES[bool(one.reason and one.rejected)]
+        yield observation(summary, LessonKind.CONVENTION, text, rests_on, confidence)
 
 
 # --- what they say ------------------------------------------------------------------------------------------------
@@ -285,13 +265,10 @@ def _named(kinds: Sequence[FailureClass]) -> str:
     return f"{', '.join(kind.replace('_', ' ') for kind in kinds)} failures"
 
 
-def _fails_at(episode: Episode, error: ErrorVector) -> bool:
-    return any(other.kind is error.kind and place(other) == place(error) for other in episode.errors)
-
-
 def _has(episode: Episode, error: ErrorVector) -> bool:
     return any(identity(other) == identity(error) for other in episode.errors)
 
 
-def _troubled(episode: Episode, known: ErrorVector) -> bool:
-    return any(error.kind is known.kind and place(error) == place(known) and error.times >= TIMES for error in episode.troubles)
+def _at(place_of: ErrorVector, errors: Iterable[ErrorVector]) -> Iterator[ErrorVector]:
+    """Errors of the same class at the same place."""
+    return (one for one in errors if one.kind is place_of.kind and place(one) == place(place_of))

@@ -64,11 +64,20 @@ def after_loop(guardrail: Guardrail, episodes: Sequence[Episode], now: datetime)
     """What it looks like after a loop, given all its iterations; retired where it has had its chance, unless it is a person's."""
     if guardrail.retired:
         return guardrail
-    carried = any(guardrail.id in episode.guarded for episode in episodes)
-    counts = {"loops": guardrail.loops + 1, "unneeded": _unneeded(guardrail, episodes)} if carried else {}
-    ended = guardrail.model_copy(update=counts)
-    why = "" if persons(ended) else _why_not_longer(ended, now)
-    return retired(why, ended, now) if why else ended
+    ended = guardrail
+    if any(guardrail.id in episode.guarded for episode in episodes):
+        # anything of its class before an iteration, in its checks, or inside the session
+        near = {error.kind for one in episodes for error in (*one.errors, *one.troubles)}.union(
+            *(one.subject.failures for one in episodes)
+        )
+        needed = guardrail.failure is None or guardrail.failure in near
+        ended = guardrail.model_copy(update={"loops": guardrail.loops + 1, "unneeded": 0 if needed else guardrail.unneeded + 1})
+    if persons(ended):
+        return ended
+    if verdict(ended) in NO_GOOD:
+        return retired(effect_text(ended)[:LONGEST_WHY], ended, now)
+    idle = now - max(ended.created_at, ended.loaded_at or ended.created_at)
+    return retired(f"unused: nobody was told for {idle.days} days", ended, now) if idle > UNUSED else ended
 
 
 def persons(guardrail: Guardrail) -> bool:
@@ -78,7 +87,13 @@ def persons(guardrail: Guardrail) -> bool:
 
 def verdict(guardrail: Guardrail) -> Verdict:
     """What its numbers say."""
-    weighed = _weighed(guardrail)
+    before, after = (guardrail.before_seen, guardrail.before_of), (guardrail.after_seen, guardrail.after_of)
+    weighed = Verdict.OPEN
+    if guardrail.after_of >= ENOUGH and guardrail.loops >= ENOUGH_LOOPS and guardrail.before_of > 0:
+        if _so_few_by_chance(before, after) <= DOUBT:
+            weighed = Verdict.EFFECTIVE
+        elif _so_many_in_spite(before, after) <= DOUBT:
+            weighed = Verdict.INEFFECTIVE
     patience = 2 * UNNEEDED if weighed is Verdict.EFFECTIVE else UNNEEDED  # what works well is seldom seen to be needed
     return Verdict.UNNEEDED if guardrail.unneeded >= patience else weighed
 
@@ -94,29 +109,6 @@ def effect_text(guardrail: Guardrail) -> str:
     quiet = f", nothing of its class near in the last {guardrail.unneeded}" if found is Verdict.UNNEEDED else ""
     yours = "; it is a person's, so it stays until a person deletes it" if persons(guardrail) and found in NO_GOOD else ""
     return f"{found}: {guardrail.failure} failures in {before} before, in {since} since it is told; {told}{quiet}{yours}"
-
-
-def _unneeded(guardrail: Guardrail, episodes: Sequence[Episode]) -> int:
-    """Loops in a row without anything of its class before an iteration, in its checks, or inside the session."""
-    near = (kind for one in episodes for kind in (*one.subject.failures, *(error.kind for error in (*one.errors, *one.troubles))))
-    return 0 if guardrail.failure is None or guardrail.failure in near else guardrail.unneeded + 1
-
-
-def _why_not_longer(guardrail: Guardrail, now: datetime) -> str:
-    if verdict(guardrail) in NO_GOOD:
-        return effect_text(guardrail)[:LONGEST_WHY]
-    idle = now - max(guardrail.created_at, guardrail.loaded_at or guardrail.created_at)
-    return f"unused: nobody was told for {idle.days} days" if idle > UNUSED else ""
-
-
-def _weighed(guardrail: Guardrail) -> Verdict:
-    judged = guardrail.after_of >= ENOUGH and guardrail.loops >= ENOUGH_LOOPS and guardrail.before_of > 0
-    if not judged:
-        return Verdict.OPEN
-    before, after = (guardrail.before_seen, guardrail.before_of), (guardrail.after_seen, guardrail.after_of)
-    if _so_few_by_chance(before, after) <= DOUBT:
-        return Verdict.EFFECTIVE
-    return Verdict.INEFFECTIVE if _so_many_in_spite(before, after) <= DOUBT else Verdict.OPEN
 
 
 def _so_few_by_chance(before: tuple[int, int], after: tuple[int, int]) -> float:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from helmsman.memory.guardrail_effect import effect_text
 from helmsman.memory.learned_guardrails import REMOVED, code
@@ -223,20 +224,17 @@ def _after(one: Guardrail, block: _Block, shown: str | None) -> Guardrail | str:
     """A guardrail as its heading wants it: a person's words count where they differ from what was written and from ours."""
     if block.fingerprint in {shown, _fingerprint(one.trigger, one.instruction)}:
         return _back(one) if one.retired and shown is None else one
-    return block.flaw() or _reworded(one, block)
+    if flaw := block.flaw():
+        return flaw
+    words: dict[str, Any] = {"trigger": block.trigger, "instruction": block.instruction, "unneeded": one.unneeded}
+    if one_line(block.instruction) != one_line(one.instruction):  # other words have to show their own effect
+        words |= {"after_seen": 0, "after_of": 0, "loops": 0, "unneeded": 0}
+    return _back(one, **words)
 
 
-def _back(one: Guardrail) -> Guardrail:
-    """As a person wants it to stand again."""
-    return one.model_copy(update={"retired": "", "retired_at": None, "edited": True, "unneeded": 0})
-
-
-def _reworded(one: Guardrail, block: _Block) -> Guardrail:
-    """With a person's words; other words have to show their own effect."""
-    anew = {"after_seen": 0, "after_of": 0, "loops": 0, "unneeded": 0}
-    words = {"trigger": block.trigger, "instruction": block.instruction}
-    other = one_line(block.instruction) != one_line(one.instruction)
-    return one.model_copy(update={**words, **(anew if other else {}), "edited": True, "retired": "", "retired_at": None})
+def _back(one: Guardrail, **words: Any) -> Guardrail:
+    """As a person wants it to stand from now on."""
+    return one.model_copy(update={"retired": "", "retired_at": None, "edited": True, "unneeded": 0, **words})
 
 
 def _added(block: _Block, known: Mapping[str, Guardrail], project: str, now: datetime) -> Guardrail:

@@ -62,9 +62,9 @@ class Created(Record):
 # --- what failed, and where ---------------------------------------------------------------------------------------
 
 
-def _in_vain(kind: FailureClass, episode: Episode) -> bool:
-    """Whether a check failed so and the work did not get on: from one failing test to the next is progress."""
-    return kind in failed(episode) and episode.movement is not Movement.FORWARD
+def _in_vain(episode: Episode) -> frozenset[FailureClass]:
+    """How its checks failed, where the work did not get on: from one failing test to the next is progress."""
+    return failed(episode) if episode.movement is not Movement.FORWARD else frozenset()
 
 
 def _common(kind: FailureClass, episodes: Sequence[Episode]) -> str:
@@ -72,17 +72,12 @@ def _common(kind: FailureClass, episodes: Sequence[Episode]) -> str:
     they have nothing in common.
     """
     tests = [{_place(error.where, one.files) for error in one.errors if error.kind is kind} - {""} for one in episodes]
-    for places in (tests, [set(map(_file, named)) for named in tests]):
+    for places in (tests, [{place.partition("::")[0] for place in named} for named in tests]):
         counts = Counter(place for named in places for place in named)
         name = min(counts, key=lambda one: (-counts[one], one), default="")  # so that the same failures name the same place
         if counts[name] >= AGAIN and 2 * counts[name] > len(tests):
             return name
     return ""
-
-
-def _file(place: str) -> str:
-    """Without the test inside of the file."""
-    return place.partition("::")[0]
 
 
 def _place(where: str, known: Sequence[str]) -> str:
@@ -105,17 +100,9 @@ def words(kind: FailureClass, place: str) -> tuple[str, str]:
     said = advice()[kind]
     if not place:
         return said["when"], said["do"]
-    last = f" The checks named `{place}` last." if place != _file(place) else ""
-    return said["there"].format(f"`{_file(place)}`"), said["do"] + last
-
-
-def _helps(kind: FailureClass, place: str) -> bool:
-    """Whether an instruction can do anything about such failures: a host or program is no file that somebody can change, and what
-    has nothing in common but that nobody knows it needs a place at least.
-    """
-    if kind in _WORLD:
-        return "::" in place or _CODE.fullmatch(_file(place)) is not None
-    return bool(place) or kind is not FailureClass.OTHER
+    file, _, test = place.partition("::")
+    last = f" The checks named `{place}` last." if test else ""
+    return said["there"].format(f"`{file}`"), said["do"] + last
 
 
 def contradiction(instruction: str, orders: Sequence[Imperative], active: Sequence[Guardrail] = ()) -> Conflict | None:
@@ -184,11 +171,14 @@ def _cases(episodes: Sequence[Episode], counts: Mapping[FailureClass, tuple[int,
     """What is due, the most frequent first."""
     due = list[_Case]()
     for kind in FailureClass:
-        vain = tuple(one for one in episodes if _in_vain(kind, one))
+        vain = tuple(one for one in episodes if kind in _in_vain(one))
         place, (seen, of) = _common(kind, vain), counts.get(kind, (0, 0))
         # iterations of this loop that got on speak for nothing; of other loops nobody knows
         forward = sum(kind in failed(one) for one in episodes) - len(vain)
-        if vain and _helps(kind, place) and seen - forward >= config.guardrail_after:
+        # whether an instruction can do anything: a host or a program is no file that somebody can change, and what has nothing in
+        # common but that nobody knows it needs a place at least
+        helps = "::" in place or _CODE.fullmatch(place) if kind in _WORLD else place or kind is not FailureClass.OTHER
+        if vain and helps and seen - forward >= config.guardrail_after:
             due.append(_Case(kind, place, vain, seen, max(of, seen)))
     return sorted(due, key=lambda case: -len(case.vain))
 
@@ -203,36 +193,30 @@ def _proposed(project: str, case: _Case, known: Mapping[str, Guardrail], now: da
         if one.failure is case.kind and (not one.retired or one.retired.startswith(REMOVED) or in_vain):
             return None
     trigger, instruction = words(case.kind, case.place)
+    numbers = ", ".join(str(episode.iteration) for episode in case.vain[-_NUMBERS:])
+    last = "the last ones " if len(case.vain) > _NUMBERS else ""
     fresh = Guardrail(
         id=code(f"{project}\0{case.kind}\0"),  # one thing, whatever its words are
         project=project,
         failure=case.kind,
         trigger=trigger,
         instruction=instruction,
-        origin=_origin(case),
+        origin=(
+            f"loop {clean(case.vain[-1].loop)[:80]}: {case.kind} failures in {counted(len(case.vain), 'iteration')} that did not "
+            f"get on ({last}{numbers}); in {case.seen} of {counted(case.of, 'checked iteration')} of the project"
+        ),
         before_seen=case.seen,
         before_of=case.of,
         created_at=now,
     )
     before = known.get(fresh.id)
-    return _once_more(before, fresh) if before and before.instruction.startswith(advised) else fresh
-
-
-def _once_more(before: Guardrail, fresh: Guardrail) -> Guardrail:
-    """It is active again, with its record; as before it counts every iteration that was not told of it."""
-    seen = max(fresh.before_seen - before.after_seen, 0)
-    of = max(fresh.before_of - before.after_of, seen)
+    if before is None or not before.instruction.startswith(advised):
+        return fresh
+    # it is active again, with its record; as before it counts every iteration that was not told of it
+    seen = max(case.seen - before.after_seen, 0)
+    of = max(case.of - before.after_of, seen)
     kept = {name: getattr(before, name) for name in ("after_seen", "after_of", "loops", "loaded_at")}
     return fresh.model_copy(update={**kept, "before_seen": seen, "before_of": of})
-
-
-def _origin(case: _Case) -> str:
-    numbers = ", ".join(str(episode.iteration) for episode in case.vain[-_NUMBERS:])
-    last = "the last ones " if len(case.vain) > _NUMBERS else ""
-    return (
-        f"loop {clean(case.vain[-1].loop)[:80]}: {case.kind} failures in {counted(len(case.vain), 'iteration')} that did not get "
-        f"on ({last}{numbers}); in {case.seen} of {counted(case.of, 'checked iteration')} of the project"
-    )
 
 
 # --- which ones give way ------------------------------------------------------------------------------------------
@@ -244,7 +228,7 @@ def _giving_way(
     """Those that give way to a new one, retired: the least effective first, of equals the one that was told the longest ago. None
     where too few can: a person's stay, and so does what this loop needs, else two classes would push each other out by turns.
     """
-    vain = {kind for kind in FailureClass if any(_in_vain(kind, episode) for episode in episodes)}
+    vain = frozenset[FailureClass]().union(*map(_in_vain, episodes))
     free = [one for one in active if not persons(one) and (one.failure not in vain or verdict(one) in NO_GOOD)]
     free.sort(key=lambda one: (_WORTH.index(verdict(one)), one.loaded_at or one.created_at))
     excess = max(len(active) + 1 - most, 0)

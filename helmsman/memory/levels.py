@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from helmsman.records.agent import FailureClass
 from helmsman.records.base import Record
-from helmsman.records.control import Learnt
 from helmsman.records.lessons import Episode
 from helmsman.texts import counted
 
@@ -50,16 +49,11 @@ def _rises(episodes: Sequence[Episode]) -> Iterator[tuple[FailureClass, int, boo
         before = levels.get(item.kind, 0)
         if item.kind in risen and item.level != before:
             risen.remove(item.kind)
-            yield item.kind, before, _helped(before, item)
+            # an order that never reached the agent is neither proven nor disproven
+            ended = item.helped if before == _INTERVENTION else True
+            yield item.kind, before, False if item.level > before else ended
         if item.level > before:
             risen.add(item.kind)
         levels[item.kind] = item.level
     for kind in risen:
         yield kind, levels[kind], None
-
-
-def _helped(before: int, after: Learnt) -> bool | None:
-    """Of the level that it leaves. An order that never reached the agent is neither proven nor disproven."""
-    if after.level > before:
-        return False
-    return after.helped if before == _INTERVENTION else True

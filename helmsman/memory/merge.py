@@ -110,6 +110,9 @@ def new_lesson(seen: Observation, id: str, now: datetime) -> Lesson:  # noqa: A0
 def merged(lesson: Lesson, new: Lesson, *, told: bool = False) -> Lesson:
     """The lesson with what one observation more made."""
     use = not told and not set(new.sources) <= set(lesson.sources)
+    # whose words serve better: a person's before the rules' before a model's, then what is better borne out
+    borne_out = lesson.observed == 1 and new.confidence > lesson.confidence and new.by != "person"
+    better = borne_out if new.by == lesson.by else _RANK[new.by] > _RANK[lesson.by]
     total = lesson.confidence * lesson.observed + new.confidence
     return lesson.model_copy(
         update={
@@ -121,16 +124,9 @@ def merged(lesson: Lesson, new: Lesson, *, told: bool = False) -> Lesson:
             "tests": tuple(dict.fromkeys((*lesson.tests, *new.tests)))[:MOST_TESTS],
             "failure": lesson.failure or new.failure,
             "updated_at": max(new.updated_at, lesson.updated_at),
-            **({"text": new.text, "detail": new.detail, "by": new.by} if _better(new, lesson) else {}),
+            **({"text": new.text, "detail": new.detail, "by": new.by} if better else {}),
         }
     )
-
-
-def _better(new: Lesson, lesson: Lesson) -> bool:
-    """Whether its words serve better: a person's before the rules' before a model's, then what is better borne out."""
-    if new.by != lesson.by:
-        return _RANK[new.by] > _RANK[lesson.by]
-    return lesson.observed == 1 and new.confidence > lesson.confidence and new.by != "person"
 
 
 def credited(lesson: Lesson, *, good: bool, now: datetime) -> Lesson:
@@ -148,12 +144,10 @@ def reviewed(lesson: Lesson, now: datetime) -> Lesson:
     if lesson.retired and not (lesson.retired.startswith(UNSEEN) and unseen <= LONGEST_UNSEEN):
         return lesson
     promoted = lesson.confidence >= CONFIDENCE and lesson.uses >= USES  # and stays so: what proves it wrong retires it
-    why = "" if lesson.by == "person" else _why_not_longer(lesson, unseen)
-    return lesson.model_copy(update={"tier": Tier.SEMANTIC if promoted else lesson.tier, "retired": why})
-
-
-def _why_not_longer(lesson: Lesson, unseen: timedelta) -> str:
-    if lesson.uses >= ENOUGH_USES and lesson.success_rate < LOWEST_SUCCESS:
+    why = ""
+    if lesson.by != "person" and lesson.uses >= ENOUGH_USES and lesson.success_rate < LOWEST_SUCCESS:
         kept = "it did not recur" if lesson.kind is LessonKind.ANTIPATTERN else "it went well"
-        return f"{kept} in {lesson.successes} of {counted(lesson.uses, 'use')}, fewer than {LOWEST_SUCCESS:.0%}"
-    return f"{UNSEEN}{counted(unseen.days, 'day')} ({LONGEST_UNSEEN.days} are allowed)" if unseen > LONGEST_UNSEEN else ""
+        why = f"{kept} in {lesson.successes} of {counted(lesson.uses, 'use')}, fewer than {LOWEST_SUCCESS:.0%}"
+    elif lesson.by != "person" and unseen > LONGEST_UNSEEN:
+        why = f"{UNSEEN}{counted(unseen.days, 'day')} ({LONGEST_UNSEEN.days} are allowed)"
+    return lesson.model_copy(update={"tier": Tier.SEMANTIC if promoted else lesson.tier, "retired": why})

@@ -3,25 +3,14 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from helmsman.memory.words import terms
+from helmsman.memory.words import WORDS, terms
 from helmsman.plain import clean, short_line
 
 TELLING = 2
 """Words that are not vague, from which a text says what was done."""
 _MARKS = str.maketrans({"“": "'", "”": "'", "`": "'"})
-_VAGUE = (
-    "fix fixed fixes update change work wip test stuff code more progress cleanup misc final done commit address comment review "
-    "feedback try attempt minor small tweak improve improvement bug issue problem error various several some it thing finish "
-    "complete continue initial first next step iteration iterate task goal pass green everything all implement make adjust edit"
-)
-VAGUE = frozenset(terms(_VAGUE))
-_ORDER = re.compile(
-    r"(?i)\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|rules?|prompts?|above|previous|earlier)\b|"
-    r"\bsystem prompt\b|\b(?:system|assistant|human|user) ?:|</?(?:system|instructions?|prompt)\b|\byou (?:must|are now|shall)\b|"
-    r"\b(?:curl|wget)\b.{0,200}\|\s*\w*sh\b|\brm -[rf]{1,2}\b|\bsudo\b|--no-verify\b|\bforce[- ]push|push --force|"
-    r"\b(?:delete|remove|skip|disable|weaken|comment out|xfail|deactivate|loosen|bypass|mute)\b.{0,30}"
-    r"\b(?:tests?|checks?|asserts?|assertions?|specs?|guard ?rails?|invariants?|judge|hooks?)\b"
-)
+VAGUE = frozenset(terms(WORDS["vague"]))
+_ORDER = re.compile("".join(WORDS["orders"]), re.IGNORECASE)
 
 
 def block_quote(lines: list[str]) -> str:

@@ -123,7 +123,7 @@ def _weigh(found: Found, subject: Subject, now: datetime) -> _Weighed | None:
     lesson = found.lesson
     own, tests = lesson.project == subject.project, len(set(lesson.tests) & set(subject.tests))
     fewer = min(len(lesson.tests), len(subject.tests))
-    apart = 1 - _share(found) * min(found.words / ENOUGH_WORDS, 1)
+    apart = 1 - found.text * min(found.words / ENOUGH_WORDS, 1)
     apart *= 1 - SAME_TEST * (tests / fewer if fewer else 0)
     apart *= 1 - SAME_CLASS * (lesson.failure in subject.failures)
     apart *= 1 - OWN_CONVENTION * (own and lesson.kind is LessonKind.CONVENTION)
@@ -132,10 +132,6 @@ def _weigh(found: Found, subject: Subject, now: datetime) -> _Weighed | None:
     fresh = OLD + (1 - OLD) * 0.5 ** (_age(lesson, now) / HALF_LIFE)
     score = relevance**POWER * lesson.confidence * lesson.success_rate * fresh
     return _Weighed(found, own, tests, score) if relevance >= LEAST else None
-
-
-def _share(found: Found) -> float:
-    return min(max(found.text, 0.0), 1.0)
 
 
 def _age(lesson: Lesson, now: datetime) -> timedelta:
@@ -151,23 +147,20 @@ def _chosen(
     chosen: list[tuple[_Weighed, Reminder]] = []
     said: list[tuple[LessonKind, frozenset[str]]] = []
     for one in ranked:
-        words = (one.lesson.kind, frozenset(terms(one.lesson.text))) if room[one.warns] else None
-        if words is None or any(_alike(words, other) for other in said):
+        kind, words = one.lesson.kind, frozenset(terms(one.lesson.text))
+        # of the same kind: a warning may hold the words of what works, and both are needed
+        repeated = any(kind is other and len(words & held) >= ALIKE * len(words | held) for other, held in said)
+        if repeated or not room[one.warns]:
             continue
         why = "; ".join(_because(one, subject, now))
         told = Reminder(lesson=one.lesson.id, kind=one.lesson.kind, text=one.lesson.text, why=why, score=round(one.score, 4))
         if cost([*(reminder for _, reminder in chosen), told]) <= allowance:
             room[one.warns] -= 1
             chosen.append((one, told))
-            said.append(words)
+            said.append((kind, words))
         if not any(room.values()):
             break
     return chosen
-
-
-def _alike(one: tuple[LessonKind, frozenset[str]], other: tuple[LessonKind, frozenset[str]]) -> bool:
-    """Of the same kind: a warning may hold the words of what works, and both are needed."""
-    return one[0] is other[0] and len(one[1] & other[1]) >= ALIKE * len(one[1] | other[1])
 
 
 def _because(one: _Weighed, subject: Subject, now: datetime) -> Iterator[str]:
@@ -175,7 +168,7 @@ def _because(one: _Weighed, subject: Subject, now: datetime) -> Iterator[str]:
     yield "of this project" if one.own else "of another project"
     fits = lesson.task_type is subject.task_type
     yield f"the same type of work ({lesson.task_type})" if fits else f"another type of work ({lesson.task_type})"
-    yield f"it holds {counted(one.found.words, 'word')} of what is asked, {_share(one.found):.0%} by weight"
+    yield f"it holds {counted(one.found.words, 'word')} of what is asked, {one.found.text:.0%} by weight"
     if one.tests:
         yield f"{one.tests} of its {counted(len(lesson.tests), 'test')} {'fails' if one.tests == 1 else 'fail'} now"
     if lesson.failure is not None and lesson.failure in subject.failures:

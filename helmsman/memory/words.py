@@ -4,9 +4,14 @@ So `parseInvoice`, `parse_invoice` and "parsing an invoice" meet.
 """
 
 import re
+import tomllib
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from helmsman.plain import word_set
 
 MOST_TERMS = 64
 LONGEST_READ = 16_000
@@ -57,18 +62,5 @@ _NUMBER = re.compile(r"\d.*|v\d+|(?=[a-f]*\d)[0-9a-f]{7,}")
 """Counts, versions, times and hashes."""
 _ENDING = re.compile(r"(?<=[a-z]{3})(?:ies|ied|ings?|ions?|ed|es|e|s|y)$")
 _DOUBLED = re.compile(r"([bdgklmnprst])\1$")
-_COMMON_WORDS = (
-    "a about above according actually after again against all already also although always am an and another any anything "
-    "are aren around as at away back be became because become been before being below beside besides between both but by came "
-    "can cannot come could couldn currently did didn do does doesn doing done don down during each either else enough etc even "
-    "ever every everything few first for from further get gets getting give given go goes going gone got had hadn has hasn have "
-    "haven having he her here his how however if in indeed instead into is isn it its itself just keep kept kind last later "
-    "least less let lets like ll made make makes making many may maybe me means might mine more most much must my near need "
-    "needed needs neither never next no nobody none nor not nothing now of off often on once one ones only onto or other others "
-    "otherwise our ours out over own per perhaps please put quite rather re really same see seem seems seen several shall she "
-    "should shouldn since so some something soon still such take taken than that the their theirs them themselves then there "
-    "therefore these they thing things this those though through thus to together too toward towards two under unless until up "
-    "upon us use used uses using ve very via want wants was wasn way we well went were weren what whatever when where whether "
-    "which while who whose why will with within without won would wouldn yes yet you your yours"
-)
-_COMMON = frozenset(_COMMON_WORDS.split())
+WORDS: Mapping[str, Any] = tomllib.loads(files("helmsman.memory").joinpath("words.toml").read_text("utf-8"))
+_COMMON = word_set(WORDS["common"])
