@@ -133,13 +133,9 @@ def _open_gate(state: LoopState, answer: Answer) -> Gate:
     return gate
 
 
-def _go_on(state: LoopState, _: Answer, now: datetime) -> LoopState:
-    return reopen(state, state.config, now)
-
-
-def _relieve(state: LoopState, _: Answer, now: datetime) -> LoopState:
-    """A person has looked: what was held against the loop is over."""
-    return relieved(reopen(state, state.config, now), now)
+def _plainly(change: Callable[[LoopState, datetime], LoopState]) -> Effect:
+    """Whatever else the answer says."""
+    return lambda state, _, now: change(state, now)
 
 
 def _extend(state: LoopState, _: Answer, now: datetime) -> LoopState:
@@ -172,16 +168,6 @@ def _tick_by_word(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     return _ended(ticked, answer, what, Outcome.COMPLETED, now)
 
 
-def _land_again(state: LoopState, _: Answer, now: datetime) -> LoopState:
-    """Its work is proven as before."""
-    return state.model_copy(update={"ending": state.merging.proven, "updated_at": now})
-
-
-def _work_on(state: LoopState, _: Answer, now: datetime) -> LoopState:
-    """What was proven is not what is wanted."""
-    return reopen(state, state.config, now).model_copy(update={"merging": Merging()})
-
-
 def _leave_unmerged(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     left = _ended(state, answer, "proven, and left unmerged", Outcome.COMPLETED, now)
     return left.model_copy(update={"merging": Merging()})
@@ -193,12 +179,7 @@ def _stop(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     return _ended(state, answer, what, Outcome.STOPPED, now)
 
 
-def _as_it_is(state: LoopState, _: Answer, _now: datetime) -> LoopState:
-    """The loop stays ended as it is: completed whatever is said of what it learnt, or unproven."""
-    return state
-
-
-def _hand_over(state: LoopState, _: Answer, now: datetime) -> LoopState:
+def _hand_over(state: LoopState, now: datetime) -> LoopState:
     """The gate that waits for the way back is opened next, because of this answer. What comes back is to be proven."""
     return state.model_copy(update={"ending": None, "waiting": None, "merging": state.merging.unproven(), "updated_at": now})
 
@@ -212,21 +193,31 @@ def _ended(state: LoopState, answer: Answer, what: str, outcome: Outcome, now: d
     return end(state, Decision(kind=DecisionKind.STOP, rule=rule, reason=reason, at=now, outcome=outcome), now)
 
 
+_GO_ON = _plainly(lambda state, now: reopen(state, state.config, now))
+_AS_IT_IS = _plainly(lambda state, _: state)
+"""It stays completed, whatever is said of what it learnt, or unproven."""
+_RELIEVE = _plainly(lambda state, now: relieved(reopen(state, state.config, now), now))
+"""A person has looked: what was held against the loop is over."""
 EFFECTS: Mapping[tuple[GateKind, Choice], Effect] = {
-    **{(kind, Choice.TAKE_OVER): _hand_over for kind in GateKind},
+    **{(kind, Choice.TAKE_OVER): _plainly(_hand_over) for kind in GateKind},
     **{(kind, Choice.STOP): _stop for kind in GateKind},
-    **{(kind, Choice.APPROVE): _go_on for kind in (GateKind.PLAN, GateKind.MILESTONE)},
-    **{(kind, Choice.REVISE): _go_on for kind in (GateKind.ITEM, GateKind.MERGE)},
-    **{(kind, Choice.APPROVE): _relieve for kind in (*UNDECIDED, GateKind.HUMAN, GateKind.HANDED_OVER)},
+    **{(kind, Choice.APPROVE): _GO_ON for kind in (GateKind.PLAN, GateKind.MILESTONE)},
+    **{(kind, Choice.REVISE): _GO_ON for kind in (GateKind.ITEM, GateKind.MERGE)},
+    **{(kind, Choice.APPROVE): _RELIEVE for kind in (*UNDECIDED, GateKind.HUMAN, GateKind.HANDED_OVER)},
     **{(kind, Choice.ACCEPT): _complete for kind in UNDECIDED},
     (GateKind.MERGE, Choice.APPROVE): _complete,
     (GateKind.ITEM, Choice.APPROVE): _tick_by_word,
     (GateKind.BUDGET, Choice.APPROVE): _extend,
-    (GateKind.UNMERGED, Choice.APPROVE): _land_again,
+    (GateKind.UNMERGED, Choice.APPROVE): _plainly(
+        lambda state, now: state.model_copy(update={"ending": state.merging.proven, "updated_at": now})
+    ),
     (GateKind.UNMERGED, Choice.ACCEPT): _leave_unmerged,
-    (GateKind.UNMERGED, Choice.REVISE): _work_on,
-    (GateKind.UNPROVEN, Choice.STOP): _as_it_is,
-    (GateKind.LEARNINGS, Choice.APPROVE): _as_it_is,
-    (GateKind.LEARNINGS, Choice.STOP): _as_it_is,
+    # what was proven is not what is wanted
+    (GateKind.UNMERGED, Choice.REVISE): _plainly(
+        lambda state, now: reopen(state, state.config, now).model_copy(update={"merging": Merging()})
+    ),
+    (GateKind.UNPROVEN, Choice.STOP): _AS_IT_IS,
+    (GateKind.LEARNINGS, Choice.APPROVE): _AS_IT_IS,
+    (GateKind.LEARNINGS, Choice.STOP): _AS_IT_IS,
 }
 """Every choice that a gate of a loop offers has its effect here."""

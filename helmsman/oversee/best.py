@@ -139,14 +139,10 @@ def by_rule(candidates: Sequence[Candidate], because: str = "") -> Choice:
 
 def compare_request(config: LoopConfig, candidates: Sequence[Candidate]) -> Question:
     """What a model is asked about candidates in this order."""
+    changed = ((counted(one.lines, "line"), counted(one.files, "file"), one.diff or "(no change)") for one in candidates)
     solutions = [
-        {
-            "letter": letter,
-            "lines": counted(one.lines, "line"),
-            "files": counted(one.files, "file"),
-            "diff": one.diff or "(no change)",
-        }
-        for letter, one in zip(LETTERS, candidates, strict=False)
+        {"letter": letter, "lines": lines, "files": files, "diff": diff}
+        for letter, (lines, files, diff) in zip(LETTERS, changed, strict=False)
     ]
     criteria = [criterion.text for criterion in config.judge.criteria]
     return Question(

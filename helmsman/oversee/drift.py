@@ -5,7 +5,7 @@ a file that was read before it was changed; and whoever changed what was asked m
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -85,22 +85,21 @@ def drift(task: Task, execution: Execution, worktree: str) -> Drift:
     ways = {path: parts(path)[:-1] for path in (*changed, *read)}
     related |= {path for path, own in ways.items() if any(own[at:] in folders for at in range(len(own) or 1))}
     odd = [path for path in changed if path not in {*related, *read} and _is_judged(path)] if named or related else []
+    # all that was changed is documents, tests fail, and no word of the task asks for documents
+    asked = not task.failing or any(map(_ASKS_FOR_DOCUMENTS.search, task.asked))
+    documents = changed if not asked and all(map(_is_document, changed)) else []
     done = not related.isdisjoint(changed)
     return Drift(
         deeds=len(related) + len(odd),
         related=len(related),
         strangers=() if done else tuple(map(shown, odd[:STRANGERS_KEPT])),
-        documents=() if done else tuple(map(shown, _only_documents(changed, task)[:STRANGERS_KEPT])),
+        documents=() if done else tuple(map(shown, documents[:STRANGERS_KEPT])),
     )
 
 
-def _only_documents(changed: Sequence[str], task: Task) -> Sequence[str]:
-    """What was changed, where all of it is documents, tests fail, and no word of the task asks for documents."""
-    if not task.failing or any(map(_ASKS_FOR_DOCUMENTS.search, task.asked)):
-        return ()
-    ways = [parts(path) or ("",) for path in changed]
-    read = (way[-1].rpartition(".")[2] in _DOCUMENTS or not _DOCUMENT_FOLDERS.isdisjoint(way[:-1]) for way in ways)
-    return changed if all(read) else ()
+def _is_document(path: str) -> bool:
+    *above, name = parts(path) or ("",)
+    return name.rpartition(".")[2] in _DOCUMENTS or not _DOCUMENT_FOLDERS.isdisjoint(above)
 
 
 def _is_judged(path: str) -> bool:

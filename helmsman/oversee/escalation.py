@@ -61,10 +61,14 @@ def changes(before: LoopState, after: LoopState) -> tuple[Change, ...]:
 def deeds(wanted: Sequence[Escalation], found: Sequence[TrackedIssue]) -> tuple[Deed, ...]:
     """What is to be done, where these are the loop's concerns and those its issues."""
     issues = {issue.detection: issue for issue in sorted(found, key=lambda issue: -issue.number)}  # of several the oldest
-    told = (_told(one, issues.get(one.detection)) for one in wanted)
+    told = [deed for one in wanted if (deed := _told(one, issues.get(one.detection)))]
     named = {one.detection for one in wanted}
-    over = (_closed(issue) for issue in found if issue.is_open and issue.detection not in named)
-    return (*(deed for deed in told if deed), *over)
+    for issue in found:
+        if issue.is_open and issue.detection not in named:
+            last = next((stage for stage in reversed(issue.stages) if not stage.startswith(OVER)), "")
+            stage = "" if f"{OVER}{last}" in issue.stages else f"{OVER}{last}"
+            told.append(Deed(act=Act.CLOSE, detection=issue.detection, number=issue.number, stage=stage))
+    return tuple(told)
 
 
 def _told(one: Escalation, issue: TrackedIssue | None) -> Deed | None:
@@ -77,13 +81,6 @@ def _told(one: Escalation, issue: TrackedIssue | None) -> Deed | None:
     if one.stage not in issue.stages:
         return deed.model_copy(update={"act": Act.COMMENT, "stage": one.stage, "reopen": not issue.is_open})
     return deed if issue.is_open and (add or remove) else None
-
-
-def _closed(issue: TrackedIssue) -> Deed:
-    last = next((stage for stage in reversed(issue.stages) if not stage.startswith(OVER)), "")
-    stage = f"{OVER}{last}"
-    told = "" if stage in issue.stages else stage
-    return Deed(act=Act.CLOSE, detection=issue.detection, number=issue.number, stage=told)
 
 
 # --- what concerns a person -----------------------------------------------------------------------------------------

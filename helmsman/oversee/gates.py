@@ -80,22 +80,15 @@ def _of_ended(state: LoopState, ending: Decision) -> Questions:
     if is_hindered(state):
         into = state.config.merge.into
         yield GateKind.UNMERGED, f"The work is proven and could not be merged into {into}. What shall be done?"
-    if question := _without_a_way_on(state, ending):
-        yield GateKind.HUMAN, question
+    if ending.outcome is Outcome.BLOCKED:
+        yield GateKind.HUMAN, f"The agent says that it is blocked ({state.done.blocked_by}). How shall it go on?"
+    if ending.outcome is Outcome.WAITING and not ending.rule.startswith(GATE):
+        tried = f"{state.plan.now} of the plan was tried {counted(state.plan.tried, 'time')} without success"
+        yield GateKind.HUMAN, f"{tried if ending.rule == TRIES else 'The loop does not get on by itself'}. How shall it go on?"
     if ending.outcome is Outcome.STOPPED and ending.rule.startswith("limits.") and state.config.gates.budget:
         yield GateKind.BUDGET, f"A limit is reached ({ending.rule}). How much more may be used?"
     if ending.outcome is Outcome.COMPLETED:
         yield from _of_completed(state, ending)
-
-
-def _without_a_way_on(state: LoopState, ending: Decision) -> str:
-    if ending.outcome is Outcome.BLOCKED:
-        return f"The agent says that it is blocked ({state.done.blocked_by}). How shall it go on?"
-    if ending.outcome is not Outcome.WAITING or ending.rule.startswith(GATE):
-        return ""
-    if ending.rule == TRIES:
-        return f"{state.plan.now} of the plan was tried {counted(state.plan.tried, 'time')} without success. How shall it go on?"
-    return "The loop does not get on by itself. How shall it go on?"
 
 
 def _of_completed(state: LoopState, ending: Decision) -> Questions:

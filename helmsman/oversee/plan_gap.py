@@ -98,20 +98,16 @@ def _untouched(memory: WorkingMemory, worked: Sequence[Moment], earlier_gap: str
     now, then = (re.findall(r"\w+", text[:GAP_KEPT].casefold()) for text in (gap, earlier_gap))
     if now != then or len(last) < UNTOUCHED or not any(paths_in(gap)):  # else it can be followed in any file
         return ""
-    if not all(_went_elsewhere(moment, gap) for moment in last):
-        return ""
+    spoken, named = telling(gap), Paths(paths_in(gap))
+    for moment in last:
+        # whether all that it changed is known and shares neither a name nor a telling word with the plan, and it got nowhere
+        known = 0 < moment.files_changed <= len(moment.files)
+        spoken_of = any(path in named or not spoken.isdisjoint(telling(path.rpartition("/")[2])) for path in moment.files)
+        if not known or spoken_of or moment.green or moment.movement is Movement.FORWARD:
+            return ""
     changed = dict.fromkeys(path for moment in last[::-1] for path in moment.files)
     listed = ", ".join(shown(path, 80) for path in list(changed)[:SHOWN])
     return (
         f"what remains is worded as {UNTOUCHED} iterations ago, and each of the last {UNTOUCHED} changed only files that it does "
         f"not speak of: {listed}"
     )
-
-
-def _went_elsewhere(moment: Moment, gap: str) -> bool:
-    """Whether all that it changed is known and shares neither a name nor a telling word with the plan, and it got nowhere."""
-    whole = 0 < moment.files_changed <= len(moment.files)
-    if not whole or moment.green or moment.movement is Movement.FORWARD:
-        return False
-    spoken, named = telling(gap), Paths(paths_in(gap))
-    return not any(path in named or not spoken.isdisjoint(telling(path.rpartition("/")[2])) for path in moment.files)

@@ -101,10 +101,13 @@ def _beyond(row: _Row, first: Variety, last: Variety) -> float:
 def _signal(first: Variety, last: Variety, fall: float, falling: int) -> Signal:
     lost = sorted(_TABLE, key=lambda row: row.points(last) - row.points(first))
     worst = [row for row in lost[:SHOWN] if row.points(last) < row.points(first)]
-    grew = "; ".join(_told(row, first, last) for row in worst)
+    grew: list[str] = []
+    for row in worst:
+        rates = f"{row.rate(first):.2g} to {row.rate(last):.2g} per {'file' if row.per_file else '1,000 lines'}"
+        grew.append(f"{_NAMES.get(row.field, row.field)} from {rates} ({row.number(first):,} to {row.number(last):,})")
     message = (
         f"the ways that the code leaves open fell in {falling} of the last {STEPS} iterations, by {fall:.2f} in all (a warning "
-        f"from {THRESHOLD:g} on), though every check passes: {grew}"
+        f"from {THRESHOLD:g} on), though every check passes: {'; '.join(grew)}"
     )
     remedies = "; ".join(row.remedy for row in worst)
     return Signal(
@@ -115,9 +118,3 @@ def _signal(first: Variety, last: Variety, fall: float, falling: int) -> Signal:
         threshold=THRESHOLD,
         instruction=f"Leave the code easier to change than you found it, before you add to it: {remedies}.",
     )
-
-
-def _told(row: _Row, first: Variety, last: Variety) -> str:
-    per = "per file" if row.per_file else "per 1,000 lines"
-    rates = f"{row.rate(first):.2g} to {row.rate(last):.2g} {per}"
-    return f"{_NAMES.get(row.field, row.field)} from {rates} ({row.number(first):,} to {row.number(last):,})"
