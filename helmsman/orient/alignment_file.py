@@ -8,9 +8,8 @@ that is missing or unknown is told, because what stands under it would be lost. 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 
@@ -125,17 +124,13 @@ def _written(kind: _Kind, value: Any) -> Iterator[str]:
                 yield f"{number}. {stage.what}"
                 yield from ([f"   - {_PROOF}: {stage.proof}"] if stage.proof else [])
         case _Kind.QUESTIONS | _Kind.ANSWERED:
-            for one in value:
-                yield from _question(one, boxed=kind is _Kind.QUESTIONS)
-
-
-def _question(one: Asked, *, boxed: bool) -> Iterator[str]:
-    box = f"[{' ' if one.open else 'x'}] " if boxed else ""
-    yield f"- {box}{one.question}"
-    if one.answer:
-        yield f"  - {_ANSWER}: {one.answer}"
-    elif boxed and one.answer == "" and _ON_ITS_LINE.fullmatch(one.question):
-        yield f"  - {_ANSWER}:"  # else what stands behind the question mark would be read as the answer
+            boxed = kind is _Kind.QUESTIONS
+            for one in cast("tuple[Asked, ...]", value):
+                box = ("[ ] " if one.open else "[x] ") if boxed else ""
+                yield f"- {box}{one.question}"
+                # an empty one, where what stands behind the question mark would else be read as the answer
+                if one.answer or (boxed and one.answer == "" and _ON_ITS_LINE.fullmatch(one.question)):
+                    yield f"  - {_ANSWER}: {one.answer}".rstrip()
 
 
 def _span(text: str) -> str:
@@ -173,42 +168,29 @@ def read(text: str) -> Alignment | str:
 
 
 def _alignment(lines: Sequence[str]) -> Alignment:
-    found: dict[str, dict[str, Any]] = {}
-    end, bodies = _bodies(lines)
-    for (title, heading), body in bodies.items():
-        section, parts = _LAYOUT[title]
-        name, kind = parts[heading]
-        found.setdefault(section, {})[name] = _read(kind, body)
-    return Alignment.model_validate({**found, "made": _made(lines[:end]), "more": "\n".join(lines[end:]).rstrip()})
-
-
-def _bodies(lines: Sequence[str]) -> tuple[int, dict[tuple[str, str], list[str]]]:
-    """Where the four sections end, and the lines under each of their headings."""
-    bodies, sections = dict[tuple[str, str], list[str]](), list[str]()
-    body: list[str] | None = None
-    end = len(lines)
-    for number, line in enumerate(lines):
-        heading = _HEADING.fullmatch(line.rstrip())
-        if heading is None and body is not None:
-            body.append(line)
-        elif heading is None:
-            if sections and line.strip():  # what stands before the first section is ours
-                raise _Flaw(f"line {number + 1}: {clean(line)[:60]!r} stands right under a section; write it under a heading")
-        elif heading[1] == "###":
-            parts: _Parts = _LAYOUT[sections[-1]][1] if sections else {}
-            before = [part for section, part in bodies if section == sections[-1]] if sections else []
-            name = _new(heading[2], parts, before, number)  # which refuses a heading without a section before it
-            body = bodies[sections[-1], name] = []
+    found, sections, end = dict[str, dict[str, Any]](), list[str](), len(lines)
+    headings = [(number, match) for number, line in enumerate(lines) if (match := _HEADING.fullmatch(line.rstrip()))]
+    ends = [*(number for number, _ in headings), len(lines)][1:]
+    for (number, heading), following in zip(headings, ends, strict=False):
+        body = lines[number + 1 : following]
+        if heading[1] == "###":
+            section, parts = _LAYOUT[sections[-1]] if sections else ("", {})
+            read = found.setdefault(section, {})
+            before = [title for title, (name, _) in parts.items() if name in read]
+            name, kind = parts[_new(heading[2], parts, before, number)]  # which refuses one without a section before it
+            read[name] = _read(kind, body)
         elif len(sections) == len(_LAYOUT) and _known(heading[2], _LAYOUT) is None:
             end = number
             break
         else:
             sections.append(_new(heading[2], _LAYOUT, sections, number))
-            body = None
+            for at, line in enumerate(body, number + 2):
+                if line.strip():
+                    raise _Flaw(f"line {at}: {clean(line)[:60]!r} stands right under a section; write it under a heading")
     missing = ", ".join(f"## {title}" for title in _LAYOUT if title not in sections)
     if missing:
         raise _Flaw(f"a section is missing: {missing}")
-    return end, bodies
+    return Alignment.model_validate({**found, "made": _made(lines[:end]), "more": "\n".join(lines[end:]).rstrip()})
 
 
 def _known(said: str, known: Iterable[str]) -> str | None:
@@ -241,49 +223,35 @@ def _read(kind: _Kind, lines: Sequence[str]) -> Any:
     items = _items(lines, paragraphs_apart=kind is not _Kind.QUESTIONS)
     match kind:
         case _Kind.STAGES:
-            return tuple({"what": item.text, "proof": _labelled(item.below, _PROOF)} for item in items)
+            return tuple({"what": text, "proof": _labelled(below, _PROOF)} for text, *below in items)
         case _Kind.QUESTIONS:
-            return tuple(map(_asked, items))
+            return tuple(_asked(text, below) for text, *below in items)
         case _Kind.ANSWERED:
-            return tuple({"question": item.text, "answer": _labelled(item.below, _ANSWER)} for item in items)
+            return tuple({"question": text, "answer": _labelled(below, _ANSWER)} for text, *below in items)
         case _:
-            said = (" ".join([item.text, *item.below]) for item in items)
-            return tuple(map(_unspanned, said) if kind is _Kind.COMMANDS else said)
+            return tuple(map(_unspanned if kind is _Kind.COMMANDS else str, map(" ".join, items)))
 
 
-@dataclass
-class _Item:
-    """An entry of a list, whatever number of lines it takes."""
+def _items(lines: Sequence[str], *, paragraphs_apart: bool) -> list[list[str]]:
+    """The entries of a list, each with those below it, whatever number of lines they take.
 
-    words: list[str]
-    inner: list[list[str]] = field(default_factory=list[list[str]])
-    """The words of the entries below it."""
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.words).strip()
-
-    @property
-    def below(self) -> list[str]:
-        return [" ".join(words).strip() for words in self.inner]
-
-
-def _items(lines: Sequence[str], *, paragraphs_apart: bool) -> list[_Item]:
-    """The entries of a list. A paragraph is an entry too, or belongs to the entry above: nothing that is written is lost."""
-    items, apart = list[_Item](), True
+    A paragraph is an entry too, or belongs to the entry above: nothing that is written is lost.
+    """
+    items, apart = list[list[list[str]]](), True
     for line in lines:
-        found = _ITEM.fullmatch(line.rstrip())
+        said, found = line.strip(), _ITEM.fullmatch(line.rstrip())
         if found and (len(found[1].expandtabs(4)) < _INNER or not items):
-            items.append(_Item([found[2]]))
+            items.append([[found[2]]])
         elif found:
-            items[-1].inner.append([found[2]])
-        elif line.strip() and line.strip() != NOTHING:
+            items[-1].append([found[2]])
+        elif said and said != NOTHING:
             if items and (line[:1].isspace() or not (apart and paragraphs_apart)):
-                (items[-1].inner[-1] if items[-1].inner else items[-1].words).append(line.strip())
+                items[-1][-1].append(said)
             else:
-                items.append(_Item([line.strip()]))
-        apart = not line.strip()
-    return [item for item in items if item.text]
+                items.append([[said]])
+        apart = not said
+    joined = ([" ".join(words).strip() for words in item] for item in items)
+    return [item for item in joined if item[0]]
 
 
 def _unspanned(text: str) -> str:
@@ -296,12 +264,12 @@ def _unspanned(text: str) -> str:
     return body[1:-1] if body[:1] == body[-1:] == " " and body.strip() else body
 
 
-def _asked(item: _Item) -> dict[str, str | None]:
+def _asked(text: str, below: Sequence[str]) -> dict[str, str | None]:
     """Open unless it is ticked or something is written below it. Behind a ticked question stands its answer as well."""
-    box, answer = _BOX.fullmatch(item.text), _labelled(item.below, _ANSWER)
+    box, answer = _BOX.fullmatch(text), _labelled(below, _ANSWER)
     ticked = box is not None and box[1] != " "
-    question = (box[2] or "") if box else item.text
-    if ticked and not item.inner and (found := _ON_ITS_LINE.fullmatch(question)):
+    question = (box[2] or "") if box else text
+    if ticked and not below and (found := _ON_ITS_LINE.fullmatch(question)):
         question, answer = found[1], _labelled([found[2]], _ANSWER)
     return {"question": question, "answer": answer if ticked or answer else None}
 

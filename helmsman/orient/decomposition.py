@@ -8,7 +8,8 @@ from itertools import pairwise
 
 from helmsman.config import LoopConfig
 from helmsman.orient.alignment import own_goal
-from helmsman.parsers.markdown_text import CodeBlocks
+from helmsman.parsers.markdown_text import Kind, blocks
+from helmsman.plain import one_line
 from helmsman.records.decision import Severity, Signal
 from helmsman.records.lessons import Estimate
 from helmsman.texts import counted
@@ -20,9 +21,7 @@ MANY_ITERATIONS = 40
 ONE_LOOPS = 5
 """Criteria that a proposed loop gets at most: well below what is many."""
 
-_ITEM = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(\S.*)")
-_DEEPEST_FENCE = 12
-"""Columns: code may stand in an entry of a list."""
+_TICK_BOX = re.compile(r"\A\[[ xX]\]\s+")
 
 
 def acceptance_criteria(config: LoopConfig) -> tuple[str, ...]:
@@ -60,7 +59,8 @@ def chain_file(config: LoopConfig) -> str:
     What the goal lists is in it even where the rubric, which holds for each of the loops, names more.
     """
     goal = own_goal(config.goal)
-    what = next((line.strip() for line in _said(goal) if line.strip() and not _ITEM.fullmatch(line)), "")
+    said = (block.text.partition("\n")[0].strip() for block in blocks(goal) if block.kind in {Kind.HEADING, Kind.TEXT})
+    what = next(filter(None, said), "")
     listed = tuple(_listed(goal))
     parts = split((*listed, *(one for one in acceptance_criteria(config) if one not in listed))) or [()]
     goals = (
@@ -71,15 +71,9 @@ def chain_file(config: LoopConfig) -> str:
 
 
 def _listed(goal: str) -> Iterator[str]:
-    """Entries of lists."""
-    found = map(_ITEM.fullmatch, _said(goal))
-    return (entry[1].strip() for entry in found if entry)
-
-
-def _said(goal: str) -> Iterator[str]:
-    """Its lines outside of blocks of code."""
-    code = CodeBlocks(_DEEPEST_FENCE)
-    return (line for line in goal.splitlines() if not code.holds(line))
+    """Entries of lists, wherever they stand."""
+    said = (_TICK_BOX.sub("", one_line(block.text)) for block in blocks(goal) if block.kind is Kind.ITEM)
+    return filter(None, said)
 
 
 def _advice(what: str, instead: str, value: float, threshold: float) -> Signal:
