@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple
 
 from helmsman.records.agent import FailureClass
 
@@ -46,10 +46,15 @@ class Hit(NamedTuple):
 
 
 @cache
+def table_of(name: str) -> Any:
+    """A table of failures.toml."""
+    return tomllib.loads(files("helmsman.parsers").joinpath("failures.toml").read_text("utf-8"))[name]
+
+
+@cache
 def rules(*stages: str) -> tuple[Rule, ...]:
     """The rules of these stages in their order."""
-    table = tomllib.loads(files("helmsman.parsers").joinpath("failures.toml").read_text("utf-8"))
-    return tuple(rule for stage in stages for rule in _rules(cast("dict[str, list[str | dict[str, str]]]", table[stage])))
+    return tuple(rule for stage in stages for rule in _rules(table_of(stage)))
 
 
 def _rules(stage: dict[str, list[str | dict[str, str]]]) -> Iterator[Rule]:

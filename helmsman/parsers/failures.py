@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from helmsman.parsers.failure_rules import ANY, Hit, Programs, first_hit, hit, own_frame, rules
+from helmsman.parsers.failure_rules import ANY, Hit, Programs, first_hit, hit, own_frame, rules, table_of
 from helmsman.parsers.failure_words import excerpt, extent, normal, place
 from helmsman.parsers.loose import text
 from helmsman.parsers.shell import Command, commands
@@ -175,30 +175,9 @@ def _unknown(call: _Call) -> Hit:
 
 # --- failing tests --------------------------------------------------------------------------------------------------
 
-_TELLING = tuple(
-    re.compile(pattern, re.MULTILINE)
-    for pattern in (
-        r"^E {2,}(?P<said>\S.*)",
-        r"^ *(?:\d+\) |→ )?(?P<said>(?:\w+[.:]{1,2}){0,12}\w*(?:Error|Exception|Failure|FailedError)(?: \[\w+\])?(?:: .*|$))",
-        r"^ +\S+_test\.go:\d+: +(?P<said>.*)",
-        r"^ *(?P<said>expect\(.*\)\..*)",
-        r"^thread '[^'\n]{1,200}'(?: \(\d+\))? panicked at [^\n]{1,200}:\n(?P<said>.*)",
-        r"^thread '[^'\n]{1,200}' panicked at '(?P<said>[^\n]*)', ",
-        r"^ +(?:\d+\) .{0,100})?Failure/Error: (?P<said>.*)",
-        r"^(?P<said>Failed asserting .*)",
-        r"^ *(?P<said>Assert\.\w+\(\) Failure.*)",
-        r"^(?P<said>panic: .*)",
-        r"^ +error: '?(?P<said>[^|>'].*?)'?$",
-    )
-)
-_UNIMPORTED = re.compile(
-    r"^_+ ERROR collecting |\bInterrupted: \d+ errors? during collection|: Failed to import test module", re.MULTILINE
-)
-"""Each file that could not be imported is counted as a failed test, and none of its tests has said anything yet."""
-HEADING = re.compile(
-    r"_{3,} |=== RUN   |  ● |(?:FAIL|ERROR): | *--- FAIL: |---- | FAIL  | *\d+\) |\S+ > \S.* FAILED$|\(fail\) | *not ok "
-    r"| +Failed "
-)
+HEADING: re.Pattern[str] = re.compile(table_of("test")["heading"])
+_TELLING: list[re.Pattern[str]] = [re.compile(pattern, re.MULTILINE) for pattern in table_of("test")["telling"]]
+_UNIMPORTED: re.Pattern[str] = re.compile(table_of("test")["unimported"], re.MULTILINE)
 
 
 def failing_test(lines: Sequence[str], programs: frozenset[str]) -> Hit | None:
