@@ -1,8 +1,10 @@
 """How a call of an agent ended, from literal tables, in the order of what is believed first. The unknown is a crash, no guess."""
 
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any, Literal
 
 from helmsman.parsers.loose import count, items, last, text
@@ -27,59 +29,13 @@ _CLOCK: Mapping[EndedBy, AgentOutcome] = {
 }
 # TERM, HUP and INT are requests, as the CLI reports them or as the system does; any other signal is a death.
 _SIGNAL: Mapping[int | None, AgentOutcome] = dict.fromkeys((143, -15, 129, -1, 130, -2), AgentOutcome.ABORTED)
-_STATUS_CODE: Mapping[int, AgentOutcome] = {
-    401: AgentOutcome.AUTHENTICATION,
-    402: AgentOutcome.BILLING,
-    403: AgentOutcome.AUTHENTICATION,
-    404: AgentOutcome.BAD_MODEL,
-    408: AgentOutcome.OVERLOADED,
-    429: AgentOutcome.RATE_LIMITED,
+_TABLES: Mapping[str, Mapping[str, list[str]]] = tomllib.loads(
+    files("helmsman.parsers").joinpath("endings.toml").read_text("utf-8")
+)
+ENDINGS: Mapping[str, Mapping[str, AgentOutcome]] = {
+    name: {word: AgentOutcome(outcome) for outcome, words in table.items() for word in words} for name, table in _TABLES.items()
 }
-_STATUS_CLASS: Mapping[int, AgentOutcome] = {4: AgentOutcome.REJECTED_REQUEST, 5: AgentOutcome.OVERLOADED}
-
-# What Claude Code's result event says.
-_TERMINAL_REASON: Mapping[str, AgentOutcome] = {
-    "max_turns": AgentOutcome.MAX_TURNS,
-    "budget_exhausted": AgentOutcome.CALL_BUDGET,
-    "prompt_too_long": AgentOutcome.CONTEXT_FULL,
-    "blocking_limit": AgentOutcome.CONTEXT_FULL,
-    "rapid_refill_breaker": AgentOutcome.CONTEXT_FULL,
-    "image_error": AgentOutcome.REJECTED_REQUEST,
-    "aborted_streaming": AgentOutcome.ABORTED,
-    "aborted_tools": AgentOutcome.ABORTED,
-    "hook_stopped": AgentOutcome.BLOCKED_BY_HOOK,
-    "stop_hook_prevented": AgentOutcome.BLOCKED_BY_HOOK,
-}
-_SUBTYPE: Mapping[str, AgentOutcome] = {
-    "error_max_turns": AgentOutcome.MAX_TURNS,
-    "error_max_budget_usd": AgentOutcome.CALL_BUDGET,
-}
-_API_ERROR: Mapping[str, AgentOutcome] = {
-    "usage_limit_reached": AgentOutcome.USAGE_LIMIT,
-    "connection_failed": AgentOutcome.OVERLOADED,
-    "stream_idle_timeout": AgentOutcome.OVERLOADED,
-    "no_response": AgentOutcome.OVERLOADED,
-    "computer_slept": AgentOutcome.OVERLOADED,
-    "model_requires_usage_credits": AgentOutcome.BILLING,
-    "long_context_credits_required": AgentOutcome.BILLING,
-    "autocompact_thrashing": AgentOutcome.CONTEXT_FULL,
-    "message_over_context_limit": AgentOutcome.CONTEXT_FULL,
-    "hook_denied": AgentOutcome.BLOCKED_BY_HOOK,
-}
-_ERROR_KIND: Mapping[str, AgentOutcome] = {
-    "authentication_failed": AgentOutcome.AUTHENTICATION,
-    "oauth_org_not_allowed": AgentOutcome.AUTHENTICATION,
-    "verification_required": AgentOutcome.AUTHENTICATION,
-    "cloud_credential_error": AgentOutcome.AUTHENTICATION,
-    "account_on_hold": AgentOutcome.BILLING,
-    "billing_error": AgentOutcome.BILLING,
-    "rate_limit": AgentOutcome.RATE_LIMITED,
-    "overloaded": AgentOutcome.OVERLOADED,
-    "server_error": AgentOutcome.OVERLOADED,
-    "model_not_found": AgentOutcome.BAD_MODEL,
-    "invalid_request": AgentOutcome.REJECTED_REQUEST,
-    "max_output_tokens": AgentOutcome.REJECTED_REQUEST,
-}
+"""By what tells it and its word."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,14 +116,14 @@ def _without_result(ended: Ended) -> AgentOutcome:
 def _by_result(result: ResultEvent, kind: str, limit: RateLimit | None) -> AgentOutcome:
     before_a_turn = result.turns == 0  # then the words cannot be the agent's
     answers = (
-        _TERMINAL_REASON.get(result.terminal_reason),
-        _SUBTYPE.get(result.subtype),
+        ENDINGS["terminal_reason"].get(result.terminal_reason),
+        ENDINGS["subtype"].get(result.subtype),
         before_a_turn and _UNKNOWN_SESSION in result.errors and AgentOutcome.UNKNOWN_SESSION,
         before_a_turn and result.words.startswith(_BLOCKED_PROMPT) and AgentOutcome.BLOCKED_BY_HOOK,
         result.subtype == "success" and not result.is_error and AgentOutcome.FINISHED,
-        _API_ERROR.get(result.api_error),
+        ENDINGS["api_error"].get(result.api_error),
         _is_used_up(result, kind, limit) and AgentOutcome.USAGE_LIMIT,
-        _ERROR_KIND.get(kind),
+        ENDINGS["error_kind"].get(kind),
         _by_status(result.status),
     )
     return next((answer for answer in answers if answer), AgentOutcome.CRASHED)
@@ -182,7 +138,7 @@ def _is_used_up(result: ResultEvent, kind: str, limit: RateLimit | None) -> bool
 
 
 def _by_status(status: int) -> AgentOutcome | None:
-    return _STATUS_CODE.get(status) or _STATUS_CLASS.get(status // 100)
+    return ENDINGS["status"].get(str(status)) or ENDINGS["status_class"].get(str(status // 100))
 
 
 # --- all others -----------------------------------------------------------------------------------------------------

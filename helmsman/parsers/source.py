@@ -4,13 +4,14 @@ What is looked for stands in `queries/`, one file for each grammar. Grammars are
 """
 
 import re
+import tomllib
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib import import_module, resources
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
@@ -24,28 +25,12 @@ class Grammar(NamedTuple):
 
     module: str
     query: str
-    function: str = "language"
+    function: str
 
 
-_PYTHON, _JAVASCRIPT = Grammar("tree_sitter_python", "python"), Grammar("tree_sitter_javascript", "javascript")
-_TYPESCRIPT = Grammar("tree_sitter_typescript", "javascript", "language_typescript")
-_TSX = Grammar("tree_sitter_typescript", "javascript", "language_tsx")
-_CPP = Grammar("tree_sitter_cpp", "cpp")
+TABLE: Mapping[str, Any] = tomllib.loads(resources.files("helmsman.parsers").joinpath("languages.toml").read_text("utf-8"))
 GRAMMARS: Mapping[str, Grammar] = {
-    **dict.fromkeys(("py", "pyi", "pyw"), _PYTHON),
-    **dict.fromkeys(("js", "jsx", "mjs", "cjs"), _JAVASCRIPT),
-    **dict.fromkeys(("ts", "mts", "cts"), _TYPESCRIPT),
-    "tsx": _TSX,
-    "go": Grammar("tree_sitter_go", "go"),
-    "rs": Grammar("tree_sitter_rust", "rust"),
-    "java": Grammar("tree_sitter_java", "java"),
-    **dict.fromkeys(("kt", "kts"), Grammar("tree_sitter_kotlin", "kotlin")),
-    **dict.fromkeys(("rb", "rake"), Grammar("tree_sitter_ruby", "ruby")),
-    "php": Grammar("tree_sitter_php", "php", "language_php"),
-    "c": Grammar("tree_sitter_c", "c"),
-    **dict.fromkeys(("h", "cc", "cpp", "cxx", "hpp", "hh"), _CPP),
-    "cs": Grammar("tree_sitter_c_sharp", "csharp"),
-    **dict.fromkeys(("ex", "exs"), Grammar("tree_sitter_elixir", "elixir")),
+    suffix: Grammar(*grammar) for suffixes, grammar in TABLE["grammars"].items() for suffix in suffixes.split()
 }
 """By suffix."""
 _MUTES = re.compile(

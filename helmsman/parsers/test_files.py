@@ -4,38 +4,10 @@ import re
 from functools import lru_cache
 from itertools import pairwise
 
-from helmsman.parsers.source import Source
+from helmsman.parsers.source import TABLE, Source
 
-_SUFFIXES = {
-    "python": ("py", "pyi", "pyw"),
-    "javascript": ("js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts", "vue", "svelte"),
-    "go": ("go",),
-    "rust": ("rs",),
-    "java": ("java", "kt", "kts", "groovy", "scala"),
-    "ruby": ("rb", "rake"),
-    "php": ("php",),
-    "csharp": ("cs",),
-    "c": ("c", "h", "cc", "cpp", "cxx", "hpp", "hh", "m", "mm"),
-    "elixir": ("ex", "exs"),
-    "swift": ("swift",),
-    "shell": ("sh", "bash", "zsh"),
-    "other": ("erl", "hs", "ml", "clj", "lua", "pl", "sql", "dart", "zig"),
-}
-LANGUAGES = {suffix: language for language, suffixes in _SUFFIXES.items() for suffix in suffixes}
-_NAMES = {
-    "python": re.compile(r"test.*|.*_tests?"),
-    "javascript": re.compile(r".+[.\-_](?:test|spec)(?:\.d)?"),
-    "go": re.compile(r".+_test"),
-    "rust": re.compile(r"tests?|.+_tests?"),
-    "java": re.compile(r"Test[A-Z].*|.*(?:Test|Tests|TestCase|IT|Spec)"),
-    "ruby": re.compile(r"test_.+|.+_(?:spec|test)"),
-    "php": re.compile(r".*(?:Test|Cest)"),
-    "csharp": re.compile(r".*Tests?"),
-    "c": re.compile(r"test_.+|.+_(?:unit)?tests?"),
-    "elixir": re.compile(r".+_test"),
-    "swift": re.compile(r".*Tests?"),
-}
-"""File names without suffix: what each language's runners collect by default."""
+LANGUAGES = {suffix: language for language, suffixes in TABLE["suffixes"].items() for suffix in suffixes.split()}
+_NAMES: dict[str, re.Pattern[str]] = {language: re.compile(pattern) for language, pattern in TABLE["tests"].items()}
 _FOLDERS = {"javascript": "__tests__", "rust": "tests"}
 """A folder that makes tests of all files below it."""
 _JVM_SOURCE_SETS = frozenset({"test", "androidTest", "integrationTest"})
