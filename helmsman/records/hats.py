@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from helmsman.naming import PLAIN_NAME
@@ -45,9 +45,10 @@ def _apart(tool: str) -> str:
 
 
 Name = Annotated[str, Field(pattern=PLAIN_NAME, max_length=LONGEST_NAME)]
-Title = Annotated[str, Field(min_length=1, max_length=60)]
-Line = Annotated[str, Field(min_length=1, max_length=300)]
-Tool = Annotated[str, Field(pattern=_TOOL)]
+Title = Annotated[str, Field(min_length=1, max_length=60), AfterValidator(_is_one_line)]
+Words = Annotated[str, Field(min_length=1, max_length=300)]
+Line = Annotated[Words, AfterValidator(_is_one_line)]
+Tool = Annotated[str, Field(pattern=_TOOL), AfterValidator(_apart)]
 Many = Annotated[int, Field(strict=True, ge=1, le=100)]
 Holds = Literal[True] | None
 
@@ -81,7 +82,7 @@ class Condition(Record):
     """The plan is to be made anew."""
     conflict: Holds = None
     """Proven work and what others did meanwhile have to be put together."""
-    item: tuple[Line, ...] = Field(default=(), max_length=20)
+    item: tuple[Words, ...] = Field(default=(), max_length=20)
     """Markers (`[VERIFY]`, `[P]`) or words of a title: the plan's item in hand has one of them."""
 
     @property
@@ -111,16 +112,8 @@ class Hat(Record):
     """Tools that it may use without a question, besides those of the configuration."""
     disallowed_tools: tuple[Tool, ...] = Field(default=(), max_length=50)
     """Tools that it may not use, besides those of the configuration."""
-    prompt: str = Field(min_length=1, max_length=LONGEST_PROMPT)
+    prompt: Annotated[str, Field(min_length=1, max_length=LONGEST_PROMPT), BeforeValidator(_plain)]
     """The persona, as the agent is told."""
-
-    _title = field_validator("title")(_is_one_line)
-    _prompt = field_validator("prompt", mode="before")(_plain)
-
-    @field_validator("allowed_tools", "disallowed_tools")
-    @classmethod
-    def _tools(cls, tools: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(_apart, tools))
 
     @field_validator("when")
     @classmethod
@@ -145,16 +138,8 @@ class Sheet(Record):
     """What a check of this kind of work should show, in words, for whoever has to name commands."""
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Configuration, nested as in helmsman.toml; everybody else's word wins over it."""
-    guidance: str = Field(default="", max_length=LONGEST_GUIDANCE)
+    guidance: Annotated[str, Field(max_length=LONGEST_GUIDANCE), BeforeValidator(_plain)] = ""
     """What every iteration is told of this kind of work."""
-
-    _lines = field_validator("title", "about")(_is_one_line)
-    _guidance = field_validator("guidance", mode="before")(_plain)
-
-    @field_validator("checks")
-    @classmethod
-    def _hints(cls, hints: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(_is_one_line, hints))
 
 
 class Preset(Record):
