@@ -12,7 +12,6 @@ from typing import Any
 from prefect.client.schemas.objects import State, StateType
 from prefect.exceptions import TerminationSignal
 
-from helmsman.config import RetryConfig
 from helmsman.errors import Cancelled, WorldError
 from helmsman.orient.alignment import align_question, by_template, read_proposal, settled
 from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, AlignResult, Made, Specification, result_of
@@ -105,13 +104,17 @@ def advanced(work: Work, alignment: Alignment) -> Alignment:
 def _drafted(work: Work, before: Alignment | None) -> Alignment:
     """By a model. Without one, by the template or as it was, with the reason."""
     facts, made = gather(work), before.made if before else Made()
-    number, cost, complaint = made.round + 1, made.cost_usd, ""
+    number, cost, complaint, retry = made.round + 1, made.cost_usd, "", work.config.retry
+    if not work.asks:
+        retry = retry.model_copy(update={"attempts": min(retry.attempts, RETRIES_BEFORE_A_PERSON)})
     for attempt in range(1, TRIES + 1):
         question = align_question(work.goal, facts, before, complaint)
         try:
-            proposal = with_retries(ask, _retry(work))(work, question, number, attempt)
+            proposal = with_retries(ask, retry)(work, question, number, attempt)
         except WorldError as away:
-            complaint = f"no model could be asked: {_in_words(away)}"
+            # without the judge's remedies: the way is the judge's, the work is not
+            parts = away.problem.replace("the judge", "the model"), away.expected, away.found
+            complaint = f"no model could be asked: {'; '.join(filter(None, parts))}"
             break
         cost += proposal.usage.cost_usd
         found = read_proposal(proposal.text, proposal.stop, work.goal, before)
@@ -121,16 +124,6 @@ def _drafted(work: Work, before: Alignment | None) -> Alignment:
         complaint = found
     without = settled(before, complaint) if before else by_template(work.goal, facts, complaint)
     return without.model_copy(update={"made": without.made.model_copy(update={"round": number, "cost_usd": cost})})
-
-
-def _retry(work: Work) -> RetryConfig:
-    retry = work.config.retry
-    return retry if work.asks else retry.model_copy(update={"attempts": min(retry.attempts, RETRIES_BEFORE_A_PERSON)})
-
-
-def _in_words(error: WorldError) -> str:
-    """Without the judge's remedies: the way is the judge's, the work is not."""
-    return "; ".join(part for part in (error.problem.replace("the judge", "the model"), error.expected, error.found) if part)
 
 
 def _written(work: Work, alignment: Alignment, over: Alignment | None) -> Alignment:

@@ -183,6 +183,9 @@ def compare(repository: str, group: str, loops: tuple[str, ...]) -> Choice:
 
 def drive_member(due: LoopRequest, folder: LoopFolder, cancelled: Callable[[], bool]) -> Departed:
     """Drive a loop until its process ends. Once `cancelled` says so it is asked to stop, and ended where it does not."""
+    environment = {
+        name: value for name, value in ours().items() if name not in (*OF_A_SESSION, TAG) and not name.startswith(OF_THE_ENGINE)
+    }
     ended = run(
         [sys.executable, "-P", "-m", MODULE, "member", *(["--embedded"] if is_embedded() else [])],
         cwd=neutral_directory(),
@@ -190,19 +193,12 @@ def drive_member(due: LoopRequest, folder: LoopFolder, cancelled: Callable[[], b
         tag=f"member-{uuid4().hex}",
         deadline=FOREVER,
         grace=GRACE_SECONDS,
-        stdin=_said(due),
+        # by a pipe: what a program is started with an agent could read
+        stdin=f"{json.dumps(environment)}\n{due.model_dump_json()}".encode(),
         stop=_stopping(folder.cancel, cancelled),
     )
     words = clean_lines(ended.stderr or ended.tail or ended.head).strip()
     return Departed(due.loop, ended.exit_code, words[-WORDS_KEPT:])
-
-
-def _said(due: LoopRequest) -> bytes:
-    """Two lines of JSON: our environment, and the request. By a pipe: what a program is started with an agent could read."""
-    environment = {
-        name: value for name, value in ours().items() if name not in (*OF_A_SESSION, TAG) and not name.startswith(OF_THE_ENGINE)
-    }
-    return f"{json.dumps(environment)}\n{due.model_dump_json()}".encode()
 
 
 def _stopping(flag: Path, cancelled: Callable[[], bool]) -> Callable[[], bool]:

@@ -153,7 +153,14 @@ def flawed(path: Path, flaws: Sequence[Problem], remedy: str) -> OperatorError:
 
 def read_text(path: Path, expected: str) -> str:
     """A file's text without byte order mark and with plain line ends."""
-    data = _bytes(path, expected)
+    try:
+        if not path.is_file():
+            found = "something else" if path.exists() else "nothing"
+            raise OperatorError(f"{path} cannot be read", expected=expected, found=found, remedy="correct its path")
+        data = read_plain(path, LARGEST_FILE + 1)
+    except OSError as error:
+        found, remedy = str(error.strerror), "make it readable"
+        raise OperatorError(f"{path} cannot be read", expected=expected, found=found, remedy=remedy) from error
     if len(data) > LARGEST_FILE:
         raise BrokenFile(path, f"it is larger than {LARGEST_FILE} bytes")
     try:
@@ -161,18 +168,6 @@ def read_text(path: Path, expected: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise BrokenFile(path, f"line {line} is not UTF-8: {error.reason}", line) from None
-
-
-def _bytes(path: Path, expected: str) -> bytes:
-    try:
-        if not path.is_file():
-            found = "something else" if path.exists() else "nothing"
-            raise OperatorError(f"{path} cannot be read", expected=expected, found=found, remedy="correct its path")
-        return read_plain(path, LARGEST_FILE + 1)
-    except OSError as error:
-        raise OperatorError(
-            f"{path} cannot be read", expected=expected, found=str(error.strerror), remedy="make it readable"
-        ) from error
 
 
 def _toml(path: Path) -> dict[str, Any]:
@@ -249,16 +244,12 @@ def prompt_layer(repository: Path, layers: Sequence[Layer]) -> list[Layer]:
     text = read_text(path, "a prompt").strip()
     if not text:
         raise OperatorError(f"{path} is empty", remedy="write down what shall be true at the end, or give a goal")
-    promise = {} if "completion.promise" in said else _promise(path, text)
+    found = [] if "completion.promise" in said else promises(text)
+    if len(found) > 1:
+        told = ", ".join(f"{promise} in line {line}" for line, promise in found)
+        remedy = "keep one, or say which: --completion-promise TEXT"
+        raise OperatorError(f"{path} names several promises", expected="one", found=told, remedy=remedy)
+    promise = {"promise": found[0][1]} if found else {}
     folder = name.removesuffix("PROMPT.md")
     plan = next((folder + plan for plan in PLANS if _inside(repository, folder + plan).is_file()), "")
     return [Layer(name, {"goal": text, "completion": promise, "plan": {"file": plan} if plan else {}})]
-
-
-def _promise(path: Path, text: str) -> dict[str, str]:
-    found = promises(text)
-    if len(found) > 1:
-        said = ", ".join(f"{promise} in line {line}" for line, promise in found)
-        remedy = "keep one, or say which: --completion-promise TEXT"
-        raise OperatorError(f"{path} names several promises", expected="one", found=said, remedy=remedy)
-    return {"promise": found[0][1]} if found else {}

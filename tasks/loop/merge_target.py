@@ -103,20 +103,15 @@ def _pushed(target: Target, commit: str) -> bool:
         rejected = rejections(error.stderr)
         if is_another_course(error.stderr) or any(word in line for line in rejected for word in RACED):
             return False
-        if rejected:
+        if rejected:  # the remote's own words, where it has any: what git says around them is long and says nothing else
+            told = [line.partition("remote:")[2].strip() for line in lines_of(error.stderr) if line.startswith("remote:")]
             raise OperatorError(
                 f"{clean(target.remote)} refuses the merge into {target.branch}",
-                found=_said_there(error.stderr),
+                found="\n".join(filter(None, told)) or error.stderr,
                 remedy="allow it there, or merge the branch by hand as it is done there",
             ) from error
         raise WorldError(f"the merge could not be pushed to {clean(target.remote)}", found=error.stderr) from error
     return True
-
-
-def _said_there(stderr: str) -> str:
-    """The remote's own words, where it has any: what git says around them is long and says nothing else."""
-    told = [line.partition("remote:")[2].strip() for line in lines_of(stderr) if line.startswith("remote:")]
-    return "\n".join(filter(None, told)) or stderr
 
 
 def bring_along(target: Target, commit: str) -> str:
@@ -179,18 +174,14 @@ def _untouched(repository: Repository, checkout: Path, ref: str, old: str) -> bo
     for _ in range(LOOKS):
         if read_ref(repository.common, ref) != old:
             return False
-        changed = _changed(checkout)
+        listed = git(checkout, "status", "--porcelain", "-z", "--untracked-files=no", "--no-renames").split("\0")
+        changed = [entry[3:] for entry in listed if entry]
         if not changed:
             return True
         time.sleep(LOOK_SECONDS)
     more = ", …" if len(changed) > PATHS_SHOWN else ""
     branch, found = ref.removeprefix("refs/heads/"), ", ".join(changed[:PATHS_SHOWN])
     raise _in_the_way(checkout, branch, f"changes that are not committed: {found}{more}")
-
-
-def _changed(checkout: Path) -> list[str]:
-    listed = git(checkout, "status", "--porcelain", "-z", "--untracked-files=no", "--no-renames").split("\0")
-    return [entry[3:] for entry in listed if entry]
 
 
 def _in_the_way(checkout: Path, branch: str, found: str) -> OperatorError:

@@ -8,7 +8,6 @@ from helmsman.errors import Cancelled, WorldError
 from helmsman.oversee.oversee import Observed
 from helmsman.oversee.oversee import oversee as conclude
 from helmsman.oversee.signals import Sight
-from helmsman.records.agent import AgentCall
 from helmsman.records.checks import Scan
 from helmsman.records.control import Overseen
 from helmsman.records.events import SignalRaised
@@ -44,25 +43,22 @@ def observe(place: Workplace, state: LoopState, evidence: Evidence, memory: Work
     call = evidence.execution.call
     faults: list[str] = []
     read, config, change = partial(_read, faults), state.config, evidence.execution.change
+    # the watch over the session has seen it, which knew where the shell stood
+    destroyed = (call.pain.removeprefix(DESTROYED),) if call.pain.startswith(DESTROYED) else ()
     scanned = read("secrets", Scanned(), lambda: secrets_in(place.worktree, change) if config.pain.secrets else Scanned())
     faults.extend(filter(None, (scanned.unread,)))
     if evidence.checks is None:  # a usage limit, or pain
-        return Observed(memory=memory, leaks=scanned.leaks, destroyed=_in_session(call), faults=tuple(faults))
+        return Observed(memory=memory, leaks=scanned.leaks, destroyed=destroyed, faults=tuple(faults))
     return Observed(
         memory=memory,
         orders=read("orders", (), lambda: read_orders(place.worktree, config)),
         leaks=scanned.leaks,
         scan=read("security scan", None, lambda: _scan(place, state, change.commit)),
-        destroyed=_in_session(call),
+        destroyed=destroyed,
         variety=read("variety", None, lambda: measure(place.worktree, change.commit, place.folder.root / CACHE)),
         exists=lambda path: (place.worktree / path).exists(),
         faults=tuple(faults),
     )
-
-
-def _in_session(call: AgentCall) -> tuple[str, ...]:
-    """What the watch over the session saw, which knew where the shell stood."""
-    return (call.pain.removeprefix(DESTROYED),) if call.pain.startswith(DESTROYED) else ()
 
 
 def _scan(place: Workplace, state: LoopState, commit: str) -> Scan | None:

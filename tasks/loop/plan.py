@@ -71,7 +71,7 @@ def plan_in_hand(place: Workplace, state: LoopState, commit: str, *, small: bool
     if config.item and plan.item(config.item) is None and not state.merging.trouble:
         raise gone(plan, config.item, config.file, state.loop)
     begun = state.plan.now if state.plan.tried else ""
-    return in_hand(plan, config.item, anew=_makes_anew(state), small=small, begun=begun)
+    return in_hand(plan, config.item, anew=advise(state).anew, small=small, begun=begun)
 
 
 def put_back(place: Workplace, state: LoopState, start: str) -> PlanTouched | None:
@@ -155,16 +155,12 @@ def _stand_on(place: Workplace, state: LoopState, commit: str) -> None:
 
 def _objection(state: LoopState, path: str, before: Held, after: Held | None) -> str:
     """Why the agent's change does not count; empty where it does."""
-    if after is None or not _makes_anew(state):
+    if after is None or not advise(state).anew:
         return "the loop ticks its items by evidence, and nobody asked for another plan"
     try:
         return objection(read_plan(path, before.content), read_plan(path, after.content), state.config.plan.item)
     except Complaint as complaint:
         return f"the new plan cannot be followed: {clean(str(complaint))}"
-
-
-def _makes_anew(state: LoopState) -> bool:
-    return advise(state).anew
 
 
 @dataclass(frozen=True)

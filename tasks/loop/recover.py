@@ -69,15 +69,13 @@ def close(place: Workplace, state: LoopState, why: BaseException, now: datetime)
     """End a loop from outside an iteration: cancelled, or broken by an error that no retry repairs. The caller holds the lock."""
     end_processes(state)
     state = mark_interrupted(place, state)
-    decision = _outside_decision(why, state, now)
+    fault = why.fault if isinstance(why, HelmsmanError) and why.fault != "nobody" else ""
+    decision = Decision(
+        kind=DecisionKind.STOP,
+        rule=f"error.{fault}" if fault else "cancelled",
+        reason=f"{str(why) or 'asked to stop'}; go on with: helmsman resume {state.loop}",
+        at=now,
+        outcome=Outcome.FAILED if fault else Outcome.CANCELLED,
+        fault=fault,
+    )
     return replace_state(place.repository, state, end(state, decision, now), f"end: {decision.rule}")
-
-
-def _outside_decision(why: BaseException, state: LoopState, now: datetime) -> Decision:
-    if isinstance(why, HelmsmanError) and why.fault != "nobody":
-        outcome, rule, fault = Outcome.FAILED, f"error.{why.fault}", why.fault
-    else:
-        outcome, rule, fault = Outcome.CANCELLED, "cancelled", ""
-    reason = str(why) or "asked to stop"
-    resume = f"{reason}; go on with: helmsman resume {state.loop}"
-    return Decision(kind=DecisionKind.STOP, rule=rule, reason=resume, at=now, outcome=outcome, fault=fault)

@@ -81,7 +81,8 @@ def remember(place: Workplace, state: LoopState, record: IterationRecord) -> Lea
         guarded = [one.id for one in record.recalled.guardrails]
         kept = episode(state, record, subject, told, guarded)
         with store.change() as change:
-            earlier = _earlier(change, kept)
+            now = kept.iteration, kept.attempt
+            earlier = [one for one in change.episodes(kept.uid, LOOKED_AT) if (one.iteration, one.attempt) < now]
             observations = after_iteration(kept, earlier)
             learned = Learned(lessons=tuple(one.text for one in observations))
             if not change.put_episode(kept):
@@ -165,11 +166,6 @@ def _subject(place: Workplace, state: LoopState) -> Subject:
 # --- lessons ------------------------------------------------------------------------------------------------------
 
 
-def _earlier(reads: Reads, kept: Episode) -> Sequence[Episode]:
-    """Iterations of the same loop before it."""
-    return [one for one in reads.episodes(kept.uid, LOOKED_AT) if (one.iteration, one.attempt) < (kept.iteration, kept.attempt)]
-
-
 def _told(episodes: Iterable[Episode]) -> frozenset[str]:
     """Lessons that their prompts carried."""
     return frozenset(lesson for one in episodes for lesson in one.told)
@@ -187,14 +183,11 @@ def _credit(change: Change, told: Iterable[str], episodes: Sequence[Episode], no
     failed = {error.kind for one in episodes for error in one.errors}
     for name in sorted(told):
         lesson = change.lesson(name)
-        if lesson is not None:
-            change.put_lesson(reviewed(credited(lesson, good=_went_well(lesson, failed, good=good), now=now), now))
-
-
-def _went_well(lesson: Lesson, failed: set[FailureClass], *, good: bool) -> bool:
-    if lesson.kind is LessonKind.ANTIPATTERN and lesson.failure is not None:
-        return lesson.failure not in failed
-    return good
+        if lesson is None:
+            continue
+        warned = lesson.kind is LessonKind.ANTIPATTERN and lesson.failure is not None  # worth what it kept from failing again
+        well = lesson.failure not in failed if warned else good
+        change.put_lesson(reviewed(credited(lesson, good=well, now=now), now))
 
 
 # --- guardrails ---------------------------------------------------------------------------------------------------

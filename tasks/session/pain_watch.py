@@ -125,7 +125,8 @@ class Watch:
             return
         command = str(noted.called.arguments["command"])
         if self._config.destructive:
-            why = self._lost(noted.targets) or self._done(command, noted, result)
+            gone = next((path for path in noted.targets if not self._exists(path)), None)  # however the command ended
+            why = self._done(command, noted, result) if gone is None else _loss(gone, self._rules)
             self._reason = self._reason or (f"{DESTROYED}{why}" if why else "")
         if not noted.called.parent:
             self._folder = _stands_in(command, self._folder, self._rules, failed=result.failed)
@@ -140,11 +141,6 @@ class Watch:
             elif place and place.kind is Kind.OUTSIDE:
                 found.update(dict.fromkeys(self._standing(path, self._since)))
         return (*(path for path in found if self._exists(path)), *self._held)
-
-    def _lost(self, targets: Iterable[str]) -> str:
-        """Where a target is gone it does not matter how the command ended."""
-        gone = next((path for path in targets if not self._exists(path)), None)
-        return "" if gone is None else _loss(gone, self._rules)
 
     def _done(self, command: str, noted: _Noted, result: ToolResult) -> str:
         if result.failed or noted.called.arguments.get("run_in_background"):

@@ -17,7 +17,6 @@ from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import Layer, Resolved
 from helmsman.pushes import Allowed, made_by_us, push_loop_id, read_allowed, wanted
 from helmsman.records.request import LoopRequest
-from helmsman.records.state import LoopState
 from helmsman.records.triggers import OWN_BRANCHES, Nothing, Push
 from helmsman.toml_of import toml_of
 from tasks.alignment.aligning import aligned_in
@@ -162,12 +161,10 @@ def _is_ours(repository: Repository, commit: str) -> bool:
     for name in loop_names(repository):
         with suppress(OperatorError):  # one that another version wrote must not stand in the way of every push
             loop = show_state(repository, name).state  # verified or not
-            if f"refs/heads/{loop.branch}" in holding and _came_from(repository, loop, commit):
+            if (branch := f"refs/heads/{loop.branch}") not in holding:
+                continue
+            # among what the loop has added to what it began with; somebody else's branch goes on behind its end
+            end = branch if loop.branch.startswith(OWN_BRANCHES) else loop.head
+            if contains(repository.common, end, commit) and not contains(repository.common, loop.base_commit, commit):
                 return True
     return False
-
-
-def _came_from(repository: Repository, loop: LoopState, commit: str) -> bool:
-    """Whether a commit is among what a loop has added to what it began with."""
-    end = f"refs/heads/{loop.branch}" if loop.branch.startswith(OWN_BRANCHES) else loop.head  # somebody else's branch goes on
-    return contains(repository.common, end, commit) and not contains(repository.common, loop.base_commit, commit)
