@@ -1,7 +1,6 @@
 """A chain of loops with the real agent: each begins with the work of the one before it, and what has completed stays so."""
 
 import json
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -70,39 +69,3 @@ def test_a_loop_of_a_chain_begins_with_the_work_before_it_and_a_chain_goes_on_wh
     repository = tmp_path / "repository"
     assert sh(repository, "show", "helmsman/numbers-2:two.txt") == "one\ntwo"
     sh(repository, "merge-base", "--is-ancestor", "helmsman/numbers-1", "helmsman/numbers-2")
-
-
-@pytest.mark.feature("M11")
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("[[loops]]\nchecks = ['true']\n", "loops.0.goal"),
-        ("loops = []\n", "loops"),
-        ("not toml", "the group of loops cannot be read"),
-        (CHAIN.replace("[[loops]]", "[[loops]]\nturns = 3", 1), "loops.0.turns"),
-        (CHAIN.replace('checks = ["grep -q one one.txt"]\n', ""), "no check is configured"),
-        (CHAIN.replace("numbers", "No Name"), "no name for a group"),
-    ],
-)
-def test_a_chain_that_cannot_be_driven_is_refused_with_the_place_before_anything_starts(
-    tmp_path: Path, prefect_server: PrefectServer, text: str, told: str
-) -> None:
-    make_repository(tmp_path / "repository")
-    (tmp_path / "chain.toml").write_text(text)
-    with driving(tmp_path, prefect_server.url, script(tmp_path)) as helmsman:
-        refused = helmsman.run("chain", tmp_path / "chain.toml", "--repo", helmsman.repository)
-    assert refused.exit_code == 2, refused
-    assert told in refused.errors
-    assert "Traceback" not in refused.errors
-    assert helmsman.model.requests == []
-
-
-@pytest.mark.feature("M11")
-def test_a_draft_splits_a_large_goal_and_is_a_chain_itself(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    make_repository(tmp_path / "repository")
-    goal = "The shop sells:\n" + "\n".join(f"- thing {number}" for number in range(12))
-    with driving(tmp_path, prefect_server.url, script(tmp_path)) as helmsman:
-        drafted = helmsman.run("chain", "--draft", "--goal", goal, "--repo", helmsman.repository)
-    assert drafted.exit_code == 0, drafted
-    loops = tomllib.loads(drafted.output)["loops"]
-    assert [link["goal"].count("- thing") for link in loops] == [4, 4, 4]

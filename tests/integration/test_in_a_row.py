@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deployments.group import group_lines, parallel, parallel_request
+from deployments.group import chain, group_lines, parallel, parallel_request
 from helmsman.errors import OperatorError, WorldError
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import Gate, GateKind
@@ -173,6 +173,27 @@ def test_what_is_said_of_all_loops_counts_when_they_are_looked_at_before_the_sta
     settings = ["allow_no_checks=true", f"claude.binary={top / 'no-agent'}"]
     with pytest.raises((OperatorError, WorldError), match="no-agent"):  # which comes after the checks
         parallel(top, in_a_row=True, yes=True, as_json=True, goals=["the first"], settings=settings)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[[loops]]\nchecks = ['true']\n", r"loops\.0\.goal"),
+        ("not toml", "the group of loops cannot be read"),
+        (CHAIN.replace("[[loops]]", "[[loops]]\nturns = 3", 1), r"loops\.0\.turns"),
+        (f'name = "No Name"\n{CHAIN}', "no name for a group"),
+    ],
+)
+def test_a_file_that_cannot_be_driven_is_refused_with_the_place(top: Path, text: str, told: str) -> None:
+    with pytest.raises(OperatorError, match=told):
+        requested(top, text)
+
+
+def test_a_draft_splits_a_large_goal_and_is_such_a_file_itself(top: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    goal = "The shop sells:\n" + "\n".join(f"- thing {number}" for number in range(12))
+    assert chain(top, draft=True, goals=[goal]) == 0
+    drafted = requested(top, capsys.readouterr().out)
+    assert [link.goal.count("- thing") for link in drafted.loops] == [4, 4, 4]
 
 
 # --- what is told of it -------------------------------------------------------------------------------------------
