@@ -7,6 +7,7 @@ import pytest
 
 from helmsman.records.agent import FailureClass
 from tasks.memory import opening
+from tasks.memory.tables import VERSION
 from tests.fakes.bench import eventually
 from tests.integration.memory_processes import at_once, process, told
 from tests.integration.memory_stores import NOW, episode
@@ -57,7 +58,7 @@ def test_writers_at_the_same_time_lose_nothing_and_double_nothing(store_url: str
 
 
 def test_processes_that_make_a_store_at_the_same_moment_all_get_it(store_url: str, tmp_path: Path) -> None:
-    assert at_once(OPEN, store_url, OPENERS, tmp_path) == ["1"] * OPENERS
+    assert at_once(OPEN, store_url, OPENERS, tmp_path) == [str(VERSION)] * OPENERS
 
 
 def test_a_writer_that_is_killed_in_the_middle_leaves_what_was_whole_and_blocks_nobody(store_url: str, tmp_path: Path) -> None:
