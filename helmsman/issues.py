@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from helmsman.memory.quoting import block_quote
+from helmsman.memory.words import block_quote
 from helmsman.naming import loop_id
 from helmsman.oversee.commands_said import command_in
 from helmsman.parsers.markdown_text import rendered, visible

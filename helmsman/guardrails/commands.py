@@ -10,16 +10,7 @@ from helmsman.guardrails.git import QUESTIONS, Scene, branches_made, commits_aft
 from helmsman.guardrails.paths import Kind, locate
 from helmsman.guardrails.rules import Finding, Row, Rule, Rules, rows, table
 from helmsman.parsers.shell import HOME, PARENT, Command, commands
-from helmsman.parsers.shell_words import (
-    INTERPRETER,
-    SHELLS,
-    UNKNOWN,
-    ShellCall,
-    has_flag,
-    operands,
-    script_of,
-    shell_call,
-)
+from helmsman.parsers.shell_words import INTERPRETER, SHELLS, UNKNOWN, ShellCall, has_flag, operands, script_of, shell_call
 from helmsman.plain import word_set
 
 

@@ -85,18 +85,15 @@ def _commands(state: LoopState, present: str, own: Collection[str]) -> Iterator[
 def _candidates(lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> Iterator[_Candidate]:
     """Guardrails that help or that a person wants, then sure conventions. What does not fit a line is left out."""
     useful = [one for one in guardrails if not one.retired and (verdict(one) is Verdict.EFFECTIVE or persons(one))]
-    certain = sorted(filter(_certain, lessons), key=lambda one: (-one.confidence, -one.observed, one.id))
+    promoted = (one for one in lessons if one.kind is LessonKind.CONVENTION and one.tier is Tier.SEMANTIC and not one.retired)
+    sure = (one for one in promoted if one.confidence >= MIN_CONFIDENCE and one.success_rate >= MIN_SUCCESS)
+    certain = sorted(sure, key=lambda one: (-one.confidence, -one.observed, one.id))
     said = [(one.instruction, one.trigger.strip()) for one in sorted(useful, key=lambda one: -one.before_seen)]
     for order, when in (*said, *((one.text, "") for one in certain)):
         whole = f"{when}: {order}" if when else order
         line, bare = (inert(text, 2 * len(text)) for text in (whole, order))  # longer than what is taken apart can get
         if bare and len(line) <= LONGEST_LINE:
             yield _Candidate(line, bare)
-
-
-def _certain(lesson: Lesson) -> bool:
-    promoted = lesson.kind is LessonKind.CONVENTION and lesson.tier is Tier.SEMANTIC and not lesson.retired
-    return promoted and lesson.confidence >= MIN_CONFIDENCE and lesson.success_rate >= MIN_SUCCESS
 
 
 # --- the file -----------------------------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from helmsman.memory.quoting import joined
 from helmsman.memory.task_type import task_type
+from helmsman.memory.words import joined
 from helmsman.plain import clean_lines, short_line
 from helmsman.records.control import Movement
 from helmsman.records.iteration import IterationRecord

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal
 
-from helmsman.memory.quoting import joined, listed, orders, quoted, tells
-from helmsman.memory.words import terms
+from helmsman.memory.words import joined, listed, orders, quoted, tells, terms
 from helmsman.oversee.cycles import OF_THE_WORLD, place
 from helmsman.oversee.progress import Identity, identity
 from helmsman.plain import short_line

@@ -10,14 +10,13 @@ from itertools import pairwise
 from typing import NamedTuple, NoReturn
 
 from helmsman.errors import OperatorError
-from helmsman.memory.quoting import block_quote
+from helmsman.memory.words import block_quote
 from helmsman.orient.alignment import own_goal
 from helmsman.orient.alignment_file import read
 from helmsman.parsers.markdown_text import upper_headings
 from helmsman.plain import clean_lines, inert
 from helmsman.prompts import Piece, render_pieces
 from helmsman.records.alignment import LONGEST_MORE, Alignment
-from helmsman.records.iteration import Choice
 from helmsman.records.state import LoopState
 from helmsman.texts import counted, dollars_told, duration
 from helmsman.tokens import tokens, trim
@@ -69,10 +68,20 @@ def _lines(state: LoopState) -> Iterator[str]:
     memory, used = state.memory, state.spending
     took = f"{counted(state.iteration, 'iteration')}, {duration(used.seconds)}, {dollars_told(used.cost_usd, state.untold)}"
     yield from (_goal(state.config.goal), f"Outcome: {state.outcome or 'unfinished'} after {took}")
+    criteria = ", ".join(criterion.id for criterion in state.config.judge.criteria)
+    proofs = [inert(f"a judge: {criteria}", _ENTRY)] if criteria else []
+    for result in state.checks.results if state.checks else ():
+        numbers = f" ({result.counts.passed} passed, {result.counts.skipped} skipped)" if result.counts else ""
+        proofs += [inert(result.command, _ENTRY - len(numbers)) + numbers] if result.passed else []
+    decisions: list[str] = []
+    for one in memory.decisions:
+        more = (("rejected", one.rejected), ("reason:", one.reason), ("revisit if", one.revisit_if))
+        said = "; ".join([f"chose {one.chose}", *(f"{name} {text}" for name, text in more if text)])
+        decisions.append(inert(said, _CHOICE))
     lists = (
-        ("Proven by", _proofs(state), _CHECKS),
+        ("Proven by", proofs, _CHECKS),
         ("Done, in the agent's words", [inert(one.text, _ENTRY) for one in memory.completed], _DONE),
-        ("Decisions", [_decision(one) for one in memory.decisions], _DECISIONS),
+        ("Decisions", decisions, _DECISIONS),
         ("Remaining", [inert(memory.remaining_gap, _GAP)], 1),
         ("Uncertain", [inert(one, _ENTRY) for one in memory.uncertainties], _OPEN),
     )
@@ -83,20 +92,6 @@ def _lines(state: LoopState) -> Iterator[str]:
 
 def _goal(goal: str) -> str:
     return f"Goal: {inert(own_goal(goal), _GOAL)}"
-
-
-def _proofs(state: LoopState) -> list[str]:
-    criteria = ", ".join(criterion.id for criterion in state.config.judge.criteria)
-    found = [inert(f"a judge: {criteria}", _ENTRY)] if criteria else []
-    for result in state.checks.results if state.checks else ():
-        numbers = f" ({result.counts.passed} passed, {result.counts.skipped} skipped)" if result.counts else ""
-        found += [inert(result.command, _ENTRY - len(numbers)) + numbers] if result.passed else []
-    return found
-
-
-def _decision(one: Choice) -> str:
-    more = (("rejected", one.rejected), ("reason:", one.reason), ("revisit if", one.revisit_if))
-    return inert("; ".join([f"chose {one.chose}", *(f"{name} {text}" for name, text in more if text)]), _CHOICE)
 
 
 # --- into the file ------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from helmsman.config.infrastructure import MemoryConfig
 from helmsman.memory.guardrail_effect import NO_GOOD, Verdict, failed, persons, retired, verdict
 from helmsman.oversee.conflicts import MOST_ORDERS, conflicts
+from helmsman.oversee.cycles import OF_THE_WORLD
 from helmsman.oversee.imperatives import imperatives
 from helmsman.oversee.learning import advice
 from helmsman.plain import clean
@@ -30,8 +31,6 @@ REMOVED, GAVE_WAY = "a person removed it", "gave way"
 _NUMBERS = 8
 """Iterations that an origin names."""
 
-_WORLD = frozenset({FailureClass.NETWORK, FailureClass.TIMEOUT, FailureClass.RESOURCES})
-"""The world fails so, and no instruction helps, unless the code itself is where it happens."""
 _LINE = re.compile(r"(?::\d{1,9}){1,2}\Z|\(\d{1,9}(?:,\d{1,9})?\)\Z")
 _NAME = re.compile(r"(?=[^\W\d])[\w.@+-]+(?:/[\w.@+-]+)*(?:::[\w.@+-]+){0,4}|\.[\w-][\w./@+-]*")
 """A test, file, module or command without a blank: of what else stands there nobody knows whose words they are."""
@@ -175,9 +174,10 @@ def _cases(episodes: Sequence[Episode], counts: Mapping[FailureClass, tuple[int,
         place, (seen, of) = _common(kind, vain), counts.get(kind, (0, 0))
         # iterations of this loop that got on speak for nothing; of other loops nobody knows
         forward = sum(kind in failed(one) for one in episodes) - len(vain)
-        # whether an instruction can do anything: a host or a program is no file that somebody can change, and what has nothing in
-        # common but that nobody knows it needs a place at least
-        helps = "::" in place or _CODE.fullmatch(place) if kind in _WORLD else place or kind is not FailureClass.OTHER
+        # Whether an instruction can do anything: the world fails so whatever is told, unless the code is where it happens, as a
+        # host or a program is no file that somebody can change; and what has nothing in common but that nobody knows it needs a
+        # place.
+        helps = "::" in place or _CODE.fullmatch(place) if kind in OF_THE_WORLD else place or kind is not FailureClass.OTHER
         if vain and helps and seen - forward >= config.guardrail_after:
             due.append(_Case(kind, place, vain, seen, max(of, seen)))
     return sorted(due, key=lambda case: -len(case.vain))

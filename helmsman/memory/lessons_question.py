@@ -12,8 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from helmsman.answer_form import NUMBER, TEXT, closed, many, one_of
 from helmsman.budget import fence, fit
 from helmsman.memory.extraction import observation
-from helmsman.memory.quoting import orders, tells
-from helmsman.memory.words import terms
+from helmsman.memory.words import orders, tells, terms
 from helmsman.orient.answers import printable, read_answer
 from helmsman.plain import clean, short_line
 from helmsman.prompts import Piece, render, render_pieces

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from helmsman.memory.quoting import block_quote
+from helmsman.memory.words import block_quote
 from helmsman.orient.alignment import own_goal
 from helmsman.plain import inert
 from helmsman.prompts import render

@@ -1,4 +1,5 @@
-"""Text as the words that lessons are found by: identifiers taken apart, endings cut, numbers and common words left out.
+"""Text as the words that lessons are found by: identifiers taken apart, endings cut, numbers and common words left out. And
+foreign words as lessons quote them.
 
 So `parseInvoice`, `parse_invoice` and "parsing an invoice" meet.
 """
@@ -6,12 +7,12 @@ So `parseInvoice`, `parse_invoice` and "parsing an invoice" meet.
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-from helmsman.plain import word_set
+from helmsman.plain import clean, short_line, word_set
 
 MOST_TERMS = 64
 LONGEST_READ = 16_000
@@ -64,3 +65,46 @@ _ENDING = re.compile(r"(?<=[a-z]{3})(?:ies|ied|ings?|ions?|ed|es|e|s|y)$")
 _DOUBLED = re.compile(r"([bdgklmnprst])\1$")
 WORDS: Mapping[str, Any] = tomllib.loads(files("helmsman.memory").joinpath("words.toml").read_text("utf-8"))
 _COMMON = word_set(WORDS["common"])
+
+# --- words of an agent or a repository in texts of ours: cleaned, bounded and quoted, so that nobody takes them for ours ---
+
+TELLING = 2
+"""Words that are not vague, from which a text says what was done."""
+_MARKS = str.maketrans({"“": "'", "”": "'", "`": "'"})
+VAGUE = frozenset(terms(WORDS["vague"]))
+_ORDER = re.compile("".join(WORDS["orders"]), re.IGNORECASE)
+
+
+def block_quote(lines: list[str]) -> str:
+    """As a quotation: whoever looks for orders passes it over, and no line of it is a heading."""
+    return "\n".join(f"> {line}".rstrip() for line in lines)
+
+
+def quoted(text: str, most: int) -> str:
+    """A quotation that nothing in it can end."""
+    return f"“{short_line(text.translate(_MARKS), most)}”"
+
+
+def listed(names: Sequence[str], shown: int, most: int = 80) -> str:
+    """Names as quotations, the rest counted."""
+    rest = [f"{len(names) - shown} more"] if len(names) > shown else []
+    return ", ".join([*(quoted(name, most) for name in names[:shown]), *rest])
+
+
+def joined(parts: Iterable[str], most: int, between: str = " ") -> str:
+    """The parts in order, as many whole ones as fit."""
+    text = ""
+    for part in filter(None, parts):
+        longer = f"{text}{between}{part}" if text else part
+        text = longer if len(longer) <= most else text
+    return text
+
+
+def tells(text: str) -> bool:
+    """Whether it says what was done: neither empty nor vague, as `fixed it`, and no order to whoever reads it."""
+    return sum(word not in VAGUE for word in terms(text)) >= TELLING and not orders(text)
+
+
+def orders(text: str) -> bool:
+    """Whether it speaks to its reader, or recommends what no lesson may: such words are not even quoted."""
+    return bool(_ORDER.search(" ".join(clean(text).split())))

@@ -4,7 +4,7 @@ The first row that holds decides, and the last one always does. Its orders are t
 rungs and names of rules are for people and stand in none of them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
@@ -15,7 +15,7 @@ from helmsman.oversee.drift import flagged
 from helmsman.oversee.ladder import CYCLES
 from helmsman.records.agent import FailureClass
 from helmsman.records.checks import Weight
-from helmsman.records.control import Band, Diagnosis, Feedback, Ladder, Learnt, Rung, Stance, Strategy
+from helmsman.records.control import Band, Diagnosis, Feedback, Ladder, Rung, Stance, Strategy
 from helmsman.records.iteration import WorkingMemory
 from helmsman.records.state import LoopState
 from helmsman.texts import counted
@@ -70,8 +70,10 @@ def advise(state: LoopState) -> Advice:
         return ADVICE["ordinary"]
     row, oversight = ADVICE[next(situation for situation, holds in SITUATIONS if holds(state))], state.oversight
     orders = (*(oversight.instructions[:1] if row.instructed else ()), *row.orders)
-    recurring = recurring_classes(oversight.learning)
-    asked = SPECIALISTS.get(recurring[0].kind, row.persona) if row.specialist and recurring else row.persona
+    # of the classes of failure that are still there the one with the longest run
+    recurring = [learnt for learnt in oversight.learning if learnt.in_row >= RECURS] if row.specialist else []
+    longest = max(recurring, key=lambda learnt: (learnt.in_row, learnt.recurred, learnt.seen), default=None)
+    asked = SPECIALISTS.get(longest.kind, row.persona) if longest else row.persona
     redesigns = oversight.ladder.rung is Rung.REDESIGN or row.anew
     model = state.config.ladder.redesign_model if redesigns else ""
     return row.model_copy(update={"orders": orders[:MOST], "persona": asked, "model": model})
@@ -88,12 +90,6 @@ def strategy_of(state: LoopState) -> Strategy:
 def planned_anew(memory: WorkingMemory, state: LoopState) -> WorkingMemory:
     """The agent's notes as the advice leaves them: a plan that failed is discarded, what was decided and done stays."""
     return without_plan(memory) if advise(state).anew else memory
-
-
-def recurring_classes(learning: Sequence[Learnt]) -> list[Learnt]:
-    """Classes of failure that are still there, the longest run first."""
-    again = [learnt for learnt in learning if learnt.in_row >= RECURS]
-    return sorted(again, key=lambda learnt: (learnt.in_row, learnt.recurred, learnt.seen), reverse=True)
 
 
 # --- situations -----------------------------------------------------------------------------------------------------

@@ -168,11 +168,6 @@ def _tick_by_word(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     return _ended(ticked, answer, what, Outcome.COMPLETED, now)
 
 
-def _leave_unmerged(state: LoopState, answer: Answer, now: datetime) -> LoopState:
-    left = _ended(state, answer, "proven, and left unmerged", Outcome.COMPLETED, now)
-    return left.model_copy(update={"merging": Merging()})
-
-
 def _stop(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     lapse = "nobody answered in time, and the declared outcome is to stop"
     what = lapse if answer.via == "timeout" else "stopped"
@@ -211,7 +206,9 @@ EFFECTS: Mapping[tuple[GateKind, Choice], Effect] = {
     (GateKind.UNMERGED, Choice.APPROVE): _plainly(
         lambda state, now: state.model_copy(update={"ending": state.merging.proven, "updated_at": now})
     ),
-    (GateKind.UNMERGED, Choice.ACCEPT): _leave_unmerged,
+    (GateKind.UNMERGED, Choice.ACCEPT): lambda state, answer, now: _ended(
+        state, answer, "proven, and left unmerged", Outcome.COMPLETED, now
+    ).model_copy(update={"merging": Merging()}),
     # what was proven is not what is wanted
     (GateKind.UNMERGED, Choice.REVISE): _plainly(
         lambda state, now: reopen(state, state.config, now).model_copy(update={"merging": Merging()})

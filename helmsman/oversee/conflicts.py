@@ -260,6 +260,7 @@ _NO_RANK = _SMALL | _PLACES | WORDS["no_rank"]
 def _opposed_ranks(orders: Sequence[Imperative]) -> Iterator[Conflict]:
     """One before the other, and the other before the one."""
     known: dict[tuple[frozenset[str], ...], Imperative] = {}
+    meaning = {**PARTICIPLES, **MEANING}
     for order in orders:
         text = "" if PATTERNS["exception"].search(order.text) else order.text.strip(" .!*")
         found = next((match for pattern in RANKS if (match := pattern.match(text))), None)
@@ -267,14 +268,10 @@ def _opposed_ranks(orders: Sequence[Imperative]) -> Iterator[Conflict]:
         rank: tuple[frozenset[str], ...] = ()
         if found:
             sides = ([token.strip("`").lower() for token in _tokens(found[name])] for name in ("ba" if refused else "ab"))
-            rank = tuple(frozenset(_root(word) for word in words if word not in _NO_RANK) for words in sides)
+            rank = tuple(frozenset(meaning.get(word) or singular(word) for word in set(words) - _NO_RANK) for words in sides)
         if all(rank) and len({*rank}) > 1:
             if opposite := known.get(rank[::-1]):
                 first, second = (" ".join(sorted(words)) for words in rank)
                 about = f"{first} or {second} first"[:_ABOUT]
                 yield Conflict(kind="priority", first=opposite, second=order, about=about)
             known.setdefault(rank, order)
-
-
-def _root(word: str) -> str:
-    return MEANING.get(word) or PARTICIPLES.get(word) or singular(word)

@@ -58,7 +58,9 @@ def due(members: Sequence[Member], workers: int, *, reopen: bool) -> tuple[int, 
     ready = [
         place
         for place, one in enumerate(members)
-        if not one.at_work and not one.settled and _may_be_driven(one, reopen=reopen) and _reachable(members, one)
+        if not one.at_work and not one.settled and _reachable(members, one)
+        # what has not begun, whose process died, or that others have left some budget; else what is opened again, once
+        if (one.driven < MOST_DRIVES if not one.ended or one.starved else reopen and not one.driven)
     ]
     if ready and members[ready[0]].alone:
         return () if at_work else (ready[0],)
@@ -69,12 +71,6 @@ def due(members: Sequence[Member], workers: int, *, reopen: bool) -> tuple[int, 
 def unreached(members: Sequence[Member]) -> tuple[int, ...]:
     """Places of the loops that never began because one that they need was not settled."""
     return tuple(place for place, member in enumerate(members) if not member.begun and not _reachable(members, member))
-
-
-def _may_be_driven(member: Member, *, reopen: bool) -> bool:
-    if not member.ended:  # it has not begun, or its process died
-        return member.driven < MOST_DRIVES
-    return (reopen and not member.driven) or (member.starved and member.driven < MOST_DRIVES)
 
 
 def _reachable(members: Sequence[Member], member: Member) -> bool:

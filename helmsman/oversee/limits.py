@@ -110,9 +110,8 @@ def newly_near(
 
 def used_up(config: UsageLimitConfig, limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
     """Windows of which the loop has used the share that it may."""
-    shares = (
-        (one, config.pause_at_weekly if one.name.startswith(WEEKLY) else config.pause_at) for one in open_windows(limit, now)
-    )
+    weekly, known = config.pause_at_weekly, open_windows(limit, now)
+    shares = ((one, weekly if one.name.startswith(WEEKLY) else config.pause_at) for one in known)
     return tuple(one for one, share in shares if share is not None and one.utilization >= share)
 
 

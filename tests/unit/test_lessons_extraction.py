@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helmsman.memory.extraction import after_iteration, after_loop
 from helmsman.memory.merge import learn
-from helmsman.memory.quoting import orders, quoted, tells
+from helmsman.memory.words import orders, quoted, tells
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import Moment, Movement
 from helmsman.records.decision import Outcome
