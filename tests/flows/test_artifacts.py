@@ -94,7 +94,7 @@ def test_what_is_shown_again_is_brought_up_to_date_and_not_shown_twice() -> None
 
     run = in_a_run(show)
     assert Counter(artifact.key for artifact in artifacts_of(run)) == dict.fromkeys((f"{name}-mend-it" for name in NAMES), 1)
-    assert "11 iterations of 30" in by_key(run)["dashboard-mend-it"]
+    assert "11 of 30 iterations" in by_key(run)["dashboard-mend-it"]
     assert by_key(run)["progress-mend-it"] == 48.0
 
 
@@ -107,7 +107,7 @@ def test_one_that_somebody_deleted_is_made_anew() -> None:
         publish_artifacts(ended(iteration=11, notes=("changed",)), troubled_record())
         publish_artifacts(ended(iteration=12), troubled_record())
 
-    assert "12 iterations of 30" in by_key(in_a_run(show))["dashboard-mend-it"]
+    assert "12 of 30 iterations" in by_key(in_a_run(show))["dashboard-mend-it"]
 
 
 @pytest.mark.feature("H5")
@@ -129,7 +129,7 @@ def test_an_iteration_keeps_what_it_came_to_on_its_own_page() -> None:
 
     run = in_a_run(show)
     assert set(by_key(pages[0])) == {"dashboard-mend-it", "checks-mend-it", "verdicts-mend-it"}
-    assert "1 iteration of 30" in by_key(pages[0])["dashboard-mend-it"]
+    assert "1 of 30 iterations" in by_key(pages[0])["dashboard-mend-it"]
     for page in (run, pages[1]):  # the newest version goes on to tell how the loop stands
         assert by_key(page)["dashboard-mend-it"].startswith("# mend-it: ? a person is asked")
 
