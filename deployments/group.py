@@ -113,11 +113,14 @@ def parallel_request(repository: Repository, said: Said) -> ParallelRequest:
     given = settings_of(repository, said)
     settings = merged(found.settings, given)
     first = found.loops[0].goal if found.loops else f"plan {said.get('plan', '')}"
+    name = said.get("name") or found.name or loop_id(first, f"{len(found.loops)}")[:LONGEST_CHAIN_ID].strip("-")
+    if not is_loop_id(name) or len(name) > LONGEST_CHAIN_ID:
+        raise unfit_name("a group", LONGEST_CHAIN_ID, name)
     return _made(
         ParallelRequest,
         "group",
         repository=str(repository.top),
-        group=_name_of(said.get("name") or found.name, first, len(found.loops)),
+        group=name,
         loops=tuple(_with_given(one, checks, given) for one in found.loops),
         workers=said.get("workers") or found.workers,
         best=found.best,
@@ -142,7 +145,7 @@ def _group_links(said: Said) -> tuple[Link, ...]:
         found = f"{len(links)} goals"
         raise OperatorError("several approaches are for one goal", expected="one --goal", found=found, remedy="name one")
     several = approaches(tuple(ways), count)
-    return tuple(_link(goal, {"prompt": {"approach": approach}}) for goal in goals for approach in several)
+    return tuple(_made(Link, "loop", goal=goal, settings={"prompt": {"approach": one}}) for goal in goals for one in several)
 
 
 def group_lines(result: ParallelResult, *, in_a_row: bool) -> Iterator[str]:
@@ -216,19 +219,7 @@ def _links(said: Said) -> tuple[Link, ...]:
     if not (goals and goals[0]):
         remedy = "give a FILE of loops, or --goal 'first' --goal 'second', or --goal 'one' --best-of 3"
         raise OperatorError("there is nothing to do", expected="a file of loops, or goals", remedy=remedy)
-    return tuple(map(_link, goals))
-
-
-def _link(goal: str, settings: Mapping[str, Any] | None = None) -> Link:
-    return _made(Link, "loop", goal=goal, settings=settings or {})
-
-
-def _name_of(given: str, first: str, loops: int) -> str:
-    """The id that was given; else one that is made of the first goal. Raises OperatorError for one that no loop could have."""
-    name = given or loop_id(first, f"{loops}")[:LONGEST_CHAIN_ID].strip("-")
-    if not is_loop_id(name) or len(name) > LONGEST_CHAIN_ID:
-        raise unfit_name("a group", LONGEST_CHAIN_ID, name)
-    return name
+    return tuple(_made(Link, "loop", goal=goal) for goal in goals)
 
 
 def _with_given(link: Link, checks: Sequence[str], given: Mapping[str, Any]) -> Link:

@@ -114,7 +114,7 @@ def waking_up() -> int:
     for descriptor in (reader, writer):
         os.set_blocking(descriptor, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)  # a signal that has a handler writes to the wakeup descriptor
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)  # a signal that has a handler writes to the wakeup descriptor
     return reader
 
 

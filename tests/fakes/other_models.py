@@ -2,16 +2,15 @@
 
 import json
 import os
-import threading
 from collections.abc import Callable, Sequence
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeAlias
 
 from deployments.demo_model import Json, Turn, call, say
 from tests.contracts.source import ROOT
+from tests.fakes.answering import Call, Reply, answering
 from tests.fakes.faults import Fault
 
 Answer: TypeAlias = Callable[[Turn, int], tuple[int, str, bytes]]
@@ -48,50 +47,24 @@ class OtherModel:
     def __init__(self, answer: Answer, turns: Sequence[Turn]) -> None:
         """Not yet running."""
         self.asked: list[Json] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Exchange, self._respond))
+        self.url = ""
+        self._running = ExitStack()
         self._answer, self._turns = answer, turns
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
-
     def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        self.url = self._running.enter_context(answering(self._respond))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._running.close()
 
-    def _respond(self, body: Json) -> tuple[int, str, bytes]:
+    def _respond(self, call: Call) -> Reply:
+        if call.method != "POST":
+            return Reply(404, b"{}", {"content-type": _JSON})
         number = len(self.asked)
-        self.asked.append(body)
-        return self._answer(self._turns[min(number, len(self._turns) - 1)], number)
-
-
-class _Exchange(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def __init__(self, respond: Callable[[Json], tuple[int, str, bytes]], *arguments: Any) -> None:
-        self._respond = respond
-        super().__init__(*arguments)  # which also handles the connection
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))))
-        self._send(*self._respond(body))
-
-    def do_GET(self) -> None:
-        self._send(404, _JSON, b"{}")
-
-    def _send(self, status: int, kind: str, body: bytes) -> None:
-        self.send_response_only(status)
-        self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that is overridden
-        """Keep the terminal to the tests."""
+        self.asked.append(json.loads(call.body))
+        status, kind, body = self._answer(self._turns[min(number, len(self._turns) - 1)], number)
+        return Reply(status, body, {"content-type": kind})
 
 
 def responses(turn: Turn, number: int) -> tuple[int, str, bytes]:

@@ -4,13 +4,13 @@ import json
 import re
 import threading
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from tests.fakes.answering import Call, Reply, answering
 from tests.fakes.tracker_rules import OPERATIONS, Kind, violations
 
 REPOSITORY = "acme/site"
@@ -94,21 +94,20 @@ class TrackerApi:
         """Whether lists do not show new issues yet."""
         self.now = START
         self.writing = threading.RLock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Exchange, self))
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}{'/api/v1' if self.kind == 'gitea' else ''}"
+        self.url = ""
+        self._running = ExitStack()
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self.url = f"{self._running.enter_context(answering(self._respond))}{'/api/v1' if self.kind == 'gitea' else ''}"
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._running.close()
+
+    def _respond(self, call: Call) -> Reply:
+        answer = self.answer(call.method, call.target, call.headers, json.loads(call.body) if call.body else None)
+        content = b"" if answer.content is None else json.dumps(answer.content).encode()
+        return Reply(answer.status, content, {"content-type": "application/json", **answer.headers})
 
     def say(self, number: int, author: str, body: str, *, edited: bool = False, original_author: str = "") -> Said:
         """A comment by a person."""
@@ -310,31 +309,3 @@ def _label(name: str, identity: int) -> dict[str, Any]:
 
 def _stamp(at: datetime) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%SZ}"
-
-
-class _Exchange(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def __init__(self, api: TrackerApi, *exchange: Any) -> None:
-        self._api = api
-        super().__init__(*exchange)
-
-    def _answer(self) -> None:
-        sent = self.rfile.read(int(self.headers.get("content-length", 0)))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        answer = self._api.answer(self.command, self.path, headers, json.loads(sent) if sent else None)
-        content = b"" if answer.content is None else json.dumps(answer.content).encode()
-        self.send_response_only(answer.status)
-        for name, value in {"content-type": "application/json", "content-length": str(len(content)), **answer.headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
-
-    def __getattr__(self, name: str) -> Any:
-        """Every method is answered the same way."""
-        if name.startswith("do_"):
-            return self._answer
-        raise AttributeError(name)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that is overridden
-        """Keep the terminal to the tests."""

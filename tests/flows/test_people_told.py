@@ -37,7 +37,7 @@ def test_every_block_that_is_named_is_told(engine_url: str, webhook: Webhook) ->
 def test_a_block_that_cannot_be_told_is_a_line_in_the_log_and_keeps_no_other_from_being_told(
     engine_url: str, webhook: Webhook, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with Webhook() as gone:
+    with webhook_at_work() as gone:
         keep(gone.url, "gone")
     keep(webhook.url, "there")
     with caplog.at_level(logging.WARNING):

@@ -1,9 +1,7 @@
 """A Prefect server that is away, or that something else answers for: whom that stops, and whom it does not."""
 
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from uuid import uuid4
 
 import pytest
@@ -14,31 +12,15 @@ from helmsman.errors import OperatorError, WorldError
 from tasks.credentials import agent_credentials, judge_credentials
 from tasks.engine.embedded import engine
 from tasks.engine.runs import _asked  # pyright: ignore[reportPrivateUsage] - what the watch for a cancel asks, without its thread
+from tests.fakes.answering import Reply, answering
 from tests.unit.builders import config
-
-
-class _Page(BaseHTTPRequestHandler):
-    """What a proxy shows to people while the server behind it is restarted."""
-
-    def do_POST(self) -> None:
-        body = b"<html>We will be back soon.</html>"
-        self.send_response_only(200)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
 
 
 @contextmanager
 def showing_a_page() -> Generator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Page)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/api"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    """What a proxy shows to people while the server behind it is restarted."""
+    with answering(lambda _: Reply(200, b"<html>We will be back soon.</html>")) as url:
+        yield f"{url}/api"
 
 
 def test_credentials_that_cannot_be_asked_for_now_are_the_worlds_fault() -> None:

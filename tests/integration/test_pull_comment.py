@@ -1,10 +1,7 @@
 """The comment on a pull request, against a server on loopback that answers as GitHub, Gitea and GitLab do."""
 
 import json
-import threading
 from collections.abc import Iterator, Mapping
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,6 +9,7 @@ import pytest
 
 from helmsman.errors import OperatorError
 from tasks.tracker.pull_comment import keep_comment, thread_of
+from tests.fakes.answering import Call, Reply, answering
 
 pytestmark = pytest.mark.feature("V19")
 
@@ -27,7 +25,7 @@ class Forge:
         self.me, self.key = me, key
         self.comments: dict[int, dict[str, Any]] = {}
         self.requests: list[str] = []
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Exchange, self))
+        self.url = ""
 
     def say(self, author: str, body: str) -> int:
         number = len(self.comments) + 1
@@ -35,43 +33,19 @@ class Forge:
         self.comments[number] = {"id": number, self.key: person, "body": body}
         return number
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_port}"
-
-
-class _Exchange(BaseHTTPRequestHandler):
-    def __init__(self, forge: Forge, *arguments: Any) -> None:
-        self.forge = forge
-        super().__init__(*arguments)
-
-    def _answer(self) -> None:
-        forge, path = self.forge, self.path.partition("?")[0]
-        forge.requests.append(f"{self.command} {path}")
-        length = int(self.headers.get("content-length") or 0)
-        body: Any = json.loads(self.rfile.read(length)) if length else {}
-        status, content = 200, cast("Any", list(forge.comments.values()))
+    def respond(self, call: Call) -> Reply:
+        path = call.target.partition("?")[0]
+        self.requests.append(f"{call.method} {path}")
+        body: Any = json.loads(call.body) if call.body else {}
+        status, content = 200, cast("Any", list(self.comments.values()))
         if path == "/user":
-            status, content = (200, {"login": forge.me, "username": forge.me}) if forge.me else (403, {})
-        elif self.command == "POST":
-            status, content = 201, forge.comments[forge.say(forge.me or "github-actions[bot]", body["body"])]
-        elif self.command in {"PATCH", "PUT"}:
-            content = forge.comments[int(path.rpartition("/")[2])]
+            status, content = (200, {"login": self.me, "username": self.me}) if self.me else (403, {})
+        elif call.method == "POST":
+            status, content = 201, self.comments[self.say(self.me or "github-actions[bot]", body["body"])]
+        elif call.method in {"PATCH", "PUT"}:
+            content = self.comments[int(path.rpartition("/")[2])]
             content["body"] = body["body"]
-        answer = json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header("content-length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def __getattr__(self, name: str) -> Any:
-        """Every method is answered the same way."""
-        if name.startswith("do_"):
-            return self._answer
-        raise AttributeError(name)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that is overridden
-        """Keep the terminal to the tests."""
+        return Reply(status, json.dumps(content).encode())
 
 
 def variables(kind: str, url: str, folder: Path) -> Mapping[str, str]:
@@ -88,12 +62,8 @@ def variables(kind: str, url: str, folder: Path) -> Mapping[str, str]:
 def forge(request: pytest.FixtureRequest) -> Iterator[tuple[str, Forge]]:
     kind, me = request.param
     served = Forge(me, "author" if kind == "gitlab" else "user")
-    thread = threading.Thread(target=served.server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    yield kind, served
-    served.server.shutdown()
-    served.server.server_close()
-    thread.join()
+    with answering(served.respond) as served.url:
+        yield kind, served
 
 
 def test_one_comment_is_made_and_then_kept_current_and_nobody_else_s_is_touched(forge: tuple[str, Forge], tmp_path: Path) -> None:

@@ -6,16 +6,15 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Generator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Generator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from deployments.receiver import is_fresh, is_signed
 from helmsman.pushes import read_hook
+from tests.fakes.answering import Call, Reply, answering
 from tests.fakes.bench import ROOT, eventually
 from tests.fakes.pushing import HOOK, SECRET, Served, install_hook, listed, listening, served_repository, signed
 from tests.fakes.repositories import sh
@@ -29,47 +28,28 @@ AWKWARD = (
 )
 
 
-class Ear(ThreadingHTTPServer):
+class Ear:
     """Hears what is sent, answers with a status, and where told not before it is let go."""
 
-    daemon_threads = True
-
-    def __init__(self, status: int = 202) -> None:
-        super().__init__(("127.0.0.1", 0), _Exchange)
-        self.status = status
-        self.heard: list[tuple[dict[str, str], bytes]] = []
+    def __init__(self) -> None:
+        self.url, self.status = "", 202
+        self.heard: list[tuple[Mapping[str, str], bytes]] = []
         self.came, self.let_go = threading.Event(), threading.Event()
         self.let_go.set()
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class _Exchange(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        ear = self.server
-        assert isinstance(ear, Ear)
-        body = self.rfile.read(int(self.headers["content-length"]))
-        ear.came.set()
-        ear.let_go.wait(60)
-        ear.heard.append(({name.lower(): value for name, value in self.headers.items()}, body))
-        self.send_response(ear.status)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that is overridden
-        """Keep quiet."""
+    def respond(self, call: Call) -> Reply:
+        self.came.set()
+        self.let_go.wait(60)
+        self.heard.append((call.headers, call.body))
+        return Reply(self.status)
 
 
 @pytest.fixture
 def ear() -> Generator[Ear]:
-    with Ear() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
-        yield server
-        server.let_go.set()
-        server.shutdown()
-        thread.join()
+    heard = Ear()
+    with answering(heard.respond) as heard.url:
+        yield heard
+        heard.let_go.set()
 
 
 @pytest.fixture
