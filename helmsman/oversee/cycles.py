@@ -115,14 +115,6 @@ def limit_cycle(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Fo
     yield Found(message, period or 2, CYCLE_PERIODS[0])
 
 
-def reverted(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
-    """2 iterations in a row edited files back to what they were and did not get on (S5). One try taken back is honest work."""
-    window = whole(worked, history, UNDONE)
-    if window and all(moment.reverted for moment in window) and in_vain(window):
-        files = sum(moment.reverted for moment in window)
-        yield Found(f"{UNDONE} iterations in a row edited {files} files and took it back ({UNDONE} trip this)", files, UNDONE)
-
-
 def _period(states: Sequence[Hashable], periods: Sequence[int]) -> int:
     """Steps of the shortest cycle that the last stretches of equal states went through twice, 0 where there is none."""
     runs = [state for state, _ in groupby(states)]

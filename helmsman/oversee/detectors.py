@@ -4,21 +4,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 
 from helmsman.config.oversight import DetectConfig
-from helmsman.oversee.cycles import (
-    checked,
-    fewer_fail,
-    in_vain,
-    limit_cycle,
-    named,
-    place,
-    recurring_trees,
-    reverted,
-    whole,
-    worked,
-    worked_from,
-)
+from helmsman.oversee.cycles import UNDONE, checked, fewer_fail, in_vain, limit_cycle, recurring_trees, whole, worked, worked_from
 from helmsman.oversee.detector import Detector, Found
-from helmsman.oversee.progress import at_work, identity, is_base, made_progress
+from helmsman.oversee.progress import at_work, identity, is_base, made_progress, place
+from helmsman.plain import clean
 from helmsman.records.agent import AgentOutcome, ErrorVector
 from helmsman.records.agents import Capability
 from helmsman.records.control import Moment, Movement
@@ -192,6 +181,7 @@ def _empty(moment: Moment) -> bool:
 SWELLING = 3
 """Iterations in a row, each longer than the one before: S4's patience."""
 TESTS_ONLY = 3
+LONGEST_PLACE = 200
 
 
 def same_error(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
@@ -203,8 +193,8 @@ def same_error(history: Sequence[Moment], config: DetectConfig) -> Iterator[Foun
     if not window or any(moment.movement is Movement.FORWARD for moment in window[1:]) or fewer_fail(window[0], window[-1]):
         return
     if lasting := next(_lasting(window), None):
-        what = f"{lasting.kind} at {named((place(lasting),))}" if lasting.where else f"{lasting.kind}, at a place nothing tells"
-        message = f"the same failure in the last {len(window)} iterations ({config.same_error} trip this): {what}"
+        where = f" at {clean(place(lasting)[:LONGEST_PLACE])}" if lasting.where else ", at a place nothing tells"
+        message = f"the same failure in the last {len(window)} iterations ({config.same_error} trip this): {lasting.kind}{where}"
         yield Found(message, len(window), config.same_error)
 
 
@@ -223,6 +213,14 @@ def same_words(history: Sequence[Moment], config: DetectConfig) -> Iterator[Foun
     if len(states) == 1:
         message = f"{len(window)} iterations in a row left every failure word for word as it was ({config.plateau} trip this)"
         yield Found(message, len(window), config.plateau)
+
+
+def reverted(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
+    """2 iterations in a row edited files back to what they were and did not get on (S5). One try taken back is honest work."""
+    window = whole(worked, history, UNDONE)
+    if window and all(moment.reverted for moment in window) and in_vain(window):
+        files = sum(moment.reverted for moment in window)
+        yield Found(f"{UNDONE} iterations in a row edited {files} files and took it back ({UNDONE} trip this)", files, UNDONE)
 
 
 def growing_diff(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
