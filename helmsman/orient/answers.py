@@ -2,15 +2,25 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, BeforeValidator, ValidationError
 
 LONGEST_ANSWER = 120_000
 """Characters. The longest answer that is asked for, an alignment, may come to half of that; what is longer is none of them."""
 _OBJECTS = 20
 """Beginnings of an object that are tried; each may cost the whole text."""
 _Form = TypeVar("_Form", bound=BaseModel)
+
+
+def printable(text: str) -> str:
+    """What a terminal and UTF-8 can show: no control characters, no halves of surrogate pairs, no invisible ones."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else " " for letter in text)
+
+
+Said = Annotated[str, BeforeValidator(lambda said: printable(said).strip() if isinstance(said, str) else said)]
+ONE_LINE = BeforeValidator(lambda said: " ".join(printable(said).split()) if isinstance(said, str) else said)
+"""Text of a model's answer, made printable; bounds that stand behind it count what is left."""
 
 
 def read_answer(text: str, name: str, form: type[_Form]) -> _Form | str:
@@ -21,7 +31,10 @@ def read_answer(text: str, name: str, form: type[_Form]) -> _Form | str:
     try:
         return form.model_validate(found)
     except ValidationError as error:
-        return _why_invalid(error)
+        # the first thing that is wrong, without the answer's words
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = printable(".".join(str(part) for part in first["loc"]))[:60]
+        return f"the answer has another form: {place}: {first['msg']}"
 
 
 def find_object(text: str, name: str) -> Mapping[str, Any] | str:
@@ -41,15 +54,3 @@ def find_object(text: str, name: str) -> Mapping[str, Any] | str:
             return cast("dict[str, Any]", found)
         position = text.find("{", max(end, position + 1))
     return f"the answer holds no JSON object with `{name}`"
-
-
-def printable(text: str) -> str:
-    """What a terminal and UTF-8 can show: no control characters, no halves of surrogate pairs, no invisible ones."""
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else " " for letter in text)
-
-
-def _why_invalid(error: ValidationError) -> str:
-    """The first thing that is wrong with an answer, without its words."""
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    place = printable(".".join(str(part) for part in first["loc"]))[:60]
-    return f"the answer has another form: {place}: {first['msg']}"

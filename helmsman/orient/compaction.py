@@ -6,12 +6,13 @@ A redesign reads this instead of the history: it begins with what is known, not 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from helmsman.answer_form import TEXT, closed, many
 from helmsman.budget import fence, fit
-from helmsman.orient.answers import printable, read_answer
+from helmsman.orient.answers import ONE_LINE, Said, printable, read_answer
 from helmsman.orient.progress import render as render_notes
 from helmsman.oversee.advice import advise, planned_anew
 from helmsman.plain import shortened
@@ -47,14 +48,17 @@ class Past:
     """Newest last."""
 
 
+_Line = Annotated[str, Field(min_length=1, max_length=LINE), ONE_LINE]
+
+
 class _Answer(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    end_goal: str = Field(alias="endGoal", min_length=1, max_length=GOAL)
-    approach: str = Field(max_length=PROSE)
-    completed: list[str] = Field(max_length=DONE)
-    current_state: str = Field(alias="currentState", min_length=1, max_length=PROSE)
-    next_steps: list[str] = Field(alias="nextSteps", min_length=1, max_length=STEPS)
+    end_goal: Said = Field(alias="endGoal", min_length=1, max_length=GOAL)
+    approach: Said = Field(max_length=PROSE)
+    completed: list[_Line] = Field(max_length=DONE)
+    current_state: Said = Field(alias="currentState", min_length=1, max_length=PROSE)
+    next_steps: list[_Line] = Field(alias="nextSteps", min_length=1, max_length=STEPS)
 
 
 def past_of(state: LoopState, orientation: Orientation) -> Past:
@@ -102,17 +106,7 @@ def read_compacted(text: str) -> Compacted | str:
     answer = read_answer(text, "endGoal", _Answer)
     if isinstance(answer, str):
         return answer
-    if any(len(line) > LINE for line in (*answer.completed, *answer.next_steps)):
-        return f"one of the lines in completed or nextSteps is longer than {LINE} characters"
-    compacted = Compacted(
-        end_goal=printable(answer.end_goal).strip(),
-        approach=printable(answer.approach).strip(),
-        completed=tuple(_lines(answer.completed)),
-        current_state=printable(answer.current_state).strip(),
-        next_steps=tuple(_lines(answer.next_steps)),
-        by="model",
-    )
-    return compacted if compacted.end_goal and compacted.current_state and compacted.next_steps else "a part of it is blank"
+    return Compacted.model_validate({**answer.model_dump(), "by": "model"})
 
 
 def compact_by_template(past: Past) -> Compacted:

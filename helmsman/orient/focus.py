@@ -4,13 +4,13 @@ The focus is an additional section. Objective, checks, phases, invariants and gu
 """
 
 from collections.abc import Sequence
-from typing import get_args
+from typing import Annotated, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from helmsman.answer_form import TEXT, closed, many, one_of
 from helmsman.budget import fence, fit
-from helmsman.orient.answers import printable, read_answer
+from helmsman.orient.answers import ONE_LINE, Said, read_answer
 from helmsman.orient.checks import commands
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.control import Oversight
@@ -28,9 +28,11 @@ FORM = closed(prompt=TEXT, systemContext=TEXT, focusAreas=many(TEXT), urgency=on
 class _Answer(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    prompt: str = Field(min_length=1, max_length=PROMPT)
-    context: str = Field(alias="systemContext", max_length=CONTEXT)
-    areas: list[str] = Field(alias="focusAreas", min_length=1, max_length=AREAS)
+    prompt: Said = Field(min_length=1, max_length=PROMPT)
+    context: Said = Field(alias="systemContext", max_length=CONTEXT)
+    areas: list[Annotated[str, Field(min_length=1, max_length=AREA), ONE_LINE]] = Field(
+        alias="focusAreas", min_length=1, max_length=AREAS
+    )
     urgency: Urgency
 
 
@@ -51,15 +53,7 @@ def read_focus(text: str) -> Focus | str:
     answer = read_answer(text, "prompt", _Answer)
     if isinstance(answer, str):
         return answer
-    areas = tuple(printable(area).strip() for area in answer.areas)
-    if not printable(answer.prompt).strip() or not all(areas) or max(map(len, areas)) > AREA:
-        return f"the prompt is blank, or one of the focus areas is blank or longer than {AREA} characters"
-    return Focus(
-        prompt=printable(answer.prompt).strip(),
-        system_context=printable(answer.context).strip(),
-        areas=tuple(" ".join(area.split()) for area in areas),
-        urgency=answer.urgency,
-    )
+    return Focus(prompt=answer.prompt, system_context=answer.context, areas=tuple(answer.areas), urgency=answer.urgency)
 
 
 def focus_section(focus: Focus | None) -> Sequence[Piece]:
