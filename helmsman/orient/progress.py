@@ -5,7 +5,7 @@ form, with a heading for each kind, is read.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from helmsman.plain import clean, shortened
 from helmsman.records.iteration import Choice, Completed, WorkingMemory
@@ -79,11 +79,7 @@ def _older(memory: WorkingMemory) -> Iterator[str]:
     yield from (f"Done: {item.text}" for item in memory.completed)
     yield from (f"Decided: {_choice_line(choice)}" for choice in memory.decisions)
     yield from (f"Unclear: {text}" for text in memory.uncertainties)
-    yield from (f"Next: {line}" for line in _filled(memory.remaining_gap.split("\n")))
-
-
-def _filled(lines: Sequence[str]) -> list[str]:
-    return [line.strip() for line in lines if line.strip()]
+    yield from (f"Next: {line}" for line in map(str.strip, memory.remaining_gap.split("\n")) if line)
 
 
 def _choice(line: str) -> Choice:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Any, NamedTuple, TypedDict, cast
 
-from helmsman.parsers.loose import count, last, mapping, text
+from helmsman.parsers.loose import at, count, last, text
 from helmsman.plain import one_line
 from helmsman.records.agent import CommandRun
 from helmsman.records.agents import Tools
@@ -163,23 +163,6 @@ def parse_event(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):  # broken text, a cut line, numbers or nesting beyond all measure
         return None
     return cast("dict[str, Any]", event) if isinstance(event, dict) else None
-
-
-def at(value: object, path: str) -> object:
-    """What lies under keys with dots between them, else None. A number counts in a list; `*End` is the first key that ends so."""
-    for part in path.split("."):
-        if isinstance(value, list):
-            listed, index = cast("list[object]", value), int(part) if part.isdecimal() else len(cast("list[object]", value))
-            value = listed[index] if index < len(listed) else None
-            continue
-        table = mapping(value)
-        value = table.get(key_ending(table, part[1:]) if part.startswith("*") else part)
-    return value
-
-
-def key_ending(table: Mapping[str, Any], end: str) -> str:
-    """The first key that ends so, or nothing."""
-    return next((key for key in table if key.endswith(end)), "")
 
 
 def detail_of(arguments: Mapping[str, Any]) -> str:

@@ -22,12 +22,10 @@ from helmsman.parsers.agent_actions import (
     Called,
     ToolResult,
     action_of,
-    at,
-    key_ending,
     parse_event,
 )
 from helmsman.parsers.agent_ending import FINAL, WORDS, Ended, EndedBy, other_ending
-from helmsman.parsers.loose import amount, count, ends, items, last, mapping, text
+from helmsman.parsers.loose import amount, at, count, ends, items, key_ending, last, mapping, text
 from helmsman.records.agent import AgentCall
 from helmsman.records.agents import AgentKind, Capability, Condition, Rule, Spent, Stream, ToolEnd, Tools, ToolUse, Value
 from helmsman.records.base import Usage

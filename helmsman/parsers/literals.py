@@ -263,14 +263,6 @@ def _declared(name: "Node") -> "Node | None":
     return None
 
 
-def _array(node: "Node", env: Env, depth: int) -> list[Any]:
-    return [value_of(one, env, depth) for one in node.named_children if one.type != "comment"]
-
-
-def _object(node: "Node", env: Env, depth: int) -> Env:
-    return dict(_pair(one, env, depth) for one in node.named_children if one.type != "comment")
-
-
 def _pair(node: "Node", env: Env, depth: int) -> tuple[str, Any]:
     key, value = node.child_by_field_name("key"), node.child_by_field_name("value")
     if key is None or value is None or key.type not in {"property_identifier", "string", "number"}:
@@ -337,8 +329,8 @@ _READ: Mapping[str, Callable[["Node", Env, int], Any]] = {
     "raw_string_literal": lambda node, _env, _depth: text_of(node).strip("`"),
     "identifier": _identifier,
     "selector_expression": _field,
-    "array": _array,
-    "object": _object,
+    "array": lambda node, env, depth: [value_of(one, env, depth) for one in node.named_children if one.type != "comment"],
+    "object": lambda node, env, depth: dict(_pair(one, env, depth) for one in node.named_children if one.type != "comment"),
     "unary_expression": _minus,
     "call_expression": _entries,
 }

@@ -46,6 +46,23 @@ def items(value: object) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
+def at(value: object, path: str) -> object:
+    """What lies under keys with dots between them, else None. A number counts in a list; `*End` is the first key that ends so."""
+    for part in path.split("."):
+        if isinstance(value, list):
+            listed, index = cast("list[object]", value), int(part) if part.isdecimal() else len(cast("list[object]", value))
+            value = listed[index] if index < len(listed) else None
+            continue
+        table = mapping(value)
+        value = table.get(key_ending(table, part[1:]) if part.startswith("*") else part)
+    return value
+
+
+def key_ending(table: Mapping[str, Any], end: str) -> str:
+    """The first key that ends so, or nothing."""
+    return next((key for key in table if key.endswith(end)), "")
+
+
 def _storable(value: str) -> str:
     # JSON may carry half of a surrogate pair, which UTF-8 cannot.
     return value.encode("utf-8", "replace").decode("utf-8")

@@ -124,18 +124,15 @@ class CodeBlocks:
 
     def holds(self, line: str) -> bool:
         """Whether the next line belongs to a block; the fences around it do."""
-        inside, fence = self.open, self._fence_of(line)
+        plain = line.expandtabs(_TAB)
+        bare = plain.lstrip(" ")
+        found = _FENCE.match(bare)
+        inside, fence = self.open, found[0] if found and len(plain) - len(bare) <= self._deepest else ""
         if fence and not inside:
             self._fence = fence
         elif inside and fence.startswith(self._fence) and not line.strip(" \t\r`~"):
             self._fence = ""
         return inside or bool(fence)
-
-    def _fence_of(self, line: str) -> str:
-        plain = line.expandtabs(_TAB)
-        bare = plain.lstrip(" ")
-        found = _FENCE.match(bare)
-        return found[0] if found and len(plain) - len(bare) <= self._deepest else ""
 
 
 def upper_headings(lines: Iterable[str]) -> list[int]:

@@ -103,7 +103,10 @@ _OPEN_MARK = re.compile(r"(^[ \t]*[\"']?done[\"']?[ \t]*=[ \t]*)false\b", re.MUL
 
 
 def read_toml(text: str) -> Plan:
-    values = _parsed_toml(text)
+    try:
+        values = toml_of(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        raise Complaint(*fault_of(error, text)) from None
     for key in values:
         if key != "item":
             line = line_of(text, key) or 1
@@ -128,13 +131,6 @@ def _blocks(text: str) -> list[tuple[int, int]]:
     """Where each `[[item]]` begins and ends."""
     starts = [found.start() for found in _HEADING.finditer(text)]
     return list(pairwise([*starts, len(text)]))
-
-
-def _parsed_toml(text: str) -> dict[str, Any]:
-    try:
-        return toml_of(text.removeprefix("\ufeff"))
-    except (ValueError, RecursionError) as error:
-        raise Complaint(*fault_of(error, text)) from None
 
 
 def _tables(values: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -75,12 +75,8 @@ def _ranked(value: Any) -> Any:
     return RANKS.get(value.lower(), value) if isinstance(value, str) else value
 
 
-def _not_empty(found: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(filter(None, found))
-
-
 Text = Annotated[str, AfterValidator(_text)]
-Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed), AfterValidator(_not_empty)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed), AfterValidator(lambda found: tuple(filter(None, found)))]
 
 
 class Item(PlanItem):

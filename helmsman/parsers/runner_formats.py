@@ -145,10 +145,6 @@ class _Document:
     def last(self) -> int:
         return int(self.results[-1][3]) if self.results else 0
 
-    @property
-    def is_planned(self) -> bool:
-        return self.planned is not None
-
     def expects(self, number: int) -> bool:
         return self.planned is None or self.last < number <= self.planned
 
@@ -159,14 +155,12 @@ def read_tap(lines: list[str]) -> Iterator[Run]:
     Node.js counts subtests too, in totals of its own behind the plan, which `read_node` reads.
     """
     for document in _tap_documents(lines):
-        if document.planned is not None and (document.results or not document.planned) and not _is_nodes(document, lines):
-            yield Run(document.places[0], document.places[-1], _tap_counts(document, document.planned))
-
-
-def _is_nodes(document: _Document, lines: list[str]) -> bool:
-    """Whether its plan is followed by node's totals."""
-    last = document.places[-1]
-    return bool(_TAP_PLAN.fullmatch(lines[last]) and _node_totals(lines[last + 1 : last + 1 + len(_NODE_TOTALS)]))
+        if document.planned is None or not (document.results or not document.planned):
+            continue
+        first, last = document.places[0], document.places[-1]
+        of_node = _TAP_PLAN.fullmatch(lines[last]) and _node_totals(lines[last + 1 : last + 1 + len(_NODE_TOTALS)])
+        if not of_node:
+            yield Run(first, last, _tap_counts(document, document.planned))
 
 
 def _tap_documents(lines: list[str]) -> Iterator[_Document]:
@@ -176,7 +170,9 @@ def _tap_documents(lines: list[str]) -> Iterator[_Document]:
         plan, result = _TAP_PLAN.fullmatch(line), _TAP_RESULT.fullmatch(line)
         if result and result[1]:  # of a subtest
             continue
-        if (plan or line.startswith("TAP version ") or (result and not document.expects(int(result[3])))) and document.is_planned:
+        if (plan or line.startswith("TAP version ") or (result and not document.expects(int(result[3])))) and (
+            document.planned is not None
+        ):
             yield document
             document = _Document()
         if plan:
@@ -203,10 +199,11 @@ def _tap_failing(lines: list[str]) -> Iterator[str]:
     for number, line in enumerate(lines):
         if match := _TAP_SUBTEST.fullmatch(line):
             around[len(match[1])] = match[2]
-        elif (match := _TAP_RESULT.fullmatch(line)) and match[2] and not match[5] and not _by_children(lines, number):
+        elif (
+            (match := _TAP_RESULT.fullmatch(line))
+            and match[2]
+            and not match[5]
+            and not any(_TAP_OF_CHILDREN.fullmatch(note) for note in lines[number + 1 : number + _TAP_NOTE])
+        ):
             parents = [name for depth, name in sorted(around.items()) if depth < len(match[1])]
             yield " > ".join([*parents, match[4] or ""]).replace("\\#", "#")
-
-
-def _by_children(lines: list[str], number: int) -> bool:
-    return any(_TAP_OF_CHILDREN.fullmatch(note) for note in lines[number + 1 : number + _TAP_NOTE])

@@ -8,7 +8,7 @@ from itertools import islice
 from posixpath import normpath
 from typing import Any
 
-from helmsman.parsers.loose import amount, count, items, mapping, text
+from helmsman.parsers.loose import amount, at, count, items, mapping, text
 from helmsman.records.checks import MOST_WEAKNESSES, Harm, Scan, Weakness
 
 _MOST_READ = 20_000
@@ -64,7 +64,7 @@ def _line(code: str, number: int) -> str:
 
 def _of_sarif(report: Mapping[str, Any], worktree: str) -> Iterator[Weakness]:
     for run in map(mapping, items(report.get("runs"))):
-        rules = _rules(run)
+        rules = [mapping(rule) for rule in items(at(run, "tool.driver.rules"))]
         named = {text(rule.get("id"), 100): rule for rule in rules}
         for result in map(mapping, items(run.get("results"))):
             if not _suppressed(result):
@@ -77,22 +77,17 @@ def _suppressed(result: Mapping[str, Any]) -> bool:
     return bool(told) and told.isdisjoint({"underReview", "rejected"})
 
 
-def _rules(run: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [mapping(rule) for rule in items(mapping(mapping(run.get("tool")).get("driver")).get("rules"))]
-
-
 def _of_result(
     result: Mapping[str, Any], rules: Sequence[Mapping[str, Any]], named: Mapping[str, Mapping[str, Any]], worktree: str
 ) -> Weakness:
     name = text(result.get("ruleId"), 100)
     rule = _at(result.get("ruleIndex"), name, rules) or named.get(name, {})
-    location = mapping(mapping(next(iter(items(result.get("locations"))), None)).get("physicalLocation"))
-    region = mapping(location.get("region"))
-    words = text(mapping(region.get("snippet")).get("text"), 10_000) or text(mapping(result.get("message")).get("text"), 1000)
+    location = at(result, "locations.0.physicalLocation")
+    words = text(at(location, "region.snippet.text"), 10_000) or text(at(result, "message.text"), 1000)
     return Weakness(
         rule=name or text(rule.get("id"), 100),
-        path=_path(text(mapping(location.get("artifactLocation")).get("uri"), 4096), worktree),
-        line=count(region.get("startLine")),
+        path=_path(text(at(location, "artifactLocation.uri"), 4096), worktree),
+        line=count(at(location, "region.startLine")),
         severity=_severity(result, rule),
         digest=_digest(words),
     )
@@ -109,12 +104,12 @@ def _at(place: object, name: str, rules: Sequence[Mapping[str, Any]]) -> Mapping
 
 def _severity(result: Mapping[str, Any], rule: Mapping[str, Any]) -> Harm:
     """A score says more than a level, which many tools set by how sure they are."""
-    told = [mapping(one.get("properties")) for one in (result, rule)]
-    score = next((number for one in told if (number := _number(one.get("security-severity"))) is not None), None)
+    scores = (_number(at(one, "properties.security-severity")) for one in (result, rule))
+    score = next((number for number in scores if number is not None), None)
     if score is not None:
         return Harm.HIGH if score >= _SEVERE else Harm.MEDIUM if score >= _MODERATE else Harm.LOW
-    own = text(result.get("level")) or text(mapping(rule.get("defaultConfiguration")).get("level"))
-    return _NAMES.get(text(told[0].get("issue_severity")).upper()) or _LEVELS.get(own, Harm.MEDIUM)
+    own = text(result.get("level")) or text(at(rule, "defaultConfiguration.level"))
+    return _NAMES.get(text(at(result, "properties.issue_severity")).upper()) or _LEVELS.get(own, Harm.MEDIUM)
 
 
 def _number(value: object) -> float | None:

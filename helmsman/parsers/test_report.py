@@ -39,12 +39,6 @@ def read_summary(output: str) -> TestCounts | None:
     )
 
 
-def runners_in(output: str) -> list[str]:
-    """The names of the runners that recognise an output as theirs."""
-    lines = clean_lines(output)
-    return list(dict.fromkeys(runner.name for runner in runners() if runs_in(runner, lines)))
-
-
 def clean_lines(output: str) -> list[str]:
     """Take colours and trailing blanks away and cut lines that are too long."""
     return [line[:_LINE_LENGTH].rstrip() for line in _ESCAPE.sub("", output).splitlines()]
