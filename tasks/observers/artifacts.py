@@ -10,13 +10,7 @@ from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import ArtifactCreate
-from prefect.client.schemas.filters import (
-    ArtifactFilter,
-    ArtifactFilterFlowRunId,
-    FlowRunFilter,
-    FlowRunFilterName,
-    FlowRunFilterParentFlowRunId,
-)
+from prefect.client.schemas.filters import ArtifactFilter, FlowRunFilter
 from prefect.client.schemas.objects import State, StateType
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.exceptions import PrefectHTTPStatusError
@@ -127,7 +121,7 @@ def bring_up_to_date(
 def _shelf(client: SyncPrefectClient, run: UUID, loop: str) -> Shelf:
     """`loop`: or a group."""
     if (run, loop) not in _shelves:
-        mine = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[run]))
+        mine = ArtifactFilter.model_validate({"flow_run_id": {"any_": [run]}})
         made = client.read_artifacts(artifact_filter=mine, limit=50)
         keys = {artifact.key: [artifact.id] for artifact in made if artifact.key}
         known = {key: ids for key, ids in keys.items() if key == _key(key.partition("-")[0], loop)}
@@ -153,10 +147,8 @@ def _has_ui(client: SyncPrefectClient) -> bool:
 
 def _iteration_run(client: SyncPrefectClient, run: UUID, record: IterationRecord) -> UUID | None:
     """The flow run of that iteration; of several attempts the last."""
-    wanted = FlowRunFilter(
-        parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[run]),
-        name=FlowRunFilterName(any_=[f"{record.loop} #{record.iteration}"]),
-    )
+    named = {"any_": [f"{record.loop} #{record.iteration}"]}
+    wanted = FlowRunFilter.model_validate({"parent_flow_run_id": {"any_": [run]}, "name": named})
     newest = client.read_flow_runs(flow_run_filter=wanted, sort=FlowRunSort.START_TIME_DESC, limit=1)
     return newest[0].id if newest else None
 

@@ -15,13 +15,14 @@ from helmsman.records.checks import (
     TrustedCopy,
     Weight,
 )
-from helmsman.records.verification import EXIT_STATUS, Word
-from helmsman.render.verification import table_lines
+from helmsman.records.verification import EXIT_STATUS, Grounds, Reason, Verification, Word
+from helmsman.render.verification import MARK, table_lines, verification_markdown
 from helmsman.verify.case_table import Names, outcome_table
 from helmsman.verify.grounds import Runs
 from helmsman.verify.outcomes import weighed
 from helmsman.verify.verdict import verdict
 from tests.unit.builders import check, report
+from tests.unit.rendered import read
 
 pytestmark = pytest.mark.feature("V19")
 
@@ -183,3 +184,18 @@ def test_cases_are_printed_in_the_order_of_what_they_do_to_the_verdict_and_those
     named = [name for line in lines for name in both if line.endswith(name)]
     assert named == ["t::broken", "t::reworded", "t::fixed", "t::red"]
     assert lines[-1].split() == ["PASS_TO_PASS", "1", "case"]
+
+
+def test_the_comment_on_a_pull_request_holds_the_verdict_and_foreign_names_end_no_fence_of_it() -> None:
+    name = "t::a\n```\n# done <b>"
+    table = outcome_table(ran(passing=(name,)), ran(name), None, None, NAMES)
+    grounds = Grounds(rests_on=("the check passes",), not_looked_at=("mutants",))
+    reason = Reason(rule="x", verdict=Word.VERIFIED, why="it <b>passes")
+    found = Verification(
+        verdict=Word.VERIFIED, exit_status=0, reasons=(reason,), base="a" * 40, head="b" * 40, table=table, grounds=grounds
+    )
+    comment = verification_markdown(found)
+    page = read(comment.partition("\n")[2])
+    assert comment.startswith(f"{MARK}\n")
+    assert (page.headings, page.strangers, len(page.fences)) == (["Helmsman verify: VERIFIED"], [], 1)
+    assert all(words in page.fences[0] for words in ("# done <b>", "rests on   the check passes", "not seen   mutants"))
