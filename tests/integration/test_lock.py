@@ -15,7 +15,8 @@ import psutil
 import pytest
 
 from helmsman.errors import OperatorError
-from tasks.lock import drive_alone, holder, process_of
+from tasks.lock import Driven, drive_alone, held_alone, holder, process_of
+from tasks.places import DrivenFolder
 
 pytestmark = pytest.mark.feature("E10")
 
@@ -89,6 +90,17 @@ def test_a_second_driver_is_refused_with_the_name_of_the_first(lock: Path, drive
 def test_two_drivers_in_one_process_are_two_drivers(lock: Path) -> None:
     with drive_alone(lock, "the-loop"), pytest.raises(OperatorError, match="driven already"), drive_alone(lock, "the-loop"):
         pytest.fail("two drivers")
+
+
+def test_a_cancel_that_was_meant_for_the_driver_before_is_forgotten_and_one_for_a_living_driver_is_not(tmp_path: Path) -> None:
+    folder = DrivenFolder(tmp_path)
+    folder.cancel.touch()
+    with held_alone(folder, "auth-fix"):
+        assert not folder.cancel.exists()
+        folder.cancel.touch()
+        with pytest.raises(Driven), held_alone(folder, "auth-fix"):
+            raise AssertionError
+        assert folder.cancel.exists()
 
 
 def test_a_driver_that_was_killed_holds_nothing_though_its_child_lives_on(lock: Path, driver: "subprocess.Popen[str]") -> None:

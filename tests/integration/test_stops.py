@@ -58,11 +58,11 @@ def stop(steering: Steering, *, active: bool = False, session: str = "s") -> Any
 
 
 def test_a_stop_is_the_gates_to_answer() -> None:
-    asked: list[tuple[bool, bool, str]] = []
+    asked: list[tuple[int, bool, bool, str]] = []
     told: list[StopAttempt] = []
 
-    def gate(_before: object, active: bool, full: bool, said: str) -> tuple[StopAttempt, str]:
-        asked.append((active, full, said))
+    def gate(before: Sequence[StopAttempt], active: bool, full: bool, said: str) -> tuple[StopAttempt, str]:
+        asked.append((len(before), active, full, said))
         return StopAttempt(blocked=not active, why="w"), "mend it"
 
     steering = steers(gate, told.append)
@@ -74,7 +74,7 @@ def test_a_stop_is_the_gates_to_answer() -> None:
     says(steering)
     steering.observe(ContextUse(tokens=61_000, peak=61_000, window=100_000))
     stop(steering)
-    assert asked == [(False, False, "done"), (True, False, "fixed"), (False, True, "done")]
+    assert asked == [(0, False, False, "done"), (1, True, False, "fixed"), (2, False, True, "done")]
     assert tuple(told) == steering.stops
 
 
