@@ -1,8 +1,6 @@
 """Proposing what loops learnt for a project's AGENTS.md: a patch beside the loop's records, and a commit once a person agrees."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.memory.agents_md import learnings, with_lines
@@ -40,26 +38,18 @@ _DIFF = (
 """What no setting and no attribute of a repository changes."""
 
 
-@dataclass(frozen=True)
-class Proposed:
-    """What became of it."""
-
-    lines: tuple[str, ...] = ()
-    """What is proposed; empty where nothing is new."""
-    patch: Path | None = None
-    """For `git apply`, against the loop's head."""
-    problem: str = ""
-    """Why nothing could be proposed, for a person."""
+Proposed = tuple[tuple[str, ...], str]
+"""The lines that a patch was written for, for `git apply` on the loop's head; and why nothing could be proposed, for a person."""
 
 
 def propose(place: Workplace, state: LoopState, lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> Proposed:
     """Write the patch of a completed loop where it teaches something new. The branch stays as it is. Never raises."""
     if state.outcome is not Outcome.COMPLETED or state.config.memory.agents_md == "off":
-        return Proposed()
+        return (), ""
     try:
-        return _proposed(place, state, lessons, guardrails)
+        return _proposed(place, state, lessons, guardrails), ""
     except (HelmsmanError, OSError, ValueError) as error:
-        return Proposed(problem=one_line(str(error))[:500])
+        return (), one_line(str(error))[:500]
 
 
 def commit_lines(place: Workplace, state: LoopState) -> str:
@@ -76,7 +66,7 @@ def commit_lines(place: Workplace, state: LoopState) -> str:
     return put_on_branch(place.repository, state, tip, name, with_lines(present, new).encode(), subject)
 
 
-def _proposed(place: Workplace, state: LoopState, lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> Proposed:
+def _proposed(place: Workplace, state: LoopState, lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> tuple[str, ...]:
     repository = place.repository
     name, mode, present = _file(repository, state.head)
     own = {one.command for one in find_commands(read_project(repository)).candidates}
@@ -86,11 +76,11 @@ def _proposed(place: Workplace, state: LoopState, lessons: Sequence[Lesson], gua
     path = place.folder.root / PATCH
     if not lines:
         path.unlink(missing_ok=True)  # of an attempt before this one
-        return Proposed()
+        return ()
     tree = tree_with(repository, state.head, name, with_lines(present, lines).encode(), mode)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, git_bytes(repository.common, "diff-tree", *_DIFF, state.head, tree), mode=FOR_ALL)
-    return Proposed(lines=lines, patch=path)
+    return lines
 
 
 def _file(repository: Repository, commit: str) -> tuple[str, str, str]:

@@ -14,7 +14,7 @@ from helmsman.render.issue import by_hand
 from tasks.approvals.ask import passed
 from tasks.engine.step import with_retries
 from tasks.loop import steps
-from tasks.loop.agents_md import commit_lines, propose
+from tasks.loop.agents_md import PATCH, commit_lines, propose
 from tasks.loop.handoff import hand_over
 from tasks.loop.remember import conclude, learnt, to_be_asked
 from tasks.loop.wiki import archive, keep_up
@@ -73,12 +73,12 @@ def _concluded(place: Workplace, state: LoopState) -> LoopState:
 def _proposed(place: Workplace, state: LoopState, problems: list[str]) -> LoopState:
     if state.proposed:  # a person is being asked, or was
         return state
-    proposed = propose(place, state, *learnt(place, state))
-    problems.append(proposed.problem)
-    if not proposed.lines:
+    lines, problem = propose(place, state, *learnt(place, state))
+    problems.append(problem)
+    if not lines:
         return state
-    publish(MemoryNoted(lines=(f"proposed for AGENTS.md, as {proposed.patch}:", *proposed.lines)))
-    after = state.model_copy(update={"proposed": proposed.lines, "updated_at": now_utc()})
+    publish(MemoryNoted(lines=(f"proposed for AGENTS.md, as {place.folder.root / PATCH}:", *lines)))
+    after = state.model_copy(update={"proposed": lines, "updated_at": now_utc()})
     return _written_down(place, state, after, "learnings proposed for AGENTS.md")
 
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
@@ -65,14 +64,6 @@ SUFFIXES = 6, 12, 24
 """Digits that make a loop's id its own; more of them where another run's loop has the shorter id already."""
 
 
-class Begun(NamedTuple):
-    """Where a loop begins."""
-
-    loop: str
-    branch: str
-    commit: str
-
-
 def create_loop(
     repository: Repository,
     resolved: Resolved,
@@ -105,15 +96,16 @@ def state_from_here(repository: Repository, resolved: Resolved, name: str, now: 
     """
     if resolved.agent is None and (kind := find_agent(repository.top, resolved.config.agent)):
         resolved = replace(resolved, agent=Agent(kind=kind))
-    begun = Begun(name, current_branch(repository.top), _base(repository, resolved.config, begin_with))
-    config = _aligned(repository, resolved.config, begin_with, begun.commit)
-    inherited = _inherited(repository, config, begin_with, begun.commit)
+    commit = _base(repository, resolved.config, begin_with)
+    config = _aligned(repository, resolved.config, begin_with, commit)
+    inherited = _inherited(repository, config, begin_with, commit)
     branch = _branch(repository, config, name)
-    state = first_state(repository, replace(resolved, config=config), begun, now)
+    resolved = replace(resolved, config=config)
+    state = first_state(repository, resolved, now, loop=name, branch=current_branch(repository.top), commit=commit)
     return without_secrets(state.model_copy(update={"inherited": inherited, "branch": branch}))
 
 
-def first_state(repository: Repository, resolved: Resolved, begun: Begun, now: datetime) -> LoopState:
+def first_state(repository: Repository, resolved: Resolved, now: datetime, *, loop: str, branch: str, commit: str) -> LoopState:
     """The state of a loop that begins with a commit. Raises OperatorError where it could not be driven as it is configured."""
     config = resolved.config
     require_no_secret(config)
@@ -121,21 +113,21 @@ def first_state(repository: Repository, resolved: Resolved, begun: Begun, now: d
     require_target(repository, config)
     if config.remote.push:
         require_remote(repository, config.remote.name)
-    require_project_settings(repository, begun.commit, config)
-    own_template(repository, begun.commit, config)
+    require_project_settings(repository, commit, config)
+    own_template(repository, commit, config)
     return LoopState(
-        loop=begun.loop,
+        loop=loop,
         uid=secrets.token_hex(8),
         config=config,
         created_at=now,
         updated_at=now,
-        base_branch=begun.branch,
-        base_commit=begun.commit,
-        branch=f"{OWN_BRANCHES}{begun.loop}",
-        head=begun.commit,
+        base_branch=branch,
+        base_commit=commit,
+        branch=f"{OWN_BRANCHES}{loop}",
+        head=commit,
         preset=resolved.preset,
         agent=resolved.agent,
-        plan=begun_plan(repository, begun.commit, config),
+        plan=begun_plan(repository, commit, config),
         judge=_handed_on(repository, config),
     )
 

@@ -8,8 +8,7 @@ same time need no lock: each page and each archive is written whole, and INDEX.m
 
 import os
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -114,27 +113,16 @@ def _map(repository: Repository, commit: str) -> str:
 def _archived(folder: Path, place: Workplace, state: LoopState) -> Iterator[str]:
     """Under the loop's own name, unless an earlier loop of that name has it."""
     names = state.loop, f"{state.loop}-{wiki.slug(state.uid)[:16]}"
-    free = next((name for name in names if not os.path.lexists(folder / "loops" / name)), "")
+    free = next((name for name in names if not os.path.lexists(folder / "loops" / name / wiki.SUMMARY)), "")
     if not any(wiki.uid_line(state) in _quietly(folder, f"loops/{name}/{wiki.SUMMARY}").split("\n") for name in names):
         if not free:
             raise OperatorError(f"loops/{names[1]} of the wiki is left as it is", expected="this loop's archive, or nothing")
         yield from _write_decisions(folder, state)
         records = list(islice(read_records(place.repository, state.loop), wiki.MOST_ITERATIONS))
-        _put_folder(folder / "loops" / free, wiki.archive_files(state, records[::-1]))
+        files = wiki.archive_files(state, records[::-1])
+        for name in sorted(files, key=lambda name: name == wiki.SUMMARY):  # the last one shows that all of them are there
+            _write(folder / "loops" / free / name, files[name], READ_ONLY)
     yield from _renew(folder, wiki.INDEX, _index(folder))
-
-
-def _put_folder(folder: Path, files: Mapping[str, str]) -> None:
-    """Make a folder with these read-only files, whole or not at all. Raises OSError where it is there."""
-    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=_real(folder.parent)))
-    try:
-        for name, text in files.items():
-            _write(made / name, text, READ_ONLY)
-        made.chmod(0o755)
-        made.rename(folder)
-    except BaseException:
-        shutil.rmtree(made, ignore_errors=True)
-        raise
 
 
 def _archives(folder: Path) -> list[tuple[str, str]]:

@@ -218,18 +218,16 @@ def _stands_in(command: str, folder: str | None, rules: Rules, *, failed: bool) 
 def _removals(script: Sequence[Command], rules: Rules) -> Iterator[str]:
     """Paths and patterns that commands remove with all that is below them, in the order in which they stand there."""
     for command in script:
-        for word in _removed_words(command):
+        words = command.arguments
+        removed: Iterable[str] = ()
+        if command.program == "rm" and has_flag(words, "-rR --recursive"):
+            removed = operands(words)
+        elif command.program == "find" and words[-1:] == ("-delete",) and not any(word[:1] in _FILTERS for word in words[:-1]):
+            removed = words[:-1]
+        for word in removed:
             path = placed(word, command.folder, rules.home or HOME)
             if path and UNKNOWN not in path and not any(name in path.lower() for name in _CACHE):
                 yield path
-
-
-def _removed_words(command: Command) -> Iterator[str]:
-    words = command.arguments
-    if command.program == "rm" and has_flag(words, "-rR --recursive"):
-        yield from operands(words)
-    elif command.program == "find" and words[-1:] == ("-delete",) and not any(word[:1] in _FILTERS for word in words[:-1]):
-        yield from words[:-1]
 
 
 def _loss(path: str, rules: Rules) -> str:

@@ -28,7 +28,7 @@ from tasks.lock import Driven, drive_alone, holder
 from tasks.loop.configure import configure
 from tasks.loop.recover import close
 from tasks.loop.remote_handover import leave_there, take_up
-from tasks.loop.start import Begun, first_state, require_budget, require_checks, write_first
+from tasks.loop.start import first_state, require_budget, require_checks, write_first
 from tasks.places import LoopFolder, loop_folder
 from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.state_ref import Fenced, known_state, read_state
@@ -133,8 +133,8 @@ def _start(repository: Repository, where: str, event: IssueEvent, now: datetime)
     _require_tracker(resolved.config, event)
     loop = issue_loop_id(event)
     link = IssueLink(repository=event.full_name, number=event.number, title=event.title)
-    begun = Begun(loop, event.branch, commit)
-    state = first_state(repository, resolved, begun, now).model_copy(update={"issue": link})
+    state = first_state(repository, resolved, now, loop=loop, branch=event.branch, commit=commit)
+    state = state.model_copy(update={"issue": link})
     if write_first(repository, state, f"start: issue #{event.number} at {commit[:12]}"):
         return LoopRequest(repository=where, loop=loop)
     return _go_on(_At(repository, where, event, read_state(repository, loop)[0]))

@@ -24,7 +24,7 @@ from tasks.lock import holder
 from tasks.loop.configure import configure
 from tasks.loop.files import resolve_goal_file
 from tasks.loop.handoff import left_at
-from tasks.loop.start import Begun, first_state, require_checks, write_first
+from tasks.loop.start import first_state, require_checks, write_first
 from tasks.places import loop_folder, state_home
 from tasks.repository.git import GitError, Repository, contains, git, open_repository, read_ref, succeeds
 from tasks.repository.remote import fetch_ref
@@ -84,9 +84,9 @@ def _start(repository: Repository, push: Push, where: Path, now: datetime) -> Lo
             return Nothing(reason=f"{push.what}: its configuration names no such branch in on_push.branches")
         require_checks(pushed.config)
         config = aligned_in(folder, pushed.config, pushed.config.alignment)
-    begun = Begun(push_loop_id(push), push.branch, push.commit)
     inherited = left_at(repository, push.commit, config.alignment)
-    state = first_state(repository, replace(pushed, config=config), begun, now).model_copy(update={"inherited": inherited})
+    begun = {"loop": push_loop_id(push), "branch": push.branch, "commit": push.commit}
+    state = first_state(repository, replace(pushed, config=config), now, **begun).model_copy(update={"inherited": inherited})
     write_first(repository, state, f"start: push of {push.commit[:12]}")  # or another run for the same push did
     return LoopRequest(repository=str(where), loop=state.loop)
 

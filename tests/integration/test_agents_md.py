@@ -10,7 +10,7 @@ from helmsman.errors import OperatorError
 from helmsman.memory.agents_md import SECTION
 from helmsman.pushes import made_by_us
 from helmsman.records.state import LoopState
-from tasks.loop.agents_md import PATCH, Proposed, commit_lines, propose
+from tasks.loop.agents_md import PATCH, commit_lines, propose
 from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, sh
 from tests.unit.builders import STOP
 from tests.unit.test_agents_md import SUBJECTS, convention, guardrail
@@ -50,7 +50,7 @@ def applied(work: Work, state: LoopState, tmp_path: Path) -> Path:
 def test_it_is_a_patch_that_git_applies_and_that_changes_nothing_else(tmp_path: Path) -> None:
     work = begun(tmp_path)
     state = completed(work)
-    assert propose(work.place, state, LESSONS, ()) == Proposed(lines=(SUBJECTS[0],), patch=patch_of(work))
+    assert propose(work.place, state, LESSONS, ()) == ((SUBJECTS[0],), "")
     clone = applied(work, state, tmp_path)
     assert (clone / "AGENTS.md").read_text() == AFTER
     assert sh(clone, "status", "--porcelain") == "M  AGENTS.md"
@@ -68,7 +68,7 @@ def test_colleagues_can_read_the_patch(tmp_path: Path) -> None:
 def test_a_project_without_the_file_gets_a_new_one(tmp_path: Path) -> None:
     work = begun(tmp_path, {"app.py": "1\n"})
     state = completed(work)
-    assert propose(work.place, state, (), [guardrail("Run the formatter before a commit.")]).lines
+    assert propose(work.place, state, (), [guardrail("Run the formatter before a commit.")])[0]
     assert "new file mode 100644" in patch_of(work).read_text()
     clone = applied(work, state, tmp_path)
     assert (clone / "AGENTS.md").read_text() == f"# AGENTS.md\n\n{SECTION}\n\n- Run the formatter before a commit.\n"
@@ -84,7 +84,7 @@ def test_whatever_the_file_is_like_the_patch_applies_and_what_was_there_stays(tm
     (work.path / ".gitattributes").write_text("AGENTS.md binary -diff\n")
     sh(work.path, "config", "diff.noprefix", "true")
     state = completed(work)
-    assert propose(work.place, state, LESSONS, ()).problem == ""
+    assert propose(work.place, state, LESSONS, ())[1] == ""
     sh(work.path, "config", "--unset", "diff.noprefix")
     after = (applied(work, state, tmp_path) / "AGENTS.md").read_bytes().decode()
     assert f"- {SUBJECTS[0]}" in after
@@ -94,19 +94,19 @@ def test_whatever_the_file_is_like_the_patch_applies_and_what_was_there_stays(tm
 def test_with_nothing_new_there_is_no_patch_and_an_earlier_one_goes(tmp_path: Path) -> None:
     work = begun(tmp_path, {"AGENTS.md": AFTER})
     state = completed(work)
-    assert propose(work.place, state, LESSONS, ()) == Proposed()
+    assert propose(work.place, state, LESSONS, ()) == ((), "")
     assert not patch_of(work).exists()
     propose(work.place, state, [convention(SUBJECTS[1])], ())
     assert patch_of(work).exists()
-    assert propose(work.place, state, LESSONS, ()) == Proposed()
+    assert propose(work.place, state, LESSONS, ()) == ((), "")
     assert not patch_of(work).exists()
 
 
 def test_nothing_is_proposed_where_nobody_wants_it_or_nothing_is_proven(tmp_path: Path) -> None:
     work = begun(tmp_path)
     state = completed(work, "off")
-    assert propose(work.place, state, LESSONS, ()) == Proposed()
-    assert propose(work.place, completed(work).model_copy(update={"ending": None}), LESSONS, ()) == Proposed()
+    assert propose(work.place, state, LESSONS, ()) == ((), "")
+    assert propose(work.place, completed(work).model_copy(update={"ending": None}), LESSONS, ()) == ((), "")
     assert not patch_of(work).exists()
 
 
@@ -118,7 +118,7 @@ def test_no_secret_is_proposed_be_it_ours_or_of_a_known_form(tmp_path: Path, mon
     work = begun(tmp_path, {"AGENTS.md": rules})
     key = "AKIA" + "Q3ZK7LM2WX9TRB4V"  # of the form of a key's id, and nobody's
     lessons = [convention("Log in with s3cr3t-of-the-shop first."), convention(f"Set the key to {key} for uploads."), *LESSONS]
-    assert propose(work.place, completed(work), lessons, ()).lines == (SUBJECTS[0],)
+    assert propose(work.place, completed(work), lessons, ())[0] == (SUBJECTS[0],)
     assert key not in patch_of(work).read_text()
 
 
@@ -147,8 +147,8 @@ def huge(path: Path) -> None:
 def test_what_is_no_plain_text_is_left_and_the_reason_told(tmp_path: Path, deed: Callable[[Path], None]) -> None:
     work = begun(tmp_path)
     deed(work.path / "AGENTS.md")
-    found = propose(work.place, completed(work), LESSONS, ())
-    assert (bool(found.problem), found.patch, patch_of(work).exists()) == (True, None, False)
+    lines, problem = propose(work.place, completed(work), LESSONS, ())
+    assert (bool(problem), lines, patch_of(work).exists()) == (True, (), False)
 
 
 # --- the commit ---------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def test_what_is_no_plain_text_is_left_and_the_reason_told(tmp_path: Path, deed:
 
 def agreed(work: Work, state: LoopState) -> LoopState:
     """With what was proposed in it, as the loop's end writes it down before a person is asked."""
-    return state.model_copy(update={"proposed": propose(work.place, state, LESSONS, ()).lines})
+    return state.model_copy(update={"proposed": propose(work.place, state, LESSONS, ())[0]})
 
 
 def test_once_a_person_agreed_it_is_one_commit_of_ours_and_a_second_time_changes_nothing(tmp_path: Path) -> None:
