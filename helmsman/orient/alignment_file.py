@@ -68,6 +68,7 @@ _LAYOUT: Mapping[str, tuple[str, _Parts]] = {
     }),
 }  # fmt: skip
 """The file's headings: each section with its field, and below it each heading with its field and what stands there."""
+_NO_SECTION: tuple[str, _Parts] = ("", {})
 
 _HEADING = re.compile(r"(#{2,3})[ \t]+(.*\S)")
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(.*)")
@@ -174,7 +175,7 @@ def _alignment(lines: Sequence[str]) -> Alignment:
     for (number, heading), following in zip(headings, ends, strict=False):
         body = lines[number + 1 : following]
         if heading[1] == "###":
-            section, parts = _LAYOUT[sections[-1]] if sections else ("", {})
+            section, parts = _LAYOUT[sections[-1]] if sections else _NO_SECTION
             read = found.setdefault(section, {})
             before = [title for title, (name, _) in parts.items() if name in read]
             name, kind = parts[_new(heading[2], parts, before, number)]  # which refuses one without a section before it
