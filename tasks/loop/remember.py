@@ -65,10 +65,12 @@ def recalled(place: Workplace, state: LoopState, now: datetime, *, only_look: bo
         return Recalled()
     problems = list[str]()
     with _observed("recall", problems), looking(chosen_url(config.url)) if only_look else _store(state, now) as store:
+        if store is None:
+            return Recalled()
         subject = _subject(place, state)
         if not only_look and isinstance(store, Store):
             sync_edits(place.repository, store, subject.project, now)
-        return recall(store, subject, config, now) if store else Recalled()
+        return recall(store, subject, config, now)
     return Recalled(problem="; ".join(problems))
 
 
