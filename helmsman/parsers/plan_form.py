@@ -75,8 +75,12 @@ def _ranked(value: Any) -> Any:
     return RANKS.get(value.lower(), value) if isinstance(value, str) else value
 
 
+def _without_empty(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(text for text in texts if text)
+
+
 Text = Annotated[str, AfterValidator(_text)]
-Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed), AfterValidator(lambda found: tuple(filter(None, found)))]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed), AfterValidator(_without_empty)]
 
 
 class Item(PlanItem):

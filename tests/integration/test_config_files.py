@@ -130,8 +130,8 @@ def test_every_flaw_of_a_rubric_is_told_with_file_line_cause_and_remedy(tmp_path
         "RUBRIC.md:3: checks stand in the front matter and in ## Checks; keep one of the two",
         (
             "RUBRIC.md:6: (timeout: 3) is not read: options of a check are keys;"
-            " write its name before the command, - **NAME**: `COMMAND`, and give timeout_seconds, parallel, report, environment or"
-            " tolerate_flaky in the front matter or in helmsman.toml"
+            " write its name before the command, - **NAME**: `COMMAND`, and give timeout_seconds, parallel, report, environment"
+            " or tolerate_flaky in the front matter or in helmsman.toml"
         ),
         "RUBRIC.md:8: unknown section ## Judge criterias; did you mean ## Judge criteria?",
         "what to do: fix the file; `helmsman rubric check` shows what is understood",
