@@ -61,7 +61,11 @@ def examine(repo: Path, *, fix: bool, as_json: bool) -> int:
     """
     told = examined(EXAMINATIONS, repo, fix=fix)
     lines = (line for finding, fixed in told for line in _lines(finding, fixed))
-    answer([{**finding.plain(), "fixed": fixed} for finding, fixed in told], lines, as_json=as_json)
+    names = "what", "verdict", "found", "remedy"
+    plain = [
+        {**{name: getattr(one, name) for name in names}, "fixable": one.fix is not None, "fixed": fixed} for one, fixed in told
+    ]
+    answer(plain, lines, as_json=as_json)
     return 2 if any(finding.verdict == "missing" for finding, _ in told) else 0
 
 

@@ -30,35 +30,27 @@ YOUNG_OBJECTS = 50_000
 """As for the command line: what is imported lives to the end."""
 
 
-class Listener:
-    """Whoever waits for the loop to be under way. Only the first word is for them; they may have gone."""
-
-    def __init__(self, pipe: int) -> None:
-        """Speak on this pipe, which nobody else shall hold open."""
-        os.set_inheritable(pipe, False)
-        self._pipe: int | None = pipe
-
-    def tell(self, word: str) -> None:
-        pipe, self._pipe = self._pipe, None
-        if pipe is None:
-            return
-        with suppress(BrokenPipeError):
-            os.write(pipe, f"{word}\n".encode())
-        os.close(pipe)
-
-
 def drive_detached(pipe: str, request: str) -> int:
     if os.fork():
         os._exit(0)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background ignores it, and so would we
-    listener = Listener(int(pipe))
-    status = status_of(lambda: _drive(request, listener))
-    listener.tell(str(status))
+    os.set_inheritable(int(pipe), False)  # nobody else shall hold it open
+    waiting = [int(pipe)]
+
+    def tell(word: str) -> None:
+        """Whoever waits for the loop to be under way hears the first word alone; they may have gone."""
+        while waiting:
+            with suppress(BrokenPipeError):
+                os.write(waiting[0], f"{word}\n".encode())
+            os.close(waiting.pop())
+
+    status = status_of(lambda: _drive(request, tell))
+    tell(str(status))
     return status
 
 
-def _drive(request: str, listener: Listener | None = None, *, embedded: bool = False) -> int:
-    """Drive the loop to its end; its first event after all preparation shows a listener that it is under way."""
+def _drive(request: str, tell: Callable[[str], None] | None = None, *, embedded: bool = False) -> int:
+    """Drive the loop to its end; its first event after all preparation shows that it is under way."""
     from deployments.run import drive
     from helmsman.records.events import PreparationStarted
     from helmsman.records.request import LoopRequest
@@ -73,10 +65,10 @@ def _drive(request: str, listener: Listener | None = None, *, embedded: bool = F
     repository = open_repository(Path(asked.repository))
 
     def hear(event: object) -> None:
-        if listener is None:
+        if tell is None:
             return
         if not isinstance(event, PreparationStarted):  # which may fail, and whoever waits is to hear of it
-            listener.tell(UNDER_WAY)
+            tell(UNDER_WAY)
         turn_over(loop_folder(repository, asked.loop).root / OUTPUT)
 
     with listening(hear):

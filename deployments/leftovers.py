@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from deployments.choosing import driver_of
 from helmsman.errors import HelmsmanError, OperatorError
@@ -40,10 +39,6 @@ class Finding:
     """What `--fix` does; it returns in words what was done. None where only a person can, or where nothing needs it."""
     what: str = ""
     """The name of the examination."""
-
-    def plain(self) -> dict[str, Any]:
-        told = {"what": self.what, "verdict": self.verdict, "found": self.found, "remedy": self.remedy}
-        return {**told, "fixable": self.fix is not None}
 
 
 def loops(repository: Repository) -> Finding:

@@ -89,7 +89,14 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
             yes = True
     if yes and not forget:
         agree_to(repository.common, requested)
-    answer(_plain(repository, requested), _shown(repository, requested), as_json=as_json)
+    waiting = _open(repository, requested)
+    settings = [
+        {"file": one.file, "key": said.key, "value": json.loads(said.value), "line": said.line, "agreed": one not in waiting}
+        for one in requested
+        for said in one.settings
+    ]
+    plain = {"repository": str(repository.top), "commands": is_trusted(repository), "requested": settings}
+    answer(plain, _shown(repository, requested), as_json=as_json)
     return 0
 
 
@@ -123,13 +130,3 @@ def _shown(repository: Repository, requested: list[Requested]) -> Iterator[str]:
     for one in requested:
         yield f"{'asks for' if one in waiting else 'agreed to':<12}{clean(one.file)}"
         yield from _told([one])
-
-
-def _plain(repository: Repository, requested: list[Requested]) -> dict[str, object]:
-    waiting = _open(repository, requested)
-    settings = [
-        {"file": one.file, "key": said.key, "value": json.loads(said.value), "line": said.line, "agreed": one not in waiting}
-        for one in requested
-        for said in one.settings
-    ]
-    return {"repository": str(repository.top), "commands": is_trusted(repository), "requested": settings}
