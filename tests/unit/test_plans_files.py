@@ -191,7 +191,7 @@ def test_tables_keep_comments_and_get_their_mark_in_their_own_indent() -> None:
         ("prd.json", '[{"id":"a","title":"x"},\n{"id":"a","title":"y"}]', "line 2: the id a is there twice, on line 1 too"),
         ("tasks.md", "- [ ] T001 x\n- [ ] T001 y\n", "line 2: the id T001 is there twice, on line 1 too"),
         ("tasks.md", "- [ ] T001 x (needs T0O2)\n- [ ] T002 y\n", "T001 needs T0O2, which is no item; did you mean T002?"),
-        ("tasks.md", "- [ ] T001 x (needs T002)\n- [ ] T002 y (needs T001)\n", "these items wait for each other"),
+        ("tasks.md", "- [ ] T001 x (needs T002)\n- [ ] T002 y (depends on T001)\n", "these items wait for each other"),
         ("tasks.md", "- [ ] Test\n- [ ] Test\n", "line 2: the title 'Test' is there twice, on line 1 too; give each an id"),
         ("prd.json", '[{"title": "x"},\n{"title": "x"}]', "line 2: the title 'x' is there twice, on line 1 too"),
         ("prd.json", '[{"title": "x"},\n{"title": "a \\ud800 b"}]', "line 2: title: expected text without null"),
