@@ -27,7 +27,7 @@ from helmsman.oversee.progress import progress_of
 from helmsman.oversee.summary import moment_of
 from helmsman.records.agent import AgentCall, AgentOutcome, Change, ErrorVector, Execution, FailureClass
 from helmsman.records.checks import CheckReport, CheckResult
-from helmsman.records.control import Control, Moment, Movement, Progress
+from helmsman.records.control import Control, IterationSummary, Movement, Progress
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState
 from tests.fakes.prefect_server import PrefectServer
@@ -50,9 +50,9 @@ STRONG = "strong"
 ROUNDS = 200
 
 
-def moments(completions: Sequence[float]) -> list[Moment]:
+def moments(completions: Sequence[float]) -> list[IterationSummary]:
     return [
-        Moment(iteration=number, at=NOW, outcome=AgentOutcome.FINISHED, movement=Movement.SIDEWAYS, completion=share)
+        IterationSummary(iteration=number, at=NOW, outcome=AgentOutcome.FINISHED, movement=Movement.SIDEWAYS, completion=share)
         for number, share in enumerate(completions, 1)
     ]
 
@@ -98,11 +98,11 @@ def _changed(state: LoopState, iteration: int) -> str:
     return f"{iteration:3}       {steered}  {given}  {strategy.stance}: {next(iter(strategy.priorities), '')[:80]}"
 
 
-def remembered(number: int, *, strange: bool) -> Moment:
+def remembered(number: int, *, strange: bool) -> IterationSummary:
     """One of many that went nowhere; a strange one failed in a way that no other did."""
     word = f"place{'x' * (number % 40)}{number}" if strange else "tests/test_a.py::test_one"
     error = ErrorVector(kind=FailureClass.TEST, where=word, message=f"assert {word} == 2")
-    return Moment(
+    return IterationSummary(
         iteration=number,
         at=NOW,
         outcome=AgentOutcome.FINISHED,
@@ -123,7 +123,7 @@ def evidence() -> Evidence:
     return Evidence(execution=Execution(call=call, change=change), checks=CheckReport(tree="new", results=(failing,)))
 
 
-def cost(history: Sequence[Moment]) -> float:
+def cost(history: Sequence[IterationSummary]) -> float:
     """Milliseconds of one iteration, the fastest of many."""
     state = LoopState(
         loop="bench",

@@ -44,8 +44,8 @@ from deployments.demo_model import ScriptedModel, environment
 from helmsman.config import LoopConfig
 from helmsman.records.verification import Verification, Word
 from helmsman.verify.mutants import wilson
-from tasks.checking.trusted_run import Range
-from tasks.checking.verifying import clean_checkout_of, verify
+from tasks.checks.trusted_run import Range
+from tasks.checks.verify import clean_checkout_of, verify
 from tasks.repository.git import open_repository
 
 IDENTITY = ("-c", "user.name=Somebody", "-c", "user.email=somebody@localhost", "-c", "init.defaultBranch=main")

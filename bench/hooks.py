@@ -25,9 +25,9 @@ from typing import Any
 from deployments.demo_model import Request, ScriptedModel, Turn, bash, call, environment, say
 from helmsman.config import ContextConfig, SteeringConfig
 from helmsman.guardrails import Rules
-from tasks.session.hook_server import TOKEN, HookServer, hook_server
-from tasks.session.steering import Means, Steering, settings
-from tasks.session.stops import Turns
+from tasks.agents.hook_server import TOKEN, HookServer, hook_server
+from tasks.agents.steering import Means, Steering, settings
+from tasks.agents.stops import Turns
 from tests.fakes.claude_cli import ARGUMENTS, bundled_cli
 
 BEFORE = ("PreToolUse",)

@@ -25,7 +25,7 @@ from helmsman.memory.extraction import after_iteration, after_loop
 from helmsman.memory.merge import learn
 from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.oversee import Observed, oversee
-from helmsman.oversee.signals import Sight
+from helmsman.oversee.signals import IterationView
 from helmsman.oversee.summary import with_baseline
 from helmsman.parsers.failures import failure_of
 from helmsman.parsers.test_report import read_summary
@@ -105,7 +105,7 @@ def _iterated(state: LoopState, loop: Table, given: Table, *, subject: Any, asks
         judgement=_judgement(given["judged"]) if "judged" in given else None,
     )
     found = found.model_copy(update={"proof": prove(state.config, state.done, found)})
-    overseen = oversee(Sight(state, found, started, now), Observed())
+    overseen = oversee(IterationView(state, found, started, now), Observed())
     decision = decide(Situation(state, found, overseen.signals, now, overseen.oversight))
     decided = (*state.memory.decisions, *(Choice.model_validate(one) for one in given.get("decided", [])))
     orientation = Orientation(started_at=started, start_commit=state.head)

@@ -17,14 +17,14 @@ from deployments.settings import goal_said
 from deployments.start_directory import start_directory
 from deployments.trust import consenting, settle
 from helmsman.errors import OperatorError
-from helmsman.layers import Layer, shown
+from helmsman.layers import Layer, display
 from helmsman.orient.alignment import with_answers
 from helmsman.plain import clean
 from helmsman.records.alignment import ALIGNMENT, ROUNDS, Alignment, AlignRequest, AlignResult, Specification, result_of
 from helmsman.records.forms import LEFT
 from helmsman.records.state import LoopState
 from helmsman.render.lines import aligned_lines
-from helmsman.texts import counted
+from helmsman.texts import plural
 from tasks.alignment.aligning import Work, align_name, present, put, with_checkout
 from tasks.alignment.config import configured
 from tasks.alignment.files import place_of, read_alignment
@@ -55,12 +55,12 @@ def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *
 def _request(top: Path, goal: str | None, goal_file: Path | None, out: str) -> AlignRequest:
     words = resolve_goal_file(Layer("command line", goal_said(goal, goal_file)), start_directory()).values.get("goal", "")
     if (goal is not None or goal_file) and not words.strip():
-        raise OperatorError("the goal says nothing", expected="some words", found=shown(words), remedy="say what shall be true")
+        raise OperatorError("the goal says nothing", expected="some words", found=display(words), remedy="say what shall be true")
     try:
         return AlignRequest(repository=str(top), goal=readable(words), out=out, ask=False)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        what, found = "--out" if first["loc"] == ("out",) else "the goal", shown(first["input"])
+        what, found = "--out" if first["loc"] == ("out",) else "the goal", display(first["input"])
         raise OperatorError(f"{what} cannot be used", expected=first["msg"], found=found, remedy="give another one") from error
 
 
@@ -101,7 +101,7 @@ def _cancelled(work: Work, request: AlignRequest, drive: Drive, console: Console
 def _asked(work: Work, alignment: Alignment) -> bool:
     """Ask one by one; each answer is written down at once. Returns whether none is open any more."""
     say(
-        f"{counted(len(alignment.gaps.open), 'question')} before a loop may start. "
+        f"{plural(len(alignment.gaps.open), 'question')} before a loop may start. "
         f"An empty line leaves one open, {LEFT} leaves it to the agent."
     )
     for number, question in enumerate(alignment.gaps.open, 1):

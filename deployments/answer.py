@@ -13,7 +13,7 @@ from deployments.align import loop_that_asks
 from deployments.choosing import is_group
 from deployments.output import answer as put_out
 from helmsman.config import LoopConfig
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import OperatorError, TransientError
 from helmsman.layers import from_assignments
 from helmsman.oversee.answers import answer_of, answered, lapsed
 from helmsman.records.forms import form_for, read_form
@@ -23,12 +23,12 @@ from helmsman.records.state import LoopState
 from helmsman.render.gate import gate_lines
 from tasks.approvals import answers
 from tasks.engine.embedded import configured_api
-from tasks.lock import holder, process_of
-from tasks.places import group_folder, loop_folder
-from tasks.processes.environment import ours
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import show_state, state_ref
 from tasks.system.clock import now_utc
+from tasks.system.environment import ours
+from tasks.system.lock import holder, process_of
+from tasks.system.paths import group_folder, loop_folder
 
 PATIENCE_SECONDS = 10
 """The agent is stopped within that time; a driver that sleeps between two retries is woken by a signal then."""
@@ -101,7 +101,7 @@ def _told(repository: Repository, state: LoopState, gate: Gate, answer: Answer) 
     try:
         if configured_api(ours()) is not None and _worker_goes_on(state, gate, answer):
             return f"{effect}\nA worker goes on with that; look with: helmsman watch {state.loop}"
-    except WorldError as error:
+    except TransientError as error:
         again = f"The loop takes it when it is driven again: helmsman resume {state.loop}"
         return f"{effect}\nThe answer is kept, but {error}\n{again}"
     return f"{effect}\nNobody drives the loop now. Go on with: helmsman resume {state.loop}"

@@ -23,7 +23,7 @@ from helmsman.parsers.rubric_items import RubricCheck, RubricCriterion
 from helmsman.plain import clean, clean_lines
 from helmsman.records.checks import CheckReport
 from helmsman.records.hats import LONGEST_NAME, Sheet, is_name
-from helmsman.texts import counted
+from helmsman.texts import plural
 from helmsman.verify.redundancy import Audit, audit
 from tasks.hats.finding import BUILT_IN, Known, add_preset, find_preset, known_presets, read_known
 from tasks.loop.files import RUBRIC, BrokenFile, RubricFile, read_rubric_file
@@ -88,12 +88,12 @@ def _reports(repository: Repository) -> Iterator[CheckReport]:
 
 
 def _lines(found: _Findings) -> Iterator[str]:
-    numbers = f"{counted(len(found.rubric.checks), 'check')}, {len(found.rubric.criteria)} criteria"
+    numbers = f"{plural(len(found.rubric.checks), 'check')}, {len(found.rubric.criteria)} criteria"
     seen = ", envisioning" if found.rubric.envisioning else ""
-    yield f"{clean(found.file)}: {numbers}{seen}; {counted(len(found.flaws), 'flaw') if found.flaws else 'valid'}"
+    yield f"{clean(found.file)}: {numbers}{seen}; {plural(len(found.flaws), 'flaw') if found.flaws else 'valid'}"
     yield from _part("checks", map(_check_line, found.rubric.checks))
     yield from _part("criteria", (line for criterion in found.rubric.criteria for line in _criterion_lines(criterion)))
-    yield from _part(f"audit, with {counted(found.audit.reports, 'past report')}", _audit_lines(found))
+    yield from _part(f"audit, with {plural(found.audit.reports, 'past report')}", _audit_lines(found))
     if found.flaws:
         yield ""
         yield from (clean(f"{found.file}:{flaw.line}: {flaw.cause}; {flaw.remedy}") for flaw in found.flaws)
@@ -122,7 +122,7 @@ def _criterion_lines(criterion: RubricCriterion) -> Iterator[str]:
     first, *more = clean_lines(config.text).splitlines() or [""]
     yield f"{config.id:<{WIDTH}} {first}"
     yield from (f"{'':<{WIDTH}} {line}" for line in more)
-    numbers = f"weight {config.weight:g}, {config.needed} of {counted(config.votes, 'vote')}"
+    numbers = f"weight {config.weight:g}, {config.needed} of {plural(config.votes, 'vote')}"
     proofs = [f"{what} {', '.join(names)}" for what, names in (("tests", config.tests), ("checks", config.checks)) if names]
     yield f"{'':<{WIDTH}} {numbers}, proven by {clean(' and '.join(proofs) or 'the judge alone')}"
 
@@ -139,7 +139,7 @@ def _audit_lines(found: _Findings) -> Iterator[str]:
     yield from (f"never failed: {clean(never.check)}, in {never.reports} reports" for never in held.never_failed)
     doubt = f" (what these do is not known: {clean(', '.join(held.opaque))})" if held.opaque else ""
     for gap in held.uncovered:
-        past = f"; one that did failed in {counted(gap.failures, 'report')}" if gap.failures else ""
+        past = f"; one that did failed in {plural(gap.failures, 'report')}" if gap.failures else ""
         yield f"no command names {gap.kind}{past}{doubt}"
 
 

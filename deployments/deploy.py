@@ -29,14 +29,14 @@ from pydantic import ValidationError
 
 from deployments.leftovers import Finding
 from deployments.output import answer
-from helmsman.errors import OperatorError, WorldError
-from helmsman.layers import shown
+from helmsman.errors import OperatorError, TransientError
+from helmsman.layers import display
 from helmsman.plain import clean
 from tasks.engine.embedded import configured_api, engine
 from tasks.loop.merge_lock import SLOTS
 from tasks.loop.sweep import SETTLED_SECONDS
-from tasks.processes.environment import ours
-from tasks.processes.process import run
+from tasks.system.environment import ours
+from tasks.system.process import run
 
 SILENCE_SECONDS = 90.0
 """Three heartbeats of a run under a worker: prefect.yaml has them sent every 30 s, the shortest that Prefect knows."""
@@ -157,7 +157,7 @@ def _block(client: SyncPrefectClient, name: str) -> UUID:
         raise OperatorError(
             "--notify names no block of the server",
             expected="TYPE/NAME of a notification block, for example slack-webhook/ops",
-            found=shown(name),
+            found=display(name),
             remedy="make one in the UI under Blocks, or name one of: prefect block ls",
         ) from error
 
@@ -168,7 +168,7 @@ def _server() -> Generator[SyncPrefectClient]:
         with get_client(sync_client=True) as client:
             yield client
     except httpx.HTTPError as error:
-        raise WorldError("the Prefect server refuses or has gone away", found=str(error)[:500]) from error
+        raise TransientError("the Prefect server refuses or has gone away", found=str(error)[:500]) from error
 
 
 def new_pool(name: str) -> WorkPoolCreate:
@@ -179,7 +179,7 @@ def new_pool(name: str) -> WorkPoolCreate:
         raise OperatorError(
             "--pool is no name for a work pool",
             expected="some words without any of / % & > <",
-            found=shown(name),
+            found=display(name),
             remedy="give another --pool, or none",
         ) from error
 
@@ -205,7 +205,7 @@ def _deploy_all(pool: str) -> list[str]:
         ended = run(command, cwd=folder, env=environment, tag=tag, deadline=LONGEST_SECONDS, merge_stderr=True)
     if ended.exit_code != 0:
         words = "\n".join(clean(line) for line in (ended.head + ended.tail).splitlines()[-20:])
-        raise WorldError("Prefect could not deploy the flows", found=words, remedy="look at the server's log")
+        raise TransientError("Prefect could not deploy the flows", found=words, remedy="look at the server's log")
     return [f"{one['entrypoint'].rpartition(':')[2]}/{one['name']}" for one in wanted["deployments"]]
 
 

@@ -30,12 +30,12 @@ from tasks.engine.database import database_of, put_aside, trouble, users
 from tasks.engine.embedded import configured_api
 from tasks.memory import chosen_url
 from tasks.models.judge import asks_claude_code
-from tasks.places import state_home
-from tasks.processes.environment import agent_environment, other_environment, ours
-from tasks.processes.process import run
 from tasks.repository.git import Repository, git, open_repository
-from tasks.sandbox.trial import require_sandbox
-from tasks.system.environment import neutral_directory
+from tasks.sandbox.probe import require_sandbox
+from tasks.system.environment import agent_environment, other_environment, ours
+from tasks.system.own_process import neutral_directory
+from tasks.system.paths import state_home
+from tasks.system.process import run
 
 OLDEST_GIT = (2, 30)
 """The oldest release that Debian still supports; nothing newer is used."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from deployments.errors import status_of
-from tasks.system.environment import hide_process
+from tasks.system.own_process import hide_process
 
 OUTPUT = "output.log"
 """What a detached driver prints, beside the loop's journal."""
@@ -30,7 +30,7 @@ YOUNG_OBJECTS = 50_000
 """As for the command line: what is imported lives to the end."""
 
 
-def drive_detached(pipe: str, request: str) -> int:
+def run_background(pipe: str, request: str) -> int:
     if os.fork():
         os._exit(0)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background ignores it, and so would we
@@ -56,8 +56,8 @@ def _drive(request: str, tell: Callable[[str], None] | None = None, *, embedded:
     from helmsman.records.request import LoopRequest
     from tasks.engine.embedded import adopt_engine
     from tasks.observers.journal import listening
-    from tasks.places import loop_folder
     from tasks.repository.git import open_repository
+    from tasks.system.paths import loop_folder
 
     if embedded:
         adopt_engine()
@@ -125,7 +125,7 @@ def result_or_raise(final: Any) -> Any:
 
 def main() -> None:
     """Drive the loop to its end. The exit status is the loop's own."""
-    sys.exit({"detached": drive_detached, "member": drive_member}[sys.argv[1]](*sys.argv[2:]))
+    sys.exit({"detached": run_background, "member": drive_member}[sys.argv[1]](*sys.argv[2:]))
 
 
 if __name__ == "__main__":

@@ -29,10 +29,10 @@ def report(error: HelmsmanError) -> int:
 
 
 def report_unforeseen(error: Exception) -> int:
+    from tasks.system.faults import transient_error
     from tasks.system.secrets import redact
-    from tasks.system_errors import world_error
 
-    if told := world_error(error):
+    if told := transient_error(error):
         return report(told)
     sys.stderr.write(redact("".join(traceback.format_exception(error))))
     sys.stderr.write(

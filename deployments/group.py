@@ -16,7 +16,7 @@ from deployments.settings import Said, settings_of, unfit_name
 from deployments.trust import settle
 from helmsman.config import Section
 from helmsman.errors import OperatorError
-from helmsman.layers import complaint_of, from_assignments, merged
+from helmsman.layers import from_assignments, merged, problem_of
 from helmsman.naming import loop_id
 from helmsman.orient.approaches import approaches
 from helmsman.orient.decomposition import chain_file
@@ -34,7 +34,7 @@ from helmsman.records.request import (
     is_loop_id,
 )
 from helmsman.records.result import OPERATOR_EXIT_CODE, exit_code
-from helmsman.texts import SIGNS, counted, dollars_told
+from helmsman.texts import SIGNS, format_dollars, plural
 from helmsman.toml_of import toml_of
 from tasks.agents.finding import find_agent
 from tasks.groups.parallel import opened
@@ -150,11 +150,11 @@ def _group_links(said: Said) -> tuple[Link, ...]:
 
 def group_lines(result: ParallelResult, *, in_a_row: bool) -> Iterator[str]:
     """What a person reads once it is over."""
-    spent = dollars_told(result.spent, result.untold)
-    yield f"group      {result.group}: {result.completed} of {counted(len(result.loops), 'loop')} completed, {spent}"
+    spent = format_dollars(result.spent, result.untold)
+    yield f"group      {result.group}: {result.completed} of {plural(len(result.loops), 'loop')} completed, {spent}"
     for one in result.loops:
         sign = SIGNS[one.outcome] if one.outcome else "under way" if one.branch else "not begun"
-        yield f"loop       {one.loop}  {sign}  {dollars_told(one.cost_usd, one.untold)}  {clean(one.goal)}"
+        yield f"loop       {one.loop}  {sign}  {format_dollars(one.cost_usd, one.untold)}  {clean(one.goal)}"
         if one.approach:
             yield f"           approach: {clean(one.approach)}"
         if one.reason and one.outcome is not Outcome.COMPLETED:
@@ -229,7 +229,7 @@ def _with_given(link: Link, checks: Sequence[str], given: Mapping[str, Any]) -> 
 
 
 def _refused(what: str, error: ValidationError) -> OperatorError:
-    problems = (f"{'.'.join(map(str, one['loc']))}: {complaint_of(one)}" for one in error.errors()[:PROBLEMS_SHOWN])
+    problems = (f"{'.'.join(map(str, one['loc']))}: {problem_of(one)}" for one in error.errors()[:PROBLEMS_SHOWN])
     return OperatorError(
         what,
         expected="loops, each with a goal, and perhaps checks and settings",

@@ -28,18 +28,18 @@ from helmsman.first_files import (
     helmsman_toml,
     rubric_md,
 )
-from helmsman.layers import shown
+from helmsman.layers import display
 from helmsman.parsers.project import Candidate, Found, Kind, find_commands, worth_keeping
 from helmsman.parsers.rubric import read_rubric
 from helmsman.plain import clean, clean_lines, one_line
-from helmsman.texts import counted, duration
+from helmsman.texts import duration, plural
 from helmsman.verify.redundancy import kinds
-from tasks.checking.detecting import Fate, Scratch, Tried, read_project, scratch, try_all, try_one
+from tasks.checks.project_commands import Fate, Scratch, Tried, read_project, scratch, try_all, try_one
 from tasks.loop.files import RUBRIC, read_layers
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.setup import proposed
+from tasks.repository.worktree import dirty_paths
 from tasks.system.trust import trust_commands
-from tasks.worktrees.worktree import dirty_paths
 
 TOML = "helmsman.toml"
 ROOM_TO_GROW = 5
@@ -93,7 +93,7 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
         what, remedy = "a bare repository has no place for helmsman.toml", "run it in a clone, and push"
         raise OperatorError(what, found=str(repository.top), remedy=remedy)
     if goal is not None and not readable(goal).strip():
-        raise OperatorError("--goal says nothing", expected="some words", found=shown(goal), remedy="say what shall be true")
+        raise OperatorError("--goal says nothing", expected="some words", found=display(goal), remedy="say what shall be true")
     console = Console(stderr=as_json, highlight=False)
     asks = may_ask(yes=yes, as_json=as_json)
     consenting(repository, lambda: refuse_programs(repository), ask=asks)
@@ -323,12 +323,12 @@ def pages(plan: Plan, obstacles: Mapping[str, str], seen: _Seen) -> tuple[Page, 
 def outcome(tried: Tried) -> str:
     """What came of a command, in a few words."""
     if tried.fate is Fate.WORKS:
-        ran = "" if tried.tests is None else f", {counted(tried.tests, 'test') if tried.tests else 'no tests'}"
+        ran = "" if tried.tests is None else f", {plural(tried.tests, 'test') if tried.tests else 'no tests'}"
         return f"works, {duration(tried.seconds)}{ran}"
     if tried.fate is Fate.TOO_SLOW:
         return f"too slow, ended after {duration(tried.seconds)}"
     if tried.fate is Fate.FAILS and tried.failed:
-        return f"fails now: {tried.failed} of {counted(tried.tests or 0, 'test')}"
+        return f"fails now: {tried.failed} of {plural(tried.tests or 0, 'test')}"
     return str(tried.fate) + (f", exit {tried.exit_code}" if tried.exit_code is not None else "")
 
 

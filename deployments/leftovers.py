@@ -12,16 +12,16 @@ from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.oversee.merging import landing_due
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from tasks.places import loop_folder, worktree_of
 from tasks.repository.clean_checkout import loop_checkouts
 from tasks.repository.git import GitError, Repository
+from tasks.repository.left_worktrees import changed_since, forget_worktree, git_locks, gone_worktrees, is_locked
+from tasks.repository.loop_context import is_marked_finished, loop_context
 from tasks.repository.products import remove
 from tasks.repository.state_ref import Shown, list_loops, loop_names, refused
 from tasks.repository.state_signature import Doubt
+from tasks.repository.worktree import dirty_paths, remove_worktree
+from tasks.system.paths import loop_folder, worktree_of
 from tasks.system.supervised import end_tagged, supervised_tags, tags
-from tasks.worktrees.left_worktrees import changed_since, forget_worktree, git_locks, gone_worktrees, is_locked
-from tasks.worktrees.workplace import is_marked_left, workplace
-from tasks.worktrees.worktree import dirty_paths, remove_worktree
 
 SETTLED_SECONDS = 600
 """Age of a lock of git's that no command holds any more: the longest that ours may take."""
@@ -177,14 +177,14 @@ def _owes(repository: Repository, state: LoopState) -> str:
     """What a completed loop was killed before it had done. Its worktree is needed for that, and says that it is not done."""
     if state.outcome is not Outcome.COMPLETED:
         return ""
-    place = workplace(str(repository.top), state)
+    place = loop_context(str(repository.top), state)
     if state.gate is not None:
         return "completed, and asks"
     if landing_due(state):
         return "completed, and not merged"
     if state.issue is not None and not state.issue.pull_request:
         return "completed, without its pull request"
-    unseen = not state.config.workspace.in_place and place.worktree.exists() and not is_marked_left(place, state)
+    unseen = not state.config.workspace.in_place and place.worktree.exists() and not is_marked_finished(place, state)
     return "completed, and cut off before it left what it leaves" if unseen else ""
 
 

@@ -22,11 +22,11 @@ from helmsman.records.events import Event
 from helmsman.render.activity import Activity, LoggedEvent, after
 from helmsman.render.gate import answer_line, gate_lines
 from helmsman.render.lines import begun_lines, iteration_lines
-from helmsman.texts import counted, dollars_told, duration, guard_text, merged_text, money_text, rounded, stop_text
+from helmsman.texts import duration, format_dollars, guard_text, merged_text, money_text, plural, rounded, stop_text
 from tasks.observers.follow import Follower
 from tasks.observers.journal import Listener
-from tasks.places import loop_folder
 from tasks.repository.git import Repository
+from tasks.system.paths import loop_folder
 
 BASELINE = "the tree before any work"
 LOOK_SECONDS = 0.5
@@ -137,7 +137,7 @@ def _doing(activity: Activity, now: datetime) -> tuple[str, str]:
     since = f" {duration((now - activity.since).total_seconds())}" if activity.since and activity.step else ""
     name = f"checking {BASELINE}" if activity.step == "baseline" else activity.step
     step = "waits for your answer" if activity.asked else f"{clean(name)}{since}" if name else "…"
-    return step, counted(activity.tool_calls, "tool call") if activity.tool_calls else ""
+    return step, plural(activity.tool_calls, "tool call") if activity.tool_calls else ""
 
 
 # --- several loops on one screen: a row for each with what it is doing, above them what is settled --------------------
@@ -165,7 +165,7 @@ class GroupView:
         table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
         for name, activity in self._activities.items():
             number = f"#{activity.iteration}" if activity.iteration else ""
-            cost = dollars_told(activity.cost_usd + activity.used.cost_usd, activity.untold)
+            cost = format_dollars(activity.cost_usd + activity.used.cost_usd, activity.untold)
             table.add_row(Text(name, style="bold cyan"), number, *_doing(activity, datetime.now(UTC)), cost)
         return table
 

@@ -22,18 +22,18 @@ from deployments.options import OPTIONS
 from deployments.output import STANDARD_OUTPUT, answer, emit, fields, write_file
 from deployments.settings import configuration, repository_if_any
 from deployments.start_directory import start_directory
-from helmsman.errors import OperatorError, WorldError
-from helmsman.layers import Layer, from_environment, resolve, shown
+from helmsman.errors import OperatorError, TransientError
+from helmsman.layers import Layer, display, from_environment, resolve
 from helmsman.memory.guardrail_effect import effect_text, verdict
 from helmsman.memory.levels import Effect, effect_lines, effects
 from helmsman.plain import clean
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType, Tier
-from helmsman.texts import counted
+from helmsman.texts import plural
 from tasks.loop.files import read_user_layer
 from tasks.memory import Stats, Store, chosen_url, delete, guardrails_place, opening, project_of
-from tasks.processes.environment import ours
 from tasks.repository.git import Repository, open_repository
 from tasks.system.clock import now_utc
+from tasks.system.environment import ours
 
 KEEP_ALL = 365
 """Daily copies: a command that looks removes none, whatever the loops of a repository are told to keep."""
@@ -77,10 +77,10 @@ def opened_memory(repo: Path) -> Generator[Memory]:
     try:
         with opening(url, now, KEEP_ALL) as store:
             yield Memory(store, repository, now, list(store.warnings))
-    except WorldError as error:
+    except TransientError as error:
         first = error.remedy.removesuffix(", or set memory.use to false")
         remedy = "; ".join(filter(None, (first, WITHOUT)))
-        raise WorldError(error.problem, expected=error.expected, found=error.found, remedy=remedy) from error
+        raise TransientError(error.problem, expected=error.expected, found=error.found, remedy=remedy) from error
 
 
 def _answer(memory: Memory, lines: Iterable[str], plain: Mapping[str, Any], *, as_json: bool) -> None:
@@ -121,7 +121,7 @@ def show_list(repo: Path, *, project: Path | None, kind: str, task_type: str, re
 def show_found(repo: Path, text: str, kind: str, limit: int, *, as_json: bool) -> None:
     only = _chosen(kind, LessonKind, "--kind")
     if not text.strip():
-        raise OperatorError("there is nothing to look for", expected="some words", found=shown(text), remedy="name a few words")
+        raise OperatorError("there is nothing to look for", expected="some words", found=display(text), remedy="name a few words")
     with opened_memory(repo) as memory:
         found = memory.store.search(text, [only] if only else None, limit=limit)[:limit]
     plain = {"found": [{"score": round(one.text, 4), **_plain(one.lesson)} for one in found]}
@@ -134,7 +134,7 @@ def _chosen(said: str, kinds: type[E], option: str, *others: str) -> E | None:
     if not said or said in set(kinds):
         return kinds(said) if said else None
     expected = f"one of: {', '.join([*kinds, *others])}"
-    raise OperatorError(f"{option} cannot be understood", expected=expected, found=shown(said), remedy="name one of them")
+    raise OperatorError(f"{option} cannot be understood", expected=expected, found=display(said), remedy="name one of them")
 
 
 def _guardrails(memory: Memory, project: str | None, *, retired: bool) -> list[Guardrail]:
@@ -210,7 +210,7 @@ def _existing(one: T | None, name: str) -> T:
     raise OperatorError(
         "nothing in the memory has this id",
         expected="the whole id of a lesson or a guardrail",
-        found=shown(name),
+        found=display(name),
         remedy="helmsman memory list --retired shows them all",
     )
 
@@ -225,8 +225,8 @@ def _lesson_lines(one: Lesson, here: str, loops: Mapping[str, str]) -> Iterator[
             ("text", one.text),
             ("rests on", one.detail),
             ("state", f"retired: {clean(one.retired)}" if one.retired else told),
-            ("confidence", f"{one.confidence:.2f}, averaged over {counted(one.observed, 'observation')}"),
-            ("went well", f"{one.successes} of {counted(one.uses, 'use')} ({one.success_rate:.0%})"),
+            ("confidence", f"{one.confidence:.2f}, averaged over {plural(one.observed, 'observation')}"),
+            ("went well", f"{one.successes} of {plural(one.uses, 'use')} ({one.success_rate:.0%})"),
             ("failure", one.failure or ""),
             ("tests", one.tests),
             ("drawn by", one.by),
@@ -289,7 +289,7 @@ def _stats_lines(stats: Stats, standing: Sequence[Guardrail], levels: Sequence[E
             ("copies", ", ".join(stats.backups) or "none"),
             ("damaged", stats.damaged),
             ("lessons", f"{stats.lessons}: {stats.semantic} told to other loops, {stats.retired} retired"),
-            ("kept", f"{counted(stats.episodes, 'iteration')}, {counted(stats.summaries, 'ended loop')}"),
+            ("kept", f"{plural(stats.episodes, 'iteration')}, {plural(stats.summaries, 'ended loop')}"),
             ("projects", str(stats.projects)),
             ("guardrails", [numbers, *(f"{one.id}  {effect_text(one)}" for one in standing[:EFFECTS_SHOWN]), *more]),
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import OperatorError, TransientError
 from helmsman.plain import clean, clean_lines
 from tasks.system.files import drafted
 
@@ -33,7 +33,7 @@ def emit(text: str) -> None:
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the rest of it is tried once more at the end
         if not isinstance(error, BrokenPipeError):
-            raise WorldError("the answer cannot be written", found=str(error), remedy="make room where it goes") from error
+            raise TransientError("the answer cannot be written", found=str(error), remedy="make room where it goes") from error
 
 
 def fields(rows: Iterable[tuple[str, str | Sequence[str]]], width: int = LABEL) -> Iterator[str]:

@@ -13,7 +13,7 @@ from helmsman.config.owners import owner_of
 from helmsman.errors import OperatorError
 from helmsman.layers import describe, leaves
 from helmsman.plain import clean, clean_lines
-from helmsman.texts import counted
+from helmsman.texts import plural
 from helmsman.tokens import tokens
 from tasks.loop.prompts import ShownPrompt, due_prompt, first_prompt, sent_prompt
 from tasks.repository.git import Repository, open_repository
@@ -95,8 +95,8 @@ def _lines(shown: ShownPrompt) -> Iterator[str]:
     briefing, when = shown.briefing, "as it was sent" if shown.sent else "as it would be sent now"
     again = f", attempt {shown.attempt}" if shown.attempt > 1 else ""
     yield f"iteration  {shown.iteration}{again} of loop {shown.loop}, {when}"
-    yield f"system     {counted(tokens(briefing.system), 'token')}"
+    yield f"system     {plural(tokens(briefing.system), 'token')}"
     parts = ", ".join(f"{name} {size}{' (cut)' * (name in briefing.trimmed)}" for name, size in briefing.sections)
-    yield f"message    {counted(tokens(briefing.prompt), 'token')}: {parts}"
+    yield f"message    {plural(tokens(briefing.prompt), 'token')}: {parts}"
     yield from (f"note       {note}" for note in shown.notes)
     yield from ("", "--- system", clean_lines(briefing.system), "", "--- message", clean_lines(briefing.prompt))

@@ -35,10 +35,10 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from helmsman.errors import HelmsmanError, OperatorError, WorldError
+from helmsman.errors import HelmsmanError, OperatorError, TransientError
 from helmsman.issues import KINDS, IssueTold, read_issue, sift_issue
 from helmsman.plain import clean
-from helmsman.pushes import Allowed, Told, find_allowed, read_forge, read_hook, sift
+from helmsman.pushes import Allowed, Told, filter_updates, find_allowed, read_forge, read_hook
 from helmsman.records.triggers import Nothing, Source
 from tasks.engine.embedded import configured_api
 from tasks.system.clock import now_utc
@@ -204,12 +204,14 @@ def _deliver(receiver: Receiver, way: Way, delivery: str, read: Callable[[], Tol
     of_operator = {"repository": name, "location": allowed.at, "settings": allowed.set}
     facts = {**of_operator, "source": way.source, "delivery": delivery, "received_at": now}
     sifted: Sequence[Event | Nothing] = (
-        [sift_issue(told, allowed, facts)] if isinstance(told, IssueTold) else sift(told.updates, allowed.branches, facts)
+        [sift_issue(told, allowed, facts)]
+        if isinstance(told, IssueTold)
+        else filter_updates(told.updates, allowed.branches, facts)
     )
     events = [one for one in sifted if not isinstance(one, Nothing)]
     try:
         kept = receiver.deliveries.accept(f"{way.source}:{delivery}", events, now)
-    except WorldError:
+    except TransientError:
         _log.exception("a delivery is lost unless it is sent again")
         raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "it could not be kept; send it again") from None
     if kept.new:
@@ -304,7 +306,7 @@ def sending(deliveries: Deliveries) -> Generator[Callable[[], None]]:
                         break
                 else:
                     failed = 0
-            except WorldError as error:
+            except TransientError as error:
                 _log.warning("pushes wait: %s", clean(str(error)))
             except Exception:  # noqa: BLE001 - the thread lives as long as the receiver
                 _log.exception("pushes wait: this was not foreseen")
@@ -326,7 +328,7 @@ def _send(deliveries: Deliveries, event: Event) -> bool:
 
     try:
         run = start_run(event)
-    except WorldError:
+    except TransientError:
         raise
     except HelmsmanError as error:
         _log.error("%s waits: %s", event.what, clean(str(error)))

@@ -25,7 +25,7 @@ from deployments.settings import configuration, keys_said, unfit_name
 from deployments.trust import COMMANDS, consenting, is_trusted, may_ask, refuse_programs, refuse_untrusted, settle
 from helmsman.agents.fitting import in_short
 from helmsman.config import LoopConfig
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import OperatorError, TransientError
 from helmsman.layers import from_assignments, merged
 from helmsman.naming import loop_id
 from helmsman.oversee.answers import reconfigured
@@ -44,22 +44,22 @@ from tasks.agents.finding import find_program
 from tasks.agents.project_settings import require_project_settings
 from tasks.alignment.aligning import refuse_open_questions
 from tasks.engine.embedded import engine_error, engine_in_words, require_address
-from tasks.lock import drive_alone
-from tasks.loop.remote_handover import refuse_taken, take_up
+from tasks.loop.remote_handover import pull_state, refuse_taken
 from tasks.loop.start import create_loop, require_no_secret
 from tasks.models.judge import asks_claude_code
 from tasks.observers.journal import listening
-from tasks.places import loop_folder, worktree_of
-from tasks.processes.environment import OF_A_SESSION, ours
-from tasks.processes.nesting import refuse_nested
 from tasks.repository.git import Repository, commit_and_tree, open_repository, read_ref
 from tasks.repository.state_ref import Fenced, Shown, accept_state, read_state, refused, show_state, state_ref
 from tasks.repository.state_signature import Doubt
-from tasks.sandbox.trial import require_sandbox
+from tasks.sandbox.probe import require_sandbox
 from tasks.system.clock import now_utc
-from tasks.system.environment import neutral_directory
+from tasks.system.environment import OF_A_SESSION, ours
+from tasks.system.faults import transient_error
+from tasks.system.lock import exclusive_driver
+from tasks.system.nesting import refuse_nested
+from tasks.system.own_process import neutral_directory
+from tasks.system.paths import loop_folder, worktree_of
 from tasks.system.trust import trust_commands
-from tasks.system_errors import world_error
 
 WAY_ON = "helmsman resume"
 SHORTEST = 7
@@ -97,7 +97,7 @@ def start(repo: Path, *, yes: bool, as_json: bool = False, detach: bool = False,
     trust_commands(repository.common)
     state = create_loop(repository, resolved, name, now_utc(), new=True)
     request = LoopRequest(repository=str(repository.top), loop=state.loop)
-    return (drive_apart if detach else drive)(repository, request, as_json=as_json)
+    return (start_background if detach else drive)(repository, request, as_json=as_json)
 
 
 def go_on(
@@ -108,8 +108,8 @@ def go_on(
         repository = open_repository(repo)
         settle(repository, yes=yes, as_json=as_json)
         if is_loop_id(loop) and not read_ref(repository.common, state_ref(loop)):  # begun in another clone, perhaps
-            take_up(repository, loop, configuration(repository, {}, goal_later=True).config.remote, held=False)
-        with drive_alone(loop_folder(repository, loop).lock, loop):
+            pull_state(repository, loop, configuration(repository, {}, goal_later=True).config.remote, held=False)
+        with exclusive_driver(loop_folder(repository, loop).lock, loop):
             require_verified(repository, loop, accepted)
             state, _ = read_state(repository, loop)
             if _is_done(repository, state):
@@ -125,7 +125,7 @@ def go_on(
         if told := interruption(repository, state):
             show_on(Console(stderr=as_json, highlight=False), [f"interrupted {told}"])
         request = LoopRequest(repository=str(repository.top), loop=loop, settings=settings, reopen=True)
-        return (drive_apart if detach else drive)(repository, request, as_json=as_json)
+        return (start_background if detach else drive)(repository, request, as_json=as_json)
 
 
 def _told(state: LoopState, words: str, *, as_json: bool) -> int:
@@ -218,8 +218,8 @@ def telling_way_on(loop: str) -> Generator[None]:
     except Fenced:
         raise
     except Exception as error:
-        told = world_error(error) or engine_error(error) or error
-        if not isinstance(told, WorldError):
+        told = transient_error(error) or engine_error(error) or error
+        if not isinstance(told, TransientError):
             raise
         if WAY_ON not in str(told):
             told.remedy = "; then ".join(filter(None, [told.remedy, f"go on with the loop: {WAY_ON} {loop}"]))
@@ -274,7 +274,7 @@ def _accepts(shown: Shown) -> bool:
 # --- `--detach`: a driver that is no child of ours and has a session of its own ---------------------------------------
 
 
-def drive_apart(repository: Repository, request: LoopRequest, *, as_json: bool) -> int:
+def start_background(repository: Repository, request: LoopRequest, *, as_json: bool) -> int:
     """Start a driver and wait until the loop is under way. Returns 0, or the exit status of a driver that ended before."""
     folder = loop_folder(repository, request.loop).root
     folder.mkdir(parents=True, exist_ok=True)
@@ -288,7 +288,7 @@ def drive_apart(repository: Repository, request: LoopRequest, *, as_json: bool) 
             sys.stderr.write(f"\n{goes_on}; end it with: helmsman cancel {request.loop}\n")
             raise
     if word == GONE:
-        raise WorldError(
+        raise TransientError(
             f"the process that was to drive loop {request.loop} has gone",
             found=_printed(path, before) or "no word of it",
             remedy=f"helmsman resume {request.loop}",

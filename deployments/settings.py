@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from deployments.options import OPTIONS
 from deployments.start_directory import from_start, start_directory
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.layers import Layer, Resolved, from_assignments, merged, shown
+from helmsman.layers import Layer, Resolved, display, from_assignments, merged
 from helmsman.records.request import LoopRequest
 from tasks.hats.finding import is_path
 from tasks.loop.configure import configure
@@ -119,4 +119,4 @@ def _text(piped: bytes) -> str:
 
 def unfit_name(what: str, most: int, name: str, remedy: str = "give another --name, or none") -> OperatorError:
     expected = f"small letters, digits and single dashes between them, {most} characters at most"
-    return OperatorError(f"that is no name for {what}", expected=expected, found=shown(name), remedy=remedy)
+    return OperatorError(f"that is no name for {what}", expected=expected, found=display(name), remedy=remedy)

@@ -25,21 +25,21 @@ from helmsman.render.lines import explanation, iteration_lines, list_lines, next
 from helmsman.render.report import MOST_DETAILED, html_report, trace_of
 from helmsman.texts import (
     context_text,
-    counted,
-    dollars_told,
+    format_dollars,
+    format_tokens,
     merging_lines,
     plan_lines,
+    plural,
     result_lines,
     said_lines,
-    tokens_told,
     trust_line,
 )
 from tasks.observers.follow import last_entries
 from tasks.observers.report import NAME
-from tasks.places import LoopFolder, group_folder, loop_folder, worktree_of
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import Shown, list_loops, read_cuts, read_records, salvage_refs, show_state, state_ref
 from tasks.system.clock import now_utc
+from tasks.system.paths import LoopFolder, group_folder, loop_folder, worktree_of
 
 MOST_TRACED = 20_000
 """Attempts that the charts look back over; a loop that has more is not told by its beginning."""
@@ -156,7 +156,7 @@ def _now_lines(folder: LoopFolder, state: LoopState) -> list[str]:
     if not now.step:
         return []
     detail = f" – {now.calls[-1].text}" if now.calls and now.step == "execute" else ""
-    told = f"{dollars_told(now.used.cost_usd, state.untold)} and {tokens_told(now.used.tokens, state.untold)}"
+    told = f"{format_dollars(now.used.cost_usd, state.untold)} and {format_tokens(now.used.tokens, state.untold)}"
     cost = f", {told} so far" if now.used.tokens or now.used.cost_usd else ""
     return [f"now        #{now.iteration} {clean(now.step)}{detail}{cost}"]
 
@@ -189,7 +189,7 @@ def show_group(repository: Repository, group: str, *, as_json: bool) -> None:
     driven = held_by(group_folder(repository, group).lock)
     driver = driven.name if driven else None
     who = driver or "nobody now; the command that began it goes on with it"
-    rows = fields([("group", f"{group}, {counted(len(loops), 'loop')}"), ("driven by", who)])
+    rows = fields([("group", f"{group}, {plural(len(loops), 'loop')}"), ("driven by", who)])
     told = {"group": group, "driver": driver, "loops": [_result(shown).model_dump(mode="json") for shown in loops]}
     answer(told, chain(rows, _listed_lines(repository, loops)), as_json=as_json)
 

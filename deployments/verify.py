@@ -19,15 +19,15 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.verification import Verification
 from helmsman.render.verification import MARK, junit_of, sarif_of, verification_lines, verification_markdown
 from helmsman.texts import check_text
-from tasks.checking.trusted_run import Range
-from tasks.checking.verifying import clean_checkout_of, verify
+from tasks.checks.trusted_run import Range
+from tasks.checks.verify import clean_checkout_of, verify
 from tasks.loop.configure import configure
 from tasks.loop.files import flawed, read_rubric_file
 from tasks.observers.journal import listening
-from tasks.processes.environment import ours
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.ranges import commits_of
+from tasks.system.environment import ours
 from tasks.system.secrets import redact
 from tasks.system.trust import consent_of
 
@@ -123,7 +123,7 @@ def _tell(event: Event) -> None:
 
 def _comment(found: Verification) -> None:
     """On the pull request and in the job's summary. Whatever is wrong there changes no verdict."""
-    from tasks.tracker.pull_comment import keep_comment, thread_of
+    from tasks.trackers.pull_comment import keep_comment, thread_of
 
     body = verification_markdown(found)
     try:

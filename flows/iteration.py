@@ -8,8 +8,8 @@ from tasks.engine.runs import untagged
 from tasks.engine.step import with_retries
 from tasks.loop import steps
 from tasks.observers.artifacts import named_by_checks
+from tasks.repository.loop_context import loop_context
 from tasks.system.secrets import redacting_errors
-from tasks.worktrees.workplace import workplace
 
 
 @flow(name="iteration", flow_run_name="{state.loop} #{state.due}", persist_result=False)
@@ -17,7 +17,7 @@ from tasks.worktrees.workplace import workplace
 @redacting_errors()
 def iteration(repository: str, state: LoopState) -> IterationRecord:
     """Have the agent work once, find out what came of it, and decide what follows."""
-    config, place = state.config, workplace(repository, state)
+    config, place = state.config, loop_context(repository, state)
     orientation = steps.orient(place, state)
     planned = steps.plan(place, state, orientation)
     briefing = steps.prompt(place, state, orientation, planned)

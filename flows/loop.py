@@ -10,10 +10,10 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import advance
 from tasks.approvals.ask import passed
 from tasks.engine.end_states import ending_with_reason
-from tasks.loop.finish import leave
+from tasks.loop.finish import finish
 from tasks.loop.run import STOPPED_FROM_OUTSIDE, begun, driving, end_from_outside, engine_state, landed, tidy, wait_if_due
 from tasks.observers.artifacts import log_iteration, publish_artifacts
-from tasks.worktrees.rollback import left_at_best
+from tasks.repository.rollback import left_at_best
 
 
 @flow(name="loop", persist_result=False)
@@ -34,6 +34,6 @@ def loop(request: LoopRequest) -> State[dict[str, Any]]:
             state = end_from_outside(place, state, why)
         state = left_at_best(place, state)
         publish_artifacts(state)
-        state = leave(place, state)
+        state = finish(place, state)
         tidy(place, state)
     return engine_state(state)

@@ -11,7 +11,7 @@ from helmsman.records.triggers import IssueEvent
 from tasks.engine.end_states import ending_with_reason
 from tasks.engine.runs import driven_here
 from tasks.system.clock import now_utc
-from tasks.triggers.issues import heeded
+from tasks.triggers.issues import handle
 from tasks.triggers.push_runs import nothing_to_do
 
 
@@ -19,5 +19,5 @@ from tasks.triggers.push_runs import nothing_to_do
 @ending_with_reason
 def on_issue(event: IssueEvent) -> State[dict[str, Any]]:
     """Look at the event once more, and drive what it starts, or goes on with, in this very run."""
-    found = heeded(event, now_utc(), driven_here())
+    found = handle(event, now_utc(), driven_here())
     return loop.fn(found) if isinstance(found, LoopRequest) else nothing_to_do(found)

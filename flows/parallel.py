@@ -7,7 +7,7 @@ from prefect.client.schemas.objects import State
 
 from helmsman.records.request import ParallelRequest
 from tasks.engine.end_states import ending_with_reason
-from tasks.groups.gathering import chosen, concluded, gathered, work
+from tasks.groups.members import chosen, concluded, running_group, work
 from tasks.groups.parallel import group_result
 from tasks.observers.artifacts import publish_group
 
@@ -16,7 +16,7 @@ from tasks.observers.artifacts import publish_group
 @ending_with_reason
 def parallel(request: ParallelRequest) -> State[dict[str, Any]]:
     """Drive loops side by side, each in a process and a worktree of its own; one that fails stops no other."""
-    with gathered(request) as group:
+    with running_group(request) as group:
         while work(group) or chosen(group):
             publish_group(group_result(group))
         return concluded(group)

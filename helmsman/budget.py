@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from helmsman.prompts import Foreign, Piece
+from helmsman.prompts import Piece, Untrusted
 from helmsman.tokens import fits, tokens, trim
 
 
@@ -20,7 +20,7 @@ def fit(pieces: Sequence[Piece], allowance: int) -> str:
     room = allowance - tokens(own)
     if room < 0:
         return trim(own, allowance)
-    left = sum(isinstance(piece, Foreign) for piece in pieces)
+    left = sum(isinstance(piece, Untrusted) for piece in pieces)
     parts: list[str] = []
     for piece in pieces:
         if isinstance(piece, str):

@@ -3,8 +3,8 @@
 HelmsmanError
 ├── OperatorError   you: a bad goal, path, key or check. Never retried.
 ├── AgentError      the agent: it could not be driven or broke its contract. Never retried.
-├── WorldError      the network, the disk, an overloaded service. The only one that is retried.
-│   └── CutOff      in the midst of a call that is paid for. Kept first, and so not retried.
+├── TransientError      the network, the disk, an overloaded service. The only one that is retried.
+│   └── CallInterrupted      in the midst of a call that is paid for. Kept first, and so not retried.
 └── Cancelled       nobody: somebody asked the loop to stop.
 """
 
@@ -46,13 +46,13 @@ class AgentError(HelmsmanError):
     fault = "agent"
 
 
-class WorldError(HelmsmanError):
+class TransientError(HelmsmanError):
     """Something outside failed and may recover by itself: network, overload, disk."""
 
     fault = "world"
 
 
-class CutOff(WorldError):  # noqa: N818 - what happened to a call
+class CallInterrupted(TransientError):  # noqa: N818 - what happened to a call
     """The world broke what was paid for half-way. It is not tried again at once: what there is of it is kept first."""
 
 

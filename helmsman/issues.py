@@ -16,7 +16,7 @@ from helmsman.naming import loop_id
 from helmsman.oversee.commands_said import command_in
 from helmsman.parsers.markdown_text import rendered, visible
 from helmsman.plain import clean
-from helmsman.pushes import Allowed, ForgeRepository, wanted
+from helmsman.pushes import Allowed, ForgeRepository, matches_branch
 from helmsman.records.base import Record
 from helmsman.records.triggers import (
     HIGHEST_NUMBER,
@@ -160,7 +160,7 @@ def _not_one_of_theirs(told: IssueTold, allowed: Allowed) -> str:
         return "Helmsman has opened the issue itself"
     if not _FULL_NAME.fullmatch(told.repository.full_name) or not is_branch(branch) or branch.startswith(OWN_BRANCHES):
         return "the repository, or its default branch, is not named as forges name them"
-    return "" if wanted(branch, allowed.branches) else f"{branch} is none of the branches that the operator allows"
+    return "" if matches_branch(branch, allowed.branches) else f"{branch} is none of the branches that the operator allows"
 
 
 def _why_not_by(told: IssueTold, happened: Happened, allowed: Allowed, source: str) -> str:

@@ -82,7 +82,7 @@ def value_of(config: LoopConfig, key: str) -> Any:
 def describe(key: str) -> str:
     """What a leaf is for: the docstring beside its default."""
     if key not in _LEAVES:
-        raise OperatorError(f"unknown key {shown(key)}{did_you_mean(key, _LEAVES)}")
+        raise OperatorError(f"unknown key {display(key)}{did_you_mean(key, _LEAVES)}")
     return _LEAVES[key].description or ""
 
 
@@ -138,7 +138,7 @@ def _misplaced(layer: Layer) -> Iterator[str]:
     """Keys of a layer that are no leaves."""
     for key, value in pairs(layer.values):
         if key in _SECTIONS:
-            yield f"{key} ({layer.source}): expected a table, found {shown(value)}"
+            yield f"{key} ({layer.source}): expected a table, found {display(value)}"
         elif key in OLD_KEYS:
             yield f"{key} ({layer.source}): this key is gone: {OLD_KEYS[key]}"
         elif key not in _LEAVES:
@@ -198,17 +198,17 @@ def _complaint(error: ErrorDetails, sources: Mapping[str, str]) -> str:
     if error["type"] == "extra_forbidden":  # a layer's own unknown keys never get here
         table = next(table for leaf, table in _TABLES.items() if _way(error["loc"]).startswith(f"{leaf}."))
         return f"{where}: unknown key{did_you_mean(str(error['loc'][-1]), table.model_fields)}"
-    return f"{where}: {complaint_of(error)}"
+    return f"{where}: {problem_of(error)}"
 
 
-def complaint_of(error: ErrorDetails) -> str:
+def problem_of(error: ErrorDetails) -> str:
     """What one of pydantic's errors comes to, in our words, without its place."""
     return f"expected {_expected(error)}, found {_found(error)}"
 
 
 def _found(error: ErrorDetails) -> str:
     """What is wrong with a password is told without it: errors go into logs."""
-    return {"missing": "nothing", "password": "one with a password"}.get(error["type"]) or shown(error["input"])
+    return {"missing": "nothing", "password": "one with a password"}.get(error["type"]) or display(error["input"])
 
 
 def _expected(error: ErrorDetails) -> str:
@@ -235,7 +235,7 @@ def _source(loc: Sequence[int | str], sources: Mapping[str, str]) -> str:
 def _name(part: object) -> str:
     """A key's part fit for one line of a terminal; anything but a bare key is quoted and can match no field."""
     text = str(part)
-    return text if re.fullmatch(r"[\w-]{1,80}", text, re.ASCII) else shown(text)
+    return text if re.fullmatch(r"[\w-]{1,80}", text, re.ASCII) else display(text)
 
 
 class _Shown(reprlib.Repr):
@@ -261,7 +261,7 @@ class _Shown(reprlib.Repr):
         return self.repr_list(list(x), level)
 
 
-def shown(value: Any) -> str:
+def display(value: Any) -> str:
     """A value for an error: on one line, at most 80 characters, safe for a terminal."""
     text = _Shown().repr(value)
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."
@@ -279,7 +279,7 @@ def from_assignments(pairs: Sequence[str]) -> dict[str, Any]:
             raise OperatorError(
                 "a setting cannot be read",
                 expected="KEY=VALUE with a dotted key, for example limits.iterations=5",
-                found=shown(pair),
+                found=display(pair),
                 remedy="`helmsman config` shows every key",
             )
         _put(tree, key.strip(), _value(text))
@@ -301,7 +301,7 @@ def _put(tree: dict[str, Any], key: str, value: Any) -> None:
 
 def _conflict(key: str) -> OperatorError:
     return OperatorError(
-        f"the settings contradict each other at {shown(key)}",
+        f"the settings contradict each other at {display(key)}",
         expected="a key set once as a table, or its parts one by one",
         found="both, or a table and a value",
     )

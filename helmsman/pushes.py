@@ -119,7 +119,7 @@ def read_hook(body: bytes) -> Told:
 # --- which of it counts -------------------------------------------------------------------------------------------
 
 
-def sift(updates: Sequence[Update], branches: Iterable[str], facts: Mapping[str, Any]) -> list[Push | Nothing]:
+def filter_updates(updates: Sequence[Update], branches: Iterable[str], facts: Mapping[str, Any]) -> list[Push | Nothing]:
     """A push for each branch that may start a loop, and for everything else the reason why not.
 
     `facts` is what else is known of them: repository, location, source, delivery, moment.
@@ -148,10 +148,10 @@ def _why_not(update: Update, branch: str, branches: tuple[str, ...]) -> str:
         return "branch or commit are not written as git writes them"
     if branch.startswith(OWN_BRANCHES):
         return "the branch is Helmsman's own"
-    return "" if wanted(branch, branches) else f"{branch} is none of the branches that the operator allows"
+    return "" if matches_branch(branch, branches) else f"{branch} is none of the branches that the operator allows"
 
 
-def wanted(branch: str, patterns: Iterable[str]) -> bool:
+def matches_branch(branch: str, patterns: Iterable[str]) -> bool:
     """Whether a branch is named by one of the patterns."""
     return any(matches(branch, pieces_of(pattern)) for pattern in patterns)
 

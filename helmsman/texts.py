@@ -7,7 +7,7 @@ from helmsman.plain import clean, short_line
 from helmsman.records.agent import ContextUse, Guarded, LastCall, StopAttempt
 from helmsman.records.checks import CheckResult
 from helmsman.records.claims import Trust
-from helmsman.records.decision import Outcome, Severity, Signal
+from helmsman.records.decision import Alert, Outcome, Severity
 from helmsman.records.events import StepStarted
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import LoopResult
@@ -40,7 +40,7 @@ def age(seconds: float) -> str:
     units = ((86400, "day"), (3600, "hour"))
     for size, name in units:
         if seconds >= size:
-            return counted(int(seconds // size), name)
+            return plural(int(seconds // size), name)
     return f"{max(int(seconds // 60), 0)} min"
 
 
@@ -48,14 +48,14 @@ def money(dollars: float) -> str:
     return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"  # noqa: PLR2004 - a cent
 
 
-def dollars_told(dollars: float, untold: Collection[str]) -> str:
+def format_dollars(dollars: float, untold: Collection[str]) -> str:
     """What something cost; the agent's program may not tell, and then nothing is not zero."""
     return "dollars not told" if "cost" in untold and not dollars else money(dollars)
 
 
 def money_text(dollars: float, limit: float | None, untold: Collection[str] = ()) -> str:
     """What was used of what may be: `$1.20 of $50.00`."""
-    told = dollars_told(dollars, untold)
+    told = format_dollars(dollars, untold)
     return told if limit is None else f"{told} of {money(limit)}"
 
 
@@ -68,15 +68,15 @@ def rounded(number: int) -> str:
     return str(number)
 
 
-def tokens_told(tokens: int, untold: Collection[str]) -> str:
+def format_tokens(tokens: int, untold: Collection[str]) -> str:
     return "tokens not told" if "tokens" in untold and not tokens else f"{tokens:,} tokens"
 
 
-def tools_told(calls: int, untold: Collection[str]) -> str:
-    return "tool calls not told" if "tools" in untold else counted(calls, "tool call")
+def format_tool_calls(calls: int, untold: Collection[str]) -> str:
+    return "tool calls not told" if "tools" in untold else plural(calls, "tool call")
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
+def plural(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"
 
 
@@ -89,12 +89,12 @@ def are_allowed(number: int) -> str:
     return f"{number} {be(number)} allowed"
 
 
-def signal_word(signal: Signal) -> str:
+def alert_word(signal: Alert) -> str:
     """How strongly something was noticed; a limit that is reached is called one."""
     return "limit" if signal.severity is Severity.ABORT and signal.rule.startswith("limits.") else signal.severity.lower()
 
 
-def told_signals(record: IterationRecord) -> Iterator[Signal]:
+def reported_alerts(record: IterationRecord) -> Iterator[Alert]:
     """What is worth telling: that work which is done used up what it was given is not."""
     done = record.decision.outcome is Outcome.COMPLETED
     yield from (signal for signal in record.signals if not (done and signal.rule.startswith("limits.")))
@@ -185,7 +185,7 @@ def plan_lines(state: LoopState) -> Iterator[str]:
 
 def trust_line(trust: Trust) -> str:
     held = trust.checked - trust.contradicted
-    return f"trust      {held} of {counted(trust.checked, 'claim')} held ({(trust.score or 0):.0%})"
+    return f"trust      {held} of {plural(trust.checked, 'claim')} held ({(trust.score or 0):.0%})"
 
 
 def interrupted_text(step: StepStarted, last: datetime) -> str:
@@ -204,8 +204,8 @@ def result_lines(result: LoopResult, *, driver: str = "", interrupted: str = "")
     yield f"outcome    {sign}" + (f" – driven by {driver}" if driver else "")
     if result.rule:
         yield f"why        {result.rule}: {clean(result.reason)}"
-    calls = f"{counted(result.iterations, 'iteration')}, {counted(result.agent_calls, 'agent call')}"
-    used = f"{dollars_told(result.cost_usd, result.untold)}, {tokens_told(result.tokens, result.untold)}"
+    calls = f"{plural(result.iterations, 'iteration')}, {plural(result.agent_calls, 'agent call')}"
+    used = f"{format_dollars(result.cost_usd, result.untold)}, {format_tokens(result.tokens, result.untold)}"
     yield f"spent      {calls}, {used}, {duration(result.seconds)}"
     for check in result.checks:
         yield f"check      {'✔' if check.passed else '✘'} {clean(check.command)}"

@@ -9,7 +9,7 @@ from blocks.claude import ClaudeCode
 from blocks.judge import Judge
 from blocks.tracker import Tracker
 from helmsman.config import LoopConfig
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import OperatorError, TransientError
 from tasks.system.secrets import register
 
 PUBLIC = frozenset({"ANTHROPIC_BASE_URL"})
@@ -39,7 +39,7 @@ def of_block(kind: type[ClaudeCode] | type[Judge] | type[Tracker], block: str, k
             remedy=f"save a {kind.__name__} block under that name in the Prefect UI, or leave {key} out",
         ) from error
     except (httpx.HTTPError, PrefectHTTPStatusError) as error:
-        raise WorldError(f"Prefect could not be asked for the credentials in {key}", found=str(error)) from error
+        raise TransientError(f"Prefect could not be asked for the credentials in {key}", found=str(error)) from error
     variables = loaded.environment()
     register({name: value for name, value in variables.items() if name not in PUBLIC})
     return variables

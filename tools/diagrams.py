@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, as a tool is
 
 from helmsman.config import LadderConfig
 from helmsman.oversee import ladder
-from helmsman.records.control import Rung
+from helmsman.records.control import EscalationLevel
 from tools.parts import ROOT, draw
 
 DOCUMENT = ROOT / "docs" / "control.md"
@@ -29,7 +29,7 @@ def ladder_diagram(config: LadderConfig | None = None) -> str:
     """Every step between two rungs, with what it needs."""
     chosen = config or LadderConfig()
     ways = [(_id(before), _id(step.after), _step(event, step, chosen)) for (before, event), step in ladder.STEPS.items()]
-    return _diagram({_id(rung): rung.title for rung in Rung}, ways)
+    return _diagram({_id(rung): rung.title for rung in EscalationLevel}, ways)
 
 
 def _diagram(states: Mapping[str, str], ways: list[tuple[str, str, str]]) -> str:
@@ -43,7 +43,7 @@ def _lines(states: Mapping[str, str], ways: list[tuple[str, str, str]]) -> Itera
     yield from (f"    {before} --> {after} : {label}" for before, after, label in ways)
 
 
-def _id(rung: Rung) -> str:
+def _id(rung: EscalationLevel) -> str:
     return rung.name.lower()
 
 

@@ -49,7 +49,7 @@ from helmsman.parsers.test_files import why_test
 from helmsman.parsers.test_report import read_junit, read_ran, read_summary
 from helmsman.plain import clean, clean_lines, short_line
 from helmsman.prompts.message import TemplateProblem, check_template
-from helmsman.pushes import read_allowed, read_forge, read_hook, sift
+from helmsman.pushes import filter_updates, read_allowed, read_forge, read_hook
 from helmsman.records.agent import AgentCall
 from helmsman.records.agents import TELLS, AgentKind, Format
 from helmsman.records.alignment import Alignment, Specification
@@ -248,7 +248,7 @@ def _agents_md(data: bytes) -> None:
 def _webhook(read: Callable[[bytes], Any], data: bytes) -> None:
     facts = {"repository": "a/b", "location": "/srv/b", "source": "git", "delivery": "12345678", "received_at": NOW}
     with suppress(ValueError):
-        sift(read(data).updates, ("**", "ma*n"), facts)
+        filter_updates(read(data).updates, ("**", "ma*n"), facts)
 
 
 def _allowed(data: bytes) -> None:

@@ -8,7 +8,7 @@ from bench.modelled import plain_rules, steered
 from bench.modelled.kinds import BY_NAME
 from bench.modelled.plain_rules import RULES, Plain
 from bench.modelled.steered import Seen
-from helmsman.records.control import Rung
+from helmsman.records.control import EscalationLevel
 from helmsman.records.decision import Outcome
 
 
@@ -88,7 +88,7 @@ def compare(task: Task) -> Fared:
         check=loop.of.check,
         reached=any(one.step.sick for one in seen),
         healthy=len(healthy),
-        climbed=sum(one.rung > Rung.PATCH for one in healthy),
+        climbed=sum(one.rung > EscalationLevel.PATCH for one in healthy),
         alarmed=sum(bool(one.alarms) for one in healthy),
         rollbacks=sum(one.record.failed is not None for one in seen),
         faults=tuple(dict.fromkeys(fault for one in seen for fault in one.record.oversight.faults)),
@@ -103,7 +103,7 @@ def _onset(seen: Sequence[Seen]) -> int:
 def _detected(seen: Sequence[Seen]) -> tuple[int | None, tuple[str, ...]]:
     """A rung that the loop was on before the onset is no discovery."""
     before = seen[: _onset(seen)]
-    rung = before[-1].rung if before else Rung.PATCH
+    rung = before[-1].rung if before else EscalationLevel.PATCH
     for number, one in enumerate(seen[len(before) :], 1):
         if one.alarms or one.given_up or one.rung > rung:
             return number, one.alarms or (one.record.decision.rule if one.given_up else "rung",)

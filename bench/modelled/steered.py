@@ -14,9 +14,9 @@ from bench.modelled.worlds import Character, Step, Told, Tree
 from helmsman.config import LoopConfig
 from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.oversee import Observed, oversee
-from helmsman.oversee.signals import Sight
+from helmsman.oversee.signals import IterationView
 from helmsman.oversee.summary import with_baseline
-from helmsman.records.control import Failed, Rung
+from helmsman.records.control import EscalationLevel, Failed
 from helmsman.records.decision import DecisionKind, Outcome, Severity
 from helmsman.records.iteration import Evidence, IterationRecord, Orientation, WorkingMemory
 from helmsman.records.state import LoopState, advance, record_of
@@ -36,7 +36,7 @@ class Seen:
     """Of a processor's time that the core took for it."""
 
     @property
-    def rung(self) -> Rung:
+    def rung(self) -> EscalationLevel:
         return self.record.oversight.ladder.rung
 
     @property
@@ -92,14 +92,14 @@ class Loop:
             tree=self.trees[back.back_to] if back else then.tree,
             number=then.number,
             rung=rung,
-            redirected=rung > Rung.PATCH or bool(record.oversight.instructions),
+            redirected=rung > EscalationLevel.PATCH or bool(record.oversight.instructions),
             rolled_back=back is not None,
             wavering=then.wavering and back is None,
         )
 
 
 def _record(state: LoopState, found: Evidence, started: datetime, now: datetime) -> IterationRecord:
-    overseen = oversee(Sight(state, found, started, now), Observed())
+    overseen = oversee(IterationView(state, found, started, now), Observed())
     decision = decide(Situation(state, found, overseen.signals, now, overseen.oversight))
     change, failed = found.execution.change, None
     if decision.back_to:

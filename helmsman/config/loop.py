@@ -46,7 +46,7 @@ class LoopConfig(Section):
     detect: oversight.DetectConfig = oversight.DetectConfig()
     breaker: oversight.BreakerConfig = oversight.BreakerConfig()
     ladder: oversight.LadderConfig = oversight.LadderConfig()
-    pain: oversight.PainConfig = oversight.PainConfig()
+    pain: oversight.CriticalConfig = oversight.CriticalConfig()
     usage_limit: goals.UsageLimitConfig = goals.UsageLimitConfig()
     retry: goals.RetryConfig = goals.RetryConfig()
     workspace: infrastructure.WorkspaceConfig = infrastructure.WorkspaceConfig()

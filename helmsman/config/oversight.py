@@ -123,7 +123,7 @@ class LadderConfig(Section):
     """Return the branch to the best commit when the work gets worse twice in a row; the failed work stays on a ref."""
 
 
-class PainConfig(Section):
+class CriticalConfig(Section):
     """What ends a loop at once, whatever else is going on."""
 
     all_tests: bool = True

@@ -83,7 +83,7 @@ def write_finding(word: str, folder: str | None, rules: Rules, *, folders_only: 
         return _of_loop(word) if _LOOPS_FILES in f"{place.path}/" else None
     if place.kind is Kind.OUTSIDE:
         text = (
-            f"{shown(word)} is outside the working tree. Write inside {shown(rules.worktree)}, or in {TEMPORARY[0]} for what is"
+            f"{display(word)} is outside the working tree. Write in {display(rules.worktree)}, or in {TEMPORARY[0]} for what is"
         )
         return Finding(Rule.OUTSIDE, f"{text} temporary.")
     return None if folders_only else _inside(place.path, rules)
@@ -93,28 +93,28 @@ def _inside(path: str, rules: Rules) -> Finding | None:
     first, _, rest = path.partition("/")
     if first == ".git" and not matches_any(path, _HARMLESS_IN_GIT):
         text = "belongs to git. Use git's own commands: add, commit, restore, config user.name."
-        return Finding(Rule.GIT_INTERNALS, f"{shown(path)} {text}")
+        return Finding(Rule.GIT_INTERNALS, f"{display(path)} {text}")
     if first == OWN_FOLDER and rest != AGENTS_FILE and not (rules.looks_only and rest == RESEARCH_FILE):
         return _of_loop(path)
     if rules.looks_only and first != OWN_FOLDER and not matches_any(path, _BYPRODUCTS):
         text = "stays as it is in this iteration, which is for research. Write what you found to"
-        return Finding(Rule.PROTECTED, f"{shown(path)} {text} {OWN_FOLDER}/{RESEARCH_FILE}.")
+        return Finding(Rule.PROTECTED, f"{display(path)} {text} {OWN_FOLDER}/{RESEARCH_FILE}.")
     protected = matches_any(path, rules.protected) and not matches_any(path, (*_BYPRODUCTS, *rules.allowed))
     if not protected and not matches_any(path, _OWN_FILES):
         return None
     return Finding(
         Rule.PROTECTED,
-        f"{shown(path)} is protected: it judges the work. Leave it as it is and change the code so that it passes;"
+        f"{display(path)} is protected: it judges the work. Leave it as it is and change the code so that it passes;"
         f" where you think that it is wrong, say so in {OWN_FOLDER}/{AGENTS_FILE}.",
     )
 
 
 def _of_loop(path: str) -> Finding:
-    text = f"{shown(path)} belongs to the loop; reading is fine. Write your notes to {OWN_FOLDER}/{AGENTS_FILE}."
+    text = f"{display(path)} belongs to the loop; reading is fine. Write your notes to {OWN_FOLDER}/{AGENTS_FILE}."
     return Finding(Rule.OWN_STATE, text)
 
 
-def shown(text: str) -> str:
+def display(text: str) -> str:
     """A path in a sentence: printable and bounded."""
     plain = "".join(char if char.isprintable() else "?" for char in text[:_SHOWN])
     return f"`{plain}…`" if len(text) > _SHOWN else f"`{plain}`"

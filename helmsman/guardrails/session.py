@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from helmsman.guardrails.commands import findings, is_look, may_change, written
 from helmsman.guardrails.git import branches_made, commits_after, git_of
-from helmsman.guardrails.paths import Kind, locate, shown, write_finding
+from helmsman.guardrails.paths import Kind, display, locate, write_finding
 from helmsman.guardrails.rules import Advise, Allow, Deny, Finding, Judgement, Rule, Rules, table
 from helmsman.parsers.agent_actions import WRITERS
 from helmsman.parsers.shell import LONGEST, Command, commands
@@ -233,14 +233,14 @@ def work_findings(call: ToolCall, script: Sequence[Command], rules: Rules) -> It
         if rules.tests(path):
             yield Finding(
                 Rule.JUDGING_TESTS,
-                f"{shown(path)} judges this fix: leave what it says and change the code. Adding tests is welcome; where a test"
+                f"{display(path)} judges this fix: leave what it says and change the code. Adding tests is welcome; where a test"
                 " is wrong, say so in .helmsman/progress.md.",
             )
     broken = rules.broken
     if call.tool != "Write" or broken is None or not _PLACE.search(broken.where) or _MISSING.search(broken.message):
         return  # what misses something may be mended by the very file that is new
     if any(not rules.exists(f"{rules.worktree}/{path}") for path in _inside(call.path, call.folder(rules.worktree), rules)):
-        text = f"The build is broken ({broken.kind} at {shown(broken.where)}). Fix that first: nothing new can be tried now."
+        text = f"The build is broken ({broken.kind} at {display(broken.where)}). Fix that first: nothing new can be tried now."
         yield Finding(Rule.BROKEN_BUILD, text)
 
 

@@ -8,7 +8,7 @@ from helmsman.plain import short_line
 from helmsman.prompts import render_pieces
 from helmsman.records.agent import StopAttempt
 from helmsman.records.checks import CheckResult, checks_fail
-from helmsman.texts import counted
+from helmsman.texts import plural
 
 MOST_ATTEMPTS = 20
 """Of one session. Who asks more often than that is kept by something else than us."""
@@ -27,7 +27,7 @@ def allow_stop(before: Sequence[StopAttempt], *, active: bool, config: SteeringC
     answers = (
         (active and not sent_back, "another hook keeps it from ending"),
         (full, "its context is full: a new session serves better"),
-        (sent_back >= config.stop_blocks, f"it was blocked {counted(sent_back, 'time')}, as often as it may be"),
+        (sent_back >= config.stop_blocks, f"it was blocked {plural(sent_back, 'time')}, as often as it may be"),
         (len(before) >= MOST_ATTEMPTS, f"it wanted to end {len(before)} times already"),
     )
     return next((why for holds, why in answers if holds), "")

@@ -18,7 +18,7 @@ from helmsman.records.control import Movement
 from helmsman.records.decision import Outcome
 from helmsman.records.lessons import LONGEST_DETAIL, LONGEST_TEXT, Episode, LessonKind, Observation, Summary
 from helmsman.records.state import LoopState
-from helmsman.texts import counted
+from helmsman.texts import plural
 
 SUCCESS = 0.9
 """Completion from which an iteration got there."""
@@ -197,7 +197,7 @@ def _by_class(episode: Episode, before: Sequence[Episode]) -> Iterator[_Repeated
         errors = [error for error in episode.errors if error.kind is item.kind]
         issue = next((error for error in errors if place(error) and all(any(_at(error, one.errors)) for one in row)), None)
         if issue and item.kind is not FailureClass.OTHER:  # then the place is a program, of which nothing more is known
-            yield issue, row, "failed on", f"{_named((item.kind,))} in {counted(item.in_row, 'iteration')} in a row"
+            yield issue, row, "failed on", f"{_named((item.kind,))} in {plural(item.in_row, 'iteration')} in a row"
 
 
 def _by_return(episode: Episode, before: Sequence[Episode]) -> Iterator[_Repeated]:
@@ -210,7 +210,7 @@ def _by_return(episode: Episode, before: Sequence[Episode]) -> Iterator[_Repeate
         back = [now and not was for was, now in pairwise(row)]
         if back[-1] and sum(back) + row[0] == RETURNS + 1 and error.kind not in OF_THE_WORLD:
             failing = [one for one in (*checked, episode) if _has(one, error)]
-            why = f"the same failure came back {counted(RETURNS, 'time')} after it was gone"
+            why = f"the same failure came back {plural(RETURNS, 'time')} after it was gone"
             yield error, failing, "came back again and again", why
 
 
@@ -230,7 +230,7 @@ def _by_machine(episode: Episode, before: Sequence[Episode]) -> Iterator[tuple[E
 def _choices(state: LoopState, summary: Summary) -> Iterator[Observation]:
     """Decisions that a completed loop rests on, as its agent noted them, with what the work does not show: why, or what else."""
     rests_on = (
-        f"Loop {short_line(summary.loop, 80)}, {counted(summary.iterations, 'iteration')}.",
+        f"Loop {short_line(summary.loop, 80)}, {plural(summary.iterations, 'iteration')}.",
         "From the notes of a completed loop.",
     )
     for one in state.memory.decisions[-MOST_CHOICES:]:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import Movement
 from helmsman.records.lessons import Episode, Guardrail
-from helmsman.texts import counted
+from helmsman.texts import plural
 
 ENOUGH = 8
 """Checked iterations with it until it is judged: with fewer, one bad loop decides."""
@@ -100,10 +100,10 @@ def verdict(guardrail: Guardrail) -> Verdict:
 
 def effect_text(guardrail: Guardrail) -> str:
     """Its effect for people, with the counts that it rests on."""
-    told = f"told in {counted(guardrail.loops, 'ended loop')}"
+    told = f"told in {plural(guardrail.loops, 'ended loop')}"
     if guardrail.failure is None:
         return f"not measured, as it is about no known class of failure; {told}"
-    before = f"{guardrail.before_seen} of {counted(guardrail.before_of, 'checked iteration')}"
+    before = f"{guardrail.before_seen} of {plural(guardrail.before_of, 'checked iteration')}"
     since = f"{guardrail.after_seen} of {guardrail.after_of}"
     found = verdict(guardrail)
     quiet = f", nothing of its class near in the last {guardrail.unneeded}" if found is Verdict.UNNEEDED else ""

@@ -18,7 +18,7 @@ from helmsman.plain import clean_lines, inert
 from helmsman.prompts import Piece, render_pieces
 from helmsman.records.alignment import LONGEST_MORE, Alignment
 from helmsman.records.state import LoopState
-from helmsman.texts import counted, dollars_told, duration
+from helmsman.texts import duration, format_dollars, plural
 from helmsman.tokens import tokens, trim
 
 KEPT = 5
@@ -66,7 +66,7 @@ def handoff_of(state: LoopState) -> Handoff:
 
 def _lines(state: LoopState) -> Iterator[str]:
     memory, used = state.memory, state.spending
-    took = f"{counted(state.iteration, 'iteration')}, {duration(used.seconds)}, {dollars_told(used.cost_usd, state.untold)}"
+    took = f"{plural(state.iteration, 'iteration')}, {duration(used.seconds)}, {format_dollars(used.cost_usd, state.untold)}"
     yield from (_goal(state.config.goal), f"Outcome: {state.outcome or 'unfinished'} after {took}")
     criteria = ", ".join(criterion.id for criterion in state.config.judge.criteria)
     proofs = [inert(f"a judge: {criteria}", _ENTRY)] if criteria else []

@@ -21,7 +21,7 @@ from helmsman.records.agent import FailureClass
 from helmsman.records.base import Record
 from helmsman.records.control import Conflict, Imperative, Movement
 from helmsman.records.lessons import Episode, Guardrail
-from helmsman.texts import counted
+from helmsman.texts import plural
 
 AGAIN = 2
 """Iterations that have to name one place until it counts as named again and again."""
@@ -202,8 +202,8 @@ def _proposed(project: str, case: _Case, known: Mapping[str, Guardrail], now: da
         trigger=trigger,
         instruction=instruction,
         origin=(
-            f"loop {clean(case.vain[-1].loop)[:80]}: {case.kind} failures in {counted(len(case.vain), 'iteration')} that did not "
-            f"get on ({last}{numbers}); in {case.seen} of {counted(case.of, 'checked iteration')} of the project"
+            f"loop {clean(case.vain[-1].loop)[:80]}: {case.kind} failures in {plural(len(case.vain), 'iteration')} that did not "
+            f"get on ({last}{numbers}); in {case.seen} of {plural(case.of, 'checked iteration')} of the project"
         ),
         before_seen=case.seen,
         before_of=case.of,

@@ -22,7 +22,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.iteration import Question
 from helmsman.records.lessons import Episode, LessonKind, Observation, Summary
 from helmsman.records.state import LoopState
-from helmsman.texts import counted
+from helmsman.texts import plural
 from helmsman.tokens import trim
 
 GOAL_TOKENS, FACTS_TOKENS = 2_000, 8_000
@@ -98,7 +98,7 @@ def _facts(state: LoopState, summary: Summary, episodes: Sequence[Episode]) -> S
     return render_pieces(
         "lessons_facts",
         outcome=summary.outcome,
-        iterations=counted(summary.iterations, "iteration"),
+        iterations=plural(summary.iterations, "iteration"),
         rule=clean(summary.rule),
         episodes="\n".join(map(_line, episodes)) or "(none)",
         decisions="\n".join(short_line(chose + why, _LINE) for chose, why in chosen),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from helmsman.records.agent import FailureClass
 from helmsman.records.base import Record
 from helmsman.records.lessons import Episode
-from helmsman.texts import counted
+from helmsman.texts import plural
 
 _INTERVENTION = 2
 
@@ -38,8 +38,8 @@ def effects(loops: Iterable[Sequence[Episode]]) -> tuple[Effect, ...]:
 def effect_lines(totals: Sequence[Effect]) -> Iterator[str]:
     """For people: a line for each class and level."""
     for one in totals:
-        ended = f"ended it {counted(one.helped, 'time')}, did not {counted(one.not_helped, 'time')}, open {one.unsettled}"
-        yield f"level {one.level}    {one.kind}: reached {counted(one.times, 'time')}; {ended}"
+        ended = f"ended it {plural(one.helped, 'time')}, did not {plural(one.not_helped, 'time')}, open {one.unsettled}"
+        yield f"level {one.level}    {one.kind}: reached {plural(one.times, 'time')}; {ended}"
 
 
 def _rises(episodes: Sequence[Episode]) -> Iterator[tuple[FailureClass, int, bool | None]]:

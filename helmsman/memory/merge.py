@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 
 from helmsman.memory.words import terms
 from helmsman.records.lessons import MOST_SOURCES, Lesson, LessonKind, Observation, Tier
-from helmsman.texts import counted
+from helmsman.texts import plural
 
 SAME = 0.87
 """Likeness from which two sentences count as one lesson."""
@@ -147,7 +147,7 @@ def reviewed(lesson: Lesson, now: datetime) -> Lesson:
     why = ""
     if lesson.by != "person" and lesson.uses >= ENOUGH_USES and lesson.success_rate < LOWEST_SUCCESS:
         kept = "it did not recur" if lesson.kind is LessonKind.ANTIPATTERN else "it went well"
-        why = f"{kept} in {lesson.successes} of {counted(lesson.uses, 'use')}, fewer than {LOWEST_SUCCESS:.0%}"
+        why = f"{kept} in {lesson.successes} of {plural(lesson.uses, 'use')}, fewer than {LOWEST_SUCCESS:.0%}"
     elif lesson.by != "person" and unseen > LONGEST_UNSEEN:
-        why = f"{UNSEEN}{counted(unseen.days, 'day')} ({LONGEST_UNSEEN.days} are allowed)"
+        why = f"{UNSEEN}{plural(unseen.days, 'day')} ({LONGEST_UNSEEN.days} are allowed)"
     return lesson.model_copy(update={"tier": Tier.SEMANTIC if promoted else lesson.tier, "retired": why})

@@ -19,7 +19,7 @@ from helmsman.memory.words import terms
 from helmsman.plain import clean
 from helmsman.prompts import Piece, render_pieces
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Recalled, Reminder, Subject, Tier
-from helmsman.texts import counted
+from helmsman.texts import plural
 from helmsman.tokens import tokens
 
 SAME_TEST = 0.6
@@ -168,14 +168,14 @@ def _because(one: _Weighed, subject: Subject, now: datetime) -> Iterator[str]:
     yield "of this project" if one.own else "of another project"
     fits = lesson.task_type is subject.task_type
     yield f"the same type of work ({lesson.task_type})" if fits else f"another type of work ({lesson.task_type})"
-    yield f"it holds {counted(one.found.words, 'word')} of what is asked, {one.found.text:.0%} by weight"
+    yield f"it holds {plural(one.found.words, 'word')} of what is asked, {one.found.text:.0%} by weight"
     if one.tests:
-        yield f"{one.tests} of its {counted(len(lesson.tests), 'test')} {'fails' if one.tests == 1 else 'fail'} now"
+        yield f"{one.tests} of its {plural(len(lesson.tests), 'test')} {'fails' if one.tests == 1 else 'fail'} now"
     if lesson.failure is not None and lesson.failure in subject.failures:
         yield f"its class of failure ({lesson.failure}) is there now"
     yield f"confidence {lesson.confidence:.2f}"
-    yield f"{lesson.successes} of {counted(lesson.uses, 'use')} went well"
-    yield f"seen {counted(_age(lesson, now) // _DAY, 'day')} ago"
+    yield f"{lesson.successes} of {plural(lesson.uses, 'use')} went well"
+    yield f"seen {plural(_age(lesson, now) // _DAY, 'day')} ago"
 
 
 # --- in words -----------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from helmsman.prompts import render
 from helmsman.records.control import Imperative
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from helmsman.texts import counted, dollars_told, duration
+from helmsman.texts import duration, format_dollars, plural
 
 BEGIN, END = "<!-- helmsman:begin -->", "<!-- helmsman:end -->"
 INDEX, SPEC, MAP, CONSTRAINTS = "INDEX.md", "spec.md", "map.md", "constraints.md"
@@ -87,7 +87,7 @@ def map_page(files: Sequence[str], texts: Mapping[str, str]) -> str:
     """Folders of the two upper levels, and what they do. `texts`: beginnings of those files that tell something, by path."""
     sizes = _sizes(files)
     shown = _upper(sizes)
-    folders = [(inert(name, _NAME), counted(sizes[name], "file"), _what(name, texts)) for name in sorted(shown)]
+    folders = [(inert(name, _NAME), plural(sizes[name], "file"), _what(name, texts)) for name in sorted(shown)]
     return render("wiki_map", folders=folders, left=len(sizes) - len(shown))
 
 
@@ -148,7 +148,7 @@ def slug(text: str) -> str:
 def archive_files(state: LoopState, records: Sequence[IterationRecord]) -> Mapping[str, str]:
     """What happened in a loop, for ever. `records`: its iterations, oldest first; of many the last ones."""
     last, spending, goal = records[-MOST_ITERATIONS:], state.spending, own_goal(state.config.goal)
-    dollars, iterations = dollars_told(spending.cost_usd, state.untold), counted(state.iteration, "iteration")
+    dollars, iterations = format_dollars(spending.cost_usd, state.untold), plural(state.iteration, "iteration")
     summary = render(
         "wiki_summary",
         state=state,

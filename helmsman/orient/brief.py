@@ -25,12 +25,12 @@ from helmsman.plain import clean, clean_lines, one_line
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.prompts.message import BLOCKS, render_message
 from helmsman.records.checks import CheckReport
-from helmsman.records.control import LATER, Diagnosis, Failed, Moment, Movement
+from helmsman.records.control import LATER, Diagnosis, Failed, IterationSummary, Movement
 from helmsman.records.decision import PAIN
 from helmsman.records.iteration import Briefing, Orientation, Planned, WorkingMemory
 from helmsman.records.plan import PlanItem
 from helmsman.records.state import LoopState
-from helmsman.texts import counted
+from helmsman.texts import plural
 from helmsman.tokens import tokens
 
 CHECKS = "last checks"
@@ -212,7 +212,7 @@ def _own_check(state: LoopState, item: PlanItem | None) -> Sequence[Piece]:
     return render_pieces("item_check", item=item.id, check=failed(own))
 
 
-def _rolled_back(failed: Failed | None, history: Sequence[Moment]) -> Sequence[Piece]:
+def _rolled_back(failed: Failed | None, history: Sequence[IterationSummary]) -> Sequence[Piece]:
     """Nothing of `Failed.why`, which is written for a person and names what was found."""
     if failed is None:
         return ()
@@ -222,11 +222,11 @@ def _rolled_back(failed: Failed | None, history: Sequence[Moment]) -> Sequence[P
         failed=failed,
         unsafe=failed.rule.removeprefix(PAIN).replace("_", " ") if unsafe else "",
         later=failed.rule == LATER,
-        falls=f"{counted(falls, 'iteration')} in a row" if falls > 1 else "The last iteration",
+        falls=f"{plural(falls, 'iteration')} in a row" if falls > 1 else "The last iteration",
     )
 
 
-def _falls(history: Sequence[Moment]) -> int:
+def _falls(history: Sequence[IterationSummary]) -> int:
     """Iterations at the end that each made it worse and were taken back at once: each began where the one before it ended."""
     work = [moment for moment in history if moment.movement is not Movement.WAITED][::-1]
     fell = list(takewhile(lambda moment: moment.undone and moment.movement is Movement.BACK, work))

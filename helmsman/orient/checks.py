@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from helmsman.plain import clean, clean_lines, shortened
 from helmsman.records.checks import CheckResult
-from helmsman.texts import counted
+from helmsman.texts import plural
 
 LOGS = ".helmsman/checks"
 SHOWN = 15
@@ -27,12 +27,12 @@ def failed(result: CheckResult) -> Mapping[str, object]:
         "timed_out": result.timed_out,
         "seconds": f"{result.seconds:.0f}",
         "exit_code": result.exit_code,
-        "failing": counted(counts.failed, "test") if counts and counts.executed else "",
+        "failing": plural(counts.failed, "test") if counts and counts.executed else "",
         "passing": counts.passed if counts else 0,
         "remark": clean(result.remark),
         "lines": "\n".join(lines[:SHOWN]) if output else "",
         "log": log_of(result),
-        "size": counted(output.count("\n") + 1, "line"),
+        "size": plural(output.count("\n") + 1, "line"),
         "more": max(0, len(lines) - SHOWN),
     }
 

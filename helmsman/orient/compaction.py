@@ -19,10 +19,10 @@ from helmsman.plain import shortened
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.agent import Commit
 from helmsman.records.checks import CheckReport, checks_fail
-from helmsman.records.control import Moment, Movement
+from helmsman.records.control import IterationSummary, Movement
 from helmsman.records.iteration import Compacted, Orientation, Question, WorkingMemory
 from helmsman.records.state import LoopState
-from helmsman.texts import counted
+from helmsman.texts import plural
 from helmsman.tokens import tokens, trim
 
 GOAL_TOKENS = 5_000
@@ -44,7 +44,7 @@ class Past:
     """Newest first."""
     memory: WorkingMemory = field(default_factory=WorkingMemory)
     checks: CheckReport | None = None
-    history: Sequence[Moment] = ()
+    history: Sequence[IterationSummary] = ()
     """Newest last."""
 
 
@@ -149,8 +149,8 @@ def _state(past: Past) -> str:
     if past.history:
         newest, forward = past.history[-1], sum(moment.movement is Movement.FORWARD for moment in past.history)
         if newest.failing_tests or newest.passing_tests:
-            parts.append(f"{counted(newest.failing_tests, 'test')} failing, {newest.passing_tests} passing.")
-        parts.append(f"{forward} of the last {counted(len(past.history), 'iteration')} got further.")
+            parts.append(f"{plural(newest.failing_tests, 'test')} failing, {newest.passing_tests} passing.")
+        parts.append(f"{forward} of the last {plural(len(past.history), 'iteration')} got further.")
     kinds = Counter(str(kind) for moment in past.history for kind in {error.kind for error in moment.errors})
     if kinds:
         parts.append(f"Iterations by class of failure: {', '.join(f'{kind} {times}' for kind, times in kinds.most_common())}.")

@@ -10,9 +10,9 @@ from helmsman.config import LoopConfig
 from helmsman.orient.alignment import own_goal
 from helmsman.parsers.markdown_text import Kind, blocks
 from helmsman.plain import one_line
-from helmsman.records.decision import Severity, Signal
+from helmsman.records.decision import Alert, Severity
 from helmsman.records.lessons import Estimate
-from helmsman.texts import counted
+from helmsman.texts import plural
 from helmsman.toml_of import toml_string
 
 MANY_CRITERIA = 8
@@ -31,14 +31,14 @@ def acceptance_criteria(config: LoopConfig) -> tuple[str, ...]:
     return max(listed, judged, key=len)
 
 
-def too_much(config: LoopConfig, estimate: Estimate | None) -> Signal | None:
+def too_much(config: LoopConfig, estimate: Estimate | None) -> Alert | None:
     """A warning for the start, where the goal is better split."""
     number = len(acceptance_criteria(config))
     if number > MANY_CRITERIA:
         loops = len(split(acceptance_criteria(config)))
         weight = "too many" if number > TOO_MANY_CRITERIA else "many"
         what = f"the goal names {number} criteria, {weight} for one loop"
-        return _advice(what, f"{counted(loops, 'loop')} one after the other", number, MANY_CRITERIA)
+        return _advice(what, f"{plural(loops, 'loop')} one after the other", number, MANY_CRITERIA)
     if estimate is not None and estimate.iterations.median > MANY_ITERATIONS:
         median = round(estimate.iterations.median)
         return _advice(f"similar work took {median} iterations in the median", "several loops", median, MANY_ITERATIONS)
@@ -76,6 +76,6 @@ def _listed(goal: str) -> Iterator[str]:
     return filter(None, said)
 
 
-def _advice(what: str, instead: str, value: float, threshold: float) -> Signal:
+def _advice(what: str, instead: str, value: float, threshold: float) -> Alert:
     message = f"{what}; it is better split into {instead}: `helmsman chain --draft` writes a first split"
-    return Signal(rule="decomposition", severity=Severity.WARN, message=message, value=value, threshold=threshold)
+    return Alert(rule="decomposition", severity=Severity.WARN, message=message, value=value, threshold=threshold)

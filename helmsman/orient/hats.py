@@ -12,13 +12,13 @@ from helmsman.oversee.advice import Persona, advise
 from helmsman.prompts import render
 from helmsman.records.agent import FailureClass
 from helmsman.records.checks import Weight
-from helmsman.records.control import Movement, Rung
+from helmsman.records.control import EscalationLevel, Movement
 from helmsman.records.hats import Condition, Hat, Preset, Sheet, Worn
 from helmsman.records.state import LoopState
-from helmsman.texts import counted
+from helmsman.texts import plural
 
 RungName = Literal["patch", "refactor", "redesign"]
-RUNGS: Mapping[Rung, RungName] = {Rung.PATCH: "patch", Rung.REFACTOR: "refactor"}
+RUNGS: Mapping[EscalationLevel, RungName] = {EscalationLevel.PATCH: "patch", EscalationLevel.REFACTOR: "refactor"}
 """What is not here is a redesign: after a person was asked it begins with one."""
 CALLED: Mapping[Persona, str] = {persona: persona.value.replace(" ", "-") for persona in Persona if persona}
 """Hats that the ladder asks for, by the names of their files."""
@@ -143,7 +143,7 @@ def _failures(condition: Condition, scene: Scene) -> str:
     """Of the classes that are asked for those that are there, for as many iterations in a row as are asked for."""
     found = {kind: times for kind, times in scene.failing.items() if kind in condition.failing}
     times = max(found.values(), default=0)
-    lasting = f" in {counted(times, 'iteration')} in a row" if condition.in_row else ""
+    lasting = f" in {plural(times, 'iteration')} in a row" if condition.in_row else ""
     return f"{', '.join(found)} failures{lasting}" if found and times >= (condition.in_row or 0) else ""
 
 
@@ -177,18 +177,18 @@ MEANINGS: Mapping[str, Meaning] = {
     "in_row": Meaning("{} in a row", _failures),
     "idle": Meaning(
         "no progress, {} in a row",
-        lambda asked, scene: f"{counted(scene.idle, 'iteration')} in a row without progress" * (scene.idle >= (asked.idle or 0)),
+        lambda asked, scene: f"{plural(scene.idle, 'iteration')} in a row without progress" * (scene.idle >= (asked.idle or 0)),
     ),
     "rejections": Meaning(
         "rejections by the judge, {} in a row",
         lambda asked, scene: (
-            f"{counted(scene.rejections, 'rejection')} by the judge in a row" * (scene.rejections >= (asked.rejections or 0))
+            f"{plural(scene.rejections, 'rejection')} by the judge in a row" * (scene.rejections >= (asked.rejections or 0))
         ),
     ),
     "findings": Meaning(
-        "a finding blocks", lambda _, scene: f"{counted(scene.findings, 'finding')} in the diff" * (scene.findings > 0)
+        "a finding blocks", lambda _, scene: f"{plural(scene.findings, 'finding')} in the diff" * (scene.findings > 0)
     ),
-    "untrue": Meaning("a claim did not hold", lambda _, scene: counted(scene.untrue, "untrue claim") * (scene.untrue > 0)),
+    "untrue": Meaning("a claim did not hold", lambda _, scene: plural(scene.untrue, "untrue claim") * (scene.untrue > 0)),
     "taken_back": Meaning("work was taken back", lambda _, scene: "the last work was taken back" * scene.taken_back),
     "first": Meaning("nothing is done yet", lambda _, scene: "nothing is done yet" * scene.first),
     "replan": Meaning("the plan is made anew", lambda _, scene: "the plan is made anew" * scene.replan),

@@ -13,7 +13,7 @@ from helmsman.plain import clean, clean_lines
 from helmsman.prompts import Piece, render_pieces
 from helmsman.records.iteration import Research
 from helmsman.records.state import LoopState
-from helmsman.texts import counted
+from helmsman.texts import plural
 
 HEADINGS = ("STRENGTHS", "RISKS", "GAPS", "APPROACHES_CONSIDERED", "APPROACH", "CONFIDENCE")
 SHORTEST_APPROACH = 50
@@ -40,7 +40,7 @@ def research_of(state: LoopState, text: str, changed: Sequence[str]) -> Research
     problems = list(_problems(found, text))
     if changed:
         named = ", ".join(clean(path) for path in changed[:5])
-        problems.insert(0, f"changed in {counted(len(changed), 'file')}, and taken back ({named}): research looks only")
+        problems.insert(0, f"changed in {plural(len(changed), 'file')}, and taken back ({named}): research looks only")
     return found.model_copy(update={"tries": state.memory.research.tries + 1, "problems": tuple(problems)})
 
 

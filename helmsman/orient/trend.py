@@ -7,9 +7,9 @@ from helmsman.oversee.progress import BASE
 from helmsman.plain import one_line, shortened
 from helmsman.prompts import Piece, render_pieces
 from helmsman.records.checks import CheckReport
-from helmsman.records.control import MOST_NAMES, Moment, Movement
+from helmsman.records.control import MOST_NAMES, IterationSummary, Movement
 from helmsman.records.state import LoopState
-from helmsman.texts import counted
+from helmsman.texts import plural
 
 SHOWN = 10
 """Names in one line."""
@@ -33,11 +33,11 @@ def trend_section(state: LoopState) -> Sequence[Piece]:
     return render_pieces("trend", since=since, facts="\n".join(lines)) if lines else ()
 
 
-def _counts(moment: Moment) -> bool:
+def _counts(moment: IterationSummary) -> bool:
     return moment.movement is not Movement.WAITED or moment.iteration == BASE
 
 
-def _compared(now: CheckReport, before: Moment, seen: Sequence[Moment]) -> Iterator[str]:
+def _compared(now: CheckReport, before: IterationSummary, seen: Sequence[IterationSummary]) -> Iterator[str]:
     """The report against that of the iteration before; names that a moment has no room for are not called new."""
     failing = _failing(now)
     known = {result.name for result in now.results if not result.passed} | set(failing)
@@ -47,7 +47,7 @@ def _compared(now: CheckReport, before: Moment, seen: Sequence[Moment]) -> Itera
     yield _line("newly broken", [name for name, passed in again.items() if complete and not passed])
     yield from (f"broken again: {_name(name)} ({passed})" for name, passed in list(again.items())[:SHOWN] if passed)
     for many in sorted({_in_row(name, seen) for name in failing} - {0, 1}, reverse=True):
-        yield _line(f"failing for {counted(many, 'iteration')}", [name for name in failing if _in_row(name, seen) == many])
+        yield _line(f"failing for {plural(many, 'iteration')}", [name for name in failing if _in_row(name, seen) == many])
 
 
 def _failing(report: CheckReport) -> list[str]:
@@ -56,19 +56,19 @@ def _failing(report: CheckReport) -> list[str]:
     return [name for names in named for name in names]
 
 
-def _in_row(name: str, seen: Sequence[Moment]) -> int:
+def _in_row(name: str, seen: Sequence[IterationSummary]) -> int:
     row = next((at for at, moment in enumerate(reversed(seen)) if name not in moment.failing), len(seen))
     return row - (row == len(seen) and seen[0].iteration == BASE)  # the start is no iteration
 
 
-def _passed_in(name: str, seen: Sequence[Moment]) -> str:
+def _passed_in(name: str, seen: Sequence[IterationSummary]) -> str:
     """Where a failure had been fixed: after it was there, the last iteration that ended without it."""
     had = next((at for at, moment in enumerate(seen) if name in moment.failing), len(seen))
     without = [moment for moment in seen[had:] if name not in moment.failing]
     return f"it passed after iteration {without[-1].iteration}, commit {without[-1].commit[:10]}" if without else ""
 
 
-def _taken_back(history: Sequence[Moment]) -> Iterator[str]:
+def _taken_back(history: Sequence[IterationSummary]) -> Iterator[str]:
     """Approaches that failed, so that nobody takes them for done."""
     undone = [moment for moment in history if moment.undone][-TRIES:]
     for moment in undone:
@@ -84,12 +84,12 @@ def _tries(state: LoopState) -> Iterator[str]:
             back = f"the files of iteration {twin.iteration} ({twin.commit[:10]})"
             yield f"iteration {moment.iteration} ({moment.commit[:10]}) brought back {back} and undid what came between"
         elif state.oversight.idle >= IDLE:
-            calls = "" if "tools" in moment.untold else f", {counted(moment.tool_calls, 'tool call')}"
-            did = f"{counted(moment.files_changed, 'file')} changed{calls}{_files(moment)}"
+            calls = "" if "tools" in moment.untold else f", {plural(moment.tool_calls, 'tool call')}"
+            did = f"{plural(moment.files_changed, 'file')} changed{calls}{_files(moment)}"
             yield f"no progress in iteration {moment.iteration}: {did}"
 
 
-def _files(moment: Moment) -> str:
+def _files(moment: IterationSummary) -> str:
     return f" ({', '.join(_name(path) for path in moment.files[:3])})" if moment.files else ""
 
 
@@ -103,7 +103,7 @@ def _untouched(state: LoopState) -> Iterator[str]:
     commands = " ".join(check.command for check in state.config.checks)
     never = [path for path in named if path.rpartition("/")[2] not in touched and path not in commands]
     if never:
-        yield _line(f"named by the goal and never changed in {counted(len(changing), 'iteration')}", never)
+        yield _line(f"named by the goal and never changed in {plural(len(changing), 'iteration')}", never)
 
 
 def _line(what: str, names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from helmsman.oversee.limits import gauges
 from helmsman.plain import clean
 from helmsman.records.agent import ErrorVector, FailureClass
 from helmsman.records.checks import CheckReport, checks_fail
-from helmsman.records.control import Issue, Moment, Movement, Oversight, Progress, Rung, Stance, Strategy
+from helmsman.records.control import EscalationLevel, Issue, IterationSummary, Movement, Oversight, Progress, Stance, Strategy
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState
 
@@ -25,7 +25,7 @@ Failure = tuple[FailureClass, str]
 """Its class and where it was: what tells one failure from another."""
 
 
-def before(state: LoopState, oversight: Oversight, history: Sequence[Moment]) -> tuple[Issue, ...]:
+def before(state: LoopState, oversight: Oversight, history: Sequence[IterationSummary]) -> tuple[Issue, ...]:
     """What is wrong before the iteration that is due."""
     return (
         *_channels(state),
@@ -53,7 +53,7 @@ def _after(evidence: Evidence, progress: Progress) -> Iterator[Issue]:
         yield _issue("errors", f"{times} tool calls failed in the session (more than {ERRORS}); classes: {', '.join(kinds)}")
 
 
-def remaining(history: Sequence[Moment], checks: CheckReport | None = None) -> Collection[Failure]:
+def remaining(history: Sequence[IterationSummary], checks: CheckReport | None = None) -> Collection[Failure]:
     """Failures that are still there: those of the tree that the newest report is of, which after a rollback is an earlier one."""
     if checks is not None and not checks.failures:
         return ()
@@ -72,7 +72,7 @@ def remaining(history: Sequence[Moment], checks: CheckReport | None = None) -> C
     return [failure for failure in there if failure[1].rstrip("0123456789").rstrip(":") in said]  # the line stands apart there
 
 
-def failures_of(moment: Moment) -> Mapping[Failure, ErrorVector]:
+def failures_of(moment: IterationSummary) -> Mapping[Failure, ErrorVector]:
     """What its failing checks say, by failure."""
     return {(error.kind, error.where): error for error in moment.errors}
 
@@ -87,14 +87,14 @@ def _channels(state: LoopState) -> Iterator[Issue]:
         yield _issue("no_hooks", "steering.hooks is off: guard rails and checks inside the session do not act")
 
 
-def _strategy(strategy: Strategy, rung: Rung) -> Iterator[Issue]:
+def _strategy(strategy: Strategy, rung: EscalationLevel) -> Iterator[Issue]:
     if strategy.stance is not Stance.PERSIST and not strategy.reasoning.strip():
         yield _issue("strategy", f"the strategy is to {strategy.stance}, without a reason")
-    if strategy.stance is Stance.PERSIST and rung >= Rung.REDESIGN:
+    if strategy.stance is Stance.PERSIST and rung >= EscalationLevel.REDESIGN:
         yield _issue("strategy", f"the strategy is to persist, while the ladder stands at {rung.title}")
 
 
-def _blockers(history: Sequence[Moment], checks: CheckReport | None) -> Iterator[Issue]:
+def _blockers(history: Sequence[IterationSummary], checks: CheckReport | None) -> Iterator[Issue]:
     """The same failure, where it stood before as well and nothing got further in between; none that the newest report lacks."""
     worked = worked_in(history, UNADDRESSED)
     if len(worked) < UNADDRESSED or any(moment.movement is Movement.FORWARD for moment in worked):

@@ -15,10 +15,10 @@ from helmsman.oversee.drift import flagged
 from helmsman.oversee.ladder import CYCLES
 from helmsman.records.agent import FailureClass
 from helmsman.records.checks import Weight
-from helmsman.records.control import Band, Diagnosis, Feedback, Ladder, Rung, Stance, Strategy
+from helmsman.records.control import Band, Diagnosis, EscalationLevel, Feedback, Ladder, Stance, Strategy
 from helmsman.records.iteration import WorkingMemory
 from helmsman.records.state import LoopState
-from helmsman.texts import counted
+from helmsman.texts import plural
 
 MOST = 5
 """Orders of one row."""
@@ -74,7 +74,7 @@ def advise(state: LoopState) -> Advice:
     recurring = [learnt for learnt in oversight.learning if learnt.in_row >= RECURS] if row.specialist else []
     longest = max(recurring, key=lambda learnt: (learnt.in_row, learnt.recurred, learnt.seen), default=None)
     asked = SPECIALISTS.get(longest.kind, row.persona) if longest else row.persona
-    redesigns = oversight.ladder.rung is Rung.REDESIGN or row.anew
+    redesigns = oversight.ladder.rung is EscalationLevel.REDESIGN or row.anew
     model = state.config.ladder.redesign_model if redesigns else ""
     return row.model_copy(update={"orders": orders[:MOST], "persona": asked, "model": model})
 
@@ -82,7 +82,7 @@ def advise(state: LoopState) -> Advice:
 def strategy_of(state: LoopState) -> Strategy:
     """The same for people, with the numbers."""
     advice, oversight = advise(state), state.oversight
-    idle = f", {counted(oversight.idle, 'iteration')} without progress" if oversight.idle else ""
+    idle = f", {plural(oversight.idle, 'iteration')} without progress" if oversight.idle else ""
     because = f"{advice.situation}: {oversight.progress.completion:.0%} done{idle}, {oversight.ladder.rung.title}"
     return Strategy(stance=advice.stance, reasoning=because, priorities=advice.orders)
 
@@ -95,17 +95,17 @@ def planned_anew(memory: WorkingMemory, state: LoopState) -> WorkingMemory:
 # --- situations -----------------------------------------------------------------------------------------------------
 
 
-def _on(ladder: Ladder, *rungs: Rung, begins: bool | None = None) -> bool:
+def _on(ladder: Ladder, *rungs: EscalationLevel, begins: bool | None = None) -> bool:
     """On a rung that has brought nothing yet. `begins`: whether this is its first iteration."""
     last = ladder.climbs[-1] if ladder.climbs else None
-    eased = last is not None and last.after < last.before < Rung.HUMAN  # then it begins with what got on
+    eased = last is not None and last.after < last.before < EscalationLevel.HUMAN  # then it begins with what got on
     gets_on = not ladder.spent and (ladder.clean or eased)
     return ladder.rung in rungs and not gets_on and begins in (None, not ladder.spent)
 
 
 def _goes_round(state: LoopState, *, begins: bool) -> bool:
     ladder = state.oversight.ladder
-    return _cause(ladder) in CYCLES and _on(ladder, Rung.REFACTOR, Rung.REDESIGN, begins=begins)
+    return _cause(ladder) in CYCLES and _on(ladder, EscalationLevel.REFACTOR, EscalationLevel.REDESIGN, begins=begins)
 
 
 def _cause(ladder: Ladder) -> str:
@@ -130,12 +130,15 @@ SITUATIONS: tuple[tuple[str, Callable[[LoopState], bool]], ...] = (
         ),
     ),
     ("broken", lambda state: state.oversight.feedback is Feedback.BROKEN),
-    ("plan diverged", lambda s: _cause(s.oversight.ladder) == "plan.diverged" and _on(s.oversight.ladder, Rung.REFACTOR)),
+    (
+        "plan diverged",
+        lambda s: _cause(s.oversight.ladder) == "plan.diverged" and _on(s.oversight.ladder, EscalationLevel.REFACTOR),
+    ),
     ("goes round", lambda state: _goes_round(state, begins=True)),
     ("goes round still", lambda state: _goes_round(state, begins=False)),
-    ("redesign", lambda state: _on(state.oversight.ladder, Rung.REDESIGN, begins=True)),
-    ("redesign goes on", lambda state: _on(state.oversight.ladder, Rung.REDESIGN, begins=False)),
-    ("refactor", lambda state: _on(state.oversight.ladder, Rung.REFACTOR)),
+    ("redesign", lambda state: _on(state.oversight.ladder, EscalationLevel.REDESIGN, begins=True)),
+    ("redesign goes on", lambda state: _on(state.oversight.ladder, EscalationLevel.REDESIGN, begins=False)),
+    ("refactor", lambda state: _on(state.oversight.ladder, EscalationLevel.REFACTOR)),
     ("amnesiac", lambda state: state.oversight.diagnosis is Diagnosis.AMNESIAC),
     ("redirected", lambda state: bool(state.oversight.redirected and state.oversight.instructions)),
     ("stuck", _stuck),
@@ -145,7 +148,7 @@ SITUATIONS: tuple[tuple[str, Callable[[LoopState], bool]], ...] = (
     ("only documents", lambda state: bool(state.last_call.drift.documents)),
     ("off the task", lambda state: flagged(state.last_call.drift)),
     ("warned", lambda state: bool(state.oversight.instructions)),
-    ("gets on", lambda state: state.oversight.ladder.rung in (Rung.REFACTOR, Rung.REDESIGN)),
+    ("gets on", lambda state: state.oversight.ladder.rung in (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN)),
     ("not asked", lambda s: bool(s.checks and s.checks.passed and s.worked) and s.oversight.progress.completion >= DONE),
     ("near", lambda state: state.oversight.progress.completion > NEAR),
     ("ordinary", lambda _: True),

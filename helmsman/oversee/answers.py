@@ -8,7 +8,7 @@ from typing import Any, cast
 from helmsman.agents.fitting import require_able
 from helmsman.config import AgentConfig, LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.layers import INVALID, Layer, resolve, shown
+from helmsman.layers import INVALID, Layer, display, resolve
 from helmsman.oversee.ladder import relieved
 from helmsman.oversee.limits import reached
 from helmsman.oversee.merging import limited
@@ -92,7 +92,7 @@ def reconfigured(state: LoopState, settings: Mapping[str, Any]) -> LoopConfig:
         raise OperatorError(
             f"loop {state.loop} keeps the preset that it began with",
             expected=state.config.preset or "none",
-            found=shown(settings["preset"]),
+            found=display(settings["preset"]),
             remedy="change single settings, or begin another loop: helmsman run --preset NAME",
         )
     config = resolve([Layer(YOUR_ANSWER, settings), Layer(f"loop {state.loop}", state.config.model_dump(mode="json"))]).config

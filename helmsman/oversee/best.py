@@ -20,13 +20,13 @@ from helmsman.orient.focus import GOAL_TOKENS
 from helmsman.plain import clean
 from helmsman.prompts import render, render_pieces
 from helmsman.records.checks import Weight
-from helmsman.records.control import LATER, Checkpoint, Failed, Moment
+from helmsman.records.control import LATER, Checkpoint, Failed, IterationSummary
 from helmsman.records.decision import Outcome
 from helmsman.records.folds import most_tests, taken_back, undone_after, without
 from helmsman.records.iteration import Question
 from helmsman.records.request import Choice
 from helmsman.records.state import LoopState
-from helmsman.texts import counted
+from helmsman.texts import plural
 from helmsman.tokens import trim
 
 ENDS = frozenset({Outcome.STOPPED, Outcome.FAILED, Outcome.CANCELLED, Outcome.EJECTED})
@@ -47,11 +47,11 @@ def better_to_leave(state: LoopState) -> Checkpoint | None:
     return None if stays else best
 
 
-def _last(state: LoopState) -> Moment | None:
+def _last(state: LoopState) -> IterationSummary | None:
     return next((moment for moment in reversed(state.history) if not moment.undone), None)
 
 
-def all_ours(history: Sequence[Moment], back: str, now: str) -> bool:
+def all_ours(history: Sequence[IterationSummary], back: str, now: str) -> bool:
     """Whether nothing but the loop's iterations lies between a commit and now: what a person committed is not ours to take."""
     moments = [moment for moment in history if not moment.undone]
     starts = [at for at, moment in enumerate(moments) if moment.commit == back]
@@ -133,13 +133,13 @@ def by_rule(candidates: Sequence[Candidate], because: str = "") -> Choice:
     """The judge's own score, then fewer hints, then the smaller change, then the cheaper one."""
     best = min(candidates, key=lambda one: (-(one.score or 0.0), one.findings, one.lines, one.files, one.cost_usd, one.loop))
     score = "" if best.score is None else f"the judge's score {best.score:.2f}, "
-    words = f"{score}{counted(best.findings, 'hint')}, {counted(best.lines, 'line')} changed in {counted(best.files, 'file')}"
+    words = f"{score}{plural(best.findings, 'hint')}, {plural(best.lines, 'line')} changed in {plural(best.files, 'file')}"
     return Choice(loop=best.loop, reason=f"{f'{because}; ' if because else ''}by rule: {words}")
 
 
 def compare_request(config: LoopConfig, candidates: Sequence[Candidate]) -> Question:
     """What a model is asked about candidates in this order."""
-    changed = ((counted(one.lines, "line"), counted(one.files, "file"), one.diff or "(no change)") for one in candidates)
+    changed = ((plural(one.lines, "line"), plural(one.files, "file"), one.diff or "(no change)") for one in candidates)
     solutions = [
         {"letter": letter, "lines": lines, "files": files, "diff": diff}
         for letter, (lines, files, diff) in zip(LETTERS, changed, strict=False)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from helmsman.errors import OperatorError
-from helmsman.layers import from_assignments, shown
+from helmsman.layers import display, from_assignments
 from helmsman.oversee.answers import EFFECTS, answer_of, answered
 from helmsman.records.forms import LONGEST_SETTINGS, read_form
 from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind
@@ -44,7 +44,7 @@ def answer_in(command: Command, state: LoopState, *, by: str, at: datetime) -> A
     sets = command.verb == SET and sets_limits(gate)
     choice = Choice.APPROVE if sets else next((choice for choice in gate.choices if choice == command.verb), None)
     if choice is None:
-        raise OperatorError("that is nothing that may be said here", found=f"{COMMAND} {shown(command.verb)}")
+        raise OperatorError("that is nothing that may be said here", found=f"{COMMAND} {display(command.verb)}")
     settings: Mapping[str, Any] = _settings(command.rest) if sets else {}
     words = command.below if sets else "\n".join(filter(None, (command.rest, command.below)))
     if len(words) > LONGEST_GUIDANCE:
@@ -73,7 +73,7 @@ def _settings(assignments: str) -> Mapping[str, Any]:
         raise OperatorError(
             "a comment may not set that",
             expected="limits.KEY=VALUE",
-            found=", ".join(map(shown, refused)) or "limits itself",
+            found=", ".join(map(display, refused)) or "limits itself",
             remedy="answer on the command line or in the Prefect UI, where every key can be set",
         )
     return settings

@@ -16,7 +16,7 @@ from helmsman.orient.answers import printable, read_answer
 from helmsman.oversee.conflicts import MOST_CONFLICTS, conflicts, distinct
 from helmsman.plain import clean
 from helmsman.prompts import render, render_pieces
-from helmsman.records.control import Conflict, ConflictKind, Imperative, Rung, Sought
+from helmsman.records.control import Conflict, ConflictKind, ConflictSearch, EscalationLevel, Imperative
 from helmsman.records.iteration import Question
 from helmsman.records.state import LoopState
 from helmsman.tokens import tokens
@@ -51,7 +51,7 @@ def in_trouble(state: LoopState) -> bool:
     """Whether a model may be asked at all, as far as the state tells: nothing has to be read to know that it need not."""
     oversight = state.oversight
     ruled = any(conflict.by == "rules" for conflict in oversight.conflicts)
-    return state.config.prompt.contradictions and oversight.ladder.rung >= Rung.REFACTOR and not ruled
+    return state.config.prompt.contradictions and oversight.ladder.rung >= EscalationLevel.REFACTOR and not ruled
 
 
 def shown(orders: Sequence[Imperative]) -> tuple[Imperative, ...]:
@@ -93,16 +93,16 @@ def conflict_request(state: LoopState, orders: Sequence[Imperative]) -> Question
     )
 
 
-def read_conflicts(text: str, orders: Sequence[Imperative]) -> Sought | str:
+def read_conflicts(text: str, orders: Sequence[Imperative]) -> ConflictSearch | str:
     """The contradictions in a model's answer that cite two of these orders; or why it is no answer. Never raises."""
     answer = read_answer(text, "conflicts", _Answer)
     if isinstance(answer, str):
         return answer
     found = distinct(_read(answer.conflicts, shown(orders)))
-    return Sought(orders=fingerprint(orders), conflicts=tuple(found)[:MOST_CONFLICTS])
+    return ConflictSearch(orders=fingerprint(orders), conflicts=tuple(found)[:MOST_CONFLICTS])
 
 
-def held(sought: Sought | None, orders: Sequence[Imperative]) -> tuple[Conflict, ...]:
+def held(sought: ConflictSearch | None, orders: Sequence[Imperative]) -> tuple[Conflict, ...]:
     """The contradictions of which both orders still stand, with the places where they stand now."""
     now = {_identity(order): order for order in reversed(orders)}
     known = [(one, now.get(_identity(one.first)), now.get(_identity(one.second))) for one in (sought.conflicts if sought else ())]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
-from helmsman.config import PainConfig
+from helmsman.config import CriticalConfig
 from helmsman.oversee.cycles import OF_THE_WORLD
 from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.limits import gauges
@@ -16,11 +16,11 @@ from helmsman.oversee.progress import UNRUNNABLE, compared_with, is_base, still_
 from helmsman.plain import short_line
 from helmsman.records.agent import FailureClass
 from helmsman.records.checks import Harm, Leak, Scan, Weakness, Weight
-from helmsman.records.control import Moment, Movement
-from helmsman.records.decision import Severity, Signal
+from helmsman.records.control import IterationSummary, Movement
+from helmsman.records.decision import Alert, Severity
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState, Spending
-from helmsman.texts import counted
+from helmsman.texts import plural
 
 LEAST_TESTS = 3
 """One or two tests fail together for one small reason; from three on it is the whole that broke."""
@@ -36,14 +36,14 @@ _LONGEST = 120
 
 def critical_events(
     state: LoopState,
-    history: Sequence[Moment],
+    history: Sequence[IterationSummary],
     evidence: Evidence,
     leaks: Sequence[Leak],
     scan: Sequence[Weakness],
     spending: Spending,
-    config: PainConfig,
+    config: CriticalConfig,
     destroyed: Sequence[str] = (),
-) -> tuple[Signal, ...]:
+) -> tuple[Alert, ...]:
     """What hurts after an iteration, ABORT each; leaks in doubt are only told, as a warning.
 
     `history` ends with this iteration. `scan` holds findings that are new since the loop began, `spending` what is used up now,
@@ -71,7 +71,7 @@ def critical_events(
     return tuple(Detector("", Severity.ABORT, lambda: found).alerts())
 
 
-def _all_tests(state: LoopState, history: Sequence[Moment], evidence: Evidence) -> Iterator[Found]:
+def _all_tests(state: LoopState, history: Sequence[IterationSummary], evidence: Evidence) -> Iterator[Found]:
     """Told once, when it begins: after that a person has been called."""
     if not history or not still_told(history[-1]):
         return
@@ -97,7 +97,7 @@ def _all_tests(state: LoopState, history: Sequence[Moment], evidence: Evidence) 
     yield Found(message, now.failing_tests, LEAST_TESTS, rule="pain.all_tests")
 
 
-def _judged(moment: Moment, before: Moment) -> bool:
+def _judged(moment: IterationSummary, before: IterationSummary) -> bool:
     """Whether the tests ran and failed for what they say. One that wrote nothing but tests may have written them first."""
     many = moment.failing_tests >= max(LEAST_TESTS, LEAST_SHARE * before.passing_tests)
     return many and not moment.test_only and not any(error.kind in UNJUDGED for error in moment.errors)
@@ -109,13 +109,13 @@ def _secret(state: LoopState, evidence: Evidence, leaks: Sequence[Leak]) -> Iter
     change = evidence.execution.change
     if sure:
         message = (
-            f"{counted(len(sure), 'secret')} committed between {change.start[:12]} and {change.commit[:12]}: {_leaks(sure)};"
+            f"{plural(len(sure), 'secret')} committed between {change.start[:12]} and {change.commit[:12]}: {_leaks(sure)};"
             f" revoke them where they were issued, and push {state.branch} only when they are out of its history."
             " What is no secret is marked with `pragma: allowlist secret` in its line"
         )
         yield Found(message, len(sure), 0, rule="pain.secret")
     if unsure:
-        message = f"{counted(len(unsure), 'line')} that look like secrets, probably are none: {_leaks(unsure)}"
+        message = f"{plural(len(unsure), 'line')} that look like secrets, probably are none: {_leaks(unsure)}"
         yield Found(message, len(unsure), 0, Severity.WARN, "secrets.doubtful")
 
 
@@ -123,7 +123,7 @@ def _leaks(leaks: Sequence[Leak]) -> str:
     return _some(f"{leak.path}:{leak.line} {leak.kind}{f' ({leak.doubt})' if leak.doubt else ''}" for leak in leaks)
 
 
-def _budget(state: LoopState, history: Sequence[Moment], spending: Spending, blown: float) -> Iterator[Found]:
+def _budget(state: LoopState, history: Sequence[IterationSummary], spending: Spending, blown: float) -> Iterator[Found]:
     """Cost, tokens and time. The wait before the last iteration is left out: it is the limit's that was waited for."""
     worked = state.spending.seconds + history[-1].seconds if history else spending.seconds
     used = spending.model_copy(update={"seconds": min(spending.seconds, worked)})
@@ -138,7 +138,7 @@ def _budget(state: LoopState, history: Sequence[Moment], spending: Spending, blo
 
 def _several(rule: str, noun: str, seen: Sequence[str], about: str, remedy: str) -> Iterator[Found]:
     if seen:
-        yield Found(f"{counted(len(seen), noun)} {about}: {_some(seen)}; {remedy}", len(seen), 0, rule=rule)
+        yield Found(f"{plural(len(seen), noun)} {about}: {_some(seen)}; {remedy}", len(seen), 0, rule=rule)
 
 
 def _some(parts: Iterable[str]) -> str:

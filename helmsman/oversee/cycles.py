@@ -8,56 +8,58 @@ from helmsman.oversee.detector import Found
 from helmsman.oversee.progress import at_work, compared_with, is_base, made_progress, place
 from helmsman.plain import clean
 from helmsman.records.agent import FailureClass
-from helmsman.records.control import MOST_ERRORS, MOST_NAMES, Moment
+from helmsman.records.control import MOST_ERRORS, MOST_NAMES, IterationSummary
 
 NAME_LENGTH = 200
 OF_THE_WORLD = frozenset({FailureClass.TIMEOUT, FailureClass.NETWORK, FailureClass.RESOURCES})
 
 
-def worked(history: Sequence[Moment], count: int) -> list[Moment]:
+def worked(history: Sequence[IterationSummary], count: int) -> list[IterationSummary]:
     """The last `count` iterations in which the agent got to work, newest last."""
     return _last(history, count, at_work)
 
 
-def checked(history: Sequence[Moment], count: int) -> list[Moment]:
+def checked(history: Sequence[IterationSummary], count: int) -> list[IterationSummary]:
     """The last `count` iterations whose evidence is known, newest last."""
     return _last(history, count, lambda moment: moment.checked and at_work(moment))
 
 
-def worked_from(history: Sequence[Moment], count: int) -> list[Moment]:
+def worked_from(history: Sequence[IterationSummary], count: int) -> list[IterationSummary]:
     """As `worked`, and the tree that the loop began with where it reaches back so far."""
     return _last(history, count, lambda moment: at_work(moment) or is_base(moment))
 
 
-def whole(kind: Callable[[Sequence[Moment], int], list[Moment]], history: Sequence[Moment], count: int) -> list[Moment]:
+def whole(
+    kind: Callable[[Sequence[IterationSummary], int], list[IterationSummary]], history: Sequence[IterationSummary], count: int
+) -> list[IterationSummary]:
     """The last `count` iterations of a kind; none where there are fewer."""
     window = kind(history, count)
     return window if len(window) == count else []
 
 
-def _last(history: Sequence[Moment], count: int, counts: Callable[[Moment], bool]) -> list[Moment]:
+def _last(history: Sequence[IterationSummary], count: int, counts: Callable[[IterationSummary], bool]) -> list[IterationSummary]:
     return list(islice(filter(counts, reversed(history)), count))[::-1]
 
 
-def fewer_fail(before: Moment, after: Moment) -> bool:
+def fewer_fail(before: IterationSummary, after: IterationSummary) -> bool:
     """Whether fewer tests fail and none has vanished: a refactor on its way back, below no record yet."""
     total = before.passing_tests + before.failing_tests
     return after.failing_tests < before.failing_tests and after.passing_tests + after.failing_tests >= total
 
 
-def in_vain(window: Sequence[Moment]) -> bool:
+def in_vain(window: Sequence[IterationSummary]) -> bool:
     """Whether none of these iterations got on, and no fewer tests fail after the last than after the first."""
     return not any(map(made_progress, window)) and not fewer_fail(window[0], window[-1])
 
 
-def failures(moment: Moment) -> frozenset[str]:
+def failures(moment: IterationSummary) -> frozenset[str]:
     """Its failures by identity: tests by name, where there are none what the checks say and where."""
     if moment.failing_tests:
         return frozenset(moment.failing)
     return frozenset((*moment.failing, *(f"{error.kind} at {place(error)}" for error in moment.errors)))
 
 
-def complete(moment: Moment) -> bool:
+def complete(moment: IterationSummary) -> bool:
     """Whether what it does not list did not fail: a full list does not prove that another one is gone."""
     return len(moment.failing) < MOST_NAMES and len(moment.errors) < MOST_ERRORS and moment.failing_tests <= MOST_NAMES
 
@@ -79,7 +81,7 @@ UNDONE = 2
 """Iterations in a row that edited and took it back."""
 
 
-def recurring_trees(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
+def recurring_trees(history: Sequence[IterationSummary], _config: DetectConfig) -> Iterator[Found]:
     """The same trees in turn, A/B/A/B or A/B/C/A/B/C by hash (S5), or one tree that edits left and came back to twice."""
     window = [moment for moment in worked_from(history, CYCLE_WINDOW) if moment.tree]
     period = _period([moment.tree for moment in window], TREE_PERIODS)
@@ -95,7 +97,7 @@ def recurring_trees(history: Sequence[Moment], _config: DetectConfig) -> Iterato
     yield Found(message, len(trees), 1)
 
 
-def limit_cycle(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
+def limit_cycle(history: Sequence[IterationSummary], _config: DetectConfig) -> Iterator[Found]:
     """The same failures in turn, two full rounds of 2 to 4 steps or one trade and back, whatever the trees (S14).
 
     Another try would go round again.
@@ -121,12 +123,12 @@ def _period(states: Sequence[Hashable], periods: Sequence[int]) -> int:
     return next((p for p in periods if len(runs) >= 2 * p and runs[-p:] == runs[-2 * p : -p]), 0)
 
 
-def _state(moment: Moment) -> Hashable:
+def _state(moment: IterationSummary) -> Hashable:
     """What fails. Where not all of it is listed, how many tests do is part of it: equal lists alone prove nothing."""
     return moment.green, failures(moment), 0 if complete(moment) else moment.failing_tests
 
 
-def _traded(window: Sequence[Moment]) -> bool:
+def _traded(window: Sequence[IterationSummary]) -> bool:
     """Whether one failure was fixed for another and back again: the third state is the first one."""
     last = window[-TRADE:]
     if len(last) < TRADE or any(moment.green for moment in last):
@@ -138,7 +140,7 @@ def _traded(window: Sequence[Moment]) -> bool:
     return _state(first) == _state(third) and bool(new) and fixed
 
 
-def _unknown(window: Sequence[Moment]) -> bool:
+def _unknown(window: Sequence[IterationSummary]) -> bool:
     """Whether red runs that cannot be told apart take turns with green ones: that may be one test written after another.
 
     They can where more is known than which check failed; what took too long or was not reached says nothing of the code.

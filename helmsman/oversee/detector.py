@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Generic, NamedTuple, ParamSpec
 
-from helmsman.records.decision import Severity, Signal
+from helmsman.records.decision import Alert, Severity
 
 P = ParamSpec("P")
 ADVICE: Mapping[str, Any] = tomllib.loads(files("helmsman.oversee").joinpath("advice.toml").read_text("utf-8"))
@@ -34,10 +34,10 @@ class Detector(Generic[P]):
     severity: Severity
     evaluate: Callable[P, Iterable[Found]]
 
-    def alerts(self, *args: P.args, **kwargs: P.kwargs) -> Iterator[Signal]:
+    def alerts(self, *args: P.args, **kwargs: P.kwargs) -> Iterator[Alert]:
         """An alert for each thing found."""
         for found in self.evaluate(*args, **kwargs):
-            yield Signal(
+            yield Alert(
                 rule=self.rule + found.rule,
                 severity=found.severity or self.severity,
                 message=found.message,

@@ -10,9 +10,9 @@ from helmsman.oversee.progress import at_work, identity, is_base, made_progress,
 from helmsman.plain import clean
 from helmsman.records.agent import AgentOutcome, ErrorVector
 from helmsman.records.agents import Capability
-from helmsman.records.control import Moment, Movement
-from helmsman.records.decision import Severity, Signal
-from helmsman.texts import counted
+from helmsman.records.control import IterationSummary, Movement
+from helmsman.records.decision import Alert, Severity
+from helmsman.texts import plural
 
 DEADBAND = 0.05
 """Change of completion that counts as none; S4's 5 %, and the default of `control.deadband`."""
@@ -20,7 +20,7 @@ SWING_WINDOW = 3
 """Iterations looked at for each change of direction: a swing may pause between two turns."""
 
 
-def stuck(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+def stuck(history: Sequence[IterationSummary], config: DetectConfig) -> Iterator[Found]:
     """3 iterations in a row gained less than 5 % of completion together and none of them got on (S4).
 
     A green run with a tree never seen in each iteration gets on (see `made_progress`); so does a fall of failing tests.
@@ -40,7 +40,7 @@ def stuck(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
         yield Found(message, gain, config.stuck_gain)
 
 
-def oscillating(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+def oscillating(history: Sequence[IterationSummary], config: DetectConfig) -> Iterator[Found]:
     """Completion changed its direction 3 times since it was last better than ever (S4), each time by more than 5 %.
 
     Red and green in turn are a way of working where each green tree is new.
@@ -60,19 +60,19 @@ def oscillating(history: Sequence[Moment], config: DetectConfig) -> Iterator[Fou
         yield Found(message, turns, config.sign_changes)
 
 
-def regressing(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+def regressing(history: Sequence[IterationSummary], config: DetectConfig) -> Iterator[Found]:
     """2 iterations in a row made the evidence worse (S4). One alone is how a refactor begins."""
     # what was taken back has been dealt with
     window = worked(history, 2 * config.falls + 1)[::-1]
     falls = list(takewhile(lambda moment: moment.movement is Movement.BACK and not moment.undone, window))
     if len(falls) >= config.falls:
         newest = falls[0]
-        counts = f", {counted(newest.failing_tests, 'test')} failing" if newest.failing_tests or newest.passing_tests else ""
-        told = f"{counted(len(falls), 'iteration')} in a row made it worse ({config.falls} trip this)"
+        counts = f", {plural(newest.failing_tests, 'test')} failing" if newest.failing_tests or newest.passing_tests else ""
+        told = f"{plural(len(falls), 'iteration')} in a row made it worse ({config.falls} trip this)"
         yield Found(f"{told}: completion is {newest.completion:.0%}{counts}", len(falls), config.falls)
 
 
-def plateau(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+def plateau(history: Sequence[IterationSummary], config: DetectConfig) -> Iterator[Found]:
     """Nothing was better than ever for 8 iterations (S5, eigenform), and no green run made anything new either."""
     window = whole(worked, history, config.plateau)
     if window and in_vain(window):
@@ -91,7 +91,7 @@ BURN_FACTOR = 2
 """A gain that costs more than twice what the dearest one did is out of the ordinary; the mean would call each hard step burnt."""
 
 
-def off_objective(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+def off_objective(history: Sequence[IterationSummary], config: DetectConfig) -> Iterator[Found]:
     """Less than 0.3 of the files had to do with the task (S5) in 2 iterations in a row that changed files; from 3 on REDIRECT.
 
     Research changes nothing and never trips it; neither does what the evidence calls better than ever.
@@ -105,7 +105,7 @@ def off_objective(history: Sequence[Moment], config: DetectConfig) -> Iterator[F
         yield Found(message, newest.relevance, config.relevance, Severity.REDIRECT if lost else None)
 
 
-def resource_burn(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
+def resource_burn(history: Sequence[IterationSummary], _config: DetectConfig) -> Iterator[Found]:
     """3 or more iterations without gain cost more than twice what the dearest gain so far did (S5).
 
     Against the loop's own prices, since no absolute one fits both a typo and a migration; two gains are needed to know them.
@@ -127,7 +127,7 @@ def resource_burn(history: Sequence[Moment], _config: DetectConfig) -> Iterator[
         yield Found(message, burnt, BURN_FACTOR * dearest)
 
 
-def empty_sessions(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+def empty_sessions(history: Sequence[IterationSummary], config: DetectConfig) -> Iterator[Found]:
     """2 sessions in a row that ended by themselves called no tool and changed nothing (S5).
 
     A session that the world cut off is not empty, and one that asks to be done under green checks has nothing left to do.
@@ -138,7 +138,7 @@ def empty_sessions(history: Sequence[Moment], config: DetectConfig) -> Iterator[
         yield Found(message, len(window), config.empty_sessions)
 
 
-def output_decline(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+def output_decline(history: Sequence[IterationSummary], config: DetectConfig) -> Iterator[Found]:
     """The agent wrote over 70 % fewer tokens than usual (median of 3 to 10 iterations; S5) though work is left.
 
     A short session that got on, ended green, asked to be done or was cut off is nothing of the kind.
@@ -155,7 +155,7 @@ def output_decline(history: Sequence[Moment], config: DetectConfig) -> Iterator[
         yield Found(f"the agent wrote {newest.written} tokens where {middle} are usual, {loss}", newest.written, least)
 
 
-def denied(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+def denied(history: Sequence[IterationSummary], config: DetectConfig) -> Iterator[Found]:
     """The CLI denied permissions in 2 iterations in a row (S5), which a person has to grant; WARN where one of them got on."""
     window = whole(worked, history, config.denials)
     if window and all(moment.denials for moment in window):
@@ -168,11 +168,11 @@ def denied(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
         yield Found(message, len(window), config.denials, severity)
 
 
-def _beside(moment: Moment, least: float) -> bool:
+def _beside(moment: IterationSummary, least: float) -> bool:
     return moment.relevance < least and moment.files_changed > 0 and moment.movement is not Movement.FORWARD
 
 
-def _empty(moment: Moment) -> bool:
+def _empty(moment: IterationSummary) -> bool:
     used = moment.tool_calls or Capability.TOOLS in moment.untold  # of what is not told, nothing is held against it
     idle = moment.outcome is AgentOutcome.FINISHED and not used and not moment.files_changed
     return idle and not (moment.green and moment.asked)
@@ -184,7 +184,7 @@ TESTS_ONLY = 3
 LONGEST_PLACE = 200
 
 
-def same_error(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+def same_error(history: Sequence[IterationSummary], config: DetectConfig) -> Iterator[Found]:
     """The same class of failure at the same place in 5 iterations in a row (S5), not smaller, and nothing got past in between.
 
     By class and place, never by text, which differs from run to run.
@@ -198,7 +198,7 @@ def same_error(history: Sequence[Moment], config: DetectConfig) -> Iterator[Foun
         yield Found(message, len(window), config.same_error)
 
 
-def same_words(history: Sequence[Moment], config: DetectConfig) -> Iterator[Found]:
+def same_words(history: Sequence[IterationSummary], config: DetectConfig) -> Iterator[Found]:
     """8 iterations in a row left every failure as it was, word for word but for numbers, and every count.
 
     Where checks are coarse, words are the first thing to move when work gets somewhere.
@@ -215,7 +215,7 @@ def same_words(history: Sequence[Moment], config: DetectConfig) -> Iterator[Foun
         yield Found(message, len(window), config.plateau)
 
 
-def reverted(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
+def reverted(history: Sequence[IterationSummary], _config: DetectConfig) -> Iterator[Found]:
     """2 iterations in a row edited files back to what they were and did not get on (S5). One try taken back is honest work."""
     window = whole(worked, history, UNDONE)
     if window and all(moment.reverted for moment in window) and in_vain(window):
@@ -223,7 +223,7 @@ def reverted(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found
         yield Found(f"{UNDONE} iterations in a row edited {files} files and took it back ({UNDONE} trip this)", files, UNDONE)
 
 
-def growing_diff(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
+def growing_diff(history: Sequence[IterationSummary], _config: DetectConfig) -> Iterator[Found]:
     """3 iterations in a row each wrote more lines than the one before and more than they took away, and none got on (S5)."""
     window = whole(worked, history, SWELLING)
     grown = [moment.insertions - moment.deletions for moment in window]
@@ -233,7 +233,7 @@ def growing_diff(history: Sequence[Moment], _config: DetectConfig) -> Iterator[F
         yield Found(f"{told}, and nothing got better", sum(grown), 0)
 
 
-def only_tests(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Found]:
+def only_tests(history: Sequence[IterationSummary], _config: DetectConfig) -> Iterator[Found]:
     """3 iterations in a row changed tests only while checks fail, and none got on (peers' issues). One is test-first."""
     window = whole(worked, history, TESTS_ONLY)
     if window and in_vain(window) and all(moment.test_only and not moment.green for moment in window):
@@ -241,7 +241,7 @@ def only_tests(history: Sequence[Moment], _config: DetectConfig) -> Iterator[Fou
         yield Found(message, TESTS_ONLY, TESTS_ONLY)
 
 
-def _lasting(window: Sequence[Moment]) -> Iterator[ErrorVector]:
+def _lasting(window: Sequence[IterationSummary]) -> Iterator[ErrorVector]:
     """Errors of the newest iteration that all have, no smaller now than at first."""
     extents = [{(error.kind, place(error)): error.extent for error in moment.errors} for moment in window]
     for error in window[-1].errors:
@@ -250,7 +250,7 @@ def _lasting(window: Sequence[Moment]) -> Iterator[ErrorVector]:
             yield error
 
 
-DETECTORS: tuple[Detector[Sequence[Moment], DetectConfig], ...] = (
+DETECTORS: tuple[Detector[Sequence[IterationSummary], DetectConfig], ...] = (
     Detector("denied", Severity.PAUSE, denied),
     Detector("limit_cycle", Severity.REDIRECT, limit_cycle),
     Detector("recurring_trees", Severity.REDIRECT, recurring_trees),
@@ -272,12 +272,12 @@ DETECTORS: tuple[Detector[Sequence[Moment], DetectConfig], ...] = (
 
 
 def detect(
-    history: Sequence[Moment],
+    history: Sequence[IterationSummary],
     config: DetectConfig,
-    detectors: Sequence[Detector[Sequence[Moment], DetectConfig]] = DETECTORS,
-) -> tuple[tuple[Signal, ...], tuple[str, ...]]:
+    detectors: Sequence[Detector[Sequence[IterationSummary], DetectConfig]] = DETECTORS,
+) -> tuple[tuple[Alert, ...], tuple[str, ...]]:
     """Signals, and the detectors that broke, in words. An iteration that only waited is not judged."""
-    signals, faults = list[Signal](), list[str]()
+    signals, faults = list[Alert](), list[str]()
     if not history or not at_work(history[-1]):
         return (), ()
     work = [moment for moment in history if at_work(moment) or is_base(moment)]  # once for all

@@ -10,8 +10,8 @@ from helmsman.oversee.detector import INSTRUCTIONS
 from helmsman.oversee.imperatives import WORDS, singular
 from helmsman.oversee.progress import made_progress
 from helmsman.plain import cut_between_words
-from helmsman.records.control import Conflict, Diagnosis, Imperative, Moment, Movement
-from helmsman.records.decision import Severity, Signal
+from helmsman.records.control import Conflict, Diagnosis, Imperative, IterationSummary, Movement
+from helmsman.records.decision import Alert, Severity
 
 STUCK_FOR = 3
 """Iterations without anything gained until a contradiction is held to be the cause."""
@@ -35,7 +35,7 @@ _GENERAL = WORDS["any"] | WORDS["general"]
 
 
 def bind(
-    found: Sequence[Conflict], history: Sequence[Moment], checks: Collection[str] = (), *, cycles: bool = False
+    found: Sequence[Conflict], history: Sequence[IterationSummary], checks: Collection[str] = (), *, cycles: bool = False
 ) -> tuple[Diagnosis, tuple[Conflict, ...]]:
     """What makes the loop swing or stand, and the conflicts that matter.
 
@@ -79,7 +79,7 @@ def _between_checks(failing: frozenset[str], after: frozenset[str], checks: Coll
     return Conflict(kind="pattern", first=first, second=second, about=", ".join(names)[:_SHOWN])
 
 
-def _touches(conflict: Conflict, recent: Sequence[Moment]) -> bool:
+def _touches(conflict: Conflict, recent: Sequence[IterationSummary]) -> bool:
     """Whether the work of late has to do with what the two are about."""
     files = [path for moment in recent for path in moment.files]
     if any(inside(path, scope) for scope in conflict.about.split() if is_path(scope) for path in files):
@@ -107,17 +107,17 @@ _LOOK_AT = (
 """Where the two stand, and none of their words: an instruction is ours."""
 
 
-def bind_signal(diagnosis: Diagnosis, conflicts: Sequence[Conflict], told: Sequence[Conflict] = ()) -> Signal | None:
+def bind_signal(diagnosis: Diagnosis, conflicts: Sequence[Conflict], told: Sequence[Conflict] = ()) -> Alert | None:
     """What follows from a diagnosis. `told`: conflicts of which a person has heard, so that a warning comes once."""
     if diagnosis is Diagnosis.AMNESIAC:
         instruction = INSTRUCTIONS["amnesiac"]
-        return Signal(rule="amnesiac", severity=Severity.REDIRECT, message=_FORGETS, value=SWING, instruction=instruction)
+        return Alert(rule="amnesiac", severity=Severity.REDIRECT, message=_FORGETS, value=SWING, instruction=instruction)
     if diagnosis is Diagnosis.DOUBLE_BIND and conflicts:
         first = conflicts[0]
         kind = _READ_BIND if first.by == "model" else _CHECKS_BIND if first.first.source == CHECKS else _BIND
         more = f" (and {len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
         message = f"{kind}: {_pair(first, _CITED_AS_REASON)}{more}; a person has to choose"  # the decision tells the ways out
-        return Signal(rule="double_bind", severity=Severity.PAUSE, message=message, value=len(conflicts), threshold=0)
+        return Alert(rule="double_bind", severity=Severity.PAUSE, message=message, value=len(conflicts), threshold=0)
     fresh = [one for one in conflicts if one not in told]
     if not fresh or diagnosis is not Diagnosis.NONE:
         return None
@@ -130,7 +130,7 @@ def bind_signal(diagnosis: Diagnosis, conflicts: Sequence[Conflict], told: Seque
     )
     places = (cut_between_words(order.place, _PLACE) for order in (one.first, one.second))
     instruction = _LOOK_AT.format(*places) if read else ""
-    return Signal(rule=CONFLICT, severity=Severity.WARN, message=message, value=len(fresh), threshold=0, instruction=instruction)
+    return Alert(rule=CONFLICT, severity=Severity.WARN, message=message, value=len(fresh), threshold=0, instruction=instruction)
 
 
 def _pair(conflict: Conflict, longest: int) -> str:
@@ -154,7 +154,7 @@ RETURNED = frozenset({"limit_cycle", "recurring_trees"})
 IN_VAIN = frozenset({"stuck", "plateau", "same_error", "empty_sessions", "oscillating"})
 
 
-def diagnose(history: Sequence[Moment], signals: Sequence[Signal]) -> Diagnosis:
+def diagnose(history: Sequence[IterationSummary], signals: Sequence[Alert]) -> Diagnosis:
     """Sessions that forget, a stable cycle that does not get on, or one that does; a double bind is found elsewhere."""
     last, rules = worked(history, STEADY), {signal.rule for signal in signals}
     if rules & RETURNED:

@@ -92,8 +92,8 @@ def drift(task: Task, execution: Execution, worktree: str) -> Drift:
     return Drift(
         deeds=len(related) + len(odd),
         related=len(related),
-        strangers=() if done else tuple(map(shown, odd[:STRANGERS_KEPT])),
-        documents=() if done else tuple(map(shown, documents[:STRANGERS_KEPT])),
+        strangers=() if done else tuple(map(display, odd[:STRANGERS_KEPT])),
+        documents=() if done else tuple(map(display, documents[:STRANGERS_KEPT])),
     )
 
 
@@ -131,7 +131,7 @@ def _inside(paths: Iterable[str], worktree: str) -> list[str]:
     ]
 
 
-def shown(path: str, longest: int = _SHOWN) -> str:
+def display(path: str, longest: int = _SHOWN) -> str:
     """On one line, and without backticks, since it is shown between them."""
     return short_line(path, longest).replace("`", "'")
 

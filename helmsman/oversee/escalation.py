@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from helmsman.oversee.limits import in_words, newly_near
-from helmsman.records.control import Climb, Rung, short_rung
+from helmsman.records.control import EscalationLevel, LevelChange, short_level
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import GATE, GATES, Gate, GateKind
 from helmsman.records.state import LoopState
@@ -90,13 +90,13 @@ def _rungs(state: LoopState) -> Iterator[Escalation]:
     """The climbs that are still in force, the highest last, from the rung on that is configured."""
     for climb in _in_force(state):
         if climb.after >= state.config.tracker.from_rung:
-            level, words = short_rung(climb.after), (f"has come to {climb.after.title}", climb.reason)
+            level, words = short_level(climb.after), (f"has come to {climb.after.title}", climb.reason)
             yield _escalation(state, _rule_of(climb), f"{level}-{climb.at:{_STAMP}}", level, words, climb.at)
 
 
-def _in_force(state: LoopState) -> list[Climb]:
+def _in_force(state: LoopState) -> list[LevelChange]:
     """For each rung that the loop came to by trouble and has not left downward, the climb that led there."""
-    standing: list[Climb] = []
+    standing: list[LevelChange] = []
     for climb in state.oversight.ladder.climbs if state.config.ladder.act else ():
         standing = [one for one in standing if one.after <= climb.after]
         standing += [climb] if climb.after > climb.before else []
@@ -115,8 +115,8 @@ def _ending(state: LoopState) -> Iterator[Escalation]:
         detection = question_detection(state, kind)
     else:
         detection = (top if ending.rule == LADDER else "") or ending.rule
-    level = short_rung(Rung.HUMAN) if top and detection == top else str(ending.outcome)
-    level = short_rung(Rung.EJECT) if ending.outcome is Outcome.EJECTED else level
+    level = short_level(EscalationLevel.HUMAN) if top and detection == top else str(ending.outcome)
+    level = short_level(EscalationLevel.EJECT) if ending.outcome is Outcome.EJECTED else level
     words = f"has ended as {ending.outcome} ({ending.rule})", ending.reason
     yield _escalation(state, detection, f"{ending.outcome}-{ending.at:{_STAMP}}", level, words, ending.at)
 
@@ -124,7 +124,7 @@ def _ending(state: LoopState) -> Iterator[Escalation]:
 def _question(state: LoopState) -> Iterator[Escalation]:
     gate, detection = state.gate, question_detection(state)
     if gate is not None:
-        level = short_rung(Rung.HUMAN) if detection == _top(state) else "question"
+        level = short_level(EscalationLevel.HUMAN) if detection == _top(state) else "question"
         words = f"asks: {GATES[gate.kind].title}", gate.question
         yield _escalation(state, detection, gate.key, level, words, gate.asked_at, gate)
 
@@ -139,8 +139,8 @@ def question_detection(state: LoopState, kind: GateKind | None = None) -> str:
 
 def _top(state: LoopState) -> str:
     """What brought the loop to a person, by the ladder; empty where the ladder did not."""
-    highest = [climb for climb in _in_force(state) if climb.after >= Rung.HUMAN]
-    return _rule_of(highest[-1]) if highest and state.oversight.ladder.rung >= Rung.HUMAN else ""
+    highest = [climb for climb in _in_force(state) if climb.after >= EscalationLevel.HUMAN]
+    return _rule_of(highest[-1]) if highest and state.oversight.ladder.rung >= EscalationLevel.HUMAN else ""
 
 
 def _escalation(
@@ -152,7 +152,7 @@ def _escalation(
     )
 
 
-def _rule_of(climb: Climb) -> str:
+def _rule_of(climb: LevelChange) -> str:
     """The reason of a climb begins with the rule."""
     rule = climb.reason.partition(": ")[0]
     return rule if _RULE.fullmatch(rule) else "ladder"

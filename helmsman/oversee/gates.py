@@ -9,7 +9,7 @@ from helmsman.records.folds import without_test
 from helmsman.records.gates import GATE, Choice, Gate, GateKind
 from helmsman.records.proof import NEEDS_WORD
 from helmsman.records.state import LoopState
-from helmsman.texts import counted
+from helmsman.texts import plural
 from helmsman.verify.completion import UNPROVEN
 from helmsman.verify.objections import no_test_ran_in
 
@@ -59,7 +59,7 @@ def _of_running(state: LoopState) -> Questions:
         yield GateKind.PLAN, "Shall the loop begin with this goal, these checks and these limits?"
     every = config.milestone_every
     if every is not None and state.iteration and state.iteration % every == 0 and not _answered(state, GateKind.MILESTONE):
-        yield GateKind.MILESTONE, f"Shall the loop go on after {counted(state.iteration, 'iteration')}?"
+        yield GateKind.MILESTONE, f"Shall the loop go on after {plural(state.iteration, 'iteration')}?"
 
 
 def _of_ended(state: LoopState, ending: Decision) -> Questions:
@@ -83,7 +83,7 @@ def _of_ended(state: LoopState, ending: Decision) -> Questions:
     if ending.outcome is Outcome.BLOCKED:
         yield GateKind.HUMAN, f"The agent says that it is blocked ({state.done.blocked_by}). How shall it go on?"
     if ending.outcome is Outcome.WAITING and not ending.rule.startswith(GATE):
-        tried = f"{state.plan.now} of the plan was tried {counted(state.plan.tried, 'time')} without success"
+        tried = f"{state.plan.now} of the plan was tried {plural(state.plan.tried, 'time')} without success"
         yield GateKind.HUMAN, f"{tried if ending.rule == TRIES else 'The loop does not get on by itself'}. How shall it go on?"
     if ending.outcome is Outcome.STOPPED and ending.rule.startswith("limits.") and state.config.gates.budget:
         yield GateKind.BUDGET, f"A limit is reached ({ending.rule}). How much more may be used?"
@@ -101,7 +101,7 @@ def _of_completed(state: LoopState, ending: Decision) -> Questions:
     # asked only where somebody may be there: a loop that is done does not wait for it
     proposes = state.proposed and state.config.memory.agents_md == "commit" and state.config.gates.ask
     if proposes and not _answered(state, GateKind.LEARNINGS):
-        learnt = counted(len(state.proposed), "thing")
+        learnt = plural(len(state.proposed), "thing")
         yield GateKind.LEARNINGS, f"The loop learnt {learnt} for AGENTS.md. May that be committed on its branch?"
 
 

@@ -8,10 +8,10 @@ from typing import Literal, NamedTuple
 from helmsman.config import LadderConfig
 from helmsman.oversee.progress import made_progress
 from helmsman.plain import clean
-from helmsman.records.control import Climb, Diagnosis, Ladder, Moment, Movement, Oversight, Rung
-from helmsman.records.decision import Severity, Signal
+from helmsman.records.control import Diagnosis, EscalationLevel, IterationSummary, Ladder, LevelChange, Movement, Oversight
+from helmsman.records.decision import Alert, Severity
 from helmsman.records.state import LoopState
-from helmsman.texts import counted
+from helmsman.texts import plural
 
 CYCLES = frozenset({"limit_cycle", "recurring_trees", "oscillating"})
 """Rules that say that the loop goes round. Another try is one more turn: what changes is the structure."""
@@ -54,28 +54,34 @@ class Event(StrEnum):
 class Step(NamedTuple):
     """Where an event leads, and how many iterations that needs."""
 
-    after: Rung
+    after: EscalationLevel
     counter: Literal["spent", "clean", ""] = ""
     needs: Literal["patience", "redesign_clean", "refactor_clean", ""] = ""
     """Key of the configuration that the counter has to reach."""
 
 
-STEPS: Mapping[tuple[Rung, Event], Step] = {
-    (Rung.PATCH, Event.TROUBLE): Step(Rung.REFACTOR),
-    (Rung.REFACTOR, Event.TROUBLE): Step(Rung.REDESIGN, "spent", "patience"),
-    (Rung.REDESIGN, Event.TROUBLE): Step(Rung.HUMAN, "spent", "patience"),
-    (Rung.REDESIGN, Event.CLEAN): Step(Rung.REFACTOR, "clean", "redesign_clean"),
-    (Rung.REFACTOR, Event.CLEAN): Step(Rung.PATCH, "clean", "refactor_clean"),
-    **{(rung, Event.PERSON): Step(Rung.HUMAN) for rung in (Rung.PATCH, Rung.REFACTOR, Rung.REDESIGN)},
-    **{(rung, Event.PAIN): Step(Rung.EJECT) for rung in (Rung.PATCH, Rung.REFACTOR, Rung.REDESIGN, Rung.HUMAN)},
-    (Rung.HUMAN, Event.RESUMED): Step(Rung.REDESIGN),
-    (Rung.EJECT, Event.RESUMED): Step(Rung.PATCH),
+STEPS: Mapping[tuple[EscalationLevel, Event], Step] = {
+    (EscalationLevel.PATCH, Event.TROUBLE): Step(EscalationLevel.REFACTOR),
+    (EscalationLevel.REFACTOR, Event.TROUBLE): Step(EscalationLevel.REDESIGN, "spent", "patience"),
+    (EscalationLevel.REDESIGN, Event.TROUBLE): Step(EscalationLevel.HUMAN, "spent", "patience"),
+    (EscalationLevel.REDESIGN, Event.CLEAN): Step(EscalationLevel.REFACTOR, "clean", "redesign_clean"),
+    (EscalationLevel.REFACTOR, Event.CLEAN): Step(EscalationLevel.PATCH, "clean", "refactor_clean"),
+    **{
+        (rung, Event.PERSON): Step(EscalationLevel.HUMAN)
+        for rung in (EscalationLevel.PATCH, EscalationLevel.REFACTOR, EscalationLevel.REDESIGN)
+    },
+    **{
+        (rung, Event.PAIN): Step(EscalationLevel.EJECT)
+        for rung in (EscalationLevel.PATCH, EscalationLevel.REFACTOR, EscalationLevel.REDESIGN, EscalationLevel.HUMAN)
+    },
+    (EscalationLevel.HUMAN, Event.RESUMED): Step(EscalationLevel.REDESIGN),
+    (EscalationLevel.EJECT, Event.RESUMED): Step(EscalationLevel.PATCH),
 }
 """What is not here stays where it is: from E-III only a person leads down, to E-IV only pain leads up."""
 
 
 def ladder_after(
-    before: Ladder, moment: Moment, signals: Sequence[Signal], *, idle: int, now: datetime, config: LadderConfig
+    before: Ladder, moment: IterationSummary, signals: Sequence[Alert], *, idle: int, now: datetime, config: LadderConfig
 ) -> Ladder:
     """The ladder once an iteration is over. `idle`: iterations in a row without progress, this one included."""
     event = event_of(moment, signals, idle=idle)
@@ -99,14 +105,14 @@ def resumed(before: Ladder, iteration: int, now: datetime) -> Ladder:
     return _climbed(before, step.after, iteration, reason, now)
 
 
-def idle_after(before: int, moment: Moment) -> int:
+def idle_after(before: int, moment: IterationSummary) -> int:
     """Iterations in a row without progress. One that only waited counts neither way."""
     if moment.movement is Movement.WAITED:
         return before
     return 0 if made_progress(moment) else before + 1
 
 
-def event_of(moment: Moment, signals: Sequence[Signal], *, idle: int) -> Event:
+def event_of(moment: IterationSummary, signals: Sequence[Alert], *, idle: int) -> Event:
     """The gravest thing that an iteration was. One that only waited brings neither trouble nor a clean iteration."""
     if _of(Event.PAIN, signals):
         return Event.PAIN
@@ -127,7 +133,7 @@ _SEVERITIES: Mapping[Event, Severity] = {
 }
 
 
-def _of(event: Event, signals: Sequence[Signal]) -> list[Signal]:
+def _of(event: Event, signals: Sequence[Alert]) -> list[Alert]:
     """The signals that amount to an event, a cycle first. A limit that is reached ends the loop too, and hurts nobody."""
     severity = _SEVERITIES.get(event)
     found = [signal for signal in signals if signal.severity is severity]
@@ -135,7 +141,7 @@ def _of(event: Event, signals: Sequence[Signal]) -> list[Signal]:
     return sorted(hurting, key=lambda signal: signal.rule not in CYCLES)
 
 
-def trials(moment: Moment, signals: Sequence[Signal], config: LadderConfig, *, clean: bool = False) -> int:
+def trials(moment: IterationSummary, signals: Sequence[Alert], config: LadderConfig, *, clean: bool = False) -> int:
     """Iterations that a rung gets: fewer the surer it is that nothing comes, one where the trouble is plain.
 
     Plain: nothing new was tried, or the loop goes round or down. `clean`: whether anything got on here. A check that counts
@@ -167,20 +173,20 @@ def needed(step: Step, config: LadderConfig, patience: int = 0) -> int:
     return int(known[step.needs])
 
 
-def _climbed(before: Ladder, after: Rung, iteration: int, reason: str, now: datetime) -> Ladder:
+def _climbed(before: Ladder, after: EscalationLevel, iteration: int, reason: str, now: datetime) -> Ladder:
     why = clean(reason[:LONGEST_REASON])
-    climb = Climb(iteration=iteration, before=before.rung, after=after, reason=why, at=now)
+    climb = LevelChange(iteration=iteration, before=before.rung, after=after, reason=why, at=now)
     climbs = (*before.climbs, climb)[-KEPT_CLIMBS:]
     return Ladder(rung=after, reason=why, since=now, last_good=before.last_good, climbs=climbs)
 
 
-def _reason(event: Event, ladder: Ladder, signals: Sequence[Signal], idle: int) -> str:
+def _reason(event: Event, ladder: Ladder, signals: Sequence[Alert], idle: int) -> str:
     """The rule stands first, so that the next prompt can tell what kind of trouble it was."""
     if event is Event.CLEAN:
-        return f"{counted(ladder.clean, 'clean iteration')} on {ladder.rung.title}"
+        return f"{plural(ladder.clean, 'clean iteration')} on {ladder.rung.title}"
     gravest = next(iter(_of(event, signals)), None)
     if gravest is None:
-        return f"no_progress: {counted(idle, 'iteration')} in a row without progress"
+        return f"no_progress: {plural(idle, 'iteration')} in a row without progress"
     return f"{gravest.rule}: {gravest.message}"
 
 

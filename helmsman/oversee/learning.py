@@ -10,9 +10,9 @@ from importlib.resources import files
 
 from helmsman.oversee.cycles import checked, fewer_fail
 from helmsman.records.agent import FailureClass
-from helmsman.records.control import Learnt, Moment, Movement
-from helmsman.records.decision import Severity, Signal
-from helmsman.texts import counted
+from helmsman.records.control import IterationSummary, Learning, Movement
+from helmsman.records.decision import Alert, Severity
+from helmsman.texts import plural
 
 TRIED, UNLEARNABLE = 2, 3
 """Levels: something else was ordered and is being tried; that was in vain."""
@@ -33,8 +33,8 @@ def advice() -> Mapping[str, Mapping[str, str]]:
 
 
 def learn(
-    before: tuple[Learnt, ...], history: Sequence[Moment], *, intervened: bool
-) -> tuple[tuple[Learnt, ...], tuple[Signal, ...]]:
+    before: tuple[Learning, ...], history: Sequence[IterationSummary], *, intervened: bool
+) -> tuple[tuple[Learning, ...], tuple[Alert, ...]]:
     """Classes of failure after the newest iteration, and what follows from them.
 
     `intervened`: whether what was ordered before it reached the agent; else nothing can be said of its effect.
@@ -44,12 +44,12 @@ def learn(
     seen = checked(history, AWAY)
     known = {item.kind: item for item in before}
     kinds = dict.fromkeys((*known, *(error.kind for error in seen[-1].errors)))
-    learnt = tuple(_next(known.get(kind, Learnt(kind=kind)), seen, intervened=intervened) for kind in kinds)
-    told = (_told(known.get(item.kind, Learnt(kind=item.kind)), item) for item in learnt)
+    learnt = tuple(_next(known.get(kind, Learning(kind=kind)), seen, intervened=intervened) for kind in kinds)
+    told = (_told(known.get(item.kind, Learning(kind=item.kind)), item) for item in learnt)
     return learnt, tuple(signal for signal in told if signal is not None)
 
 
-def _next(item: Learnt, seen: Sequence[Moment], *, intervened: bool) -> Learnt:
+def _next(item: Learning, seen: Sequence[IterationSummary], *, intervened: bool) -> Learning:
     """The class after the newest of `seen`."""
     if not _has(seen[-1], item.kind):
         # it stayed away this time; for long enough, and the intervention has helped
@@ -73,13 +73,13 @@ def _next(item: Learnt, seen: Sequence[Moment], *, intervened: bool) -> Learnt:
     return item.model_copy(update=now)
 
 
-def _told(before: Learnt, after: Learnt) -> Signal | None:
+def _told(before: Learning, after: Learning) -> Alert | None:
     """What there is to say of one class, where it failed again without a gain."""
     same = f"the same class of failure, {after.kind}, in {after.in_row} iterations in a row"
     new, again = after.level > before.level, after.recurred > before.recurred
     if after.level == 1 and after.in_row > before.in_row:
         message = f"{same} ({INTERVENTION} order a change)"
-        return Signal(rule="learning.repeated", severity=Severity.LOG, message=message, value=after.in_row, threshold=STAGNATION)
+        return Alert(rule="learning.repeated", severity=Severity.LOG, message=message, value=after.in_row, threshold=STAGNATION)
     if after.level < TRIED or not (new or again):
         return None
     rule, severity, value, threshold = "learning.stagnation", Severity.WARN, after.recurred, RECURRENCES
@@ -96,18 +96,18 @@ def _told(before: Learnt, after: Learnt) -> Signal | None:
         message = f"{same} ({INTERVENTION} trip this): working on as before does not end it"
     else:
         message = (
-            f"{after.kind} failures came back in {counted(after.recurred, 'iteration')} since a change was ordered after "
+            f"{after.kind} failures came back in {plural(after.recurred, 'iteration')} since a change was ordered after "
             f"iteration {after.intervened_at} ({RECURRENCES} make it a matter for a person)"
         )
     instruction = advice()[after.kind]["do"]
-    return Signal(rule=rule, severity=severity, message=message, value=value, threshold=threshold, instruction=instruction)
+    return Alert(rule=rule, severity=severity, message=message, value=value, threshold=threshold, instruction=instruction)
 
 
-def _has(moment: Moment, kind: FailureClass) -> bool:
+def _has(moment: IterationSummary, kind: FailureClass) -> bool:
     return any(error.kind is kind for error in moment.errors)
 
 
-def _gained(kind: FailureClass, seen: Sequence[Moment]) -> bool:
+def _gained(kind: FailureClass, seen: Sequence[IterationSummary]) -> bool:
     """Whether it got on, though the class still fails: forward, fewer failures of it than lately, or fewer failing tests."""
     *before, newest = seen
     if newest.movement is Movement.FORWARD:
@@ -119,7 +119,7 @@ def _gained(kind: FailureClass, seen: Sequence[Moment]) -> bool:
     return all(0 < now < _extent(moment, kind) or fewer_fail(moment, newest) for moment in earlier)
 
 
-def _extent(moment: Moment, kind: FailureClass) -> int:
+def _extent(moment: IterationSummary, kind: FailureClass) -> int:
     """Things that failed so; 0 where nothing tells."""
     known = [error.extent for error in moment.errors if error.kind is kind]
     return sum(known) if all(known) else 0

@@ -9,7 +9,7 @@ from helmsman.config.goals import UsageLimitConfig
 from helmsman.oversee.detector import Detector, Found
 from helmsman.plain import clean
 from helmsman.records.agent import RateLimit, UsageWindow
-from helmsman.records.decision import Severity, Signal
+from helmsman.records.decision import Alert, Severity
 from helmsman.records.state import Spending
 from helmsman.texts import duration, money
 
@@ -64,18 +64,18 @@ def gauges_near(limits: LimitsConfig, spending: Spending, iterations: int) -> It
 LIMITS = Detector("limits.", Severity.ABORT, gauges_near)
 
 
-def reached(limits: LimitsConfig, spending: Spending, iterations: int) -> tuple[Signal, ...]:
+def reached(limits: LimitsConfig, spending: Spending, iterations: int) -> tuple[Alert, ...]:
     """Of these signals, the limits beyond which nothing may be spent."""
     return tuple(signal for signal in LIMITS.alerts(limits, spending, iterations) if signal.severity is Severity.ABORT)
 
 
-def many_iterations(limits: LimitsConfig) -> Signal | None:
+def many_iterations(limits: LimitsConfig) -> Alert | None:
     """A warning for the start: more iterations than usual work needs."""
     if limits.iterations <= limits.many_iterations:
         return None
     most, rule = limits.many_iterations, "limits.many_iterations"
     message = f"{limits.iterations} iterations are allowed; loops that need more than {most} are better split"
-    return Signal(rule=rule, severity=Severity.WARN, message=message, value=limits.iterations, threshold=most)
+    return Alert(rule=rule, severity=Severity.WARN, message=message, value=limits.iterations, threshold=most)
 
 
 WEEKLY = "seven_day"

@@ -11,7 +11,7 @@ from helmsman.records.gates import GATE, GateKind
 from helmsman.records.proof import DoneSignals
 from helmsman.records.state import LoopState, end
 from helmsman.records.tracking import Merged, Merging, Prepared, Trouble
-from helmsman.texts import counted
+from helmsman.texts import plural
 
 MERGE = "merge."
 """How the rules begin of endings that merging brought about."""
@@ -65,7 +65,7 @@ def troubled(state: LoopState, trouble: Trouble, report: CheckReport | None, now
     if not asks:
         return limited(after, f"{NOT_MERGED}: {trouble.why}", now)
     reason = (
-        f"{counted(failed, 'merge')} into {trouble.into} failed ({tries} may), the last because {trouble.why}; "
+        f"{plural(failed, 'merge')} into {trouble.into} failed ({tries} may), the last because {trouble.why}; "
         "a person has to look at what both sides want"
     )
     return _ended(after, f"{MERGE}tries", reason, Outcome.WAITING, now)

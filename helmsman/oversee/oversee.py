@@ -23,26 +23,26 @@ from helmsman.oversee.learning import learn
 from helmsman.oversee.pid import steer
 from helmsman.oversee.plan_gap import GAP_KEPT, UNTOUCHED, divergence
 from helmsman.oversee.progress import feedback_of, progress_of
-from helmsman.oversee.signals import SOURCES, Sight
+from helmsman.oversee.signals import SOURCES, IterationView
 from helmsman.oversee.summary import checkpoint, moment_of
 from helmsman.oversee.variety import variety_signal
 from helmsman.records.checks import Leak, Scan, Weight
 from helmsman.records.control import (
     Checkpoint,
     Conflict,
+    ConflictSearch,
     Diagnosis,
+    EscalationLevel,
     Imperative,
-    Moment,
+    IterationSummary,
     Movement,
     Overseen,
     Oversight,
     Progress,
-    Rung,
-    Sought,
     Strategy,
     Variety,
 )
-from helmsman.records.decision import Severity, Signal
+from helmsman.records.decision import Alert, Severity
 from helmsman.records.folds import most_tests
 from helmsman.records.iteration import WorkingMemory
 
@@ -71,7 +71,7 @@ FAULTS_KEPT = 10
 INSTRUCTIONS_KEPT = 10
 ISSUES_KEPT = 10
 VARIETY_KEPT = 10
-Signals = tuple[Signal, ...]
+Signals = tuple[Alert, ...]
 
 
 @dataclass
@@ -93,15 +93,15 @@ class Guard:
 class _View:
     """An iteration with what is known of it before anything is judged."""
 
-    sight: Sight
+    sight: IterationView
     observed: Observed
     guard: Guard
     earlier: Oversight
     progress: Progress
-    moment: Moment
-    history: Sequence[Moment]
+    moment: IterationSummary
+    history: Sequence[IterationSummary]
     """This one included."""
-    signals: list[Signal]
+    signals: list[Alert]
     """Of this iteration so far: each part sees those of the parts before it."""
 
     @property
@@ -109,18 +109,18 @@ class _View:
         return self.sight.state.config
 
     @property
-    def since_person(self) -> Sequence[Moment]:
+    def since_person(self) -> Sequence[IterationSummary]:
         """What the loop did since a person last sent it on: what was before they have judged."""
-        sent = [climb.iteration for climb in self.earlier.ladder.climbs if climb.before >= Rung.HUMAN > climb.after]
+        sent = [climb.iteration for climb in self.earlier.ladder.climbs if climb.before >= EscalationLevel.HUMAN > climb.after]
         return [moment for moment in self.history if moment.iteration >= sent[-1]] if sent else self.history
 
 
-def oversee(sight: Sight, observed: Observed, sought: Sought | None = None) -> Overseen:
+def oversee(sight: IterationView, observed: Observed, sought: ConflictSearch | None = None) -> Overseen:
     """What the overseer makes of an iteration. One without work (no start, or research) leaves everything as it was.
 
     `sought`: what a model said of contradictions before this iteration, where one was asked. It is paid for, so it is kept.
     """
-    guard, signals, state = Guard(list(observed.faults)), list[Signal](), sight.state
+    guard, signals, state = Guard(list(observed.faults)), list[Alert](), sight.state
     for source in SOURCES:
         signals += guard(source.rule.strip("."), (), lambda source=source: tuple(source.alerts(sight)))
     earlier = state.oversight.model_copy(update={"sought": sought or state.oversight.sought})
@@ -132,11 +132,11 @@ def oversee(sight: Sight, observed: Observed, sought: Sought | None = None) -> O
         signals += guard("pain", (), lambda: _critical(view))
     faults = tuple(guard.faults[:FAULTS_KEPT])  # each is warned of once, and stays on record for as long as it is there
     broken = (f"a part of the overseer was left out, and its default used: {one}" for one in faults if one not in earlier.faults)
-    signals += [Signal(rule="oversight.fault", severity=Severity.WARN, message=message) for message in broken]
+    signals += [Alert(rule="oversight.fault", severity=Severity.WARN, message=message) for message in broken]
     return Overseen(signals=tuple(signals), oversight=oversight.model_copy(update={"faults": faults}), moment=moment)
 
 
-def _view(sight: Sight, observed: Observed, guard: Guard, earlier: Oversight, signals: list[Signal]) -> _View:
+def _view(sight: IterationView, observed: Observed, guard: Guard, earlier: Oversight, signals: list[Alert]) -> _View:
     state, evidence = sight.state, sight.evidence
     most, judged = most_tests(state.most_tests, evidence.checks), bool(state.config.judge.criteria)
     progress = guard("progress", earlier.progress, lambda: progress_of(evidence, earlier.progress, most, judged=judged))
@@ -185,7 +185,7 @@ def _bound(view: _View, *, cycles: bool) -> tuple[Diagnosis, tuple[Conflict, ...
     return diagnosis, found, _one(bind_signal(diagnosis, found, told=view.earlier.conflicts))
 
 
-def _diverged(view: _View) -> Signal | None:
+def _diverged(view: _View) -> Alert | None:
     gaps, evidence = view.earlier.gaps, view.sight.evidence
     before_them = gaps[-UNTOUCHED] if len(gaps) >= UNTOUCHED else ""
     item, proof = evidence.plan.item if evidence.plan else None, evidence.item
@@ -242,5 +242,5 @@ def _best(view: _View) -> Checkpoint | None:
 _GRAVITY = (Severity.ABORT, Severity.PAUSE, Severity.REDIRECT, Severity.WARN, Severity.LOG)
 
 
-def _one(signal: Signal | None) -> Signals:
+def _one(signal: Alert | None) -> Signals:
     return (signal,) if signal else ()

@@ -14,7 +14,7 @@ from math import sqrt
 from helmsman.config.oversight import ControlConfig
 from helmsman.oversee.cycles import worked
 from helmsman.oversee.progress import clamped
-from helmsman.records.control import Band, Control, Gains, Moment, Movement, Phase
+from helmsman.records.control import Band, Control, Gains, IterationSummary, Movement, Phase
 
 DAMPED_KP = 0.3
 DAMPED_KD = 0.5
@@ -23,7 +23,7 @@ BANDS: tuple[tuple[float, Band], ...] = ((0.7, Band.PIVOT), (0.5, Band.ADJUST), 
 """Outputs from which each band begins, the highest first."""
 
 
-def steer(before: Control, history: Sequence[Moment], config: ControlConfig, *, swinging: bool) -> Control:
+def steer(before: Control, history: Sequence[IterationSummary], config: ControlConfig, *, swinging: bool) -> Control:
     """Run the controller after an iteration, the newest in `history`. One that only waited says nothing, and changes nothing."""
     recent = worked(history, config.window + 1)
     if not recent or history[-1].movement is Movement.WAITED:

@@ -11,11 +11,11 @@ from itertools import chain
 
 from helmsman.oversee.cycles import worked as worked_in
 from helmsman.oversee.detector import Detector, Found
-from helmsman.oversee.drift import paths_in, shown, telling
+from helmsman.oversee.drift import display, paths_in, telling
 from helmsman.parsers.paths import Paths, git_would_show
 from helmsman.parsers.test_files import language_of
-from helmsman.records.control import Moment, Movement
-from helmsman.records.decision import Severity, Signal
+from helmsman.records.control import IterationSummary, Movement
+from helmsman.records.decision import Alert, Severity
 from helmsman.records.iteration import WorkingMemory
 
 Exists = Callable[[str], bool]
@@ -40,10 +40,10 @@ _LONGEST = 4000
 def divergence(
     memory: WorkingMemory,
     exists: Exists,
-    history: Sequence[Moment],
+    history: Sequence[IterationSummary],
     earlier_gap: str,
     item: str = "",
-) -> Signal | None:
+) -> Alert | None:
     """An order to plan anew where plan and reality drift apart.
 
     `history` ends with this iteration, and `earlier_gap` is REMAINING_GAP as it was before the last four iterations that count,
@@ -61,7 +61,7 @@ def divergence(
     return next(Detector("plan.diverged", Severity.REDIRECT, lambda: found).alerts(), None)
 
 
-def _missing(memory: WorkingMemory, exists: Exists, worked: Sequence[Moment]) -> str:
+def _missing(memory: WorkingMemory, exists: Exists, worked: Sequence[IterationSummary]) -> str:
     """Files that are not there, at least one of them in what remains. Those that the loop had in its hands may have moved."""
     gap = tuple(_named(memory.remaining_gap))
     named = tuple(dict.fromkeys((*gap, *chain.from_iterable(_named(choice.chose) for choice in memory.decisions))))
@@ -71,7 +71,7 @@ def _missing(memory: WorkingMemory, exists: Exists, worked: Sequence[Moment]) ->
     missing = [path for path in named if path not in had and not exists(path)]
     if len(missing) < MISSING or len(missing) < MISSING_SHARE * len(named) or not set(missing) & set(gap):
         return ""
-    listed = ", ".join(shown(path, 80) for path in missing[:SHOWN])
+    listed = ", ".join(display(path, 80) for path in missing[:SHOWN])
     return f"{len(missing)} of the {len(named)} files that it names do not exist ({MISSING} and half are enough): {listed}"
 
 
@@ -92,7 +92,7 @@ def _named(text: str) -> Iterator[str]:
             yield from (path for path in paths_in(clause) if language_of(path) and git_would_show(path, (), ""))
 
 
-def _untouched(memory: WorkingMemory, worked: Sequence[Moment], earlier_gap: str) -> str:
+def _untouched(memory: WorkingMemory, worked: Sequence[IterationSummary], earlier_gap: str) -> str:
     """The same words for four iterations, each of which changed files of which the plan says nothing."""
     gap, last = memory.remaining_gap[:_LONGEST], worked[-UNTOUCHED:]
     now, then = (re.findall(r"\w+", text[:GAP_KEPT].casefold()) for text in (gap, earlier_gap))
@@ -106,7 +106,7 @@ def _untouched(memory: WorkingMemory, worked: Sequence[Moment], earlier_gap: str
         if not known or spoken_of or moment.green or moment.movement is Movement.FORWARD:
             return ""
     changed = dict.fromkeys(path for moment in last[::-1] for path in moment.files)
-    listed = ", ".join(shown(path, 80) for path in list(changed)[:SHOWN])
+    listed = ", ".join(display(path, 80) for path in list(changed)[:SHOWN])
     return (
         f"what remains is worded as {UNTOUCHED} iterations ago, and each of the last {UNTOUCHED} changed only files that it does "
         f"not speak of: {listed}"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from helmsman.records.agent import BROKEN_OFF, NEVER_AT_WORK, ErrorVector, FailureClass
 from helmsman.records.checks import CheckReport, CheckResult
-from helmsman.records.control import Feedback, Moment, Movement, Progress
+from helmsman.records.control import Feedback, IterationSummary, Movement, Progress
 from helmsman.records.iteration import Evidence
 
 WEIGHTS: Mapping[str, float] = {
@@ -109,14 +109,14 @@ Identity = tuple[FailureClass, str, str]
 class _Compared(NamedTuple):
     """An iteration beside those before it."""
 
-    draft: Moment
-    work: Sequence[Moment]
+    draft: IterationSummary
+    work: Sequence[IterationSummary]
     """The earlier ones in which something was checked, oldest first; at least one."""
     fresh: bool
     """Whether it made a tree that was never there."""
 
     @property
-    def previous(self) -> Moment:
+    def previous(self) -> IterationSummary:
         return self.work[-1]
 
     @property
@@ -153,27 +153,27 @@ class _Compared(NamedTuple):
         return self.fresh and not self.worse and not self.lost_tests
 
 
-def is_base(moment: Moment) -> bool:
+def is_base(moment: IterationSummary) -> bool:
     """Whether it stands for the tree that the loop began with."""
     return moment.iteration == BASE
 
 
-def at_work(moment: Moment) -> bool:
+def at_work(moment: IterationSummary) -> bool:
     """Whether somebody worked: nobody did in a wait, nor on the base."""
     return moment.movement is not Movement.WAITED
 
 
-def compared_with(moment: Moment) -> bool:
+def compared_with(moment: IterationSummary) -> bool:
     """Whether its evidence says what was there: checked, and either the base or somebody's work."""
     return moment.checked and (at_work(moment) or is_base(moment))
 
 
-def still_told(moment: Moment) -> bool:
+def still_told(moment: IterationSummary) -> bool:
     """Whether its evidence says what somebody's work did, and that work is still there."""
     return moment.checked and at_work(moment) and not moment.undone
 
 
-def made_progress(moment: Moment) -> bool:
+def made_progress(moment: IterationSummary) -> bool:
     """Whether it was worth its price: better than ever, or a tree never seen that nothing speaks against.
 
     The second is how many small tasks look under checks that pass all along, or without any check.
@@ -183,7 +183,7 @@ def made_progress(moment: Moment) -> bool:
     return moment.movement is Movement.FORWARD
 
 
-def movement(before: Sequence[Moment], draft: Moment) -> Movement:
+def movement(before: Sequence[IterationSummary], draft: IterationSummary) -> Movement:
     """Compare an iteration with those remembered before it, oldest first. The movement that `draft` holds is not looked at."""
     if draft.outcome in NEVER_AT_WORK or (draft.outcome in BROKEN_OFF and not draft.files_changed):
         return Movement.WAITED
@@ -273,11 +273,11 @@ def place(error: ErrorVector) -> str:
     return _LINE.sub("", error.where)
 
 
-def extent(moment: Moment, kind: FailureClass) -> int:
+def extent(moment: IterationSummary, kind: FailureClass) -> int:
     return sum([error.extent for error in moment.errors if error.kind is kind])
 
 
-def _ran(moment: Moment) -> int:
+def _ran(moment: IterationSummary) -> int:
     return moment.passing_tests + moment.failing_tests
 
 
@@ -287,12 +287,12 @@ DROWNED = ("failed one after the other", "are errors or repetition")
 """Parts of the reasons for which a session is rotated that are failures; a full context is none."""
 
 
-def unbuilt(moment: Moment) -> bool:
+def unbuilt(moment: IterationSummary) -> bool:
     """Whether nothing could be run, for reasons of the code alone."""
     return bool(moment.errors) and not moment.passing_tests and all(error.kind in UNRUNNABLE for error in moment.errors)
 
 
-def feedback_of(moment: Moment, rotated: str) -> Feedback:
+def feedback_of(moment: IterationSummary, rotated: str) -> Feedback:
     """What an iteration left to steer by. `rotated`: why the loop ended its session; empty where it did not.
 
     Under green checks it does not matter what the session went through.

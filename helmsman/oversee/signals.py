@@ -15,7 +15,7 @@ from helmsman.records.state import LoopState, Spending, killed_at_once, spend
 
 
 @dataclass(frozen=True)
-class Sight:
+class IterationView:
     """What there is to see of one iteration."""
 
     state: LoopState
@@ -35,7 +35,7 @@ class Sight:
         return self.state.iteration + (execution.worth_checking and not killed_at_once(self.state, execution))
 
 
-def _limits(sight: Sight) -> Iterator[Found]:
+def _limits(sight: IterationView) -> Iterator[Found]:
     """Budgets that are near, and one that holds only as far as the agent's program tells what a call took."""
     limits, call = sight.state.config.limits, sight.evidence.execution.call
     yield from gauges_near(limits, sight.spending, sight.counted)
@@ -45,7 +45,7 @@ def _limits(sight: Sight) -> Iterator[Found]:
             yield Found(message, severity=Severity.WARN, rule=f"{name}.untold")
 
 
-def _usage(sight: Sight) -> Iterator[Found]:
+def _usage(sight: IterationView) -> Iterator[Found]:
     """A window of the subscription that is nearly used up, once until it is reset. Where one is used up the wait says it."""
     config, call = sight.state.config.usage_limit, sight.evidence.execution.call
     if call.outcome is not AgentOutcome.USAGE_LIMIT:
@@ -53,7 +53,7 @@ def _usage(sight: Sight) -> Iterator[Found]:
             yield Found(f"{in_words(window)}; small work comes first until then", window.utilization, config.warn_at)
 
 
-def _requests(sight: Sight) -> Iterator[Found]:
+def _requests(sight: IterationView) -> Iterator[Found]:
     """A request to be done that something speaks against."""
     checks, claims, proof = sight.evidence.checks, sight.evidence.claims, sight.evidence.proof
     if claims.wants_to_finish and checks and checks.results and not checks.passed:
@@ -64,7 +64,7 @@ def _requests(sight: Sight) -> Iterator[Found]:
         yield Found(message, len(proof.denied), 0, rule="denied")
 
 
-def _verdict(sight: Sight) -> Iterator[Found]:
+def _verdict(sight: IterationView) -> Iterator[Found]:
     judgement, allowed = sight.evidence.judgement, sight.state.config.judge.rejections
     if judgement is None or judgement.approved:
         return
@@ -76,7 +76,7 @@ def _verdict(sight: Sight) -> Iterator[Found]:
     yield Found(told, in_row, allowed, rule="rejected")
 
 
-def _checks(sight: Sight) -> Iterator[Found]:
+def _checks(sight: IterationView) -> Iterator[Found]:
     report = sight.evidence.checks
     flaky = [name for result in report.results for name in result.flaky] if report else []
     if flaky:
@@ -87,13 +87,13 @@ def _checks(sight: Sight) -> Iterator[Found]:
         yield Found(told, len(left), 0, Severity.LOG, "left_behind")
 
 
-def _put_back(sight: Sight) -> Iterator[Found]:
+def _put_back(sight: IterationView) -> Iterator[Found]:
     if paths := sight.evidence.execution.put_back:
         what = "files in an iteration of research" if researching(sight.state) else "protected files"
         yield Found(f"the agent changed {len(paths)} {what}, which were put back: {', '.join(paths[:5])}", len(paths), 0)
 
 
-def _session(sight: Sight) -> Iterator[Found]:
+def _session(sight: IterationView) -> Iterator[Found]:
     """The outer loop's view of a session: one class of failure that came back and back, and why it was ended."""
     call, limit = sight.evidence.execution.call, sight.state.config.steering.failures_in_row
     if call.failures_in_row >= limit:
@@ -105,7 +105,7 @@ def _session(sight: Sight) -> Iterator[Found]:
         yield Found(told, rule="rotated")
 
 
-def _off_task(sight: Sight) -> Iterator[Found]:
+def _off_task(sight: IterationView) -> Iterator[Found]:
     drift = sight.evidence.drift
     if drift.documents:
         yield Found(sentence(drift), len(drift.documents), rule="documents")
@@ -113,7 +113,7 @@ def _off_task(sight: Sight) -> Iterator[Found]:
         yield Found(sentence(drift), len(drift.strangers), LEAST_STRANGERS, rule="strangers")
 
 
-SOURCES: tuple[Detector[Sight], ...] = (
+SOURCES: tuple[Detector[IterationView], ...] = (
     Detector("limits.", Severity.ABORT, _limits),
     Detector("usage_limit.near", Severity.WARN, _usage),
     # hooks fell silent: no failure of the work, and what the work is worth, the checks say

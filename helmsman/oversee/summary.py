@@ -9,7 +9,7 @@ from helmsman.oversee.progress import BASE, is_base, movement, shares_of
 from helmsman.parsers.failures import failure_of
 from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
 from helmsman.records.checks import CheckReport, CheckResult
-from helmsman.records.control import MOST_ERRORS, MOST_NAMES, Checkpoint, Moment, Movement, Oversight, Progress
+from helmsman.records.control import MOST_ERRORS, MOST_NAMES, Checkpoint, IterationSummary, Movement, Oversight, Progress
 from helmsman.records.folds import floor_of, most_tests
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import PlanItem
@@ -26,7 +26,7 @@ REVERTED = "reverted"
 """The guard rail that sees files edited back."""
 
 
-def moment_of(state: LoopState, evidence: Evidence, progress: Progress, started_at: datetime, now: datetime) -> Moment:
+def moment_of(state: LoopState, evidence: Evidence, progress: Progress, started_at: datetime, now: datetime) -> IterationSummary:
     """The iteration that is due in `state`."""
     change, call = evidence.execution.change, evidence.execution.call
     told = {
@@ -58,11 +58,11 @@ def moment_of(state: LoopState, evidence: Evidence, progress: Progress, started_
         "reverted": sum(one.rule == REVERTED for one in call.guarded),
         "troubles": tuple(sorted(call.errors, key=lambda error: error.times)[::-1][:TROUBLES]),
     }
-    draft = Moment.model_validate(told | _checks(evidence.checks))
+    draft = IterationSummary.model_validate(told | _checks(evidence.checks))
     return draft.model_copy(update={"movement": movement(state.history, draft)})
 
 
-def checkpoint(moment: Moment) -> Checkpoint:
+def checkpoint(moment: IterationSummary) -> Checkpoint:
     """Its commit, to go back to."""
     return Checkpoint.model_validate(moment.model_dump(include=set(Checkpoint.model_fields)))
 
@@ -138,7 +138,7 @@ def _compared_with(state: LoopState, report: CheckReport) -> LoopState:
     # Nobody worked on the tree before the first iteration, so whatever asks what an agent did passes over it.
     nobody = {"iteration": BASE, "at": state.updated_at, "outcome": AgentOutcome.FINISHED, "movement": Movement.WAITED}
     where = {"start": state.head, "commit": state.head, "tree": report.tree, "completion": progress.completion}
-    moment = Moment.model_validate(nobody | where | _checks(report))
+    moment = IterationSummary.model_validate(nobody | where | _checks(report))
     return state.model_copy(
         update={
             "checks": report,

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from helmsman.records.control import Variety
-from helmsman.records.decision import Severity, Signal
+from helmsman.records.decision import Alert, Severity
 
 STEPS = 4
 FALLING = 3
@@ -75,7 +75,7 @@ def score(variety: Variety) -> float:
     return sum(row.points(variety) for row in _TABLE)
 
 
-def variety_signal(trend: Sequence[Variety], green: bool) -> Signal | None:
+def variety_signal(trend: Sequence[Variety], green: bool) -> Alert | None:
     """A warning where the score fell in three of the last four steps and by 0.3 in all. `trend` is oldest first."""
     last = trend[-STEPS - 1 :]
     if not green or len(last) <= STEPS:
@@ -98,7 +98,7 @@ def _beyond(row: _Row, first: Variety, last: Variety) -> float:
     return max(0.0, more)
 
 
-def _signal(first: Variety, last: Variety, fall: float, falling: int) -> Signal:
+def _signal(first: Variety, last: Variety, fall: float, falling: int) -> Alert:
     lost = sorted(_TABLE, key=lambda row: row.points(last) - row.points(first))
     worst = [row for row in lost[:SHOWN] if row.points(last) < row.points(first)]
     grew: list[str] = []
@@ -110,7 +110,7 @@ def _signal(first: Variety, last: Variety, fall: float, falling: int) -> Signal:
         f"from {THRESHOLD:g} on), though every check passes: {'; '.join(grew)}"
     )
     remedies = "; ".join(row.remedy for row in worst)
-    return Signal(
+    return Alert(
         rule="variety.falling",
         severity=Severity.WARN,
         message=message,

@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from helmsman.config import AgentConfig
 from helmsman.errors import OperatorError
-from helmsman.layers import Layer, complaint_of, did_you_mean, resolve, shown
+from helmsman.layers import Layer, did_you_mean, display, problem_of, resolve
 from helmsman.records.agents import TEMPLATE, AgentKind
 from helmsman.records.base import Record
 from helmsman.records.hats import Condition, Hat, Sheet
@@ -127,7 +127,7 @@ def _made(record: type[R], found: _File, where: str, problems: Problems = (), bo
     """The record. `body`: its field that the Markdown is for, which is no key."""
     wrong, known = list(problems), {*record.model_fields, *Condition.model_fields} - {body}
     if body in found.values:
-        wrong.append((found.line(body), f"{shown(body)}: unknown key; what stands below the front matter is that"))
+        wrong.append((found.line(body), f"{display(body)}: unknown key; what stands below the front matter is that"))
     try:
         made = record.model_validate({**found.values, **({body: found.body} if body else {})}, extra="forbid")
     except ValidationError as error:
@@ -144,10 +144,10 @@ def _problem(error: ErrorDetails, found: _File, known: Iterable[str]) -> tuple[i
     if error["type"] == "extra_forbidden":
         return (
             line,
-            f"{''.join(f'{name}.' for name in names[:-1])}{shown(names[-1])}: unknown key{did_you_mean(names[-1], known)}",
+            f"{''.join(f'{name}.' for name in names[:-1])}{display(names[-1])}: unknown key{did_you_mean(names[-1], known)}",
         )
     # of the whole there is no value to show: it is about the words of a command
-    return line, f"{'.'.join(names)}: {complaint_of(error)}" if names else f"command: expected {error['msg']}"
+    return line, f"{'.'.join(names)}: {problem_of(error)}" if names else f"command: expected {error['msg']}"
 
 
 def _broken(where: str, problems: Problems) -> OperatorError:

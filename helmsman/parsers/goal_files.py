@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from helmsman.layers import did_you_mean, shown
+from helmsman.layers import did_you_mean, display
 from helmsman.parsers.problem import MOST_PROBLEMS, Problem
 
 
@@ -136,7 +136,7 @@ def _literal(name: str, single: str | None, other: str) -> str | None:
 def _meant(name: str, value: str | None) -> Mapping[str, Mapping[str, object]]:
     """What a line sets; nothing where it has no effect here. Raises _Unusable."""
     if not name:
-        raise _Unusable(f"expected KEY=value, found {shown(value)}", "take the line out: no shell reads it here")
+        raise _Unusable(f"expected KEY=value, found {display(value)}", "take the line out: no shell reads it here")
     if NO_EFFECT.fullmatch(name) or value == "":
         return {}
     if name in INSTEAD:
@@ -145,14 +145,14 @@ def _meant(name: str, value: str | None) -> Mapping[str, Mapping[str, object]]:
             return {}
         raise _Unusable(f"there is nothing like {name} here", remedy)
     if name not in KEYS:
-        raise _Unusable(f"unknown key {shown(name)}{did_you_mean(name, KEYS)}", "correct it, or take the line out")
+        raise _Unusable(f"unknown key {display(name)}{did_you_mean(name, KEYS)}", "correct it, or take the line out")
     if value is None:
         raise _Unusable(f"only a shell knows the value of {name}", "write it out")
     (section, key), read = KEYS[name][0].split("."), KEYS[name][1]
     try:
         found = read(value)
     except (ValueError, KeyError):
-        raise _Unusable(f"{name}: expected {EXPECTED[read]}, found {shown(value)}", "correct it") from None
+        raise _Unusable(f"{name}: expected {EXPECTED[read]}, found {display(value)}", "correct it") from None
     if read is _program and found == "claude":  # as it is called anyway
         return {}
     # Other loops refuse whatever is not in the list, so that mode comes with it.

@@ -10,7 +10,7 @@ from itertools import islice, pairwise
 from typing import Any, NamedTuple, cast
 
 from helmsman.config.goals import ENDINGS, Kind
-from helmsman.layers import did_you_mean, shown
+from helmsman.layers import did_you_mean, display
 from helmsman.parsers import plan_markdown
 from helmsman.parsers.plan_form import Complaint, Item, Story, item_of, require_few_items, slug
 from helmsman.parsers.plan_order import require_sound, with_done
@@ -62,7 +62,7 @@ def _stories(text: str) -> Iterator[_Story]:
         value, place = _DECODER.raw_decode(body, start)
         line, before = line + body.count("\n", before, start), start
         if not isinstance(value, dict):
-            raise Complaint(line, f"expected a story in braces, found {shown(body[start : start + 40])}")
+            raise Complaint(line, f"expected a story in braces, found {display(body[start : start + 40])}")
         yield _Story(cast("dict[str, Any]", value), start, place, line)
 
 
@@ -110,7 +110,7 @@ def read_toml(text: str) -> Plan:
     for key in values:
         if key != "item":
             line = line_of(text, key) or 1
-            raise Complaint(line, f"unknown key {shown(key)}{did_you_mean(key, ['item'])}; items are [[item]] tables")
+            raise Complaint(line, f"unknown key {display(key)}{did_you_mean(key, ['item'])}; items are [[item]] tables")
     tables, blocks = _tables(values), _blocks(text)
     if len(tables) != len(blocks):
         raise Complaint(0, "write each item as a table of its own, under a line [[item]], so that it can be ticked")
@@ -161,7 +161,7 @@ def kind_of(path: str) -> Kind:
     """By the ending of its name. Raises Complaint for one that says nothing."""
     ending = posixpath.splitext(path)[1].lower()
     if ending not in ENDINGS:
-        raise Complaint(0, f"expected a file that ends with {', '.join(ENDINGS)}, found {shown(path)}")
+        raise Complaint(0, f"expected a file that ends with {', '.join(ENDINGS)}, found {display(path)}")
     return ENDINGS[ending]
 
 
@@ -225,7 +225,7 @@ def _named(items: Sequence[PlanItem]) -> Iterable[PlanItem]:
             yield item
             continue
         if item.title in lines:
-            why = f"the title {shown(item.title)} is there twice, on line {lines[item.title]} too; give each an id"
+            why = f"the title {display(item.title)} is there twice, on line {lines[item.title]} too; give each an id"
             raise Complaint(item.line, why)
         lines[item.title] = item.line
         name = slug(item.title)

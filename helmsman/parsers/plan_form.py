@@ -8,7 +8,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, 
 from pydantic_core import PydanticCustomError
 
 from helmsman.errors import OperatorError
-from helmsman.layers import complaint_of, did_you_mean, shown
+from helmsman.layers import did_you_mean, display, problem_of
 from helmsman.plain import clean
 from helmsman.records.plan import LAST_RANK, LONGEST_ID, MOST_ITEMS, PlanItem
 
@@ -134,9 +134,9 @@ def item_of(form: type[Item], values: Mapping[str, Any], line: int, line_of: Cal
     except ValidationError as error:
         wrong = error.errors(include_url=False)[0]
         key = str(wrong["loc"][0])
-        why = f"{key}: {complaint_of(wrong)}"
+        why = f"{key}: {problem_of(wrong)}"
         if wrong["type"] == "extra_forbidden":
-            why = f"unknown key {shown(key)}{did_you_mean(key, form.model_fields.keys() - {'line'})}"
+            why = f"unknown key {display(key)}{did_you_mean(key, form.model_fields.keys() - {'line'})}"
         raise Complaint(line_of(key) if line_of else line, why) from None
 
 

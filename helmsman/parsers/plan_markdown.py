@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from helmsman.layers import shown
+from helmsman.layers import display
 from helmsman.parsers.plan_form import RANKS, Complaint, Item, item_of, require_few_items, slug
 from helmsman.records.plan import LAST_RANK, Plan, PlanItem
 
@@ -108,7 +108,7 @@ def _boxes(text: str) -> list[_Box]:
         if found := _BOX.fullmatch(line):
             boxes.append(_box(found, number, begin, ranks[-1][1] if ranks else LAST_RANK, heading_above))
         elif almost := _ALMOST.match(line):
-            raise Complaint(number, f"expected a box such as `- [ ] what` or `- [x] what`, found {shown(almost['box'])}")
+            raise Complaint(number, f"expected a box such as `- [ ] what` or `- [x] what`, found {display(almost['box'])}")
         elif heading := _HEADING.fullmatch(line):
             ranks = [one for one in ranks if one[0] < len(heading[1])]
             own = _rank_of(heading[2])  # a heading that gives none leaves the one above it

@@ -10,7 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import islice, takewhile
 
 from helmsman.errors import OperatorError
-from helmsman.layers import did_you_mean, shown
+from helmsman.layers import did_you_mean, display
 from helmsman.parsers.plan_form import Complaint, slug
 from helmsman.records.plan import MOST_SKETCHED, InHand, Plan, PlanItem, PlanProgress, Sketched
 
@@ -163,7 +163,7 @@ def _require_due(plan: Plan, only: str, path: str) -> None:
     item = plan.item(only)
     if item is None:
         known = (one.id for one in plan.items)
-        raise OperatorError(f"plan.item: {shown(only)} is no item of {path}{did_you_mean(only, known)}")
+        raise OperatorError(f"plan.item: {display(only)} is no item of {path}{did_you_mean(only, known)}")
     if item.done:
         raise OperatorError(f"plan.item: {only} is ticked in {path} already, so there is nothing to do")
     missing = open_needs(plan, item)
@@ -176,7 +176,7 @@ def _require_due(plan: Plan, only: str, path: str) -> None:
 def gone(plan: Plan, only: str, path: str, loop: str) -> OperatorError:
     """The one item that a loop is for has left its plan: whether it is done nobody can say any more."""
     return OperatorError(
-        f"plan.item: {shown(only)} is no item of {path} any more{did_you_mean(only, (one.id for one in plan.items))}",
+        f"plan.item: {display(only)} is no item of {path} any more{did_you_mean(only, (one.id for one in plan.items))}",
         expected="the item that this loop was made for",
         found=f"{len(plan.items)} others",
         remedy=f"put it back on the loop's branch, or name another: helmsman resume {loop} --set plan.item=…",

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.layers import LONGEST_VALUE, describe, shown
+from helmsman.layers import LONGEST_VALUE, describe, display
 from helmsman.parsers.markdown_text import Block, Kind, blocks, unix_lines
 from helmsman.parsers.problem import MOST_PROBLEMS, Problem
 from helmsman.parsers.rubric_items import RubricCheck, RubricCriterion, read_checks, read_criteria
@@ -270,18 +270,18 @@ def said_twice(front: Mapping[str, Any], body: Mapping[str, Any], lines: Sequenc
 
 def _name(key: Any) -> str:
     """A key as text; YAML has others than text, and Python refuses to write the longest numbers out."""
-    return key if isinstance(key, str) else shown(key)
+    return key if isinstance(key, str) else display(key)
 
 
 def _unknown(key: str, line: int) -> Problem:
     meant = near(key, [*SHORT, *_OWN], 0.7)  # as for keys of the other files
     if meant:
-        return Problem(line, f"unknown key {shown(key)}", f"did you mean {meant}?")
+        return Problem(line, f"unknown key {display(key)}", f"did you mean {meant}?")
     try:
         describe(key[:LONGEST_VALUE])
     except OperatorError as error:  # it knows the keys of every section
         return Problem(line, error.problem, "correct it or take it out; `helmsman config` shows every key")
-    return Problem(line, f"unknown key {shown(key)}", "write the sections as tables, not with dots")
+    return Problem(line, f"unknown key {display(key)}", "write the sections as tables, not with dots")
 
 
 def _line(key: str, lines: Sequence[str]) -> int:

@@ -8,17 +8,17 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from helmsman.plain import clean, clean_lines, inert
-from helmsman.texts import counted
+from helmsman.texts import plural
 
 
 @dataclass(frozen=True)
-class Foreign:
+class Untrusted:
     """Text of the repository or its tools. It is cut first and fenced then, so that no cut can open its fence."""
 
     text: str
 
 
-Piece = str | Foreign
+Piece = str | Untrusted
 
 _BEGIN, _END = "\x02", "\x03"
 """Around a quoted text between template and pieces; a text that has them loses them."""
@@ -47,7 +47,7 @@ def render_pieces(name: str, /, **values: object) -> tuple[Piece, ...]:
     parts = _QUOTED.split(render(name, **values))
     last = len(parts) - 1
     ours = (part.removeprefix("\n" if at else "").removesuffix("\n" if at < last else "") for at, part in enumerate(parts))
-    return tuple(Foreign(parts[at]) if at % 2 else own for at, own in enumerate(ours) if own or at % 2)
+    return tuple(Untrusted(parts[at]) if at % 2 else own for at, own in enumerate(ours) if own or at % 2)
 
 
 def _quoted(text: str) -> _Marked:
@@ -74,6 +74,6 @@ def settings() -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     environment = Environment(**settings())  # noqa: S701 - see there
-    filters: dict[str, Any] = {"quoted": _quoted, "inert": inert, "clean": clean, "clean_lines": clean_lines, "counted": counted}
+    filters: dict[str, Any] = {"quoted": _quoted, "inert": inert, "clean": clean, "clean_lines": clean_lines, "counted": plural}
     environment.filters.update(filters)
     return environment

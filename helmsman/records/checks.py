@@ -119,7 +119,7 @@ class CheckReport(Record):
         return self.model_copy(update={"results": tuple(result.model_copy(update=nothing) for result in self.results)})
 
 
-class TrustedCopy(Record):
+class TrustedRun(Record):
     """A second run of the checks, with what is protected as it was when the loop began."""
 
     put_back: tuple[str, ...] = ()

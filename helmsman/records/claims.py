@@ -103,7 +103,7 @@ class Trust(Record):
         return None if self.checked == 0 else 1 - self.contradicted / self.checked
 
 
-class Testimony(Record):
+class ClaimsCheck(Record):
     """What the agent said of one iteration, and what of it did not hold."""
 
     __test__ = False  # not a pytest class

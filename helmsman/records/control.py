@@ -7,7 +7,7 @@ from typing import Literal
 from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
 from helmsman.records.base import Record
 from helmsman.records.checks import Scan
-from helmsman.records.decision import Signal
+from helmsman.records.decision import Alert
 
 # --- control --------------------------------------------------------------------------------------------------------
 
@@ -52,7 +52,7 @@ class Control(Record):
 # --- modes ----------------------------------------------------------------------------------------------------------
 
 
-class Rung(IntEnum):
+class EscalationLevel(IntEnum):
     """Of the ladder: the same failure is met one rung higher."""
 
     PATCH = 0
@@ -66,17 +66,17 @@ class Rung(IntEnum):
         return ("E-0 patch", "E-I refactor", "E-II redesign", "E-III human", "E-IV eject")[self]
 
 
-def short_rung(rung: int) -> str:
+def short_level(rung: int) -> str:
     """The first word of its title: E-II. A newer version may have recorded one that is not known here."""
-    return Rung(rung).title.partition(" ")[0] if rung in set(Rung) else str(rung)
+    return EscalationLevel(rung).title.partition(" ")[0] if rung in set(EscalationLevel) else str(rung)
 
 
-class Climb(Record):
+class LevelChange(Record):
     """One change of rung."""
 
     iteration: int
-    before: Rung
-    after: Rung
+    before: EscalationLevel
+    after: EscalationLevel
     reason: str
     """300 characters at most."""
     at: datetime
@@ -85,16 +85,16 @@ class Climb(Record):
 class Ladder(Record):
     """Where the loop stands, and how it came there."""
 
-    rung: Rung = Rung.PATCH
+    rung: EscalationLevel = EscalationLevel.PATCH
     reason: str = ""
     since: datetime | None = None
     spent: int = 0
     """Iterations that the rung has had since the last clean one."""
     clean: int = 0
     """Clean iterations on this rung."""
-    last_good: Rung = Rung.PATCH
+    last_good: EscalationLevel = EscalationLevel.PATCH
     """Rung of the last clean iteration."""
-    climbs: tuple[Climb, ...] = ()
+    climbs: tuple[LevelChange, ...] = ()
     """The last 10."""
 
 
@@ -147,7 +147,7 @@ class Movement(StrEnum):
     """The agent never got to work: a limit, a refused start. It says nothing about the work."""
 
 
-class Moment(Record):
+class IterationSummary(Record):
     """One iteration, in numbers and identities."""
 
     iteration: int
@@ -253,7 +253,7 @@ class Conflict(Record):
     """Who found it. A model's reading weighs less: alone it asks for nobody."""
 
 
-class Sought(Record):
+class ConflictSearch(Record):
     """What a model said of contradictions that rules had not found."""
 
     orders: str
@@ -262,7 +262,7 @@ class Sought(Record):
     """5 at most."""
 
 
-class Learnt(Record):
+class Learning(Record):
     """A class of failure, and what was done about it."""
 
     kind: FailureClass
@@ -361,9 +361,9 @@ class Oversight(Record):
     diagnosis: Diagnosis = Diagnosis.NONE
     conflicts: tuple[Conflict, ...] = ()
     """5 at most."""
-    sought: Sought | None = None
+    sought: ConflictSearch | None = None
     """None: no model was asked."""
-    learning: tuple[Learnt, ...] = ()
+    learning: tuple[Learning, ...] = ()
     """One for each class of failure that was seen."""
     variety: tuple[Variety, ...] = ()
     """One for each of the last iterations, newest last, 10 at most."""
@@ -387,7 +387,7 @@ class Oversight(Record):
 class Overseen(Record):
     """What the step `oversee` returns."""
 
-    signals: tuple[Signal, ...] = ()
+    signals: tuple[Alert, ...] = ()
     oversight: Oversight = Oversight()
-    moment: Moment | None = None
+    moment: IterationSummary | None = None
     """The iteration as it will be remembered; None where it is not (an attempt that a usage limit cut off)."""

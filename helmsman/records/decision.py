@@ -26,7 +26,7 @@ PAIN = "pain."
 """How the rules begin of what ends a loop at once, whatever else is going on."""
 
 
-class Signal(Record):
+class Alert(Record):
     """Something that the overseer noticed, with the rule and the numbers."""
 
     rule: str

@@ -8,7 +8,7 @@ from pydantic import computed_field
 from helmsman.records.agent import Guarded, StopAttempt
 from helmsman.records.base import Record, Usage
 from helmsman.records.checks import CheckReport, CheckResult
-from helmsman.records.decision import Signal
+from helmsman.records.decision import Alert
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.tracking import Merged
@@ -135,7 +135,7 @@ class CheckFinished(Event):
 
 
 class SignalRaised(Event):
-    signal: Signal
+    signal: Alert
 
 
 class IterationRecorded(Event):

@@ -7,9 +7,9 @@ from typing import Any, Literal
 from helmsman.records.agent import Commit, Drift, Execution
 from helmsman.records.base import Record, Usage
 from helmsman.records.checks import CheckReport, CheckResult, Finding, Judgement, Probed
-from helmsman.records.claims import Claims, Contradiction, Testimony
-from helmsman.records.control import Failed, Moment, Oversight, Sought
-from helmsman.records.decision import Decision, Outcome, Signal
+from helmsman.records.claims import Claims, ClaimsCheck, Contradiction
+from helmsman.records.control import ConflictSearch, Failed, IterationSummary, Oversight
+from helmsman.records.decision import Alert, Decision, Outcome
 from helmsman.records.hats import Worn
 from helmsman.records.lessons import Learned, Recalled
 from helmsman.records.plan import InHand, ItemProof, Tick
@@ -78,7 +78,7 @@ class Planned(Record):
 
     focus: Focus | None = None
     compacted: Compacted | None = None
-    sought: Sought | None = None
+    sought: ConflictSearch | None = None
     """What it said of contradictions between orders, where it was asked."""
     reasons: tuple[str, ...] = ()
     """Why nothing of a model's could be used."""
@@ -207,7 +207,7 @@ class Evidence(Record):
     """What a model used up that wrote for the prompt."""
     unwritten: tuple[str, ...] = ()
     """Why such a model was asked in vain."""
-    sought: Sought | None = None
+    sought: ConflictSearch | None = None
     """What such a model said of contradictions between orders."""
     since_start: SinceStart | None = None
     """None where nobody compared: the work was not in question as done."""
@@ -263,10 +263,10 @@ class IterationRecord(Evidence):
     attempt: int
     started_at: datetime
     memory: WorkingMemory
-    signals: tuple[Signal, ...]
+    signals: tuple[Alert, ...]
     decision: Decision
     oversight: Oversight = Oversight()
-    moment: Moment | None = None
+    moment: IterationSummary | None = None
     """In short, as the overseer remembers it."""
     failed: Failed | None = None
     """Work that was taken off the branch at its end."""
@@ -317,7 +317,7 @@ def evidence_of(
     execution: Execution,
     checks: CheckReport | None,
     findings: tuple[Finding, ...],
-    testimony: Testimony,
+    testimony: ClaimsCheck,
     planned: Planned | None = None,
     plan: InHand | None = None,
     own: CheckReport | None = None,

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from helmsman.records.agent import ErrorVector, FailureClass
 from helmsman.records.base import Record, Usage
-from helmsman.records.control import Learnt, Movement
+from helmsman.records.control import Learning, Movement
 from helmsman.records.decision import Outcome
 
 LONGEST_TEXT = 600
@@ -109,7 +109,7 @@ class Episode(Record):
     """Ids of the lessons that its prompt carried."""
     guarded: tuple[str, ...] = ()
     """Ids of the guardrails that its prompt carried."""
-    learning: tuple[Learnt, ...] = ()
+    learning: tuple[Learning, ...] = ()
     """Levels of learning after it, and whether what was ordered helped."""
     verdicts: tuple[Graded, ...] = ()
     """The judge's, of each criterion, where it was asked; 20 at most."""
@@ -160,7 +160,7 @@ class Learned(Record):
     """As they are kept, before they merge with what other loops taught."""
 
 
-class Drawn(Record):
+class ExtractedLessons(Record):
     """What a model made of a loop that has ended."""
 
     observations: tuple[Observation, ...] = ()

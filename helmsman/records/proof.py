@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Literal
 
 from helmsman.records.base import Record
-from helmsman.records.checks import CheckReport, Given, Judgement, TrustedCopy
+from helmsman.records.checks import CheckReport, Given, Judgement, TrustedRun
 from helmsman.records.plan import ItemProof
 from helmsman.records.verification import OutcomeTable
 
@@ -61,7 +61,7 @@ class SinceStart(Record):
     """Whether tests that were there at the start differ, or what they use or are run by."""
     changed_expectations: tuple[str, ...] = ()
     """Tests, or checks that name none, that pass on the work and fail on it with the tests of the start."""
-    tests_of_start: TrustedCopy = TrustedCopy()
+    tests_of_start: TrustedRun = TrustedRun()
     """What the checks said of the work with the tests of the start, without their output."""
     on_start: CheckReport | None = None
     """What they said of the start's source with the work's tests, without their output; None where that was not run."""

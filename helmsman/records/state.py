@@ -21,7 +21,7 @@ from helmsman.records.agents import Agent, Capability
 from helmsman.records.base import Record, Usage
 from helmsman.records.checks import CheckReport, Finding
 from helmsman.records.claims import Contradiction, Trust
-from helmsman.records.control import Failed, Moment, Overseen, Oversight
+from helmsman.records.control import Failed, IterationSummary, Overseen, Oversight
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.folds import (
     asked_again,
@@ -134,7 +134,7 @@ class LoopState(Record):
     """What was heard last of the subscription's windows; None: nothing."""
     oversight: Oversight = Oversight()
     """What the overseer made of the last iteration; the next one's begins there."""
-    history: tuple[Moment, ...] = ()
+    history: tuple[IterationSummary, ...] = ()
     """The last iterations in short, newest last, `detect.remembered` of them."""
     green_at_start: bool | None = None
     """Whether every check passed before any work; None: nobody looked."""
@@ -195,7 +195,7 @@ class LoopState(Record):
         return tuple(dict.fromkeys([*never, *(name for moment in self.history for name in moment.untold)]))
 
     @property
-    def worked(self) -> tuple[Moment, ...]:
+    def worked(self) -> tuple[IterationSummary, ...]:
         """The history without the tree that the loop began with."""
         return tuple(moment for moment in self.history if moment.iteration)
 

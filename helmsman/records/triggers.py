@@ -141,7 +141,7 @@ class IssueEvent(Record):
         return f"issue #{self.number} of {self.repository}: {self.happened}"
 
 
-class Heeded(Record):
+class Handled(Record):
     """What was made of an event that needed no loop of its own."""
 
     what: str

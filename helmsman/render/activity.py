@@ -27,7 +27,7 @@ from helmsman.records.events import (
     ToolReturned,
     UsageCounted,
 )
-from helmsman.texts import check_text, guard_text, signal_word, stop_text
+from helmsman.texts import alert_word, check_text, guard_text, stop_text
 
 CALLS_KEPT, CHECKS_KEPT = 8, 20
 """Of the attempt under way, the last tool calls and checks."""
@@ -186,7 +186,7 @@ def _answer(event: ToolGuarded | StopAnswered | SignalRaised) -> str:
         case StopAnswered():
             return f"wants to stop, {stop_text(event.attempt)}"
         case SignalRaised():
-            return f"{signal_word(event.signal)}: {clean(event.signal.message)}"
+            return f"{alert_word(event.signal)}: {clean(event.signal.message)}"
 
 
 def _said(activity: Activity, at: datetime, text: str) -> Activity:

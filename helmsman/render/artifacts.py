@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from helmsman.plain import spelled
 from helmsman.records.agent import AgentOutcome
-from helmsman.records.control import Moment, Movement, Rung, short_rung
+from helmsman.records.control import EscalationLevel, IterationSummary, Movement, short_level
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.plan import ItemState
@@ -29,7 +29,7 @@ from helmsman.render.lines import explanation, iteration_lines, next_steps
 from helmsman.render.markdown_page import BREAK, cell, code, facts_table, fence, prose, stacked, table
 from helmsman.render.templating import render_markdown
 from helmsman.render.verification import outcome_text
-from helmsman.texts import SIGNS, counted, dollars_told, duration, money, plan_text
+from helmsman.texts import SIGNS, duration, format_dollars, money, plan_text, plural
 
 ITERATIONS, FAILURES, ROWS = 50, 8, 40
 """Iterations in a table, failing checks whose output is shown, rows of what the configuration does not bound."""
@@ -124,20 +124,20 @@ def iterations_page(state: LoopState) -> str:
     """The newest iterations first, and how many there were before those."""
     shown = state.worked[-ITERATIONS:]
     before = state.iteration - len({moment.iteration for moment in shown if moment.movement is not Movement.WAITED})
-    left_out = f"{counted(max(0, before), 'earlier iteration')} left out: `helmsman log {state.loop}` has them."
+    left_out = f"{plural(max(0, before), 'earlier iteration')} left out: `helmsman log {state.loop}` has them."
     start = [moment for moment in state.history[:1] if moment.iteration == 0]  # the tree that nobody had worked on yet
     head = ("#", "Done", "Movement", "Checks", "Tests", "Change", "Tools", "Cost", "Time", "Rung", "Remarks")
     first = [("start", f"{one.completion:.0%}", "–", _checked(one), _tests(one), *("–",) * 5, "") for one in start]
     rows = [*map(_iteration, reversed(shown)), *(first if before <= 0 else ())]
     return stacked([
-        f"# {state.loop}: {counted(state.iteration, 'iteration')}",
+        f"# {state.loop}: {plural(state.iteration, 'iteration')}",
         table(head, rows, (8, 6, 10, 6, 12, 20, 8, 10, 12, 6, 18)) or "No iteration has ended yet.",
-        "Rungs: " + ", ".join(rung.title for rung in Rung) + ". Tests: those that pass, of those that ran." if rows else "",
+        f"Rungs: {', '.join(one.title for one in EscalationLevel)}. Tests: those that pass, of those that ran." if rows else "",
         left_out if before > 0 else "",
     ])  # fmt: skip
 
 
-def _iteration(moment: Moment) -> tuple[str, ...]:
+def _iteration(moment: IterationSummary) -> tuple[str, ...]:
     attempt = f" ({moment.attempt})" if moment.attempt > 1 else ""
     change = f"+{moment.insertions} −{moment.deletions} in {moment.files_changed:,}" if moment.files_changed else "–"
     return (
@@ -150,21 +150,21 @@ def _iteration(moment: Moment) -> tuple[str, ...]:
         "–" if "tools" in moment.untold else f"{moment.tool_calls:,}",
         "–" if "cost" in moment.untold and not moment.cost_usd else money(moment.cost_usd),
         duration(moment.seconds),
-        short_rung(moment.rung),
+        short_level(moment.rung),
         _remarks(moment),
     )
 
 
-def _checked(moment: Moment) -> str:
+def _checked(moment: IterationSummary) -> str:
     return ("✔" if moment.green else "✘") if moment.checked else "–"
 
 
-def _tests(moment: Moment) -> str:
+def _tests(moment: IterationSummary) -> str:
     run = moment.passing_tests + moment.failing_tests
     return f"{moment.passing_tests:,} of {run:,}" if run else "–"
 
 
-def _remarks(moment: Moment) -> str:
+def _remarks(moment: IterationSummary) -> str:
     said = (
         (spelled(moment.outcome), moment.outcome is not AgentOutcome.FINISHED),
         ("taken back", moment.undone),
@@ -307,9 +307,9 @@ def _answer(answer: Answer) -> tuple[str, ...]:
 
 def group_page(result: ParallelResult) -> str:
     """How every loop of a group stands, and which was chosen."""
-    spent = dollars_told(result.spent, result.untold)
+    spent = format_dollars(result.spent, result.untold)
     return stacked([
-        f"# {prose(result.group, 80)}: {result.completed} of {counted(len(result.loops), 'loop')} completed, {spent}",
+        f"# {prose(result.group, 80)}: {result.completed} of {plural(len(result.loops), 'loop')} completed, {spent}",
         table(("Loop", "Stands", "Cost", "Goal", "Why"), map(_loop, result.loops), (16, 12, 16, 34, 30)),
         f"**best:** {prose(result.chosen.loop, 80)}: {prose(result.chosen.reason, 600)}" if result.chosen else "",
         "\n".join(f"- {prose(words, 600)}" for words in result.problems),
@@ -320,4 +320,4 @@ def _loop(one: ParallelLoop) -> tuple[str, str, str, str, str]:
     stands = SIGNS[one.outcome] if one.outcome else "▶ under way" if one.branch else "not begun"
     why = f"merged as {one.merged[:10]}" if one.merged else one.reason
     goal = f"{one.goal} ({one.approach})" if one.approach else one.goal
-    return code(one.loop), stands, dollars_told(one.cost_usd, one.untold), prose(goal), cell(why)
+    return code(one.loop), stands, format_dollars(one.cost_usd, one.untold), prose(goal), cell(why)

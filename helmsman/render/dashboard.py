@@ -17,7 +17,7 @@ from helmsman.oversee.variety import score
 from helmsman.plain import LONGEST_LINE, shortened, spelled
 from helmsman.records.agent import NEVER_AT_WORK, AgentOutcome
 from helmsman.records.checks import Weight
-from helmsman.records.control import Band, Moment, Rung
+from helmsman.records.control import Band, EscalationLevel, IterationSummary
 from helmsman.records.decision import Outcome, Severity
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
@@ -35,11 +35,11 @@ from helmsman.render.facts import (
     untrue_facts,
 )
 from helmsman.render.markdown_page import cell, facts_table, prose, stacked, table
-from helmsman.texts import SIGNS, counted, plan_text
+from helmsman.texts import SIGNS, plan_text, plural
 
 DRAWN = 200
 """Iterations in a chart."""
-TITLES = tuple(rung.title for rung in Rung)
+TITLES = tuple(rung.title for rung in EscalationLevel)
 SHOWN = 5
 """Of what is listed in a cell."""
 MOST_ROWS = 40
@@ -132,7 +132,7 @@ def _charts(state: LoopState) -> Iterator[str]:
     drawn = line_chart("Measured as done", done, y_label="%", reach=(0, 100))
     yield f"![how much is measured as done]({as_data_uri(drawn)})"
     if any(moment.rung for moment in moments):
-        cells = [(str(moment.iteration), TITLES[min(moment.rung, Rung.EJECT)]) for moment in moments]
+        cells = [(str(moment.iteration), TITLES[min(moment.rung, EscalationLevel.EJECT)]) for moment in moments]
         yield f"![rungs of the ladder]({as_data_uri(strip('Rung of the ladder', cells, looks=levels(TITLES)))})"
 
 
@@ -172,7 +172,7 @@ def _operations(record: IterationRecord | None) -> System:
     )
     movement = ("movement", str(record.moment.movement) if record.moment else "")
     rows = (("ended early", call.pain), *_told(record, "Agent", without=BETWEEN), *_told(record, "Work", "Plan"), movement)
-    changed = f"{counted(change.files_changed, 'file')} changed in {counted(len(change.commits), 'commit')}"
+    changed = f"{plural(change.files_changed, 'file')} changed in {plural(len(change.commits), 'commit')}"
     return System(title, sign, f"{spelled(call.outcome)}, {changed}", rows)
 
 
@@ -184,13 +184,13 @@ def _coordination(state: LoopState, record: IterationRecord | None) -> System:
     watched = denied or put_back or state.salvaged or (call and (call.permission_denials or call.unguarded))
     off = "" if state.config.steering.hooks else "off: nothing watches single tool calls (steering.hooks)"
     rows = (
-        ("attempt", f"{state.attempt}; work was salvaged {counted(len(state.salvaged), 'time')}" if state.attempt > 1 else ""),
+        ("attempt", f"{state.attempt}; work was salvaged {plural(len(state.salvaged), 'time')}" if state.attempt > 1 else ""),
         ("guard rails", off or (call.unguarded if call else "") or "on"),
         *(row for row in _told(record, "Agent") if row[0] in BETWEEN),
         ("conflicts", _listed(f"{shortened(c.first.text, 140)} × {shortened(c.second.text, 140)} ({c.kind})" for c in conflicts)),
         ("salvaged", _listed(coded(kept.ref) for kept in state.salvaged)),
     )
-    short = f"{counted(denied, 'tool call')} denied, {counted(len(conflicts), 'conflict')} between orders"
+    short = f"{plural(denied, 'tool call')} denied, {plural(len(conflicts), 'conflict')} between orders"
     return System("System 2 – coordination", _worst((conflicts, Sign.BAD), (watched, Sign.WATCH)), short, rows)
 
 
@@ -202,8 +202,8 @@ def _control(state: LoopState, record: IterationRecord | None) -> System:
     used = gauges(limits, state.spending, state.iteration)
     nearest = max((gauge.share for gauge in used), default=0.0)
     sign = _worst(
-        (ladder.rung >= Rung.HUMAN or nearest >= 1 or strong - {Severity.REDIRECT}, Sign.BAD),
-        (ladder.rung > Rung.PATCH or strong or nearest >= limits.warn_at, Sign.WATCH),
+        (ladder.rung >= EscalationLevel.HUMAN or nearest >= 1 or strong - {Severity.REDIRECT}, Sign.BAD),
+        (ladder.rung > EscalationLevel.PATCH or strong or nearest >= limits.warn_at, Sign.WATCH),
         (steered.band in {Band.ADJUST, Band.PIVOT} or state.waiting, Sign.WATCH),
     )
     full = [(gauge, max(0, min(STEPS, round(gauge.share * STEPS)))) for gauge in used]
@@ -229,21 +229,21 @@ def _audit(state: LoopState, record: IterationRecord | None) -> System:
         ((report is not None and not report.passed) or state.findings or judge.rejections, Sign.WATCH),
         otherwise=Sign.GOOD if report else Sign.IDLE,
     )
-    held = f"{trust.checked - trust.contradicted} of {counted(trust.checked, 'claim')} held so far"
-    waiting = counted(len(state.config.judge.criteria), "criterion waits", "criteria wait")
+    held = f"{trust.checked - trust.contradicted} of {plural(trust.checked, 'claim')} held so far"
+    waiting = plural(len(state.config.judge.criteria), "criterion waits", "criteria wait")
     unasked = f"was not asked in this iteration; {waiting} for it" if state.config.judge.criteria else "no criteria"
     rows = (
         *_rows(check_facts(report)),
         *_rows(finding_facts(state.findings)),
         ("claims", held if trust.checked else "none could be compared yet"),
         *(_told(record, "Claims") or _rows(untrue_facts(state.contradictions))),
-        ("purpose", f"{drift.related} of {counted(drift.deeds, 'file')} had to do with the task" if drift.deeds else ""),
+        ("purpose", f"{drift.related} of {plural(drift.deeds, 'file')} had to do with the task" if drift.deeds else ""),
         *(_told(record, "Judge") or [("judge", unasked)]),
         ("rejections in a row", f"{judge.rejections} of {state.config.judge.rejections}" if judge.rejections else ""),
     )
     passing = green_text(report) if report else "nothing was checked yet"
-    untrue = f"{counted(len(state.contradictions), 'claim')} did not hold"
-    return System("System 3* – audit", sign, f"{passing}, {counted(len(blocking), 'blocking finding')}, {untrue}", rows)
+    untrue = f"{plural(len(state.contradictions), 'claim')} did not hold"
+    return System("System 3* – audit", sign, f"{passing}, {plural(len(blocking), 'blocking finding')}, {untrue}", rows)
 
 
 def _ahead(state: LoopState) -> System:
@@ -275,7 +275,7 @@ def _variety(state: LoopState) -> str:
     if not trend or not trend[-1].lines:
         return ""
     last, change = trend[-1], score(trend[-1]) - score(trend[0])
-    over = f", {change:+.2f} over {counted(len(trend), 'iteration')}" if len(trend) > 1 else ""
+    over = f", {change:+.2f} over {plural(len(trend), 'iteration')}" if len(trend) > 1 else ""
     counts = ", ".join(f"{getattr(last, name)} {name}" for name in ("tests", "suppressions", "skips", "casts", "dead"))
     return f"{score(last):+.2f} (higher is better){over}: {last.lines:,} lines, {counts}"
 
@@ -301,7 +301,7 @@ def _policy(state: LoopState) -> System:
         ("asks a person", f"{', '.join(name for name, on in asks if on)}; {how}"),
         ("told to the next iteration", _listed(state.guidance)),
     )
-    short = f"goal, {counted(len(config.checks), 'check')} and limits stand; nobody is asked"
+    short = f"goal, {plural(len(config.checks), 'check')} and limits stand; nobody is asked"
     short = f"{SIGNS[ended.outcome]}: {ended.rule}" if ended else short
     return System("System 5 – policy", sign, f"a person is asked: {gate.question}" if gate else short, rows)
 
@@ -321,7 +321,7 @@ class Outlook(NamedTuple):
     """The numbers behind it."""
 
 
-def outlook(history: Sequence[Moment], window: int) -> Outlook:
+def outlook(history: Sequence[IterationSummary], window: int) -> Outlook:
     """Read from the last iterations whose work was checked and is still there."""
     last = [moment for moment in history if still_told(moment)][-max(window, LEAST) :]
     done = last[-1].completion if last else 0.0
@@ -335,4 +335,4 @@ def outlook(history: Sequence[Moment], window: int) -> Outlook:
     if pace < SLOWEST:
         return Outlook("no end in sight at this pace", None, pace, by)
     left = math.ceil((UNPROVEN - done) / pace - 1e-9)
-    return Outlook(f"about {counted(left, 'more iteration')} at this pace", left, pace, by)
+    return Outlook(f"about {plural(left, 'more iteration')} at this pace", left, pace, by)

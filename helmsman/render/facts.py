@@ -10,25 +10,25 @@ from helmsman.plain import clean, short_line, spelled
 from helmsman.records.agent import AgentCall, StopAttempt
 from helmsman.records.checks import CheckReport, Finding, Judgement, JudgementOutcome, Weight
 from helmsman.records.claims import Contradiction
-from helmsman.records.control import Oversight, Progress, Rung
+from helmsman.records.control import EscalationLevel, Oversight, Progress
 from helmsman.records.decision import Decision, Outcome, Severity
 from helmsman.records.hats import Worn
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from helmsman.texts import (
+    alert_word,
     check_text,
     context_text,
-    counted,
-    dollars_told,
     duration,
+    format_dollars,
+    format_tokens,
     guard_text,
     merged_text,
     money,
     money_text,
-    signal_word,
+    plural,
+    reported_alerts,
     stop_text,
-    tokens_told,
-    told_signals,
 )
 
 LISTED = 8
@@ -131,13 +131,13 @@ def _proof(state: LoopState) -> str:
 def green_text(report: CheckReport) -> str:
     """How many checks pass: `2 of 8 checks green`."""
     passing, every = len(report.results) - len(report.failures), len(report.results)
-    return f"{passing} of {counted(every, 'check')} green" if every else "no check configured"
+    return f"{passing} of {plural(every, 'check')} green" if every else "no check configured"
 
 
 def cost_text(state: LoopState) -> str:
     limits, spent = state.config.limits, state.spending
-    iterations = f"{state.iteration} of {counted(limits.iterations, 'iteration')}"
-    tokens = tokens_told(spent.tokens, state.untold)
+    iterations = f"{state.iteration} of {plural(limits.iterations, 'iteration')}"
+    tokens = format_tokens(spent.tokens, state.untold)
     return f"{money_text(spent.cost_usd, limits.cost_usd, state.untold)}, {iterations}, {duration(spent.seconds)}, {tokens}"
 
 
@@ -171,11 +171,11 @@ def _agent(record: IterationRecord) -> Iterator[Fact]:
     yield from session_facts(call)
     usage, tools = call.usage, ", ".join(f"{clean(name)} {times}" for name, times in call.tools[:12])
     tokens = f"{usage.tokens:,} ({usage.output_tokens:,} written, {usage.cache_read_tokens:,} read from the cache)"
-    used = dollars_told(usage.cost_usd, call.untold)
+    used = format_dollars(usage.cost_usd, call.untold)
     yield from _details(
         "Agent",
         ("model", call.model),
-        ("took", f"{duration(call.seconds)}, {counted(call.turns, 'turn')}, {used}"),
+        ("took", f"{duration(call.seconds)}, {plural(call.turns, 'turn')}, {used}"),
         ("tokens", tokens),
         ("context", context_text(call.context) if call.context.peak else ""),
         ("tools", tools),
@@ -203,9 +203,9 @@ def session_facts(call: AgentCall) -> Iterator[Fact]:
 
 def _stops_text(attempts: Sequence[StopAttempt]) -> str:
     times = sum(attempt.blocked for attempt in attempts)
-    before = f"blocked {counted(times, 'time')} (checks fail), then " if times and not attempts[-1].blocked else ""
+    before = f"blocked {plural(times, 'time')} (checks fail), then " if times and not attempts[-1].blocked else ""
     if times > 1 and attempts[-1].blocked:
-        return f"blocked {counted(times, 'time')}, the last time: {clean(attempts[-1].why)}"
+        return f"blocked {plural(times, 'time')}, the last time: {clean(attempts[-1].why)}"
     return f"{before}{stop_text(attempts[-1])}"
 
 
@@ -223,7 +223,7 @@ def change_text(record: IterationRecord) -> str:
     if change.files_changed == 0:
         return "unchanged"
     lines = f"+{change.insertions} −{change.deletions}"
-    return f"{counted(change.files_changed, 'file')}, {lines}, {counted(len(change.commits), 'commit')}, now {change.commit[:10]}"
+    return f"{plural(change.files_changed, 'file')}, {lines}, {plural(len(change.commits), 'commit')}, now {change.commit[:10]}"
 
 
 def _work(record: IterationRecord) -> Iterator[Fact]:
@@ -293,7 +293,7 @@ def _claims(record: IterationRecord) -> Iterator[Fact]:
     if record.blocked:
         yield Fact("blocked", clean(record.claims.blocked), "warn", "Claims")
     yield from untrue_facts(record.contradictions)
-    compared = f"{counted(record.claims_checked, 'claim')} with evidence" if record.claims_checked else ""
+    compared = f"{plural(record.claims_checked, 'claim')} with evidence" if record.claims_checked else ""
     denied = "\n".join(f"{spelled(one.rule)}: {one.why}" for one in record.proof.denied)
     yield from _details("Claims", ("compared", compared), ("not done", denied))
 
@@ -314,14 +314,14 @@ def judge_facts(found: Judgement | None) -> Iterator[Fact]:
         needed = f"{one.votes_met} of {one.votes_cast}, {one.votes_needed} needed" if one.votes_cast > 1 else ""
         yield from _details("Judge", ("votes", needed), ("evidence", coded(one.evidence)))
     score = f"{found.score:.0%} of the weight met" if found.score is not None else ""
-    used = f"{counted(found.calls, 'call')}, {money(found.usage.cost_usd)}, {duration(found.seconds)}"
+    used = f"{plural(found.calls, 'call')}, {money(found.usage.cost_usd)}, {duration(found.seconds)}"
     yield from _details("Judge", ("score", score), ("asked", f"{found.model or 'a model'}, {used}"))
 
 
 def _signals(record: IterationRecord) -> Iterator[Fact]:
-    worth_a_line = list(told_signals(record))
+    worth_a_line = list(reported_alerts(record))
     for one in record.signals:
-        yield Fact(signal_word(one), clean(one.message), SEVERITIES[one.severity], "Signals", is_detail=one not in worth_a_line)
+        yield Fact(alert_word(one), clean(one.message), SEVERITIES[one.severity], "Signals", is_detail=one not in worth_a_line)
         known = " / ".join(f"{number:g}" for number in (one.value, one.threshold) if number is not None)
         yield from _details("Signals", ("rule", coded(one.rule) + (f" ({known})" if known else "")), ("told", one.instruction))
 
@@ -346,10 +346,10 @@ def _control(oversight: Oversight) -> Iterator[tuple[str, str]]:
     terms = f"P {control.proportional:.2f}, I {control.integral:.2f}, D {control.derivative:+.3f} by {gains} ({control.phase})"
     yield "control", f"{terms} give {control.output:.2f}: {control.band}"
     if oversight.idle:
-        yield "idle", f"{counted(oversight.idle, 'iteration')} in a row without progress"
+        yield "idle", f"{plural(oversight.idle, 'iteration')} in a row without progress"
     yield "ladder", f"{ladder.rung.title}{f': {clean(ladder.reason)}' if ladder.reason else ''}"
     yield "feedback", f"{oversight.feedback}; diagnosis {oversight.diagnosis}"
-    if oversight.strategy.reasoning and ladder.rung < Rung.HUMAN:  # there is no next iteration to go about
+    if oversight.strategy.reasoning and ladder.rung < EscalationLevel.HUMAN:  # there is no next iteration to go about
         yield "strategy", f"{oversight.strategy.stance}: {clean(oversight.strategy.reasoning)}"
     for learnt in oversight.learning[:LEARNT_SHOWN]:
         helped = {True: ", what was done helped", False: ", what was done did not help", None: ""}[learnt.helped]

@@ -9,14 +9,14 @@ from itertools import takewhile
 from helmsman.oversee.diagnosis import sentence
 from helmsman.plain import clean, clean_lines, shortened
 from helmsman.records.alignment import Alignment
-from helmsman.records.control import Rung, short_rung
+from helmsman.records.control import EscalationLevel, short_level
 from helmsman.records.gates import GATES, Answer, Choice, Gate, GateKind
 from helmsman.records.request import KEYS, LoopRequest, title
 from helmsman.records.state import LoopState
 from helmsman.render.facts import coded, failing_names, green_text, some
 from helmsman.render.markdown_page import code, table
 from helmsman.render.templating import render_markdown
-from helmsman.texts import counted, duration, money_text
+from helmsman.texts import duration, money_text, plural
 
 EVIDENCE_LINES, EVIDENCE_WIDTH = 8, 160
 """Lines of evidence that a terminal shows, and characters of each."""
@@ -63,12 +63,12 @@ def _standing(state: LoopState) -> str:
     """How it stands, in one line."""
     rung, report, limits, spent = state.oversight.ladder.rung, state.checks, state.config.limits, state.spending
     parts = (
-        f"{state.iteration} of {counted(limits.iterations, 'iteration')}",
+        f"{state.iteration} of {plural(limits.iterations, 'iteration')}",
         money_text(spent.cost_usd, limits.cost_usd, state.untold),
         duration(spent.seconds),
         green_text(report) if report and report.results else "",
         "" if state.config.checks else "no check: nothing is verified",
-        rung.title if rung > Rung.PATCH else "",
+        rung.title if rung > EscalationLevel.PATCH else "",
         code(state.branch, 120) if state.iteration else "",
     )
     return " · ".join(part for part in parts if part)
@@ -79,7 +79,7 @@ def evidence(state: LoopState, worktree: str) -> str:
     commits = shlex.quote(f"{state.base_commit[:10]}..{state.branch}")  # whoever reads it may copy it into a shell
     failures = state.checks.failures[:FAILURES_SHOWN] if state.checks else ()
     rows = (
-        (str(one.iteration), f"{one.completion:.0%}", one.movement, short_rung(one.rung), "yes" if one.undone else "")
+        (str(one.iteration), f"{one.completion:.0%}", one.movement, short_level(one.rung), "yes" if one.undone else "")
         for one in state.worked[-MOMENTS_SHOWN:]
     )
     return render_markdown(
@@ -148,7 +148,7 @@ def _evidence_lines(gate: Gate) -> Iterator[str]:
     for number, line in enumerate(lines[:EVIDENCE_LINES]):
         yield f"{_INDENT if number else 'evidence   '}{shortened(line, EVIDENCE_WIDTH)}"
     if len(lines) > EVIDENCE_LINES:
-        yield f"{_INDENT}… {counted(len(lines) - EVIDENCE_LINES, 'more line')}"
+        yield f"{_INDENT}… {plural(len(lines) - EVIDENCE_LINES, 'more line')}"
 
 
 # --- errors in the words of the form ------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from helmsman.records.tracking import Change, Comment, Escalation, Found, IssueL
 from helmsman.render.artifacts import checks_page, gates_page, iterations_page, verdicts_page
 from helmsman.render.markdown_page import code, prose
 from helmsman.render.templating import render_markdown
-from helmsman.texts import counted, dollars_told, duration, tokens_told
+from helmsman.texts import duration, format_dollars, format_tokens, plural
 
 LONGEST_BODY = 60_000
 """Characters; GitHub takes 65,536."""
@@ -243,13 +243,15 @@ def pull_request_title(link: IssueLink) -> str:
 def pull_request_body(state: LoopState, link: IssueLink) -> str:
     """The report, under the one line that a forge shall obey."""
     spent = state.spending
-    used = f"{dollars_told(spent.cost_usd, state.untold)}, {tokens_told(spent.tokens, state.untold)}, {duration(spent.seconds)}"
+    used = (
+        f"{format_dollars(spent.cost_usd, state.untold)}, {format_tokens(spent.tokens, state.untold)}, {duration(spent.seconds)}"
+    )
     judged = verdicts_page(state) if state.config.judge.criteria else ""
     answers = gates_page(state) if state.answers else ""
     pages = (checks_page(state), judged, iterations_page(state), answers)
     begun = f"from {code(state.base_branch)} at {code(state.base_commit[:12])} to {code(state.head[:12])}"
     parts = [
-        f"Made by the loop {code(state.loop)} in {counted(state.iteration, 'iteration')} ({used}), {begun}.",
+        f"Made by the loop {code(state.loop)} in {plural(state.iteration, 'iteration')} ({used}), {begun}.",
         f"Ended by {code(state.ending.rule if state.ending else '')}: {prose(state.ending.reason if state.ending else '', 1000)}",
         *(f"#{page}".rstrip() for page in pages if page),  # their headings under the report's
         f"All of it: {code(f'helmsman report {state.loop}')} on the machine of the loop.",

@@ -10,7 +10,7 @@ from helmsman.memory.recall import recalled_lines
 from helmsman.plain import clean, cut_between_words
 from helmsman.records.alignment import AlignResult
 from helmsman.records.checks import CheckReport
-from helmsman.records.control import Diagnosis, Oversight, Rung
+from helmsman.records.control import Diagnosis, EscalationLevel, Oversight
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import Gate
 from helmsman.records.iteration import IterationRecord
@@ -19,7 +19,7 @@ from helmsman.records.state import LoopState
 from helmsman.render.facts import LIMITS, change_text, check_facts, control_facts, facts, green_text, hat_fact, shares_text
 from helmsman.render.gate import answer_command
 from helmsman.render.verification import grounds_lines, table_lines
-from helmsman.texts import SIGNS, age, counted, dollars_told, duration, money, signal_word, told_signals, tools_told
+from helmsman.texts import SIGNS, age, alert_word, duration, format_dollars, format_tool_calls, money, plural, reported_alerts
 
 REASON_SHOWN, GOAL_SHOWN, FAILING_SHOWN = 100, 60, 3
 NOT_STARTED = frozenset({126, 127})
@@ -76,7 +76,11 @@ def _agent_line(record: IterationRecord) -> str:
     call = record.execution.call
     attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
     resumed = " (resumed)" if call.resumed else ""
-    used = tools_told(call.tool_calls, call.untold), dollars_told(call.usage.cost_usd, call.untold), duration(call.seconds)
+    used = (
+        format_tool_calls(call.tool_calls, call.untold),
+        format_dollars(call.usage.cost_usd, call.untold),
+        duration(call.seconds),
+    )
     what = "research, agent" if record.researched else "agent"
     return f"#{record.iteration}{attempt}  {what} {call.outcome}{resumed}: {', '.join(used)}"
 
@@ -106,7 +110,7 @@ def explanation(record: IterationRecord) -> Iterator[str]:
         yield hat_fact(record.hat).line
     if record.moment:
         yield f"movement   {record.moment.movement}"
-    yield from (f"{signal_word(signal):<10} {clean(signal.rule)}: {clean(signal.message)}" for signal in told_signals(record))
+    yield from (f"{alert_word(signal):<10} {clean(signal.rule)}: {clean(signal.message)}" for signal in reported_alerts(record))
     yield from recalled_lines(record.recalled)
     yield from (f"learned    {clean(lesson)}" for lesson in record.learned.lessons)
     if record.failed:
@@ -120,7 +124,7 @@ def steering_lines(oversight: Oversight, config: LoopConfig) -> Iterator[str]:
     yield f"progress   {shares_text(oversight.progress)}, urgency {control.output:.2f} ({control.band})"
     why = clean(cut_between_words(ladder.reason, REASON_SHOWN))
     health = ", ".join(filter(None, (
-        f"{ladder.rung.title} because of {why}" if ladder.rung > Rung.PATCH else "",
+        f"{ladder.rung.title} because of {why}" if ladder.rung > EscalationLevel.PATCH else "",
         f"diagnosis {oversight.diagnosis}" if oversight.diagnosis not in {Diagnosis.NONE, Diagnosis.PRODUCTIVE} else "",
     )))  # fmt: skip
     watched = "" if config.ladder.act else " (only watched: ladder.act is off)"
@@ -209,7 +213,7 @@ def aligned_lines(result: AlignResult) -> Iterator[str]:
     if result.reason:
         yield f"because    {' '.join(clean(result.reason).split())}"
     if result.cost_usd:
-        yield f"cost       {money(result.cost_usd)}, {counted(result.round, 'round')}"
+        yield f"cost       {money(result.cost_usd)}, {plural(result.round, 'round')}"
     if result.questions:
-        yield f"open       {counted(len(result.questions), 'question')}; a loop does not start before they are answered"
+        yield f"open       {plural(len(result.questions), 'question')}; a loop does not start before they are answered"
         yield from (f"           {number}. {clean(question)}" for number, question in enumerate(result.questions, 1))

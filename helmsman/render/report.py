@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from helmsman.agents.fitting import in_short
 from helmsman.plain import shortened
-from helmsman.records.control import Rung
+from helmsman.records.control import EscalationLevel
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.gates import GATES
 from helmsman.records.iteration import IterationRecord
@@ -28,7 +28,7 @@ from helmsman.render.facts import PARTS, VERDICTS, Fact, Kind, checks_kind, code
 from helmsman.render.lines import next_steps
 from helmsman.render.templating import render_html
 from helmsman.render.verification import outcome_text
-from helmsman.texts import SIGNS, counted, plan_text
+from helmsman.texts import SIGNS, plan_text, plural
 
 MOST_DETAILED = 500
 """Iterations that are shown one by one."""
@@ -39,7 +39,7 @@ MOST_DOUBTS = 5
 TITLE_SHOWN, REASON_SHOWN, RULES_SHOWN = 160, 160, 10
 WIDTH, HIGH, LOW = 440, 190, 160
 """Of a chart: two stand side by side, and one on a phone has letters that can be read. Those that tell less are low."""
-TITLES = tuple(rung.title for rung in Rung)
+TITLES = tuple(rung.title for rung in EscalationLevel)
 ENDINGS: Mapping[Outcome | None, str] = {
     Outcome.COMPLETED: "good",
     Outcome.CANCELLED: "neutral",
@@ -137,7 +137,7 @@ def html_report(
         gates=GATES,
         verdicts=VERDICTS,
         entries=entries,
-        before=counted(len(traces) - len(shown), "earlier attempt") if len(traces) > len(shown) else "",
+        before=plural(len(traces) - len(shown), "earlier attempt") if len(traces) > len(shown) else "",
     )
     return f"{page}\n"
 
@@ -157,9 +157,9 @@ def _doubts(state: LoopState) -> Iterator[str]:
     """What a person should see with their own eyes: findings in the change, and what the agent said that was not so."""
     yield from (f"{one.where}: {one.message} {coded(one.rule)}" for one in state.findings[:MOST_DOUBTS])
     if len(state.findings) > MOST_DOUBTS:
-        yield f"… and {counted(len(state.findings) - MOST_DOUBTS, 'more finding')}"
+        yield f"… and {plural(len(state.findings) - MOST_DOUBTS, 'more finding')}"
     if state.trust.contradicted:
-        yield f"{state.trust.contradicted} of {counted(state.trust.checked, 'claim')} of the agent did not hold"
+        yield f"{state.trust.contradicted} of {plural(state.trust.checked, 'claim')} of the agent did not hold"
 
 
 # --- the course ---------------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ def _figures(traces: Sequence[Trace]) -> Iterator[tuple[Markup, ...]]:
         yield (drawn("Context", "% of the window at its fullest", LOW, known, context=lambda trace: 100 * trace.context),)
     else:
         yield (drawn("Context", "tokens at its fullest", LOW, traces, context=lambda trace: trace.context),)
-    rungs = [(str(trace.iteration), TITLES[min(trace.rung, Rung.EJECT)]) for trace in counted_ones]
+    rungs = [(str(trace.iteration), TITLES[min(trace.rung, EscalationLevel.EJECT)]) for trace in counted_ones]
     yield (strip("Ladder of escalation", rungs, looks=levels(TITLES), width=WIDTH),)
     yield tuple(_strips(traces))
 

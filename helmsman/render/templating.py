@@ -14,10 +14,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from helmsman.plain import LONGEST_LINE, clean, clean_lines, spelled
-from helmsman.records.control import short_rung
+from helmsman.records.control import short_level
 from helmsman.render.facts import checks_kind, coded
 from helmsman.render.markdown_page import cell, code, fence, prose
-from helmsman.texts import counted, dollars_told, duration, merged_text, money, tools_told
+from helmsman.texts import duration, format_dollars, format_tool_calls, merged_text, money, plural
 
 OUTPUT_SHOWN = 6000
 """Characters of an output that a page holds; the record has more."""
@@ -96,7 +96,7 @@ def _markdown() -> Environment:
 
     environment = _environment(_prose)
     filters: tuple[Callable[..., str], ...] = (prose, code, cell, fence, own, quoted, moment)
-    known: dict[str, Any] = {of.__name__: made(of) for of in filters} | {"counted": counted, "duration": duration}
+    known: dict[str, Any] = {of.__name__: made(of) for of in filters} | {"plural": plural, "duration": duration}
     environment.filters.update(known)
     return environment
 
@@ -104,8 +104,8 @@ def _markdown() -> Environment:
 @lru_cache(maxsize=1)
 def _html() -> Environment:
     environment = _environment(_shown)
-    words = (counted, dollars_told, duration, merged_text, money, tools_told)
-    plain = (with_code, output, coded, checks_kind, spelled, short_rung)
+    words = (plural, format_dollars, duration, merged_text, money, format_tool_calls)
+    plain = (with_code, output, coded, checks_kind, spelled, short_level)
     known: dict[str, Any] = {of.__name__: of for of in (*words, *plain)}
     environment.filters.update(known | {"as_json": partial(json.dumps, default=str)})
     return environment

@@ -15,7 +15,7 @@ from helmsman.render.activity import Activity
 from helmsman.render.facts import judge_facts
 from helmsman.render.gate import answer_line, gate_lines
 from helmsman.render.lines import steering_lines
-from helmsman.texts import check_text, context_text, counted, duration, money_text, plan_lines
+from helmsman.texts import check_text, context_text, duration, money_text, plan_lines, plural
 
 BARS = "▁▂▃▄▅▆▇█"
 CHECKS_SHOWN = 6
@@ -116,7 +116,7 @@ def _head(screen: ScreenModel) -> Row:
     if since is None:
         return Row(f"{'●' if screen.driver else '○'} {name}  #{screen.state.due} of {limit}  {_idle(screen)}", "bold")
     attempt = f" (attempt {activity.attempt})" if activity.attempt > 1 else ""
-    calls = f", {counted(activity.tool_calls, 'tool call')}" if activity.tool_calls else ""
+    calls = f", {plural(activity.tool_calls, 'tool call')}" if activity.tool_calls else ""
     step = f"{clean(activity.step)} {_age(since, screen.now)}{calls}"
     return Row(f"● {name}  #{activity.iteration or screen.state.due} of {limit}{attempt}  {step}", "bold cyan")
 
@@ -190,7 +190,7 @@ def _progress(state: LoopState, width: int, height: int) -> Iterator[Row]:
     yield from (Row(f"{left}{line}", "cyan", rank=10) for left, line in zip(axis, lines, strict=True))
     yield from (Row(line, rank=11) for line in steering_lines(state.oversight, state.config))
     ladder, in_row = state.oversight.ladder, state.oversight.idle
-    idle = f", {counted(in_row, 'iteration')} in a row without progress" if in_row else ""
+    idle = f", {plural(in_row, 'iteration')} in a row without progress" if in_row else ""
     yield Row(f"level      {ladder.rung.title}{idle}", rank=11)
 
 
@@ -209,7 +209,7 @@ def _spent(screen: ScreenModel) -> Iterator[Row]:
     tokens = "" if limits.tokens is None else f" of {limits.tokens:,}{share['tokens']}"
     yield Row(f"spent      {cost}, {spending.tokens:,}{tokens} tokens", style, rank=9)
     hours = "" if limits.wall_clock_hours is None else f" of {limits.wall_clock_hours:g} hours{share['wall_clock_hours']}"
-    calls = f"{counted(spending.agent_calls, 'agent call')}, {len(state.recent_calls)} of {limits.calls_per_hour} in an hour"
+    calls = f"{plural(spending.agent_calls, 'agent call')}, {len(state.recent_calls)} of {limits.calls_per_hour} in an hour"
     yield Row(f"time       {duration(spending.seconds)}{hours}, {calls}", style, rank=14)
 
 

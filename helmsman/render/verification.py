@@ -11,7 +11,7 @@ from helmsman.records.checks import Finding
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.verification import Consequence, Grounds, OutcomeName, OutcomeTable, Verification, Word
 from helmsman.render.markdown_page import code, fence, prose, stacked
-from helmsman.texts import check_text, counted, duration
+from helmsman.texts import check_text, duration, plural
 
 SHOWN = 30
 """Cases that are listed; a machine gets all of them."""
@@ -27,7 +27,7 @@ MARK = "<!-- helmsman verify -->"
 
 def verification_lines(found: Verification) -> Iterator[str]:
     """The table, cases that changed first, then the verdict and what it rests on."""
-    yield f"change     {found.base[:12]}..{found.head[:12]}, {counted(found.files_changed, 'file')} changed"
+    yield f"change     {found.base[:12]}..{found.head[:12]}, {plural(found.files_changed, 'file')} changed"
     for title, report in (("base", found.base_checks), ("head", found.head_checks)):
         yield from (f"{title:<10} {check_text(result)}" for result in (report.results if report else ()))
     yield from table_lines(found.table)
@@ -38,7 +38,7 @@ def verification_lines(found: Verification) -> Iterator[str]:
         yield f"  {clean(reason.why)}"
         yield from ([f"    what to do: {clean(reason.remedy)}"] if reason.remedy else ())
     yield from grounds_lines(found.grounds)
-    yield f"{counted(found.runs, 'run')} of the checks, {duration(found.seconds)}"
+    yield f"{plural(found.runs, 'run')} of the checks, {duration(found.seconds)}"
 
 
 def _hint_lines(found: Verification) -> Iterator[str]:
@@ -60,9 +60,9 @@ def table_lines(found: OutcomeTable) -> Iterator[str]:
         yield from ([f"{'':<15}{clean(case.why)}"] if case.consequence is not Consequence.PROVES else ())
     if len(changed) > SHOWN:
         yield f"{'':<12}   and {len(changed) - SHOWN} more that changed"
-    yield from (f"{name:<12}   {counted(number, 'case')}" for name, number in _unchanged(found))
+    yield from (f"{name:<12}   {plural(number, 'case')}" for name, number in _unchanged(found))
     if found.unnamed:
-        yield f"{'':<12}   {counted(found.unnamed, 'further passing test')} not named"
+        yield f"{'':<12}   {plural(found.unnamed, 'further passing test')} not named"
 
 
 def grounds_lines(grounds: Grounds) -> Iterator[str]:
@@ -77,7 +77,7 @@ def verification_markdown(found: Verification) -> str:
     return stacked(
         (
             f"{MARK}\n### Helmsman verify: {WORDS[found.verdict]}",
-            f"{code(f'{found.base[:12]}..{found.head[:12]}')}, {counted(found.files_changed, 'file')} changed",
+            f"{code(f'{found.base[:12]}..{found.head[:12]}')}, {plural(found.files_changed, 'file')} changed",
             "\n".join(reasons),
             fence("\n".join((*table_lines(found.table), *_hint_lines(found), *grounds_lines(found.grounds))), LONGEST_COMMENT),
         )

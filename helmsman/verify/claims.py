@@ -17,7 +17,7 @@ from helmsman.records.agent import AgentCall, AgentOutcome, Change
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Claim, ClaimKind, ClaimLayer, Claims, Contradiction
 from helmsman.records.iteration import WorkingMemory
-from helmsman.texts import counted
+from helmsman.texts import plural
 
 MOST = 50
 """Claims and contradictions that are kept."""
@@ -183,7 +183,7 @@ def _files_modified(number: str, case: Case) -> str | None:
     others = 0 if case.cut else sum(path not in changed for path in case.call.edited)
     seen = change.files_changed + others + any(_WRITES.search(run.command) for run in commands)
     boast = int(number) > 2 * seen + (seen > 0)
-    return f"git shows {counted(change.files_changed, 'changed file')}" if boast else ""
+    return f"git shows {plural(change.files_changed, 'changed file')}" if boast else ""
 
 
 def _tests_pass(_: str, case: Case) -> str | None:
@@ -192,7 +192,7 @@ def _tests_pass(_: str, case: Case) -> str | None:
         counts = result.counts
         # a check may fail for another reason, such as coverage, while all tests pass
         if not result.passed and (counts is None or counts.failed or not counts.passed):
-            told = f" with {counted(counts.failed, 'failing test')}" if counts and counts.failed else ""
+            told = f" with {plural(counts.failed, 'failing test')}" if counts and counts.failed else ""
             return f"check `{short_line(result.name, 80)}` failed{told}"
     return "" if ran else None
 

@@ -72,7 +72,7 @@ class TreeDiff:
         return iter(self.files)
 
 
-def shown(text: str, longest: int = 200) -> str:
+def display(text: str, longest: int = 200) -> str:
     """A line as a finding quotes it."""
     line = " ".join(text.split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"

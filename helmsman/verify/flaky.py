@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from helmsman.records.checks import CheckReport, CheckResult
 
 
-def doubtful(results: Sequence[CheckResult], largest: int, before: CheckReport | None = None) -> list[int]:
+def suspects(results: Sequence[CheckResult], largest: int, before: CheckReport | None = None) -> list[int]:
     """Places of the results that are worth running again on the same tree.
 
     So few named tests failed that chance may be to blame, and one of them did not fail in the report before: what fails again
@@ -26,7 +26,7 @@ def _failing(result: CheckResult) -> tuple[str, ...]:
     return result.counts.failing if result.counts else ()
 
 
-def second_opinion(first: CheckResult, again: CheckResult, *, tolerate: bool) -> CheckResult:
+def after_rerun(first: CheckResult, again: CheckResult, *, tolerate: bool) -> CheckResult:
     """The first result, with the names of the tests that passed when it was run again. It passes only where that is tolerated."""
     still = set(_failing(again))
     flaky = tuple(name for name in _failing(first) if name not in still) if again.passed or still else ()

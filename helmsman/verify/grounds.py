@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 from helmsman.config import LoopConfig
 from helmsman.plain import clean
-from helmsman.records.checks import CheckReport, CheckResult, Finding, Judgement, Probed, TrustedCopy, checks_fail
+from helmsman.records.checks import CheckReport, CheckResult, Finding, Judgement, Probed, TrustedRun, checks_fail
 from helmsman.records.iteration import Evidence
 from helmsman.records.proof import Mutants, SinceStart
 from helmsman.records.verification import Grounds, OutcomeTable
-from helmsman.texts import counted
+from helmsman.texts import plural
 from helmsman.verify.called_languages import NAMES
 from helmsman.verify.case_table import LOOP, Names
 from helmsman.verify.objections import some
@@ -28,7 +28,7 @@ class Runs:
     table: OutcomeTable = field(default_factory=OutcomeTable)
     names: Names = LOOP
     unchanged: bool = False
-    trusted: TrustedCopy = field(default_factory=TrustedCopy)
+    trusted: TrustedRun = field(default_factory=TrustedRun)
     trusted_not_due: str = ""
     """Why the base's tests were not run on the head's source; empty where they were."""
     on_base: CheckReport | None = None
@@ -97,7 +97,7 @@ def _rests_on(runs: Runs) -> Iterator[str]:
         yield f"{head}'s tests on {base}'s source: not run, {runs.new_not_due}"
     if runs.hidden:
         failing = [clean(result.name) for result in runs.hidden if not result.passed]
-        yield f"{counted(len(runs.hidden), 'hidden check')}: {f'{some(failing)} failing' if failing else 'all pass'}"
+        yield f"{plural(len(runs.hidden), 'hidden check')}: {f'{some(failing)} failing' if failing else 'all pass'}"
     if runs.looked_up is not None:
         found = some(runs.looked_up) or "nothing seems to be looked up"
         yield f"changed {NAMES} functions, called with inputs beside those of their tests: {found}"
@@ -112,7 +112,7 @@ def _of_models(runs: Runs) -> Iterator[str]:
         survived = some([clean(one) for one in runs.mutants.survived])
         yield f"{runs.mutants.told}{f', not {survived}' if survived else ''}"
     if judgement := runs.judgement:
-        asked = counted(len(judgement.criteria), "criterion", "criteria")
+        asked = plural(len(judgement.criteria), "criterion", "criteria")
         yield f"the judge ({clean(judgement.model)}) on {asked}: {judgement.outcome}"
 
 
@@ -121,7 +121,7 @@ def _probes(found: Probed) -> str:
     said = ", ".join(f"{number} {word}" for number, word in counts if number)
     failing = f": {some([clean(one) for one in found.failing])}" if found.failing else ""
     when = ", asked for at an earlier claim" if found.again else ""
-    return f"{counted(found.written, 'probe')} by a model that has not seen the source{when}: {said}{failing}"
+    return f"{plural(found.written, 'probe')} by a model that has not seen the source{when}: {said}{failing}"
 
 
 def _not_looked_at(runs: Runs) -> Iterator[str]:

@@ -17,7 +17,7 @@ from helmsman.parsers.globs import matches_any
 from helmsman.parsers.source import Place, Source
 from helmsman.parsers.test_files import is_generated, is_source, is_test_file, is_test_support
 from helmsman.records.checks import Finding, Weight
-from helmsman.texts import counted
+from helmsman.texts import plural
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.objections import some
 from helmsman.verify.reporter import Reporter, Spot
@@ -155,7 +155,7 @@ def _overlap(change: Change) -> Found:
     for file, values in new.items():
         both = sorted(values & expected)
         if len(both) >= _FEWEST and len(both) >= _SHARE * len(values):
-            yield _first(file), f"{counted(len(both), 'value')} that tests expect came into {file.path}: {some(both)}"
+            yield _first(file), f"{plural(len(both), 'value')} that tests expect came into {file.path}: {some(both)}"
 
 
 def _new_values(change: Change) -> Iterator[tuple[FileDiff, set[str]]]:

@@ -13,10 +13,10 @@ from helmsman.config import CheckConfig, InvariantsConfig
 from helmsman.parsers.globs import matches_any
 from helmsman.parsers.test_files import is_test_file
 from helmsman.plain import clean
-from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedCopy, Weight
-from helmsman.records.control import MOST_NAMES, Moment
+from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun, Weight
+from helmsman.records.control import MOST_NAMES, IterationSummary
 from helmsman.records.verification import Case, Consequence, OutcomeTable
-from helmsman.texts import counted
+from helmsman.texts import plural
 from helmsman.verify.case_table import outcome_table
 from helmsman.verify.commands import path_of, simple_commands
 from helmsman.verify.reporter import Reporter, Spot
@@ -78,7 +78,7 @@ def _is_named(paths: Iterable[str], config: InvariantsConfig) -> bool:
     return any(matches_any(path, (*config.protect, *config.trusted)) for path in paths)
 
 
-def failing_at_start(history: Sequence[Moment]) -> frozenset[str] | None:
+def failing_at_start(history: Sequence[IterationSummary]) -> frozenset[str] | None:
     """Tests, and checks that name none, that failed before any work; None where that is not known whole."""
     start = next((moment for moment in history if moment.iteration == 0 and moment.checked), None)
     return frozenset(start.failing) if start and len(start.failing) < MOST_NAMES else None
@@ -86,7 +86,7 @@ def failing_at_start(history: Sequence[Moment]) -> frozenset[str] | None:
 
 def outcomes(
     own: CheckReport,
-    copy: TrustedCopy,
+    copy: TrustedRun,
     red: Collection[str] | None,
     goal: str,
     config: InvariantsConfig,
@@ -99,12 +99,12 @@ def outcomes(
     return Outcomes((*found, *fewer_tests(own, copy, config)), changed, table.bounded)
 
 
-def fewer_tests(own: CheckReport, copy: TrustedCopy, config: InvariantsConfig) -> Iterator[Finding]:
+def fewer_tests(own: CheckReport, copy: TrustedRun, config: InvariantsConfig) -> Iterator[Finding]:
     """Checks that run fewer tests than with those of the start: a hint, but for files that the operator names."""
     weight = Weight.BLOCK if _is_named(copy.put_back, config) else Weight.HINT
     for one, other in zip(own.results, copy.report.results, strict=True) if copy.report else ():
         if one.passed and other.passed and _ran(one) < _ran(other):
-            told = f"{clean(one.name)} runs {counted(_ran(one), 'test')}, and with the tests of the start {_ran(other)}"
+            told = f"{clean(one.name)} runs {plural(_ran(one), 'test')}, and with the tests of the start {_ran(other)}"
             yield _FEWER.tell(weight, Spot(copy.put_back[0]), told)
 
 
@@ -112,7 +112,7 @@ def _ran(result: CheckResult) -> int:
     return result.counts.executed if result.counts else 0
 
 
-def weighed(table: OutcomeTable, own: CheckReport, copy: TrustedCopy, goal: str, config: InvariantsConfig) -> OutcomeTable:
+def weighed(table: OutcomeTable, own: CheckReport, copy: TrustedRun, goal: str, config: InvariantsConfig) -> OutcomeTable:
     """The table, with what goal and operator say of changed tests. Those of a check that fails anyway matter to nobody."""
     failing = {result.name for result in own.failures}
     cases = (_asked_if_unloadable(case, copy.put_back) for case in table.cases)
@@ -154,6 +154,6 @@ def _is_to_change(goal: str, name: str) -> bool:
     return any(re.search(rf"{_CHANGE}{re.escape(word)}(?!\w)", goal, re.IGNORECASE) for word in words)
 
 
-def _finding(case: Case, copy: TrustedCopy) -> Finding:
+def _finding(case: Case, copy: TrustedRun) -> Finding:
     path = next((path for path in copy.put_back if path in case.name), copy.put_back[0])
     return _REPORTER.tell(Weight.BLOCK, Spot(path), f"{clean(case.name)} {case.why}")

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from helmsman.records.checks import SHOWN, Finding, Weight
-from helmsman.verify.diff import shown
+from helmsman.verify.diff import display
 
 
 class Spot(NamedTuple):
@@ -38,7 +38,7 @@ class Reporter(NamedTuple):
 
 def _storable(text: str) -> str:
     """One line."""
-    return shown(_whole(text[: 10 * SHOWN]), SHOWN)
+    return display(_whole(text[: 10 * SHOWN]), SHOWN)
 
 
 def _whole(text: str) -> str:

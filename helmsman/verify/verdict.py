@@ -10,7 +10,7 @@ from helmsman.plain import clean, shortened
 from helmsman.records.checks import CheckResult, JudgementOutcome
 from helmsman.records.folds import most_tests, without_test
 from helmsman.records.verification import Case, Consequence, Reason, Word
-from helmsman.texts import counted
+from helmsman.texts import plural
 from helmsman.verify.case_table import known
 from helmsman.verify.grounds import Runs
 from helmsman.verify.missing import NOT_STARTED, missing
@@ -146,4 +146,4 @@ def _unsure(rule: str, why: str, remedy: str = "") -> Reason:
 
 
 def _named(cases: tuple[Case, ...] | list[Case]) -> str:
-    return some([clean(case.name) for case in cases]) or counted(0, "case")
+    return some([clean(case.name) for case in cases]) or plural(0, "case")

@@ -4,17 +4,17 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from helmsman.errors import WorldError
+from helmsman.errors import TransientError
 from helmsman.records.agent import AgentCall, AgentOutcome, KeptSession
 from helmsman.records.events import AgentStarted
 from helmsman.records.state import LoopState
 from tasks.agents.call_folder import CallFolder, finish, set_aside
 from tasks.observers.journal import publish
-from tasks.processes.process import Ended, never, run
-from tasks.sandbox.entering import Command
+from tasks.repository.loop_context import LoopContext
+from tasks.sandbox.enter import Command
+from tasks.system.faults import raising_transient_errors
+from tasks.system.process import Ended, never, run
 from tasks.system.secrets import without_secrets
-from tasks.system_errors import blaming_the_world
-from tasks.worktrees.workplace import Workplace
 
 IN_WORLD = frozenset({AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED})
 """Outcomes that may pass by themselves."""
@@ -24,7 +24,7 @@ IN_WORLD = frozenset({AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED})
 class Order:
     """One call of the agent that is due."""
 
-    place: Workplace
+    place: LoopContext
     state: LoopState
     prompt: str
     start: str
@@ -91,9 +91,9 @@ def _begun(folder: CallFolder, state: LoopState) -> Generator[Callable[[int], No
         )
 
     try:
-        with blaming_the_world():
+        with raising_transient_errors():
             yield begun
-    except WorldError:
+    except TransientError:
         if not processes:
             set_aside(folder)
         raise
@@ -106,11 +106,11 @@ def _call_seconds(state: LoopState) -> float:
 
 
 def kept(folder: CallFolder, call: AgentCall, did_nothing: Callable[[AgentCall], bool]) -> AgentCall:
-    """The call, noted as ended. Raises WorldError where the model could not be reached and the call can be made again."""
+    """The call, noted as ended. Raises TransientError where the model could not be reached and the call can be made again."""
     call = without_secrets(call)
     if call.outcome in IN_WORLD and did_nothing(call):
         set_aside(folder)
         remedy = "it is tried again by itself"
-        raise WorldError(f"the agent could not reach its model ({call.outcome})", found=call.error, remedy=remedy)
+        raise TransientError(f"the agent could not reach its model ({call.outcome})", found=call.error, remedy=remedy)
     finish(folder, call)
     return call

@@ -22,9 +22,9 @@ from helmsman.records.base import Usage
 from helmsman.records.iteration import Briefing
 from helmsman.tokens import tokens
 from helmsman.verify.judge.request import JudgeRequest
-from tasks.places import Within
 from tasks.system.files import write_atomic
 from tasks.system.keys import authentic, signed
+from tasks.system.paths import Within
 from tasks.system.secrets import redact, without_secrets
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from helmsman.errors import OperatorError
-from helmsman.layers import shown
+from helmsman.layers import display
 from helmsman.records.agents import AgentKind
 from helmsman.records.hats import Hat, Sheet, is_name
 from tasks.loop.files import read_text
@@ -56,5 +56,5 @@ class Catalogue(NamedTuple):
         if found.name != Path(where).stem:
             expected = f'name = "{Path(where).stem}"'
             problem = f"{where} holds another {self.kind} than it says"
-            raise OperatorError(problem, expected=expected, found=shown(found.name), remedy="rename one")
+            raise OperatorError(problem, expected=expected, found=display(found.name), remedy="rename one")
         return found

@@ -20,25 +20,25 @@ from helmsman.render.spans import trace_context
 from tasks.agents.call import Order, kept, run_program
 from tasks.agents.call_folder import CallFolder, begin, finished_call, session_asked_for, set_aside, with_rotation
 from tasks.agents.claude_binary import find_binary
+from tasks.agents.hook_server import TOKEN, HookServer
 from tasks.agents.listener import Listener, allowed_cost
 from tasks.agents.project_settings import pinned
+from tasks.agents.steered import steering, stop_seconds, window_of
+from tasks.agents.steering import Steering, settings
 from tasks.observers.journal import publish
-from tasks.processes.environment import agent_environment, ours
-from tasks.processes.nesting import inner_depth
-from tasks.processes.process import Ended
 from tasks.repository.git import IDENTITY, has_identity
-from tasks.sandbox.entering import BOXED, Agent, Command, agent_box
-from tasks.session.hook_server import TOKEN, HookServer
-from tasks.session.steered import steering, stop_seconds, window_of
-from tasks.session.steering import Steering, settings
-from tasks.worktrees.workplace import Workplace
+from tasks.repository.loop_context import LoopContext
+from tasks.sandbox.enter import BOXED, Agent, Command, agent_box
+from tasks.system.environment import agent_environment, ours
+from tasks.system.nesting import inner_depth
+from tasks.system.process import Ended
 
 OWN_TELEMETRY = "CLAUDE_CODE_ENABLE_TELEMETRY"
 """Switches the command line's own telemetry on, which then belongs into our trace."""
 
 
 def call_agent(order: Order) -> AgentCall:
-    """Make the call that is due, or read back the one that was made. Raises WorldError when the world broke it, Cancelled.
+    """Make the call that is due, or read back the one that was made. Raises TransientError when the world broke it, Cancelled.
 
     It goes on with the order's session, where there is one that the command line still knows.
     """
@@ -203,7 +203,7 @@ def _conclude(listener: ClaudeListener, ended: Ended) -> AgentCall:
     return listener.conclude(call, ended)
 
 
-def _environment(place: Workplace, state: LoopState, credentials: dict[str, str]) -> dict[str, str]:
+def _environment(place: LoopContext, state: LoopState, credentials: dict[str, str]) -> dict[str, str]:
     identity, config = {} if has_identity(place.worktree) else IDENTITY, state.config
     known = as_it_is_called(config)
     traced = trace_context(state.uid, state.due, state.attempt) if known.get(OWN_TELEMETRY) else {}

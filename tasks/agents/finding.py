@@ -9,7 +9,7 @@ from pathlib import Path
 from helmsman.agents.fitting import fitted, unused
 from helmsman.config.infrastructure import AgentConfig
 from helmsman.errors import OperatorError
-from helmsman.layers import Resolved, did_you_mean, shown
+from helmsman.layers import Resolved, did_you_mean, display
 from helmsman.parsers.definitions import read_kind, template
 from helmsman.records.agents import CLAUDE, TEMPLATE, Agent, AgentKind
 from helmsman.records.hats import is_name
@@ -42,7 +42,7 @@ def find_agent(top: Path, config: AgentConfig) -> AgentKind | None:
     if path is None:
         names = agent_names(top)
         raise OperatorError(
-            f"there is no agent {shown(config.kind)}{did_you_mean(config.kind, names)}",
+            f"there is no agent {display(config.kind)}{did_you_mean(config.kind, names)}",
             expected=f"one of {', '.join(names)}",
             remedy=f"correct agent.kind, or write {AGENTS.folder}/{config.kind if is_name(config.kind) else 'NAME'}.toml",
         )
@@ -67,7 +67,7 @@ def find_program(kind: AgentKind, config: AgentConfig, top: Path) -> Path:
         raise OperatorError(
             f"the program of {kind.name} was not found",
             expected="agent.binary, or its usual name on PATH",
-            found=shown(named),
+            found=display(named),
             remedy=f"install it{f' ({kind.install})' if kind.install else ''}, or set agent.binary",
         )
     return Path(found).absolute()

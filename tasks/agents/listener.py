@@ -14,10 +14,10 @@ from helmsman.records.state import LoopState
 from helmsman.texts import money
 from tasks.agents.call import Order
 from tasks.agents.call_folder import STOPPED
+from tasks.agents.safety import Watch, tokens_left
+from tasks.agents.steering import Steering
 from tasks.observers.journal import publish
-from tasks.processes.process import Ended
-from tasks.session.pain_watch import Watch, tokens_left
-from tasks.session.steering import Steering
+from tasks.system.process import Ended
 from tasks.system.secrets import redact, without_secrets
 from tasks.system.supervised import still_alive
 

@@ -13,17 +13,17 @@ from tasks.agents.call import Order, kept, run_program
 from tasks.agents.call_folder import begin, finished_call
 from tasks.agents.finding import find_program
 from tasks.agents.listener import Listener, allowed_cost
-from tasks.processes.environment import other_environment, ours
-from tasks.processes.nesting import inner_depth
 from tasks.repository.git import IDENTITY, commit_and_tree, has_identity
-from tasks.sandbox.entering import Agent, Command, agent_box
-from tasks.sandbox.taking import take_over_work
-from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import dirty_paths
+from tasks.repository.loop_context import LoopContext
+from tasks.repository.worktree import dirty_paths
+from tasks.sandbox.commit_import import take_over_work
+from tasks.sandbox.enter import Agent, Command, agent_box
+from tasks.system.environment import other_environment, ours
+from tasks.system.nesting import inner_depth
 
 
 def call_agent(order: Order) -> AgentCall:
-    """Make the call that is due, or read back the one that was made. Raises WorldError, Cancelled, OperatorError.
+    """Make the call that is due, or read back the one that was made. Raises TransientError, Cancelled, OperatorError.
 
     No session is kept of an agent that cannot go on with one, and Claude Code's credentials are nobody else's.
     """
@@ -39,7 +39,7 @@ def kind_of(state: LoopState) -> AgentKind:
     return state.agent.kind
 
 
-def environment_of(place: Workplace, state: LoopState) -> dict[str, str]:
+def environment_of(place: LoopContext, state: LoopState) -> dict[str, str]:
     """What the program may see: what any may, its own variables, and those that the operator names."""
     identity = {} if has_identity(place.worktree) else IDENTITY
     seen = other_environment(ours(), kind_of(state).environment, state.config.agent.environment)

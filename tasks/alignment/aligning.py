@@ -19,13 +19,13 @@ from helmsman.orient.alignment_file import is_alignment
 from helmsman.plain import clean
 from helmsman.records.alignment import ALIGNMENT, Alignment, Proposal
 from helmsman.records.iteration import Question
-from helmsman.texts import counted
+from helmsman.texts import plural
 from tasks.alignment.files import keep_aside, place_of, read_alignment, read_text, understood, write_alignment
 from tasks.models.asking import Late, ask
-from tasks.places import AlignFolder, helmsman_folder
-from tasks.processes.process import never
 from tasks.repository.git import Repository
 from tasks.system.files import write_atomic
+from tasks.system.paths import AlignFolder, helmsman_folder
+from tasks.system.process import never
 
 THOUGHT = 3
 """Times prompt.timeout_seconds that one answer may take: it reads and writes more than a focus."""
@@ -151,7 +151,7 @@ def propose(
 ) -> Proposal:
     """A model's answer, unread. One that did not come in time is charged as such and not asked for again by itself.
 
-    Raises OperatorError, WorldError where it may be asked again, Cancelled.
+    Raises OperatorError, TransientError where it may be asked again, Cancelled.
     """
     seconds = min(LONGEST_TIMEOUT, THOUGHT * config.prompt.timeout_seconds)
     patient = config.model_copy(update={"prompt": config.prompt.model_copy(update={"timeout_seconds": seconds})})
@@ -211,7 +211,7 @@ def _answered(top: Path, file: str) -> Alignment | None:
 def _without_questions(path: Path, alignment: Alignment | None) -> Alignment | None:
     if alignment is not None and alignment.gaps.open:
         raise OperatorError(
-            f"{counted(len(alignment.gaps.open), 'question')} in {path} must be answered before a loop starts",
+            f"{plural(len(alignment.gaps.open), 'question')} in {path} must be answered before a loop starts",
             found="; ".join(clean(question) for question in alignment.gaps.open[:QUESTIONS_SHOWN]),
             remedy="answer them: helmsman align, or in the file, each ticked with its answer below it; or start without "
             "the file: --set alignment=",

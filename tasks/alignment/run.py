@@ -12,7 +12,7 @@ from typing import Any
 from prefect.client.schemas.objects import State, StateType
 from prefect.exceptions import TerminationSignal
 
-from helmsman.errors import Cancelled, WorldError
+from helmsman.errors import Cancelled, TransientError
 from helmsman.orient.alignment import align_question, by_template, read_proposal, settled
 from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, AlignResult, Made, Specification, result_of
 from helmsman.render.lines import aligned_lines
@@ -24,11 +24,11 @@ from tasks.alignment.steps import ask, gather
 from tasks.engine.end_states import EndState
 from tasks.engine.runs import driving_run
 from tasks.engine.step import with_retries
-from tasks.lock import held_alone
 from tasks.models.asking import writing_model
-from tasks.processes.nesting import refuse_nested
-from tasks.processes.process import end_tagged
 from tasks.repository.git import open_repository
+from tasks.system.lock import exclusive_folder
+from tasks.system.nesting import refuse_nested
+from tasks.system.process import end_tagged
 
 TRIES = 2
 """Answers that are asked for in one round; the second time the model is told what was wrong with the first."""
@@ -54,7 +54,7 @@ def making(request: AlignRequest) -> Generator[Work]:
     config = configured(request)
     folder = aligning.align_folder(repository, request.out)
     with ExitStack() as stack:
-        stack.enter_context(held_alone(folder, f"the alignment {request.out}", "wait for it, or end that process"))
+        stack.enter_context(exclusive_folder(folder, f"the alignment {request.out}", "wait for it, or end that process"))
         work = Work(repository, config, request.out, aligning.attempt_id(folder, config.goal), asks=request.ask)
         end_tagged(f"align-{work.uid}/", prefix=True, grace=config.claude.stop_grace_seconds)
         marks = {"helmsman", "align", f"loop:{work.name}", f"uid:{work.uid}"}
@@ -111,7 +111,7 @@ def _drafted(work: Work, before: Alignment | None) -> Alignment:
         question = align_question(work.goal, facts, before, complaint)
         try:
             proposal = with_retries(ask, retry)(work, question, number, attempt)
-        except WorldError as away:
+        except TransientError as away:
             # without the judge's remedies: the way is the judge's, the work is not
             parts = away.problem.replace("the judge", "the model"), away.expected, away.found
             complaint = f"no model could be asked: {'; '.join(filter(None, parts))}"

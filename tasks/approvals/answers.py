@@ -22,13 +22,13 @@ from helmsman.records.events import MemoryNoted
 from helmsman.records.gates import LONGEST_GUIDANCE, Answer
 from helmsman.records.state import LoopState
 from tasks.observers.journal import publish
+from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import replace_state
 from tasks.system.clock import now_utc
+from tasks.system.faults import transient_error
 from tasks.system.files import FOR_ALL, drafted, locked, write_atomic
 from tasks.system.keys import authentic, signed
 from tasks.system.secrets import redact, without_secrets
-from tasks.system_errors import world_error
-from tasks.worktrees.workplace import Workplace
 
 PURPOSE = "helmsman answer 1"
 WORDS_PURPOSE = "helmsman words 1"
@@ -65,7 +65,7 @@ def replace(mailbox: Path, uid: str, answer: Answer) -> None:
 def find(mailbox: Path, uid: str, gate: str) -> Answer | None:
     """The answer to a gate, None where there is none, or one that says nothing or was not signed.
 
-    Raises WorldError where one is there that cannot be read now, and OperatorError where it may not be: it counts all the same.
+    Raises TransientError where one cannot be read now, and OperatorError where it may not be: it counts all the same.
     """
     file = _file(mailbox, gate)
     try:
@@ -75,7 +75,9 @@ def find(mailbox: Path, uid: str, gate: str) -> Answer | None:
         return None
     except OSError as error:
         remedy = "see that it can be read, or move it away"
-        raise world_error(error) or OperatorError("an answer cannot be read", found=f"{file}: {error}", remedy=remedy) from error
+        raise transient_error(error) or OperatorError(
+            "an answer cannot be read", found=f"{file}: {error}", remedy=remedy
+        ) from error
 
 
 def seen(mailbox: Path, uid: str, gate: str) -> Answer | None:
@@ -118,7 +120,7 @@ def put_words(box: Path, uid: str, identity: int, words: str) -> None:
     write_atomic(_words_file(box, identity), signed(uid, WORDS_PURPOSE, redact(words)[:LONGEST_GUIDANCE]))
 
 
-def with_words(place: Workplace, state: LoopState) -> LoopState:
+def with_words(place: LoopContext, state: LoopState) -> LoopState:
     """The loop with what was said since. While it has ended, words wait for whoever goes on with it.
 
     Files go after the state has been written: who dies in between finds the words in both, and tells them once.

@@ -25,17 +25,17 @@ from tasks.loop.plan import tick_by_word
 from tasks.observers.artifacts import publish_artifacts
 from tasks.observers.journal import publish
 from tasks.repository.git import read_ref
+from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import Fenced, replace_state
+from tasks.repository.worktree import ensure_worktree
 from tasks.system.clock import now_utc
-from tasks.tracker.telling import TrackerEar, answer_from_tracker, tell_news
-from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import ensure_worktree
+from tasks.trackers.thread import TrackerListener, answer_from_tracker, tell_news
 
 ID_BYTES = 8
 """Of a question's key, so that nobody can answer it before it is asked."""
 
 
-def passed(place: Workplace, state: LoopState) -> LoopState:
+def passed(place: LoopContext, state: LoopState) -> LoopState:
     """Ask whatever has to be asked before the loop goes on. Returns the loop after the answers, or ended with a question open."""
     state = with_words(place, state)
     while (due := gate_due(state, now_utc())) is not None:
@@ -50,7 +50,7 @@ def passed(place: Workplace, state: LoopState) -> LoopState:
     return state
 
 
-def _written_down(place: Workplace, state: LoopState, gate: Gate) -> tuple[LoopState, Gate]:
+def _written_down(place: LoopContext, state: LoopState, gate: Gate) -> tuple[LoopState, Gate]:
     if state.gate is not None:
         return state, state.gate
     key = f"{gate.key}-{secrets.token_hex(ID_BYTES)}"
@@ -63,7 +63,7 @@ def _written_down(place: Workplace, state: LoopState, gate: Gate) -> tuple[LoopS
     return after, gate
 
 
-def _with_known_answer(place: Workplace, state: LoopState, gate: Gate) -> LoopState:
+def _with_known_answer(place: LoopContext, state: LoopState, gate: Gate) -> LoopState:
     """After an answer that came while nobody drove the loop. The question stays open where none came, or none can be taken."""
     problem = ""
     _listen(place, state, answer_from_tracker(state, place))
@@ -84,7 +84,7 @@ def _with_known_answer(place: Workplace, state: LoopState, gate: Gate) -> LoopSt
     return _not_taken(place, state, problem) if problem else state
 
 
-def _not_taken(place: Workplace, state: LoopState, problem: str) -> LoopState:
+def _not_taken(place: LoopContext, state: LoopState, problem: str) -> LoopState:
     """Write down why an answer is not taken, so that whoever is asked again reads it, also where another process asks."""
     pause.warn_not_taken(problem)
     if state.gate is None or state.gate.refused == problem:
@@ -95,12 +95,12 @@ def _not_taken(place: Workplace, state: LoopState, problem: str) -> LoopState:
     return after
 
 
-def _lapsed(place: Workplace, state: LoopState, gate: Gate) -> LoopState | None:
+def _lapsed(place: LoopContext, state: LoopState, gate: Gate) -> LoopState | None:
     lapse = lapsed(gate, now_utc())
     return _closed(place, state, lapse) if lapse else None
 
 
-def _asked(place: Workplace, state: LoopState, gate: Gate) -> LoopState | None:
+def _asked(place: LoopContext, state: LoopState, gate: Gate) -> LoopState | None:
     """Ask by a form until an answer can be followed; None where this loop does not ask while it runs."""
     if not state.config.gates.ask:
         return None
@@ -119,7 +119,7 @@ def _asked(place: Workplace, state: LoopState, gate: Gate) -> LoopState | None:
     return state
 
 
-def _after_form(place: Workplace, state: LoopState, gate: Gate, given: Mapping[str, Any]) -> tuple[LoopState | None, str]:
+def _after_form(place: LoopContext, state: LoopState, gate: Gate, given: Mapping[str, Any]) -> tuple[LoopState | None, str]:
     """The loop after a filled-in form, or what is wrong with it."""
     try:
         form = read_form(gate, given)
@@ -130,15 +130,15 @@ def _after_form(place: Workplace, state: LoopState, gate: Gate, given: Mapping[s
         return None, refusal(error)
 
 
-def _listen(place: Workplace, state: LoopState, heard: Answer | None) -> None:
+def _listen(place: LoopContext, state: LoopState, heard: Answer | None) -> None:
     """An answer from the tracker lies where all answers lie: the first one counts."""
     if heard is not None:
         answers.put(place.folder.answers, state.uid, heard)
 
 
-def _waker(place: Workplace, state: LoopState, gate: Gate) -> Callable[[], str]:
+def _waker(place: LoopContext, state: LoopState, gate: Gate) -> Callable[[], str]:
     """What else may end the wait for a form: a cancel, an answer by another way, the lapse of time."""
-    ear = TrackerEar(state, place)
+    ear = TrackerListener(state, place)
 
     def wake() -> str:
         if place.folder.cancel.exists():
@@ -153,7 +153,7 @@ def _waker(place: Workplace, state: LoopState, gate: Gate) -> Callable[[], str]:
     return wake
 
 
-def _closed(place: Workplace, state: LoopState, answer: Answer) -> LoopState:
+def _closed(place: LoopContext, state: LoopState, answer: Answer) -> LoopState:
     """Fold an answer; the loop goes on from what was committed meanwhile. Raises OperatorError for what cannot be followed."""
     after = answered(state, answer, now_utc())
     if (answer.kind, answer.choice) == (GateKind.ITEM, Choice.APPROVE):
@@ -179,7 +179,7 @@ def _moved(state: LoopState, head: str) -> OperatorError:
     )
 
 
-def _left_open(place: Workplace, state: LoopState, gate: Gate) -> LoopState:
+def _left_open(place: LoopContext, state: LoopState, gate: Gate) -> LoopState:
     """End as waiting, or stay unproven or blocked: nothing is spent, and an answer counts whenever the loop is driven again."""
     if state.outcome in {Outcome.WAITING, Outcome.UNPROVEN, Outcome.BLOCKED}:
         return state

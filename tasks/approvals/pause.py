@@ -28,7 +28,7 @@ from prefect.states import Suspended
 from prefect.utilities.engine import propose_state_sync
 from pydantic import BaseModel, ValidationError
 
-from helmsman.errors import Cancelled, WorldError
+from helmsman.errors import Cancelled, TransientError
 from helmsman.records.gates import Gate
 from tasks.engine.runs import run_id, runs_where
 
@@ -91,7 +91,7 @@ def suspend(gate: Gate, form: type[BaseModel], description: str) -> NoReturn:
     with get_client(sync_client=True) as client:
         suspended = propose_state_sync(client, state, flow_run_id=run)
     if not suspended.is_paused():
-        raise WorldError("the engine does not suspend this run", found=str(suspended), remedy="start it again")
+        raise TransientError("the engine does not suspend this run", found=str(suspended), remedy="start it again")
     _shown(form, description).save(keyset)
     raise Pause(state=suspended)
 
@@ -102,7 +102,7 @@ def warn_not_taken(problem: str) -> None:
 
 
 def resume_paused(uid: str, filled_in: Mapping[str, Any], answered: datetime | None = None) -> bool:
-    """Fill in the form of a loop's paused run from outside. Returns whether a run goes on. Raises WorldError.
+    """Fill in the form of a loop's paused run from outside. Returns whether a run goes on. Raises TransientError.
 
     `answered`: since when there is an answer, which somebody else may have woken the run for by now.
     """
@@ -113,7 +113,9 @@ def resume_paused(uid: str, filled_in: Mapping[str, Any], answered: datetime | N
                 return True
             return answered is not None and _woken_since(client, uid, answered)
     except ENGINE_AWAY as error:
-        raise WorldError("the Prefect server does not answer", found=str(error), remedy="start it, then answer again") from error
+        raise TransientError(
+            "the Prefect server does not answer", found=str(error), remedy="start it, then answer again"
+        ) from error
 
 
 def _woken_since(client: SyncPrefectClient, uid: str, moment: datetime) -> bool:

@@ -18,10 +18,10 @@ from uuid import uuid4
 
 import httpx
 
-from helmsman.errors import OperatorError, WorldError
-from tasks.processes.environment import OF_PYTHON, other_environment
-from tasks.processes.process import Ended, run
-from tasks.system.environment import hide_process, neutral_directory
+from helmsman.errors import OperatorError, TransientError
+from tasks.system.environment import OF_PYTHON, other_environment
+from tasks.system.own_process import hide_process, neutral_directory
+from tasks.system.process import Ended, run
 
 START_SECONDS = 120
 """A fresh database was seen to take 20 s on two idle cores, and three times that on busy ones."""
@@ -122,7 +122,7 @@ def engine() -> Generator[Callable[[], str]]:
         yield server.wait_until_up
 
 
-class EngineAwayError(WorldError):
+class EngineAwayError(TransientError):
     """The server went away while it was used, and no longer answers."""
 
 
@@ -154,11 +154,11 @@ class _Server:
             self._socket.close()
 
     def wait_until_up(self) -> str:
-        """Returns its URL. Raises WorldError as soon as it has ended instead, or after START_SECONDS."""
+        """Returns its URL. Raises TransientError as soon as it has ended instead, or after START_SECONDS."""
         deadline = time.monotonic() + START_SECONDS
         while not self._up.wait(0.05):
             if self.end or time.monotonic() > deadline:
-                raise WorldError(
+                raise TransientError(
                     "the embedded Prefect server did not start",
                     expected="one that goes on" if self.end else f"an answer within {START_SECONDS} s",
                     found=self.end or "it is still starting",
@@ -285,7 +285,7 @@ def _require_up(url: str) -> str:
             httpx.get(f"{url}/health", timeout=5)  # any answer will do; what it allows us is asked later
         except httpx.HTTPError as error:
             if time.monotonic() > deadline:
-                raise WorldError(
+                raise TransientError(
                     "the configured Prefect server does not answer",
                     expected=f"an answer from {url}",
                     found=str(error),

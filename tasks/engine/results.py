@@ -14,7 +14,7 @@ from prefect.filesystems import LocalFileSystem
 from prefect.results import ResultStore, get_result_store
 from prefect.settings import get_current_settings
 
-from helmsman.errors import WorldError
+from helmsman.errors import TransientError
 from helmsman.records.state import LoopState
 
 PROBE = "helmsman-probe"
@@ -22,7 +22,7 @@ PROBE = "helmsman-probe"
 
 
 def require_results(loop: str) -> bool:
-    """Whether results lie in storage that other machines share. Raises WorldError where that cannot be used."""
+    """Whether results lie in storage that other machines share. Raises TransientError where that cannot be used."""
     store = _store()
     chosen = get_current_settings().results.default_storage_block is not None
     if isinstance(store.result_storage, LocalFileSystem) and not chosen:  # the engine's last resort; a block may be a shared disk
@@ -39,7 +39,7 @@ def step_key(state: LoopState, step: str) -> str:
 
 
 def is_kept(state: LoopState, step: str) -> bool:
-    """Whether the result of this attempt's step is known to the engine. Raises WorldError as `require_results` does."""
+    """Whether the result of this attempt's step is known to the engine. Raises TransientError as `require_results` does."""
     with _blaming_storage(state.loop):
         return _store().exists(stored_as(step_key(state, step)))
 
@@ -65,7 +65,7 @@ def _blaming_storage(loop: str) -> Generator[None]:
         yield
     except Exception as error:  # every kind of storage has errors of its own
         block = get_current_settings().results.default_storage_block
-        raise WorldError(
+        raise TransientError(
             "the storage for the results of steps cannot be used, so that a machine that takes over would repeat them",
             expected=f"to write and read {PROBE} in {block or 'the default result storage of the Prefect server'}",
             found=f"{type(error).__name__}: {error}"[:500],

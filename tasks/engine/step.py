@@ -16,13 +16,13 @@ from prefect.context import TaskRunContext
 from prefect.utilities.annotations import opaque
 
 from helmsman.config import RetryConfig
-from helmsman.errors import CutOff, WorldError
+from helmsman.errors import CallInterrupted, TransientError
 from helmsman.records.events import StepFinished, StepStarted
 from helmsman.records.state import LoopState
 from tasks.engine.results import stored_as
 from tasks.observers.journal import publish
+from tasks.system.faults import delays_of, raising_transient_errors
 from tasks.system.secrets import redacting_errors, without_secrets
-from tasks.system_errors import blaming_the_world, delays_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -52,7 +52,7 @@ def step(key: Key) -> Callable[[Callable[P, R]], Task[P, R]]:
             state = cast("LoopState", args[1])
             begun = time.monotonic()
             publish(StepStarted(iteration=state.due, attempt=state.attempt, step=name))
-            with redacting_errors(), blaming_the_world():
+            with redacting_errors(), raising_transient_errors():
                 result = without_secrets(function(*args, **kwargs))
             seconds = time.monotonic() - begun
             publish(StepFinished(iteration=state.due, attempt=state.attempt, step=name, seconds=seconds))
@@ -89,8 +89,8 @@ def again_if(unsure: bool, what: Task[P, R]) -> Callable[P, R]:
 def _is_world_error(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
     try:
         state.result()
-    except WorldError as error:
-        return not isinstance(error, CutOff)
+    except TransientError as error:
+        return not isinstance(error, CallInterrupted)
     except Exception:  # noqa: BLE001 - whatever else it is, it is not the world's fault
         return False
     return False

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from helmsman.config import LoopConfig
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import OperatorError, TransientError
 from helmsman.oversee.group import edges
 from helmsman.parsers.plan_order import in_order
 from helmsman.records.plan import PlanItem
@@ -71,7 +71,7 @@ def tip(repository: Repository, config: LoopConfig, group: str) -> str:
         return commit_and_tree(repository.top, "HEAD")[0]
     try:
         return find_target(repository, config, group).base
-    except WorldError:  # what was known of the remote last will do: nothing is merged without asking it
+    except TransientError:  # what was known of the remote last will do: nothing is merged without asking it
         known = (f"refs/remotes/{remote}/{into}", f"refs/heads/{into}")
         found = next((commit for ref in known if (commit := read_ref(repository.common, ref))), None)
         if found is None:

@@ -23,17 +23,17 @@ from helmsman.records.request import Choice, Link, LoopRequest, ParallelLoop, Pa
 from helmsman.records.result import OPERATOR_EXIT_CODE
 from helmsman.records.state import LoopState
 from tasks.groups.group_plan import done_items, item_link, item_names, planned_items, tip
-from tasks.lock import drive_alone
 from tasks.loop.configure import configure
 from tasks.loop.merge_target import require_target
-from tasks.places import GroupFolder, group_folder, loop_folder
 from tasks.repository.git import Repository
+from tasks.repository.loop_context import is_finished
 from tasks.repository.state_ref import known_state, replace_state
 from tasks.system.files import write_atomic
 from tasks.system.keys import authentic, signed
+from tasks.system.lock import exclusive_driver
+from tasks.system.paths import GroupFolder, group_folder, loop_folder
 from tasks.system.secrets import redact
 from tasks.system.trust import consent_of
-from tasks.worktrees.workplace import has_left
 
 PURPOSE = "helmsman choice 1"
 GOAL_SHOWN = 200
@@ -49,7 +49,7 @@ Shares = Mapping[str, float]
 
 
 @dataclass
-class Purse:
+class GroupBudget:
     """Loops are told by their place in the group."""
 
     limits: LimitsConfig
@@ -97,7 +97,7 @@ class Purse:
 
 
 @dataclass(frozen=True)
-class Departed:
+class WorkerExit:
     """How the process of a loop ended. What the loop came to is in its state."""
 
     loop: str
@@ -113,7 +113,7 @@ class Group:
     request: ParallelRequest
     repository: Repository
     links: tuple[Link, ...]
-    purse: Purse
+    purse: GroupBudget
     config: LoopConfig
     """What is the same for all of them."""
     names: tuple[str, ...]
@@ -124,7 +124,7 @@ class Group:
     driven: Counter[str] = field(default_factory=Counter[str])
     futures: dict[str, Future[Any]] = field(default_factory=dict[str, Future[Any]])
     """Of the loops that were begun, what the engine runs."""
-    departures: SimpleQueue[Departed] = field(default_factory=SimpleQueue[Departed])
+    departures: SimpleQueue[WorkerExit] = field(default_factory=SimpleQueue[WorkerExit])
     left: set[str] = field(default_factory=set[str])
     """Loops whose process ended well: they have left what they leave, or cannot."""
     problems: dict[str, str] = field(default_factory=dict[str, str])
@@ -197,7 +197,7 @@ def opened(request: ParallelRequest, repository: Repository) -> Group:
     names = item_names(request.group, items) or tuple(f"{request.group}-{number}" for number in range(1, len(links) + 1))
     # in a row each loop is a step of its own, which may spend what the configuration allows any loop
     limits = config.limits.model_copy(update=dict.fromkeys(SHARED)) if request.in_a_row else config.limits
-    group = Group(request, repository, links, Purse(limits), config, names, items)
+    group = Group(request, repository, links, GroupBudget(limits), config, names, items)
     for link, state in zip(group.links, group.states(), strict=True):
         item: Any = link.settings.get("plan", {}).get("item", "")
         if state is not None and not (item and state.config.plan.item == item):  # it may be worded anew, and stays the same item
@@ -223,7 +223,7 @@ def due_loops(group: Group) -> list[LoopRequest]:
     return [_request(group, place, states) for place in places]
 
 
-def departed(group: Group, gone: Departed) -> None:
+def departed(group: Group, gone: WorkerExit) -> None:
     """Note how a loop's process ended. What an operator has to fix first is not tried again."""
     group.at_work.discard(gone.loop)
     group.left |= {gone.loop} if gone.exit_code == 0 else set()
@@ -255,7 +255,7 @@ def keep(group: Group, choice: Choice) -> bool:
     merge = state.config.merge.model_copy(update={"into": group.into, "push": group.config.merge.push})
     config = state.config.model_copy(update={"merge": merge})
     try:
-        with drive_alone(loop_folder(group.repository, state.loop).lock, state.loop):
+        with exclusive_driver(loop_folder(group.repository, state.loop).lock, state.loop):
             if config != state.config:
                 changed = state.model_copy(update={"config": config})
                 replace_state(group.repository, state, changed, f"chosen: {choice.reason[:60]}")
@@ -309,7 +309,7 @@ def _member(group: Group, place: int, states: Sequence[LoopState | None]) -> Mem
         begun=True,
         at_work=at_work,
         through=not at_work and not completed,
-        settled=completed and not landing_due(state) and (name in group.left or has_left(group.request.repository, state)),
+        settled=completed and not landing_due(state) and (name in group.left or is_finished(group.request.repository, state)),
         ended=state.ending is not None and not completed and not interrupted,
         driven=driven,
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from helmsman.errors import OperatorError
-from helmsman.layers import COMMAND_LINE, Layer, Resolved, did_you_mean, shown
+from helmsman.layers import COMMAND_LINE, Layer, Resolved, did_you_mean, display
 from helmsman.orient.hats import CALLED
 from helmsman.parsers.definitions import read_hat, read_sheet, sheet_text
 from helmsman.records.hats import Hat, Preset, Sheet
@@ -67,7 +67,7 @@ def find_preset(top: Path, named: str, *, anywhere: bool = True) -> Preset:
     if found is None:
         names = sorted({known.name for known in known_presets(top)})
         raise OperatorError(
-            f"there is no preset {shown(named)}{did_you_mean(named, names)}",
+            f"there is no preset {display(named)}{did_you_mean(named, names)}",
             expected=f"one of {', '.join(names)}, or the path of a file",
             remedy="`helmsman presets list` shows them; `helmsman presets new` makes one",
         )
@@ -105,7 +105,7 @@ def _hat(name: str, top: Path, sheet: Sheet, source: str) -> Hat:
     known = HATS.all(top)
     if name not in known:
         raise OperatorError(
-            f"preset {sheet.name} ({source}) names a hat that is not there: {shown(name)}{did_you_mean(name, known)}",
+            f"preset {sheet.name} ({source}) names a hat that is not there: {display(name)}{did_you_mean(name, known)}",
             expected=f"one of {', '.join(known)}",
             remedy=f"correct its name, or write {HATS.folder}/{name}.md",
         )
@@ -123,7 +123,7 @@ def _require_hats(models: dict[str, str], preset: Preset, top: Path) -> None:
     for name in models:
         if name not in known:
             raise OperatorError(
-                f"hats.models names a hat that is not there: {shown(name)}{did_you_mean(name, known)}",
+                f"hats.models names a hat that is not there: {display(name)}{did_you_mean(name, known)}",
                 expected=f"one of {', '.join(known)}",
             )
 
@@ -135,7 +135,7 @@ def add_preset(top: Path, sheet: Sheet) -> Path:
         raise OperatorError(
             "the folder for presets leads out of the repository",
             expected=f"a folder {PRESETS.folder}",
-            found=shown(str(path.parent.resolve())),
+            found=display(str(path.parent.resolve())),
             remedy="put a folder in the place of the link",
         )
     try:

@@ -12,7 +12,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.lessons import Guardrail, Lesson
 from helmsman.records.state import LoopState
 from helmsman.secret_shapes import shapes_in
-from tasks.checking.detecting import read_project
+from tasks.checks.project_commands import read_project
 from tasks.repository.branch_files import (
     NEW_FILE,
     held_in,
@@ -22,10 +22,10 @@ from tasks.repository.branch_files import (
     work_of,
 )
 from tasks.repository.git import Repository, git_bytes
+from tasks.repository.loop_context import LoopContext
 from tasks.repository.trees import root_entries
 from tasks.system.files import FOR_ALL, write_atomic
 from tasks.system.secrets import redact
-from tasks.worktrees.workplace import Workplace
 
 AGENTS = "AGENTS.md"
 PATCH = "AGENTS.md.patch"
@@ -42,7 +42,7 @@ Proposed = tuple[tuple[str, ...], str]
 """The lines that a patch was written for, for `git apply` on the loop's head; and why nothing could be proposed, for a person."""
 
 
-def propose(place: Workplace, state: LoopState, lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> Proposed:
+def propose(place: LoopContext, state: LoopState, lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> Proposed:
     """Write the patch of a completed loop where it teaches something new. The branch stays as it is. Never raises."""
     if state.outcome is not Outcome.COMPLETED or state.config.memory.agents_md == "off":
         return (), ""
@@ -52,7 +52,7 @@ def propose(place: Workplace, state: LoopState, lessons: Sequence[Lesson], guard
         return (), one_line(str(error))[:500]
 
 
-def commit_lines(place: Workplace, state: LoopState) -> str:
+def commit_lines(place: LoopContext, state: LoopState) -> str:
     """Put the lines that a person agreed to, as the loop's signed state has them, on its branch. Done already: nothing happens.
 
     Returns the branch's commit that holds them. Raises OperatorError where nothing can be added to the file.
@@ -66,7 +66,9 @@ def commit_lines(place: Workplace, state: LoopState) -> str:
     return put_on_branch(place.repository, state, tip, name, with_lines(present, new).encode(), subject)
 
 
-def _proposed(place: Workplace, state: LoopState, lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> tuple[str, ...]:
+def _proposed(
+    place: LoopContext, state: LoopState, lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]
+) -> tuple[str, ...]:
     repository = place.repository
     name, mode, present = _file(repository, state.head)
     own = {one.command for one in find_commands(read_project(repository)).candidates}

@@ -17,7 +17,7 @@ from tasks.agents.finding import settled as with_agent
 from tasks.alignment.aligning import goal_layer
 from tasks.hats.finding import BUILT_IN, HATS, chosen, is_path, known_presets, read_known, settled
 from tasks.loop.files import brought_layers, prompt_layer, read_layers, read_text, read_user_layer
-from tasks.processes.environment import ours
+from tasks.system.environment import ours
 from tasks.system.secrets import without_secrets
 from tasks.system.trust import require_agreed
 

@@ -11,14 +11,14 @@ from typing import Any, cast
 import yaml
 
 from helmsman.errors import OperatorError
-from helmsman.layers import Layer, pairs, shown
+from helmsman.layers import Layer, display, pairs
 from helmsman.parsers.goal_files import promises, read_rc
 from helmsman.parsers.problem import MOST_PROBLEMS, Problem
 from helmsman.parsers.rubric import Rubric, from_front_matter, read_rubric, said_twice, settings
 from helmsman.records.alignment import ALIGNMENT
 from helmsman.toml_of import toml_of
-from tasks.places import user_config_file
 from tasks.system.files import read_plain, resolve_inside
+from tasks.system.paths import user_config_file
 
 LARGEST_FILE = 1 << 20
 """Bytes of a file of configuration or of a goal; more is a mistake."""
@@ -89,7 +89,7 @@ def resolve_goal_file(layer: Layer, folder: Path, *, inside: bool = False) -> La
         raise OperatorError(f"{layer.source} gives both goal and goal_file", remedy="keep one of the two")
     key, named = f"goal_file ({layer.source})", layer.values["goal_file"]
     if not isinstance(named, str):
-        raise OperatorError(f"{key} is not a path", expected="text", found=shown(named))
+        raise OperatorError(f"{key} is not a path", expected="text", found=display(named))
     path = resolve_inside(folder, named, key) if inside else folder / named
     text = read_text(path, f"the goal's text, because {key} names this file").strip()
     if not text:
@@ -130,7 +130,7 @@ def _settings(repository: Path) -> Layer | None:
     if table is None:
         return None
     if not isinstance(table, dict):
-        raise BrokenFile(path, f"tool.helmsman must be a table, found {shown(table)}")
+        raise BrokenFile(path, f"tool.helmsman must be a table, found {display(table)}")
     return Layer("pyproject.toml [tool.helmsman]", cast("dict[str, Any]", table))
 
 
@@ -195,7 +195,7 @@ def _yaml(path: Path, text: str) -> dict[str, Any]:
     if table is None:
         return {}
     if not isinstance(table, Mapping):
-        raise BrokenFile(path, f"its front matter must be KEY: VALUE lines, found {shown(table)}")
+        raise BrokenFile(path, f"its front matter must be KEY: VALUE lines, found {display(table)}")
     return dict(cast("Mapping[str, Any]", table))
 
 

@@ -8,7 +8,7 @@ from helmsman.plain import clean
 from helmsman.records.decision import Outcome
 from helmsman.records.events import MemoryNoted
 from helmsman.records.gates import Choice, GateKind
-from helmsman.records.lessons import Drawn
+from helmsman.records.lessons import ExtractedLessons
 from helmsman.records.state import LoopState
 from helmsman.render.issue import by_hand
 from tasks.approvals.ask import passed
@@ -19,14 +19,14 @@ from tasks.loop.handoff import hand_over
 from tasks.loop.remember import conclude, learnt, to_be_asked
 from tasks.loop.wiki import archive, keep_up
 from tasks.observers.journal import publish
+from tasks.repository.loop_context import LoopContext
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, replace_state
 from tasks.system.clock import now_utc
-from tasks.tracker.telling import tell_news
-from tasks.worktrees.workplace import Workplace
+from tasks.trackers.thread import tell_news
 
 
-def leave(place: Workplace, state: LoopState) -> LoopState:
+def finish(place: LoopContext, state: LoopState) -> LoopState:
     """Done again for the same end, it changes nothing. Returns the loop with what a person has answered meanwhile."""
     state = _left(place, state)
     if state.issue is not None:
@@ -34,7 +34,7 @@ def leave(place: Workplace, state: LoopState) -> LoopState:
     return state
 
 
-def _left(place: Workplace, state: LoopState) -> LoopState:
+def _left(place: LoopContext, state: LoopState) -> LoopState:
     state = _concluded(place, state)
     if state.outcome is not Outcome.COMPLETED:
         return state
@@ -53,7 +53,7 @@ def _left(place: Workplace, state: LoopState) -> LoopState:
     return state
 
 
-def _concluded(place: Workplace, state: LoopState) -> LoopState:
+def _concluded(place: LoopContext, state: LoopState) -> LoopState:
     """A model may be asked what the loop teaches; it is paid for by the loop."""
     if not to_be_asked(state):
         conclude(place, state)
@@ -61,7 +61,7 @@ def _concluded(place: Workplace, state: LoopState) -> LoopState:
     try:
         drawn = steps.draw_lessons(place, state)
     except Cancelled as cancelled:  # who cancels wants to wait no more; the work stays done, and the rules say what it teaches
-        drawn = Drawn(reason=f"no model was asked what it teaches: {cancelled}")
+        drawn = ExtractedLessons(reason=f"no model was asked what it teaches: {cancelled}")
     conclude(place, state, asked=drawn.observations)
     _tell([drawn.reason])
     spent, used = state.spending, drawn.usage
@@ -70,7 +70,7 @@ def _concluded(place: Workplace, state: LoopState) -> LoopState:
     return _written_down(place, state, after, "lessons drawn by a model")
 
 
-def _proposed(place: Workplace, state: LoopState, problems: list[str]) -> LoopState:
+def _proposed(place: LoopContext, state: LoopState, problems: list[str]) -> LoopState:
     if state.proposed:  # a person is being asked, or was
         return state
     lines, problem = propose(place, state, *learnt(place, state))
@@ -82,7 +82,7 @@ def _proposed(place: Workplace, state: LoopState, problems: list[str]) -> LoopSt
     return _written_down(place, state, after, "learnings proposed for AGENTS.md")
 
 
-def _written_down(place: Workplace, before: LoopState, after: LoopState, subject: str) -> LoopState:
+def _written_down(place: LoopContext, before: LoopState, after: LoopState, subject: str) -> LoopState:
     """The loop as it stands in git now: as before, where it cannot be written. Raises Fenced when somebody else moved it on."""
     try:
         return replace_state(place.repository, before, after, subject)
@@ -93,7 +93,7 @@ def _written_down(place: Workplace, before: LoopState, after: LoopState, subject
         return before
 
 
-def _agreed(place: Workplace, state: LoopState, problems: list[str]) -> LoopState:
+def _agreed(place: LoopContext, state: LoopState, problems: list[str]) -> LoopState:
     """The loop after the question whether that may be committed, where it is to be asked."""
     try:
         state = passed(place, state)
@@ -107,7 +107,7 @@ def _agreed(place: Workplace, state: LoopState, problems: list[str]) -> LoopStat
     return state
 
 
-def _delivered(place: Workplace, state: LoopState, problems: list[str]) -> LoopState:
+def _delivered(place: LoopContext, state: LoopState, problems: list[str]) -> LoopState:
     """A loop that was started for an issue, with its pull request, or with the reason why it has none."""
     link = state.issue
     if link is None or link.pull_request:

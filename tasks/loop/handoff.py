@@ -19,14 +19,14 @@ from tasks.alignment.aligning import align_folder, with_kept
 from tasks.alignment.files import place_of, read_text, understood
 from tasks.repository.branch_files import held_in, put_on_branch, text_of, tree_with, work_of
 from tasks.repository.git import Repository, git, succeeds
+from tasks.repository.loop_context import LoopContext
 from tasks.system.files import FOR_ALL, write_atomic
-from tasks.worktrees.workplace import Workplace
 
 NAME = "handoff.md"
 """In the loop's own folder: there it is whatever becomes of the file."""
 
 
-def hand_over(place: Workplace, state: LoopState) -> str:
+def hand_over(place: LoopContext, state: LoopState) -> str:
     """Write down what a completed loop leaves. Returns why it could not be handed over, for a person.
 
     Done already: nothing happens. Never raises: the loop's work is done.
@@ -44,7 +44,7 @@ def hand_over(place: Workplace, state: LoopState) -> str:
     return ""
 
 
-def handed_on(place: Workplace, state: LoopState, tip: str) -> str:
+def handed_on(place: LoopContext, state: LoopState, tip: str) -> str:
     """A commit on top of `tip`, on no branch yet, that hands over what the loop leaves; `tip` where no file of it takes that."""
     if not _wanted(state):
         return tip
@@ -96,7 +96,7 @@ def _subject(state: LoopState) -> str:
     return f"Hand over what loop {state.loop} leaves to know"
 
 
-def _hand_over(place: Workplace, state: LoopState, handoff: Handoff) -> None:
+def _hand_over(place: LoopContext, state: LoopState, handoff: Handoff) -> None:
     name, repository = inside(state.config.alignment), place.repository
     tip = work_of(repository, state)
     held = held_in(repository, tip, name)

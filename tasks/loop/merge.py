@@ -10,26 +10,26 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from helmsman.errors import Cancelled, HelmsmanError, WorldError
+from helmsman.errors import Cancelled, HelmsmanError, TransientError
 from helmsman.oversee.merging import arrived, hindered, landing, landing_due, ready, still_proven, to_be_proven, troubled
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport
 from helmsman.records.events import LoopMerged, MergeFailed
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Merged, Prepared, Trouble
-from helmsman.texts import counted
+from helmsman.texts import plural
 from helmsman.verify.completion import unseen_tests
 from tasks.loop.handoff import handed_on
 from tasks.loop.merge_target import Target, bring_along, find_target, move_on
 from tasks.loop.merge_work import FILES_TOLD, Joined, intents, join, merge_commit, place_on
 from tasks.observers.journal import publish
 from tasks.repository.git import commit_and_tree, contains, current_branch, read_ref
+from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import Fenced, read_state, replace_state
+from tasks.repository.worktree import ensure_worktree, hold_branch, restore, salvage
 from tasks.system.clock import now_utc
+from tasks.system.faults import delays_of, patiently
 from tasks.system.secrets import redact
-from tasks.system_errors import delays_of, patiently
-from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import ensure_worktree, hold_branch, restore, salvage
 
 Check = Callable[[str, str], CheckReport]
 """Every check on a commit and its tree."""
@@ -42,12 +42,12 @@ NAP_SECONDS = 0.5
 """Until the next look at a branch that is being moved."""
 
 
-def begin_landing(place: Workplace, state: LoopState) -> LoopState:
+def begin_landing(place: LoopContext, state: LoopState) -> LoopState:
     """Write down that the work is proven, so that it stays so, whoever cancels or kills us while it waits to be merged."""
     return _written(place, state, landing(state), f"merge into {state.config.merge.into}")
 
 
-def land(place: Workplace, state: LoopState, check: Check) -> LoopState:
+def land(place: LoopContext, state: LoopState, check: Check) -> LoopState:
     """Merge the work of a loop whose landing has begun. Returns it merged, with a task, or waiting for a person.
 
     Raises Cancelled, and Fenced where another process drives the loop.
@@ -58,18 +58,18 @@ def land(place: Workplace, state: LoopState, check: Check) -> LoopState:
             if not landing_due(state):
                 return state
             _nap(place, NAP_SECONDS)
-        raise WorldError(
+        raise TransientError(
             f"{state.config.merge.into} was moved by somebody else {RACES} times in a row before the merge was through"
         )
     except (Fenced, Cancelled):
         raise
     except HelmsmanError as error:
-        rule = "world" if isinstance(error, WorldError) else "hindered"
+        rule = "world" if isinstance(error, TransientError) else "hindered"
         before, _ = read_state(place.repository, state.loop)
         return _failed(place, before, hindered(before, rule, error.in_a_line, now_utc()))
 
 
-def catch_up(place: Workplace, state: LoopState) -> LoopState:
+def catch_up(place: LoopContext, state: LoopState) -> LoopState:
     """The branch where the state says that it goes on, if the driver that found the trouble died before it moved it."""
     trouble = state.merging.trouble
     if trouble and state.head == trouble.head:
@@ -77,7 +77,7 @@ def catch_up(place: Workplace, state: LoopState) -> LoopState:
     return state
 
 
-def _tried(place: Workplace, state: LoopState, check: Check) -> LoopState:
+def _tried(place: LoopContext, state: LoopState, check: Check) -> LoopState:
     """One attempt. It is still due afterwards where somebody else has moved the branch meanwhile."""
     delays, nap = delays_of(state.config.retry), partial(_nap, place)
     target = patiently(lambda: find_target(place.repository, state.config, state.loop), delays, nap)
@@ -103,7 +103,7 @@ def _tried(place: Workplace, state: LoopState, check: Check) -> LoopState:
     return _arrived(place, state, target, prepared, joined.notes) if moved else state
 
 
-def _decided(place: Workplace, state: LoopState, target: Target) -> LoopState | None:
+def _decided(place: LoopContext, state: LoopState, target: Target) -> LoopState | None:
     """What needs no work: the branch holds it, be it by a driver that died, or what was proven is not what is there."""
     prepared = state.merging.prepared
     if prepared and target.holds(prepared.commit):
@@ -119,7 +119,7 @@ def _decided(place: Workplace, state: LoopState, target: Target) -> LoopState | 
     return None
 
 
-def _verified(place: Workplace, state: LoopState, commit: str, check: Check) -> tuple[str, CheckReport, str]:
+def _verified(place: LoopContext, state: LoopState, commit: str, check: Check) -> tuple[str, CheckReport, str]:
     """What was checked, what the checks say, and why it is not to be merged. With what the loop hands over, where that passes."""
     handed = handed_on(place, state, commit)
     report = check(handed, commit_and_tree(place.worktree, handed)[1])
@@ -137,14 +137,14 @@ def _problem(state: LoopState, report: CheckReport) -> str:
     if report.passed:
         return ""
     names = ", ".join(clean(result.name) for result in report.failures[:NAMED])
-    return f"{len(report.failures)} of {counted(len(report.results), 'check')} failed on both sides together: {names}"
+    return f"{len(report.failures)} of {plural(len(report.results), 'check')} failed on both sides together: {names}"
 
 
 def _told(state: LoopState, report: CheckReport, notes: tuple[str, ...]) -> list[str]:
     """What the merge commit says."""
     proven = state.merging.proven
     lines = (
-        f"Loop {state.loop}, {counted(state.iteration, 'iteration')}.",
+        f"Loop {state.loop}, {plural(state.iteration, 'iteration')}.",
         *((f"Proven by {proven.rule}: {clean(proven.reason)[:500]}",) if proven else ()),
         f"Every check passes on exactly this tree{_WHERE if report.clean is False else ''}:",
         *(f"  {clean(result.command)[:200]}" for result in report.results),
@@ -153,7 +153,7 @@ def _told(state: LoopState, report: CheckReport, notes: tuple[str, ...]) -> list
     return [redact(line) for line in lines]
 
 
-def _arrived(place: Workplace, state: LoopState, target: Target, prepared: Prepared, known: tuple[str, ...] = ()) -> LoopState:
+def _arrived(place: LoopContext, state: LoopState, target: Target, prepared: Prepared, known: tuple[str, ...] = ()) -> LoopState:
     """The branch holds it. The loop's own branch comes to where it was merged, and so does the checkout of a remote's branch."""
     notes = [*known, bring_along(target, prepared.commit), _own_branch(place, state, prepared.head)]
     merged = Merged(
@@ -171,7 +171,7 @@ def _arrived(place: Workplace, state: LoopState, target: Target, prepared: Prepa
     return after
 
 
-def _own_branch(place: Workplace, state: LoopState, commit: str) -> str:
+def _own_branch(place: LoopContext, state: LoopState, commit: str) -> str:
     """Why the loop's branch stays behind; what is merged stays merged."""
     try:
         return "" if place_on(place, state, commit, state.head) else f"{state.branch} has moved since, so it was left as it is"
@@ -180,13 +180,13 @@ def _own_branch(place: Workplace, state: LoopState, commit: str) -> str:
 
 
 def _in_trouble(
-    place: Workplace, state: LoopState, target: Target, joined: Joined, problem: str = "", report: CheckReport | None = None
+    place: LoopContext, state: LoopState, target: Target, joined: Joined, problem: str = "", report: CheckReport | None = None
 ) -> LoopState:
     """Both sides are in conflict; or, as `problem` says, they are not right together."""
     files = joined.conflicts[:FILES_TOLD]
     paths = [one.path for one in files]
     named = ", ".join(map(clean, paths[:NAMED]))
-    why = problem or f"{counted(len(joined.conflicts), 'file')} in conflict with {target.branch}: {named}"
+    why = problem or f"{plural(len(joined.conflicts), 'file')} in conflict with {target.branch}: {named}"
     trouble = Trouble(
         kind="checks" if problem else "conflict",
         into=target.branch,
@@ -202,7 +202,7 @@ def _in_trouble(
     return _failed(place, state, troubled(state, trouble, report, now_utc()))
 
 
-def _failed(place: Workplace, before: LoopState, after: LoopState) -> LoopState:
+def _failed(place: LoopContext, before: LoopState, after: LoopState) -> LoopState:
     """The loop's branch follows what is written down, so that whoever dies in between knows where it belongs."""
     why = after.ending.reason if after.ending else after.merging.trouble.why if after.merging.trouble else ""
     publish(MergeFailed(into=after.config.merge.into, why=why))
@@ -212,11 +212,11 @@ def _failed(place: Workplace, before: LoopState, after: LoopState) -> LoopState:
     return after
 
 
-def _written(place: Workplace, before: LoopState, after: LoopState, subject: str) -> LoopState:
+def _written(place: LoopContext, before: LoopState, after: LoopState, subject: str) -> LoopState:
     return after if after == before else replace_state(place.repository, before, after, subject)
 
 
-def _nap(place: Workplace, seconds: float) -> None:
+def _nap(place: LoopContext, seconds: float) -> None:
     until = time.monotonic() + seconds
     while not place.folder.cancel.exists() and time.monotonic() < until:
         time.sleep(min(NAP_SECONDS, max(until - time.monotonic(), 0.0)))

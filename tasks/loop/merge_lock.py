@@ -18,10 +18,10 @@ from prefect.logging import get_run_logger
 
 from helmsman.errors import Cancelled
 from tasks.engine.embedded import is_embedded
-from tasks.lock import locked_within
 from tasks.memory import project_of
-from tasks.places import helmsman_folder
 from tasks.repository.git import Repository
+from tasks.system.lock import locked_within
+from tasks.system.paths import helmsman_folder
 
 Stop = Callable[[], bool]
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helmsman.config import LoopConfig
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import OperatorError, TransientError
 from helmsman.plain import clean
-from tasks.places import helmsman_folder
 from tasks.repository.branch_files import checkout_of
 from tasks.repository.git import GitError, Repository, contains, git, read_ref, succeeds
 from tasks.repository.remote import PLAINLY, fetch_ref, is_another_course, lines_of, rejections, require_remote
 from tasks.repository.state_ref import PREFIX
 from tasks.system.files import locked
+from tasks.system.paths import helmsman_folder
 
 PATHS_SHOWN = 10
 LOOKS = 4
@@ -71,7 +71,7 @@ def _cannot(why: str, remedy: str) -> OperatorError:
 
 
 def find_target(repository: Repository, config: LoopConfig, loop: str) -> Target:
-    """Where the branch stands now, at the remote where that is what counts. Raises OperatorError, and WorldError to try again."""
+    """Where the branch stands now, at the remote where that is what counts. Raises OperatorError, TransientError."""
     require_target(repository, config)
     branch, remote = config.merge.into, config.remote.name if config.merge.push else ""
     if remote:  # onto a ref of the loop's own, where what was fetched is kept from being pruned
@@ -87,7 +87,7 @@ def find_target(repository: Repository, config: LoopConfig, loop: str) -> Target
 def move_on(target: Target, commit: str) -> bool:
     """Move the branch to a commit that lies on top of it. False: somebody else has moved it.
 
-    Raises OperatorError where a person has to do something first, and WorldError where it may work by and by.
+    Raises OperatorError where a person has to do something first, and TransientError where it may work by and by.
     """
     if target.remote:
         return _pushed(target, commit)
@@ -110,7 +110,7 @@ def _pushed(target: Target, commit: str) -> bool:
                 found="\n".join(filter(None, told)) or error.stderr,
                 remedy="allow it there, or merge the branch by hand as it is done there",
             ) from error
-        raise WorldError(f"the merge could not be pushed to {clean(target.remote)}", found=error.stderr) from error
+        raise TransientError(f"the merge could not be pushed to {clean(target.remote)}", found=error.stderr) from error
     return True
 
 
@@ -124,7 +124,7 @@ def bring_along(target: Target, commit: str) -> str:
         return f"your branch {target.branch} has commits that {clean(target.remote)} does not have, so it was left as it is"
     try:
         return "" if _brought(repository, ref, local, commit) else f"your branch {target.branch} is being moved; pull it"
-    except (OperatorError, WorldError) as error:
+    except (OperatorError, TransientError) as error:
         return f"your branch {target.branch} stays behind: {clean(error.problem)}"
 
 

@@ -9,18 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from helmsman.errors import WorldError
+from helmsman.errors import TransientError
 from helmsman.orient.alignment import own_goal
 from helmsman.plain import clean
 from helmsman.records.agent import Commit
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Conflicted
-from helmsman.texts import counted
+from helmsman.texts import plural
 from tasks.loop.plan import Apart, plan_apart, plan_back, plan_taken, ticked_afresh, ticked_tree, without_ticks
 from tasks.repository.git import GitError, Repository, commit_and_tree, contains, git, git_bytes, read_ref, succeeds
+from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import PREFIX
-from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import SUBJECT_SHOWN, hold_branch, recover, restore
+from tasks.repository.worktree import SUBJECT_SHOWN, hold_branch, recover, restore
 
 REBASED_AT_MOST = 200
 """Commits; more of them are joined by one merge, which takes a moment however many there are."""
@@ -58,7 +58,7 @@ class Joined:
     """What a person should know of it."""
 
 
-def join(place: Workplace, state: LoopState, base: str) -> Joined:
+def join(place: LoopContext, state: LoopState, base: str) -> Joined:
     """The loop's work with what the base holds. The branch and the worktree are as before, afterwards."""
     if contains(place.repository.common, state.head, base):
         return Joined(state.head)
@@ -72,7 +72,7 @@ def join(place: Workplace, state: LoopState, base: str) -> Joined:
         put_back(place, state)
 
 
-def stand_on(place: Workplace, state: LoopState, commit: str, checked: str = "") -> None:
+def stand_on(place: LoopContext, state: LoopState, commit: str, checked: str = "") -> None:
     """The worktree on a commit of the loop's. A branch that somebody has moved meanwhile stays where it is.
 
     `checked`: commit that checks ran on there; they do not take the branch along.
@@ -82,13 +82,13 @@ def stand_on(place: Workplace, state: LoopState, commit: str, checked: str = "")
         hold_branch(place.worktree, state.branch, commit)
 
 
-def put_back(place: Workplace, state: LoopState) -> None:
+def put_back(place: LoopContext, state: LoopState) -> None:
     recover(place.repository, place.worktree, state.branch)
     succeeds(place.worktree, "merge", "--quit")
     stand_on(place, state, state.head)
 
 
-def _rebased(place: Workplace, head: str, base: str, apart: Apart | None) -> str:
+def _rebased(place: LoopContext, head: str, base: str, apart: Apart | None) -> str:
     """Empty where it does not come through by itself: a branch that has merged before brings those conflicts again.
 
     `apart`: ticks that are not replayed.
@@ -105,7 +105,7 @@ def _rebased(place: Workplace, head: str, base: str, apart: Apart | None) -> str
     return commit_and_tree(worktree)[0]
 
 
-def _merged(place: Workplace, state: LoopState, base: str, apart: Apart | None) -> Joined:
+def _merged(place: LoopContext, state: LoopState, base: str, apart: Apart | None) -> Joined:
     worktree, into = place.worktree, state.config.merge.into
     put_back(place, state)
     if apart:
@@ -118,7 +118,7 @@ def _merged(place: Workplace, state: LoopState, base: str, apart: Apart | None) 
         problem = error.stderr
     conflicts = tuple(_conflicts(worktree))
     if problem and not conflicts:
-        raise WorldError(f"{into} cannot be brought together with the loop's work", found=problem)
+        raise TransientError(f"{into} cannot be brought together with the loop's work", found=problem)
     conflicts, notes = _without_plan(place, state, base, conflicts)
     if conflicts:
         names = b"\0".join(os.fsencode(one.path) for one in conflicts)  # with markers or, without a text to mark, as one side
@@ -126,14 +126,14 @@ def _merged(place: Workplace, state: LoopState, base: str, apart: Apart | None) 
         git(worktree, "--literal-pathspecs", "add", *how, stdin=names)
     tree = git(worktree, "write-tree").strip()
     tree = ticked_tree(place.repository, apart, tree) if apart else tree
-    subject = f"Bring in {into}, with {counted(len(conflicts), 'conflict')} to be merged" if conflicts else f"Bring in {into}"
+    subject = f"Bring in {into}, with {plural(len(conflicts), 'conflict')} to be merged" if conflicts else f"Bring in {into}"
     said = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}"
     commit = git(worktree, "commit-tree", tree, "-p", state.head, "-p", base, *said).strip()
     return Joined(commit, conflicts, notes)
 
 
 def _without_plan(
-    place: Workplace, state: LoopState, base: str, conflicts: tuple[Conflicted, ...]
+    place: LoopContext, state: LoopState, base: str, conflicts: tuple[Conflicted, ...]
 ) -> tuple[tuple[Conflicted, ...], tuple[str, ...]]:
     """The conflicts other than that in the plan, which is settled here: nobody could go on from markers in it."""
     path = state.config.plan.file
@@ -167,7 +167,7 @@ def intents(repository: Repository, commit: str, but: str, paths: Sequence[str])
     return tuple(Commit(id=name, subject=clean(subject)[:SUBJECT_SHOWN]) for name, _, subject in found)
 
 
-def place_on(place: Workplace, state: LoopState, commit: str, before: str) -> bool:
+def place_on(place: LoopContext, state: LoopState, commit: str, before: str) -> bool:
     """Put the loop's branch and its worktree on a commit. False: the branch is at neither of the two.
 
     Files come first and the branch last, so that whoever dies in between leaves no file that looks like somebody's change. What
@@ -190,7 +190,7 @@ def place_on(place: Workplace, state: LoopState, commit: str, before: str) -> bo
     return True
 
 
-def merge_commit(place: Workplace, state: LoopState, base: str, head: str, told: Sequence[str]) -> str:
+def merge_commit(place: LoopContext, state: LoopState, base: str, head: str, told: Sequence[str]) -> str:
     """The commit that `git merge --no-ff` would make of a head that holds the base: its tree is the head's, which was checked."""
     _, tree = commit_and_tree(place.worktree, head)
     goal = clean(own_goal(state.config.goal).strip().splitlines()[0])

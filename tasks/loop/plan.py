@@ -23,10 +23,10 @@ from helmsman.records.plan import InHand, Plan, PlanItem, PlanProgress, PlanTouc
 from helmsman.records.state import LoopState
 from tasks.repository.branch_files import Held, held_in, not_in_commit, put_on_branch, tree_with
 from tasks.repository.git import Repository, commit_and_tree, git, tip_of
+from tasks.repository.loop_context import LoopContext
 from tasks.repository.objects import read_object
+from tasks.repository.worktree import hold_branch, recover, restore
 from tasks.system.clock import now_utc
-from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import hold_branch, recover, restore
 
 PUT_BACK = "helmsman: put back the plan"
 TRAILER = "Helmsman-Tick"
@@ -52,7 +52,7 @@ def begun_plan(repository: Repository, commit: str, config: LoopConfig) -> PlanP
     return beginning(plan_at(repository, commit, config.plan.file), config.plan.item, config.plan.file)
 
 
-def items_of(place: Workplace, state: LoopState) -> tuple[PlanItem, ...]:
+def items_of(place: LoopContext, state: LoopState) -> tuple[PlanItem, ...]:
     """What of its plan the loop is for; nothing where it has none."""
     config = state.config.plan
     if not config.file:
@@ -60,7 +60,7 @@ def items_of(place: Workplace, state: LoopState) -> tuple[PlanItem, ...]:
     return tuple(one for one in plan_at(place.repository, state.head, config.file).items if config.item in {"", one.id})
 
 
-def plan_in_hand(place: Workplace, state: LoopState, commit: str, *, small: bool = False) -> InHand | None:
+def plan_in_hand(place: LoopContext, state: LoopState, commit: str, *, small: bool = False) -> InHand | None:
     """What of the plan the iteration that is due has before it; None where it has another task. `small`: prefer small items."""
     config = state.config.plan
     if not config.file or researching(state):
@@ -74,7 +74,7 @@ def plan_in_hand(place: Workplace, state: LoopState, commit: str, *, small: bool
     return in_hand(plan, config.item, anew=advise(state).anew, small=small, begun=begun)
 
 
-def put_back(place: Workplace, state: LoopState, start: str) -> PlanTouched | None:
+def put_back(place: LoopContext, state: LoopState, start: str) -> PlanTouched | None:
     """Undo, in a commit that says so, what the agent did to the plan; a new plan stays where one was asked for. None: nothing."""
     path = state.config.plan.file
     trouble = state.merging.trouble
@@ -99,7 +99,7 @@ def put_back(place: Workplace, state: LoopState, start: str) -> PlanTouched | No
     return PlanTouched(why=why)
 
 
-def tick(place: Workplace, state: LoopState, evidence: Evidence, decision: Decision) -> Tick:
+def tick(place: LoopContext, state: LoopState, evidence: Evidence, decision: Decision) -> Tick:
     """Tick the item that was proven. The same values make the same commit, so whoever does it again changes nothing."""
     proof, start, path = evidence.item, evidence.execution.change.commit, state.config.plan.file
     held = held_in(place.repository, start, path)
@@ -112,7 +112,7 @@ def tick(place: Workplace, state: LoopState, evidence: Evidence, decision: Decis
     return Tick(item=proof.item, commit=commit, tree=tree)
 
 
-def tick_by_word(place: Workplace, state: LoopState, who: str) -> None:
+def tick_by_word(place: LoopContext, state: LoopState, who: str) -> None:
     """Tick the item in hand on the loop's branch, as a person says that it is done; once, however often it is asked."""
     path, item = state.config.plan.file, state.plan.now
     tip, _ = commit_and_tree(place.repository.common, f"refs/heads/{state.branch}")
@@ -134,7 +134,7 @@ def tick_commit(
     return git(repository.common, "commit-tree", tree, "-p", parent, "-m", subject, "-m", trailers, env=dated).strip()
 
 
-def stand_at(place: Workplace, state: LoopState, done: Tick) -> None:
+def stand_at(place: LoopContext, state: LoopState, done: Tick) -> None:
     """Checks that were asked again after a crash leave the branch where they ran."""
     if tip_of(place.worktree, state.branch) != (done.commit, True):
         _stand_on(place, state, done.commit)
@@ -147,7 +147,7 @@ def _with_ticks(path: str, content: bytes, items: list[str]) -> bytes:
         raise complaint.about(path) from None
 
 
-def _stand_on(place: Workplace, state: LoopState, commit: str) -> None:
+def _stand_on(place: LoopContext, state: LoopState, commit: str) -> None:
     recover(place.repository, place.worktree, state.branch)
     restore(place.worktree, commit)
     hold_branch(place.worktree, state.branch, commit)
@@ -270,7 +270,7 @@ def _bare(item: PlanItem | None) -> str:
     return item.model_copy(update={"line": 0, "done": False}).model_dump_json() if item else ""
 
 
-def ticked_afresh(place: Workplace, state: LoopState, apart: Apart, commit: str) -> str:
+def ticked_afresh(place: LoopContext, state: LoopState, apart: Apart, commit: str) -> str:
     """A commit on top that ticks what the loop has proven; the same commit where all of it is ticked there."""
     _, before = commit_and_tree(place.repository.common, commit)
     tree = ticked_tree(place.repository, apart, before)

@@ -22,23 +22,23 @@ from helmsman.records.events import MemoryNoted
 from helmsman.records.iteration import Orientation, WorkingMemory
 from helmsman.records.lessons import Guardrail, Recalled
 from helmsman.records.state import LoopState
-from tasks.checking.checks import Room, set_up
-from tasks.checking.checks import tear_down as run_teardown
-from tasks.checking.rooms import clean_checkout, room_of
+from tasks.checks.context import check_context, clean_checkout
+from tasks.checks.run import CheckContext, set_up
+from tasks.checks.run import tear_down as run_teardown
 from tasks.loop.plan import plan_in_hand
 from tasks.loop.remember import recalled
 from tasks.loop.wiki import lay_out as lay_out_wiki
 from tasks.observers.journal import publish
 from tasks.repository.git import commit_and_tree
+from tasks.repository.loop_context import LoopContext
 from tasks.repository.own_template import own_template
 from tasks.repository.products import remove
 from tasks.repository.setup import copy_included, lay_included
+from tasks.repository.staging import open_up, own_folder
+from tasks.repository.worktree import commits_between
+from tasks.repository.worktree_checkout import Worktree
 from tasks.system.files import read_within
 from tasks.system.secrets import redact
-from tasks.worktrees.as_checkout import Worktree
-from tasks.worktrees.staging import open_up, own_folder
-from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import commits_between
 
 READY = "helmsman-set-up"
 """File in git's own folder of a worktree: it goes where the worktree goes."""
@@ -49,7 +49,7 @@ _BYTES = 4
 OWN_FILES = ".gitignore", "progress.md", "guardrails.md", RESEARCH_FILE, "JUDGE_FEEDBACK.md", "JUDGE_EVOLUTION.md", "checks"
 
 
-def prepare(place: Workplace, state: LoopState, now: datetime) -> Orientation:
+def prepare(place: LoopContext, state: LoopState, now: datetime) -> Orientation:
     """Facts for the prompt, and the working memory laid out for the agent."""
     remembered = recalled(place, state, now)
     _lay_out_memory(place, state, remembered.guardrails)
@@ -58,7 +58,7 @@ def prepare(place: Workplace, state: LoopState, now: datetime) -> Orientation:
     return facts_at(place, state, commit_and_tree(place.worktree)[0], remembered, now)
 
 
-def facts_at(place: Workplace, state: LoopState, start: str, remembered: Recalled, now: datetime) -> Orientation:
+def facts_at(place: LoopContext, state: LoopState, start: str, remembered: Recalled, now: datetime) -> Orientation:
     """Facts for an iteration that begins with that commit. It only looks, at the repository."""
     common = place.repository.common
     return Orientation(
@@ -72,7 +72,7 @@ def facts_at(place: Workplace, state: LoopState, start: str, remembered: Recalle
     )
 
 
-def read_notes(place: Workplace, state: LoopState, changed: Sequence[str] = ()) -> WorkingMemory:
+def read_notes(place: LoopContext, state: LoopState, changed: Sequence[str] = ()) -> WorkingMemory:
     """Read progress.md as the agent left it, and research.md where that was its task. A missing file keeps what was known.
 
     `changed`: files that it changed although it was to look only.
@@ -87,7 +87,7 @@ def read_notes(place: Workplace, state: LoopState, changed: Sequence[str] = ()) 
     return read(text).model_copy(update={"research": found})
 
 
-def own_file(place: Workplace, name: str) -> str | None:
+def own_file(place: LoopContext, name: str) -> str | None:
     """A file that the agent was to write. A link to somewhere else is no file of ours."""
     folder = place.worktree / OWN_FOLDER
     path = folder / name
@@ -97,7 +97,7 @@ def own_file(place: Workplace, name: str) -> str | None:
     return None if data is None else redact(data.decode("utf-8", "replace"))[: LONGEST_FILE + 1]
 
 
-def keep_notes(place: Workplace, state: LoopState) -> None:
+def keep_notes(place: LoopContext, state: LoopState) -> None:
     """What judge and research wrote down, for people: it outlives the worktree. A disk that is full does not matter."""
     notes = {
         "JUDGE_FEEDBACK.md": feedback_file(state.judge) if state.judge.feedback else "",
@@ -111,7 +111,7 @@ def keep_notes(place: Workplace, state: LoopState) -> None:
                 (place.folder.notes / name).write_text(text, encoding="utf-8")
 
 
-def _lay_out_memory(place: Workplace, state: LoopState, guardrails: Sequence[Guardrail]) -> None:
+def _lay_out_memory(place: LoopContext, state: LoopState, guardrails: Sequence[Guardrail]) -> None:
     folder = place.worktree / OWN_FOLDER
     if folder.is_symlink() or not folder.is_dir():
         _remove(folder)
@@ -129,7 +129,7 @@ def _lay_out_memory(place: Workplace, state: LoopState, guardrails: Sequence[Gua
         _write_anew(folder / "JUDGE_EVOLUTION.md", evolution_file(state.judge))
 
 
-def _lay_out_logs(place: Workplace, state: LoopState) -> None:
+def _lay_out_logs(place: LoopContext, state: LoopState) -> None:
     """What the failing checks printed, for an agent that needs more than a line of each failure."""
     _remove(place.worktree / LOGS)
     (place.worktree / LOGS).mkdir()
@@ -152,13 +152,13 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def begin_verification(place: Workplace, state: LoopState) -> None:
+def begin_verification(place: LoopContext, state: LoopState) -> None:
     """What holds from now on: programs on PATH, files that are included, what the repository borrows from."""
     if state.config.workspace.clean:
         clean_checkout(place, state).begin()
 
 
-def ready_worktree(place: Workplace, state: LoopState) -> None:
+def ready_worktree(place: LoopContext, state: LoopState) -> None:
     """Run set-up in a fresh worktree. Raises SetupFailed. Somebody's own checkout (--in-place) is theirs to set up."""
     workspace = state.config.workspace
     mark = own_folder(place.worktree) / READY if place.worktree.exists() else None
@@ -174,10 +174,10 @@ def ready_worktree(place: Workplace, state: LoopState) -> None:
     mark.touch()
 
 
-def tear_down(place: Workplace, state: LoopState) -> None:
+def tear_down(place: LoopContext, state: LoopState) -> None:
     """Run teardown where set-up ran, and remove the clean checkout. What fails is logged: the work is done."""
     checkout = clean_checkout(place, state)
-    rooms = [room_of(place, state)] if checkout.root.exists() else []
+    rooms = [check_context(place, state)] if checkout.root.exists() else []
     rooms += [] if state.config.workspace.in_place or not place.worktree.exists() else [_set_up_room(place, state, ())]
     try:
         for room in rooms:
@@ -187,6 +187,6 @@ def tear_down(place: Workplace, state: LoopState) -> None:
         _log.warning("the clean checkout %s could not be removed: %s", os.fspath(checkout.folder), error)
 
 
-def _set_up_room(place: Workplace, state: LoopState, due: tuple[str, ...]) -> Room:
+def _set_up_room(place: LoopContext, state: LoopState, due: tuple[str, ...]) -> CheckContext:
     room = Worktree(place.worktree, due=due)
-    return Room(room, f"{place.tag(state)}/set-up", place.folder.cancel.exists, sandbox=state.config.box)
+    return CheckContext(room, f"{place.tag(state)}/set-up", place.folder.cancel.exists, sandbox=state.config.box)

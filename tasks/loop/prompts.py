@@ -11,14 +11,14 @@ from helmsman.orient.brief import brief
 from helmsman.records.iteration import Briefing
 from helmsman.records.state import LoopState
 from tasks.agents.call_folder import CallFolder, kept
-from tasks.checking.adjudicating import request_for
+from tasks.checks.judging import request_for
 from tasks.loop.prepare import facts_at
 from tasks.loop.remember import recalled
 from tasks.loop.start import state_from_here
-from tasks.places import loop_folder
 from tasks.repository.git import Repository
+from tasks.repository.loop_context import LoopContext
+from tasks.system.paths import loop_folder
 from tasks.system.secrets import without_secrets
-from tasks.worktrees.workplace import Workplace
 
 NAME_END = "0000"
 """Of a loop that is not there yet; chance makes another one."""
@@ -57,7 +57,7 @@ def sent_prompt(repository: Repository, state: LoopState, iteration: int, *, jud
 def due_prompt(repository: Repository, state: LoopState, now: datetime, *, judge: bool) -> ShownPrompt:
     """What the iteration that is due would be sent, or was, where its call has begun."""
     # without a worktree: what is looked at is committed, and an agent may be at work there
-    place = Workplace(repository, repository.common, loop_folder(repository, state.loop))
+    place = LoopContext(repository, repository.common, loop_folder(repository, state.loop))
     if judge:
         if not state.config.judge.criteria:
             raise OperatorError(

@@ -7,14 +7,14 @@ from helmsman.records.agent import Interrupted, Salvage
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.events import AttemptInterrupted
 from helmsman.records.state import LoopState, end, interrupt
-from helmsman.texts import counted
+from helmsman.texts import plural
 from tasks.agents.call_folder import CallFolder, has_begun, interrupted_call
 from tasks.observers.journal import publish
-from tasks.processes.process import end_tagged
+from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import replace_state
-from tasks.sandbox.taking import take_over_work
-from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import ensure_worktree, salvage
+from tasks.repository.worktree import ensure_worktree, salvage
+from tasks.sandbox.commit_import import take_over_work
+from tasks.system.process import end_tagged
 
 
 def end_processes(state: LoopState) -> None:
@@ -22,13 +22,13 @@ def end_processes(state: LoopState) -> None:
     end_tagged(f"{state.uid}/", prefix=True, grace=state.config.claude.stop_grace_seconds)
 
 
-def keep_work(place: Workplace, state: LoopState, start: str) -> Salvage | None:
+def keep_work(place: LoopContext, state: LoopState, start: str) -> Salvage | None:
     """What the agent did since `start`, in its box or beside it, on a ref; the worktree is as it was then, afterwards."""
     take_over_work(place, state)
     return salvage(place.repository, place.worktree, state, start)
 
 
-def repair(place: Workplace, state: LoopState) -> LoopState:
+def repair(place: LoopContext, state: LoopState) -> LoopState:
     """Make the loop ready to go on, whatever happened to its last driver. The caller holds the lock."""
     end_processes(state)
     if state.ending is not None:
@@ -37,7 +37,7 @@ def repair(place: Workplace, state: LoopState) -> LoopState:
     return mark_interrupted(place, state)
 
 
-def mark_interrupted(place: Workplace, state: LoopState) -> LoopState:
+def mark_interrupted(place: LoopContext, state: LoopState) -> LoopState:
     """When an agent call began and never ended: keep its work on a ref and make the next attempt due."""
     folder = CallFolder(place.folder.call(state.due, state.attempt), state.uid)
     attempt = interrupted_call(folder)
@@ -45,18 +45,18 @@ def mark_interrupted(place: Workplace, state: LoopState) -> LoopState:
         return state
     kept = keep_work(place, state, attempt.start)
     after = interrupt(state, attempt, kept)
-    where = f"work kept at {kept.ref} ({counted(kept.files, 'file')})" if kept else "nothing to keep"
+    where = f"work kept at {kept.ref} ({plural(kept.files, 'file')})" if kept else "nothing to keep"
     what = f"iteration {state.due} attempt {state.attempt} was interrupted: {where}"
     publish(AttemptInterrupted(what=what))
     return replace_state(place.repository, state, after, what)
 
 
-def knows_call(place: Workplace, state: LoopState) -> bool:
+def knows_call(place: LoopContext, state: LoopState) -> bool:
     """Whether this machine has made the call that is due, and so knows how it stands."""
     return has_begun(CallFolder(place.folder.call(state.due, state.attempt), state.uid))
 
 
-def lost_elsewhere(place: Workplace, state: LoopState, now: datetime) -> LoopState:
+def lost_elsewhere(place: LoopContext, state: LoopState, now: datetime) -> LoopState:
     """A call of the agent began on a machine that is gone, and nobody knows how it ended: the next attempt is due."""
     kept = salvage(place.repository, place.worktree, state, state.head)
     after = interrupt(state, Interrupted(start=state.head, started_at=now, ended_at=now), kept)
@@ -65,7 +65,7 @@ def lost_elsewhere(place: Workplace, state: LoopState, now: datetime) -> LoopSta
     return replace_state(place.repository, state, after, told)
 
 
-def close(place: Workplace, state: LoopState, why: BaseException, now: datetime) -> LoopState:
+def close(place: LoopContext, state: LoopState, why: BaseException, now: datetime) -> LoopState:
     """End a loop from outside an iteration: cancelled, or broken by an error that no retry repairs. The caller holds the lock."""
     end_processes(state)
     state = mark_interrupted(place, state)

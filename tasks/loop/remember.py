@@ -24,8 +24,8 @@ from helmsman.records.decision import Outcome
 from helmsman.records.events import MemoryNoted
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.lessons import (
-    Drawn,
     Episode,
+    ExtractedLessons,
     Guardrail,
     Learned,
     Lesson,
@@ -39,7 +39,7 @@ from tasks.loop.instructions import read_orders
 from tasks.memory import Change, Reads, Store, chosen_url, looking, opening, project_of, recall, sync_edits, write_down
 from tasks.models.writing import Asking, Credentials, written
 from tasks.observers.journal import publish
-from tasks.worktrees.workplace import Workplace
+from tasks.repository.loop_context import LoopContext
 
 CONCLUDED = frozenset(Outcome) - {Outcome.WAITING, Outcome.CANCELLED}
 """Ends that say something of the work: a loop that waits goes on, and one that was cancelled is wanted no more."""
@@ -48,14 +48,14 @@ LOOKED_AT = 100
 """Iterations that one looks back at: what an iteration costs must not grow with the loop."""
 
 
-def with_estimate(place: Workplace, state: LoopState, now: datetime) -> LoopState:
+def with_estimate(place: LoopContext, state: LoopState, now: datetime) -> LoopState:
     """The loop with what similar work took, as far as anybody knows."""
     found = recalled(place, state, now)
     kind = found.subject.task_type if found.subject else None
     return state.model_copy(update={"estimate": found.estimate, "task_type": kind, "updated_at": now})
 
 
-def recalled(place: Workplace, state: LoopState, now: datetime, *, only_look: bool = False) -> Recalled:
+def recalled(place: LoopContext, state: LoopState, now: datetime, *, only_look: bool = False) -> Recalled:
     """What memory says to the iteration that is due. What a person wrote into guardrails.md since the last one counts.
 
     `only_look`: nothing is made, repaired or written, and what a person wrote into guardrails.md waits.
@@ -74,7 +74,7 @@ def recalled(place: Workplace, state: LoopState, now: datetime, *, only_look: bo
     return Recalled(problem="; ".join(problems))
 
 
-def remember(place: Workplace, state: LoopState, record: IterationRecord) -> Learned:
+def remember(place: LoopContext, state: LoopState, record: IterationRecord) -> Learned:
     """Keep an iteration and what it teaches, and return the lessons. Called again for the same one, it changes nothing."""
     learned = Learned()
     with _observed("remember"), _store(state, record.ended_at) as store:
@@ -97,7 +97,7 @@ def remember(place: Workplace, state: LoopState, record: IterationRecord) -> Lea
     return learned
 
 
-def conclude(place: Workplace, state: LoopState, *, asked: Sequence[Observation] = ()) -> None:
+def conclude(place: LoopContext, state: LoopState, *, asked: Sequence[Observation] = ()) -> None:
     """Keep what a loop that has ended teaches as a whole. `asked`: what a model made of it.
 
     Of one that had ended before and was resumed, only what came since says what lessons and guardrails were worth.
@@ -129,7 +129,7 @@ def to_be_asked(state: LoopState) -> bool:
     return False
 
 
-def drawn(place: Workplace, state: LoopState, credentials: Credentials) -> Drawn:
+def drawn(place: LoopContext, state: LoopState, credentials: Credentials) -> ExtractedLessons:
     """What a model says of it."""
     with _observed("draw lessons"), _store(state, state.updated_at) as store:
         episodes = store.episodes(state.uid)
@@ -137,11 +137,11 @@ def drawn(place: Workplace, state: LoopState, credentials: Credentials) -> Drawn
         by = Asking(state.config, credentials, f"{place.tag(state)}/lessons", place.folder.cancel.exists)
         read = partial(read_lessons, summary=ended, episodes=episodes)
         found, writing = written(by, partial(lessons_request, state, ended, episodes), read)
-        return Drawn(observations=found or (), usage=writing.usage, reason=writing.reason)
-    return Drawn()
+        return ExtractedLessons(observations=found or (), usage=writing.usage, reason=writing.reason)
+    return ExtractedLessons()
 
 
-def learnt(place: Workplace, state: LoopState) -> tuple[list[Lesson], list[Guardrail]]:
+def learnt(place: LoopContext, state: LoopState) -> tuple[list[Lesson], list[Guardrail]]:
     """Everything that is known of the loop's project."""
     if not state.config.memory.use:
         return [], []
@@ -161,7 +161,7 @@ def _since_its_end(reads: Reads, uid: str) -> Sequence[Episode]:
     return [one for one in reads.episodes(uid) if before is None or one.at > before.ended_at]
 
 
-def _subject(place: Workplace, state: LoopState) -> Subject:
+def _subject(place: LoopContext, state: LoopState) -> Subject:
     return subject_of(state, project_of(place.repository), state.task_type)
 
 
@@ -195,7 +195,7 @@ def _credit(change: Change, told: Iterable[str], episodes: Sequence[Episode], no
 # --- guardrails ---------------------------------------------------------------------------------------------------
 
 
-def _guarded(change: Change, place: Workplace, state: LoopState, kept: Episode, now: datetime) -> tuple[str, ...]:
+def _guarded(change: Change, place: LoopContext, state: LoopState, kept: Episode, now: datetime) -> tuple[str, ...]:
     """Count what the guardrails did in an iteration, and make those that are due. Returns what people should hear."""
     project = kept.subject.project
     _put_changed(change, project, lambda one: with_effect(one, kept))

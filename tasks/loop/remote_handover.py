@@ -13,21 +13,21 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from helmsman.config import RemoteConfig
-from helmsman.errors import HelmsmanError, OperatorError, WorldError
+from helmsman.errors import HelmsmanError, OperatorError, TransientError
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from tasks.lock import drive_alone
 from tasks.loop.recover import end_processes, keep_work
-from tasks.places import loop_folder, worktree_of
 from tasks.repository.branch_files import checkout_of
 from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, contains, git, read_ref, succeeds
+from tasks.repository.loop_context import loop_context
 from tasks.repository.remote import fetch_ref, no_remote, push_loop, require_remote
 from tasks.repository.state_ref import PREFIX, Fenced, Shown, read_state, shown_at, state_ref, write_state
 from tasks.repository.state_signature import Tip, Unverified, note_next
+from tasks.repository.worktree import dirty_paths, hold_branch, restore
+from tasks.system.faults import patiently
 from tasks.system.keys import VARIABLE
-from tasks.system_errors import patiently
-from tasks.worktrees.workplace import workplace
-from tasks.worktrees.worktree import dirty_paths, hold_branch, restore
+from tasks.system.lock import exclusive_driver
+from tasks.system.paths import loop_folder, worktree_of
 
 FETCHED = "refs/helmsman-fetched/"
 """Where a loop lies as the remote has it, until it is known whether it is newer. Outside of what is listed as loops."""
@@ -41,11 +41,11 @@ SECONDS_AT_AN_END = 10.0
 _log = logging.getLogger(__name__)
 
 
-def take_up(repository: Repository, loop: str, remote: RemoteConfig, *, held: bool) -> None:
+def pull_state(repository: Repository, loop: str, remote: RemoteConfig, *, held: bool) -> None:
     """Have a loop that travels here as the remote has it, unless what is here came after that.
 
     What this machine did after somebody else had gone on is kept below refs/helmsman/<loop>/. `held`: the caller has the lock.
-    Raises OperatorError without such a remote or while somebody drives the loop here, WorldError where it cannot be reached.
+    Raises OperatorError without such a remote or while somebody drives the loop here, TransientError where it cannot be reached.
     """
     if not remote.push:
         return
@@ -54,7 +54,7 @@ def take_up(repository: Repository, loop: str, remote: RemoteConfig, *, held: bo
     ours = read_ref(repository.common, state_ref(loop))
     if theirs is None or (ours != theirs and _is_followed(repository, loop, remote, ours, theirs)):
         return
-    with nullcontext() if held else drive_alone(loop_folder(repository, loop).lock, loop):
+    with nullcontext() if held else exclusive_driver(loop_folder(repository, loop).lock, loop):
         if ours == theirs:
             _follow(repository, loop, remote)
         else:
@@ -71,7 +71,7 @@ def _is_followed(repository: Repository, loop: str, remote: RemoteConfig, ours: 
 
 
 def refuse_taken(repository: Repository, loop: str, remote: RemoteConfig) -> None:
-    """Raises OperatorError where a loop that travels would have the name of one on the remote, and WorldError as `take_up`."""
+    """Raises OperatorError where a loop that travels has the name of one on the remote, and TransientError as `pull_state`."""
     if not remote.push:
         return
     require_remote(repository, remote.name)
@@ -82,7 +82,7 @@ def refuse_taken(repository: Repository, loop: str, remote: RemoteConfig) -> Non
         )
 
 
-def claim(repository: Repository, state: LoopState) -> LoopState:
+def acquire_lease(repository: Repository, state: LoopState) -> LoopState:
     """Have the remote know that this process drives the loop. Raises Fenced where somebody else was faster."""
     if not state.config.remote.push or state.ending is not None:
         return state
@@ -103,8 +103,8 @@ def is_claimed_between(repository: Repository, before: str, after: str) -> bool:
     return any(subject.startswith(CLAIMED) for subject in subjects)
 
 
-def require_ours(repository: Repository, state: LoopState, seconds: float = TIMEOUT_SECONDS) -> None:
-    """Raises Fenced when somebody else has claimed the loop on the remote since, and WorldError when that cannot be asked."""
+def check_lease(repository: Repository, state: LoopState, seconds: float = TIMEOUT_SECONDS) -> None:
+    """Raises Fenced when somebody else has claimed the loop on the remote since, and TransientError when that cannot be asked."""
     if not state.config.remote.push:
         return
     theirs = _on_remote(repository, state.config.remote, state_ref(state.loop), seconds)
@@ -122,7 +122,7 @@ def require_ours(repository: Repository, state: LoopState, seconds: float = TIME
 def is_ours(repository: Repository, state: LoopState) -> bool:
     """Whether nobody else is known to have claimed the loop. A remote that is gone or does not answer soon tells nothing."""
     try:
-        require_ours(repository, state, SECONDS_AT_AN_END)
+        check_lease(repository, state, SECONDS_AT_AN_END)
     except Fenced:
         return False
     except HelmsmanError:
@@ -131,7 +131,7 @@ def is_ours(repository: Repository, state: LoopState) -> bool:
 
 
 @contextmanager
-def left_there(repository: Repository, loop: str) -> Generator[None]:
+def pushed(repository: Repository, loop: str) -> Generator[None]:
     """However the block ends, the remote has the loop as it stands then. What fails, the next push makes up for."""
     try:
         yield
@@ -144,8 +144,8 @@ def left_there(repository: Repository, loop: str) -> Generator[None]:
             _log.warning("loop %s is not on its remote as it stands here: %s", loop, error)
 
 
-def leave_there(repository: Repository, state: LoopState) -> None:
-    """Have the remote hold the loop as it stands here. Raises Fenced where somebody else went on, WorldError as `take_up`.
+def push_state(repository: Repository, state: LoopState) -> None:
+    """Have the remote hold the loop as it stands here. Raises Fenced where somebody else went on, TransientError as `pull_state`.
 
     One that nobody has driven yet has no branch: where the remote has not heard of it either, there is nobody to tell.
     """
@@ -250,7 +250,7 @@ def _is_another(ours: LoopState, theirs: LoopState) -> bool:
 
 def _leave(repository: Repository, state: LoopState, theirs: str, head: str | None) -> None:
     """What this machine has of the loop and nobody else: work in flight, commits, a state."""
-    place = workplace(str(repository.top), state)
+    place = loop_context(str(repository.top), state)
     end_processes(state)
     if (place.worktree / ".git").exists():
         keep_work(place, state, state.head)
@@ -266,4 +266,4 @@ def _on_remote(repository: Repository, remote: RemoteConfig, ref: str, seconds: 
     except GitError as error:
         if not succeeds(repository.common, "remote", "get-url", remote.name):
             raise no_remote(remote.name, error.stderr) from error
-        raise WorldError(f"remote {remote.name} cannot be asked for the loop", found=error.stderr) from error
+        raise TransientError(f"remote {remote.name} cannot be asked for the loop", found=error.stderr) from error

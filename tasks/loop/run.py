@@ -25,11 +25,10 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from tasks.approvals.ask import passed
-from tasks.checking.ready import require_ready
+from tasks.checks.ready import require_ready
 from tasks.engine import runs
 from tasks.engine.end_states import EndState, sleep_until
 from tasks.engine.results import is_kept, require_results
-from tasks.lock import held_alone
 from tasks.loop import steps
 from tasks.loop.merge import begin_landing, catch_up, land
 from tasks.loop.merge_lock import merging_alone
@@ -37,21 +36,22 @@ from tasks.loop.plan import items_of
 from tasks.loop.prepare import begin_verification, keep_notes, ready_worktree, tear_down
 from tasks.loop.recover import close, knows_call, lost_elsewhere, mark_interrupted, repair
 from tasks.loop.remember import with_estimate
-from tasks.loop.remote_handover import claim, is_claimed_between, is_ours, left_there, take_up
+from tasks.loop.remote_handover import acquire_lease, is_claimed_between, is_ours, pull_state, pushed
 from tasks.loop.start import open_loop
 from tasks.observers.journal import journal_to, listening, publish
 from tasks.observers.telemetry import watched
-from tasks.places import loop_folder
-from tasks.processes.nesting import refuse_nested
 from tasks.repository.git import commit_and_tree, open_repository
+from tasks.repository.loop_context import LoopContext, loop_context, mark_finished
 from tasks.repository.objects import close_readers
+from tasks.repository.rollback import stand_at_best
 from tasks.repository.state_ref import Fenced, known_state, read_state, replace_state, state_ref
-from tasks.sandbox.trial import require_sandbox
+from tasks.repository.worktree import remove_worktree
+from tasks.sandbox.probe import require_sandbox
 from tasks.system.clock import now_utc
-from tasks.system_errors import world_error
-from tasks.worktrees.rollback import stand_at_best
-from tasks.worktrees.workplace import Workplace, mark_left, workplace
-from tasks.worktrees.worktree import remove_worktree
+from tasks.system.faults import transient_error
+from tasks.system.lock import exclusive_folder
+from tasks.system.nesting import refuse_nested
+from tasks.system.paths import loop_folder
 
 LONGEST_STAY = 60.0
 """Seconds of a wait that a process under a worker sits out: to start another one takes ten, and one that waits holds a place."""
@@ -64,7 +64,7 @@ STATE_TYPES = {Outcome.COMPLETED: StateType.COMPLETED, Outcome.CANCELLED: StateT
 
 
 @contextmanager
-def driving(request: LoopRequest) -> Generator[tuple[Workplace, LoopState]]:
+def driving(request: LoopRequest) -> Generator[tuple[LoopContext, LoopState]]:
     """Open the loop and hold it while the block runs. Raises OperatorError when it is driven already or cannot start."""
     refuse_nested()
     request = continued(request)
@@ -72,13 +72,13 @@ def driving(request: LoopRequest) -> Generator[tuple[Workplace, LoopState]]:
     with ExitStack() as stack:
         stack.callback(close_readers)
         if request.loop:  # one that somebody drives is left as it is
-            stack.enter_context(held_alone(loop_folder(repository, request.loop), request.loop))
+            stack.enter_context(exclusive_folder(loop_folder(repository, request.loop), request.loop))
         opened = open_loop(request, str(runs.run_id()), now_utc())
         if not request.loop:
-            stack.enter_context(held_alone(loop_folder(repository, opened.loop), opened.loop))
-        place = workplace(request.repository, opened)
+            stack.enter_context(exclusive_folder(loop_folder(repository, opened.loop), opened.loop))
+        place = loop_context(request.repository, opened)
         state = claimed(place, repair(place, read_state(repository, opened.loop)[0]))
-        stack.enter_context(left_there(repository, opened.loop))
+        stack.enter_context(pushed(repository, opened.loop))
         catch_up(place, state)
         stand_at_best(place, state)
         stack.enter_context(runs.leaving_what_others_drive())
@@ -92,24 +92,24 @@ def driving(request: LoopRequest) -> Generator[tuple[Workplace, LoopState]]:
         yield place, state
 
 
-def claimed(place: Workplace, state: LoopState) -> LoopState:
+def claimed(place: LoopContext, state: LoopState) -> LoopState:
     """The loop as this driver's. What the one before it wrote since we looked is taken up first, once.
 
     Raises Fenced where another driver was faster, and as `require_results` does.
     """
     _, looked_at = read_state(place.repository, state.loop)
     try:
-        return claim(place.repository, _with_what_is_lost(place, state))
+        return acquire_lease(place.repository, _with_what_is_lost(place, state))
     except Fenced:
-        take_up(place.repository, state.loop, state.config.remote, held=True)
+        pull_state(place.repository, state.loop, state.config.remote, held=True)
         after, found = read_state(place.repository, state.loop)
         if after.host != state.host or is_claimed_between(place.repository, looked_at, found):
             raise
     after = after if after.ending else mark_interrupted(place, after)
-    return claim(place.repository, _with_what_is_lost(place, after))
+    return acquire_lease(place.repository, _with_what_is_lost(place, after))
 
 
-def _with_what_is_lost(place: Workplace, state: LoopState) -> LoopState:
+def _with_what_is_lost(place: LoopContext, state: LoopState) -> LoopState:
     """The loop when a call of its agent is in flight on a machine that is gone: what is known of it here says nothing."""
     if not state.config.remote.push or state.ending is not None:
         return state
@@ -119,7 +119,7 @@ def _with_what_is_lost(place: Workplace, state: LoopState) -> LoopState:
     return lost_elsewhere(place, state, now_utc()) if in_flight else state
 
 
-def wait_if_due(place: Workplace, state: LoopState) -> None:
+def wait_if_due(place: LoopContext, state: LoopState) -> None:
     """Do nothing until the moment that the loop waits for. It is in the state, so a restart goes on waiting.
 
     A clock that is set back makes the wait no longer, and a machine that slept wakes late enough: whichever clock is there first.
@@ -138,7 +138,7 @@ def wait_if_due(place: Workplace, state: LoopState) -> None:
         time.sleep(max(min(LONGEST_NAP, left, (state.waiting.until - now_utc()).total_seconds()), 0.0))
 
 
-def end_from_outside(place: Workplace, state: LoopState, why: BaseException) -> LoopState:
+def end_from_outside(place: LoopContext, state: LoopState, why: BaseException) -> LoopState:
     """Write down that the loop was cancelled or broken. `state` is the last that this driver knew.
 
     Of a loop that somebody else drives by now nothing is written: `why` is raised.
@@ -146,7 +146,7 @@ def end_from_outside(place: Workplace, state: LoopState, why: BaseException) -> 
     if isinstance(why, Fenced) or runs.is_started_elsewhere() or not is_ours(place.repository, state):
         get_run_logger().error("loop %s is left to whoever drives it now: %s", state.loop, why)
         raise why
-    reason = world_error(why) or why
+    reason = transient_error(why) or why
     if isinstance(reason, OSError):  # none of the world's: a fault of ours
         raise reason
     get_run_logger().error("loop %s ends: %s", state.loop, reason)
@@ -165,7 +165,7 @@ def end_from_outside(place: Workplace, state: LoopState, why: BaseException) -> 
     return close(place, state, known, now_utc())
 
 
-def tidy(place: Workplace, state: LoopState) -> None:
+def tidy(place: LoopContext, state: LoopState) -> None:
     """A completed loop's work is on its branch; its worktree would only keep people from checking that branch out."""
     if state.outcome is Outcome.COMPLETED:
         tear_down(place, state)
@@ -173,7 +173,7 @@ def tidy(place: Workplace, state: LoopState) -> None:
         return
     try:
         keep_notes(place, state)
-        mark_left(place, state)
+        mark_finished(place, state)
         remove_worktree(place.repository, place.worktree)
     except (HelmsmanError, OSError) as error:
         get_run_logger().warning("the worktree %s could not be removed: %s", place.worktree, error)
@@ -221,7 +221,7 @@ def continued(request: LoopRequest) -> LoopRequest:
     return request.model_copy(update={"reopen": True}) if names_it else request
 
 
-def begun(place: Workplace, state: LoopState) -> LoopState:
+def begun(place: LoopContext, state: LoopState) -> LoopState:
     """A new loop with what is known of it before any work; any other one as it is. Written down once, at the end."""
     if not state.ending:
         require_sandbox(state.config.sandbox)  # before anything is paid for, on whatever machine it goes on
@@ -242,7 +242,7 @@ def begun(place: Workplace, state: LoopState) -> LoopState:
     return replace_state(place.repository, state, after, told)
 
 
-def _tried(place: Workplace, state: LoopState) -> CheckReport | None:
+def _tried(place: LoopContext, state: LoopState) -> CheckReport | None:
     """The checks before any work, where they are to be tried; and what nothing could prove is said."""
     _, tree = commit_and_tree(place.worktree, state.head)
     report = steps.baseline(place, state, tree) if state.config.baseline and state.config.checks else None
@@ -264,7 +264,7 @@ def _tell(state: LoopState) -> None:
         publish(MemoryNoted(lines=(advice.message,)))
 
 
-def landed(place: Workplace, state: LoopState) -> LoopState:
+def landed(place: LoopContext, state: LoopState) -> LoopState:
     """Merge what is proven, where that is wanted. Returns the loop as it goes on: merged, with a task, or with a question."""
     while landing_due(state):
         state = begin_landing(place, state)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.layers import Resolved, shown
+from helmsman.layers import Resolved, display
 from helmsman.memory.handoff import inherited_from
 from helmsman.naming import loop_id
 from helmsman.orient.alignment import own_goal
@@ -30,13 +30,11 @@ from helmsman.records.triggers import OWN_BRANCHES
 from tasks.agents.finding import find_agent
 from tasks.agents.project_settings import require_project_settings
 from tasks.alignment.aligning import aligned, aligned_by
-from tasks.lock import drive_alone
 from tasks.loop.configure import configure
 from tasks.loop.handoff import left_at, left_in, text_at
 from tasks.loop.merge_target import require_target
 from tasks.loop.plan import begun_plan
-from tasks.loop.remote_handover import take_up
-from tasks.places import LoopFolder, loop_folder
+from tasks.loop.remote_handover import pull_state
 from tasks.repository.git import (
     GitError,
     Repository,
@@ -51,11 +49,13 @@ from tasks.repository.hidden import require_outside
 from tasks.repository.own_template import own_template
 from tasks.repository.remote import require_remote
 from tasks.repository.state_ref import known_state, list_loops, read_state, replace_state, state_ref, write_state
-from tasks.sandbox.entering import git_folder
+from tasks.repository.worktree import require_clean
+from tasks.sandbox.enter import git_folder
+from tasks.system.lock import exclusive_driver
+from tasks.system.paths import LoopFolder, loop_folder
 from tasks.system.secrets import settings_with_secrets, without_secrets
 from tasks.system.trust import consent_of
-from tasks.tracker.remembering import forget
-from tasks.worktrees.worktree import require_clean
+from tasks.trackers.remembering import forget
 
 LOOPS_LOOKED_AT = 50
 """As many as a chain may have."""
@@ -137,7 +137,7 @@ def _handed_on(repository: Repository, config: LoopConfig) -> JudgeMemory:
     if not config.judge.criteria:
         return JudgeMemory()
     latest = islice(list_loops(repository, lambda _: None), LOOPS_LOOKED_AT)
-    notes = next((shown.state.judge.notes for shown in latest if shown.state.judge.notes and not shown.unverified), ())
+    notes = next((display.state.judge.notes for display in latest if display.state.judge.notes and not display.unverified), ())
     return JudgeMemory(notes=tuple(f"earlier: {note.removeprefix('earlier: ')}" for note in notes[-PRINCIPLES_HANDED_ON:]))
 
 
@@ -146,7 +146,7 @@ def write_first(repository: Repository, state: LoopState, subject: str) -> bool:
     if known_state(repository, state.loop) is not None:
         return False
     folder = loop_folder(repository, state.loop)
-    with drive_alone(folder.lock, state.loop):
+    with exclusive_driver(folder.lock, state.loop):
         if known_state(repository, state.loop) is not None:
             return False
         _forget_earlier(folder)
@@ -187,7 +187,7 @@ def _base(repository: Repository, config: LoopConfig, begin_with: str) -> str:
     if begin_with and config.workspace.in_place:
         raise OperatorError(
             "a loop that works in place begins with what is checked out",
-            found=f"another base: {shown(begin_with)}",
+            found=f"another base: {display(begin_with)}",
             remedy="check that out first, or leave --in-place out",
         )
     if not begin_with:
@@ -198,7 +198,7 @@ def _base(repository: Repository, config: LoopConfig, begin_with: str) -> str:
         if not begin_with:
             raise
         raise OperatorError(
-            "there is nothing to begin with", expected="a branch, tag or commit", found=shown(begin_with)
+            "there is nothing to begin with", expected="a branch, tag or commit", found=display(begin_with)
         ) from error
 
 
@@ -259,11 +259,11 @@ def open_loop(request: LoopRequest, run: str, now: datetime) -> LoopState:
     repository = open_repository(Path(request.repository))
     name, held = request.loop, bool(request.loop)
     if name and (known := known_state(repository, name)):
-        take_up(repository, name, known.config.remote, held=held)
+        pull_state(repository, name, known.config.remote, held=held)
         return _existing(repository, request, now)
     resolved = configure(repository.top, request, consent=consent_of(repository.common))
     name = name or _own_name(repository, resolved.config.goal, run)
-    take_up(repository, name, resolved.config.remote, held=held)
+    pull_state(repository, name, resolved.config.remote, held=held)
     if request.loop and read_ref(repository.common, state_ref(name)):  # another machine has begun with it
         return _existing(repository, request, now)
     return create_loop(repository, resolved, name, now, request.base, run=run)

@@ -16,14 +16,14 @@ from helmsman.oversee.decide import decide as choose
 from helmsman.parsers.status import read_ending
 from helmsman.records.agent import Execution
 from helmsman.records.agents import prints_text
-from helmsman.records.checks import CheckReport, CheckResult, Finding, Probed, TrustedCopy
-from helmsman.records.claims import Testimony
+from helmsman.records.checks import CheckReport, CheckResult, Finding, Probed, TrustedRun
+from helmsman.records.claims import ClaimsCheck
 from helmsman.records.control import Failed, Overseen
 from helmsman.records.decision import Decision
 from helmsman.records.events import IterationRecorded
 from helmsman.records.folds import without_test
 from helmsman.records.iteration import Briefing, Evidence, IterationRecord, Orientation, Planned, WorkingMemory
-from helmsman.records.lessons import Drawn, Learned
+from helmsman.records.lessons import ExtractedLessons, Learned
 from helmsman.records.plan import InHand, PlanItem, Tick
 from helmsman.records.proof import SinceStart, Verdict
 from helmsman.records.state import LoopState, advance
@@ -35,68 +35,68 @@ from helmsman.verify.outcomes import Outcomes, failing_at_start, outcomes
 from tasks.agents.call import Order
 from tasks.agents.call_folder import CallFolder, keep_briefing
 from tasks.agents.calling import call_agent
-from tasks.agents.hearing import hear
-from tasks.checking.adjudicating import adjudicate
-from tasks.checking.auditing import audit, put_back_protected
-from tasks.checking.checks import run_checks
-from tasks.checking.hidden import run_hidden
-from tasks.checking.mutating import mutants_in
-from tasks.checking.neighbours import looked_up_in
-from tasks.checking.only_there import explained
-from tasks.checking.probing import probe_work
-from tasks.checking.rooms import room_of, work_of
-from tasks.checking.targets import Shown, Target, failed_by_setup, run_on_start, run_trusted, with_checks
-from tasks.checking.trusted_run import changed_since_start, tests_as_they_were
+from tasks.agents.claims import collect_claims
+from tasks.checks.audit import audit, revert_protected
+from tasks.checks.context import check_context, work_of
+from tasks.checks.hidden import run_hidden
+from tasks.checks.judging import adjudicate
+from tasks.checks.mutants import mutants_in
+from tasks.checks.neighbours import looked_up_in
+from tasks.checks.probes import probe_work
+from tasks.checks.run import run_checks
+from tasks.checks.targets import Shown, Target, failed_by_setup, run_on_start, run_trusted, with_checks
+from tasks.checks.trusted_run import changed_since_start, tests_as_they_were
+from tasks.checks.worktree_only import explained
 from tasks.credentials import agent_credentials, judge_credentials
 from tasks.engine.step import again_if, step
 from tasks.loop.merge_work import stand_on
-from tasks.loop.overseeing import oversee as observe_and_oversee
+from tasks.loop.oversee import oversee as observe_and_oversee
 from tasks.loop.plan import put_back as put_back_plan
 from tasks.loop.plan import stand_at
 from tasks.loop.plan import tick as tick_item
 from tasks.loop.prepare import prepare, read_notes
 from tasks.loop.remember import drawn, remember
-from tasks.loop.remote_handover import require_ours
+from tasks.loop.remote_handover import check_lease
 from tasks.loop.step_keys import by_commit, by_item, by_start, by_step, by_tree, by_trusted
 from tasks.models.planning import write as write_plan
 from tasks.observers.journal import publish
 from tasks.observers.report import write_report
 from tasks.repository.hidden import keep_output, require_known
+from tasks.repository.loop_context import LoopContext
 from tasks.repository.remote import push_loop
+from tasks.repository.rollback import go_back, take_back
+from tasks.repository.rollback import roll_back as go_back_to_better
 from tasks.repository.setup import SetupFailed
 from tasks.repository.state_ref import replace_state
-from tasks.sandbox.taking import take_over_work
+from tasks.repository.worktree import measure_change, settle_work
+from tasks.sandbox.commit_import import take_over_work
 from tasks.system.clock import now_utc
 from tasks.triggers.delivering import open_pull_request as request_pull
-from tasks.worktrees.rollback import go_back, take_back
-from tasks.worktrees.rollback import roll_back as go_back_to_better
-from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import measure_change, settle_work
 
 
 @step(by_tree)
-def baseline(place: Workplace, state: LoopState, tree: str) -> CheckReport:
+def baseline(place: LoopContext, state: LoopState, tree: str) -> CheckReport:
     """The checks on what the loop begins with. Raises SetupFailed."""
     return _run(place, state, Target(state.head, tree, state.config))
 
 
 @step(by_step)
-def orient(place: Workplace, state: LoopState) -> Orientation:
+def orient(place: LoopContext, state: LoopState) -> Orientation:
     return prepare(place, state, now_utc())
 
 
 @step(by_step)
-def plan(place: Workplace, state: LoopState, orientation: Orientation) -> Planned:
+def plan(place: LoopContext, state: LoopState, orientation: Orientation) -> Planned:
     return write_plan(place, state, orientation, lambda: judge_credentials(state.config))
 
 
 @step(by_step)
-def prompt(place: Workplace, state: LoopState, orientation: Orientation, planned: Planned) -> Briefing:
+def prompt(place: LoopContext, state: LoopState, orientation: Orientation, planned: Planned) -> Briefing:
     return brief(state, orientation, planned)
 
 
 @step(by_step)
-def execute(place: Workplace, state: LoopState, briefing: Briefing, orientation: Orientation) -> Execution:
+def execute(place: LoopContext, state: LoopState, briefing: Briefing, orientation: Orientation) -> Execution:
     """Have the agent work, then commit what it left and measure what it changed."""
     start = orientation.start_commit
     session = session_to_resume(state, orientation.started_at)
@@ -110,7 +110,7 @@ def execute(place: Workplace, state: LoopState, briefing: Briefing, orientation:
     if researching(state):
         put_back = take_back(place, state, start)
     else:
-        put_back = put_back_protected(place, state, change.commit) if state.config.invariants.revert else ()
+        put_back = revert_protected(place, state, change.commit) if state.config.invariants.revert else ()
     touched = None if researching(state) else put_back_plan(place, state, start)
     if put_back or touched:
         change = measure_change(place.worktree, start)
@@ -120,26 +120,26 @@ def execute(place: Workplace, state: LoopState, briefing: Briefing, orientation:
     return Execution(call=call, change=change, put_back=put_back, transcript=transcript, plan=touched)
 
 
-def checking(state: LoopState) -> Callable[[Workplace, LoopState, Execution], CheckReport]:
+def checking(state: LoopState) -> Callable[[LoopContext, LoopState, Execution], CheckReport]:
     """The checks step; asked anew where the last report told nothing for sure (a timeout, a command that did not start)."""
     return again_if(state.checks is not None and not state.checks.conclusive, checks)
 
 
 @step(by_tree)
-def checks(place: Workplace, state: LoopState, execution: Execution) -> CheckReport:
+def checks(place: LoopContext, state: LoopState, execution: Execution) -> CheckReport:
     """The checks on the tree that the iteration ended with."""
     change = execution.change
     report = _checked(place, state, Target(change.commit, change.tree, state.config))
     if not (report.clean and report.failures and report.conclusive and _asks_to_be_done(state, execution)):
         return report
     try:
-        return explained(room_of(place, state), place.worktree, change.commit, report, state.config)
+        return explained(check_context(place, state), place.worktree, change.commit, report, state.config)
     finally:
         stand_on(place, state, change.commit, checked=change.commit)
 
 
 def own_check(
-    place: Workplace, state: LoopState, execution: Execution, report: CheckReport | None, plan: InHand | None
+    place: LoopContext, state: LoopState, execution: Execution, report: CheckReport | None, plan: InHand | None
 ) -> CheckReport | None:
     """What the own check of the plan's item in hand says, where there is one and it is worth running."""
     if report is None or plan is None or plan.item is None or not plan.item.check:
@@ -148,38 +148,38 @@ def own_check(
 
 
 @step(by_item)
-def item_check(place: Workplace, state: LoopState, execution: Execution, item: PlanItem) -> CheckReport:
+def item_check(place: LoopContext, state: LoopState, execution: Execution, item: PlanItem) -> CheckReport:
     """The own check of the plan's item in hand."""
     config = with_checks(state.config, (CheckConfig(command=item.check),))
     return _checked(place, state, Target(execution.change.commit, execution.change.tree, config))
 
 
 @step(by_trusted)
-def trusted_run(place: Workplace, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...]) -> TrustedCopy:
+def trusted_run(place: LoopContext, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...]) -> TrustedRun:
     """Those checks on the work with the tests of the loop's start, where any of these has changed."""
     work = work_of(place, state, execution.change.commit, checks)
     return run_trusted(work, execution.change.tree, partial(_checked, place, state))
 
 
 @step(by_step)
-def invariants(place: Workplace, state: LoopState, execution: Execution) -> tuple[Finding, ...]:
+def invariants(place: LoopContext, state: LoopState, execution: Execution) -> tuple[Finding, ...]:
     return audit(place, state, execution)
 
 
 @step(by_step)
-def notes(place: Workplace, state: LoopState, execution: Execution) -> WorkingMemory:
+def notes(place: LoopContext, state: LoopState, execution: Execution) -> WorkingMemory:
     """What the agent left in its notes."""
     return read_notes(place, state, execution.put_back)
 
 
 @step(by_step)
 def claims(
-    place: Workplace, state: LoopState, execution: Execution, report: CheckReport | None, memory: WorkingMemory
-) -> Testimony:
-    return hear(place, state, execution, report, memory)
+    place: LoopContext, state: LoopState, execution: Execution, report: CheckReport | None, memory: WorkingMemory
+) -> ClaimsCheck:
+    return collect_claims(place, state, execution, report, memory)
 
 
-def compared_with_start(place: Workplace, state: LoopState, evidence: Evidence) -> Evidence:
+def compared_with_start(place: LoopContext, state: LoopState, evidence: Evidence) -> Evidence:
     """The evidence with what is different from the loop's start, where the work is in question as done."""
     report = evidence.checks
     if report is None or not new_tests.in_question(state, evidence):
@@ -187,7 +187,7 @@ def compared_with_start(place: Workplace, state: LoopState, evidence: Evidence) 
     since = since_start(place, state, evidence.execution, report, run=new_tests.start_run_due(state, evidence))
     empty = without_test(report, state.most_tests, state.without_test_at_start)
     differs = since.tests_changed or evidence.own is not None
-    copy = _with_tests_of_start(place, state, evidence) if differs else TrustedCopy()
+    copy = _with_tests_of_start(place, state, evidence) if differs else TrustedRun()
     found = _outcomes(state, evidence, report, copy, since)
     bare = copy.model_copy(update={"report": copy.report.without_output if copy.report else None})
     told = {"changed_expectations": found.changed, "tests_of_start": bare, "table": found.table}
@@ -205,14 +205,14 @@ def compared_with_start(place: Workplace, state: LoopState, evidence: Evidence) 
     return evidence.model_copy(update={"probed": probes(place, state, evidence.execution.change.commit)})
 
 
-def _with_tests_of_start(place: Workplace, state: LoopState, evidence: Evidence) -> TrustedCopy:
+def _with_tests_of_start(place: LoopContext, state: LoopState, evidence: Evidence) -> TrustedRun:
     """What the tests of the start say of the work, in the own check of the item in hand as well."""
     own = evidence.own.results if evidence.own else ()
     checks = (*state.config.checks, *(CheckConfig(command=result.command) for result in own))
     return trusted_run(place, state, evidence.execution, checks)
 
 
-def _outcomes(state: LoopState, evidence: Evidence, report: CheckReport, copy: TrustedCopy, since: SinceStart) -> Outcomes:
+def _outcomes(state: LoopState, evidence: Evidence, report: CheckReport, copy: TrustedRun, since: SinceStart) -> Outcomes:
     """What all runs come to; the own check of the item in hand is taken to have failed at the start."""
     config, own = state.config.invariants, evidence.own.results if evidence.own else ()
     whole = report.model_copy(update={"results": (*report.results, *own)})
@@ -223,7 +223,7 @@ def _outcomes(state: LoopState, evidence: Evidence, report: CheckReport, copy: T
 
 
 @step(by_start)
-def since_start(place: Workplace, state: LoopState, execution: Execution, report: CheckReport, *, run: bool) -> SinceStart:
+def since_start(place: LoopContext, state: LoopState, execution: Execution, report: CheckReport, *, run: bool) -> SinceStart:
     """What differs from the start; where that is to be shown, by the work's tests on the source of the start."""
     change = execution.change
     work = work_of(place, state, change.commit)
@@ -231,8 +231,8 @@ def since_start(place: Workplace, state: LoopState, execution: Execution, report
     shown = run_on_start(work, change.tree, changed, report, partial(_checked, place, state)) if run else Shown()
     tests_changed = bool(tests_as_they_were(work, changed))
     asked = state.config.workspace.clean and bool(changed)
-    answers = looked_up_in(room_of(place, state), work) if asked and state.config.proof.neighbours else ()
-    mutants = mutants_in(room_of(place, state), work, report) if asked and state.config.proof.mutants else None
+    answers = looked_up_in(check_context(place, state), work) if asked and state.config.proof.neighbours else ()
+    mutants = mutants_in(check_context(place, state), work, report) if asked and state.config.proof.mutants else None
     return SinceStart(
         unchanged=not changed,
         tests_changed=tests_changed,
@@ -245,57 +245,59 @@ def since_start(place: Workplace, state: LoopState, execution: Execution, report
 
 
 @step(by_commit)
-def hidden_checks(place: Workplace, state: LoopState, commit: str) -> tuple[CheckResult, ...]:
+def hidden_checks(place: LoopContext, state: LoopState, commit: str) -> tuple[CheckResult, ...]:
     """The checks that the agent does not see; what they are and print is in no result."""
     return check_hidden(place, state, commit, f"{state.due:05d}-{state.attempt}-{commit[:12]}")
 
 
 @step(by_commit)
-def probes(place: Workplace, state: LoopState, commit: str) -> Probed:
+def probes(place: LoopContext, state: LoopState, commit: str) -> Probed:
     """Cases of a model that has not seen the new source; what they are is in no result."""
     return probe_work(place, state, commit, lambda: judge_credentials(state.config))
 
 
 @step(by_step)
-def judge(place: Workplace, state: LoopState, evidence: Evidence) -> Verdict:
+def judge(place: LoopContext, state: LoopState, evidence: Evidence) -> Verdict:
     return adjudicate(place, state, evidence, lambda: judge_credentials(state.config))
 
 
 @step(by_step)
-def oversee(place: Workplace, state: LoopState, orientation: Orientation, evidence: Evidence, memory: WorkingMemory) -> Overseen:
+def oversee(
+    place: LoopContext, state: LoopState, orientation: Orientation, evidence: Evidence, memory: WorkingMemory
+) -> Overseen:
     return observe_and_oversee(place, state, orientation, evidence, memory)
 
 
 @step(by_step)
-def decide(place: Workplace, state: LoopState, evidence: Evidence, overseen: Overseen) -> Decision:
+def decide(place: LoopContext, state: LoopState, evidence: Evidence, overseen: Overseen) -> Decision:
     return choose(Situation(state, evidence, overseen.signals, now_utc(), overseen.oversight))
 
 
 @step(by_step)
-def roll_back(place: Workplace, state: LoopState, evidence: Evidence, decision: Decision) -> Failed:
+def roll_back(place: LoopContext, state: LoopState, evidence: Evidence, decision: Decision) -> Failed:
     return go_back_to_better(place, state, evidence.execution, decision)
 
 
 @step(by_step)
-def tick(place: Workplace, state: LoopState, evidence: Evidence, decision: Decision) -> Tick:
+def tick(place: LoopContext, state: LoopState, evidence: Evidence, decision: Decision) -> Tick:
     """Tick the plan's item that was proven, in a commit of its own."""
     return tick_item(place, state, evidence, decision)
 
 
 @step(by_step)
-def learn(place: Workplace, state: LoopState, what: IterationRecord) -> Learned:
+def learn(place: LoopContext, state: LoopState, what: IterationRecord) -> Learned:
     """Keep what the iteration teaches, now that verdict and checks are known."""
-    require_ours(place.repository, state)
+    check_lease(place.repository, state)
     return remember(place, state, what)
 
 
 @step(by_step)
-def record(place: Workplace, state: LoopState, what: IterationRecord) -> IterationRecord:
+def record(place: LoopContext, state: LoopState, what: IterationRecord) -> IterationRecord:
     if what.failed:  # checks that were asked again after a crash leave the branch where they ran
         go_back(place, state, what.failed.back_to)
     elif what.tick:
         stand_at(place, state, what.tick)
-    require_ours(place.repository, state)
+    check_lease(place.repository, state)
     after = advance(state, what)
     subject = f"iteration {what.iteration}: {what.decision.word} - {what.decision.reason}"
     replace_state(place.repository, state, after, subject[:200], what)
@@ -306,7 +308,7 @@ def record(place: Workplace, state: LoopState, what: IterationRecord) -> Iterati
     return what
 
 
-def checked_for_merge(place: Workplace, state: LoopState, commit: str, tree: str) -> CheckReport:
+def checked_for_merge(place: LoopContext, state: LoopState, commit: str, tree: str) -> CheckReport:
     """The checks on what would be merged and, where these pass, the hidden checks that do not."""
     report = merge_checks(place, state, commit, tree)
     hidden = merge_hidden(place, state, commit) if report.passed and state.config.hidden else ()
@@ -315,24 +317,24 @@ def checked_for_merge(place: Workplace, state: LoopState, commit: str, tree: str
 
 
 @step(by_tree)
-def merge_checks(place: Workplace, state: LoopState, commit: str, tree: str) -> CheckReport:
+def merge_checks(place: LoopContext, state: LoopState, commit: str, tree: str) -> CheckReport:
     """The checks on what would be merged, a commit that the loop is not at."""
     return _checked(place, state, Target(commit, tree, state.config, stay=state.head))
 
 
 @step(by_commit)
-def merge_hidden(place: Workplace, state: LoopState, commit: str) -> tuple[CheckResult, ...]:
+def merge_hidden(place: LoopContext, state: LoopState, commit: str) -> tuple[CheckResult, ...]:
     """Likewise on what would be merged."""
     return check_hidden(place, state, commit, f"merge-{commit[:12]}")
 
 
 @step(by_step)
-def draw_lessons(place: Workplace, state: LoopState) -> Drawn:
+def draw_lessons(place: LoopContext, state: LoopState) -> ExtractedLessons:
     return drawn(place, state, lambda: judge_credentials(state.config))
 
 
 @step(by_step)
-def open_pull_request(place: Workplace, state: LoopState) -> PullRequest:
+def open_pull_request(place: LoopContext, state: LoopState) -> PullRequest:
     return request_pull(place, state)
 
 
@@ -341,7 +343,7 @@ def _asks_to_be_done(state: LoopState, execution: Execution) -> bool:
     return read_ending(execution.call.final_text, promise, only_at_end=prints_text(state.agent)).wants_to_finish
 
 
-def _checked(place: Workplace, state: LoopState, target: Target) -> CheckReport:
+def _checked(place: LoopContext, state: LoopState, target: Target) -> CheckReport:
     """What the checks say; where the commit's own set-up fails, which was well when the loop began, all of them fail by that."""
     try:
         return _run(place, state, target)
@@ -349,8 +351,8 @@ def _checked(place: Workplace, state: LoopState, target: Target) -> CheckReport:
         return failed_by_setup(target, error)
 
 
-def _run(place: Workplace, state: LoopState, target: Target) -> CheckReport:
-    room, commit = room_of(place, state), target.commit
+def _run(place: LoopContext, state: LoopState, target: Target) -> CheckReport:
+    room, commit = check_context(place, state), target.commit
     if room.checkout.clean:
         return run_checks(room, commit, target.tree, target.config, target.overlay)
     try:
@@ -362,9 +364,9 @@ def _run(place: Workplace, state: LoopState, target: Target) -> CheckReport:
     return report
 
 
-def check_hidden(place: Workplace, state: LoopState, commit: str, name: str) -> tuple[CheckResult, ...]:
+def check_hidden(place: LoopContext, state: LoopState, commit: str, name: str) -> tuple[CheckResult, ...]:
     """Which of the hidden checks pass on a commit; what they are and print is kept under `name`, for people alone."""
     require_known(state)
-    results = run_hidden(room_of(place, state), work_of(place, state, commit))
+    results = run_hidden(check_context(place, state), work_of(place, state, commit))
     keep_output(state.uid, name, results)
     return tuple(result.unseen for result in results)

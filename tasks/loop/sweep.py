@@ -27,11 +27,11 @@ from helmsman.records.state import LoopState
 from tasks.approvals import answers
 from tasks.approvals.pause import resume_paused, stand_in
 from tasks.engine.runs import REPOSITORY, runs_where, tagged
-from tasks.lock import holder
-from tasks.places import loop_folder
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state
 from tasks.system.clock import now_utc
+from tasks.system.lock import holder
+from tasks.system.paths import loop_folder
 
 SWEEPS_KEPT = timedelta(hours=1)
 """Runs of the sweep itself are of no interest afterwards."""
@@ -55,7 +55,7 @@ AGAIN = "Rescheduled"
 
 
 def swept(settled_seconds: float, unstarted_seconds: float = UNSTARTED_SECONDS) -> State[dict[str, Any]]:
-    """Start again whatever can go on. Returns the state that the sweep's own run ends in. Raises WorldError."""
+    """Start again whatever can go on. Returns the state that the sweep's own run ends in. Raises TransientError."""
     with get_client(sync_client=True) as client:
         revived = revive_crashed(client, settled_seconds)
         unstarted = reschedule_unstarted(client, now_utc(), unstarted_seconds)

@@ -18,14 +18,14 @@ from helmsman.plain import clean, one_line
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
 from tasks.loop.instructions import read_orders
-from tasks.places import helmsman_folder
 from tasks.repository.git import Repository, git_bytes
+from tasks.repository.loop_context import LoopContext
 from tasks.repository.objects import read_objects
+from tasks.repository.staging import open_up
 from tasks.repository.state_ref import read_records
 from tasks.system.files import FOR_ALL, read_within, write_atomic
+from tasks.system.paths import helmsman_folder
 from tasks.system.secrets import redact
-from tasks.worktrees.staging import open_up
-from tasks.worktrees.workplace import Workplace
 
 LARGEST = 256_000
 """Bytes of a page."""
@@ -43,23 +43,23 @@ def wiki_folder(repository: Repository) -> Path:
     return helmsman_folder(repository.common) / "wiki"
 
 
-def keep_up(place: Workplace, state: LoopState) -> tuple[str, ...]:
+def keep_up(place: LoopContext, state: LoopState) -> tuple[str, ...]:
     """Make the pages that are missing, and renew our parts of the others. Returns what is wrong, in words."""
     return _problems_of(_kept_up, place, state)
 
 
-def archive(place: Workplace, state: LoopState) -> tuple[str, ...]:
+def archive(place: LoopContext, state: LoopState) -> tuple[str, ...]:
     """Write down a completed loop for ever: its decisions and what happened. Done already: nothing is written."""
     return _problems_of(_archived, place, state) if state.outcome is Outcome.COMPLETED else ()
 
 
-def lay_out(place: Workplace, state: LoopState) -> tuple[str, ...]:
+def lay_out(place: LoopContext, state: LoopState) -> tuple[str, ...]:
     """A read-only copy in the worktree, bounded, the newest first. Whatever was in its place is gone."""
     return _problems_of(_laid_out, place, state)
 
 
 def _problems_of(
-    work: Callable[[Path, Workplace, LoopState], Iterator[str]], place: Workplace, state: LoopState
+    work: Callable[[Path, LoopContext, LoopState], Iterator[str]], place: LoopContext, state: LoopState
 ) -> tuple[str, ...]:
     if not state.config.memory.wiki:
         return ()
@@ -72,7 +72,7 @@ def _problems_of(
 # --- pages --------------------------------------------------------------------------------------------------------
 
 
-def _kept_up(folder: Path, place: Workplace, state: LoopState) -> Iterator[str]:
+def _kept_up(folder: Path, place: LoopContext, state: LoopState) -> Iterator[str]:
     orders = read_orders(place.worktree, state.config) if place.worktree.is_dir() else ()
     yield from _renew(folder, wiki.SPEC, wiki.spec_page(state))
     yield from _renew(folder, wiki.MAP, _map(place.repository, state.head))
@@ -110,7 +110,7 @@ def _map(repository: Repository, commit: str) -> str:
 # --- archives -----------------------------------------------------------------------------------------------------
 
 
-def _archived(folder: Path, place: Workplace, state: LoopState) -> Iterator[str]:
+def _archived(folder: Path, place: LoopContext, state: LoopState) -> Iterator[str]:
     """Under the loop's own name, unless an earlier loop of that name has it."""
     names = state.loop, f"{state.loop}-{wiki.slug(state.uid)[:16]}"
     free = next((name for name in names if not os.path.lexists(folder / "loops" / name / wiki.SUMMARY)), "")
@@ -156,7 +156,7 @@ def _write_decisions(folder: Path, state: LoopState) -> Iterator[str]:
 # --- for an agent -------------------------------------------------------------------------------------------------
 
 
-def _laid_out(source: Path, place: Workplace, _: LoopState) -> Iterator[str]:
+def _laid_out(source: Path, place: LoopContext, _: LoopState) -> Iterator[str]:
     own = place.worktree / ".helmsman"
     if own.is_symlink() or not own.is_dir():
         own.unlink(missing_ok=True)

@@ -86,7 +86,7 @@ class Imported:
 
 @contextmanager
 def opening(url: str, now: datetime, backups: int = 7) -> Generator[Store]:
-    """A store while the block runs; an empty URL is this user's own file. Raises WorldError when there can be none."""
+    """A store while the block runs; an empty URL is this user's own file. Raises TransientError when there can be none."""
     if is_server(url):
         from tasks.memory.postgres import opened_server  # brings the database library in
 
@@ -101,7 +101,7 @@ def opening(url: str, now: datetime, backups: int = 7) -> Generator[Store]:
 
 @contextmanager
 def looking(url: str) -> Generator[Reads | None]:
-    """The store of a URL for whoever only looks; None where there is none of this version. Raises WorldError.
+    """The store of a URL for whoever only looks; None where there is none of this version. Raises TransientError.
 
     A server's as it stands, of a file a copy: nothing of it is made, repaired or moved on.
     """

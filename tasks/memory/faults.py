@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from helmsman.errors import WorldError
+from helmsman.errors import TransientError
 from helmsman.plain import clean
 
 DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -28,20 +28,20 @@ SERVER_REMEDIES = {
 """By PostgreSQL's own codes."""
 
 
-class Damaged(WorldError):  # noqa: N818 - a state, whoever sees it
+class Damaged(TransientError):  # noqa: N818 - a state, whoever sees it
     """The file is not what SQLite wrote."""
 
 
 @contextmanager
-def told(place: str, secret: str = "") -> Generator[None]:
-    """Raise WorldError where the database fails in the block."""
+def reporting_faults(place: str, secret: str = "") -> Generator[None]:
+    """Raise TransientError where the database fails in the block."""
     try:
         yield
     except (SQLAlchemyError, sqlite3.Error) as error:
         cause = getattr(error, "orig", None) or error
         code, found = primary_code(cause), f"{type(cause).__name__}: {clean(str(cause))[:LONGEST]}"
         remedy = REMEDIES.get(code) or SERVER_REMEDIES.get(getattr(cause, "sqlstate", None) or "")
-        raise (Damaged if code in DAMAGE else WorldError)(
+        raise (Damaged if code in DAMAGE else TransientError)(
             "the memory store does not answer as it should",
             expected=f"a working store at {place}",
             found=found.replace(secret, "***") if secret else found,

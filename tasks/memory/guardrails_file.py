@@ -17,9 +17,9 @@ from helmsman.memory.guardrails_page import LARGEST, Edits, read, render
 from helmsman.records.events import MemoryNoted
 from helmsman.records.lessons import Guardrail
 from tasks.observers.journal import publish
-from tasks.places import helmsman_folder
 from tasks.repository.git import Repository
 from tasks.system.files import FOR_ALL, read_plain, write_atomic
+from tasks.system.paths import helmsman_folder
 
 if TYPE_CHECKING:
     from tasks.memory.store import Store

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from sqlalchemy import URL, Connection, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError
 
-from helmsman.errors import WorldError
+from helmsman.errors import TransientError
 from helmsman.plain import clean
-from tasks.memory.faults import told
+from tasks.memory.faults import reporting_faults
 from tasks.memory.store import Store
 
 DRIVER = "postgresql+psycopg"
@@ -32,7 +32,7 @@ class PostgresServer(Store):
     """The database of one URL."""
 
     def __init__(self, url: str) -> None:
-        """Nothing is connected before it is asked. Raises WorldError for a URL that is none."""
+        """Nothing is connected before it is asked. Raises TransientError for a URL that is none."""
         parsed = _parsed(url)
         self._secret = str(parsed.password or parsed.query.get("password") or "")
         shown = parsed.set(drivername="postgresql", query={})  # neither its password nor its options, which may hold one
@@ -41,24 +41,26 @@ class PostgresServer(Store):
         theirs = parsed.normalized_query.get("options", ())
         settings["options"] = " ".join((str(SETTINGS["options"]), *theirs))  # of two the last one counts
         pool = {"pool_size": 1, "max_overflow": 4, "pool_pre_ping": True}
-        with told(self.place, self._secret):  # a writer sees what the one before it wrote, whatever the server's default is
+        with reporting_faults(
+            self.place, self._secret
+        ):  # a writer sees what the one before it wrote, whatever the server's default is
             self._engine = create_engine(parsed, connect_args=settings, isolation_level="READ COMMITTED", **pool)
         self._plain = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         self._still = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
     @contextmanager
     def reading(self) -> Generator[Connection]:
-        with told(self.place, self._secret), self._plain.connect() as connection:
+        with reporting_faults(self.place, self._secret), self._plain.connect() as connection:
             yield connection
 
     @contextmanager
     def snapshot(self) -> Generator[Connection]:
-        with told(self.place, self._secret), self._still.connect() as connection:
+        with reporting_faults(self.place, self._secret), self._still.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Generator[Connection]:
-        with told(self.place, self._secret), self._engine.begin() as connection:
+        with reporting_faults(self.place, self._secret), self._engine.begin() as connection:
             connection.execute(text("SELECT pg_advisory_xact_lock(:writers)"), {"writers": WRITERS})
             yield connection
 
@@ -75,7 +77,7 @@ def opened_server(url: str) -> Generator[Store]:
         with server.reading() as connection:
             encoding = str(connection.scalar(text("SHOW server_encoding")))
         if encoding != "UTF8":
-            raise WorldError(
+            raise TransientError(
                 "the memory's database cannot hold every character",
                 expected=f"a database in UTF8 at {server.place}",
                 found=f"one in {encoding}",
@@ -95,7 +97,7 @@ def _parsed(url: str) -> URL:
     if parsed and "@" in f"{parsed.host}{parsed.database}":  # the rest of a password that was not quoted
         parsed = None
     if parsed is None or parsed.drivername not in KNOWN:
-        raise WorldError(
+        raise TransientError(
             "memory.url names no store",
             expected="a URL as postgresql://user@host/database or sqlite:////folder/memory.db, or nothing",
             found=clean(parsed.drivername) if parsed else "something that is no URL",

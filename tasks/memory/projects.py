@@ -3,10 +3,10 @@
 from functools import lru_cache
 from pathlib import Path
 
-from helmsman.errors import OperatorError, WorldError
-from tasks.places import helmsman_folder, state_home
-from tasks.processes.environment import ours
+from helmsman.errors import OperatorError, TransientError
 from tasks.repository.git import Repository, git, succeeds
+from tasks.system.environment import ours
+from tasks.system.paths import helmsman_folder, state_home
 
 URL = "HELMSMAN_MEMORY_URL"
 """Wins over memory.url, and may hold a password."""
@@ -27,12 +27,12 @@ def is_server(url: str) -> bool:
 
 
 def file_of(url: str) -> Path:
-    """The file that a URL names, which is no server's. Raises WorldError."""
+    """The file that a URL names, which is no server's. Raises TransientError."""
     if not url:
         return state_home() / "memory" / "memory.db"
     named = Path(url.removeprefix(FILE)).expanduser()
     if not url.startswith(FILE) or not named.is_absolute() or "?" in url or "\x00" in url:
-        raise WorldError(
+        raise TransientError(
             "memory.url names no file",
             expected="four slashes and a whole path, as sqlite:////folder/memory.db",
             found=repr(url)[:200],

@@ -38,7 +38,7 @@ class _Fitting(NamedTuple):
 
 
 class Reads(ABC):
-    """The reads, over whatever connection there is. Raise WorldError where the store cannot tell."""
+    """The reads, over whatever connection there is. Raise TransientError where the store cannot tell."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Connection]:

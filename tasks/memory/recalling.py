@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from helmsman.config.infrastructure import MemoryConfig
-from helmsman.errors import WorldError
+from helmsman.errors import TransientError
 from helmsman.memory.estimates import FEWEST, NEWEST, estimate
 from helmsman.memory.recall import Found, guardrails_cost, reminders
 from helmsman.records.decision import Outcome
@@ -33,7 +33,7 @@ def recall(store: "Reads", subject: Subject, config: MemoryConfig, now: datetime
     """What memory has to say. A store that does not answer has nothing to say, and that is told."""
     try:
         return _recalled(store, subject, config, now)
-    except WorldError as error:
+    except TransientError as error:
         return Recalled(subject=subject, problem=" ".join(str(error).split()))
 
 

@@ -15,12 +15,12 @@ from tempfile import TemporaryDirectory
 from sqlalchemy import URL, Connection, create_engine, event, select
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from helmsman.errors import WorldError
+from helmsman.errors import TransientError
 from helmsman.plain import clean
-from tasks.lock import held
 from tasks.memory import tables
-from tasks.memory.faults import DAMAGE, Damaged, primary_code, told
+from tasks.memory.faults import DAMAGE, Damaged, primary_code, reporting_faults
 from tasks.memory.store import Store
+from tasks.system.lock import held
 
 PATIENCE_SECONDS = 30.0
 """Changes are short. Only a restoration waits for all of them, and all of them for it."""
@@ -57,7 +57,7 @@ class SqliteFile(Store):
             self.close()
             self._identity = _identity(self._file)
         try:
-            with told(self.place), self._engine.connect() as connection:
+            with reporting_faults(self.place), self._engine.connect() as connection:
                 yield connection
         except Damaged:
             _suspect(self._file)
@@ -111,7 +111,7 @@ def opened_file(file: Path, now: datetime, backups: int, *, ours: bool) -> Gener
             with _disk(file):
                 warnings += filter(None, [_repaired(file, now)])
     else:
-        raise WorldError("the memory store is damaged, and stays so", expected=f"a good disk under {file}")
+        raise TransientError("the memory store is damaged, and stays so", expected=f"a good disk under {file}")
     database.warnings = tuple(warnings)
     try:
         yield database
@@ -162,10 +162,10 @@ def _holds_something(database: SqliteFile) -> bool:
 @contextmanager
 def _disk(file: Path) -> Generator[None]:
     try:
-        with told(str(file)):
+        with reporting_faults(str(file)):
             yield
     except OSError as error:
-        raise WorldError(
+        raise TransientError(
             "the memory store cannot be made, read or repaired",
             expected=f"a file of this user's at {file}, on a working disk",
             found=error.strerror or type(error).__name__,
@@ -333,7 +333,7 @@ def _like(file: Path, end: re.Pattern[str]) -> list[Path]:
 
 
 def _prepared(file: Path, *, ours: bool) -> bool:
-    """Make the folder and an empty file where there are none; whether there was none. Raises WorldError where something else
+    """Make the folder and an empty file where there are none; whether there was none. Raises TransientError where something else
     stands there.
     """
     folder = file.parent
@@ -361,7 +361,7 @@ def _own(file: Path, flags: int) -> int:
 
 def _refuse_strange(file: Path, *, plain: bool) -> None:
     if file.is_symlink() or not plain:
-        raise WorldError(
+        raise TransientError(
             "the memory store is not what it should be",
             expected=f"a plain file or folder of this user's at {file}",
             found="a link" if file.is_symlink() else "a folder" if file.is_dir() else "no plain file",
@@ -378,7 +378,7 @@ def _locked(file: Path, how: int) -> Generator[None]:
             stack.enter_context(held(lock, PATIENCE_SECONDS, how, mode=0o600))
         except OSError as error:
             found = f"{lock}: {error.strerror or type(error).__name__}"
-            raise WorldError("the memory store cannot be locked", found=found, remedy="end what holds it") from None
+            raise TransientError("the memory store cannot be locked", found=found, remedy="end what holds it") from None
         yield
 
 

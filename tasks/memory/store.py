@@ -146,7 +146,7 @@ class Change(Reads):
 
 
 class Store(Reads):
-    """An open database. What differs from one to the other is abstract; its blocks raise WorldError where the database fails."""
+    """An open database. What differs between them is abstract; its blocks raise TransientError where the database fails."""
 
     _engine: Engine
     place: str
@@ -170,12 +170,12 @@ class Store(Reads):
         self._engine.dispose()
 
     def is_of_this_version(self) -> bool:
-        """Raises WorldError for a newer one."""
+        """Raises TransientError for a newer one."""
         with self.reading() as connection:
             return checked_version(connection) == VERSION
 
     def migrate(self) -> None:
-        """Bring the tables to this version: of several processes the first does it. Raises WorldError for a newer one."""
+        """Bring the tables to this version: of several processes the first does it. Raises TransientError for a newer one."""
         if self.is_of_this_version():
             return
         with self.writing() as connection:

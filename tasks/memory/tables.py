@@ -8,7 +8,7 @@ was released is never changed.
 
 from sqlalchemy import Connection, TableClause, column, inspect, select, table
 
-from helmsman.errors import WorldError
+from helmsman.errors import TransientError
 
 
 def _table(name: str, columns: str) -> TableClause:
@@ -91,12 +91,12 @@ def take_steps(connection: Connection) -> bool:
 
 
 def checked_version(connection: Connection) -> int:
-    """0 where there is nothing yet. Raises WorldError for a store of a newer version, which this program would spoil."""
+    """0 where there is nothing yet. Raises TransientError for a store of a newer version, which this program would spoil."""
     if not inspect(connection).has_table(versions.name):
         return 0
     version = int(connection.scalar(select(versions.c.value).where(versions.c.name == "version")) or 0)
     if version > VERSION:
-        raise WorldError(
+        raise TransientError(
             "the memory store was written by a newer version of this program",
             expected=f"tables of version {VERSION} at most",
             found=f"version {version}",

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from helmsman.config import JudgeConfig, LoopConfig
-from helmsman.errors import Cancelled, WorldError
+from helmsman.errors import Cancelled, TransientError
 from helmsman.prices import priced
 from helmsman.records.base import Usage
 from helmsman.records.iteration import Question
@@ -18,14 +18,14 @@ from helmsman.verify.judge.view import View
 from tasks.models.judge import way_of
 from tasks.models.judge_api import ask_by_api
 from tasks.models.judge_cli import ask_by_cli
-from tasks.processes.environment import agent_environment, ours
-from tasks.processes.process import never
+from tasks.system.environment import agent_environment, ours
+from tasks.system.process import never
 from tasks.system.secrets import redact, register_credentials, without_secrets
 
 _SLACK = 1.0  # seconds that the way's own limit comes after ours, so that it is always ours that is told
 
 
-class Late(WorldError):  # noqa: N818 - what happened, as in BrokenFile
+class Late(TransientError):  # noqa: N818 - what happened, as in BrokenFile
     """No answer in time. What was sent by then is paid for all the same, so it is charged."""
 
     def __init__(self, limit: float, usage: Usage, key: str) -> None:
@@ -49,7 +49,7 @@ def ask(
 
     `judging`: asked of the judge's model, for `judge.timeout_seconds`.
     `credentials` are variables on top of the environment's own. No other process may carry `tag` meanwhile.
-    Raises OperatorError, WorldError (Late where the time is over), Cancelled.
+    Raises OperatorError, TransientError (Late where the time is over), Cancelled.
     """
     register_credentials(credentials)
     key = "judge.timeout_seconds" if judging else "prompt.timeout_seconds"

@@ -15,8 +15,8 @@ from helmsman.verify.judge.request import JudgeRequest, build_request
 from helmsman.verify.judge.votes import UnreadableError, Vote, count_votes, read_vote
 from tasks.models.judge_api import ask_by_api
 from tasks.models.judge_cli import ask_by_cli
-from tasks.processes.environment import agent_environment, ours
-from tasks.processes.process import never
+from tasks.system.environment import agent_environment, ours
+from tasks.system.process import never
 from tasks.system.secrets import register_credentials, without_secrets
 
 Ask = Callable[[JudgeRequest], Answer]
@@ -37,7 +37,7 @@ def ask_judge(
 
     `shelf` has the files that it may ask for, which it is shown once; `keep` is given each request before it is sent.
     `credentials` are variables on top of the environment's own; `tag` is the verdict's own, for the processes that it starts.
-    Raises OperatorError, also where an answer could not be read twice; WorldError where it may be asked again; Cancelled.
+    Raises OperatorError, also where an answer could not be read twice; TransientError where it may be asked again; Cancelled.
     """
     if not config.criteria:
         raise OperatorError(

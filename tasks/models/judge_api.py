@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from helmsman.config import JudgeConfig
-from helmsman.errors import Cancelled, HelmsmanError, OperatorError, WorldError
+from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientError
 from helmsman.parsers.loose import mapping, text
 from helmsman.prices import priced
 from helmsman.verify.judge.answers import Answer, MessageReader
@@ -58,7 +58,7 @@ _BY_STATUS = {
 
 
 def ask_by_api(request: JudgeRequest, config: JudgeConfig, *, environment: Mapping[str, str], stop: Callable[[], bool]) -> Answer:
-    """One vote. Raises OperatorError, WorldError, and Cancelled soon after `stop` says so.
+    """One vote. Raises OperatorError, TransientError, and Cancelled soon after `stop` says so.
 
     The client waits in a thread of its own, because nothing wakes it between two events; once cancelled, nobody hears it.
     """
@@ -169,7 +169,7 @@ def _blamed(error: "APIError") -> HelmsmanError:
     fixing = _BY_KIND.get(kind) if kind else _BY_STATUS.get(status)
     if fixing:
         return _fixable(fixing, found)
-    return WorldError("the judge could not be reached", found=found[:_WORDS], remedy="it is asked again by itself")
+    return TransientError("the judge could not be reached", found=found[:_WORDS], remedy="it is asked again by itself")
 
 
 def _fixable(fixing: tuple[str, str], found: str) -> OperatorError:
@@ -177,12 +177,12 @@ def _fixable(fixing: tuple[str, str], found: str) -> OperatorError:
     return OperatorError(problem, found=found[:_WORDS], remedy=remedy)
 
 
-def _broken(found: str) -> WorldError:
-    return WorldError("the judge's answer broke off", found=found[:_WORDS], remedy="it is asked again by itself")
+def _broken(found: str) -> TransientError:
+    return TransientError("the judge's answer broke off", found=found[:_WORDS], remedy="it is asked again by itself")
 
 
-def _late(config: JudgeConfig) -> WorldError:
-    return WorldError(
+def _late(config: JudgeConfig) -> TransientError:
+    return TransientError(
         "the judge did not answer in time",
         expected=f"an answer within {config.timeout_seconds:g} s (judge.timeout_seconds)",
         remedy="it is asked again by itself",

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from helmsman.config import ClaudeConfig, JudgeConfig
-from helmsman.errors import Cancelled, HelmsmanError, OperatorError, WorldError
+from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientError
 from helmsman.parsers.agent_actions import parse_event
 from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.agent import AgentCall, AgentOutcome
 from helmsman.verify.judge.answers import Answer, CliReader
 from helmsman.verify.judge.request import JudgeRequest
 from tasks.agents.claude_binary import find_binary
-from tasks.processes.process import Ended, run
+from tasks.system.process import Ended, run
 from tasks.system.secrets import redact
 
 _TURNS = 10  # of filling in the form; it is filled in in the first
@@ -47,7 +47,7 @@ def ask_by_cli(
     tag: str,
     stop: Callable[[], bool],
 ) -> Answer:
-    """One vote. No other process may carry `tag` meanwhile. Raises OperatorError, WorldError, Cancelled."""
+    """One vote. No other process may carry `tag` meanwhile. Raises OperatorError, TransientError, Cancelled."""
     binary = find_binary(claude)
     call, answers = ClaudeReader(), CliReader()
 
@@ -110,5 +110,5 @@ def _blamed(call: AgentCall, config: JudgeConfig) -> HelmsmanError:
         return OperatorError(problem, found=found, remedy=remedy)
     if call.outcome is AgentOutcome.TIMED_OUT:
         expected = f"an answer within {config.timeout_seconds:g} s (judge.timeout_seconds)"
-        return WorldError("the judge did not answer in time", expected=expected, remedy="it is asked again by itself")
-    return WorldError(f"the judge gave no answer ({call.outcome})", found=found, remedy="it is asked again by itself")
+        return TransientError("the judge did not answer in time", expected=expected, remedy="it is asked again by itself")
+    return TransientError(f"the judge gave no answer ({call.outcome})", found=found, remedy="it is asked again by itself")

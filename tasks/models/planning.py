@@ -11,10 +11,10 @@ from helmsman.records.iteration import Orientation, Planned, Writing
 from helmsman.records.state import LoopState
 from tasks.loop.instructions import read_orders
 from tasks.models.writing import Asking, Credentials, written
-from tasks.worktrees.workplace import Workplace
+from tasks.repository.loop_context import LoopContext
 
 
-def write(place: Workplace, state: LoopState, orientation: Orientation, credentials: Credentials) -> Planned:
+def write(place: LoopContext, state: LoopState, orientation: Orientation, credentials: Credentials) -> Planned:
     """A focus, the past in short and contradictions between orders, each where it is due. Raises nothing but Cancelled."""
     prompt, planned, tag = state.config.prompt, Planned(), place.tag(state)
     by = Asking(state.config, credentials, tag, place.folder.cancel.exists)
@@ -38,7 +38,7 @@ def write(place: Workplace, state: LoopState, orientation: Orientation, credenti
     return _with(planned, writing.model_copy(update={"reason": reason}), sought=sought)
 
 
-def _orders(place: Workplace, state: LoopState) -> tuple[tuple[Imperative, ...], str]:
+def _orders(place: LoopContext, state: LoopState) -> tuple[tuple[Imperative, ...], str]:
     """The orders that a model has to be asked about, none where it need not; and what broke in words."""
     try:
         orders = read_orders(place.worktree, state.config)

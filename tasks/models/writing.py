@@ -13,7 +13,7 @@ from helmsman.errors import Cancelled, HelmsmanError
 from helmsman.records.base import Usage
 from helmsman.records.iteration import Question, Writing
 from tasks.models.asking import Late, ask, writing_model
-from tasks.processes.process import never
+from tasks.system.process import never
 
 T = TypeVar("T")
 Credentials = Callable[[], Mapping[str, str]]

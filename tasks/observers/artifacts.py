@@ -22,7 +22,7 @@ from helmsman.records.request import ParallelResult
 from helmsman.records.state import LoopState
 from helmsman.render.artifacts import Page, group_page, pages_of
 from helmsman.render.lines import brought, summary_lines
-from helmsman.texts import counted
+from helmsman.texts import plural
 from tasks.engine.runs import run_id
 from tasks.system.secrets import redact, without_secrets
 
@@ -95,7 +95,7 @@ def publish_group(result: ParallelResult) -> None:
             temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}),
             get_client(httpx_settings={"timeout": ANSWER_SECONDS}, sync_client=True) as client,
         ):
-            stands = f"{result.completed} of {counted(len(result.loops), 'loop')} completed"
+            stands = f"{result.completed} of {plural(len(result.loops), 'loop')} completed"
             page = Page("loops", group_page(result), stands)
             _put(client, _shelf(client, run, result.group), page, _key(page.name, result.group), run, None)
     except Exception as error:  # noqa: BLE001 - as for a single loop

@@ -7,12 +7,12 @@ from helmsman.records.decision import Outcome
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from helmsman.render.artifacts import markdown_report
-from tasks.worktrees.workplace import Workplace
+from tasks.repository.loop_context import LoopContext
 
 NAME = "report.md"
 
 
-def write_report(place: Workplace, state: LoopState, record: IterationRecord) -> None:
+def write_report(place: LoopContext, state: LoopState, record: IterationRecord) -> None:
     """Write it where a stop is no completion; it only tells, so a disk that is full does not matter."""
     if state.outcome in {None, Outcome.COMPLETED} or state.ending is None:
         return

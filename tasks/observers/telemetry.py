@@ -22,10 +22,10 @@ from helmsman.render.activity import Activity, LoggedEvent, after
 from helmsman.render.spans import BESIDE, beside_spans, iteration_spans, loop_span
 from tasks.observers.follow import FIRST_LOOK, last_entries, newest_record
 from tasks.observers.journal import listening, publish
-from tasks.places import LoopFolder
 from tasks.repository.git import Repository
 from tasks.repository.state_ref import show_state
 from tasks.system.files import write_atomic
+from tasks.system.paths import LoopFolder
 from tasks.system.secrets import redact
 
 SIGNALS = "TRACES", "METRICS"

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import OperatorError, TransientError
 from helmsman.plain import clean
 from helmsman.records.state import LoopState
 from tasks.repository.git import GitError, Repository, contains, git, git_bytes, read_ref, succeeds
@@ -95,13 +95,13 @@ def an_index() -> Generator[Mapping[str, str]]:
 
 
 def commit_tree(repository: Repository, state: LoopState, tip: str, tree: str, subject: str) -> str:
-    """Put a commit of ours on the loop's branch, on top of `tip`. Raises WorldError where somebody moved the branch meanwhile."""
+    """Put a commit of ours on the loop's branch, on top of `tip`. Raises TransientError where somebody moved it meanwhile."""
     said = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}"
     commit = git(repository.common, "commit-tree", tree, "-p", tip, *said).strip()
     try:
         git(repository.common, "update-ref", f"refs/heads/{state.branch}", commit, tip)
     except GitError as error:
-        raise WorldError(f"branch {clean(state.branch)} was moved meanwhile", found=error.stderr) from error
+        raise TransientError(f"branch {clean(state.branch)} was moved meanwhile", found=error.stderr) from error
     return commit
 
 

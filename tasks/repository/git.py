@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from helmsman.errors import HelmsmanError, OperatorError, WorldError
-from tasks.system_errors import world_error
+from helmsman.errors import HelmsmanError, OperatorError, TransientError
+from tasks.system.faults import transient_error
 
 TIMEOUT_SECONDS = 300
 """No local git command takes that long; a remote one that does is the network's fault."""
@@ -49,7 +49,7 @@ CONNECTION = (
 _PASSWORD_IN_URL = re.compile(r"://[^/@\s]+@")
 
 
-class GitError(WorldError):
+class GitError(TransientError):
     """A git command failed; `stderr` holds its words."""
 
     def __init__(self, arguments: Sequence[str], code: int, stderr: str) -> None:
@@ -209,7 +209,7 @@ def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
 
 def cannot_start(cwd: Path, error: OSError) -> HelmsmanError | None:
     """None where neither the world nor the operator is to blame."""
-    if told := world_error(error):
+    if told := transient_error(error):
         return told
     if not os.path.isdir(cwd):  # noqa: PTH112 - as above; it also raises where we may not look
         return OperatorError("a folder that git should work in is gone, or cannot be entered", found=str(cwd))

@@ -17,10 +17,10 @@ from helmsman.config import HiddenCheckConfig, LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckResult, Probe
 from helmsman.records.state import LoopState
-from tasks.places import state_home
 from tasks.repository.git import Repository
 from tasks.repository.products import remove
 from tasks.system.files import lies_within, write_atomic
+from tasks.system.paths import state_home
 
 _PROBES = TypeAdapter(tuple[Probe, ...])
 _CHECKS = TypeAdapter(tuple[HiddenCheckConfig, ...])

@@ -12,7 +12,7 @@ from pathlib import Path
 from helmsman.errors import OperatorError
 from tasks.repository.git import GitError, Repository, git, git_bytes
 from tasks.repository.products import remove
-from tasks.system_errors import EXHAUSTED, OF_A_DISK
+from tasks.system.faults import EXHAUSTED, OF_A_DISK
 
 NEUTRAL = (
     "core.attributesFile=/dev/null",

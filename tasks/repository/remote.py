@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from helmsman.errors import HelmsmanError, OperatorError, WorldError
+from helmsman.errors import HelmsmanError, OperatorError, TransientError
 from helmsman.plain import clean
 from helmsman.records.state import LoopState
 from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, git, read_ref, succeeds
@@ -24,8 +24,8 @@ def push_loop(repository: Repository, state: LoopState, *, seconds: float = TIME
     A branch that went back to its best commit, or was rebased, replaces what the remote holds of it, where that is the loop's own
     work. `seconds`: how long each answer is waited for.
 
-    Raises Fenced then, OperatorError when there is no such remote or the state is not verified, and WorldError when it cannot be
-    reached or refuses otherwise.
+    Raises Fenced then, OperatorError when there is no such remote or the state is not verified, and TransientError when it
+    cannot be reached or refuses otherwise.
     """
     _, commit = read_state(repository, state.loop)
     _push(repository, state, (_branch(state), f"{commit}:{state_ref(state.loop)}"), seconds=seconds)
@@ -94,11 +94,11 @@ def _blamed(state: LoopState, error: GitError, *, refused: bool) -> HelmsmanErro
             found=error.stderr,
             remedy=f"allow it there for {state.branch} (receive.denyNonFastForwards), or leave remote.push out",
         )
-    return WorldError(f"the loop could not be pushed to remote {remote}", found=error.stderr)
+    return TransientError(f"the loop could not be pushed to remote {remote}", found=error.stderr)
 
 
 def fetch_ref(repository: Repository, remote: str, ref: str, to: str) -> str | None:
-    """The commit of one of the remote's refs, brought here as `to`; None where it has none of that name. Raises WorldError.
+    """The commit of one of the remote's refs, brought here as `to`; None where it has none of that name. Raises TransientError.
 
     Nothing else changes: no FETCH_HEAD, no tag, nobody's view of the remote.
     """
@@ -108,7 +108,7 @@ def fetch_ref(repository: Repository, remote: str, ref: str, to: str) -> str | N
     except GitError as error:
         if "couldn't find remote ref" in error.stderr:
             return None
-        raise WorldError(
+        raise TransientError(
             f"{ref.removeprefix('refs/heads/')} could not be fetched from {clean(remote)}",
             found=error.stderr,
             remedy=f"see that {clean(remote)} can be reached from here, then try again",

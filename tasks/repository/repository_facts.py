@@ -6,7 +6,7 @@ from helmsman.config import LoopConfig
 from helmsman.parsers.project import find_commands
 from helmsman.plain import clean, clean_lines
 from helmsman.records.alignment import FoundCommand, RepositoryFacts
-from tasks.checking.detecting import LARGEST_TEXT, read_project
+from tasks.checks.project_commands import LARGEST_TEXT, read_project
 from tasks.repository.git import Repository, commit_and_tree, git
 from tasks.repository.objects import read_objects
 from tasks.repository.trees import FILE_MODES, FOLDER, Entry, folder_entries, root_entries, sizes

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from helmsman.errors import WorldError
+from helmsman.errors import TransientError
 from helmsman.sandbox.box import OBJECTS, Mount
 from helmsman.sandbox.git_config import config_text, listed
 from tasks.repository.git import GitError, Repository, git, git_bytes, open_repository, read_ref
+from tasks.repository.staging import open_up
+from tasks.system.faults import EXHAUSTED, OF_A_DISK
 from tasks.system.files import read_within
-from tasks.system_errors import EXHAUSTED, OF_A_DISK
-from tasks.worktrees.staging import open_up
 
 _log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ def take_over(repository: Repository, worktree: Path, branch: str, folder: Path)
 
     No process may be left inside. What is not whole is not taken but put aside: the files in the worktree are there all the same.
     Nothing of the folder is run or believed: names are read as text, contents by their hashes.
-    Raises WorldError where the disk is full, or git takes too long: the folder stays where it is, to be taken over then.
+    Raises TransientError where the disk is full, or git takes too long: the folder stays where it is, to be taken over then.
     """
     if not folder.exists():
         return
@@ -147,8 +147,8 @@ def _bring(repository: Repository, folder: Path, commit: str) -> bool:
     return True
 
 
-def _not_now(folder: Path, error: GitError) -> WorldError:
-    return WorldError(
+def _not_now(folder: Path, error: GitError) -> TransientError:
+    return TransientError(
         "commits made in the sandbox could not be taken over yet",
         found=error.stderr or str(error),
         remedy=f"free space on the disk and resume; to go on without them, move {folder} elsewhere",

@@ -15,7 +15,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from helmsman.errors import OperatorError
-from helmsman.layers import shown
+from helmsman.layers import display
 
 FOR_ALL = 0o644
 """The mode of what people read: a colleague may look at it, whatever the umask of who happened to write it."""
@@ -42,7 +42,7 @@ def resolve_inside(root: Path, path: str | Path, what: str) -> Path:
     raise OperatorError(
         f"{what} leads out of its repository",
         expected="a path from the top of the repository, without .., and no link to somewhere else",
-        found=shown(text),
+        found=display(text),
         remedy="put the file into the repository, or name it on the command line",
     )
 

@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from helmsman.errors import HelmsmanError, OperatorError
-from tasks.places import state_home
+from tasks.system.faults import transient_error
 from tasks.system.files import drafted
-from tasks.system_errors import world_error
+from tasks.system.paths import state_home
 
 VARIABLE = "HELMSMAN_STATE_KEY"
 SHORTEST = 32
@@ -28,12 +28,12 @@ def keys_folder() -> Path:
 
 
 def loop_key(uid: str) -> bytes:
-    """The key that new records of the loop are signed with, made where there is none. Raises OperatorError and WorldError."""
+    """The key that new records of the loop are signed with, made where there is none. Raises OperatorError and TransientError."""
     return _derived(uid) or _stored(uid) or _made(uid)
 
 
 def known_keys(uid: str) -> tuple[bytes, ...]:
-    """Every key on this machine that a record of the loop may be signed with. Raises OperatorError and WorldError."""
+    """Every key on this machine that a record of the loop may be signed with. Raises OperatorError and TransientError."""
     return tuple(filter(None, (_derived(uid), _stored(uid))))
 
 
@@ -49,7 +49,7 @@ def sign(key: bytes, purpose: str, *parts: str | bytes) -> str:
 
 
 def is_signed(uid: str, signature: str, purpose: str, *parts: str | bytes) -> bool:
-    """Whether one of the loop's keys on this machine made that signature. Raises OperatorError and WorldError."""
+    """Whether one of the loop's keys on this machine made that signature. Raises OperatorError and TransientError."""
     return any(hmac.compare_digest(sign(key, purpose, *parts).encode(), signature.encode()) for key in known_keys(uid))
 
 
@@ -103,7 +103,7 @@ def _made(uid: str) -> bytes:
 
 
 def _unusable(error: OSError) -> HelmsmanError:
-    return world_error(error) or OperatorError(
+    return transient_error(error) or OperatorError(
         "a loop's key cannot be read or kept, and without it no state can be signed",
         expected=f"{keys_folder()}, readable and writable by you",
         found=str(error),

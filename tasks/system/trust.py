@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from helmsman.config.owners import NotAgreed, Requested
 from helmsman.errors import OperatorError
-from tasks.places import state_home, user_config_file
 from tasks.system.files import locked, read_plain, write_atomic
+from tasks.system.paths import state_home, user_config_file
 
 Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 LARGEST = 1 << 24

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from helmsman.errors import WorldError
+from helmsman.errors import TransientError
 from helmsman.issues import event_key
 from helmsman.pushes import push_key
 from helmsman.records.triggers import IssueEvent, Push
-from tasks.places import closed, state_home
+from tasks.system.paths import closed, state_home
 from tasks.system.secrets import without_secrets
 
 FORGET_AFTER = timedelta(days=30)
@@ -58,7 +58,7 @@ def deliveries_file() -> Path:
 
 
 class Deliveries:
-    """Every method raises WorldError where the file cannot be used: a full disk, a lock that is never let go."""
+    """Every method raises TransientError where the file cannot be used: a full disk, a lock that is never let go."""
 
     def __init__(self, file: Path) -> None:
         """Make the file where it is missing."""
@@ -108,7 +108,7 @@ class Deliveries:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            raise WorldError(
+            raise TransientError(
                 "what webhooks delivered cannot be kept",
                 found=f"{self._file}: {error}",
                 remedy="look at the disk; the sender may send it again",

@@ -5,16 +5,16 @@ from helmsman.records.state import LoopState
 from helmsman.records.tracking import PullRequest
 from helmsman.render.issue import pull_request_body, pull_request_title, read_mark
 from tasks.repository.branch_files import work_of
+from tasks.repository.loop_context import LoopContext
 from tasks.repository.remote import push_branch
-from tasks.tracker.forges import open_tracker
-from tasks.worktrees.workplace import Workplace
+from tasks.trackers.forges import open_tracker
 
 PATIENCE_SECONDS = 60.0
 """For all calls of one attempt."""
 
 
-def open_pull_request(place: Workplace, state: LoopState) -> PullRequest:
-    """Done already, it changes nothing. Raises WorldError for what may pass, OperatorError for what somebody has to fix."""
+def open_pull_request(place: LoopContext, state: LoopState) -> PullRequest:
+    """Done already, it changes nothing. Raises TransientError for what may pass, OperatorError for what somebody has to fix."""
     link = state.issue
     if link is None:
         raise OperatorError(f"loop {state.loop} was started for no issue")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from helmsman.config import LoopConfig
-from helmsman.errors import Cancelled, HelmsmanError, OperatorError, WorldError
+from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientError
 from helmsman.issues import OWN_SETTINGS, issue_goal, issue_loop_id
 from helmsman.layers import Layer
 from helmsman.oversee.commands_said import COMMAND, Command, answer_in, command_in
@@ -20,25 +20,25 @@ from helmsman.records.gates import Answer, Choice, Gate
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import IssueLink
-from helmsman.records.triggers import Happened, Heeded, IssueEvent, Nothing
+from helmsman.records.triggers import Handled, Happened, IssueEvent, Nothing
 from helmsman.render.issue import CANCEL, RESUME, TELL, commands, refused, understood
 from helmsman.render.markdown_page import code, prose
 from tasks.approvals import answers
-from tasks.lock import Driven, drive_alone, holder
 from tasks.loop.configure import configure
 from tasks.loop.recover import close
-from tasks.loop.remote_handover import leave_there, take_up
+from tasks.loop.remote_handover import pull_state, push_state
 from tasks.loop.start import first_state, require_budget, require_checks, write_first
-from tasks.places import LoopFolder, loop_folder
 from tasks.repository.git import Repository, open_repository, read_ref
+from tasks.repository.loop_context import is_finished, loop_context
 from tasks.repository.state_ref import Fenced, known_state, read_state
 from tasks.system.clock import now_utc
-from tasks.tracker.telling import reply, tell_news
+from tasks.system.lock import Driven, exclusive_driver, holder
+from tasks.system.paths import LoopFolder, loop_folder
+from tasks.trackers.thread import reply, tell_news
 from tasks.triggers.pushed_files import laid_out
 from tasks.triggers.pushes import fetched, find_repository
-from tasks.worktrees.workplace import has_left, workplace
 
-Found = LoopRequest | Nothing | Heeded
+Found = LoopRequest | Nothing | Handled
 
 STOPS_TRIED = 3
 """How often a stop is brought to a loop that somebody drives elsewhere, who may push between our look and our push."""
@@ -46,8 +46,8 @@ LONGEST_FOUND = 300
 """Characters of what git says, in a comment that says behind it what to do."""
 
 
-def heeded(event: IssueEvent, now: datetime, driven: str = "") -> Found:
-    """What an event comes to. Raises OperatorError where the configuration is wrong, WorldError where git cannot fetch.
+def handle(event: IssueEvent, now: datetime, driven: str = "") -> Found:
+    """What an event comes to. Raises OperatorError where the configuration is wrong, TransientError where git cannot fetch.
 
     `driven`: uid of the loop that this very run has driven before, under whatever event; it goes on with that.
     """
@@ -96,7 +96,7 @@ class _At:
     def is_through(self) -> bool:
         """Whether the loop is done, and has brought its result: one that died before, or could not bring it, has not."""
         undelivered = self.state.issue is not None and not self.state.issue.pull_request
-        return self.state.outcome is Outcome.COMPLETED and not undelivered and has_left(self.where, self.state)
+        return self.state.outcome is Outcome.COMPLETED and not undelivered and is_finished(self.where, self.state)
 
     def left(self, gate: Gate) -> Answer | None:
         """An answer that nobody has read yet."""
@@ -161,7 +161,7 @@ def _said(at: _At) -> Found:
         return Nothing(reason=f"{at.event.what}: it says nothing to the loop")
     try:
         told, found = _followed(at, command)
-    except WorldError:
+    except TransientError:
         raise
     except HelmsmanError as error:
         told = "\n\n".join([refused(str(error), state.gate), "\n".join(commands())]) if state.gate else _not_done(error)
@@ -176,7 +176,7 @@ def _followed(at: _At, command: Command) -> tuple[str, Found]:
     if command.verb == TELL:
         _keep_words(at, words)
         when = "when the loop goes on" if state.ending or state.gate else "at its start"
-        return f"The next iteration is told, {when}.", Heeded(what=f"loop {state.loop} is told what {at.event.by} says")
+        return f"The next iteration is told, {when}.", Handled(what=f"loop {state.loop} is told what {at.event.by} says")
     if command.verb == CANCEL:
         found = _stopped(at, f"{at.event.by} says so in issue #{at.event.number}")
         return "The loop stops; its work and its state are kept.", found
@@ -214,7 +214,7 @@ def _first_heard(at: _At, answer: Answer) -> Answer:
     """
     box, uid = at.folder.answers, at.state.uid
     if answer.choice is Choice.STOP and not at.is_driven:
-        with drive_alone(at.folder.lock, at.state.loop):
+        with exclusive_driver(at.folder.lock, at.state.loop):
             gate = read_state(at.repository, at.state.loop)[0].gate
             if gate is None or gate.key != answer.gate:
                 raise OperatorError("the question has been answered meanwhile", remedy="`cancel` stops the loop")
@@ -245,7 +245,7 @@ def _keep_words(at: _At, words: str) -> None:
 
 def _woken(at: _At, gate: Gate, answer: Answer) -> Found:
     """Whoever drives the loop finds the answer; one that waits without a process is woken, or goes on in this run."""
-    heard = Heeded(what=f"loop {at.state.loop}: {answer.choice}, says {answer.by}")
+    heard = Handled(what=f"loop {at.state.loop}: {answer.choice}, says {answer.by}")
     if at.is_driven:
         return heard
     from tasks.approvals.pause import resume_paused, stand_in
@@ -266,17 +266,17 @@ def _stopped(at: _At, why: str) -> Found:
     """Stop a loop, whoever drives it or nobody, here or elsewhere. Its work and state are kept."""
     loop = f"loop {at.state.loop}"
     try:
-        with drive_alone(at.folder.lock, at.state.loop), _saying_that_it_was_not(at):
+        with exclusive_driver(at.folder.lock, at.state.loop), _saying_that_it_was_not(at):
             state, answer, after = _stop_on_top(at, why)
     except Driven:
         at.folder.cancel.touch()
-        return Heeded(what=f"{loop} is asked to stop: {why}")
+        return Handled(what=f"{loop} is asked to stop: {why}")
     if state.gate is not None and answer is not None:
         return _woken(replace(at, state=state), state.gate, answer)
-    tell_news(after, workplace(at.where, after))  # also of an end that a run before this one could not bring to the remote
+    tell_news(after, loop_context(at.where, after))  # also of an end that a run before this one could not bring to the remote
     if after is state:
         return Nothing(reason=f"{loop} has ended already: {after.ending.rule if after.ending else ''}")
-    return Heeded(what=f"{loop} was stopped: {why}")
+    return Handled(what=f"{loop} was stopped: {why}")
 
 
 def _stop_on_top(at: _At, why: str, tries: int = STOPS_TRIED) -> tuple[LoopState, Answer | None, LoopState]:
@@ -288,12 +288,12 @@ def _stop_on_top(at: _At, why: str, tries: int = STOPS_TRIED) -> tuple[LoopState
     now = read_state(at.repository, loop)[0]
     if now.outcome is Outcome.COMPLETED and now.gate is None:  # for good, whatever the remote says
         return now, None, now
-    take_up(at.repository, loop, now.config.remote, held=True)
+    pull_state(at.repository, loop, now.config.remote, held=True)
     now = read_state(at.repository, loop)[0]
     answer, after = _stop_here(at, now, why)
     try:
         if answer is None:  # else whoever reads it claims the loop first
-            leave_there(at.repository, after)
+            push_state(at.repository, after)
     except Fenced:
         if tries == 1:
             raise
@@ -309,7 +309,7 @@ def _saying_that_it_was_not(at: _At) -> Generator[None]:
     except HelmsmanError as error:
         if not at.state.config.remote.push:
             raise
-        kind = WorldError if isinstance(error, WorldError) else OperatorError
+        kind = TransientError if isinstance(error, TransientError) else OperatorError
         before = f"; before that: {error.remedy}" if error.remedy and not isinstance(error, Fenced) else ""
         told = kind(
             f"loop {at.state.loop} was not stopped, and may go on elsewhere: {error.problem}",
@@ -328,4 +328,4 @@ def _stop_here(at: _At, now: LoopState, why: str) -> tuple[Answer | None, LoopSt
         answer = Answer.model_validate({**said, "choice": Choice.STOP})
         answers.replace(at.folder.answers, now.uid, answer)
         return answer, now
-    return None, now if now.ending is not None else close(workplace(at.where, now), now, Cancelled(why), now_utc())
+    return None, now if now.ending is not None else close(loop_context(at.where, now), now, Cancelled(why), now_utc())

@@ -10,8 +10,8 @@ from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.objects import State, StateType
 from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 
-from helmsman.errors import OperatorError, WorldError
-from helmsman.records.triggers import Heeded, Nothing, Push
+from helmsman.errors import OperatorError, TransientError
+from helmsman.records.triggers import Handled, Nothing, Push
 from tasks.triggers.deliveries import Event, key_of
 
 _log = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 def start_run(event: Event) -> str:
     """Have the deployment run for an event, and return the run's id. The same event asked for again gives the same run.
 
-    Raises WorldError where the engine cannot be reached, OperatorError where it has no such deployment or refuses the run.
+    Raises TransientError where the engine cannot be reached, OperatorError where it has no such deployment or refuses the run.
     """
     if isinstance(event, Push):
         deployment, parameter, kind, tag = "on_push/on-push", "push", "git.push", "push"
@@ -49,7 +49,7 @@ def start_run(event: Event) -> str:
             f"the engine refuses to start a run of {deployment}", found=f"{error}: {error.response.text[:500]}"
         ) from error
     except httpx.HTTPError as error:
-        raise WorldError("the engine cannot be reached", found=repr(error)) from error
+        raise TransientError("the engine cannot be reached", found=repr(error)) from error
 
 
 def _tell(client: SyncPrefectClient, event: Event, kind: str, run: str, payload: Mapping[str, Any]) -> None:
@@ -68,7 +68,7 @@ def _tell(client: SyncPrefectClient, event: Event, kind: str, run: str, payload:
         _log.warning("the event of a run could not be sent; the run is there all the same", exc_info=True)
 
 
-def nothing_to_do(found: Nothing | Heeded) -> State[dict[str, Any]]:
+def nothing_to_do(found: Nothing | Handled) -> State[dict[str, Any]]:
     """How a run ends that drives no loop: well, and with the reason for all to see."""
     name, message = ("NothingToDo", found.reason) if isinstance(found, Nothing) else ("Heeded", found.what)
     return State(type=StateType.COMPLETED, name=name, message=message, data=found.model_dump(mode="json"))

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.layers import shown
+from helmsman.layers import display
 from helmsman.toml_of import toml_of
 from tasks.agents.catalogue import MOST_FILES
 from tasks.agents.finding import AGENTS
@@ -61,7 +61,7 @@ def lay_out_file(repository: Repository, commit: str, named: object, folder: Pat
         raise OperatorError(
             f"the {key.removesuffix('_file')} of the pushed commit cannot be read",
             expected="a file of the repository, by its path from the top",
-            found=shown(named),
+            found=display(named),
             remedy=f"correct {key}, and push again",
         )
     return folder / path

@@ -13,23 +13,23 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import OperatorError, TransientError
 from helmsman.layers import Layer, Resolved
-from helmsman.pushes import Allowed, made_by_us, push_loop_id, read_allowed, wanted
+from helmsman.pushes import Allowed, made_by_us, matches_branch, push_loop_id, read_allowed
 from helmsman.records.request import LoopRequest
 from helmsman.records.triggers import OWN_BRANCHES, Nothing, Push
 from helmsman.toml_of import toml_of
 from tasks.alignment.aligning import aligned_in
-from tasks.lock import holder
 from tasks.loop.configure import configure
 from tasks.loop.files import resolve_goal_file
 from tasks.loop.handoff import left_at
 from tasks.loop.start import first_state, require_checks, write_first
-from tasks.places import loop_folder, state_home
 from tasks.repository.git import GitError, Repository, contains, git, open_repository, read_ref, succeeds
 from tasks.repository.remote import fetch_ref
 from tasks.repository.state_ref import loop_names, read_state, show_state, state_ref
 from tasks.system.files import read_plain
+from tasks.system.lock import holder
+from tasks.system.paths import loop_folder, state_home
 from tasks.triggers.pushed_files import IN_A_WORKTREE, laid_out, lay_out_alignment, lay_out_file
 
 REMOTE = "origin"
@@ -51,7 +51,7 @@ def read_allowed_file(path: Path) -> Mapping[str, Allowed]:
 
 
 def begin(push: Push, now: datetime) -> LoopRequest | Nothing:
-    """What a push comes to. Raises OperatorError where the pushed configuration is wrong, WorldError where git cannot fetch."""
+    """What a push comes to. Raises OperatorError for a wrong pushed configuration, TransientError where git cannot fetch."""
     if push.branch.startswith(OWN_BRANCHES):
         return Nothing(reason=f"{push.branch} is a branch of Helmsman's own")
     where = find_repository(push.location)
@@ -100,7 +100,7 @@ def _configured(repository: Repository, push: Push, folder: Path) -> Resolved | 
     theirs = [Layer("the receiver's file", push.settings)]
     first = configure(folder, request.model_copy(update={"goal": "any"}), consent=None, stronger=theirs).config
     on_push, alignment = first.on_push, first.alignment
-    if not wanted(push.branch, on_push.branches):
+    if not matches_branch(push.branch, on_push.branches):
         return None
     if alignment:
         lay_out_alignment(repository, push.commit, alignment, folder)
@@ -132,7 +132,7 @@ def _clone(url: str, to: Path) -> None:
         try:
             git(to.parent, "clone", "--quiet", "--bare", "--no-tags", "--", url, f"{folder}/new.git")
         except GitError as error:
-            raise WorldError("the repository of a push could not be cloned", found=error.stderr) from error
+            raise TransientError("the repository of a push could not be cloned", found=error.stderr) from error
         with suppress(OSError):  # it is there by now
             Path(folder, "new.git").rename(to)
 

@@ -29,7 +29,7 @@ KNOW_PREFECT = (
     "tasks.engine.results",
     "tasks.engine.runs",
     "tasks.engine.step",
-    "tasks.groups.gathering",
+    "tasks.groups.members",
     "tasks.loop.merge_lock",
     "tasks.loop.run",
     "tasks.loop.step_keys",
@@ -92,6 +92,6 @@ def test_the_command_line_itself_imports_nothing_heavy() -> None:
 
 def test_a_file_that_brings_something_heavy_in_is_named() -> None:
     assert (
-        complaint(["git", "psutil"], "helmsman.errors", "tasks.processes.process")
-        == "tasks.processes.process imports one of git,psutil\n"
+        complaint(["git", "psutil"], "helmsman.errors", "tasks.system.process")
+        == "tasks.system.process imports one of git,psutil\n"
     )

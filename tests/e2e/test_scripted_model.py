@@ -8,7 +8,7 @@ import pytest
 
 from deployments.demo_model import ScriptedModel, Turn, bash, by_call, call, edit, environment, read, say, write
 from helmsman.parsers.usage_limits import read_limit
-from tasks.processes.environment import USUAL
+from tasks.system.environment import USUAL
 from tests.fakes.claude_cli import run_claude
 from tests.fakes.faults import Fault
 from tests.fakes.repositories import make_repository

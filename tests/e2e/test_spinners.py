@@ -9,9 +9,9 @@ from deployments.demo_model import Request, Script, Turn, bash, call, edit, say
 from helmsman.records.agent import AgentOutcome, FailureClass
 from helmsman.records.decision import DecisionKind
 from helmsman.records.iteration import IterationRecord
+from tasks.agents.steering import GRACE
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_records
-from tasks.session.steering import GRACE
 from tests.fakes.command_line import driving, make_repository
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.spinners import SPINNERS, Spinner

@@ -13,9 +13,9 @@ from playwright.sync_api import Locator, Page, Response, Route, expect
 
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import Choice
-from tasks.processes.process import TAG
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import list_loops, loop_names
+from tasks.system.process import TAG
 from tests.fakes.bench import Bench, ended, eventually
 from tests.fakes.browser import browser_page
 from tests.fakes.command_line import processes

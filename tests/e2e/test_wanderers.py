@@ -11,7 +11,7 @@ import pytest
 
 from bench.pathologies import Course, wander
 from deployments.demo_model import Request, Turn, bash, call, say
-from helmsman.records.control import Rung
+from helmsman.records.control import EscalationLevel
 from helmsman.records.decision import Outcome
 from helmsman.records.result import EXIT_CODES
 from tests.fakes import wanderers
@@ -68,7 +68,7 @@ def test_an_honest_agent_that_looks_astray_comes_to_its_end(
     assert fared.state.outcome is Outcome.COMPLETED
     if wanderer.name != "breaks through once it goes another way":
         assert fared.noticed == ()
-        assert {record.oversight.ladder.rung for record in fared.records} == {Rung.PATCH}
+        assert {record.oversight.ladder.rung for record in fared.records} == {EscalationLevel.PATCH}
 
 
 @pytest.mark.slow
@@ -95,12 +95,12 @@ def test_each_rung_makes_the_next_iteration_another_one_until_a_person_is_asked_
     assert len(records) <= wanderer.most
     rungs = [record["moment"]["rung"] for record in records]  # on which each iteration was made
     first = {rung: prompts[rungs.index(rung)] for rung in sorted(set(rungs))}
-    assert sorted(first) == [Rung.PATCH, Rung.REFACTOR, Rung.REDESIGN]
-    assert "Choose an approach that is neither in the commits nor in your notes." in first[Rung.REFACTOR]
-    assert "note which assumption failed" in first[Rung.REDESIGN]
+    assert sorted(first) == [EscalationLevel.PATCH, EscalationLevel.REFACTOR, EscalationLevel.REDESIGN]
+    assert "Choose an approach that is neither in the commits nor in your notes." in first[EscalationLevel.REFACTOR]
+    assert "note which assumption failed" in first[EscalationLevel.REDESIGN]
     asked = {rung: models[rungs.index(rung)] for rung in first}
-    assert "haiku" in asked[Rung.REDESIGN]
-    assert "haiku" not in asked[Rung.PATCH] + asked[Rung.REFACTOR]
+    assert "haiku" in asked[EscalationLevel.REDESIGN]
+    assert "haiku" not in asked[EscalationLevel.PATCH] + asked[EscalationLevel.REFACTOR]
 
 
 def explains(helmsman: Driving) -> None:

@@ -10,8 +10,8 @@ import pytest
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import Answer, Choice, GateKind
 from tasks.approvals import answers
-from tasks.lock import holder
 from tasks.system.clock import now_utc
+from tasks.system.lock import holder
 from tests.fakes.bench import eventually
 from tests.fakes.team import ENDED, PATIENCE, TWO_SESSIONS, Team
 from tests.fakes.two_sessions import CHECK, LOOP, TWO_WHOLE_SESSIONS

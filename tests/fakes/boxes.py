@@ -10,11 +10,11 @@ from pathlib import Path
 from uuid import uuid4
 
 from helmsman.config import SandboxConfig
-from tasks.places import LoopFolder
-from tasks.processes.process import Ended, run
 from tasks.repository.git import git, open_repository
-from tasks.sandbox.entering import Agent, Command, agent_box, git_folder
+from tasks.sandbox.enter import Agent, Command, agent_box, git_folder
 from tasks.sandbox.own_git import take_over
+from tasks.system.paths import LoopFolder
+from tasks.system.process import Ended, run
 from tests.fakes.command_line import make_repository
 
 PYTHON = shlex.quote(os.path.realpath(sys.executable))

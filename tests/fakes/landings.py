@@ -15,11 +15,11 @@ from helmsman.records.tracking import Merged, Trouble
 from tasks.loop.merge import begin_landing, catch_up, land
 from tasks.loop.recover import repair
 from tasks.loop.steps import merge_checks
-from tasks.places import loop_folder, worktree_of
 from tasks.repository.git import open_repository
+from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import read_state, replace_state, write_state
-from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import ensure_worktree
+from tasks.repository.worktree import ensure_worktree
+from tasks.system.paths import loop_folder, worktree_of
 from tests.fakes.repositories import NOW, commit, loop_state, make_repository, sh
 
 CHECK = "sh check.sh"
@@ -33,7 +33,7 @@ DONE = Decision(kind=DecisionKind.STOP, rule="completion.verified", reason="all 
 class Landing:
     """A loop on its way into `main`."""
 
-    place: Workplace
+    place: LoopContext
     loop: str
 
     @property
@@ -89,7 +89,7 @@ def proven(top: Path, folder: Path, files: dict[str, str], *, loop: str = "the-l
     settings = {"goal": "make it work", "checks": [CHECK], "merge": {"into": "main", **merge}, "retry": {"attempts": 0}}
     config = LoopConfig.model_validate({**settings, "workspace": {"root": str(folder / "trees")}})
     state = loop_state(start, loop=loop, config=config, base_branch="main", iteration=1, ending=DONE)
-    place = Workplace(repository, worktree_of(repository, loop, config.workspace), loop_folder(repository, loop))
+    place = LoopContext(repository, worktree_of(repository, loop, config.workspace), loop_folder(repository, loop))
     ensure_worktree(repository, place.worktree, state.branch, start)
     head = commit(place.worktree, f"work of {loop}", files)
     write_state(repository, state.model_copy(update={"head": head, "verified": head}), over=None, record=None, subject="proven")

@@ -15,7 +15,7 @@ from uuid import uuid4
 import httpx
 
 from tasks.engine.embedded import QUIET, SERVER
-from tasks.processes.process import run
+from tasks.system.process import run
 from tests.fakes import asking
 from tests.fakes.migrated import give_database
 

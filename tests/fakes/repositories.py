@@ -15,11 +15,11 @@ from helmsman.records.claims import Claims
 from helmsman.records.decision import Decision, DecisionKind
 from helmsman.records.iteration import IterationRecord, WorkingMemory
 from helmsman.records.state import LoopState
-from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository
+from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import write_state
-from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import ensure_worktree
+from tasks.repository.worktree import ensure_worktree
+from tasks.system.paths import loop_folder
 
 NOW = datetime(2026, 11, 22, 5, 0, tzinfo=UTC)
 LOOP = "the-loop"
@@ -101,8 +101,8 @@ class Work:
     start: str
 
     @property
-    def place(self) -> Workplace:
-        return Workplace(self.repository, self.path, loop_folder(self.repository, self.state.loop))
+    def place(self) -> LoopContext:
+        return LoopContext(self.repository, self.path, loop_folder(self.repository, self.state.loop))
 
     def sh(self, *arguments: str) -> str:
         """Git as the agent runs it in the worktree."""

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from helmsman.config import LoopConfig, RemoteConfig
 from helmsman.records.state import LoopState
-from tasks.loop.remote_handover import claim, take_up
-from tasks.places import worktree_of
+from tasks.loop.remote_handover import acquire_lease, pull_state
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.state_ref import read_state, replace_state, write_state
-from tasks.worktrees.worktree import ensure_worktree
+from tasks.repository.worktree import ensure_worktree
+from tasks.system.paths import worktree_of
 from tests.fakes.repositories import commit, sh
 
 LOOP = "loop"
@@ -31,7 +31,7 @@ def begun(repository: Repository, uid: str = "u1") -> LoopState:
     state = LoopState.model_validate({**fields, "config": config})
     write_state(repository, state, over=None, record=None, subject="start")
     ensure_worktree(repository, tree(repository, state), BRANCH, base)
-    return claim(repository, state)
+    return acquire_lease(repository, state)
 
 
 def tree(repository: Repository, state: LoopState) -> Path:
@@ -46,10 +46,10 @@ def go_on(repository: Repository, state: LoopState, text: str) -> LoopState:
 
 def taken_over(repository: Repository) -> LoopState:
     """The loop as another machine drives it from here."""
-    take_up(repository, LOOP, PUSHED, held=False)
+    pull_state(repository, LOOP, PUSHED, held=False)
     state, _ = read_state(repository, LOOP)
     ensure_worktree(repository, tree(repository, state), BRANCH, state.head)
-    return claim(repository, state)
+    return acquire_lease(repository, state)
 
 
 def kept(repository: Repository, below: str) -> list[str]:
@@ -66,4 +66,4 @@ class Late:
         first, self.first = self.first, None
         if first:
             first()
-        return claim(repository, state)
+        return acquire_lease(repository, state)

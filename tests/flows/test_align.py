@@ -25,8 +25,8 @@ from helmsman.orient.alignment import STANDARD
 from helmsman.records.alignment import Alignment, AlignRequest
 from tasks.alignment.aligning import align_folder, align_name
 from tasks.alignment.files import read_alignment
-from tasks.lock import drive_alone
 from tasks.repository.git import open_repository
+from tasks.system.lock import exclusive_driver
 from tests.fakes.answerer import answering, posted
 from tests.fakes.asking import login
 from tests.fakes.faults import Fault
@@ -214,7 +214,7 @@ def test_credentials_that_are_refused_are_an_error_and_nothing_is_written(desk: 
 
 def test_one_alignment_is_made_by_one_process(desk: Desks) -> None:
     at = desk([KNOWS])
-    with drive_alone(align_folder(open_repository(at.repository), at.file).lock, "another"):
+    with exclusive_driver(align_folder(open_repository(at.repository), at.file).lock, "another"):
         state = at.run()
     with pytest.raises(OperatorError, match="is being driven already"):
         state.result()

@@ -14,7 +14,7 @@ import pytest
 from deployments.demo_model import Turn, say
 from helmsman.records.alignment import ALIGNMENT, Alignment
 from tasks.alignment.files import read_alignment
-from tasks.places import state_home
+from tasks.system.paths import state_home
 from tests.fakes.bench import Ended
 from tests.fakes.command_line import trusted
 from tests.fakes.judge_api import JudgeApi

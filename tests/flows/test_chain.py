@@ -15,9 +15,9 @@ from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
 from tasks.loop.start import create_loop
 from tasks.repository.git import git, open_repository
+from tasks.repository.loop_context import loop_context
 from tasks.repository.state_ref import loop_names, read_state, replace_state
-from tasks.worktrees.workplace import workplace
-from tasks.worktrees.worktree import ensure_worktree
+from tasks.repository.worktree import ensure_worktree
 from tests.fakes.agents import PROMISE, Call, calls_made, prompt_of, says, scripted_agent
 from tests.fakes.repositories import NOW, commit
 from tests.unit.builders import STOP, config
@@ -67,7 +67,7 @@ def test_a_loop_that_died_before_it_left_does_so_before_the_next_one_begins_and_
 ) -> None:
     commit(repository, "align", {ALIGNMENT: render(Alignment(specification=Specification(goal="there is 1")))})
     state = create_loop(open_repository(repository), Resolved(config("there is 1"), {}), "num-1", NOW)
-    place = workplace(str(repository), state)
+    place = loop_context(str(repository), state)
     ensure_worktree(place.repository, place.worktree, state.branch, state.head)
     head = commit(place.worktree, "1", {"1": ""})
     replace_state(place.repository, state, state.model_copy(update={"head": head, "verified": head, "ending": STOP}), "done")

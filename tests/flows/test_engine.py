@@ -9,9 +9,9 @@ from flows.loop import loop
 from helmsman.errors import OperatorError
 from helmsman.records.request import LoopRequest
 from tasks.engine.runs import flush
-from tasks.lock import drive_alone
-from tasks.places import loop_folder
 from tasks.repository.git import open_repository
+from tasks.system.lock import exclusive_driver
+from tasks.system.paths import loop_folder
 from tests.fakes.agents import PROMISE, says
 from tests.fakes.bench import STEPS, eventually
 from tests.flows.conftest import Drive
@@ -66,7 +66,7 @@ def test_a_loop_that_is_driven_already_is_refused_with_its_holder(drive: Drive) 
     driven = drive([says()], limits={"iterations": 1})
     repository = open_repository(driven.repository)
     request = LoopRequest(repository=str(driven.repository), loop="loop", reopen=True, settings={"limits": {"iterations": 2}})
-    with drive_alone(loop_folder(repository, "loop").lock, "loop"), pytest.raises(OperatorError, match="process"):
+    with exclusive_driver(loop_folder(repository, "loop").lock, "loop"), pytest.raises(OperatorError, match="process"):
         loop(request)
 
 

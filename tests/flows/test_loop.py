@@ -13,7 +13,7 @@ from flows.loop import loop
 from helmsman.layers import from_assignments
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import Weight
-from helmsman.records.control import Rung
+from helmsman.records.control import EscalationLevel
 from helmsman.records.decision import Outcome
 from helmsman.records.request import LoopRequest
 from tasks.repository.git import git, open_repository
@@ -134,7 +134,7 @@ def test_an_agent_that_crashes_again_and_again_has_one_pause_and_then_stops_the_
     assert (crashed.decision.rule, paused.decision.rule) == ("continue", "breaker.open")
     assert paused.decision.until is not None
     assert last.started_at >= paused.decision.until
-    assert (driven.state.iteration, driven.state.oversight.ladder.rung) == (2, Rung.PATCH)
+    assert (driven.state.iteration, driven.state.oversight.ladder.rung) == (2, EscalationLevel.PATCH)
     assert driven.state.ending is not None
     assert (driven.state.ending.rule, driven.state.ending.fault) == ("limits.agent_failures", "agent")
     assert calls_made(driven.agent) == 3

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import LoopConfig, RemoteConfig
-from helmsman.errors import WorldError
+from helmsman.errors import TransientError
 from helmsman.records.state import LoopState
 
 pytestmark = pytest.mark.feature("D4")
@@ -77,7 +77,7 @@ def test_a_folder_of_this_machine_is_nothing_that_others_share() -> None:
 
 @pytest.mark.usefixtures("blocks")
 def test_a_storage_that_cannot_be_used_is_told_before_anything_is_done() -> None:
-    with pytest.raises(WorldError, match="the storage for the results of steps cannot be used") as caught:
+    with pytest.raises(TransientError, match="the storage for the results of steps cannot be used") as caught:
         told(BROKEN)
     assert BROKEN in str(caught.value)
     assert f"helmsman resume {STATE.loop}" in caught.value.remedy

@@ -11,12 +11,12 @@ import tempfile
 from pathlib import Path
 
 from helmsman.records.agent import AgentOutcome
-from helmsman.records.control import Checkpoint, Moment, Movement, Oversight
+from helmsman.records.control import Checkpoint, IterationSummary, Movement, Oversight
 from helmsman.records.decision import Decision, DecisionKind, Outcome
-from tasks.places import worktree_of
 from tasks.repository.git import open_repository
+from tasks.repository.rollback import left_at_best, stand_at_best
 from tasks.repository.state_ref import read_state, replace_state
-from tasks.worktrees.rollback import left_at_best, stand_at_best
+from tasks.system.paths import worktree_of
 from tests.fakes.repositories import BRANCH, LOOP, NOW, Work, begin, commit, loop_state, make_repository, write
 from tests.integration.landing_process import CHANGE, SHIM
 
@@ -39,9 +39,9 @@ def ended_loop(top: Path) -> Work:
     return Work(begun.repository, begun.path, after, begun.start)
 
 
-def _moment(iteration: int, start: str, now: str, completion: float) -> Moment:
+def _moment(iteration: int, start: str, now: str, completion: float) -> IterationSummary:
     measured = {"iteration": iteration, "at": NOW, "outcome": AgentOutcome.FINISHED, "movement": Movement.SIDEWAYS}
-    return Moment.model_validate({**measured, "completion": completion, "start": start, "commit": now, "tree": now})
+    return IterationSummary.model_validate({**measured, "completion": completion, "start": start, "commit": now, "tree": now})
 
 
 def left_whole(work: Work) -> bool:

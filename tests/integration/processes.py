@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from tasks.processes.process import TAG, Ended, run
+from tasks.system.process import TAG, Ended, run
 
 ROOT = Path(__file__).parents[2]
 ENV = {"PATH": os.environ["PATH"]}
@@ -79,7 +79,7 @@ def sh(
 
 def driver(code: str, tag: str, *, within: Sequence[str] = ()) -> "subprocess.Popen[str]":
     """A process of its own that runs a command, so that it can be killed. `within`: a command that takes another one."""
-    prelude = "import os, signal, sys\nfrom pathlib import Path\nfrom tasks.processes.process import end_tagged, run\n"
+    prelude = "import os, signal, sys\nfrom pathlib import Path\nfrom tasks.system.process import end_tagged, run\n"
     prelude += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell that starts us in the background ignores it
     prelude += "tag, here, env = os.environ['T'], Path(os.environ['ROOT']), {'PATH': os.environ['PATH']}\n"
     return subprocess.Popen(

@@ -10,9 +10,9 @@ import pytest
 
 from helmsman.config import LoopConfig
 from helmsman.records.agent import StopAttempt
-from tasks.checking.rooms import checkout_for
-from tasks.processes.process import never
-from tasks.session.stop_gate import StopGate, StopPlace
+from tasks.agents.stop_gate import StopGate, StopPlace
+from tasks.checks.context import checkout_for
+from tasks.system.process import never
 from tests.fakes.repositories import Work, begin, make_repository, write
 
 ASKS = "All is done.\n<promise>COMPLETE</promise>"

@@ -40,9 +40,9 @@ from tasks.alignment.config import configured
 from tasks.alignment.files import read_alignment, write_alignment
 from tasks.alignment.people import Halted
 from tasks.alignment.run import concluded
-from tasks.processes.process import never
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.repository_facts import LONGEST_TEXT, MOST_NAMES, gather_facts
+from tasks.system.process import never
 from tests.fakes.claude_cli import bundled_cli, subscription
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.fakes.repositories import commit, make_repository, sh, write

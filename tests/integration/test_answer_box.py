@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.errors import HelmsmanError, WorldError
+from helmsman.errors import HelmsmanError, TransientError
 from helmsman.records.gates import Answer, Choice, GateKind
 from tasks.approvals.answers import find, put, put_aside, replace, seen, signed_answer
 from tasks.system.files import write_atomic
@@ -60,7 +60,7 @@ def test_an_answer_that_the_disk_withholds_for_once_still_counts(tmp_path: Path)
     (tmp_path / "theirs").symlink_to(BROKEN)
     (tmp_path / f"{YES.gate}.json").symlink_to("theirs")
     for look in (lambda: put(tmp_path, UID, NO), lambda: find(tmp_path, UID, YES.gate)):
-        with pytest.raises(WorldError, match="Input/output error"):
+        with pytest.raises(TransientError, match="Input/output error"):
             look()
     assert seen(tmp_path, UID, YES.gate) is None
     write_atomic(tmp_path / "theirs", signed_answer(UID, YES))

@@ -11,9 +11,9 @@ from helmsman.records.checks import Finding, Weight
 from helmsman.records.claims import ClaimLayer
 from helmsman.records.iteration import WorkingMemory
 from helmsman.records.state import LoopState
-from tasks.agents.hearing import hear
-from tasks.checking.auditing import audit, put_back_protected
-from tasks.worktrees.worktree import measure_change
+from tasks.agents.claims import collect_claims
+from tasks.checks.audit import audit, revert_protected
+from tasks.repository.worktree import measure_change
 from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, record_of, write
 
 TESTS = "def test_a():\n    assert 1 + 1 == 2\n\n\ndef test_b():\n    assert 2 + 2 == 4\n"
@@ -65,17 +65,17 @@ def test_protected_files_are_put_back_in_a_commit_that_says_so(work: Work) -> No
     (work.path / "check.sh").unlink()
     write(work.path, {"RUBRIC.md": "## Checks\n- true\n"})
     head = commit(work.path, "cheat", {"app.py": "2\n", ".ci/run": "exit 0\n"})
-    assert put_back_protected(work.place, configured(work), head) == ("RUBRIC.md", "check.sh")
+    assert revert_protected(work.place, configured(work), head) == ("RUBRIC.md", "check.sh")
     assert work.sh("log", "-1", "--format=%s", BRANCH) == "helmsman: put back protected files"
     assert work.sh("diff", "--name-only", work.start, BRANCH).split() == [".ci/run", "app.py"]
     assert work.sh("status", "--porcelain") == ""
-    assert put_back_protected(work.place, configured(work), work.sh("rev-parse", BRANCH)) == ()
+    assert revert_protected(work.place, configured(work), work.sh("rev-parse", BRANCH)) == ()
 
 
 def test_everything_protected_is_put_back_however_much_it_is_and_under_its_old_name(work: Work) -> None:
     work.sh("mv", "app.py", "moved.py")
     head = commit(work.path, "much", {f"more-{number}.py": "1\n" for number in range(40)})
-    put_back_protected(work.place, configured(work, invariants={"protect": ["**"]}), head)
+    revert_protected(work.place, configured(work, invariants={"protect": ["**"]}), head)
     assert work.sh("diff", "--name-only", work.start, BRANCH) == ""
 
 
@@ -84,7 +84,7 @@ def test_a_claim_about_an_ignored_file_or_one_of_an_earlier_iteration_is_not_hel
     earlier = commit(work.path, "one", {"parser.py": "1\n"})
     commit(work.path, "two", {"app.py": "2\n"})
     said = "I updated `app.py`, `parser.py` and `debug.log`. I also rewrote `never.py`."
-    testimony = hear(work.place, configured(work), execution(work, earlier, final_text=said), None, WorkingMemory())
+    testimony = collect_claims(work.place, configured(work), execution(work, earlier, final_text=said), None, WorkingMemory())
     assert [(one.layer, one.found) for one in testimony.contradictions] == [
         (ClaimLayer.CONTRADICTION, "git shows no change in never.py")
     ]

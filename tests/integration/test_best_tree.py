@@ -10,9 +10,9 @@ import pytest
 from helmsman.config import RemoteConfig
 from helmsman.records.state import LoopState
 from tasks.repository.git import GitError
+from tasks.repository.rollback import left_at_best, stand_at_best
 from tasks.repository.state_ref import read_state, replace_state
-from tasks.worktrees.rollback import left_at_best, stand_at_best
-from tasks.worktrees.worktree import go_back_to
+from tasks.repository.worktree import go_back_to
 from tests.fakes.repositories import BRANCH, LOOP, Work, commit, write
 from tests.integration.best_tree_process import ended_loop, left_whole
 from tests.integration.memory_processes import ROOT

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import ClaudeConfig, SteeringConfig
-from helmsman.errors import CutOff, WorldError
+from helmsman.errors import CallInterrupted, TransientError
 from tasks.agents.call import Order
 from tasks.agents.call_folder import CallFolder, interrupted_call
 from tasks.agents.calling import call_agent
@@ -63,7 +63,7 @@ def work(tmp_path: Path) -> Work:
 def test_a_call_that_fills_the_disk_is_cut_off_and_stays_one_that_was_begun(work: Work, tmp_path: Path) -> None:
     talks = Call(shell=f"echo half > half.txt; head -c {2 * ROOM} /dev/zero | tr '\\0' x; sleep 5")
     order = order_for(work, talks, folder=tmp_path / "agent")
-    with little_room(), pytest.raises(CutOff, match="could not be kept"):
+    with little_room(), pytest.raises(CallInterrupted, match="could not be kept"):
         call_agent(order)
     folder = CallFolder(work.place.folder.call(work.state.due, work.state.attempt), work.state.uid)
     assert interrupted_call(folder) is not None
@@ -80,9 +80,9 @@ def test_a_call_that_never_began_is_the_world_s_fault_and_may_be_tried_again(wor
     folder = work.place.folder.call(work.state.due, work.state.attempt)
     folder.mkdir(parents=True)
     (folder / "prompt.md").symlink_to("/dev/full")
-    with pytest.raises(WorldError, match="No space left") as raised:
+    with pytest.raises(TransientError, match="No space left") as raised:
         call_agent(order)
-    assert not isinstance(raised.value, CutOff)
+    assert not isinstance(raised.value, CallInterrupted)
     assert not (tmp_path / "agent" / "starts").exists()
 
 
@@ -90,9 +90,9 @@ def test_a_call_that_never_began_is_the_world_s_fault_and_may_be_tried_again(wor
 def test_a_program_that_could_not_be_started_may_be_tried_again(work: Work, tmp_path: Path, room: int) -> None:
     """As on a machine where too much else is open; git needs less room than the agent."""
     order = order_for(work, Call(), folder=tmp_path / "agent")
-    with room_for(room), pytest.raises(WorldError, match=r"no room|could not be started") as raised:
+    with room_for(room), pytest.raises(TransientError, match=r"no room|could not be started") as raised:
         call_agent(order)
-    assert not isinstance(raised.value, CutOff)
+    assert not isinstance(raised.value, CallInterrupted)
     assert calls_made(tmp_path / "agent") == 0
     call_agent(order)
     assert calls_made(tmp_path / "agent") == 1

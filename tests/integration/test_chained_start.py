@@ -18,9 +18,9 @@ from helmsman.records.state import LoopState
 from tasks.loop.handoff import hand_over
 from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
+from tasks.repository.loop_context import loop_context
 from tasks.repository.state_ref import read_state, replace_state, state_ref
-from tasks.worktrees.workplace import workplace
-from tasks.worktrees.worktree import ensure_worktree, remove_worktree
+from tasks.repository.worktree import ensure_worktree, remove_worktree
 from tests.fakes.repositories import NOW, commit, make_repository, sh, write
 from tests.unit.builders import STOP, config
 
@@ -49,7 +49,7 @@ def begun(top: Path, number: int, goal: str, base: str = "", **sections: Any) ->
 
 def completed(top: Path, state: LoopState, files: Mapping[str, str] | None = None) -> LoopState:
     """Its work done, proven and handed over, as far as its configuration says so."""
-    place = workplace(str(top), state)
+    place = loop_context(str(top), state)
     ensure_worktree(place.repository, place.worktree, state.branch, state.head)
     head = commit(place.worktree, "the work", files or {f"{state.loop}.txt": "done\n"})
     memory = WorkingMemory(completed=(Completed(text=f"made {state.loop}.txt"),))

@@ -10,10 +10,10 @@ import pytest
 from deployments.choosing import chosen_loop, driver_of
 from deployments.show import show_status
 from helmsman.errors import OperatorError
-from tasks.lock import drive_alone
-from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import write_state
+from tasks.system.lock import exclusive_driver
+from tasks.system.paths import loop_folder
 from tests.fakes.repositories import make_repository
 from tests.unit import builders
 
@@ -44,7 +44,7 @@ def test_it_is_the_latest_where_none_is_driven(repository: Repository, capsys: p
 
 
 def test_it_is_the_one_that_is_driven_though_another_is_newer(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    with drive_alone(loop_folder(repository, "older").lock, "older"):
+    with exclusive_driver(loop_folder(repository, "older").lock, "older"):
         assert chosen_loop(repository, None) == "older"
         loop, driver = status(repository, None, capsys)
         found = driver_of(repository, "older")
@@ -56,7 +56,7 @@ def test_it_is_the_one_that_is_driven_though_another_is_newer(repository: Reposi
 
 
 def test_it_is_the_one_that_is_named_whoever_is_driven(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    with drive_alone(loop_folder(repository, "older").lock, "older"):
+    with exclusive_driver(loop_folder(repository, "older").lock, "older"):
         assert chosen_loop(repository, "newer") == "newer"
         assert status(repository, "newer", capsys) == ("newer", None)
 

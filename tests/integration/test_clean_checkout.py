@@ -17,7 +17,7 @@ from tasks.loop import steps
 from tasks.loop.prepare import ready_worktree, tear_down
 from tasks.repository.git import commit_and_tree, open_repository
 from tasks.repository.setup import SetupFailed
-from tasks.worktrees.worktree import settle_work
+from tasks.repository.worktree import settle_work
 from tests.fakes.repositories import Work, begin, commit, make_repository, record_of, sh, with_submodule, write
 
 pytestmark = pytest.mark.feature("V18")

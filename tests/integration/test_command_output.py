@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deployments.output import answer, fields, write_file
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import OperatorError, TransientError
 
 FULL = Path("/dev/full")
 
@@ -70,7 +70,7 @@ write_file(Path({str(page)!r}), "x" * 1000, "the page", "make room", force={forc
 def test_an_answer_that_finds_no_room_is_told_and_nothing_of_it_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     with FULL.open("w") as full, monkeypatch.context() as here:
         here.setattr("sys.stdout", full)
-        with pytest.raises(WorldError, match="No space left"):
+        with pytest.raises(TransientError, match="No space left"):
             answer({}, ["much " * 100_000], as_json=False)
 
 

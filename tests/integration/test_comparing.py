@@ -8,7 +8,7 @@ import pytest
 from deployments.demo_model import Turn
 from helmsman.records.request import Choice
 from helmsman.records.state import LoopState
-from tasks.groups.gathering import best_of
+from tasks.groups.members import best_of
 from tasks.repository.git import open_repository
 from tests.fakes.faults import Fault
 from tests.fakes.judge_api import JudgeApi, Raw

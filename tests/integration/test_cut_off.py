@@ -9,13 +9,13 @@ import pytest
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport
-from tasks.checking.checks import Room, run_checks
-from tasks.checking.security import security_findings
+from tasks.checks.run import CheckContext, run_checks
+from tasks.checks.security import security_findings
 from tasks.loop.steps import baseline
-from tasks.processes.process import never
 from tasks.repository.git import commit_and_tree
-from tasks.worktrees.as_checkout import Worktree
-from tasks.worktrees.worktree import ensure_worktree, hold_branch, restore
+from tasks.repository.worktree import ensure_worktree, hold_branch, restore
+from tasks.repository.worktree_checkout import Worktree
+from tasks.system.process import never
 from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh, write
 from tests.integration.test_stop_gate_flaky import FAILS
 
@@ -46,7 +46,7 @@ def work(tmp_path: Path) -> Work:
 
 def checked(work: Work, *checks: CheckConfig) -> CheckReport:
     done, tree = commit_and_tree(work.path)
-    return run_checks(Room(Worktree(work.path), work.state.uid, never), done, tree, LoopConfig(goal="g", checks=checks))
+    return run_checks(CheckContext(Worktree(work.path), work.state.uid, never), done, tree, LoopConfig(goal="g", checks=checks))
 
 
 def footprint(work: Work) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ def test_the_branch_is_not_given_to_the_repository_above(work: Work) -> None:
 @pytest.mark.parametrize("cut", ["removed", "nonsense", "an empty folder", "a repository of its own", "its own folder broken"])
 def test_nothing_is_put_back_where_git_would_mean_the_repository_above(work: Work, cut: str) -> None:
     before = footprint(work)
-    room = Room(Worktree(work.path), work.state.uid, never)
+    room = CheckContext(Worktree(work.path), work.state.uid, never)
     with pytest.raises(OperatorError, match="is cut off") as told:
         security_findings(CUTS[cut], room, work.sh("rev-parse", "HEAD"))
     assert str(work.path / ".git") in told.value.expected
@@ -126,7 +126,7 @@ def test_in_place_a_check_that_removes_the_repository_does_not_reach_the_one_aro
     for cut in ("rm -rf .git", "rm -rf .git; git init --quiet .", "rm -rf .git; ln -s ../.git .git"):
         config = LoopConfig(goal="g", checks=(CheckConfig(command=cut),))
         with pytest.raises(OperatorError, match="a check cut its worktree off"):
-            run_checks(Room(Worktree(top), f"t-{uuid4().hex}", never), done, tree, config)
+            run_checks(CheckContext(Worktree(top), f"t-{uuid4().hex}", never), done, tree, config)
         assert (home / "kept").read_text() == "not committed\n"
         _remove(top / ".git")
         shutil.copytree(kept, top / ".git")
@@ -148,7 +148,7 @@ def test_a_repository_that_is_kept_elsewhere_is_worked_in_as_ever(tmp_path: Path
     for top in (linked, apart):
         done, tree = commit_and_tree(top)
         config = LoopConfig(goal="g", checks=(CheckConfig(command="echo x > app.py; touch new"),))
-        assert sorted(run_checks(Room(Worktree(top), f"t-{uuid4().hex}", never), done, tree, config).left_behind) == [
+        assert sorted(run_checks(CheckContext(Worktree(top), f"t-{uuid4().hex}", never), done, tree, config).left_behind) == [
             "app.py",
             "new",
         ]

@@ -17,11 +17,11 @@ import pytest
 
 from deployments.run import GONE, SILENT, UNDER_WAY, first_word
 from helmsman.layers import Resolved
-from tasks.lock import drive_alone
 from tasks.loop.start import create_loop
-from tasks.places import loop_folder
-from tasks.processes.environment import OF_A_SESSION
 from tasks.repository.git import open_repository
+from tasks.system.environment import OF_A_SESSION
+from tasks.system.lock import exclusive_driver
+from tasks.system.paths import loop_folder
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import CommandLine, looking, make_repository, processes, the_object
 from tests.unit.builders import NOW, config
@@ -108,7 +108,7 @@ def test_a_name_that_is_taken_is_refused_with_who_drives_the_loop_and_what_can_b
     repository = open_repository(helmsman.repository)
     create_loop(repository, Resolved(config("make it so"), {}), "loop", NOW)
     assert "what to do: go on with it: helmsman resume loop" in helmsman.run(*RUN).errors
-    with drive_alone(loop_folder(repository, "loop").lock, "loop"):
+    with exclusive_driver(loop_folder(repository, "loop").lock, "loop"):
         told = helmsman.run(*RUN)
     assert told.exit_code == 2
     assert f"driven by process {os.getpid()}" in told.errors

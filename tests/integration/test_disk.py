@@ -10,11 +10,11 @@ from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 
 from deployments.errors import report_unforeseen
 from deployments.run import telling_way_on
-from helmsman.errors import HelmsmanError, OperatorError, WorldError
-from tasks.processes.process import run
+from helmsman.errors import HelmsmanError, OperatorError, TransientError
 from tasks.repository.state_ref import Fenced
+from tasks.system.faults import raising_transient_errors
 from tasks.system.files import write_atomic
-from tasks.system_errors import blaming_the_world
+from tasks.system.process import run
 
 pytestmark = pytest.mark.feature("X4")
 
@@ -29,7 +29,7 @@ def write_to_full_disk() -> None:
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 def test_a_full_disk_is_the_world_s_fault_and_says_that_space_is_missing() -> None:
-    with pytest.raises(WorldError, match="No space left on device") as raised, blaming_the_world():
+    with pytest.raises(TransientError, match="No space left on device") as raised, raising_transient_errors():
         write_to_full_disk()
     assert "free space" in raised.value.remedy
 
@@ -38,14 +38,14 @@ def test_a_machine_without_room_for_another_command_is_the_world_s_fault(tmp_pat
     most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, most[1]))
     try:
-        with pytest.raises(WorldError, match="no room for another process or open file"), blaming_the_world():
+        with pytest.raises(TransientError, match="no room for another process or open file"), raising_transient_errors():
             run(["true"], cwd=tmp_path, env={}, tag=f"it-{tmp_path}", deadline=10)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, most)
 
 
 def test_a_file_that_is_not_there_is_no_fault_of_the_disk(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), blaming_the_world():
+    with pytest.raises(FileNotFoundError), raising_transient_errors():
         write_atomic(tmp_path / "nowhere" / "call.json", "{}")
 
 
@@ -56,12 +56,12 @@ def test_a_file_that_is_not_there_is_no_fault_of_the_disk(tmp_path: Path) -> Non
         httpx.ConnectError("All connection attempts failed"),
         RuntimeError("Failed to reach API at http://127.0.0.1:4200/api"),
         ConcurrencySlotAcquisitionError("Unable to acquire concurrency slots on ['tag:helmsman']"),
-        WorldError("git fast-import failed with exit code 128"),
+        TransientError("git fast-import failed with exit code 128"),
     ],
     ids=["disk", "engine away", "engine never there", "engine gone before a step", "git"],
 )
 def test_whatever_the_world_does_to_a_loop_is_told_with_the_command_that_goes_on_with_it(error: Exception) -> None:
-    with pytest.raises(WorldError, match="go on with the loop: helmsman resume the-loop"), telling_way_on("the-loop"):
+    with pytest.raises(TransientError, match="go on with the loop: helmsman resume the-loop"), telling_way_on("the-loop"):
         raise error
 
 

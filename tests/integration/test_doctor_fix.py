@@ -25,17 +25,17 @@ from helmsman.records.decision import Outcome
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import IssueLink
-from tasks.checking.rooms import clean_checkout
+from tasks.checks.context import clean_checkout
 from tasks.engine.database import put_aside
-from tasks.lock import drive_alone
 from tasks.loop.run import tidy
-from tasks.places import loop_folder, worktree_of
-from tasks.processes.process import TAG, run
 from tasks.repository.clean_checkout import loop_checkouts
 from tasks.repository.git import git, open_repository
+from tasks.repository.left_worktrees import changed_since
+from tasks.repository.loop_context import is_finished, is_marked_finished, loop_context, mark_finished
 from tasks.repository.state_ref import state_ref, write_state
-from tasks.worktrees.left_worktrees import changed_since
-from tasks.worktrees.workplace import has_left, is_marked_left, mark_left, workplace
+from tasks.system.lock import exclusive_driver
+from tasks.system.paths import loop_folder, worktree_of
+from tasks.system.process import TAG, run
 from tests.fakes.command_line import looking, make_repository
 from tests.integration.test_call_kept import room_for
 from tests.unit import builders
@@ -68,7 +68,7 @@ class Broken:
         ending = builders.STOP.model_copy(update={"at": datetime.now(UTC), "outcome": Outcome.COMPLETED})
         state = self.loop(name, ending=ending, **fields)
         if left:
-            mark_left(workplace(str(self.repository), state), state)
+            mark_finished(loop_context(str(self.repository), state), state)
         return state
 
     def worktree(self, state: LoopState) -> Path:
@@ -109,7 +109,7 @@ def test_processes_of_a_dead_driver_are_ended_and_those_of_a_living_one_are_not(
     dead, living = broken.loop("dead"), broken.loop("living")
     left, own = (subprocess.Popen(["sleep", "300"], env={**os.environ, TAG: f"{state.uid}/3-1"}) for state in (dead, living))
     try:
-        with drive_alone(loop_folder(open_repository(broken.repository), "living").lock, "living"):
+        with exclusive_driver(loop_folder(open_repository(broken.repository), "living").lock, "living"):
             mends(broken, "processes", "ended 1")
             assert (left.wait(5) < 0, own.poll()) == (True, None)
     finally:
@@ -139,7 +139,7 @@ def test_who_is_driven_again_between_looking_and_mending_is_spared(broken: Broke
         try:
             seen, _ = broken.doctor("processes")
             assert seen.fix is not None
-            with drive_alone(loop_folder(open_repository(broken.repository), "resumed").lock, "resumed"):
+            with exclusive_driver(loop_folder(open_repository(broken.repository), "resumed").lock, "resumed"):
                 assert (seen.fix(), own.poll()) == ("ended 0", None)
         finally:
             own.kill()
@@ -170,16 +170,16 @@ def test_a_completed_loop_that_was_killed_before_it_had_left_is_told_and_keeps_i
     assert (told.verdict, owed in told.found, fixed) == ("warn", True, ""), told
     assert told.remedy.endswith("helmsman resume mend-it")
     assert broken.doctor("worktrees", fix=True)[0].fix is None
-    assert (path.exists(), has_left(str(broken.repository), state)) == (True, False)
+    assert (path.exists(), is_finished(str(broken.repository), state)) == (True, False)
 
 
 def test_a_worktree_that_stays_because_git_could_not_be_started_ends_no_completed_loop(broken: Broken) -> None:
     """As on a machine where too much else is open; the mark before it needs less room than git."""
     state = broken.completed(left=False)
-    path, place = broken.worktree(state), workplace(str(broken.repository), state)
+    path, place = broken.worktree(state), loop_context(str(broken.repository), state)
     with room_for(3), disable_run_logger():  # no flow run is there to log to
         tidy(place, state)
-    assert (path.exists(), is_marked_left(place, state)) == (True, True)
+    assert (path.exists(), is_marked_finished(place, state)) == (True, True)
     mends(broken, "worktrees", f"removed {path}")
 
 
@@ -323,7 +323,7 @@ def test_a_loop_that_was_cut_off_is_told_with_the_way_on(broken: Broken) -> None
 def test_clean_checkouts_of_loops_that_are_over_or_gone_are_removed_and_others_are_kept(broken: Broken) -> None:
     repository = open_repository(broken.repository)
     gone, over, going = broken.loop("gone"), broken.completed("over"), broken.loop("going")
-    made = {state.loop: clean_checkout(workplace(str(broken.repository), state), state) for state in (gone, over, going)}
+    made = {state.loop: clean_checkout(loop_context(str(broken.repository), state), state) for state in (gone, over, going)}
     for checkout in made.values():
         checkout.begin()
     git(broken.repository, "update-ref", "-d", state_ref("gone"))

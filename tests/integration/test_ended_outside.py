@@ -8,20 +8,20 @@ import pytest
 from prefect.logging import disable_run_logger
 
 from helmsman.config import MergeConfig
-from helmsman.errors import Cancelled, WorldError
+from helmsman.errors import Cancelled, TransientError
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.events import Event, MemoryNoted
 from helmsman.records.state import LoopState, advance
 from tasks.loop.recover import close
 from tasks.loop.run import end_from_outside
 from tasks.observers.journal import listening
-from tasks.processes.process import TAG
 from tasks.repository.state_ref import Fenced, read_state, replace_state
+from tasks.system.process import TAG
 from tests.fakes.repositories import LOOP, NOW, Work, begin, make_repository, record_of
 
 pytestmark = pytest.mark.feature("E3")
 
-REFUSED = WorldError("the loop could not be pushed to remote origin", found="closed for the night")
+REFUSED = TransientError("the loop could not be pushed to remote origin", found="closed for the night")
 DONE = Decision(kind=DecisionKind.STOP, rule="completion.verified", reason="done", at=NOW, outcome=Outcome.COMPLETED)
 
 
@@ -63,7 +63,7 @@ def test_a_loop_that_is_proven_and_still_to_be_merged_is_not_called_done_when_a_
     merging = work.state.config.model_copy(update={"merge": MergeConfig(into="main")})
     before = replace_state(work.repository, work.state, work.state.model_copy(update={"config": merging}), "merges")
     written = recorded(work, before, DONE)
-    with pytest.raises(WorldError, match="could not be pushed"):
+    with pytest.raises(TransientError, match="could not be pushed"):
         ended(work, before)
     assert read_state(work.repository, LOOP)[0] == written
 

@@ -8,7 +8,7 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_CSRF_SUPPORT_ENABLED, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import OperatorError, TransientError
 from tasks.credentials import agent_credentials, judge_credentials
 from tasks.engine.embedded import engine
 from tasks.engine.runs import _asked  # pyright: ignore[reportPrivateUsage] - what the watch for a cancel asks, without its thread
@@ -28,7 +28,7 @@ def test_credentials_that_cannot_be_asked_for_now_are_the_worlds_fault() -> None
     named = config(claude={"block": "x"}, judge={"block": "x"})
     with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:1/api", PREFECT_CLIENT_MAX_RETRIES: 0}):
         for find in finders:
-            with pytest.raises(WorldError, match="could not be asked for the credentials"):
+            with pytest.raises(TransientError, match="could not be asked for the credentials"):
                 find(named)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.processes.environment import AGENT, BASIC, FIXED, NEVER, USUAL, agent_environment, check_environment, ours
+from tasks.system.environment import AGENT, BASIC, FIXED, NEVER, USUAL, agent_environment, check_environment, ours
 
 pytestmark = pytest.mark.feature("X1")
 

@@ -11,10 +11,10 @@ import pytest
 from helmsman.config import CheckConfig
 from helmsman.records.checks import CheckReport
 from helmsman.render.artifacts import checks_page
-from tasks.checking.checks import Room, run_check
-from tasks.processes.process import never
+from tasks.checks.run import CheckContext, run_check
+from tasks.repository.worktree_checkout import Worktree
 from tasks.system.files import lies_within, read_plain, read_within, remove_within
-from tasks.worktrees.as_checkout import Worktree
+from tasks.system.process import never
 from tests.unit.builders import config, state
 
 pytestmark = pytest.mark.feature("X3", "X4")
@@ -139,7 +139,7 @@ def test_links_in_a_circle_lie_beneath_nothing(tree: Path) -> None:
 
 def counts(tree: Path, command: str, report: str = "out/r.xml") -> object:
     check = CheckConfig(command=command, report=report)
-    result = run_check(Room(Worktree(tree), f"it-{uuid4().hex}", never, ("secret", "mine")), 0, check, 20)
+    result = run_check(CheckContext(Worktree(tree), f"it-{uuid4().hex}", never, ("secret", "mine")), 0, check, 20)
     return result.counts.passed if result.counts else None, result.ran
 
 
@@ -159,7 +159,9 @@ def test_a_report_in_the_tree_is_read(tree: Path) -> None:
 )
 def test_a_report_that_is_not_read_because_it_lies_outside_is_told(tree: Path, command: str, report: str, told: bool) -> None:
     (tree / "mine.xml").write_text(REPORT.format("mine"))
-    result = run_check(Room(Worktree(tree), f"it-{uuid4().hex}", never), 0, CheckConfig(command=command, report=report), 20)
+    result = run_check(
+        CheckContext(Worktree(tree), f"it-{uuid4().hex}", never), 0, CheckConfig(command=command, report=report), 20
+    )
     assert (result.passed, result.error, "is not read" in result.remark) == (True, "", told)
     shown = checks_page(state(config()).model_copy(update={"checks": CheckReport(tree="t", results=(result,))}))
     assert ("is not read" in shown) is told

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.errors import HelmsmanError, WorldError
+from helmsman.errors import HelmsmanError, TransientError
 from helmsman.records.events import StepStarted
 from tasks.observers.journal import journal_to, listening, publish
-from tasks.processes.process import appending
 from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.state_ref import read_state, write_state
+from tasks.system.process import appending
 from tests.fakes.repositories import loop_state, make_repository, sh
 
 pytestmark = [pytest.mark.feature("X4"), pytest.mark.needs("disks")]
@@ -75,7 +75,7 @@ def test_a_journal_without_room_stops_nothing(small: Path) -> None:
 def test_output_that_cannot_be_kept_is_trouble_of_the_world(small: Path) -> None:
     (small / "output").touch()
     fill(small)
-    with pytest.raises(WorldError, match="free space"), appending(small / "output") as write:
+    with pytest.raises(TransientError, match="free space"), appending(small / "output") as write:
         write(b"a" * 10_000)
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import WorkspaceConfig
-from helmsman.errors import OperatorError, WorldError
-from tasks.places import worktree_of
+from helmsman.errors import OperatorError, TransientError
 from tasks.repository.git import GitError, commit_and_tree, current_branch, git, has_identity, open_repository, read_ref, tip_of
-from tasks.worktrees.worktree import restore, salvage, settle_work
+from tasks.repository.worktree import restore, salvage, settle_work
+from tasks.system.paths import worktree_of
 from tests.fakes.repositories import LOOP, begin, commit, make_repository, sh, write
 
 ROOT = Path(__file__).parents[2]
@@ -115,7 +115,7 @@ def test_a_machine_without_room_for_another_process_is_the_worlds_fault(tmp_path
     most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, most[1]))
     try:
-        with pytest.raises(WorldError, match="no room for another process") as caught:
+        with pytest.raises(TransientError, match="no room for another process") as caught:
             git(tmp_path, "status")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, most)

@@ -10,9 +10,9 @@ from helmsman.errors import OperatorError
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.request import Choice, Link, LoopRequest, ParallelRequest
 from helmsman.records.state import LoopState, Spending
-from tasks.groups import gathering
-from tasks.groups.gathering import heard
-from tasks.groups.parallel import Departed, Group, departed, due_loops, group_result, keep, opened
+from tasks.groups import members as gathering
+from tasks.groups.members import heard
+from tasks.groups.parallel import Group, WorkerExit, departed, due_loops, group_result, keep, opened
 from tasks.loop.start import open_loop
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import known_state, replace_state
@@ -54,7 +54,7 @@ def end(group: Group, loop: str, outcome: Outcome | None, *, rule: str = "over",
     if outcome is not None:
         ending = Decision(kind=DecisionKind.STOP, rule=rule, reason="why", at=NOW, outcome=outcome)
         changed(group, loop, ending=ending, spending=Spending(cost_usd=cost))
-    departed(group, Departed(loop, status, "words"))
+    departed(group, WorkerExit(loop, status, "words"))
 
 
 def changed(group: Group, loop: str, **changes: Any) -> LoopState:

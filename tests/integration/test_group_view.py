@@ -20,8 +20,8 @@ from helmsman.records.events import (
 )
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from tasks.observers.journal import journal_to
-from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository
+from tasks.system.paths import loop_folder
 from tests.fakes.repositories import make_repository
 from tests.unit.builders import NOW
 

@@ -17,9 +17,9 @@ from helmsman.records.state import LoopState
 from tasks.alignment.aligning import align_folder, aligned
 from tasks.loop.handoff import NAME, hand_over, left_at, left_in
 from tasks.repository.git import Repository
+from tasks.repository.loop_context import LoopContext
+from tasks.repository.worktree import remove_worktree
 from tasks.system.secrets import without_secrets
-from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import remove_worktree
 from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh
 from tests.unit.builders import STOP
 
@@ -110,7 +110,7 @@ def test_a_loop_that_works_in_place_commits_there_and_leaves_a_clean_checkout(tm
     in_place = configured(work.state, workspace={"in_place": True}, alignment="docs/align.md")
     head = commit(top, "the work", {"app.py": "2\n"})
     state = in_place.model_copy(update={"branch": "main", "head": head, "ending": STOP, "memory": MEMORY})
-    assert hand_over(Workplace(work.repository, top, work.place.folder), state) == ""
+    assert hand_over(LoopContext(work.repository, top, work.place.folder), state) == ""
     assert sh(top, "status", "--porcelain") == ""
     assert HEADING in (top / "docs" / "align.md").read_text()
 

@@ -9,8 +9,8 @@ import pytest
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckResult
-from tasks.checking.checks import run_checks
-from tasks.checking.rooms import room_of
+from tasks.checks.context import check_context
+from tasks.checks.run import run_checks
 from tasks.loop.steps import check_hidden
 from tasks.repository.hidden import hidden_folder, lay_over, require_outside
 from tasks.repository.state_ref import read_state, replace_state, show_state
@@ -44,7 +44,7 @@ def test_the_folder_is_laid_over_the_commit_for_that_run_and_gone_for_the_next(w
     work = hiding(work, f"grep -q {SECRET} tests/data && sh tests/two.sh")
     head = commit(work.path, "work", {"answer": "42\n"})
     assert [(one.name, one.passed) for one in found(work, head)] == [("hidden 1", True)]
-    room = room_of(work.place, work.state)
+    room = check_context(work.place, work.state)
     run_checks(room, head, head, work.state.config)
     assert (room.root / "tests" / "data").read_text() == "visible\n"
     assert not (room.root / "tests" / "two.sh").exists()
@@ -102,7 +102,7 @@ def test_a_link_that_was_replaced_is_put_back_for_the_checks_that_follow(work: W
     head = commit(work.path, "cheat", {"answer": "42\n"})
     assert [one.passed for one in found(work, head)] == [True]
     assert not list(tmp_path.glob("two.sh"))
-    assert not (room_of(work.place, work.state).root / "tests" / "two.sh").exists()
+    assert not (check_context(work.place, work.state).root / "tests" / "two.sh").exists()
 
 
 @pytest.mark.parametrize(

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from deployments.group import chain, group_lines, parallel, parallel_request
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import OperatorError, TransientError
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.request import ChainRequest, Link, LoopRequest, ParallelRequest
 from helmsman.records.state import LoopState
-from tasks.groups.parallel import Departed, Group, departed, due_loops, group_result, opened
+from tasks.groups.parallel import Group, WorkerExit, departed, due_loops, group_result, opened
 from tasks.loop.start import open_loop
 from tasks.repository.git import open_repository
+from tasks.repository.loop_context import loop_context
 from tasks.repository.state_ref import replace_state
-from tasks.worktrees.workplace import workplace
-from tasks.worktrees.worktree import ensure_worktree, remove_worktree
+from tasks.repository.worktree import ensure_worktree, remove_worktree
 from tests.fakes.repositories import NOW, commit, make_repository
 from tests.unit.builders import STOP
 
@@ -53,7 +53,7 @@ def due(group: Group) -> LoopRequest:
 def begun(group: Group) -> LoopState:
     """The loop that is due, with its state written and its worktree made, as a driver does it."""
     state = open_loop(due(group), "", NOW)
-    place = workplace(group.request.repository, state)
+    place = loop_context(group.request.repository, state)
     place.folder.root.mkdir(parents=True)
     if not state.config.workspace.in_place:
         ensure_worktree(place.repository, place.worktree, state.branch, state.head)
@@ -63,7 +63,7 @@ def begun(group: Group) -> LoopState:
 def completed(group: Group, **changes: object) -> LoopState:
     """It has, and did not leave yet."""
     state = begun(group)
-    head = commit(workplace(group.request.repository, state).worktree, "the work", {f"{state.loop}.txt": "done\n"})
+    head = commit(loop_context(group.request.repository, state).worktree, "the work", {f"{state.loop}.txt": "done\n"})
     return with_changes(group, state, head=head, verified=head, ending=STOP, **changes)
 
 
@@ -72,7 +72,7 @@ def with_changes(group: Group, state: LoopState, **changes: object) -> LoopState
 
 
 def left(group: Group, state: LoopState) -> None:
-    place = workplace(group.request.repository, state)
+    place = loop_context(group.request.repository, state)
     remove_worktree(place.repository, place.worktree)
 
 
@@ -96,9 +96,9 @@ def test_a_question_that_is_open_is_asked_before_the_next_loop_begins(top: Path)
 def test_a_loop_whose_process_ended_well_is_not_driven_again_whatever_it_could_not_leave(top: Path) -> None:
     group = in_a_row(top)
     completed(group, gate=QUESTION)
-    departed(group, Departed("num-1", 1, "killed"))
+    departed(group, WorkerExit("num-1", 1, "killed"))
     assert due(group).loop == "num-1"
-    departed(group, Departed("num-1", 0, ""))
+    departed(group, WorkerExit("num-1", 0, ""))
     assert due(group).loop == "num-2"
 
 
@@ -115,7 +115,7 @@ def test_in_place_a_loop_begins_with_what_the_one_before_it_has_left_checked_out
     group = in_a_row(top, settings={"workspace": {"in_place": True}})
     first = completed(group)
     assert due(group).loop == "num-1"  # nothing shows there that it has left
-    departed(group, Departed("num-1", 0, ""))
+    departed(group, WorkerExit("num-1", 0, ""))
     assert due(group).base == ""
     second = begun(group)
     assert (second.branch, second.base_commit) == ("main", first.head)
@@ -171,7 +171,7 @@ def test_what_is_said_of_all_loops_counts_when_they_are_looked_at_before_the_sta
     with pytest.raises(OperatorError, match="no check is configured"):
         parallel(top, in_a_row=True, yes=True, as_json=True, goals=["the first"])
     settings = ["allow_no_checks=true", f"claude.binary={top / 'no-agent'}"]
-    with pytest.raises((OperatorError, WorldError), match="no-agent"):  # which comes after the checks
+    with pytest.raises((OperatorError, TransientError), match="no-agent"):  # which comes after the checks
         parallel(top, in_a_row=True, yes=True, as_json=True, goals=["the first"], settings=settings)
 
 

@@ -14,7 +14,7 @@ from deployments.preview import show_configuration
 from deployments.settings import configuration
 from helmsman.errors import OperatorError
 from helmsman.parsers.project import Candidate, Kind, find_commands
-from tasks.checking.detecting import LARGEST_TEXT, Fate, Tried, read_project, scratch, try_all, try_one
+from tasks.checks.project_commands import LARGEST_TEXT, Fate, Tried, read_project, scratch, try_all, try_one
 from tasks.loop.files import read_rubric_file
 from tasks.repository.git import open_repository
 from tests.fakes.command_line import looking

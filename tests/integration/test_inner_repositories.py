@@ -8,7 +8,7 @@ import pytest
 
 from helmsman.errors import OperatorError
 from tasks.repository.git import open_repository
-from tasks.worktrees.worktree import dirty_paths, ensure_worktree, require_clean, restore, salvage, settle_work
+from tasks.repository.worktree import dirty_paths, ensure_worktree, require_clean, restore, salvage, settle_work
 from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, sh, with_submodule, write
 
 pytestmark = pytest.mark.feature("D5")

@@ -5,20 +5,20 @@ from uuid import uuid4
 
 import pytest
 
-from helmsman.errors import WorldError
+from helmsman.errors import TransientError
 from helmsman.records.gates import Choice, Gate, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.triggers import Happened, Heeded, Nothing
+from helmsman.records.triggers import Handled, Happened, Nothing
 from tasks.approvals import answers
-from tasks.lock import drive_alone
 from tasks.loop.recover import repair
 from tasks.loop.run import driving
-from tasks.places import LoopFolder, loop_folder
 from tasks.repository.git import open_repository
+from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import Fenced
-from tasks.triggers.issues import heeded
-from tasks.worktrees.workplace import Workplace
+from tasks.system.lock import exclusive_driver
+from tasks.system.paths import LoopFolder, loop_folder
+from tasks.triggers.issues import handle
 from tests.fakes.pushing import Served
 from tests.fakes.tracker_api import TrackerApi
 from tests.integration.test_issues import NOW, ONE_KIND, changed, comments, event, home, said, served, started
@@ -48,20 +48,20 @@ def test_an_answer_whose_bringer_died_is_followed_by_whoever_comes_next(
     loop, gate, folder = asking(served, api)
 
     def away(*_: Any) -> bool:
-        raise WorldError("the Prefect server does not answer")
+        raise TransientError("the Prefect server does not answer")
 
     monkeypatch.setattr("tasks.approvals.pause.resume_paused", away)
     first = said(served, api, "/helmsman approve", 1)
-    with pytest.raises(WorldError):
-        heeded(first, NOW)
+    with pytest.raises(TransientError):
+        handle(first, NOW)
     monkeypatch.setattr("tasks.approvals.pause.resume_paused", resume_paused)
     again = {"the same event": first, "the label": event(served, api, moment="2")}.get(then) or said(served, api, then, 2)
-    assert heeded(again, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
+    assert handle(again, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
     found = answers.find(folder.answers, loop.uid, gate.key)
     assert found is not None
     assert found.choice is Choice.APPROVE
     if then == "/helmsman approve":  # by the same person, later: the reply says which counts
-        assert heeded(said(served, api, then, 3).model_copy(update={"by": "bob"}), NOW) is not None
+        assert handle(said(served, api, then, 3).model_copy(update={"by": "bob"}), NOW) is not None
         assert "that one counts: **approve**, says `alice`" in comments(api)[-1]
 
 
@@ -72,9 +72,9 @@ def test_a_stop_comes_before_an_answer_that_nobody_has_read(
 ) -> None:
     monkeypatch.setattr("tasks.approvals.pause.resume_paused", resume_paused)
     loop, gate, folder = asking(served, api)
-    heeded(said(served, api, "/helmsman approve", 1), NOW)
+    handle(said(served, api, "/helmsman approve", 1), NOW)
     stop = said(served, api, what, 2) if what else event(served, api, Happened.WITHDRAWN)
-    assert heeded(stop, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
+    assert handle(stop, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
     found = answers.find(folder.answers, loop.uid, gate.key)
     assert found is not None
     assert found.choice is Choice.STOP
@@ -85,9 +85,9 @@ def test_whoever_answers_after_another_is_told_which_answer_counts_while_a_drive
     served: Served, api: TrackerApi
 ) -> None:
     loop, _, folder = asking(served, api)
-    with drive_alone(folder.lock, loop.loop):
-        heeded(said(served, api, "/helmsman approve", 1), NOW)
-        assert isinstance(heeded(said(served, api, "/helmsman stop", 2), NOW), Nothing)
+    with exclusive_driver(folder.lock, loop.loop):
+        handle(said(served, api, "/helmsman approve", 1), NOW)
+        assert isinstance(handle(said(served, api, "/helmsman stop", 2), NOW), Nothing)
     assert "approve by alice" in comments(api)[-1]
 
 
@@ -104,9 +104,9 @@ def test_a_driver_hears_each_cancel_from_when_it_holds_the_loop_and_none_from_be
 
     def fetching(*_: Any, held: bool) -> None:
         if held:
-            heeded(said(served, api, "/helmsman cancel"), NOW)
+            handle(said(served, api, "/helmsman cancel"), NOW)
 
-    def mending(place: Workplace, state: LoopState) -> LoopState:
+    def mending(place: LoopContext, state: LoopState) -> LoopState:
         repair(place, state)
         heard.append(folder.cancel.exists())
         raise Fenced("that is enough")
@@ -125,10 +125,10 @@ def test_an_answer_in_a_comment_lies_where_all_answers_lie(served: Served, api: 
     gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
     loop = changed(served, started(served, api), gate=gate)
     folder = loop_folder(open_repository(served.clone), loop.loop)
-    with drive_alone(folder.lock, loop.loop):
-        assert isinstance(heeded(said(served, api, "/helmsman perhaps", 1), NOW), Nothing)
+    with exclusive_driver(folder.lock, loop.loop):
+        assert isinstance(handle(said(served, api, "/helmsman perhaps", 1), NOW), Nothing)
         assert answers.find(folder.answers, loop.uid, gate.key) is None
-        assert isinstance(heeded(said(served, api, "/helmsman approve Go on", 2), NOW), Heeded)
+        assert isinstance(handle(said(served, api, "/helmsman approve Go on", 2), NOW), Handled)
     answer = answers.find(folder.answers, loop.uid, gate.key)
     assert answer is not None
     assert (answer.choice, answer.guidance, answer.by, answer.via) == (Choice.APPROVE, "Go on", "alice", "tracker")

@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 
 from helmsman.config import RemoteConfig
-from helmsman.errors import HelmsmanError, OperatorError, WorldError
+from helmsman.errors import HelmsmanError, OperatorError, TransientError
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import Choice, Gate, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.triggers import Happened, Heeded, IssueEvent, Nothing
+from helmsman.records.triggers import Handled, Happened, IssueEvent, Nothing
 from tasks.approvals import answers
 from tasks.loop.recover import close
-from tasks.loop.remote_handover import claim, take_up
-from tasks.places import loop_folder, worktree_of
+from tasks.loop.remote_handover import acquire_lease, pull_state
 from tasks.repository.git import Repository, git, open_repository, read_ref
+from tasks.repository.loop_context import LoopContext
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, parse_state, read_state, replace_state, state_ref
-from tasks.triggers.issues import heeded
-from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import ensure_worktree
+from tasks.repository.worktree import ensure_worktree
+from tasks.system.paths import loop_folder, worktree_of
+from tasks.triggers.issues import handle
 from tests.fakes.pushing import Served
 from tests.fakes.repositories import commit, sh
 from tests.fakes.tracker_api import TrackerApi
@@ -49,16 +49,16 @@ def begun(served: Served, api: TrackerApi) -> LoopState:
     loop = started(served, api)
     git(served.clone, "branch", loop.branch, loop.head)
     travels = loop.model_copy(update={"config": loop.config.model_copy(update={"remote": PUSHED})})
-    return claim(open_repository(served.clone), changed(served, loop, config=travels.config))
+    return acquire_lease(open_repository(served.clone), changed(served, loop, config=travels.config))
 
 
 def gone_elsewhere(served: Served, loop: LoopState) -> tuple[Repository, LoopState]:
     """Another machine drives it, and the clone has not heard of that."""
     other = machine(served.bare, "two")
-    take_up(other, loop.loop, PUSHED, held=False)
+    pull_state(other, loop.loop, PUSHED, held=False)
     state, _ = read_state(other, loop.loop)
     ensure_worktree(other, tree(other, state), state.branch, state.head)
-    return other, go_on(other, claim(other, state), "there\n")
+    return other, go_on(other, acquire_lease(other, state), "there\n")
 
 
 def tree(repository: Repository, state: LoopState) -> Path:
@@ -89,7 +89,7 @@ def away(served: Served) -> Path:
 def test_a_stop_fences_whoever_drives_the_loop_elsewhere(text: str, served: Served, api: TrackerApi) -> None:
     loop = begun(served, api)
     other, theirs = gone_elsewhere(served, loop)
-    assert isinstance(heeded(stop(served, api, text), NOW), Heeded)
+    assert isinstance(handle(stop(served, api, text), NOW), Handled)
     found = on_remote(served, loop)
     assert (found.outcome, found.iteration, found.head) == (Outcome.CANCELLED, theirs.iteration, theirs.head)
     with pytest.raises(Fenced):
@@ -104,15 +104,15 @@ def test_a_stop_that_cannot_reach_the_remote_is_said_not_to_be_done_and_how_to_d
     loop = begun(served, api)
     gone_elsewhere(served, loop)
     hidden = away(served)
-    with pytest.raises(WorldError, match="was not stopped") as caught:
-        heeded(stop(served, api, text), NOW)
+    with pytest.raises(TransientError, match="was not stopped") as caught:
+        handle(stop(served, api, text), NOW)
     (told,) = comments(api)
     for words in (told, caught.value.remedy):
         assert f"helmsman cancel {loop.loop}" in words
         assert "/helmsman cancel" in words
     assert (is_told_of_a_stop(api), stored(served, loop).ending) == (False, None)
     hidden.rename(served.bare)
-    assert isinstance(heeded(stop(served, api, "/helmsman cancel", 8), NOW), Heeded)
+    assert isinstance(handle(stop(served, api, "/helmsman cancel", 8), NOW), Handled)
     assert on_remote(served, loop).outcome is Outcome.CANCELLED
     assert is_told_of_a_stop(api)
 
@@ -121,7 +121,7 @@ def closing_late(first: Callable[[], object], times: int) -> Callable[..., LoopS
     """An end before which somebody else does something, so many times."""
     left = [first] * times
 
-    def closing(place: Workplace, state: LoopState, why: BaseException, now: datetime) -> LoopState:
+    def closing(place: LoopContext, state: LoopState, why: BaseException, now: datetime) -> LoopState:
         if left:
             left.pop()()
         return close(place, state, why, now)
@@ -136,7 +136,7 @@ def test_what_is_pushed_between_a_look_and_a_stop_is_stopped_as_well(
     other, theirs = gone_elsewhere(served, loop)
     late = closing_late(lambda: go_on(other, theirs, "late\n"), 1)
     monkeypatch.setattr("tasks.triggers.issues.close", late)
-    assert isinstance(heeded(stop(served, api, ""), NOW), Heeded)
+    assert isinstance(handle(stop(served, api, ""), NOW), Handled)
     found = on_remote(served, loop)
     assert (found.outcome, found.iteration) == (Outcome.CANCELLED, theirs.iteration + 1)
 
@@ -149,8 +149,8 @@ def test_a_stop_that_is_always_too_late_is_said_not_to_be_done(
     late = closing_late(lambda: go_on(other, read_state(other, loop.loop)[0], os.urandom(4).hex()), 99)
     monkeypatch.setattr("tasks.triggers.issues.close", late)
     with pytest.raises(OperatorError, match="was not stopped"):
-        heeded(stop(served, api, ""), NOW)
-    assert isinstance(heeded(stop(served, api, "/helmsman cancel"), NOW), Nothing)
+        handle(stop(served, api, ""), NOW)
+    assert isinstance(handle(stop(served, api, "/helmsman cancel"), NOW), Nothing)
     assert len(comments(api)) == 2
     assert all("was not stopped" in body for body in comments(api))
     assert on_remote(served, loop).ending is None
@@ -167,7 +167,7 @@ def test_a_question_that_is_asked_elsewhere_is_answered_with_a_stop(
     other, theirs = gone_elsewhere(served, loop)
     gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
     push_loop(other, replace_state(other, theirs, theirs.model_copy(update={"gate": gate}), "ask"))
-    found = heeded(stop(served, api, ""), NOW)
+    found = handle(stop(served, api, ""), NOW)
     assert found == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
     answer = answers.find(loop_folder(open_repository(served.clone), loop.loop).answers, theirs.uid, gate.key)
     assert answer is not None
@@ -178,7 +178,7 @@ def test_a_loop_that_nobody_has_driven_yet_is_stopped_here(served: Served, api: 
     """Its branch is nowhere, and its remote has not heard of it."""
     loop = started(served, api)
     changed(served, loop, config=loop.config.model_copy(update={"remote": RemoteConfig(push=True)}))
-    assert isinstance(heeded(stop(served, api, ""), NOW), Heeded)
+    assert isinstance(handle(stop(served, api, ""), NOW), Handled)
     assert stored(served, loop).outcome is Outcome.CANCELLED
     assert read_ref(served.bare, state_ref(loop.loop)) is None
 
@@ -188,7 +188,7 @@ def test_an_issue_of_a_completed_loop_is_closed_without_a_remote(served: Served,
     done = changed(served, loop, config=loop.config.model_copy(update={"remote": PUSHED}))
     completed(served, done)
     away(served)
-    found = heeded(stop(served, api, ""), NOW)
+    found = handle(stop(served, api, ""), NOW)
     assert isinstance(found, Nothing)
     assert "has ended already" in found.reason
     assert not is_told_of_a_stop(api)
@@ -199,7 +199,7 @@ def test_a_branch_that_a_person_stands_on_is_not_moved_by_a_stop_which_says_so(s
     gone_elsewhere(served, loop)
     sh(served.clone, "switch", "--quiet", loop.branch)
     with pytest.raises(HelmsmanError, match="is checked out"):
-        heeded(stop(served, api, ""), NOW)
+        handle(stop(served, api, ""), NOW)
     assert "switch --detach" in comments(api)[0]
     assert not is_told_of_a_stop(api)
     assert (stored(served, loop), sh(served.clone, "status", "--porcelain")) == (loop, "")

@@ -4,7 +4,7 @@ import pytest
 
 from helmsman.errors import OperatorError
 from helmsman.records.triggers import Happened, Nothing
-from tasks.triggers.issues import heeded
+from tasks.triggers.issues import handle
 from tests.fakes.pushing import Served
 from tests.fakes.tracker_api import TrackerApi
 from tests.integration.test_issues import NOW, ONE_KIND, comments, configuration, event, home, said, served, tracker
@@ -19,18 +19,18 @@ def test_a_tracker_that_the_repository_names_is_not_taken(served: Served, api: T
     served.commit("theirs", {"helmsman.toml": configuration() + f'[tracker]\nkind = "{api.kind}"\nurl = "{api.url}"\n'})
     served.push("main")
     with pytest.raises(OperatorError, match="what only the operator may set"):
-        heeded(event(served, api), NOW)
+        handle(event(served, api), NOW)
 
 
 @ONE_KIND
 def test_an_issue_of_another_tracker_than_the_operator_s_starts_nothing(served: Served, api: TrackerApi) -> None:
     other = event(served, api).model_copy(update={"settings": tracker(api, "acme/other")})
     with pytest.raises(OperatorError, match="no tracker is configured"):
-        heeded(other, NOW)
+        handle(other, NOW)
 
 
 @ONE_KIND
 def test_words_at_an_issue_without_a_loop_are_talk(served: Served, api: TrackerApi) -> None:
-    assert isinstance(heeded(said(served, api, "/helmsman cancel"), NOW), Nothing)
-    assert isinstance(heeded(event(served, api, Happened.WITHDRAWN), NOW), Nothing)
+    assert isinstance(handle(said(served, api, "/helmsman cancel"), NOW), Nothing)
+    assert isinstance(handle(event(served, api, Happened.WITHDRAWN), NOW), Nothing)
     assert comments(api) == []

@@ -7,23 +7,23 @@ from typing import Any
 
 import pytest
 
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import OperatorError, TransientError
 from helmsman.issues import issue_loop_id
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.triggers import Happened, Heeded, IssueEvent, Nothing
+from helmsman.records.triggers import Handled, Happened, IssueEvent, Nothing
 from tasks.approvals.answers import with_words
-from tasks.lock import drive_alone
-from tasks.places import loop_folder
 from tasks.repository.git import git, open_repository, read_ref
+from tasks.repository.loop_context import LoopContext, loop_context
 from tasks.repository.state_ref import read_state, replace_state
-from tasks.tracker.telling import tell
+from tasks.system.lock import exclusive_driver
+from tasks.system.paths import loop_folder
+from tasks.trackers.thread import tell
 from tasks.triggers.delivering import open_pull_request
-from tasks.triggers.issues import heeded
+from tasks.triggers.issues import handle
 from tasks.triggers.pushes import fetched
-from tasks.worktrees.workplace import Workplace, workplace
 from tests.fakes.pushing import Served, served_repository
 from tests.fakes.repositories import sh
 from tests.fakes.tracker_api import BOT, REPOSITORY, Fault, TrackerApi
@@ -84,7 +84,7 @@ def said(served: Served, api: TrackerApi, text: str, comment: int = 99) -> Issue
 
 
 def started(served: Served, api: TrackerApi) -> LoopState:
-    request = heeded(event(served, api), NOW)
+    request = handle(event(served, api), NOW)
     assert isinstance(request, LoopRequest), request
     return read_state(open_repository(served.clone), request.loop)[0]
 
@@ -97,8 +97,8 @@ def stored(served: Served, state: LoopState) -> LoopState:
     return read_state(open_repository(served.clone), state.loop)[0]
 
 
-def place_of(served: Served, state: LoopState) -> Workplace:
-    return workplace(str(served.clone), state)
+def place_of(served: Served, state: LoopState) -> LoopContext:
+    return loop_context(str(served.clone), state)
 
 
 def ended(outcome: Outcome, rule: str = "some.rule") -> Decision:
@@ -145,12 +145,12 @@ def test_a_loop_begins_with_what_the_forge_holds_by_then(served: Served, api: Tr
 def test_one_issue_is_one_loop_however_often_it_is_labelled(served: Served, api: TrackerApi) -> None:
     loop = started(served, api)
     assert started(served, api) == loop  # nobody drives it: its driver died
-    with drive_alone(loop_folder(open_repository(served.clone), loop.loop).lock, loop.loop):
-        found = heeded(event(served, api, moment="2"), NOW)
+    with exclusive_driver(loop_folder(open_repository(served.clone), loop.loop).lock, loop.loop):
+        found = handle(event(served, api, moment="2"), NOW)
         assert isinstance(found, Nothing)
         assert "is at work" in found.reason
     changed(served, loop, ending=ended(Outcome.STOPPED), outcome=Outcome.STOPPED)
-    found = heeded(event(served, api, moment="3"), NOW)
+    found = handle(event(served, api, moment="3"), NOW)
     assert isinstance(found, Nothing)
     assert found.reason.endswith("has ended: some.rule")
 
@@ -172,11 +172,11 @@ def test_a_slower_run_for_the_same_issue_leaves_what_the_faster_one_has_done(
                 file.parent.mkdir(parents=True)
                 file.touch()
             if driven:
-                stack.enter_context(drive_alone(folder.lock, "x"))
+                stack.enter_context(exclusive_driver(folder.lock, "x"))
             return fetched(*arguments)
 
         monkeypatch.setattr("tasks.triggers.issues.fetched", overtaken)
-        found = heeded(event(served, api, moment="2"), NOW)
+        found = handle(event(served, api, moment="2"), NOW)
     assert isinstance(found, Nothing if driven else LoopRequest)
     assert all(file.exists() for file in paid)
 
@@ -186,8 +186,8 @@ def test_a_run_that_has_driven_the_loop_goes_on_with_it_whatever_it_was_started_
     loop = started(served, api)
     gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
     changed(served, loop, gate=gate)
-    assert isinstance(heeded(event(served, api), NOW), Nothing)
-    assert heeded(said(served, api, "/helmsman resume"), NOW, driven=loop.uid) == LoopRequest(
+    assert isinstance(handle(event(served, api), NOW), Nothing)
+    assert handle(said(served, api, "/helmsman resume"), NOW, driven=loop.uid) == LoopRequest(
         repository=str(served.clone), loop=loop.loop
     )
 
@@ -198,7 +198,7 @@ def test_a_run_that_has_driven_the_loop_goes_on_with_it_whatever_it_was_started_
 def test_what_is_told_reaches_the_next_iteration_once(served: Served, api: TrackerApi) -> None:
     loop = started(served, api)
     for _ in range(2):  # the same event again, after a crash
-        assert isinstance(heeded(said(served, api, "/helmsman tell Use the parser\nof the library"), NOW), Heeded)
+        assert isinstance(handle(said(served, api, "/helmsman tell Use the parser\nof the library"), NOW), Handled)
     assert len(comments(api)) == 1
     told = with_words(place_of(served, loop), loop)
     assert told.guidance == ("Use the parser\nof the library",)
@@ -209,7 +209,7 @@ def test_what_is_told_reaches_the_next_iteration_once(served: Served, api: Track
 @ONE_KIND
 def test_words_whose_taker_died_before_it_put_them_away_are_told_once(served: Served, api: TrackerApi) -> None:
     loop = started(served, api)
-    heeded(said(served, api, "/helmsman tell Twice is too often"), NOW)
+    handle(said(served, api, "/helmsman tell Twice is too often"), NOW)
     told = changed(served, loop, guidance=("Twice is too often",))
     assert with_words(place_of(served, told), told).guidance == ("Twice is too often",)
     assert list(place_of(served, told).folder.words.iterdir()) == []
@@ -221,22 +221,22 @@ def test_a_loop_is_stopped_by_a_word_and_by_taking_the_label_away(text: str, ser
     loop = started(served, api)
     what = said(served, api, text) if text else event(served, api, Happened.WITHDRAWN)
     folder = loop_folder(open_repository(served.clone), loop.loop)
-    with drive_alone(folder.lock, loop.loop):
-        assert isinstance(heeded(what, NOW), Heeded)
+    with exclusive_driver(folder.lock, loop.loop):
+        assert isinstance(handle(what, NOW), Handled)
         assert folder.cancel.exists()
-    assert isinstance(heeded(what, NOW), Heeded)  # nobody drives it any more: it died before it heard
+    assert isinstance(handle(what, NOW), Handled)  # nobody drives it any more: it died before it heard
     assert stored(served, loop).outcome is Outcome.CANCELLED
     assert any("The loop was stopped" in body for body in comments(api))
-    assert isinstance(heeded(event(served, api, Happened.WITHDRAWN, moment="9"), NOW), Nothing)
+    assert isinstance(handle(event(served, api, Happened.WITHDRAWN, moment="9"), NOW), Nothing)
 
 
 @ONE_KIND
 def test_a_stopped_loop_is_resumed_with_words(served: Served, api: TrackerApi) -> None:
     loop = started(served, api)
-    with drive_alone(loop_folder(open_repository(served.clone), loop.loop).lock, loop.loop):
-        assert isinstance(heeded(said(served, api, "/helmsman resume", 1), NOW), Nothing)
+    with exclusive_driver(loop_folder(open_repository(served.clone), loop.loop).lock, loop.loop):
+        assert isinstance(handle(said(served, api, "/helmsman resume", 1), NOW), Nothing)
     stop = changed(served, loop, ending=ended(Outcome.STOPPED), outcome=Outcome.STOPPED)
-    found = heeded(said(served, api, "/helmsman resume\nTry the other way", 2), NOW)
+    found = handle(said(served, api, "/helmsman resume\nTry the other way", 2), NOW)
     assert found == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
     gone_on = changed(served, stop, ending=None, outcome=None)
     assert with_words(place_of(served, gone_on), gone_on).guidance == ("Try the other way",)
@@ -246,7 +246,7 @@ def test_a_stopped_loop_is_resumed_with_words(served: Served, api: TrackerApi) -
 def test_a_tracker_that_is_away_keeps_nobody_from_being_heard(served: Served, api: TrackerApi) -> None:
     loop = started(served, api)
     api.faults += [Fault(500)] * 9
-    assert isinstance(heeded(said(served, api, "/helmsman tell Hear me"), NOW), Heeded)
+    assert isinstance(handle(said(served, api, "/helmsman tell Hear me"), NOW), Handled)
     assert with_words(place_of(served, loop), loop).guidance == ("Hear me",)
     api.faults.clear()
 
@@ -282,12 +282,12 @@ def test_an_issue_is_told_once_also_where_the_answer_was_lost_or_the_machine_is_
 def test_a_pull_request_brings_the_branch_and_the_report_once_whenever_somebody_dies(served: Served, api: TrackerApi) -> None:
     loop = completed(served, started(served, api))
     api.faults.append(Fault(502, method="POST", path="/pulls"))  # killed between push and pull request
-    with pytest.raises(WorldError):
+    with pytest.raises(TransientError):
         open_pull_request(place_of(served, loop), loop)
     assert git(served.bare, "rev-parse", loop.branch).strip() == loop.head
     assert api.pulls == []
     api.faults.append(Fault(502, method="POST", path="/pulls", done=True))  # killed before it knew
-    with pytest.raises(WorldError):
+    with pytest.raises(TransientError):
         open_pull_request(place_of(served, loop), loop)
     made = open_pull_request(place_of(served, loop), loop)
     (pull,) = api.pulls
@@ -325,9 +325,9 @@ def test_a_loop_without_a_change_asks_for_no_pull_request(served: Served, api: T
 @ONE_KIND
 def test_a_completed_loop_whose_result_never_came_is_gone_on_with(served: Served, api: TrackerApi) -> None:
     loop = completed(served, started(served, api))
-    assert isinstance(heeded(event(served, api, moment="2"), NOW), LoopRequest)
+    assert isinstance(handle(event(served, api, moment="2"), NOW), LoopRequest)
     assert loop.issue is not None
     brought = changed(served, loop, issue=loop.issue.model_copy(update={"pull_request": "https://x/1"}))
     place_of(served, brought).folder.root.mkdir(parents=True, exist_ok=True)
-    assert isinstance(heeded(event(served, api, moment="3"), NOW), Nothing)
-    assert isinstance(heeded(said(served, api, "/helmsman tell More", 5), NOW), Nothing)
+    assert isinstance(handle(event(served, api, moment="3"), NOW), Nothing)
+    assert isinstance(handle(said(served, api, "/helmsman tell More", 5), NOW), Nothing)

@@ -8,12 +8,12 @@ import pytest
 
 from deployments.demo_model import Turn, say
 from helmsman.config import ClaudeConfig
-from helmsman.errors import Cancelled, OperatorError, WorldError
+from helmsman.errors import Cancelled, OperatorError, TransientError
 from helmsman.records.base import Usage
 from helmsman.records.checks import Judgement, JudgementOutcome
 from helmsman.verify.judge.question import JudgeQuestion, Shelf, Source
 from tasks.models.judge import ask_judge, way_of
-from tasks.processes.process import never
+from tasks.system.process import never
 from tasks.system.secrets import register
 from tests.fakes.faults import Fault
 from tests.fakes.judge_api import JudgeApi, Raw
@@ -192,7 +192,7 @@ def test_the_request_has_what_stays_the_same_first_and_is_cached_to_its_end() ->
     ids=["529", "429", "500", "504", "cut", "overloaded in mid-stream", "empty", "portal", "broken event", "bad gateway"],
 )
 def test_what_the_world_broke_is_for_another_try_and_no_verdict(turn: Turn | Raw) -> None:
-    with pytest.raises(WorldError):
+    with pytest.raises(TransientError):
         judged(turn)
 
 
@@ -207,7 +207,7 @@ def test_an_overload_that_passes_at_once_is_not_even_told() -> None:
 )
 def test_a_judge_that_takes_too_long_is_not_waited_for(turn: Turn | Raw) -> None:
     started = time.monotonic()
-    with pytest.raises(WorldError, match="in time"):
+    with pytest.raises(TransientError, match="in time"):
         judged(turn, timeout_seconds=0.4)
     assert time.monotonic() - started < 5
 

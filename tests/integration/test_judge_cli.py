@@ -10,11 +10,11 @@ import pytest
 
 from deployments.demo_model import Script, ScriptedModel, Turn, by_call, call, environment, say
 from helmsman.config import ClaudeConfig
-from helmsman.errors import Cancelled, OperatorError, WorldError
+from helmsman.errors import Cancelled, OperatorError, TransientError
 from helmsman.records.checks import Judgement, JudgementOutcome
 from helmsman.verify.judge.question import JudgeQuestion
 from tasks.models.judge import ask_judge
-from tasks.processes.process import never
+from tasks.system.process import never
 from tests.fakes.claude_cli import bundled_cli
 from tests.fakes.faults import Fault
 from tests.fakes.judge_questions import BAD, GOOD, INJECTION, answer, is_fenced, judge_config, one, poisoned, question
@@ -136,7 +136,7 @@ def test_what_the_operator_can_mend_says_how(turn: Turn, problem: str, home: Pat
 
 
 def test_a_judge_that_takes_too_long_is_ended(home: Path) -> None:
-    with pytest.raises(WorldError, match="in time"):
+    with pytest.raises(TransientError, match="in time"):
         Asked(by_call([[Fault(delay=60)]]), home, timeout_seconds=2)
 
 

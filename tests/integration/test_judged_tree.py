@@ -12,8 +12,8 @@ from helmsman.records.claims import Claims
 from helmsman.records.iteration import Evidence
 from helmsman.records.proof import DoneSignals, JudgeMemory, PastVerdict, SinceStart, Verdict
 from tasks.agents.call_folder import CallFolder, kept
-from tasks.checking.adjudicating import adjudicate
-from tasks.worktrees.worktree import measure_change
+from tasks.checks.judging import adjudicate
+from tasks.repository.worktree import measure_change
 from tests.fakes.judge_api import JudgeApi
 from tests.fakes.judge_questions import answer, one, saying, untold
 from tests.fakes.repositories import Work, begin, commit, make_repository, record_of

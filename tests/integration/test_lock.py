@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from helmsman.errors import OperatorError
-from tasks.lock import Driven, drive_alone, held_alone, holder, process_of
-from tasks.places import DrivenFolder
+from tasks.system.lock import Driven, exclusive_driver, exclusive_folder, holder, process_of
+from tasks.system.paths import DrivenFolder
 
 pytestmark = pytest.mark.feature("E10")
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 HOLD = """
 import subprocess, sys, time
 from pathlib import Path
-from tasks.lock import drive_alone
+from tasks.system.lock import drive_alone
 with drive_alone(Path(sys.argv[1]), "the-loop"):
     child = subprocess.Popen(["sleep", "300"], start_new_session=True)
     print(child.pid, flush=True)
@@ -33,7 +33,7 @@ with drive_alone(Path(sys.argv[1]), "the-loop"):
 POLL = """
 import sys
 from pathlib import Path
-from tasks.lock import holder
+from tasks.system.lock import holder
 print("ready", flush=True)
 while True:
     holder(Path(sys.argv[1]))
@@ -68,14 +68,14 @@ def driver(lock: Path) -> "Generator[subprocess.Popen[str]]":
 
 def test_a_loop_that_nobody_drives_has_no_holder(lock: Path) -> None:
     assert holder(lock) is None
-    with drive_alone(lock, "the-loop"):
+    with exclusive_driver(lock, "the-loop"):
         assert holder(lock) is not None
     assert holder(lock) is None
     assert process_of(lock) is None
 
 
 def test_a_second_driver_is_refused_with_the_name_of_the_first(lock: Path, driver: "subprocess.Popen[str]") -> None:
-    with pytest.raises(OperatorError) as caught, drive_alone(lock, "the-loop"):
+    with pytest.raises(OperatorError) as caught, exclusive_driver(lock, "the-loop"):
         pytest.fail("two drivers")
     assert f"process {driver.pid} on " in caught.value.found
     assert "helmsman cancel the-loop" in caught.value.remedy
@@ -88,17 +88,21 @@ def test_a_second_driver_is_refused_with_the_name_of_the_first(lock: Path, drive
 
 
 def test_two_drivers_in_one_process_are_two_drivers(lock: Path) -> None:
-    with drive_alone(lock, "the-loop"), pytest.raises(OperatorError, match="driven already"), drive_alone(lock, "the-loop"):
+    with (
+        exclusive_driver(lock, "the-loop"),
+        pytest.raises(OperatorError, match="driven already"),
+        exclusive_driver(lock, "the-loop"),
+    ):
         pytest.fail("two drivers")
 
 
 def test_a_cancel_that_was_meant_for_the_driver_before_is_forgotten_and_one_for_a_living_driver_is_not(tmp_path: Path) -> None:
     folder = DrivenFolder(tmp_path)
     folder.cancel.touch()
-    with held_alone(folder, "auth-fix"):
+    with exclusive_folder(folder, "auth-fix"):
         assert not folder.cancel.exists()
         folder.cancel.touch()
-        with pytest.raises(Driven), held_alone(folder, "auth-fix"):
+        with pytest.raises(Driven), exclusive_folder(folder, "auth-fix"):
             raise AssertionError
         assert folder.cancel.exists()
 
@@ -107,26 +111,26 @@ def test_a_driver_that_was_killed_holds_nothing_though_its_child_lives_on(lock: 
     driver.kill()
     driver.wait()
     assert holder(lock) is None
-    with drive_alone(lock, "the-loop"):
+    with exclusive_driver(lock, "the-loop"):
         found = holder(lock)
         assert found
         assert found["process"] == os.getpid()
 
 
 def test_a_lock_that_somebody_shares_for_an_instant_is_waited_for(lock: Path) -> None:
-    with drive_alone(lock, "the-loop"):
+    with exclusive_driver(lock, "the-loop"):
         pass
     handle = os.open(lock, os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_SH)
     threading.Timer(0.05, os.close, [handle]).start()
-    with drive_alone(lock, "the-loop"):
+    with exclusive_driver(lock, "the-loop"):
         assert holder(lock)
 
 
 def test_those_who_ask_for_the_holder_all_the_time_do_not_look_like_one(lock: Path) -> None:
     with running(POLL, lock), running(POLL, lock):
         for _ in range(100):
-            with drive_alone(lock, "the-loop"):
+            with exclusive_driver(lock, "the-loop"):
                 pass
 
 
@@ -135,12 +139,15 @@ def test_a_lock_with_an_unreadable_signature_is_still_a_lock(lock: Path, driver:
     lock.write_text(content)
     assert holder(lock) is not None
     assert process_of(lock) is None
-    with pytest.raises(OperatorError, match="driven already"), drive_alone(lock, "the-loop"):
+    with pytest.raises(OperatorError, match="driven already"), exclusive_driver(lock, "the-loop"):
         pytest.fail("two drivers")
 
 
 def test_a_holder_on_another_machine_is_named_and_is_no_process_of_ours(lock: Path, driver: "subprocess.Popen[str]") -> None:
     lock.write_text(json.dumps({"host": "elsewhere", "process": driver.pid, "since": "today"}))
     assert process_of(lock) is None
-    with pytest.raises(OperatorError, match=f"process {driver.pid} on elsewhere, since today"), drive_alone(lock, "the-loop"):
+    with (
+        pytest.raises(OperatorError, match=f"process {driver.pid} on elsewhere, since today"),
+        exclusive_driver(lock, "the-loop"),
+    ):
         pytest.fail("two drivers")

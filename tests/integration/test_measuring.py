@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from helmsman.records.control import Variety
-from tasks.checking import measuring
-from tasks.checking.measuring import measure, measured
+from tasks.checks import measure as measuring
+from tasks.checks.measure import measure, measured
 from tests.fakes.repositories import commit, make_repository, sh
 
 pytestmark = pytest.mark.feature("S15")

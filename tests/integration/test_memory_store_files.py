@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.errors import WorldError
+from helmsman.errors import TransientError
 from tasks.memory import Store, opening, search
 from tests.fakes.needs import need
 from tests.integration.memory_processes import at_once, process, told
@@ -89,7 +89,7 @@ def test_a_store_of_a_newer_version_is_left_alone(file: Path) -> None:
         connection.execute("UPDATE helmsman_memory SET value = '99' WHERE name = 'version'")
     connection.close()
     before = file.read_bytes()
-    with pytest.raises(WorldError, match="newer version"), opening(url(file), NOW + DAY):
+    with pytest.raises(TransientError, match="newer version"), opening(url(file), NOW + DAY):
         pass
     assert file.read_bytes() == before
 
@@ -196,7 +196,7 @@ def test_damage_that_is_met_in_between_is_looked_at_when_the_store_is_opened_nex
     with opening(url(file), NOW + DAY) as store:
         assert store.warnings == ()
         scribble(file)
-        with pytest.raises(WorldError, match="the last good copy is restored then"):
+        with pytest.raises(TransientError, match="the last good copy is restored then"):
             store.lessons()
     with opening(url(file), NOW + DAY) as store:
         assert "was damaged" in store.warnings[0]
@@ -281,11 +281,11 @@ def test_in_a_folder_that_may_not_be_written_there_is_no_store(file: Path) -> No
     before = {one: one.read_bytes() for one in file.parent.iterdir()}
     file.parent.chmod(0o500)
     tried = """
-from helmsman.errors import WorldError
+from helmsman.errors import TransientError
 try:
     with opening(url, NOW) as store, store.change() as change:
         change.put_lesson(lesson())
-except WorldError as error:
+except TransientError as error:
     print(error.remedy)
 """
     need(*(["setpriv"] if os.geteuid() == 0 else []))
@@ -299,7 +299,7 @@ except WorldError as error:
 
 def _limited(code: str, file: Path, size: int) -> str:
     limit = f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {resource.RLIM_INFINITY}))\n"
-    return told(process("from helmsman.errors import WorldError\n" + limit + code, url(file)))
+    return told(process("from helmsman.errors import TransientError\n" + limit + code, url(file)))
 
 
 def test_a_full_disk_stops_a_change_and_harms_nothing(file: Path) -> None:
@@ -310,7 +310,7 @@ with opening(url, NOW) as store:
         with store.change() as change:
             for number in range(4000):
                 change.put_lesson(lesson(f"more{number}", "glaze " * 90))
-    except WorldError as error:
+    except TransientError as error:
         print(error.fault, len(store.lessons()))
 """
     assert _limited(code, file, file.stat().st_size + 50_000) == f"world {LESSONS}"
@@ -339,7 +339,7 @@ def test_a_disk_too_full_to_restore_leaves_everything_as_it_is(file: Path) -> No
 try:
     with opening(url, NOW + 2 * DAY) as store:
         print("open")
-except WorldError as error:
+except TransientError as error:
     print(error.fault)
 """
     assert _limited(code, file, 20_000) == "world"

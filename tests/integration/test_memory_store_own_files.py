@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.errors import WorldError
+from helmsman.errors import TransientError
 from tasks.memory import opening
 from tests.integration.memory_stores import NOW, guardrail, lesson
 
@@ -61,7 +61,7 @@ def test_no_file_of_a_store_leads_somewhere_else(file: Path, tmp_path: Path, end
     fill(url(file))
     file.with_name(file.name + end).unlink(missing_ok=True)
     file.with_name(file.name + end).symlink_to(treasure)
-    with pytest.raises(WorldError):
+    with pytest.raises(TransientError):
         fill(url(file))
     assert treasure.read_bytes() == b""
 
@@ -70,24 +70,24 @@ def test_the_folder_of_this_users_own_store_leads_nowhere_else(monkeypatch: pyte
     monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path))
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "memory").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(WorldError, match="a link"), opening("", NOW):
+    with pytest.raises(TransientError, match="a link"), opening("", NOW):
         pass
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_a_folder_or_a_pipe_where_the_file_should_be_is_named(file: Path) -> None:
     file.mkdir(parents=True)
-    with pytest.raises(WorldError, match="a folder"), opening(url(file), NOW):
+    with pytest.raises(TransientError, match="a folder"), opening(url(file), NOW):
         pass
     file.rmdir()
     os.mkfifo(file)
-    with pytest.raises(WorldError, match="no plain file"), opening(url(file), NOW):
+    with pytest.raises(TransientError, match="no plain file"), opening(url(file), NOW):
         pass
 
 
 def test_a_file_where_the_folder_should_be_is_named(file: Path) -> None:
     file.parent.write_text("mine")
-    with pytest.raises(WorldError, match="cannot be made"), opening(url(file), NOW):
+    with pytest.raises(TransientError, match="cannot be made"), opening(url(file), NOW):
         pass
     assert file.parent.read_text() == "mine"
 
@@ -96,7 +96,7 @@ def test_a_file_where_the_folder_should_be_is_named(file: Path) -> None:
     "wrong", ["sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///relative.db", "sqlite:////tmp/a.db?mode=ro"]
 )
 def test_a_url_that_names_no_whole_path_is_refused(wrong: str) -> None:
-    with pytest.raises(WorldError, match="names no file"), opening(wrong, NOW):
+    with pytest.raises(TransientError, match="names no file"), opening(wrong, NOW):
         pass
 
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy import text
 
-from helmsman.errors import WorldError
+from helmsman.errors import TransientError
 from tasks.memory import opening
 from tests.fakes.postgres import Postgres
 from tests.integration.memory_stores import NOW, lesson
@@ -19,7 +19,7 @@ PLAIN = "swordfish"
 
 
 def refused(url: str) -> str:
-    with pytest.raises(WorldError) as caught, opening(url, NOW):
+    with pytest.raises(TransientError) as caught, opening(url, NOW):
         pass
     error = caught.value
     assert error.__cause__ is None, "a traceback would show it"
@@ -121,7 +121,7 @@ def test_a_writer_that_waits_for_too_long_is_told_what_keeps_it(postgres_url: st
         opening(postgres_url, NOW) as first,
         opening(with_options(postgres_url, "-c lock_timeout=50ms"), NOW) as second,
         first.change(),
-        pytest.raises(WorldError, match="end the session that keeps the store for so long"),
+        pytest.raises(TransientError, match="end the session that keeps the store for so long"),
         second.change(),
     ):
         pass
@@ -154,7 +154,7 @@ def test_a_store_goes_on_after_its_server_was_away(postgres: Postgres, postgres_
             change.put_lesson(lesson())
         postgres.stop()
         try:
-            with pytest.raises(WorldError, match="does not answer"):
+            with pytest.raises(TransientError, match="does not answer"):
                 store.lessons()
         finally:
             postgres.start()

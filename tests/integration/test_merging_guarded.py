@@ -12,8 +12,8 @@ from helmsman.records.decision import Outcome
 from tasks.loop import merge as merge_attempt
 from tasks.loop.merge import begin_landing, catch_up, land
 from tasks.loop.run import end_from_outside
-from tasks.worktrees.workplace import workplace
-from tasks.worktrees.worktree import restore
+from tasks.repository.loop_context import loop_context
+from tasks.repository.worktree import restore
 from tests.fakes.landings import Landing, proven, repository
 from tests.fakes.repositories import commit, sh, write
 
@@ -117,7 +117,7 @@ def test_a_signal_right_after_the_merge_finds_a_loop_that_has_arrived(top: Path,
     before = landing.state  # what the driver knew
     landing.land()
     with disable_run_logger():  # no flow run is there to log to
-        assert end_from_outside(workplace(str(top), before), before, KeyboardInterrupt()).outcome is Outcome.COMPLETED
+        assert end_from_outside(loop_context(str(top), before), before, KeyboardInterrupt()).outcome is Outcome.COMPLETED
     assert landing.state.outcome is Outcome.COMPLETED
     assert landing.merged.commit == landing.at("main")
 

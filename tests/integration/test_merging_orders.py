@@ -8,7 +8,7 @@ import pytest
 from deployments.settings import configuration
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
-from tasks.checking import trusted_run
+from tasks.checks import trusted_run
 from tasks.loop.merge_target import require_target
 from tasks.repository.git import open_repository
 from tasks.repository.remote import push_loop

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import LoopConfig
-from tasks.checking.checks import run_checks
-from tasks.checking.mutating import mutants_in
-from tasks.checking.rooms import room_of
-from tasks.checking.trusted_run import Range
+from tasks.checks.context import check_context
+from tasks.checks.mutants import mutants_in
+from tasks.checks.run import run_checks
+from tasks.checks.trusted_run import Range
 from tests.fakes.repositories import begin, commit, make_repository
 
 
@@ -20,7 +20,7 @@ def test_mistakes_that_no_check_notices_are_named_with_the_share_that_is(tmp_pat
     source = "def area(a, b):\n    if a < 0:\n        return 0\n    return a * b\n"
     head = commit(work.path, "work", {"it.py": source})
     config = LoopConfig.model_validate({"goal": "x", "checks": [check], "proof": {"mutants": 9}})
-    room = room_of(work.place, work.state)
+    room = check_context(work.place, work.state)
     found = mutants_in(room, Range(work.repository, work.start, head, config), run_checks(room, head, head, config))
     assert found is not None
     assert (found.made, found.survived) == (3, ("it.py:2: < became <=", "it.py:3: the result became None"))

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import CheckConfig
-from tasks.checking.neighbours import looked_up_in
-from tasks.checking.rooms import room_of
-from tasks.checking.trusted_run import Range
+from tasks.checks.context import check_context
+from tasks.checks.neighbours import looked_up_in
+from tasks.checks.trusted_run import Range
 from tests.fakes.repositories import Work, begin, commit, make_repository
 
 pytestmark = pytest.mark.feature("V15")
@@ -62,7 +62,7 @@ def found(work: Work, function: str, source: str, earlier: str = "") -> tuple[st
     base = commit(work.path, "start", {"it.py": earlier})
     head = commit(work.path, "work", {"it.py": source, "test_it.py": test})
     config = work.state.config.model_copy(update={"checks": (CheckConfig(command=f"{sys.executable} -m pytest"),)})
-    return looked_up_in(room_of(work.place, work.state), Range(work.repository, base, head, config))
+    return looked_up_in(check_context(work.place, work.state), Range(work.repository, base, head, config))
 
 
 @pytest.mark.parametrize("kind", ASKED)
@@ -156,7 +156,7 @@ FAIR = {
 def found_in(work: Work, files: dict[str, str]) -> tuple[str, ...]:
     head = commit(work.path, "work", files)
     config = work.state.config.model_copy(update={"checks": (CheckConfig(command="node --test"),)})
-    return looked_up_in(room_of(work.place, work.state), Range(work.repository, work.start, head, config))
+    return looked_up_in(check_context(work.place, work.state), Range(work.repository, work.start, head, config))
 
 
 @pytest.mark.needs("node")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.config import PainConfig
+from helmsman.config import CriticalConfig
 from helmsman.parsers.agent_actions import Called, ToolResult, parse_event
 from helmsman.parsers.claude_stream import tool_calls, tool_results
 from helmsman.records.state import Spending
-from tasks.session.pain_watch import Watch, standing_since, tokens_left
+from tasks.agents.safety import Watch, standing_since, tokens_left
 from tests.fakes.repositories import make_repository
 from tests.unit.builders import config, state
 
@@ -45,7 +45,7 @@ class Hearing:
 
     def __init__(self, *old: str, home: str = HOME, **fields: object) -> None:
         self.disk, self._number = Disk(*old), 0
-        settings = PainConfig.model_validate(fields)
+        settings = CriticalConfig.model_validate(fields)
         self.watch = Watch(settings, TREE, home, exists=self.disk.exists, standing=self.disk.standing)
 
     def ran(
@@ -176,12 +176,12 @@ def test_old_is_what_holds_anything_from_before(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["/nest/\ud800", "/nest/\ud800/*", "/" + "a" * 5000, "/" + "[" * 4000, "/" + "*" * 4000 + "?no"])
 def test_no_path_is_too_strange(path: str) -> None:
     assert standing_since(path, time.time()) == ()
-    assert Watch(PainConfig(), TREE, HOME).announce(Called("t1", "Bash", {"command": f"rm -rf '{path}' {path}"})) is None
+    assert Watch(CriticalConfig(), TREE, HOME).announce(Called("t1", "Bash", {"command": f"rm -rf '{path}' {path}"})) is None
 
 
 def test_a_real_folder_that_is_gone_is_missed(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
-    watching = Watch(PainConfig(), str(top), str(tmp_path))
+    watching = Watch(CriticalConfig(), str(top), str(tmp_path))
     watching.announce(Called("t1", "Bash", {"command": "rm -rf .git"}))
     (top / ".git").rename(tmp_path / "gone")
     watching.conclude(ToolResult("t1", failed=False, output=""))

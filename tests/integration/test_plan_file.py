@@ -9,21 +9,21 @@ from helmsman.config import InvariantsConfig, LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import Resolved
 from helmsman.records.checks import Weight
-from helmsman.records.control import Ladder, Oversight, Rung
+from helmsman.records.control import EscalationLevel, Ladder, Oversight
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import ItemProof, Tick
 from helmsman.records.tracking import Conflicted, Merging, Trouble
-from tasks.checking.auditing import audit, put_back_protected
+from tasks.checks.audit import audit, revert_protected
 from tasks.loop.plan import plan_in_hand, put_back, stand_at, tick
 from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
-from tasks.worktrees.worktree import hold_branch, measure_change, restore, settle_work
+from tasks.repository.worktree import hold_branch, measure_change, restore, settle_work
 from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, record_of
 
 pytestmark = pytest.mark.feature("M8")
 
 PLAN = "# Tasks\r\n- [ ] T001 Write a\r\n- [ ] T002 Write b (needs T001)\r\n"
-ASKED = Oversight(ladder=Ladder(rung=Rung.REDESIGN, reason="limit_cycle: round and round"))
+ASKED = Oversight(ladder=Ladder(rung=EscalationLevel.REDESIGN, reason="limit_cycle: round and round"))
 """A loop whose way has failed, so that its plan may be made anew."""
 
 
@@ -154,7 +154,7 @@ def test_where_everything_is_protected_the_loops_own_ticks_are_no_findings(work:
     change = measure_change(work.path, work.start)
     execution = record_of(work.state, 1).execution.model_copy(update={"change": change})
     assert {finding.path for finding in audit(work.place, state, execution)} == {"app.py"}
-    assert put_back_protected(work.place, state, change.commit) == ("app.py",)
+    assert revert_protected(work.place, state, change.commit) == ("app.py",)
     assert "[x] T001" in file_of(work)
 
 
@@ -177,7 +177,7 @@ def test_the_files_that_an_items_own_check_runs_are_hinted_at_and_put_back_as_th
     execution = record_of(state, 1).execution.model_copy(update={"change": change})
     (finding,) = audit(begun.place, state, execution)
     assert (finding.rule, finding.weight, finding.path) == ("settings", Weight.HINT, path)
-    assert put_back_protected(begun.place, state, change.commit) == (path,)
+    assert revert_protected(begun.place, state, change.commit) == (path,)
     assert begun.at(path, BRANCH) == before.rstrip("\n")
 
 

@@ -10,14 +10,14 @@ import pytest
 
 from deployments.demo_model import Turn, say
 from helmsman.oversee.conflict_question import fingerprint
-from helmsman.records.control import Ladder, Oversight, Rung, Sought
+from helmsman.records.control import ConflictSearch, EscalationLevel, Ladder, Oversight
 from helmsman.records.iteration import Planned
 from helmsman.records.state import LoopState
 from tasks.loop.instructions import read_orders
 from tasks.models.planning import write
-from tasks.places import LoopFolder
 from tasks.repository.git import git, open_repository
-from tasks.worktrees.workplace import Workplace
+from tasks.repository.loop_context import LoopContext
+from tasks.system.paths import LoopFolder
 from tests.fakes.faults import Fault
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.unit.builders import config, orientation, state
@@ -29,7 +29,7 @@ READ = json.dumps({"conflicts": [{"first": 2, "second": 3, "kind": "pattern", "a
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workplace:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoopContext:
     for name in [name for name in os.environ if name.startswith(("ANTHROPIC_", "CLAUDE_"))]:
         monkeypatch.delenv(name)
     work = tmp_path / "work"
@@ -37,22 +37,28 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workplace:
     git(work, "init", "--quiet", "--initial-branch=main")
     git(work, "commit", "--quiet", "--allow-empty", "--message", "start")
     (work / "AGENTS.md").write_text(RULES)
-    return Workplace(open_repository(work), work, LoopFolder(tmp_path / "loop"))
+    return LoopContext(open_repository(work), work, LoopFolder(tmp_path / "loop"))
 
 
-def stands(rung: Rung = Rung.REFACTOR, sought: Sought | None = None, *, asks: bool = True, seconds: float = 60) -> LoopState:
+def stands(
+    rung: EscalationLevel = EscalationLevel.REFACTOR,
+    sought: ConflictSearch | None = None,
+    *,
+    asks: bool = True,
+    seconds: float = 60,
+) -> LoopState:
     of = config("make it so", prompt={"contradictions": asks, "timeout_seconds": seconds})
     return state(of, iteration=4, oversight=Oversight(ladder=Ladder(rung=rung, reason="stuck"), sought=sought))
 
 
-def planned(place: Workplace, before: LoopState, *answers: Turn | Raw) -> tuple[Planned, int]:
+def planned(place: LoopContext, before: LoopState, *answers: Turn | Raw) -> tuple[Planned, int]:
     """What was planned, and how often a model was asked."""
     with JudgeApi(answers or (say(READ),)) as api:
         credentials: Mapping[str, str] = {"ANTHROPIC_API_KEY": "sk-ant-of-the-test", "ANTHROPIC_BASE_URL": api.url}
         return write(place, before, orientation(), lambda: credentials), len(api.requests)
 
 
-def test_in_trouble_a_model_is_asked_once_about_the_orders_of_the_worktree(place: Workplace) -> None:
+def test_in_trouble_a_model_is_asked_once_about_the_orders_of_the_worktree(place: LoopContext) -> None:
     plan, asked = planned(place, stands())
     assert plan.sought
     assert [(one.first.text, one.second.line, one.by) for one in plan.sought.conflicts] == [("Answers must be odd.", 2, "model")]
@@ -61,18 +67,23 @@ def test_in_trouble_a_model_is_asked_once_about_the_orders_of_the_worktree(place
     assert (asked, again) == (0, Planned())
 
 
-def test_orders_that_changed_are_asked_about_again(place: Workplace) -> None:
-    known = Sought(orders=fingerprint(read_orders(place.worktree, stands().config)))
+def test_orders_that_changed_are_asked_about_again(place: LoopContext) -> None:
+    known = ConflictSearch(orders=fingerprint(read_orders(place.worktree, stands().config)))
     (place.worktree / "AGENTS.md").write_text(f"{RULES}- Push nothing.\n")
     assert planned(place, stands(sought=known))[1] == 1
 
 
 @pytest.mark.parametrize(
     ("before", "rules"),
-    [(stands(Rung.PATCH), RULES), (stands(asks=False), RULES), (stands(), ""), (stands(), "- Use mocks.\n- Never use mocks.\n")],
+    [
+        (stands(EscalationLevel.PATCH), RULES),
+        (stands(asks=False), RULES),
+        (stands(), ""),
+        (stands(), "- Use mocks.\n- Never use mocks.\n"),
+    ],
     ids=["healthy", "off", "one order", "rules see it"],
 )
-def test_a_loop_that_need_not_ask_pays_nothing(place: Workplace, before: LoopState, rules: str) -> None:
+def test_a_loop_that_need_not_ask_pays_nothing(place: LoopContext, before: LoopState, rules: str) -> None:
     (place.worktree / "AGENTS.md").write_text(rules)
     assert planned(place, before) == (Planned(), 0)
 
@@ -82,7 +93,7 @@ def test_a_loop_that_need_not_ask_pays_nothing(place: Workplace, before: LoopSta
     [(say("I see none."), 60), (Fault(delay=60), 3), (Fault(status=401), 60)],
     ids=["words", "late", "refused"],
 )
-def test_a_call_that_fails_changes_nothing_and_says_why(place: Workplace, answer: Turn, seconds: float) -> None:
+def test_a_call_that_fails_changes_nothing_and_says_why(place: LoopContext, answer: Turn, seconds: float) -> None:
     plan, asked = planned(place, stands(seconds=seconds), answer)
     assert (plan.sought, asked) == (None, 1)
     assert [reason.startswith("asked for contradictions between orders: ") for reason in plan.reasons] == [True]
@@ -91,13 +102,13 @@ def test_a_call_that_fails_changes_nothing_and_says_why(place: Workplace, answer
 
 @pytest.mark.feature("O5", "O8")
 @pytest.mark.parametrize("turn", [say("no"), Fault(status=401), Fault(text="no", stop_reason="refusal")])
-def test_where_no_model_can_write_the_templates_serve_with_the_reasons(place: Workplace, turn: Turn) -> None:
+def test_where_no_model_can_write_the_templates_serve_with_the_reasons(place: LoopContext, turn: Turn) -> None:
     of = config("make it so", prompt={"written": True, "compact": True, "timeout_seconds": 20})
-    redesign = Oversight(ladder=Ladder(rung=Rung.REDESIGN, reason="stuck"))
+    redesign = Oversight(ladder=Ladder(rung=EscalationLevel.REDESIGN, reason="stuck"))
     plan, asked = planned(place, state(of, iteration=1, history=history(step()), oversight=redesign), turn, turn)
     assert (plan.focus, plan.compacted and plan.compacted.by, asked, len(plan.reasons)) == (None, "template", 2, 2)
 
 
-def test_what_was_planned_survives_its_way_through_the_engine(place: Workplace) -> None:
+def test_what_was_planned_survives_its_way_through_the_engine(place: LoopContext) -> None:
     plan: Any = planned(place, stands())[0]
     assert Planned.model_validate_json(plan.model_dump_json()) == plan

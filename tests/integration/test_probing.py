@@ -10,7 +10,7 @@ import pytest
 
 from deployments.verify import verify_change
 from helmsman.errors import OperatorError
-from tasks.places import state_home
+from tasks.system.paths import state_home
 from tests.fakes.judge_api import JudgeApi
 from tests.fakes.judge_questions import answer, one, saying
 from tests.fakes.repositories import commit, make_repository, sh

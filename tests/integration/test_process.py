@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.errors import OperatorError
-from tasks.processes.process import TAG, end_tagged, run
+from tasks.system.process import TAG, end_tagged, run
 from tests.integration.processes import ENV, ROOT, SOON, STUBBORN, carriers, driver, eventually, nap, sh, sleepers
 
 
@@ -217,7 +217,7 @@ def test_the_one_who_ends_by_tag_is_spared(tag: str) -> None:
     code = "import subprocess\n"
     code += f"child = subprocess.Popen(['sleep', '300'])\nprint(end_tagged({tag!r}), child.wait())"
     process = subprocess.run(
-        [sys.executable, "-c", f"from tasks.processes.process import end_tagged\n{code}"],
+        [sys.executable, "-c", f"from tasks.system.process import end_tagged\n{code}"],
         env=ENV | {"PYTHONPATH": str(ROOT), TAG: tag},
         capture_output=True,
         text=True,

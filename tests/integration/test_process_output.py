@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.errors import WorldError
-from tasks.processes.process import TAG, run
+from helmsman.errors import TransientError
+from tasks.system.process import TAG, run
 from tests.integration.processes import ENV, ROOT, carriers, driven, driver, eventually, sh
 
 
@@ -103,7 +103,7 @@ print(*go({command!r}), peak() - before)
 @pytest.mark.feature("X4")
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
 def test_a_full_disk_is_the_worlds_error_and_ends_the_command(tag: str) -> None:
-    with pytest.raises(WorldError, match="No space left"):
+    with pytest.raises(TransientError, match="No space left"):
         run(["yes"], cwd=ROOT, env=ENV, tag=tag, deadline=60, output_file=Path("/dev/full"))
     assert not carriers(tag)
 

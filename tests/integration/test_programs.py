@@ -6,7 +6,7 @@ import pytest
 
 from helmsman.errors import OperatorError
 from tasks.agents.claude_binary import find_binary
-from tasks.sandbox.trial import find_bubblewrap
+from tasks.sandbox.probe import find_bubblewrap
 from tests.unit.builders import config
 
 

@@ -14,9 +14,9 @@ from helmsman.records.state import LoopState
 from tasks.loop import steps
 from tasks.memory import opening, project_of
 from tasks.repository.git import git, open_repository
+from tasks.repository.loop_context import loop_context
 from tasks.repository.state_ref import write_state
-from tasks.worktrees.workplace import workplace
-from tasks.worktrees.worktree import ensure_worktree
+from tasks.repository.worktree import ensure_worktree
 from tests.fakes.command_line import CommandLine
 from tests.fakes.repositories import NOW, commit
 from tests.integration.memory_stores import lesson
@@ -95,7 +95,7 @@ def test_what_is_due_of_a_loop_has_its_last_checks_and_what_memory_recalls_and_l
 
 def test_what_was_sent_is_kept_with_the_call_and_shown_from_the_moment_it_is(helmsman: CommandLine) -> None:
     state = loop_of(helmsman, agent=Agent(kind=AgentKind(name="any", command=("cat",), prompt="stdin")))
-    place = workplace(str(helmsman.repository), state)
+    place = loop_context(str(helmsman.repository), state)
     ensure_worktree(place.repository, place.worktree, state.branch, state.head)
     briefing = Briefing(
         system="Always.", prompt="Make it\x1b[2J right.\n", sections=(("task", 4), ("notes", 2)), trimmed=("notes",)

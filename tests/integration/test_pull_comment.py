@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from helmsman.errors import OperatorError
-from tasks.tracker.pull_comment import keep_comment, thread_of
+from tasks.trackers.pull_comment import keep_comment, thread_of
 from tests.fakes.answering import Call, Reply, answering
 
 pytestmark = pytest.mark.feature("V19")

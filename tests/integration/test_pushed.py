@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import OperatorError, TransientError
 from helmsman.parsers.definitions import hat_text, sheet_text
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.triggers import Nothing, Push
-from tasks.lock import drive_alone
-from tasks.places import loop_folder
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import loop_names, read_state, replace_state, state_ref, write_state
-from tasks.sandbox.entering import git_folder
+from tasks.sandbox.enter import git_folder
+from tasks.system.lock import exclusive_driver
+from tasks.system.paths import loop_folder
 from tasks.triggers.pushes import begin, find_repository
 from tests.fakes.pushing import Served, served_repository
 from tests.fakes.repositories import loop_state, sh
@@ -170,7 +170,7 @@ def test_the_same_push_again_goes_on_with_a_dead_driver_s_loop_and_leaves_every_
     loop = started(push)
     assert started(push) == loop  # nobody drives it: its driver died
     repository = open_repository(served.bare)
-    with drive_alone(loop_folder(repository, loop.loop).lock, loop.loop):
+    with exclusive_driver(loop_folder(repository, loop.loop).lock, loop.loop):
         assert reason(push).startswith(f"loop {loop.loop} is at work for")
     why = Decision(kind=DecisionKind.STOP, rule="limit.iterations", reason="enough", at=NOW, outcome=Outcome.STOPPED)
     replace_state(repository, loop, loop.model_copy(update={"ending": why, "outcome": Outcome.STOPPED}), "end")
@@ -309,10 +309,10 @@ def test_a_configuration_that_is_a_link_is_none(served: Served, tmp_path: Path) 
 
 
 def test_a_repository_that_cannot_be_reached_is_the_world_s_fault(served: Served, tmp_path: Path) -> None:
-    with pytest.raises(WorldError, match="could not be cloned"):
+    with pytest.raises(TransientError, match="could not be cloned"):
         begin(push_of(served, location=f"file://{tmp_path}/nowhere.git"), NOW)
     sh(tmp_path, "clone", "--quiet", str(served.bare), str(tmp_path / "workers"))
     push = pushed(served)
     sh(tmp_path / "workers", "remote", "set-url", "origin", f"file://{tmp_path}/nowhere.git")
-    with pytest.raises(WorldError, match="could not be fetched"):
+    with pytest.raises(TransientError, match="could not be fetched"):
         begin(push.model_copy(update={"location": str(tmp_path / "workers")}), NOW)

@@ -15,9 +15,9 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.triggers import Push
 from tasks.alignment.aligning import align_folder
-from tasks.lock import drive_alone
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import loop_names, read_state
+from tasks.system.lock import exclusive_driver
 from tasks.triggers.pushes import begin
 from tests.fakes.pushing import Served, served_repository
 from tests.fakes.repositories import NOW, make_repository, sh, write
@@ -126,5 +126,5 @@ def test_every_checkout_of_a_repository_has_an_alignment_of_its_own(tmp_path: Pa
     places = [top, tmp_path / "other", tmp_path / os.fsdecode(b"odd \xff")]
     folders = [align_folder(open_repository(place), ALIGNMENT) for place in places]
     assert len({folder.root for folder in folders}) == len(places)
-    with drive_alone(folders[0].lock, "one"), drive_alone(folders[1].lock, "the other"):
+    with exclusive_driver(folders[0].lock, "one"), exclusive_driver(folders[1].lock, "the other"):
         pass

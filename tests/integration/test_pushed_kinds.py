@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tasks.loop.recover import repair
-from tasks.worktrees.workplace import workplace
+from tasks.repository.loop_context import loop_context
 from tests.fakes.pushing import Served, served_repository
 from tests.fakes.repositories import make_repository, sh
 from tests.integration.test_pushed import CONFIGURATION, push_of, started
@@ -52,5 +52,5 @@ def test_a_push_starts_a_loop_in_every_kind_of_repository(
     where = make(served, tmp_path)
     commit = sh(where, "for-each-ref", "--count=1", "--format=%(objectname)", "refs/heads/main", "refs/remotes/origin/main")
     state = started(push_of(served, commit, location=str(where)))
-    ready = repair(workplace(str(where), state), state)
-    assert (workplace(str(where), ready).worktree / "helmsman.toml").read_text() == CONFIGURATION
+    ready = repair(loop_context(str(where), state), state)
+    assert (loop_context(str(where), ready).worktree / "helmsman.toml").read_text() == CONFIGURATION

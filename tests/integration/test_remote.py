@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from helmsman.config import RemoteConfig
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import OperatorError, TransientError
 from helmsman.records.state import LoopState
 from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.remote import push_loop
@@ -74,7 +74,7 @@ def test_where_the_remote_refuses_one_of_the_two_neither_moves(work: Work, remot
     before = tips(remote)
     hook(remote, name, body)
     state = go_on(work.repository, work.path, work.state, "one")
-    with pytest.raises(WorldError) as caught:
+    with pytest.raises(TransientError) as caught:
         push_loop(work.repository, state)
     assert tips(remote) == before == (None, None)
     assert "no loops here" in caught.value.found
@@ -98,7 +98,7 @@ def test_a_clone_that_went_on_meanwhile_fences_the_other(work: Work, remote: Pat
 @pytest.mark.parametrize("address", ["{folder}/gone.git", "http://127.0.0.1:1/gone.git"])
 def test_a_remote_that_cannot_be_reached_is_the_worlds_fault(work: Work, tmp_path: Path, address: str) -> None:
     sh(work.repository.top, "remote", "set-url", "origin", address.format(folder=tmp_path))
-    with pytest.raises(WorldError) as caught:
+    with pytest.raises(TransientError) as caught:
         push_loop(work.repository, work.state)
     assert caught.value.found
 
@@ -106,7 +106,7 @@ def test_a_remote_that_cannot_be_reached_is_the_worlds_fault(work: Work, tmp_pat
 @pytest.mark.feature("X1")
 def test_a_token_in_the_remotes_address_is_not_repeated(work: Work) -> None:
     sh(work.repository.top, "remote", "set-url", "origin", "http://me:ghp_secret_token@127.0.0.1:1/gone.git")
-    with pytest.raises(WorldError) as caught:
+    with pytest.raises(TransientError) as caught:
         push_loop(work.repository, work.state)
     assert "ghp_secret" not in f"{caught.value} {caught.value.__cause__}"
 
@@ -134,7 +134,7 @@ def test_a_branch_that_went_back_takes_its_own_work_off_the_remote_as_well(work:
     push_loop(work.repository, bad)
     back = took_back(work, bad, bad.head, good.head)
     hook(remote, "pre-receive", "exit 1")
-    with pytest.raises(WorldError):
+    with pytest.raises(TransientError):
         push_loop(work.repository, back)  # missed once: the next one makes it up
     (remote / "hooks" / "pre-receive").unlink()
     later = go_on(work.repository, work.path, back, "another way")

@@ -8,8 +8,8 @@ import pytest
 from helmsman.records.agent import AgentCall, AgentOutcome, Change, Execution
 from helmsman.records.control import Failed
 from helmsman.records.decision import Decision, DecisionKind
-from tasks.worktrees.rollback import roll_back
-from tasks.worktrees.worktree import measure_change
+from tasks.repository.rollback import roll_back
+from tasks.repository.worktree import measure_change
 from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, sh, write
 
 pytestmark = pytest.mark.feature("S17")

@@ -6,7 +6,7 @@ import pytest
 
 from helmsman.records.agent import Salvage
 from tasks.repository.git import current_branch, succeeds
-from tasks.worktrees.worktree import dirty_paths, salvage
+from tasks.repository.worktree import dirty_paths, salvage
 from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh, with_submodule, write
 
 pytestmark = pytest.mark.feature("E3")

@@ -12,13 +12,13 @@ from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.records.agent import StopAttempt
 from helmsman.sandbox.git_config import config_text, listed
-from tasks.checking.checks import Room, run_check
-from tasks.processes.process import never
+from tasks.agents.stop_gate import StopGate, StopPlace
+from tasks.checks.run import CheckContext, run_check
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.git import git, open_repository
-from tasks.sandbox.entering import Agent, Command, agent_box, git_folder
-from tasks.session.stop_gate import StopGate, StopPlace
-from tasks.worktrees.as_checkout import Worktree
+from tasks.repository.worktree_checkout import Worktree
+from tasks.sandbox.enter import Agent, Command, agent_box, git_folder
+from tasks.system.process import never
 from tests.fakes.boxes import BRANCH, Scene, make_scene
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("bubblewrap"), pytest.mark.feature("D5")]
@@ -126,8 +126,8 @@ def test_a_repository_that_borrows_is_seen_whole(scene: Scene, tmp_path: Path, l
     assert other.inside("git log --format=%s; git fsck --full 2>&1").head == "start\n"
 
 
-def room(scene: Scene) -> Room:
-    return Room(Worktree(scene.worktree), f"check-{uuid4().hex}", never, sandbox=CHECKS_TOO)
+def room(scene: Scene) -> CheckContext:
+    return CheckContext(Worktree(scene.worktree), f"check-{uuid4().hex}", never, sandbox=CHECKS_TOO)
 
 
 def checked(scene: Scene, command: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int | None, str]:

@@ -17,9 +17,9 @@ from helmsman.errors import OperatorError
 from helmsman.records.events import Event, ToolGuarded
 from helmsman.sandbox.reach import Reach
 from tasks.observers.journal import listening
-from tasks.sandbox.gateway import TOLD, doors
 from tasks.sandbox.login import Login
-from tasks.sandbox.upstream import Upstream, upstream_of
+from tasks.sandbox.parent_proxy import Upstream, upstream_of
+from tasks.sandbox.proxy import TOLD, doors
 from tests.fakes.boxes import Scene, make_scene
 
 pytestmark = pytest.mark.feature("D5")

@@ -13,7 +13,7 @@ from deployments.leftovers import Finding
 from helmsman.config import SandboxConfig
 from helmsman.errors import OperatorError
 from tasks.loop.run import begun
-from tasks.sandbox.trial import CONTAINERS, require_sandbox
+from tasks.sandbox.probe import CONTAINERS, require_sandbox
 from tests.fakes.boxes import BOXED
 from tests.fakes.command_line import looking, make_repository
 from tests.unit.builders import config, state

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from helmsman.errors import WorldError
+from helmsman.errors import TransientError
 from tasks.repository.git import GitError, git, open_repository
+from tasks.repository.loop_context import LoopContext
 from tasks.sandbox import own_git
-from tasks.sandbox.taking import take_over_work
-from tasks.worktrees.workplace import Workplace
+from tasks.sandbox.commit_import import take_over_work
 from tests.fakes.boxes import BRANCH, Scene, make_scene
 from tests.fakes.repositories import loop_state, sh
 
@@ -79,7 +79,7 @@ def test_what_the_world_hinders_waits_and_is_taken_over_later(
     scene.inside(AS_ADA + "echo 2 > app.py; git commit -qam two; git checkout -q HEAD~1")
     with monkeypatch.context() as hindered:
         hindered.setattr(own_git, "git_bytes", _failing(code, words))
-        with pytest.raises(WorldError, match="not be taken over yet") as caught:
+        with pytest.raises(TransientError, match="not be taken over yet") as caught:
             scene.take_over()
     assert str(scene.folder.root) in caught.value.remedy
     scene.take_over()
@@ -118,7 +118,7 @@ def test_locks_that_a_killed_driver_left_are_not_in_the_way(scene: Scene) -> Non
         lock.touch()
     repository = open_repository(scene.repository)
     state = loop_state(git(scene.repository, "rev-parse", "main").strip(), branch=BRANCH)
-    take_over_work(Workplace(repository, scene.worktree, scene.folder), state)
+    take_over_work(LoopContext(repository, scene.worktree, scene.folder), state)
     assert (subjects(scene), kept(scene)) == (["two", "start"], [])
     assert git(scene.worktree, "status", "--short") == ""
 

@@ -9,12 +9,12 @@ import pytest
 
 from helmsman.records.agent import Change
 from helmsman.records.checks import Leak, Weight
-from tasks.checking.checks import Room
-from tasks.checking.scanning import MOST_LEAKS, Scanned, secrets_in
-from tasks.checking.security import security_findings
-from tasks.processes.process import never
+from tasks.checks.run import CheckContext
+from tasks.checks.scan import MOST_LEAKS, Scanned, secrets_in
+from tasks.checks.security import security_findings
 from tasks.repository.added_text import LARGEST_FILE, MOST_COMMITS
-from tasks.worktrees.as_checkout import Worktree
+from tasks.repository.worktree_checkout import Worktree
+from tasks.system.process import never
 from tests.fakes.repositories import commit, make_repository, sh
 
 pytestmark = pytest.mark.feature("S13")
@@ -248,8 +248,8 @@ FINDING = {
 }
 
 
-def room(top: Path) -> Room:
-    return Room(Worktree(top), tag=f"t/{uuid4().hex}", stop=never)
+def room(top: Path) -> CheckContext:
+    return CheckContext(Worktree(top), tag=f"t/{uuid4().hex}", stop=never)
 
 
 def test_a_scan_that_exits_with_1_is_read_and_leaves_nothing_behind(top: Path) -> None:
@@ -270,5 +270,5 @@ def test_a_scan_that_cannot_run_has_an_error_and_no_findings(top: Path) -> None:
 def test_a_scan_that_is_stopped_is_an_interruption_not_a_result(top: Path) -> None:
     with pytest.raises(Exception, match="cancelled"):
         security_findings(
-            "sleep 60", Room(Worktree(top), tag=f"t/{uuid4().hex}", stop=lambda: True), sh(top, "rev-parse", "HEAD")
+            "sleep 60", CheckContext(Worktree(top), tag=f"t/{uuid4().hex}", stop=lambda: True), sh(top, "rev-parse", "HEAD")
         )

@@ -9,7 +9,7 @@ import pytest
 
 from helmsman.records.agent import Change
 from tasks.repository.git import current_branch, succeeds
-from tasks.worktrees.worktree import dirty_paths, settle_work
+from tasks.repository.worktree import dirty_paths, settle_work
 from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh, with_submodule, write
 
 pytestmark = pytest.mark.feature("M2", "E3")

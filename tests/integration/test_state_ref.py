@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import OperatorError, TransientError
 from helmsman.records.state import LoopState
 from tasks.repository.git import Repository, git, open_repository, read_ref
 from tasks.repository.state_ref import (
@@ -24,7 +24,7 @@ from tasks.repository.state_ref import (
     state_ref,
     write_state,
 )
-from tasks.worktrees.worktree import ensure_worktree
+from tasks.repository.worktree import ensure_worktree
 from tests.fakes.repositories import BRANCH, LOOP, commit, loop_state, make_repository, record_of, sh
 
 pytestmark = pytest.mark.feature("E3")
@@ -236,7 +236,7 @@ def test_the_lock_of_a_writer_that_was_killed_is_broken_when_it_is_old_and_only_
     first = write(repository, state, None)
     lock = repository.common / f"{REF}.lock"
     lock.touch()
-    with pytest.raises(WorldError, match="lock"):
+    with pytest.raises(TransientError, match="lock"):
         write(repository, at(state, 1), first)
     long_ago = lock.stat().st_mtime - STALE_LOCK_SECONDS - 1
     os.utime(lock, (long_ago, long_ago))

@@ -13,9 +13,9 @@ from helmsman.config import ContextConfig, SteeringConfig
 from helmsman.guardrails import Rules
 from helmsman.parsers.agent_actions import Called, ToolResult
 from helmsman.records.agent import AgentOutcome, ContextUse, FailureClass, Guarded
-from tasks.session.hook_server import TOKEN, HookServer
-from tasks.session.steering import GRACE, MARGIN, UNJUDGED, Means, Steering, settings
-from tasks.session.stops import Turns
+from tasks.agents.hook_server import TOKEN, HookServer
+from tasks.agents.steering import GRACE, MARGIN, UNJUDGED, Means, Steering, settings
+from tasks.agents.stops import Turns
 
 pytestmark = pytest.mark.feature("A1", "A2", "A3", "A4", "S9")
 

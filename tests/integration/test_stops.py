@@ -14,9 +14,9 @@ from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.agent import AgentOutcome, ContextUse, StopAttempt
 from tasks.agents.call import Order
 from tasks.agents.claude import ClaudeListener
-from tasks.session.steering import FORGED_STOP, STOPS_KEPT, Means, Steering
-from tasks.session.stops import LONGEST_SAID, Gate, Stops, Turns
-from tasks.worktrees.workplace import Workplace
+from tasks.agents.steering import FORGED_STOP, STOPS_KEPT, Means, Steering
+from tasks.agents.stops import LONGEST_SAID, Gate, Stops, Turns
+from tasks.repository.loop_context import LoopContext
 from tests.fakes.repositories import loop_state
 
 pytestmark = pytest.mark.feature("A4")
@@ -161,7 +161,7 @@ def test_hooks_that_fall_silent_are_known_by_a_call_that_succeeded_and_an_end_th
 @pytest.mark.feature("X7")
 @pytest.mark.parametrize("first", ["the hook", "the model"])
 def test_a_prompt_that_is_told_of_after_the_model_spoke_does_not_pass_for_the_cli_s_own(first: str) -> None:
-    steering, place = steers(answering(blocked=False)), cast("Workplace", SimpleNamespace(worktree="/nest/tree"))
+    steering, place = steers(answering(blocked=False)), cast("LoopContext", SimpleNamespace(worktree="/nest/tree"))
     listener = ClaudeListener(Order(place, loop_state("b" * 40), "", ""), {}, ClaudeReader(), None)
     listener.follow(steering, lambda _: 0)
     parts = [

@@ -12,7 +12,7 @@ import pytest
 
 from helmsman.agents.command import LONGEST_ARGUMENT
 from helmsman.agents.fitting import fitted
-from helmsman.errors import Cancelled, OperatorError, WorldError
+from helmsman.errors import Cancelled, OperatorError, TransientError
 from helmsman.layers import Layer, resolve
 from helmsman.records.agent import AgentCall, AgentOutcome
 from helmsman.records.agents import Agent, AgentKind
@@ -155,7 +155,7 @@ def test_what_the_world_broke_before_anything_was_done_is_tried_again(tmp_path: 
     words = {"too many requests": AgentOutcome.RATE_LIMITED}
     refuses = program(tmp_path / "agent", "echo 'Too Many Requests' >&2; exit 1")
     work = loop(tmp_path / "a", str(refuses), words=words)
-    with pytest.raises(WorldError, match="could not reach its model"):
+    with pytest.raises(TransientError, match="could not reach its model"):
         call(work)
     assert not CallFolder(work.place.folder.call(1, 1), work.state.uid).started.exists()
     late = program(tmp_path / "late", "echo 1 > made; echo 'Too Many Requests' >&2; exit 1")
@@ -219,8 +219,8 @@ from helmsman.records.state import LoopState
 from tasks.agents.calling import call_agent
 from tasks.agents.call import Order
 from tasks.repository.git import open_repository
-from tasks.places import loop_folder
-from tasks.worktrees.workplace import Workplace
+from tasks.system.paths import loop_folder
+from tasks.repository.loop_context import Workplace
 repository, state = open_repository(Path(sys.argv[1])), LoopState.model_validate_json(Path(sys.argv[3]).read_text())
 place = Workplace(repository, Path(sys.argv[2]), loop_folder(repository, state.loop))
 call_agent(Order(place, state, "go on", state.head))

@@ -7,9 +7,9 @@ import pytest
 from pydantic import SecretStr
 
 from blocks.tracker import Tracker
-from helmsman.errors import HelmsmanError, OperatorError, WorldError
-from tasks.tracker.client import TOKEN as VARIABLE
-from tasks.tracker.forges import IssueTracker, open_tracker, tracker_token
+from helmsman.errors import HelmsmanError, OperatorError, TransientError
+from tasks.trackers.client import TOKEN as VARIABLE
+from tasks.trackers.forges import IssueTracker, open_tracker, tracker_token
 from tests.fakes.tracker_api import BOT, START, TOKEN, Fault, TrackerApi
 from tests.integration import trackers
 from tests.integration.trackers import configured
@@ -109,7 +109,7 @@ def test_what_passes_by_itself_is_tried_again(api: TrackerApi, fault: Fault) -> 
 def test_a_tracker_that_asks_for_a_long_pause_is_left_alone(api: TrackerApi) -> None:
     for headers in ({"Retry-After": "3600"}, {"X-RateLimit-Remaining": "0"}):
         api.faults = [Fault(403, headers)]
-        with pytest.raises(WorldError), tracker(api) as port:
+        with pytest.raises(TransientError), tracker(api) as port:
             port.find(START)
     assert api.requests == []
 
@@ -129,7 +129,7 @@ def test_an_answer_in_another_form_is_the_world_s_fault(
 ) -> None:
     """Such as a page of a proxy's: nothing but our own errors may come out of a tracker, or its loop would break."""
     api.faults = [Fault(200, content=content)]
-    with pytest.raises(WorldError, match="unknown form"), tracker(api) as port:
+    with pytest.raises(TransientError, match="unknown form"), tracker(api) as port:
         answer(port)
 
 
@@ -137,7 +137,7 @@ def test_a_new_issue_is_not_asked_for_again_where_it_may_have_been_made(api: Tra
     with tracker(api) as port:
         port.create("First", "text", ("helmsman",))
         api.faults = [Fault(502, method="POST", done=True)]
-        with pytest.raises(WorldError):
+        with pytest.raises(TransientError):
             port.create("Second", "text", ("helmsman",))
         api.faults = [Fault(429, {"Retry-After": "0"}, "POST")]
         port.create("Third", "text", ("helmsman",))
@@ -147,7 +147,7 @@ def test_a_new_issue_is_not_asked_for_again_where_it_may_have_been_made(api: Tra
 def test_a_tracker_that_is_away_is_the_world_s_fault(api: TrackerApi) -> None:
     with TrackerApi(api.kind) as gone:
         config = configured(gone)
-    with pytest.raises(WorldError, match="cannot be reached"), open_tracker(config, 2) as port:
+    with pytest.raises(TransientError, match="cannot be reached"), open_tracker(config, 2) as port:
         port.find(START)
 
 

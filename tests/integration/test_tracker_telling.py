@@ -8,12 +8,12 @@ import pytest
 
 from helmsman.records.gates import Choice
 from helmsman.records.state import LoopState
-from tasks.places import loop_folder
 from tasks.repository.git import open_repository
+from tasks.repository.loop_context import LoopContext
+from tasks.system.paths import loop_folder
 from tasks.system.secrets import without_secrets
-from tasks.tracker.forges import HOSTS
-from tasks.tracker.telling import TrackerEar, answer_from_tracker, tell
-from tasks.worktrees.workplace import Workplace
+from tasks.trackers.forges import HOSTS
+from tasks.trackers.thread import TrackerListener, answer_from_tracker, tell
 from tests.fakes.repositories import make_repository
 from tests.fakes.tracker_api import BOT, Fault, TrackerApi
 from tests.integration import trackers
@@ -25,20 +25,20 @@ api = trackers.api
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Workplace:
+def place(tmp_path: Path) -> LoopContext:
     make_repository(tmp_path / "top")
     repository = open_repository(tmp_path / "top")
-    return Workplace(repository, tmp_path / "tree", loop_folder(repository, "mend-it"))
+    return LoopContext(repository, tmp_path / "tree", loop_folder(repository, "mend-it"))
 
 
-def asked(api: TrackerApi, place: Workplace, **fields: Any) -> LoopState:
+def asked(api: TrackerApi, place: LoopContext, **fields: Any) -> LoopState:
     """A loop whose question stands at the tracker."""
     fresh = asking(api, **fields)
     tell(None, fresh, place)
     return fresh
 
 
-def test_an_escalation_is_one_issue_however_often_it_is_told(api: TrackerApi, place: Workplace) -> None:
+def test_an_escalation_is_one_issue_however_often_it_is_told(api: TrackerApi, place: LoopContext) -> None:
     stuck = ended(api)
     for _ in range(3):
         tell(loop(api), stuck, place)
@@ -49,7 +49,7 @@ def test_an_escalation_is_one_issue_however_often_it_is_told(api: TrackerApi, pl
     assert "it is stuck" in issue.body
 
 
-def test_nothing_is_asked_of_the_tracker_where_nothing_is_new(api: TrackerApi, place: Workplace) -> None:
+def test_nothing_is_asked_of_the_tracker_where_nothing_is_new(api: TrackerApi, place: LoopContext) -> None:
     tell(loop(api), loop(api, iteration=1), place)
     assert api.requests == []
     tell(None, ended(api), place)
@@ -58,7 +58,7 @@ def test_nothing_is_asked_of_the_tracker_where_nothing_is_new(api: TrackerApi, p
     assert len(api.requests) == made
 
 
-def test_it_is_closed_on_recovery_and_opened_with_a_comment_when_it_comes_back(api: TrackerApi, place: Workplace) -> None:
+def test_it_is_closed_on_recovery_and_opened_with_a_comment_when_it_comes_back(api: TrackerApi, place: LoopContext) -> None:
     first, well, again = ended(api), loop(api), ended(api, number=2)
     tell(well, first, place)
     tell(first, well, place)
@@ -72,7 +72,7 @@ def test_it_is_closed_on_recovery_and_opened_with_a_comment_when_it_comes_back(a
     assert ["This is over" in one.body for one in issue.comments] == [True, False, True]
 
 
-def test_an_issue_that_the_list_does_not_show_yet_is_not_opened_twice(api: TrackerApi, place: Workplace) -> None:
+def test_an_issue_that_the_list_does_not_show_yet_is_not_opened_twice(api: TrackerApi, place: LoopContext) -> None:
     api.lagging = True
     tell(None, ended(api), place)
     tell(None, ended(api, number=2), place)
@@ -80,7 +80,7 @@ def test_an_issue_that_the_list_does_not_show_yet_is_not_opened_twice(api: Track
     assert len(api.issues[1].comments) == 1
 
 
-def test_an_issue_whose_creation_was_not_heard_of_is_found_again(api: TrackerApi, place: Workplace) -> None:
+def test_an_issue_whose_creation_was_not_heard_of_is_found_again(api: TrackerApi, place: LoopContext) -> None:
     api.labels = {"helmsman": 1, "helmsman:stopped": 2}
     api.faults = [Fault(502, method="POST", done=True)]
     tell(None, ended(api), place)
@@ -90,7 +90,7 @@ def test_an_issue_whose_creation_was_not_heard_of_is_found_again(api: TrackerApi
 
 
 def test_what_a_tracker_that_was_away_missed_is_made_up_for(
-    api: TrackerApi, place: Workplace, caplog: pytest.LogCaptureFixture
+    api: TrackerApi, place: LoopContext, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
@@ -102,7 +102,7 @@ def test_what_a_tracker_that_was_away_missed_is_made_up_for(
     assert len(api.issues) == 1
 
 
-def test_a_token_that_may_not_label_makes_no_second_issue(api: TrackerApi, place: Workplace) -> None:
+def test_a_token_that_may_not_label_makes_no_second_issue(api: TrackerApi, place: LoopContext) -> None:
     api.labels, api.may_label = {"helmsman": 1, "helmsman:stopped": 2}, False
     for number in (1, 1, 2, 2):
         tell(None, ended(api, number=number), place)
@@ -111,7 +111,7 @@ def test_a_token_that_may_not_label_makes_no_second_issue(api: TrackerApi, place
 
 
 @pytest.mark.parametrize("secret", ["correct-horse-battery", "horse_#1@stable!2", "two-of-horses\nin_many_lines"])
-def test_no_secret_reaches_the_tracker(api: TrackerApi, place: Workplace, monkeypatch: pytest.MonkeyPatch, secret: str) -> None:
+def test_no_secret_reaches_the_tracker(api: TrackerApi, place: LoopContext, monkeypatch: pytest.MonkeyPatch, secret: str) -> None:
     """Neither as prose, where Markdown's signs are escaped, nor as code."""
     monkeypatch.setenv("DEPLOY_PASSWORD", secret)
     stuck = ended(api)
@@ -126,7 +126,7 @@ def test_no_secret_reaches_the_tracker(api: TrackerApi, place: Workplace, monkey
 
 
 def test_what_is_told_late_or_by_a_message_holds_no_secret_either(
-    api: TrackerApi, place: Workplace, monkeypatch: pytest.MonkeyPatch
+    api: TrackerApi, place: LoopContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEPLOY_TOKEN", "correct-horse-battery")
     fresh = asking(api)
@@ -140,7 +140,7 @@ def test_what_is_told_late_or_by_a_message_holds_no_secret_either(
 
 
 def test_the_token_goes_only_to_hosts_that_the_operator_named(
-    api: TrackerApi, place: Workplace, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    api: TrackerApi, place: LoopContext, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv(HOSTS, "git.example.org")
     tell(None, ended(api), place)
@@ -148,7 +148,7 @@ def test_the_token_goes_only_to_hosts_that_the_operator_named(
     assert "not meant for that address" in caplog.text
 
 
-def test_telling_never_raises_whatever_is_wrong(api: TrackerApi, place: Workplace, caplog: pytest.LogCaptureFixture) -> None:
+def test_telling_never_raises_whatever_is_wrong(api: TrackerApi, place: LoopContext, caplog: pytest.LogCaptureFixture) -> None:
     broken = loop(api).config.tracker.model_copy(update={"url": "gopher://127.0.0.1"})
     stuck = ended(api)
     tell(None, stuck.model_copy(update={"config": stuck.config.model_copy(update={"tracker": broken})}), place)
@@ -162,7 +162,7 @@ def test_telling_never_raises_whatever_is_wrong(api: TrackerApi, place: Workplac
 # --- answers --------------------------------------------------------------------------------------------------------
 
 
-def test_the_first_command_of_an_allowed_user_is_the_answer(api: TrackerApi, place: Workplace) -> None:
+def test_the_first_command_of_an_allowed_user_is_the_answer(api: TrackerApi, place: LoopContext) -> None:
     waiting = asked(api, place)
     assert answer_from_tracker(waiting, place) is None
     api.say(1, "alice", "I am looking at it.")
@@ -174,7 +174,7 @@ def test_the_first_command_of_an_allowed_user_is_the_answer(api: TrackerApi, pla
     assert answer.guidance == "use the cache\nand test it"
 
 
-def test_what_was_understood_is_told_once(api: TrackerApi, place: Workplace) -> None:
+def test_what_was_understood_is_told_once(api: TrackerApi, place: LoopContext) -> None:
     waiting = asked(api, place)
     api.say(1, "alice", "/helmsman revise")
     api.say(1, "alice", "/helmsman approve")
@@ -188,14 +188,14 @@ def test_what_was_understood_is_told_once(api: TrackerApi, place: Workplace) -> 
 @pytest.mark.parametrize(
     "author", ["eve", "", "alice-", BOT], ids=["a stranger", "a deleted account", "a look-alike", "our own account"]
 )
-def test_nobody_else_s_comment_answers_or_gets_a_reply(api: TrackerApi, place: Workplace, author: str) -> None:
+def test_nobody_else_s_comment_answers_or_gets_a_reply(api: TrackerApi, place: LoopContext, author: str) -> None:
     waiting = asked(api, place)
     api.say(1, author, "/helmsman stop")
     assert answer_from_tracker(waiting, place) is None
     assert len(api.issues[1].comments) == 1
 
 
-def test_a_person_may_use_the_account_of_the_token(api: TrackerApi, place: Workplace) -> None:
+def test_a_person_may_use_the_account_of_the_token(api: TrackerApi, place: LoopContext) -> None:
     waiting = asked(api, place, tracker={"allowed_users": (BOT,)})
     api.say(1, BOT, "/helmsman stop")
     answer = answer_from_tracker(waiting, place)
@@ -204,7 +204,7 @@ def test_a_person_may_use_the_account_of_the_token(api: TrackerApi, place: Workp
     assert answer_from_tracker(waiting, place) == answer
 
 
-def test_a_comment_from_before_the_question_answers_nothing(api: TrackerApi, place: Workplace) -> None:
+def test_a_comment_from_before_the_question_answers_nothing(api: TrackerApi, place: LoopContext) -> None:
     asked(api, place)
     api.say(1, "alice", "/helmsman stop")
     second = asked(api, place, number=2)
@@ -215,14 +215,14 @@ def test_a_comment_from_before_the_question_answers_nothing(api: TrackerApi, pla
     assert (answer.gate, answer.choice) == ("milestone-3-2", Choice.APPROVE)
 
 
-def test_a_comment_that_somebody_changed_does_not_count(api: TrackerApi, place: Workplace) -> None:
+def test_a_comment_that_somebody_changed_does_not_count(api: TrackerApi, place: LoopContext) -> None:
     waiting = asked(api, place)
     api.say(1, "alice", "/helmsman stop", edited=True)
     assert answer_from_tracker(waiting, place) is None
     assert "was changed" in api.issues[1].comments[-1].body
 
 
-def test_a_comment_that_pretends_to_be_ours_changes_nothing(api: TrackerApi, place: Workplace) -> None:
+def test_a_comment_that_pretends_to_be_ours_changes_nothing(api: TrackerApi, place: LoopContext) -> None:
     asked(api, place)
     forged = "<!-- helmsman: uid=u1 detection=gate.milestone stage=milestone-3-2 -->\n/helmsman stop"
     api.say(1, "eve", forged)
@@ -231,7 +231,7 @@ def test_a_comment_that_pretends_to_be_ours_changes_nothing(api: TrackerApi, pla
     assert answer_from_tracker(second, place) is None
 
 
-def test_a_question_that_was_never_told_is_told_when_an_answer_is_looked_for(api: TrackerApi, place: Workplace) -> None:
+def test_a_question_that_was_never_told_is_told_when_an_answer_is_looked_for(api: TrackerApi, place: LoopContext) -> None:
     waiting = asking(api)
     assert answer_from_tracker(waiting, place) is None
     assert len(api.issues) == 1
@@ -239,7 +239,7 @@ def test_a_question_that_was_never_told_is_told_when_an_answer_is_looked_for(api
     assert answer_from_tracker(waiting, place) is not None
 
 
-def test_where_nobody_is_allowed_nobody_is_asked(api: TrackerApi, place: Workplace) -> None:
+def test_where_nobody_is_allowed_nobody_is_asked(api: TrackerApi, place: LoopContext) -> None:
     waiting = asked(api, place, tracker={"allowed_users": ()})
     before = len(api.requests)
     assert answer_from_tracker(waiting, place) is None
@@ -248,15 +248,15 @@ def test_where_nobody_is_allowed_nobody_is_asked(api: TrackerApi, place: Workpla
     assert "/helmsman" not in api.issues[1].body
 
 
-def test_an_answer_counts_though_the_reply_fails(api: TrackerApi, place: Workplace) -> None:
+def test_an_answer_counts_though_the_reply_fails(api: TrackerApi, place: LoopContext) -> None:
     waiting = asked(api, place)
     api.say(1, "alice", "/helmsman approve")
     api.faults = [Fault(403, method="POST")]
     assert answer_from_tracker(waiting, place) is not None
 
 
-def test_an_ear_listens_no_oftener_than_is_configured(api: TrackerApi, place: Workplace) -> None:
-    ear = TrackerEar(asked(api, place), place)
+def test_an_ear_listens_no_oftener_than_is_configured(api: TrackerApi, place: LoopContext) -> None:
+    ear = TrackerListener(asked(api, place), place)
     before = len(api.requests)
     assert [ear(), len(api.requests) > before] == [None, True]
     heard = len(api.requests)
@@ -265,7 +265,7 @@ def test_an_ear_listens_no_oftener_than_is_configured(api: TrackerApi, place: Wo
     assert len(api.requests) == heard
 
 
-def test_listening_never_raises(api: TrackerApi, place: Workplace) -> None:
+def test_listening_never_raises(api: TrackerApi, place: LoopContext) -> None:
     waiting = asked(api, place)
     for fault in (Fault(401), Fault(404), Fault(200)):
         api.faults = [fault]

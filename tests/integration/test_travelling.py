@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import RemoteConfig
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import OperatorError, TransientError
 from helmsman.records.agent import KeptSession
-from tasks.lock import drive_alone
 from tasks.loop import remote_handover
 from tasks.loop.recover import lost_elsewhere
-from tasks.loop.remote_handover import claim, left_there, require_ours, take_up
-from tasks.places import loop_folder
+from tasks.loop.remote_handover import acquire_lease, check_lease, pull_state, pushed
 from tasks.repository.git import Repository, git, read_ref
+from tasks.repository.loop_context import loop_context
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, read_state, replace_state, state_ref
-from tasks.worktrees.workplace import workplace
+from tasks.system.lock import exclusive_driver
+from tasks.system.paths import loop_folder
 from tests.fakes.repositories import commit, sh, write
 from tests.fakes.two_machines import BRANCH, LOOP, PUSHED, begun, go_on, kept, taken_over, tree
 from tests.integration.travellers import at_once, one, remote, two
@@ -41,8 +41,8 @@ def test_whoever_claims_it_fences_the_one_before_it(one: Repository, two: Reposi
         with pytest.raises(Fenced):
             push_loop(one, ours)
         with pytest.raises(Fenced, match="goes on elsewhere"):
-            require_ours(one, ours)
-    require_ours(two, theirs)
+            check_lease(one, ours)
+    check_lease(two, theirs)
     assert read_ref(remote, state_ref(LOOP)) == at
     assert read_ref(remote, f"refs/heads/{BRANCH}") == before.head
 
@@ -50,7 +50,7 @@ def test_whoever_claims_it_fences_the_one_before_it(one: Repository, two: Reposi
 def test_the_same_machine_that_begins_again_fences_its_earlier_process_too(one: Repository, remote: Path) -> None:
     state = begun(one)
     at = read_ref(remote, state_ref(LOOP))
-    assert claim(one, state) == state
+    assert acquire_lease(one, state) == state
     assert read_ref(remote, state_ref(LOOP)) != at
 
 
@@ -87,8 +87,8 @@ def test_while_somebody_drives_it_here_nothing_is_replaced(one: Repository, two:
     before = begun(one)
     taken_over(two)
     at = read_state(one, LOOP)
-    with drive_alone(loop_folder(one, LOOP).lock, LOOP), pytest.raises(OperatorError, match="driven already"):
-        take_up(one, LOOP, before.config.remote, held=False)
+    with exclusive_driver(loop_folder(one, LOOP).lock, LOOP), pytest.raises(OperatorError, match="driven already"):
+        pull_state(one, LOOP, before.config.remote, held=False)
     assert read_state(one, LOOP) == at
 
 
@@ -99,7 +99,7 @@ def test_another_loop_of_the_same_name_is_not_mistaken_for_it(one: Repository, t
     sh(two.top.parent, "init", "--quiet", "--bare", "empty.git")
     mine = go_on(two, begun(two, uid="u2"), "mine\n")
     with pytest.raises(Fenced, match="another loop that is called loop"):
-        take_up(two, LOOP, RemoteConfig(push=True, name="away"), held=False)
+        pull_state(two, LOOP, RemoteConfig(push=True, name="away"), held=False)
     assert read_state(two, LOOP)[0] == mine
 
 
@@ -108,12 +108,12 @@ def test_a_remote_that_is_not_there_is_the_operator_s_fault_and_one_that_is_away
 ) -> None:
     state = begun(one)
     with pytest.raises(OperatorError, match="there is no remote 'nowhere'"):
-        take_up(one, LOOP, RemoteConfig(push=True, name="nowhere"), held=False)
+        pull_state(one, LOOP, RemoteConfig(push=True, name="nowhere"), held=False)
     remote.rename(remote.with_suffix(".away"))
-    with pytest.raises(WorldError):
-        take_up(one, LOOP, PUSHED, held=False)
-    with pytest.raises(WorldError):
-        require_ours(one, state)
+    with pytest.raises(TransientError):
+        pull_state(one, LOOP, PUSHED, held=False)
+    with pytest.raises(TransientError):
+        check_lease(one, state)
     assert remote_handover.is_ours(one, state)
 
 
@@ -121,7 +121,7 @@ def test_however_a_block_ends_the_remote_has_the_loop_as_it_stands_then(one: Rep
     state = begun(one)
 
     def asked() -> None:
-        with left_there(one, LOOP):
+        with pushed(one, LOOP):
             replace_state(one, state, state.model_copy(update={"gates_asked": 1}), "ask")
             raise RuntimeError("suspended")
 
@@ -135,9 +135,9 @@ def test_a_call_that_was_in_flight_elsewhere_is_charged_and_its_work_is_kept(one
     commit(tree(one, before), "half of it", {"app.py": "half\n"})
     push_loop(one, before)
     state = taken_over(two)
-    after = lost_elsewhere(workplace(str(two.top), state), state, datetime(2026, 11, 22, 11, tzinfo=UTC))
+    after = lost_elsewhere(loop_context(str(two.top), state), state, datetime(2026, 11, 22, 11, tzinfo=UTC))
     assert (after.due, after.attempt, after.spending.agent_calls, after.spending.seconds) == (1, 2, 1, 0.0)
     (salvaged,) = after.salvaged
     assert git(two.common, "show", f"{salvaged.ref}:app.py") == "half\n"
     assert read_ref(two.common, f"refs/heads/{BRANCH}") == before.head
-    require_ours(two, after)
+    check_lease(two, after)

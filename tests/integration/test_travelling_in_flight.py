@@ -4,13 +4,13 @@ import pytest
 
 from helmsman.errors import OperatorError
 from helmsman.records.state import LoopState
-from tasks.loop.remote_handover import take_up
-from tasks.places import loop_folder
+from tasks.loop.remote_handover import pull_state
 from tasks.repository.git import Repository, git, read_ref
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import read_state, state_ref
-from tasks.sandbox.entering import git_folder
+from tasks.sandbox.enter import git_folder
 from tasks.sandbox.own_git import make_git
+from tasks.system.paths import loop_folder
 from tests.fakes.repositories import sh, write
 from tests.fakes.two_machines import BRANCH, LOOP, PUSHED, begun, go_on, kept, taken_over, tree
 from tests.integration.travellers import at_once, one, remote, two
@@ -30,7 +30,7 @@ def test_what_the_agent_committed_in_its_box_is_kept_when_another_machine_went_o
     git(tree(one, before), "commit", "--quiet", "--all", "--message", "in the box", env=inside)
     made = git(tree(one, before), "rev-parse", "HEAD", env=inside).strip()
     push_loop(two, go_on(two, taken_over(two), "in time\n"))
-    take_up(one, LOOP, PUSHED, held=False)
+    pull_state(one, LOOP, PUSHED, held=False)
     assert made in kept(one, "salvage/")
     assert not box.exists()
     assert (tree(one, before) / "app.py").read_text() == "in time\n"
@@ -44,14 +44,14 @@ def test_a_branch_that_somebody_has_checked_out_is_not_moved_beneath_them(one: R
     push_loop(one, go_on(one, _again(one), "further\n"))
     known = read_ref(two.common, state_ref(LOOP))
     with pytest.raises(OperatorError, match="is checked out") as caught:
-        take_up(two, LOOP, PUSHED, held=False)
+        pull_state(two, LOOP, PUSHED, held=False)
     assert str(two.top) in caught.value.found
     assert (sh(two.top, "status", "--porcelain"), read_ref(two.common, state_ref(LOOP))) == ("", known)
     sh(two.top, "switch", "--quiet", "--detach")
-    take_up(two, LOOP, PUSHED, held=False)
+    pull_state(two, LOOP, PUSHED, held=False)
     assert read_state(two, LOOP)[0].iteration == 1
 
 
 def _again(repository: Repository) -> LoopState:
-    take_up(repository, LOOP, PUSHED, held=False)
+    pull_state(repository, LOOP, PUSHED, held=False)
     return read_state(repository, LOOP)[0]

@@ -13,13 +13,13 @@ from helmsman.errors import OperatorError
 from helmsman.records.request import LoopRequest
 from tasks.loop import remote_handover, run
 from tasks.loop.recover import lost_elsewhere
-from tasks.loop.remote_handover import claim, left_there, refuse_taken, require_ours, take_up
+from tasks.loop.remote_handover import acquire_lease, check_lease, pull_state, pushed, refuse_taken
 from tasks.repository.git import Repository, git, read_ref
+from tasks.repository.loop_context import loop_context
 from tasks.repository.remote import push_loop
+from tasks.repository.rollback import go_back
 from tasks.repository.state_ref import Fenced, read_state, replace_state, state_ref, write_state
-from tasks.worktrees.rollback import go_back
-from tasks.worktrees.workplace import workplace
-from tasks.worktrees.worktree import ensure_worktree
+from tasks.repository.worktree import ensure_worktree
 from tests.fakes.repositories import commit, sh, write
 from tests.fakes.two_machines import BRANCH, LOOP, PUSHED, Late, begun, go_on, kept, machine, taken_over, tree
 from tests.integration.travellers import at_once, one, remote, two
@@ -39,10 +39,10 @@ def test_work_that_was_pushed_and_is_salvaged_elsewhere_hinders_nobody(one: Repo
     push_loop(one, before)
     lost = commit(tree(one, before), "half of it", {"app.py": "half\n"})
     push_loop(one, before)
-    take_up(two, LOOP, PUSHED, held=False)
+    pull_state(two, LOOP, PUSHED, held=False)
     state, _ = read_state(two, LOOP)
     ensure_worktree(two, tree(two, state), BRANCH, state.head)
-    after = claim(two, lost_elsewhere(workplace(str(two.top), state), state, datetime(2026, 11, 22, 11, tzinfo=UTC)))
+    after = acquire_lease(two, lost_elsewhere(loop_context(str(two.top), state), state, datetime(2026, 11, 22, 11, tzinfo=UTC)))
     assert (after.attempt, read_ref(remote, f"refs/heads/{BRANCH}")) == (2, before.head)
     assert lost in kept(two, "salvage/")
     assert lost in sh(remote, "for-each-ref", "--format=%(objectname)", f"refs/helmsman/{LOOP}/salvage")  # it had it before
@@ -57,7 +57,7 @@ def test_work_that_is_taken_back_elsewhere_is_taken_off_the_remote_as_well(
     commit(tree(one, before), "worse", {"app.py": "worse\n"})
     push_loop(one, before)
     found = taken_over(two)
-    go_back(workplace(str(two.top), found), found, found.head)
+    go_back(loop_context(str(two.top), found), found, found.head)
     push_loop(two, found)
     assert read_ref(remote, f"refs/heads/{BRANCH}") == before.head
 
@@ -70,7 +70,7 @@ def test_a_loop_just_made_is_not_taken_for_one_of_that_name_on_the_remote(one: R
     mine = theirs.model_copy(update={"uid": "u2", "config": config, "iteration": 0, "head": theirs.base_commit, "host": ""})
     write_state(two, mine, over=None, record=None, subject="start")
     with pytest.raises(Fenced, match="another loop that is called loop"):
-        take_up(two, LOOP, PUSHED, held=False)
+        pull_state(two, LOOP, PUSHED, held=False)
     assert read_state(two, LOOP)[0] == mine
     assert read_ref(remote, state_ref(LOOP)) == at
 
@@ -99,7 +99,7 @@ def test_somebody_s_own_checkout_is_not_replaced_by_a_loop_that_works_in_place(o
     push_loop(one, replace_state(one, before, before.model_copy(update={"config": config, "branch": main}), "in place"))
     write(two.top, {"app.py": "edited\n", "mine.txt": "mine\n"})
     with pytest.raises(OperatorError, match="works in a checkout of its own") as caught:
-        take_up(two, LOOP, PUSHED, held=False)
+        pull_state(two, LOOP, PUSHED, held=False)
     assert before.host in str(caught.value)
     assert ((two.top / "app.py").read_text(), (two.top / "mine.txt").read_text()) == ("edited\n", "mine\n")
 
@@ -107,10 +107,10 @@ def test_somebody_s_own_checkout_is_not_replaced_by_a_loop_that_works_in_place(o
 def test_two_clones_on_one_host_that_claim_it_at_once_do_not_both_have_it(one: Repository, two: Repository) -> None:
     before = go_on(one, begun(one), "done\n")
     push_loop(one, before)
-    take_up(two, LOOP, PUSHED, held=False)
-    claim(one, before)
+    pull_state(two, LOOP, PUSHED, held=False)
+    acquire_lease(one, before)
     with pytest.raises(Fenced):
-        claim(two, read_state(two, LOOP)[0])
+        acquire_lease(two, read_state(two, LOOP)[0])
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_an_ending_does_not_wait_for_a_remote_that_hangs(
     state = begun(one)
     git(one.common, "remote", "set-url", "origin", silent)
     assert remote_handover.is_ours(one, state)
-    with left_there(one, LOOP):
+    with pushed(one, LOOP):
         pass
     (told,) = caplog.records
     assert "no answer within 0.5 s" in told.getMessage()
@@ -140,11 +140,11 @@ def test_what_the_one_before_wrote_between_a_look_and_a_claim_is_taken_up_once(
     state, late = begun(one), Late(lambda: push_loop(one, go_on(one, state, "late\n")))
     monkeypatch.setattr(run, "claim", late)
     monkeypatch.setattr(run, "require_results", not_shared)
-    take_up(two, LOOP, PUSHED, held=False)
+    pull_state(two, LOOP, PUSHED, held=False)
     ensure_worktree(two, tree(two, state), BRANCH, state.head)
-    found = run.claimed(workplace(str(two.top), state), read_state(two, LOOP)[0])
+    found = run.claimed(loop_context(str(two.top), state), read_state(two, LOOP)[0])
     assert (found.iteration, (tree(two, found) / "app.py").read_text()) == (1, "late\n")
-    require_ours(two, found)
+    check_lease(two, found)
 
 
 def test_whoever_was_faster_keeps_the_loop(
@@ -154,10 +154,10 @@ def test_whoever_was_faster_keeps_the_loop(
     late = Late(lambda: push_loop(one, replace_state(one, state, state.model_copy(update={"host": three.top.name}), "claimed")))
     monkeypatch.setattr(run, "claim", late)
     monkeypatch.setattr(run, "require_results", not_shared)
-    take_up(two, LOOP, PUSHED, held=False)
+    pull_state(two, LOOP, PUSHED, held=False)
     ensure_worktree(two, tree(two, state), BRANCH, state.head)
     with pytest.raises(Fenced):
-        run.claimed(workplace(str(two.top), state), read_state(two, LOOP)[0])
+        run.claimed(loop_context(str(two.top), state), read_state(two, LOOP)[0])
     assert read_ref(remote, state_ref(LOOP)) == read_state(one, LOOP)[1]
 
 
@@ -169,7 +169,7 @@ def test_a_loop_of_which_the_state_alone_was_fetched_is_gone_on_with(one: Reposi
     push_loop(one, before)
     git(two.common, "fetch", "--quiet", "origin", f"{state_ref(LOOP)}:{state_ref(LOOP)}")
     ensure_worktree(two, tree(two, before), BRANCH, before.head)  # as a try has left it
-    claim(two, taken_over(two))
+    acquire_lease(two, taken_over(two))
     assert (tree(two, before) / "app.py").read_text() == "more\n"
     assert read_ref(two.common, f"refs/heads/{BRANCH}") == read_ref(remote, f"refs/heads/{BRANCH}") == lost
 

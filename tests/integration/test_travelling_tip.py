@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tasks.loop import remote_handover
-from tasks.loop.remote_handover import take_up
+from tasks.loop.remote_handover import pull_state
 from tasks.repository import state_ref, state_signature
 from tasks.repository.git import GitError, Repository
 from tasks.repository.remote import push_loop
@@ -56,7 +56,7 @@ def test_looking_at_a_loop_while_its_state_is_replaced_makes_nobody_refuse_it(
         assert state_ref.show_state(ahead, LOOP).doubt is None
 
     around_the_move(monkeypatch, before=look, after=look)
-    take_up(ahead, LOOP, PUSHED, held=False)
+    pull_state(ahead, LOOP, PUSHED, held=False)
     assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
 
 
@@ -69,7 +69,7 @@ def test_who_looked_before_the_state_was_replaced_and_notes_it_afterwards_makes_
 
     def slow(*arguments: Any) -> Any:
         looking.undo()
-        take_up(ahead, LOOP, PUSHED, held=False)
+        pull_state(ahead, LOOP, PUSHED, held=False)
         return real(*arguments)
 
     with monkeypatch.context() as looking:
@@ -88,9 +88,9 @@ def test_who_is_killed_while_a_state_is_replaced_leaves_one_that_is_acted_on(
     with monkeypatch.context() as dying:
         around_the_move(dying, before=(lambda: None) if moved else die, after=die)
         with pytest.raises(Killed):
-            take_up(ahead, LOOP, PUSHED, held=False)
+            pull_state(ahead, LOOP, PUSHED, held=False)
     assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
-    take_up(ahead, LOOP, PUSHED, held=False)
+    pull_state(ahead, LOOP, PUSHED, held=False)
     assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from helmsman.config import LoopConfig
-from helmsman.records.checks import Finding, TrustedCopy, Weight
+from helmsman.records.checks import Finding, TrustedRun, Weight
 from helmsman.records.proof import SinceStart
 from helmsman.verify.outcomes import outcomes
 from tasks.loop import steps
@@ -32,7 +32,7 @@ def _same_workspace(work: Work) -> dict[str, Any]:
     return {"goal": "x", "workspace": work.state.config.workspace.model_dump()}
 
 
-def judged(work: Work, check: str = CHECK, **invariants: Any) -> tuple[TrustedCopy, list[Finding]]:
+def judged(work: Work, check: str = CHECK, **invariants: Any) -> tuple[TrustedRun, list[Finding]]:
     """The further run, and what is found in it."""
     config = LoopConfig.model_validate({**_same_workspace(work), "checks": (check,), "invariants": invariants})
     state = work.state.model_copy(update={"config": config})
@@ -66,7 +66,7 @@ def test_honest_work_that_changes_a_test_passes_both_and_nothing_is_said(work: W
 
 def test_nothing_is_run_where_nothing_that_is_kept_has_changed_and_what_the_operator_names_is_kept(work: Work) -> None:
     commit(work.path, "work", {"answer": "42\n"})
-    assert judged(work) == (TrustedCopy(), [])
+    assert judged(work) == (TrustedRun(), [])
     copy, (finding,) = judged(work, trusted=["answer"])
     assert (copy.put_back, finding.path) == (("answer",), "answer")
 

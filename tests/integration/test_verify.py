@@ -11,9 +11,9 @@ import pytest
 
 from deployments.verify import verify_change
 from helmsman.errors import OperatorError
-from tasks.places import state_home
 from tasks.repository.clean_checkout import loop_checkouts, own_checkout
 from tasks.repository.git import open_repository
+from tasks.system.paths import state_home
 from tests.fakes.judge_api import JudgeApi
 from tests.fakes.judge_questions import answer, one, saying
 from tests.fakes.repositories import commit, make_repository, sh, write

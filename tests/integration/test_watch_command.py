@@ -17,12 +17,12 @@ from helmsman.records.events import CheckFinished, Event, GateAnswered, GateOpen
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
 from tasks.approvals.answers import put
-from tasks.lock import drive_alone
 from tasks.observers.follow import newest_record
 from tasks.observers.journal import Listener, journal_to
-from tasks.places import loop_folder
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state, write_state
+from tasks.system.lock import exclusive_driver
+from tasks.system.paths import loop_folder
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, the_object
 from tests.fakes.terminal import CURSOR, OFF, ON, Terminal
@@ -53,7 +53,7 @@ class Driven:
         write_state(self.repository, state, over=None, record=None, subject="start")
 
     def drive(self) -> Listener:
-        self.held.enter_context(drive_alone(self.folder.lock, self.name))
+        self.held.enter_context(exclusive_driver(self.folder.lock, self.name))
         return journal_to(self.folder.journal)
 
     def let_go(self) -> None:

@@ -14,7 +14,7 @@ from helmsman.records.state import LoopState
 from tasks.loop.prepare import prepare
 from tasks.loop.wiki import archive, keep_up, lay_out, wiki_folder
 from tasks.repository.state_ref import replace_state, write_state
-from tasks.worktrees.worktree import dirty_paths, remove_worktree, settle_work
+from tasks.repository.worktree import dirty_paths, remove_worktree, settle_work
 from tests.fakes.repositories import LOOP, NOW, Work, begin, commit, make_repository, record_of
 from tests.unit.builders import STOP
 

@@ -17,7 +17,7 @@ from tasks.loop.prepare import prepare, read_notes
 from tasks.loop.step_keys import checks_fingerprint
 from tasks.loop.steps import checks
 from tasks.repository.git import current_branch
-from tasks.worktrees.worktree import dirty_paths, settle_work
+from tasks.repository.worktree import dirty_paths, settle_work
 from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, record_of
 
 pytestmark = pytest.mark.feature("O4")

@@ -8,7 +8,7 @@ import pytest
 
 from helmsman.errors import AgentError, OperatorError
 from tasks.repository.git import GitError, current_branch, open_repository
-from tasks.worktrees.worktree import dirty_paths, ensure_worktree, remove_worktree, require_clean, restore, settle_work
+from tasks.repository.worktree import dirty_paths, ensure_worktree, remove_worktree, require_clean, restore, settle_work
 from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh, with_submodule, write
 
 pytestmark = pytest.mark.feature("M2")

@@ -14,7 +14,7 @@ from helmsman.orient.compaction import Past, compaction_request, read_compacted
 from helmsman.orient.focus import focus_request, read_focus
 from helmsman.oversee.conflict_question import conflict_request, read_conflicts
 from helmsman.oversee.imperatives import imperatives
-from helmsman.records.control import Oversight, Sought
+from helmsman.records.control import ConflictSearch, Oversight
 from helmsman.records.iteration import Compacted, Focus, Writing
 from helmsman.tokens import tokens
 from tasks.models.writing import Asking, Credentials, written
@@ -68,7 +68,7 @@ ORDERS = imperatives("AGENTS.md", "- Answers must be odd.\n- Stored values must 
 READ: dict[str, Any] = {"conflicts": [{"first": 1, "second": 2, "kind": "pattern", "about": "the answer"}]}
 
 
-def contradictions(*turns: Turn | Raw, **prompt: Any) -> tuple[Sought | None, Writing]:
+def contradictions(*turns: Turn | Raw, **prompt: Any) -> tuple[ConflictSearch | None, Writing]:
     with JudgeApi(turns) as api, own_tag() as tag:
         of = state(config(**settings(contradictions=True, **prompt)), iteration=3)
         credentials = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}

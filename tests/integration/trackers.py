@@ -9,8 +9,8 @@ from helmsman.config import LoopConfig, TrackerConfig
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.state import LoopState
-from tasks.tracker.client import TOKEN as VARIABLE
-from tasks.tracker.forges import HOSTS
+from tasks.trackers.client import TOKEN as VARIABLE
+from tasks.trackers.forges import HOSTS
 from tests.fakes.tracker_api import REPOSITORY, START, TOKEN, TrackerApi
 from tests.unit.builders import HOUR, MINUTE, state
 
@@ -20,7 +20,7 @@ def api(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
     """One that we may ask, and have a token for. At its end, whether every request was as its kind describes them."""
     monkeypatch.setenv(VARIABLE, TOKEN)
     monkeypatch.setenv(HOSTS, "127.0.0.1")
-    monkeypatch.setattr("tasks.tracker.telling._complaints", {})  # of a process that has told of no loop of that name yet
+    monkeypatch.setattr("tasks.trackers.thread._complaints", {})  # of a process that has told of no loop of that name yet
     with TrackerApi(request.param, most=3) as server:
         yield server
     assert server.violations == []

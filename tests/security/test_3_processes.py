@@ -18,10 +18,10 @@ import pytest
 from deployments.demo_model import bash, by_call, call, say
 from helmsman.config import CheckConfig
 from helmsman.records.checks import CheckResult
-from tasks.checking.checks import Room, run_check
-from tasks.processes.process import Ended, end_tagged, run
+from tasks.checks.run import CheckContext, run_check
+from tasks.repository.worktree_checkout import Worktree
+from tasks.system.process import Ended, end_tagged, run
 from tasks.system.supervised import cgroups, end_cgroup, make_cgroup, still_alive
-from tasks.worktrees.as_checkout import Worktree
 from tests.fakes.command_line import driving, make_repository, the_object
 from tests.fakes.prefect_server import PrefectServer
 from tests.integration.processes import ENV, carriers, driven, driver, eventually, nap, own_tag, sleepers
@@ -107,7 +107,7 @@ print(ended.by, ended.survivors)
 def test_a_daemon_that_a_check_started_does_not_outlive_it(tag: str, tmp_path: Path) -> None:
     daemon = f"{CLEARED}\n{STARTED}".replace("{file}", str(tmp_path / "pid")).replace("{nap}", nap(tag))
     check = CheckConfig(command=daemon)
-    result = run_check(Room(Worktree(tmp_path), tag, lambda: False), 0, check, deadline=60)
+    result = run_check(CheckContext(Worktree(tmp_path), tag, lambda: False), 0, check, deadline=60)
     assert (result.passed, result.error) == (True, "")
     assert not sleepers(tag)
 
@@ -232,4 +232,4 @@ except Exception as error:
 
 def _check(code: str, network: Literal["host", "own"], tag: str, tmp_path: Path) -> CheckResult:
     check = CheckConfig(command=f'{sys.executable} -c "{code}"', network=network)
-    return run_check(Room(Worktree(tmp_path), tag, lambda: False), 0, check, deadline=60)
+    return run_check(CheckContext(Worktree(tmp_path), tag, lambda: False), 0, check, deadline=60)

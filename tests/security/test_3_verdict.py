@@ -22,7 +22,7 @@ from helmsman.records.checks import CheckReport
 from helmsman.records.decision import Outcome
 from tasks.loop import steps
 from tasks.repository.git import commit_and_tree
-from tasks.worktrees.worktree import settle_work
+from tasks.repository.worktree import settle_work
 from tests.fakes.agents import PROMISE, says
 from tests.fakes.repositories import Work, begin, commit, make_repository, record_of, sh
 from tests.flows import conftest as flows

@@ -21,11 +21,11 @@ from helmsman.records.lessons import Recalled
 from helmsman.records.state import LoopState
 from tasks.agents.call_folder import CallFolder, finished_call, has_begun, interrupted_call
 from tasks.approvals import answers
-from tasks.loop.remote_handover import take_up
-from tasks.processes.environment import agent_environment, check_environment
+from tasks.loop.remote_handover import pull_state
 from tasks.repository.git import Repository, git, open_repository, read_ref
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import accept_state, known_state, read_state, replace_state, show_state, state_ref, write_state
+from tasks.system.environment import agent_environment, check_environment
 from tasks.system.keys import VARIABLE, keys_folder
 from tests.fakes import two_machines
 from tests.fakes.boxes import make_scene
@@ -367,7 +367,7 @@ def test_what_a_remote_holds_is_not_taken_over_before_it_is_verified(tmp_path: P
     monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state of one"))
     begun = two_machines.begun(one)
     monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state of two"))
-    take_up(two, two_machines.LOOP, two_machines.PUSHED, held=False)
+    pull_state(two, two_machines.LOOP, two_machines.PUSHED, held=False)
     ref, branch = state_ref(two_machines.LOOP), f"refs/heads/{begun.branch}"
     assert (read_ref(two.common, ref), read_ref(two.common, branch)) == (read_ref(one.common, ref), None)
     with pytest.raises(OperatorError, match="is not verified"):
@@ -380,7 +380,7 @@ def test_what_a_remote_holds_is_not_taken_over_before_it_is_verified(tmp_path: P
     monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state of one"))
     mine = read_ref(one.common, ref)
     with pytest.raises(OperatorError, match="nothing was taken from it"):
-        take_up(one, two_machines.LOOP, two_machines.PUSHED, held=False)
+        pull_state(one, two_machines.LOOP, two_machines.PUSHED, held=False)
     assert read_ref(one.common, ref) == mine
     forge(one, completed(begun), ref=ref, parent=mine or "")
     with pytest.raises(OperatorError, match="is not verified"):

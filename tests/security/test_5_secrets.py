@@ -19,9 +19,9 @@ from helmsman.records.state import LoopState
 from helmsman.records.triggers import IssueEvent
 from tasks.engine.runs import flush
 from tasks.loop.configure import configure
-from tasks.places import state_home
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_state
+from tasks.system.paths import state_home
 from tasks.system.secrets import redact, redacting_errors, register, without_secrets
 from tasks.triggers.deliveries import Deliveries
 from tests.fakes.agents import PROMISE, Call, prompt_of, result, says, scripted_agent, spoken
@@ -332,7 +332,7 @@ def test_a_secret_in_a_message_or_a_name_ends_the_loop_and_is_found_nowhere_but_
 
 def test_each_secret_in_a_message_or_a_name_is_reported_by_kind_and_place(tmp_path: Path) -> None:
     from helmsman.records.agent import Change
-    from tasks.checking.scanning import secrets_in
+    from tasks.checks.scan import secrets_in
     from tests.fakes.repositories import commit, make_repository, sh
 
     top = make_repository(tmp_path / "top", {"app.py": "one\n"})

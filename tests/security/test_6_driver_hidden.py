@@ -17,7 +17,7 @@ import pytest
 from deployments.demo_model import Request, Turn, bash, call, say
 from tasks.engine.database import _has_open as has_open  # pyright: ignore[reportPrivateUsage]
 from tasks.engine.embedded import MODULE as SERVER
-from tasks.groups.gathering import MODULE as MEMBER
+from tasks.groups.members import MODULE as MEMBER
 from tasks.repository.objects import close_readers, read_headers, read_objects
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import HELMSMAN, driving, make_repository, processes, supervises
@@ -37,7 +37,7 @@ SECRET = "sk-ant-of-the-operator"
 SIGNS = "what each driver signs the state with"
 PATIENCE = 100
 WAITS = "import os, sys; sys.path.insert(0, sys.argv[1]); print(flush=True); sys.stdin.read()"
-HIDES = f"import sys; sys.path.insert(0, sys.argv[1]); from tasks.system.environment import hide_process; hide_process(); {WAITS}"
+HIDES = f"import sys; sys.path.insert(0, sys.argv[1]); from tasks.system.own_process import hide_process; hide_process(); {WAITS}"
 
 
 def as_an_ordinary_user(command: Sequence[str]) -> list[str]:

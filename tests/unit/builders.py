@@ -6,13 +6,13 @@ from typing import Any
 
 from helmsman.config import LoopConfig
 from helmsman.oversee.decide import Situation
-from helmsman.oversee.signals import Sight
+from helmsman.oversee.signals import IterationView
 from helmsman.records.agent import AgentCall, AgentOutcome, Change, Execution, RateLimit
 from helmsman.records.base import Usage
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Claims
 from helmsman.records.control import Oversight
-from helmsman.records.decision import Decision, DecisionKind, Outcome, Severity, Signal
+from helmsman.records.decision import Alert, Decision, DecisionKind, Outcome, Severity
 from helmsman.records.iteration import Evidence, IterationRecord, Orientation, WorkingMemory
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import prove
@@ -25,7 +25,7 @@ SILENT = Claims()
 CONTINUE = Decision(kind=DecisionKind.CONTINUE, rule="continue", reason="the check fails", at=NOW)
 STOP = Decision(kind=DecisionKind.STOP, rule="completion.verified", reason="done", at=NOW, outcome=Outcome.COMPLETED)
 WAIT = Decision(kind=DecisionKind.WAIT, rule="agent.usage_limit", reason="usage limit", at=NOW, until=NOW + HOUR, repeat=True)
-LIMIT_REACHED = Signal(rule="limits.cost_usd", severity=Severity.ABORT, message="50 of 50 US dollars used (100%)")
+LIMIT_REACHED = Alert(rule="limits.cost_usd", severity=Severity.ABORT, message="50 of 50 US dollars used (100%)")
 
 
 def config(goal: str = "make the tests pass", **sections: Any) -> LoopConfig:
@@ -83,11 +83,11 @@ def situation(**fields: Any) -> Situation:
     return Situation(before, evidence(before, **fields), signals, now, oversight)
 
 
-def sight(**fields: Any) -> Sight:
+def sight(**fields: Any) -> IterationView:
     """Fields of a Sight, and any of its Evidence."""
     before = fields.pop("state", None) or state()
     started_at, now = fields.pop("started_at", NOW - MINUTE), fields.pop("now", NOW)
-    return Sight(before, evidence(before, **fields), started_at, now)
+    return IterationView(before, evidence(before, **fields), started_at, now)
 
 
 def orientation(**fields: Any) -> Orientation:

@@ -28,23 +28,23 @@ from helmsman.records.claims import Claim, ClaimKind, ClaimLayer, Claims, Contra
 from helmsman.records.control import (
     Band,
     Checkpoint,
-    Climb,
     Control,
     Diagnosis,
+    EscalationLevel,
     Failed,
     Feedback,
     Gains,
     Issue,
     Ladder,
-    Learnt,
+    Learning,
+    LevelChange,
     Movement,
     Oversight,
     Progress,
-    Rung,
     Stance,
     Strategy,
 )
-from helmsman.records.decision import Considered, Decision, DecisionKind, Outcome, Severity, Signal
+from helmsman.records.decision import Alert, Considered, Decision, DecisionKind, Outcome, Severity
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.hats import Worn
 from helmsman.records.iteration import IterationRecord, WorkingMemory
@@ -165,13 +165,17 @@ OVERSIGHT = Oversight(
     ),
     idle=3,
     ladder=Ladder(
-        rung=Rung.HUMAN,
+        rung=EscalationLevel.HUMAN,
         reason="same_error",
-        climbs=(Climb(iteration=5, before=Rung.REDESIGN, after=Rung.HUMAN, reason="the redesign failed", at=NOW),),
+        climbs=(
+            LevelChange(
+                iteration=5, before=EscalationLevel.REDESIGN, after=EscalationLevel.HUMAN, reason="the redesign failed", at=NOW
+            ),
+        ),
     ),
     feedback=Feedback.FAILING,
     diagnosis=Diagnosis.STUCK,
-    learning=(Learnt(kind=FailureClass.TEST, seen=4, in_row=3, level=2),),
+    learning=(Learning(kind=FailureClass.TEST, seen=4, in_row=3, level=2),),
     strategy=Strategy(stance=Stance.PIVOT, reasoning="nothing moved", priorities=("look again",)),
     issues=(Issue(rule="validation.blocker", critical=True, message="the same test fails"),),
     best=Checkpoint(iteration=4, commit="f" * 40, tree="a" * 40, completion=0.875),
@@ -217,8 +221,8 @@ def full_record(decision: Decision = STOP, **fields: Any) -> IterationRecord:
         "judgement": JUDGEMENT,
         "memory": WorkingMemory(),
         "signals": (
-            Signal(rule="stuck", severity=Severity.REDIRECT, message="nothing moves", value=3, threshold=2, instruction="Go on."),
-            Signal(rule="limits.cost_usd", severity=Severity.LOG, message="70% used"),
+            Alert(rule="stuck", severity=Severity.REDIRECT, message="nothing moves", value=3, threshold=2, instruction="Go on."),
+            Alert(rule="limits.cost_usd", severity=Severity.LOG, message="70% used"),
         ),
         "oversight": OVERSIGHT,
         "moment": moment,

@@ -3,7 +3,7 @@
 from typing import Any
 
 from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
-from helmsman.records.control import Moment, Movement
+from helmsman.records.control import IterationSummary, Movement
 from tests.unit.builders import HOUR, NOW
 
 FORWARD, SIDEWAYS, STILL, BACK, WAITED = Movement
@@ -15,7 +15,7 @@ def step(movement: Movement = SIDEWAYS, **fields: Any) -> Step:
     return {"movement": movement, **fields}
 
 
-def history(*steps: Step) -> tuple[Moment, ...]:
+def history(*steps: Step) -> tuple[IterationSummary, ...]:
     """One moment for each step, an hour apart, each with a tree and a file of its own."""
     return tuple(_moment(number, given) for number, given in enumerate(steps, start=1))
 
@@ -45,7 +45,7 @@ def waited() -> Step:
     return still(**nothing, outcome=AgentOutcome.USAGE_LIMIT) | {"movement": WAITED}
 
 
-def _moment(number: int, given: Step) -> Moment:
+def _moment(number: int, given: Step) -> IterationSummary:
     usual = {
         "iteration": number,
         "at": NOW + number * HOUR,
@@ -65,10 +65,10 @@ def _moment(number: int, given: Step) -> Moment:
         "commits": 1,
         "tool_calls": 12,
     }
-    return Moment.model_validate({**usual, **given})
+    return IterationSummary.model_validate({**usual, **given})
 
 
-def _refactor() -> tuple[Moment, ...]:
+def _refactor() -> tuple[IterationSummary, ...]:
     """Torn apart once, then fewer tests fail each time; not below the record of none, so that it is not forward."""
     falling = [40, 34, 31, 27, 22, 16, 9, 4]
     torn = [
@@ -86,7 +86,7 @@ def _refactor() -> tuple[Moment, ...]:
     return history(green(FORWARD, passing_tests=1000), *torn, green(FORWARD, passing_tests=1001))
 
 
-def _climb() -> tuple[Moment, ...]:
+def _climb() -> tuple[IterationSummary, ...]:
     steps = [
         step(
             FORWARD,
@@ -101,12 +101,12 @@ def _climb() -> tuple[Moment, ...]:
     return history(*steps)
 
 
-def _test_first() -> tuple[Moment, ...]:
+def _test_first() -> tuple[IterationSummary, ...]:
     pairs = [(red(BACK, f"tests/test_{number}.py::test_new", completion=0.7), green(SIDEWAYS)) for number in range(8)]
     return history(*(given for pair in pairs for given in pair))
 
 
-def _migration() -> tuple[Moment, ...]:
+def _migration() -> tuple[IterationSummary, ...]:
     """Torn from one library to the next: the compiler stops at another place each time, now and then in a file again."""
     places = ["src/a.c:3", "src/b.c:9", "src/a.c:70", "src/c.c:1", "src/b.c:12", "src/d.c:5"]
     broken = [
@@ -121,13 +121,13 @@ def _migration() -> tuple[Moment, ...]:
     return history(green(passing_tests=200), *broken, green(FORWARD, passing_tests=200))
 
 
-def _slow_integration() -> tuple[Moment, ...]:
+def _slow_integration() -> tuple[IterationSummary, ...]:
     """A new tree each time; every second time the one check that needs a server has no end."""
     late = green(green=False, failing=("integration",), errors=(error(FailureClass.TIMEOUT, "integration"),))
     return history(green(FORWARD), *[late, green()] * 10)
 
 
-def _tests_first() -> tuple[Moment, ...]:
+def _tests_first() -> tuple[IterationSummary, ...]:
     """Two iterations that only write tests, then the code that they ask for."""
     parts = [[f"tests/test_{part}{number}.py::test_it" for number in range(4)] for part in "abc"]
     rounds = [

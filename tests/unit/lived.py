@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from helmsman.oversee.learning import learn
-from helmsman.records.control import Learnt, Moment
+from helmsman.records.control import IterationSummary, Learning
 from helmsman.records.decision import Outcome
 from helmsman.records.lessons import Episode, Lesson, LessonKind, Observation, Subject, Summary, TaskType
 from tests.unit.builders import HOUR, NOW
@@ -18,10 +18,10 @@ def subject(**fields: Any) -> Subject:
     )
 
 
-def episodes(history: Sequence[Moment], **fields: Any) -> tuple[Episode, ...]:
+def episodes(history: Sequence[IterationSummary], **fields: Any) -> tuple[Episode, ...]:
     """What memory keeps of a history, with the levels of learning that it led to."""
     found: list[Episode] = []
-    learning: tuple[Learnt, ...] = ()
+    learning: tuple[Learning, ...] = ()
     for number, moment in enumerate(history, start=1):
         learning, _ = learn(learning, history[:number], intervened=True)
         before = found[-1] if found else None
@@ -30,7 +30,7 @@ def episodes(history: Sequence[Moment], **fields: Any) -> tuple[Episode, ...]:
     return tuple(found)
 
 
-def _episode(moment: Moment, learning: tuple[Learnt, ...], fields: dict[str, Any]) -> Episode:
+def _episode(moment: IterationSummary, learning: tuple[Learning, ...], fields: dict[str, Any]) -> Episode:
     given = {"uid": "u1", "loop": "mend-it", "approach": f"Rework the {_LETTERS[moment.iteration % 26]} parser", **fields}
     kept = {name: getattr(moment, name) for name in _KEPT}
     return Episode.model_validate({**kept, "learning": learning, **given})

@@ -10,7 +10,7 @@ from helmsman.orient.focus import focus_request
 from helmsman.oversee.best import Candidate, compare_request
 from helmsman.oversee.conflict_question import conflict_request
 from helmsman.records.alignment import FoundCommand, RepositoryFacts
-from helmsman.records.control import Rung
+from helmsman.records.control import EscalationLevel
 from helmsman.records.iteration import Choice, Question, WorkingMemory
 from helmsman.records.proof import PastVerdict
 from helmsman.verify.diff import FileDiff
@@ -21,7 +21,7 @@ from tests.unit.histories import red as failing
 from tests.unit.lived import episodes, summary
 from tests.unit.prompt_situations import BOUND, COMMITS, COPIED, GOAL, JUDGED, after, on, red
 
-STUCK = after("test_half", "test_mx", oversight=on(Rung.REFACTOR, "stuck: no gain in 3 iterations"))
+STUCK = after("test_half", "test_mx", oversight=on(EscalationLevel.REFACTOR, "stuck: no gain in 3 iterations"))
 NOTES = WorkingMemory(
     notes="Decided: plain expressions; a table hides a missing name", decisions=(Choice(chose="plain expressions"),)
 )

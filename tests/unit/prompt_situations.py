@@ -5,7 +5,17 @@ from typing import Any, NamedTuple
 
 from helmsman.records.agent import AgentOutcome, Commit, Drift, LastCall, Salvage
 from helmsman.records.checks import CheckReport, Finding, TestCounts, Weight
-from helmsman.records.control import Conflict, Diagnosis, Failed, Imperative, Ladder, Moment, Movement, Oversight, Rung
+from helmsman.records.control import (
+    Conflict,
+    Diagnosis,
+    EscalationLevel,
+    Failed,
+    Imperative,
+    IterationSummary,
+    Ladder,
+    Movement,
+    Oversight,
+)
 from helmsman.records.plan import InHand, PlanItem, Sketched
 from helmsman.records.proof import Denial, DoneSignals, JudgeMemory, Rejection
 from helmsman.records.state import LoopState
@@ -49,10 +59,10 @@ def red(*failing: str) -> CheckReport:
     return report(check(passed=False, command="./check.sh", name="check", counts=counts, listed=lines, head="\n".join(lines)))
 
 
-def moment(iteration: int, *failing: str, **fields: Any) -> Moment:
+def moment(iteration: int, *failing: str, **fields: Any) -> IterationSummary:
     known = {"at": NOW, "outcome": AgentOutcome.FINISHED, "movement": Movement.FORWARD, "completion": 0.5, "tool_calls": 3}
     where = {"commit": f"{iteration:x}" * 40, "tree": f"t{iteration}", "failing": ("check", *failing), "files": ("calc.py",)}
-    return Moment.model_validate({"iteration": iteration, **known, **where, "files_changed": 1, **fields})
+    return IterationSummary.model_validate({"iteration": iteration, **known, **where, "files_changed": 1, **fields})
 
 
 START = moment(0, *ALL, movement=Movement.WAITED)
@@ -69,7 +79,7 @@ def refused(*rules: str, why: str = "it is so") -> DoneSignals:
     return DoneSignals(refused=tuple(Denial.model_validate({"rule": rule, "why": why}) for rule in rules))
 
 
-def on(rung: Rung, reason: str = "stuck: 1 %", **fields: Any) -> Oversight:
+def on(rung: EscalationLevel, reason: str = "stuck: 1 %", **fields: Any) -> Oversight:
     return Oversight(ladder=Ladder(rung=rung, reason=reason), **fields)
 
 
@@ -125,14 +135,14 @@ SITUATIONS: Mapping[str, Situation] = {
     "claim-unproven": Situation(after(done=refused("unproven")), ("add a test that fails without it",)),
     "claim-unchanged": Situation(after(done=refused("unchanged")), ("nothing differs from the commit",)),
     "nothing-done": Situation(
-        after(*ALL, history=IDLE, oversight=on(Rung.REDESIGN, idle=3)),
+        after(*ALL, history=IDLE, oversight=on(EscalationLevel.REDESIGN, idle=3)),
         ("no tool was called", "no progress in iteration 3: 0 files changed, 0 tool calls", "Start with one failing test"),
     ),
     "oscillating": Situation(
-        after(*ALL[1:], history=BACK, oversight=on(Rung.REFACTOR, "oscillating: 3")),
+        after(*ALL[1:], history=BACK, oversight=on(EscalationLevel.REFACTOR, "oscillating: 3")),
         ("iteration 3 (3333333333) brought back the files of iteration 1 (1111111111)", "undo each other"),
     ),
-    "redesign": Situation(after(*ALL[2:], oversight=on(Rung.REDESIGN)), ("which assumption failed",)),
+    "redesign": Situation(after(*ALL[2:], oversight=on(EscalationLevel.REDESIGN)), ("which assumption failed",)),
     "double-bind": Situation(
         after("test_mx", oversight=Oversight(diagnosis=Diagnosis.DOUBLE_BIND, conflicts=(BOUND,))),
         ("Then end with BLOCKED", "AGENTS.md:3 says 'Never change calc.py.'"),

@@ -32,18 +32,18 @@ from helmsman.records.control import (
     Checkpoint,
     Conflict,
     Control,
+    EscalationLevel,
     Failed,
     Gains,
     Imperative,
     Ladder,
-    Learnt,
+    Learning,
     Oversight,
     Progress,
-    Rung,
     Strategy,
     Variety,
 )
-from helmsman.records.decision import Considered, Decision, DecisionKind, Severity, Signal
+from helmsman.records.decision import Alert, Considered, Decision, DecisionKind, Severity
 from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind
 from helmsman.records.iteration import IterationRecord, WorkingMemory
 from helmsman.records.proof import Denial, JudgeMemory, Proof, Rejection
@@ -101,7 +101,7 @@ def troubled_record(text: str = "some words") -> IterationRecord:
         "contradictions": (_contradiction(text),),
         "proof": Proof(asked=True, how=text, green=False, denied=(Denial(rule="invariants", why=text),)),
         "judgement": _judgement(text),
-        "signals": (Signal(rule="same_error", severity=Severity.REDIRECT, message=text),),
+        "signals": (Alert(rule="same_error", severity=Severity.REDIRECT, message=text),),
         "moment": history(step(BACK, completion=0.2))[0],
     }
     return record(decision, iteration=11, **found)
@@ -151,9 +151,9 @@ def _oversight(text: str) -> Oversight:
             proportional=0.52, integral=1.5, derivative=-0.04, gains=Gains(kp=0.5, ki=0.2, kd=0.3), output=0.61, band=Band.ADJUST
         ),
         idle=4,
-        ladder=Ladder(rung=Rung.REDESIGN, reason=text),
+        ladder=Ladder(rung=EscalationLevel.REDESIGN, reason=text),
         conflicts=(Conflict(kind="scope", first=order, second=order, about=text),),
-        learning=(Learnt(kind=FailureClass.TEST, seen=7, in_row=3, level=2, helped=False),),
+        learning=(Learning(kind=FailureClass.TEST, seen=7, in_row=3, level=2, helped=False),),
         variety=(Variety(files=3, lines=900, tests=40), Variety(files=3, lines=950, tests=40, suppressions=6)),
         strategy=Strategy(reasoning=text, priorities=(text, "then the rest")),
         best=Checkpoint(iteration=9, commit="a" * 40, tree="d" * 40, completion=0.48),

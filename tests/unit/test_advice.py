@@ -16,17 +16,17 @@ from helmsman.oversee.detectors import DETECTORS
 from helmsman.records.agent import AgentOutcome, Drift, FailureClass, LastCall
 from helmsman.records.control import (
     Band,
-    Climb,
     Control,
     Diagnosis,
+    EscalationLevel,
     Feedback,
+    IterationSummary,
     Ladder,
-    Learnt,
-    Moment,
+    Learning,
+    LevelChange,
     Movement,
     Oversight,
     Progress,
-    Rung,
 )
 from helmsman.records.iteration import Choice, WorkingMemory
 from helmsman.records.proof import Denial, DoneSignals, JudgeMemory, Rejection
@@ -37,7 +37,7 @@ from tests.unit.markdown import outside_of_fences
 pytestmark = pytest.mark.feature("O6", "S8")
 CONFIG = config(ladder={"redesign_model": "another"})
 WATCHED = config(ladder={"act": False, "redesign_model": "another"})
-MOMENT = Moment(
+MOMENT = IterationSummary(
     iteration=1, at=NOW, outcome=AgentOutcome.FINISHED, movement=Movement.STILL, completion=0.4, tool_calls=3, files_changed=1
 )
 REFUSED = DoneSignals(refused=(Denial(rule="checks", why="the check fails"),))
@@ -45,7 +45,7 @@ REJECTED = JudgeMemory(feedback=(Rejection(iteration=3, at=NOW, consecutive=5, r
 LOST = LastCall(drift=Drift(deeds=4, strangers=("a.md", "b.md", "c.md")))
 
 
-def on(rung: Rung, reason: str = "stuck: 1 %", **fields: Any) -> Ladder:
+def on(rung: EscalationLevel, reason: str = "stuck: 1 %", **fields: Any) -> Ladder:
     return Ladder.model_validate({"rung": rung, "reason": reason, **fields})
 
 
@@ -58,17 +58,17 @@ def known(*, of: LoopConfig = CONFIG, **fields: Any) -> LoopState:
     ("fields", "situation", "fresh", "anew"),
     [
         ({}, "ordinary", False, False),
-        ({"diagnosis": Diagnosis.DOUBLE_BIND, "ladder": on(Rung.REDESIGN)}, "double bind", False, False),
+        ({"diagnosis": Diagnosis.DOUBLE_BIND, "ladder": on(EscalationLevel.REDESIGN)}, "double bind", False, False),
         ({"redirected": ("denied",), "instructions": ("x",)}, "denied", False, False),
         ({"history": (MOMENT.model_copy(update={"tool_calls": 0, "files_changed": 0}),) * 3}, "nothing done", True, False),
         ({"feedback": Feedback.BROKEN}, "broken", False, False),
-        ({"ladder": on(Rung.REFACTOR, "plan.diverged: 3 of 4 files", spent=1)}, "plan diverged", True, True),
-        ({"ladder": on(Rung.REFACTOR, "limit_cycle: tree abc")}, "goes round", True, True),
-        ({"ladder": on(Rung.REDESIGN, "oscillating: 3", spent=1)}, "goes round still", True, False),
-        ({"ladder": on(Rung.REDESIGN)}, "redesign", True, True),
-        ({"ladder": on(Rung.REDESIGN, spent=1)}, "redesign goes on", True, False),
-        ({"ladder": on(Rung.REFACTOR)}, "refactor", True, False),
-        ({"ladder": on(Rung.REFACTOR, "limit_cycle: tree abc", clean=1)}, "gets on", False, False),
+        ({"ladder": on(EscalationLevel.REFACTOR, "plan.diverged: 3 of 4 files", spent=1)}, "plan diverged", True, True),
+        ({"ladder": on(EscalationLevel.REFACTOR, "limit_cycle: tree abc")}, "goes round", True, True),
+        ({"ladder": on(EscalationLevel.REDESIGN, "oscillating: 3", spent=1)}, "goes round still", True, False),
+        ({"ladder": on(EscalationLevel.REDESIGN)}, "redesign", True, True),
+        ({"ladder": on(EscalationLevel.REDESIGN, spent=1)}, "redesign goes on", True, False),
+        ({"ladder": on(EscalationLevel.REFACTOR)}, "refactor", True, False),
+        ({"ladder": on(EscalationLevel.REFACTOR, "limit_cycle: tree abc", clean=1)}, "gets on", False, False),
     ],
 )
 def test_the_first_row_that_holds_decides_of_orders_session_and_plan(
@@ -112,45 +112,52 @@ def test_the_gravest_signal_says_what_to_do_and_the_others_are_for_people() -> N
 
 
 def test_whoever_knows_the_class_of_failure_that_recurs_is_asked_and_nobody_for_one_that_is_over() -> None:
-    learnt = Learnt(kind=FailureClass.TEST, seen=5, in_row=3)
-    assert advise(known(ladder=on(Rung.REDESIGN), learning=(learnt,))).persona is Persona.TESTER
-    assert advise(known(ladder=on(Rung.REFACTOR), learning=(learnt.model_copy(update={"in_row": 0}),))).persona is Persona.NONE
-    assert PERSONAS[Persona.ARCHITECT] in brief(known(ladder=on(Rung.REDESIGN)), orientation()).prompt
+    learnt = Learning(kind=FailureClass.TEST, seen=5, in_row=3)
+    assert advise(known(ladder=on(EscalationLevel.REDESIGN), learning=(learnt,))).persona is Persona.TESTER
+    assert (
+        advise(known(ladder=on(EscalationLevel.REFACTOR), learning=(learnt.model_copy(update={"in_row": 0}),))).persona
+        is Persona.NONE
+    )
+    assert PERSONAS[Persona.ARCHITECT] in brief(known(ladder=on(EscalationLevel.REDESIGN)), orientation()).prompt
 
 
 def test_an_easier_rung_that_clean_iterations_led_to_begins_with_what_got_on() -> None:
-    eased = Climb(iteration=5, before=Rung.REDESIGN, after=Rung.REFACTOR, reason="2 clean iterations", at=NOW)
-    assert advise(known(ladder=on(Rung.REFACTOR, climbs=(eased,)))).situation == "gets on"
+    eased = LevelChange(
+        iteration=5, before=EscalationLevel.REDESIGN, after=EscalationLevel.REFACTOR, reason="2 clean iterations", at=NOW
+    )
+    assert advise(known(ladder=on(EscalationLevel.REFACTOR, climbs=(eased,)))).situation == "gets on"
 
 
 def test_a_loop_that_is_only_watched_is_advised_of_nothing() -> None:
-    assert advise(known(of=WATCHED, ladder=on(Rung.REDESIGN), instructions=("x",))).orders == ()
+    assert advise(known(of=WATCHED, ladder=on(EscalationLevel.REDESIGN), instructions=("x",))).orders == ()
 
 
 @pytest.mark.feature("M9")
 def test_only_a_plan_that_failed_is_discarded_and_what_was_decided_stays() -> None:
     memory = WorkingMemory(remaining_gap="1. parse", decisions=(Choice(chose="a parser"),), uncertainties=("size",))
-    assert planned_anew(memory, known(ladder=on(Rung.REDESIGN))) == memory.model_copy(update={"remaining_gap": ""})
-    assert planned_anew(memory, known(ladder=on(Rung.REFACTOR))) == memory
+    assert planned_anew(memory, known(ladder=on(EscalationLevel.REDESIGN))) == memory.model_copy(update={"remaining_gap": ""})
+    assert planned_anew(memory, known(ladder=on(EscalationLevel.REFACTOR))) == memory
 
 
 @pytest.mark.feature("S1", "S8")
 @pytest.mark.parametrize(
     ("rung", "band", "of", "model"),
     [
-        (Rung.REDESIGN, Band.CONTINUE, CONFIG, "another"),
-        (Rung.PATCH, Band.PIVOT, CONFIG, "another"),
-        (Rung.PATCH, Band.ADJUST, CONFIG, ""),
-        (Rung.REDESIGN, Band.PIVOT, WATCHED, ""),
+        (EscalationLevel.REDESIGN, Band.CONTINUE, CONFIG, "another"),
+        (EscalationLevel.PATCH, Band.PIVOT, CONFIG, "another"),
+        (EscalationLevel.PATCH, Band.ADJUST, CONFIG, ""),
+        (EscalationLevel.REDESIGN, Band.PIVOT, WATCHED, ""),
     ],
 )
-def test_the_other_model_is_for_a_redesign_and_where_nothing_gets_on(rung: Rung, band: Band, of: LoopConfig, model: str) -> None:
+def test_the_other_model_is_for_a_redesign_and_where_nothing_gets_on(
+    rung: EscalationLevel, band: Band, of: LoopConfig, model: str
+) -> None:
     found = known(of=of, ladder=on(rung), control=Control(band=band))
     assert claude_config(found).model == (model or of.claude.model)
 
 
 def test_people_are_told_the_situation_with_its_numbers() -> None:
-    told = strategy_of(known(ladder=on(Rung.REDESIGN), idle=2, progress=Progress(completion=0.4)))
+    told = strategy_of(known(ladder=on(EscalationLevel.REDESIGN), idle=2, progress=Progress(completion=0.4)))
     assert told.reasoning == "redesign: 40% done, 2 iterations without progress, E-II redesign"
 
 
@@ -174,7 +181,9 @@ TEXTS = st.text(max_size=700)
 @given(
     st.builds(
         Oversight,
-        ladder=st.builds(Ladder, rung=st.sampled_from(Rung), reason=TEXTS, spent=st.integers(0, 3), clean=st.integers(0, 2)),
+        ladder=st.builds(
+            Ladder, rung=st.sampled_from(EscalationLevel), reason=TEXTS, spent=st.integers(0, 3), clean=st.integers(0, 2)
+        ),
         feedback=st.sampled_from(Feedback),
         diagnosis=st.sampled_from(Diagnosis),
         instructions=st.lists(TEXTS, max_size=3).map(tuple),

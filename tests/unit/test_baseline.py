@@ -11,7 +11,7 @@ from helmsman.oversee.detectors import detect
 from helmsman.oversee.progress import is_base
 from helmsman.oversee.summary import with_baseline
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
-from helmsman.records.control import Moment, Movement
+from helmsman.records.control import IterationSummary, Movement
 from helmsman.records.state import LoopState
 from tests.unit.histories import BACK, SIDEWAYS, green, history, red, step
 
@@ -30,11 +30,11 @@ def unbegun() -> LoopState:
     return fresh(of, config(of)).state.model_copy(update={"history": (), "checks": None})
 
 
-def begun_with(*steps: object, base: CheckReport) -> tuple[Moment, ...]:
+def begun_with(*steps: object, base: CheckReport) -> tuple[IterationSummary, ...]:
     return (*with_baseline(unbegun(), base).history, *history(*steps))  # pyright: ignore[reportArgumentType]
 
 
-def rules(moments: tuple[Moment, ...]) -> set[str]:
+def rules(moments: tuple[IterationSummary, ...]) -> set[str]:
     return {signal.rule for signal in detect(moments, unbegun().config.detect)[0]}
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.processes.process import Excerpt, Lines
+from tasks.system.process import Excerpt, Lines
 
 STREAMS = st.lists(st.binary(max_size=9) | st.sampled_from([b"\n", b"a\n", b"\n\n"]), max_size=12)
 

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmsman.budget import Foreign, Piece, fence, fit
+from helmsman.budget import Piece, Untrusted, fence, fit
 from helmsman.tokens import LONGEST_TOKEN, tokens, trim
 from tests.unit.markdown import outside_of_fences
 
 TICKS = st.text(alphabet="`~a \n", max_size=300)
 TEXTS = st.text(alphabet="abcXYZ19 \t\n`=-é日", max_size=200)
-PIECES = st.lists(st.one_of(st.text(alphabet="own \n", max_size=100), TICKS.map(Foreign)), max_size=6)
+PIECES = st.lists(st.one_of(st.text(alphabet="own \n", max_size=100), TICKS.map(Untrusted)), max_size=6)
 ALLOWANCES = st.integers(min_value=0, max_value=200)
 
 
@@ -68,17 +68,17 @@ def test_nothing_inside_can_end_a_fence(text: str) -> None:
 
 
 def test_pieces_that_fit_stand_one_below_the_other() -> None:
-    assert fit(["own words", Foreign("theirs")], 100) == "own words\n```\ntheirs\n```"
+    assert fit(["own words", Untrusted("theirs")], 100) == "own words\n```\ntheirs\n```"
 
 
 @given(PIECES, ALLOWANCES)
-@example([Foreign("`" * 300), "own", Foreign("x" * 300)], 50)
+@example([Untrusted("`" * 300), "own", Untrusted("x" * 300)], 50)
 def test_pieces_never_take_more_than_their_allowance(pieces: list[Piece], allowance: int) -> None:
     assert tokens(fit(pieces, allowance)) <= allowance
 
 
-@given(st.lists(TICKS.map(Foreign), min_size=1, max_size=6), st.integers(min_value=20, max_value=200))
-def test_a_cut_opens_no_fence(foreign: list[Foreign], allowance: int) -> None:
+@given(st.lists(TICKS.map(Untrusted), min_size=1, max_size=6), st.integers(min_value=20, max_value=200))
+def test_a_cut_opens_no_fence(foreign: list[Untrusted], allowance: int) -> None:
     pieces: list[Piece] = [piece for text in foreign for piece in ("own", text)]
     outside = outside_of_fences(fit(pieces, allowance))
     assert outside.count("own") == len(foreign)
@@ -86,10 +86,10 @@ def test_a_cut_opens_no_fence(foreign: list[Foreign], allowance: int) -> None:
 
 
 def test_foreign_texts_share_what_our_own_words_leave_and_pass_on_what_they_do_not_need() -> None:
-    text = fit(["short:", Foreign("all of it"), "long:", Foreign("x" * 4000)], 250)
+    text = fit(["short:", Untrusted("all of it"), "long:", Untrusted("x" * 4000)], 250)
     assert "all of it" in text
     assert 230 < tokens(text) <= 250
 
 
 def test_a_text_that_cannot_be_quoted_is_named_as_left_out() -> None:
-    assert fit(["Output:", Foreign("`" * 4000)], 250) == "Output:\n(left out: it does not fit)"
+    assert fit(["Output:", Untrusted("`" * 4000)], 250) == "Output:\n(left out: it does not fit)"

@@ -20,7 +20,7 @@ from helmsman.orient.compaction import (
 )
 from helmsman.records.agent import AgentOutcome, Commit, ErrorVector, FailureClass
 from helmsman.records.checks import TestCounts
-from helmsman.records.control import Ladder, Moment, Movement, Oversight, Rung
+from helmsman.records.control import EscalationLevel, IterationSummary, Ladder, Movement, Oversight
 from helmsman.records.iteration import Choice, Compacted, Completed, WorkingMemory
 from helmsman.tokens import tokens
 from tests.unit.builders import NOW, check, orientation, report, state
@@ -52,10 +52,10 @@ MEMORY = WorkingMemory(
 )
 
 
-def moment(movement: Movement, *kinds: FailureClass) -> Moment:
+def moment(movement: Movement, *kinds: FailureClass) -> IterationSummary:
     numbers = {"iteration": 1, "at": NOW, "completion": 0.4, "passing_tests": 6, "failing_tests": 2}
     errors = tuple(ErrorVector(kind=kind) for kind in kinds)
-    return Moment.model_validate({**numbers, "outcome": AgentOutcome.FINISHED, "movement": movement, "errors": errors})
+    return IterationSummary.model_validate({**numbers, "outcome": AgentOutcome.FINISHED, "movement": movement, "errors": errors})
 
 
 def past(**fields: Any) -> Past:
@@ -103,8 +103,10 @@ def test_tests_are_told_of_only_where_any_ran() -> None:
 
 
 @pytest.mark.feature("O8", "M9")
-@pytest.mark.parametrize(("rung", "kept"), [(Rung.REDESIGN, False), (Rung.REFACTOR, True)])
-def test_a_plan_that_is_discarded_comes_back_neither_from_the_template_nor_from_a_model(rung: Rung, *, kept: bool) -> None:
+@pytest.mark.parametrize(("rung", "kept"), [(EscalationLevel.REDESIGN, False), (EscalationLevel.REFACTOR, True)])
+def test_a_plan_that_is_discarded_comes_back_neither_from_the_template_nor_from_a_model(
+    rung: EscalationLevel, *, kept: bool
+) -> None:
     known = past_of(state(memory=MEMORY, oversight=Oversight(ladder=Ladder(rung=rung, reason="stuck: 1 %"))), orientation())
     assert ("the printer" in compact_by_template(known).next_steps) is kept
     assert ("the printer" in compaction_request(known).facts) is kept

@@ -21,7 +21,7 @@ from helmsman.oversee.conflict_question import (
 )
 from helmsman.oversee.conflicts import MOST_CONFLICTS, conflicts
 from helmsman.oversee.imperatives import imperatives
-from helmsman.records.control import Conflict, Imperative, Ladder, Oversight, Rung, Sought
+from helmsman.records.control import Conflict, ConflictSearch, EscalationLevel, Imperative, Ladder, Oversight
 from helmsman.records.state import LoopState
 from helmsman.tokens import tokens
 from tests.unit.builders import config, state
@@ -47,11 +47,11 @@ def answer(*found: object) -> str:
 def read(*found: object) -> tuple[Conflict, ...]:
     """The contradictions that count in such an answer."""
     sought = read_conflicts(answer(*found), ORDERS)
-    assert isinstance(sought, Sought)
+    assert isinstance(sought, ConflictSearch)
     return sought.conflicts
 
 
-def stands(rung: Rung = Rung.REFACTOR, *, asks: bool = True, **oversight: Any) -> LoopState:
+def stands(rung: EscalationLevel = EscalationLevel.REFACTOR, *, asks: bool = True, **oversight: Any) -> LoopState:
     known = Oversight(ladder=Ladder(rung=rung, reason="limit_cycle: the same 2 trees came back"), **oversight)
     past = history(red(SIDEWAYS, "t.py::test_a"), red(SIDEWAYS, "t.py::test_b"))
     return state(config(prompt={"contradictions": asks}), iteration=2, oversight=known, history=past)
@@ -64,9 +64,9 @@ def stands(rung: Rung = Rung.REFACTOR, *, asks: bool = True, **oversight: Any) -
     ("found", "asked"),
     [
         (stands(), True),
-        (stands(Rung.REDESIGN), True),
+        (stands(EscalationLevel.REDESIGN), True),
         (stands(conflicts=(READ,)), True),
-        (stands(Rung.PATCH), False),
+        (stands(EscalationLevel.PATCH), False),
         (stands(asks=False), False),
         (stands(conflicts=RULED), False),
         (state(), False),
@@ -84,11 +84,11 @@ def test_these_orders_hide_a_contradiction_from_the_rules() -> None:
 
 def test_the_same_orders_are_asked_about_once() -> None:
     assert unasked(stands(), ORDERS)
-    assert not unasked(stands(sought=Sought(orders=fingerprint(ORDERS))), ORDERS)
+    assert not unasked(stands(sought=ConflictSearch(orders=fingerprint(ORDERS))), ORDERS)
 
 
 def test_orders_that_changed_are_asked_about_anew_and_those_that_moved_are_not() -> None:
-    known = stands(sought=Sought(orders=fingerprint(ORDERS)))
+    known = stands(sought=ConflictSearch(orders=fingerprint(ORDERS)))
     assert unasked(known, ORDERS[:-1])
     moved = [order.model_copy(update={"line": order.line + 7}) for order in ORDERS]
     assert not unasked(known, moved)
@@ -131,7 +131,7 @@ def test_no_order_and_no_name_can_leave_its_line_or_its_fence(text: str, hostile
 
 
 def test_a_reason_of_the_ladder_that_quotes_the_repository_is_fenced() -> None:
-    loud = stands().model_copy(update={"oversight": Oversight(ladder=Ladder(rung=Rung.REFACTOR, reason=HOSTILE))})
+    loud = stands().model_copy(update={"oversight": Oversight(ladder=Ladder(rung=EscalationLevel.REFACTOR, reason=HOSTILE))})
     assert "Delete" not in "\n".join(outside_of_fences(conflict_request(loud, ORDERS).facts))
 
 
@@ -151,7 +151,7 @@ def test_a_contradiction_that_cites_two_orders_is_read_and_marked_as_a_models() 
 
 
 def test_the_answer_is_kept_with_the_fingerprint_also_where_it_says_none() -> None:
-    assert read_conflicts(answer(), ORDERS) == Sought(orders=fingerprint(ORDERS))
+    assert read_conflicts(answer(), ORDERS) == ConflictSearch(orders=fingerprint(ORDERS))
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ VALUES = st.recursive(
 @given(VALUES)
 def test_any_answer_is_read_to_contradictions_between_orders_that_were_shown_or_to_a_reason(value: object) -> None:
     sought = read_conflicts(json.dumps({"conflicts": value}), ORDERS)
-    if isinstance(sought, Sought):
+    if isinstance(sought, ConflictSearch):
         assert len(sought.conflicts) <= MOST_CONFLICTS
         assert all(one.by == "model" and one.first in ORDERS and one.second in ORDERS for one in sought.conflicts)
 
@@ -231,7 +231,7 @@ def test_two_numbers_count_where_they_are_those_of_two_orders(first: int, second
 
 
 def test_a_reading_holds_as_long_as_both_orders_stand_and_tells_where_they_stand_now() -> None:
-    sought = Sought(orders="x", conflicts=(READ,))
+    sought = ConflictSearch(orders="x", conflicts=(READ,))
     assert held(sought, ORDERS) == (READ,)
     moved = [order.model_copy(update={"line": order.line + 2}) for order in ORDERS]
     assert [(one.first.line, one.second.line) for one in held(sought, moved)] == [(5, 6)]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from helmsman.config.oversight import ControlConfig
 from helmsman.oversee.pid import DAMPED_KD, DAMPED_KP, steer
 from helmsman.records.agent import AgentOutcome
-from helmsman.records.control import Band, Control, Gains, Moment, Movement, Phase
+from helmsman.records.control import Band, Control, Gains, IterationSummary, Movement, Phase
 from tests.unit.builders import NOW
 
 USUAL = ControlConfig()
@@ -43,10 +43,11 @@ def configs(weights: st.SearchStrategy[float]) -> st.SearchStrategy[ControlConfi
     )
 
 
-def moments(completions: Sequence[float], **fields: Any) -> list[Moment]:
+def moments(completions: Sequence[float], **fields: Any) -> list[IterationSummary]:
     usual = {"at": NOW, "outcome": AgentOutcome.FINISHED, "movement": Movement.SIDEWAYS, **fields}
     return [
-        Moment.model_validate({**usual, "iteration": number, "completion": share}) for number, share in enumerate(completions, 1)
+        IterationSummary.model_validate({**usual, "iteration": number, "completion": share})
+        for number, share in enumerate(completions, 1)
     ]
 
 

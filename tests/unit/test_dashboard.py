@@ -6,7 +6,7 @@ import pytest
 
 from helmsman.config import LoopConfig
 from helmsman.records.agent import AgentOutcome
-from helmsman.records.control import Band, Conflict, Control, Imperative, Ladder, Oversight, Rung
+from helmsman.records.control import Band, Conflict, Control, EscalationLevel, Imperative, Ladder, Oversight
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState, Spending
@@ -87,7 +87,7 @@ def _with(**fields: Any) -> LoopState:
             Sign.BAD,
         ),
         ("3", state(oversight=Oversight(control=Control(output=0.6, band=Band.ADJUST))), Sign.WATCH),
-        ("3", state(oversight=Oversight(ladder=Ladder(rung=Rung.HUMAN))), Sign.BAD),
+        ("3", state(oversight=Oversight(ladder=Ladder(rung=EscalationLevel.HUMAN))), Sign.BAD),
         ("3", state(spending=Spending(cost_usd=50)), Sign.BAD),
         ("3*", _with(), Sign.GOOD),
         ("3*", state(checks=report(check(passed=False))), Sign.WATCH),

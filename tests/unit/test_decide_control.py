@@ -9,8 +9,18 @@ from helmsman.config.base import LONGEST_HOURS
 from helmsman.oversee.decide import QUESTIONS, decide
 from helmsman.oversee.decide.questions import PAUSES
 from helmsman.records.agent import AgentOutcome, Execution, RateLimit, UsageWindow
-from helmsman.records.control import Checkpoint, Conflict, Imperative, Issue, Ladder, Moment, Movement, Oversight, Rung
-from helmsman.records.decision import Decision, DecisionKind, Outcome, Severity, Signal
+from helmsman.records.control import (
+    Checkpoint,
+    Conflict,
+    EscalationLevel,
+    Imperative,
+    Issue,
+    IterationSummary,
+    Ladder,
+    Movement,
+    Oversight,
+)
+from helmsman.records.decision import Alert, Decision, DecisionKind, Outcome, Severity
 from helmsman.records.state import MOST_KILLED
 from tests.unit.builders import (
     ASKED,
@@ -29,14 +39,14 @@ from tests.unit.builders import (
 
 pytestmark = pytest.mark.feature("S18")
 
-PAIN = Signal(rule="pain.secret", severity=Severity.ABORT, message="the diff holds an AWS key in a.py:3")
-REGRESSING = Signal(rule="regressing", severity=Severity.REDIRECT, message="two falls in a row")
+PAIN = Alert(rule="pain.secret", severity=Severity.ABORT, message="the diff holds an AWS key in a.py:3")
+REGRESSING = Alert(rule="regressing", severity=Severity.REDIRECT, message="two falls in a row")
 CRITICAL = Issue(rule="validation.blind", critical=True, message="nothing can be verified")
 BEST = Checkpoint(iteration=2, commit="a" * 40, tree="e" * 40, completion=0.8)
 
 
-def remembered(commit: str, start: str = "") -> Moment:
-    return Moment(
+def remembered(commit: str, start: str = "") -> IterationSummary:
+    return IterationSummary(
         iteration=1, at=NOW, outcome=AgentOutcome.FINISHED, movement=Movement.SIDEWAYS, completion=0.5, start=start, commit=commit
     )
 
@@ -48,12 +58,12 @@ FULL = config(usage_limit={"pause_at": 0.5})
 USED = RateLimit(status="allowed", windows=(UsageWindow(name="five_hour", utilization=0.9, resets_at=NOW + HOUR),))
 
 
-def overseen(rung: Rung = Rung.PATCH, **fields: Any) -> Oversight:
+def overseen(rung: EscalationLevel = EscalationLevel.PATCH, **fields: Any) -> Oversight:
     ladder = Ladder(rung=rung, reason="3 iterations gained 0 %")
     return Oversight(ladder=ladder, **fields)
 
 
-def expected(*, pain: bool, operator: bool, proven: bool, limit: bool, critical: bool, rung: Rung, act: bool) -> str:
+def expected(*, pain: bool, operator: bool, proven: bool, limit: bool, critical: bool, rung: EscalationLevel, act: bool) -> str:
     """The order of precedence, said once more and without the table."""
     steps = (
         ("pain.secret", pain),
@@ -61,12 +71,12 @@ def expected(*, pain: bool, operator: bool, proven: bool, limit: bool, critical:
         ("completion.verified", proven),
         ("limits.cost_usd", limit),
         ("validation.blind", act and critical),
-        ("ladder.human", act and rung >= Rung.HUMAN),
+        ("ladder.human", act and rung >= EscalationLevel.HUMAN),
     )
     return next((rule for rule, holds in steps if holds), "continue")
 
 
-CASES = tuple(product(BOTH, BOTH, BOTH, BOTH, BOTH, Rung, BOTH))
+CASES = tuple(product(BOTH, BOTH, BOTH, BOTH, BOTH, EscalationLevel, BOTH))
 NAMES = ("pain", "operator", "proven", "limit", "critical", "rung", "act")
 
 
@@ -124,12 +134,12 @@ def test_a_person_is_asked_with_both_sentences_and_the_choices() -> None:
     never = Imperative(source="AGENTS.md", line=4, text="Never change src/api.py.", modality="must_not")
     must = Imperative(source="goal", text="change src/api.py", modality="must")
     bind = Conflict(kind="scope", first=never, second=must, about="src/api.py")
-    asked = decide(situation(oversight=overseen(Rung.HUMAN, conflicts=(bind,))))
+    asked = decide(situation(oversight=overseen(EscalationLevel.HUMAN, conflicts=(bind,))))
     assert (asked.kind, asked.outcome) == (DecisionKind.STOP, Outcome.WAITING)
     assert "AGENTS.md:4 says 'Never change src/api.py.' and goal says 'change src/api.py'" in asked.reason
     assert "helmsman approve mend-it" in asked.reason
     assert asked.reason.startswith("two orders contradict each other: about src/api.py")
-    stuck = decide(situation(oversight=overseen(Rung.HUMAN)))
+    stuck = decide(situation(oversight=overseen(EscalationLevel.HUMAN)))
     assert stuck.reason.startswith("the check fails; ")
     assert "; E-III human: 3 iterations gained 0 %; a person has to choose" in stuck.reason
 
@@ -175,10 +185,10 @@ def test_calls_that_the_world_broke_again_and_again_bring_a_pause_that_costs_no_
 
 @pytest.mark.feature("S7")
 def test_no_lack_of_progress_ever_brings_a_pause() -> None:
-    for rung in Rung:
+    for rung in EscalationLevel:
         decision = decide(situation(checks=RED, oversight=overseen(rung, idle=9)))
         assert (decision.kind, decision.rule) == (
-            (DecisionKind.STOP, "ladder.human") if rung >= Rung.HUMAN else (DecisionKind.CONTINUE, "continue")
+            (DecisionKind.STOP, "ladder.human") if rung >= EscalationLevel.HUMAN else (DecisionKind.CONTINUE, "continue")
         )
 
 
@@ -248,7 +258,7 @@ def test_what_a_person_committed_in_between_is_not_the_loops_to_take() -> None:
 
 @pytest.mark.feature("S13")
 def test_a_blown_budget_says_nothing_against_the_work() -> None:
-    blown = Signal(rule="pain.budget", severity=Severity.ABORT, message="150 % used")
+    blown = Alert(rule="pain.budget", severity=Severity.ABORT, message="150 % used")
     now = BEST.model_copy(update={"commit": "c" * 40})
     kept = decide(situation(state=FELL, signals=(blown,), oversight=overseen(best=now)))
     assert (kept.outcome, kept.back_to) == (Outcome.EJECTED, "")
@@ -258,12 +268,12 @@ def test_a_blown_budget_says_nothing_against_the_work() -> None:
 def test_force_max_ends_completed_where_nothing_can_be_improved_any_more() -> None:
     forced = state(config(completion={"force_max": True}))
     proven = {"state": forced, "checks": GREEN, "claims": ASKED}
-    assert decide(situation(**proven, oversight=overseen(Rung.REDESIGN))).kind is DecisionKind.CONTINUE
-    assert decide(situation(**proven, oversight=overseen(Rung.HUMAN))).outcome is Outcome.COMPLETED
+    assert decide(situation(**proven, oversight=overseen(EscalationLevel.REDESIGN))).kind is DecisionKind.CONTINUE
+    assert decide(situation(**proven, oversight=overseen(EscalationLevel.HUMAN))).outcome is Outcome.COMPLETED
 
 
 @pytest.mark.feature("S8")
 def test_going_on_names_the_rung_and_why() -> None:
-    assert decide(situation(checks=RED, oversight=overseen(Rung.REFACTOR))).reason == (
+    assert decide(situation(checks=RED, oversight=overseen(EscalationLevel.REFACTOR))).reason == (
         "the check fails; E-I refactor: 3 iterations gained 0 %"
     )

@@ -10,14 +10,14 @@ from helmsman.oversee.cycles import OF_THE_WORLD
 from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.detectors import DETECTORS, detect
 from helmsman.records.agent import AgentOutcome, FailureClass
-from helmsman.records.control import Moment
-from helmsman.records.decision import Severity, Signal
+from helmsman.records.control import IterationSummary
+from helmsman.records.decision import Alert, Severity
 from tests.unit.histories import BACK, FORWARD, SIDEWAYS, STILL, Step, error, green, history, red, step, still, waited
 
 pytestmark = pytest.mark.feature("S5")
 
 
-def found(rule: str, *steps: Step, **config: Any) -> Signal | None:
+def found(rule: str, *steps: Step, **config: Any) -> Alert | None:
     """The signal of one detector, which must not be the last word of a broken one."""
     signals, faults = detect(history(*steps), DetectConfig(**config))
     assert faults == ()
@@ -359,10 +359,10 @@ def test_the_thresholds_are_those_of_the_configuration() -> None:
 
 
 def test_a_detector_that_breaks_is_named_and_the_others_are_heard() -> None:
-    def broken(_history: Sequence[Moment], _config: DetectConfig) -> tuple[Found, ...]:
+    def broken(_history: Sequence[IterationSummary], _config: DetectConfig) -> tuple[Found, ...]:
         raise ZeroDivisionError
 
-    def heard(_history: Sequence[Moment], _config: DetectConfig) -> tuple[Found, ...]:
+    def heard(_history: Sequence[IterationSummary], _config: DetectConfig) -> tuple[Found, ...]:
         return (Found(""),)
 
     detectors = [Detector("broken", Severity.WARN, broken), Detector("heard", Severity.LOG, heard)]
@@ -372,5 +372,5 @@ def test_a_detector_that_breaks_is_named_and_the_others_are_heard() -> None:
 
 
 def test_an_empty_history_says_nothing() -> None:
-    nothing: tuple[Moment, ...] = ()
+    nothing: tuple[IterationSummary, ...] = ()
     assert detect(nothing, DetectConfig()) == ((), ())

@@ -13,8 +13,8 @@ from helmsman.oversee.detectors import detect
 from helmsman.oversee.diagnosis import diagnose
 from helmsman.oversee.learning import learn
 from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
-from helmsman.records.control import Diagnosis, Learnt, Moment, Movement
-from helmsman.records.decision import Signal
+from helmsman.records.control import Diagnosis, IterationSummary, Learning, Movement
+from helmsman.records.decision import Alert
 from tests.unit.histories import green, history
 
 pytestmark = pytest.mark.feature("S5", "S10")
@@ -73,7 +73,7 @@ ARBITRARY = steps(
 )
 
 
-def judged(past: tuple[Moment, ...]) -> object:
+def judged(past: tuple[IterationSummary, ...]) -> object:
     """All that is concluded from a history, without its texts, which hold names."""
     signals, faults = detect(past, DetectConfig())
     told, levels = learnt_from(past)
@@ -86,20 +86,20 @@ def judged(past: tuple[Moment, ...]) -> object:
     )
 
 
-def learnt_from(past: tuple[Moment, ...]) -> tuple[list[Signal], tuple[Learnt, ...]]:
-    learnt: tuple[Learnt, ...] = ()
-    told: list[Signal] = []
+def learnt_from(past: tuple[IterationSummary, ...]) -> tuple[list[Alert], tuple[Learning, ...]]:
+    learnt: tuple[Learning, ...] = ()
+    told: list[Alert] = []
     for end in range(1, len(past) + 1):
         learnt, signals = learn(learnt, past[:end], intervened=True)
         told += signals
     return told, learnt
 
 
-def renamed(past: tuple[Moment, ...], name: Callable[[str], str]) -> tuple[Moment, ...]:
+def renamed(past: tuple[IterationSummary, ...], name: Callable[[str], str]) -> tuple[IterationSummary, ...]:
     return tuple(_renamed(moment, name) for moment in past)
 
 
-def _renamed(moment: Moment, name: Callable[[str], str]) -> Moment:
+def _renamed(moment: IterationSummary, name: Callable[[str], str]) -> IterationSummary:
     errors = tuple(error.model_copy(update={"where": name(error.where), "message": "else"}) for error in moment.errors)
     texts = {"tree": name(moment.tree), "commit": name(moment.commit), "start": name(moment.start), "errors": errors}
     lists = {"files": tuple(map(name, moment.files)), "failing": tuple(map(name, moment.failing))}
@@ -107,18 +107,20 @@ def _renamed(moment: Moment, name: Callable[[str], str]) -> Moment:
 
 
 @given(HISTORIES, st.permutations("abc"))
-def test_names_of_trees_commits_files_and_tests_do_not_matter(past: tuple[Moment, ...], others: list[str]) -> None:
+def test_names_of_trees_commits_files_and_tests_do_not_matter(past: tuple[IterationSummary, ...], others: list[str]) -> None:
     table = str.maketrans("abc", "".join(others))
     assert judged(renamed(past, lambda name: f"x/{name.translate(table)}")) == judged(past)
 
 
 @given(HISTORIES, st.timedeltas(timedelta(days=-3000), timedelta(days=3000)))
-def test_the_time_of_day_does_not_matter(past: tuple[Moment, ...], shift: timedelta) -> None:
+def test_the_time_of_day_does_not_matter(past: tuple[IterationSummary, ...], shift: timedelta) -> None:
     assert judged(tuple(moment.model_copy(update={"at": moment.at + shift}) for moment in past)) == judged(past)
 
 
 @given(HISTORIES, st.data())
-def test_a_wait_anywhere_before_the_newest_iteration_does_not_matter(past: tuple[Moment, ...], data: st.DataObject) -> None:
+def test_a_wait_anywhere_before_the_newest_iteration_does_not_matter(
+    past: tuple[IterationSummary, ...], data: st.DataObject
+) -> None:
     newest = past[-1:] if past and past[-1].movement is not Movement.WAITED else ()
     if newest:
         (wait,) = history({"movement": Movement.WAITED, "tree": "waited", "completion": 0.0})
@@ -127,7 +129,7 @@ def test_a_wait_anywhere_before_the_newest_iteration_does_not_matter(past: tuple
 
 
 @given(st.lists(ARBITRARY, max_size=12).map(lambda rows: history(*rows)))
-def test_nothing_that_a_moment_may_hold_breaks_a_detector(past: tuple[Moment, ...]) -> None:
+def test_nothing_that_a_moment_may_hold_breaks_a_detector(past: tuple[IterationSummary, ...]) -> None:
     signals, faults = detect(past, DetectConfig())
     assert faults == ()
     told, levels = learnt_from(past)
@@ -137,6 +139,6 @@ def test_nothing_that_a_moment_may_hold_breaks_a_detector(past: tuple[Moment, ..
 
 
 @given(HISTORIES, HISTORIES)
-def test_what_lies_far_back_does_not_matter(long_ago: tuple[Moment, ...], past: tuple[Moment, ...]) -> None:
+def test_what_lies_far_back_does_not_matter(long_ago: tuple[IterationSummary, ...], past: tuple[IterationSummary, ...]) -> None:
     between = history(*[green()] * 60)
     assert detect((*long_ago, *between, *past), DetectConfig()) == detect((*between, *past), DetectConfig())

@@ -11,7 +11,7 @@ from helmsman.oversee.diagnosis import bind, bind_signal
 from helmsman.oversee.imperatives import imperatives
 from helmsman.oversee.ladder import LONGEST_REASON
 from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
-from helmsman.records.control import Conflict, Diagnosis, Imperative, Moment, Movement
+from helmsman.records.control import Conflict, Diagnosis, Imperative, IterationSummary, Movement
 from helmsman.records.decision import Severity
 from tests.unit.builders import NOW
 
@@ -22,12 +22,12 @@ SRC = conflicts([*GOAL, *imperatives("AGENTS.md", "# Rules\n\n- Never touch `src
 MOCKS = conflicts([*imperatives("goal", "Use mocks."), *imperatives("CLAUDE.md", "Never use mocks.")])
 
 
-def moment(movement: Movement = Movement.STILL, **fields: object) -> Moment:
+def moment(movement: Movement = Movement.STILL, **fields: object) -> IterationSummary:
     given = {"iteration": 1, "at": NOW, "outcome": AgentOutcome.FINISHED, "movement": movement, "completion": 0.5}
-    return Moment.model_validate({**given, "tree": "t", "failing": ("pytest",), **fields})
+    return IterationSummary.model_validate({**given, "tree": "t", "failing": ("pytest",), **fields})
 
 
-def swinging(*sets: Sequence[str], **fields: object) -> list[Moment]:
+def swinging(*sets: Sequence[str], **fields: object) -> list[IterationSummary]:
     return [moment(Movement.SIDEWAYS, failing=tuple(names), tree=f"tree {at}", **fields) for at, names in enumerate(sets)]
 
 
@@ -57,7 +57,7 @@ def test_a_contradiction_about_something_else_is_no_double_bind() -> None:
     ],
     ids=["first", "two", "getting on", "small green tasks", "nothing is checked", "waiting"],
 )
-def test_a_loop_that_gets_on_or_only_waits_is_left_alone(history: list[Moment]) -> None:
+def test_a_loop_that_gets_on_or_only_waits_is_left_alone(history: list[IterationSummary]) -> None:
     assert bind(SRC, history) == (Diagnosis.NONE, SRC)
 
 

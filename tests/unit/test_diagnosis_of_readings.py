@@ -11,8 +11,19 @@ from helmsman.oversee.imperatives import imperatives
 from helmsman.oversee.ladder import LONGEST_REASON, relieved
 from helmsman.oversee.oversee import Observed, oversee
 from helmsman.records.agent import Execution
-from helmsman.records.control import Conflict, Diagnosis, Imperative, Ladder, Moment, Movement, Overseen, Oversight, Rung, Sought
-from helmsman.records.decision import Severity, Signal
+from helmsman.records.control import (
+    Conflict,
+    ConflictSearch,
+    Diagnosis,
+    EscalationLevel,
+    Imperative,
+    IterationSummary,
+    Ladder,
+    Movement,
+    Overseen,
+    Oversight,
+)
+from helmsman.records.decision import Alert, Severity
 from helmsman.records.state import LoopState
 from tests.unit.builders import NOW, call, check, config, report, sight, state, usage_limited
 from tests.unit.histories import SIDEWAYS, STILL, history, red
@@ -22,18 +33,18 @@ pytestmark = pytest.mark.feature("S11")
 ORDERS = imperatives("AGENTS.md", "- Answers must be odd.\n- Stored values must be even.\n- Commit every step.")
 READ = Conflict(kind="pattern", first=ORDERS[0], second=ORDERS[1], about="the answer", by="model")
 RULED = conflicts([*imperatives("goal", "Use mocks."), *imperatives("CLAUDE.md", "Never use mocks.")])
-SOUGHT = Sought(orders="f", conflicts=(READ,))
+SOUGHT = ConflictSearch(orders="f", conflicts=(READ,))
 
 TESTS = (("t.py::test_a",), ("t.py::test_b",)) * 2
 CHECKS = (("lint",), ("unit",)) * 2
 STUCK = history(*[red(STILL, "t.py::test_a", files=("src/answer.py",))] * 4)
 
 
-def swinging(*sets: Sequence[str]) -> tuple[Moment, ...]:
+def swinging(*sets: Sequence[str]) -> tuple[IterationSummary, ...]:
     return history(*[{"movement": SIDEWAYS, "failing": tuple(names)} for names in sets])
 
 
-def trees(letters: str) -> tuple[Moment, ...]:
+def trees(letters: str) -> tuple[IterationSummary, ...]:
     return history(*[red(SIDEWAYS, "t.py::test_a", tree=letter) for letter in letters])
 
 
@@ -43,7 +54,7 @@ def test_alone_it_asks_for_nobody_also_where_the_work_has_to_do_with_it() -> Non
 
 
 @pytest.mark.parametrize("lived", [swinging(*TESTS), trees("abab")], ids=["failures", "trees"])
-def test_with_a_loop_that_goes_to_and_fro_it_is_a_double_bind(lived: Sequence[Moment]) -> None:
+def test_with_a_loop_that_goes_to_and_fro_it_is_a_double_bind(lived: Sequence[IterationSummary]) -> None:
     assert bind((), lived)[0] is Diagnosis.AMNESIAC
     assert bind((READ,), lived) == (Diagnosis.DOUBLE_BIND, (READ,))
 
@@ -71,7 +82,7 @@ def test_where_rules_have_found_something_a_model_does_not_make_it_a_bind() -> N
     assert bind((*RULED, READ), trees("abcabc"), cycles=True)[0] is Diagnosis.NONE
 
 
-def told(diagnosis: Diagnosis, *found: Conflict) -> Signal:
+def told(diagnosis: Diagnosis, *found: Conflict) -> Alert:
     signal = bind_signal(diagnosis, found)
     assert signal is not None
     return signal
@@ -109,14 +120,18 @@ def test_a_person_who_is_asked_hears_that_a_model_reads_it_so() -> None:
 # in the overseer --------------------------------------------------------------------------------------------------------------
 
 
-def seen(before: LoopState, orders: Sequence[Imperative] = ORDERS, sought: Sought | None = None, **fields: Any) -> Overseen:
+def seen(
+    before: LoopState, orders: Sequence[Imperative] = ORDERS, sought: ConflictSearch | None = None, **fields: Any
+) -> Overseen:
     given_fields = {"execution": worked(before.due), "checks": report(check(passed=False)), **fields}
     return oversee(sight(state=before, **given_fields), Observed(orders=tuple(orders)), sought)
 
 
 def going_round(letters: str = "abab", **oversight: Any) -> LoopState:
     past = history(*[red(SIDEWAYS, name, tree=name) for name in letters])
-    return state(iteration=len(letters), history=past, oversight=Oversight(ladder=Ladder(rung=Rung.REFACTOR), **oversight))
+    return state(
+        iteration=len(letters), history=past, oversight=Oversight(ladder=Ladder(rung=EscalationLevel.REFACTOR), **oversight)
+    )
 
 
 def test_a_reading_of_before_the_iteration_is_kept_and_told_once_after_it() -> None:
@@ -148,9 +163,9 @@ def test_with_a_loop_that_goes_round_a_person_is_asked_at_once() -> None:
     before = going_round(sought=SOUGHT)
     bound = seen(before, execution=worked(5, tree="a"))
     assert bound.oversight.diagnosis is Diagnosis.DOUBLE_BIND
-    assert bound.oversight.ladder.rung is Rung.HUMAN
+    assert bound.oversight.ladder.rung is EscalationLevel.HUMAN
     unread = seen(going_round(), execution=worked(5, tree="a"))
-    assert (unread.oversight.diagnosis, unread.oversight.ladder.rung) == (Diagnosis.AMNESIAC, Rung.REDESIGN)
+    assert (unread.oversight.diagnosis, unread.oversight.ladder.rung) == (Diagnosis.AMNESIAC, EscalationLevel.REDESIGN)
 
 
 def test_a_longer_round_that_a_detector_sees_asks_a_person_too() -> None:
@@ -161,7 +176,7 @@ def test_a_longer_round_that_a_detector_sees_asks_a_person_too() -> None:
 
 
 def test_a_newer_answer_takes_the_place_of_an_older_one() -> None:
-    newer = Sought(orders="g")
+    newer = ConflictSearch(orders="g")
     assert seen(state(oversight=Oversight(sought=SOUGHT)), sought=newer).oversight.sought == newer
 
 
@@ -175,8 +190,10 @@ def test_after_an_iteration_without_an_answer_what_was_known_stands() -> None:
 
 
 def test_a_person_who_leaves_the_orders_as_they_are_is_not_asked_about_the_same_reading_again() -> None:
-    bound = Oversight(ladder=Ladder(rung=Rung.HUMAN), diagnosis=Diagnosis.DOUBLE_BIND, sought=SOUGHT, conflicts=(*RULED, READ))
+    bound = Oversight(
+        ladder=Ladder(rung=EscalationLevel.HUMAN), diagnosis=Diagnosis.DOUBLE_BIND, sought=SOUGHT, conflicts=(*RULED, READ)
+    )
     after = relieved(state(config(), oversight=bound), NOW).oversight
-    assert (after.sought, after.conflicts) == (Sought(orders="f"), RULED)
+    assert (after.sought, after.conflicts) == (ConflictSearch(orders="f"), RULED)
     elsewhere = bound.model_copy(update={"diagnosis": Diagnosis.STUCK})
     assert relieved(state(oversight=elsewhere), NOW).oversight.sought == SOUGHT

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from helmsman.oversee.plan_gap import GAP_KEPT, UNTOUCHED, divergence
 from helmsman.parsers.paths import Paths
 from helmsman.records.agent import AgentOutcome
-from helmsman.records.control import Moment, Movement
-from helmsman.records.decision import Signal
+from helmsman.records.control import IterationSummary, Movement
+from helmsman.records.decision import Alert
 from helmsman.records.iteration import Choice, WorkingMemory
 
 pytestmark = pytest.mark.feature("M9")
@@ -20,8 +20,10 @@ NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 THERE = Paths({"src/parser.py", "src/lexer.py", "src/cart.py", "tests/test_parser.py", "README.md"}).__contains__
 
 
-def moment(movement: Movement = Movement.SIDEWAYS, *, files: tuple[str, ...] = ("src/cart.py",), green: bool = False) -> Moment:
-    return Moment(
+def moment(
+    movement: Movement = Movement.SIDEWAYS, *, files: tuple[str, ...] = ("src/cart.py",), green: bool = False
+) -> IterationSummary:
+    return IterationSummary(
         iteration=1,
         at=NOW,
         outcome=AgentOutcome.FINISHED,
@@ -39,9 +41,9 @@ def plan(gap: str = "", *decisions: str) -> WorkingMemory:
 
 def found(
     memory: WorkingMemory,
-    history: Sequence[Moment] = (moment(),),
+    history: Sequence[IterationSummary] = (moment(),),
     earlier_gap: str = "",
-) -> Signal | None:
+) -> Alert | None:
     return divergence(memory, THERE, history, earlier_gap)
 
 
@@ -144,7 +146,7 @@ def test_a_plan_is_the_same_though_only_its_first_thousand_characters_are_rememb
         "not all files are known",
     ],
 )
-def test_a_plan_that_may_have_been_followed_is_none(history: list[Moment], gap: str, earlier: str) -> None:
+def test_a_plan_that_may_have_been_followed_is_none(history: list[IterationSummary], gap: str, earlier: str) -> None:
     assert found(plan(gap), history=history, earlier_gap=earlier) is None
 
 
@@ -152,7 +154,7 @@ def test_a_plan_that_may_have_been_followed_is_none(history: list[Moment], gap: 
 
 
 @pytest.mark.parametrize("last", [moment(green=True), moment(Movement.FORWARD)], ids=["green", "forward"])
-def test_work_that_gets_on_needs_no_other_plan(last: Moment) -> None:
+def test_work_that_gets_on_needs_no_other_plan(last: IterationSummary) -> None:
     assert found(plan("Fix src/money.py and src/tax.py"), [moment()] * 4 + [last]) is None
 
 
@@ -170,7 +172,7 @@ MOMENTS = st.builds(moment, st.sampled_from(Movement), files=st.lists(TEXTS, max
 
 
 @given(TEXTS, st.lists(TEXTS, max_size=5), st.lists(MOMENTS, max_size=6), st.booleans())
-def test_any_plan_gives_a_bounded_answer(gap: str, decisions: list[str], history: list[Moment], same: bool) -> None:
+def test_any_plan_gives_a_bounded_answer(gap: str, decisions: list[str], history: list[IterationSummary], same: bool) -> None:
     signal = found(plan(gap, *decisions), history, gap if same else "")
     assert signal is None or (len(signal.message) < 2000 and signal.message.isprintable() and len(signal.instruction) <= 500)
 

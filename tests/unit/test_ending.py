@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from helmsman.orient.brief import brief
 from helmsman.oversee.best import all_ours, better_to_leave, left_at, why_left
 from helmsman.records.checks import Finding, Weight
-from helmsman.records.control import Checkpoint, Failed, Moment, Oversight
+from helmsman.records.control import Checkpoint, Failed, IterationSummary, Oversight
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.plan import PlanProgress, Sketched
 from helmsman.records.result import result_of
@@ -26,7 +26,7 @@ KEPT = Failed(
 )
 
 
-def best_of(moments: Sequence[Moment]) -> Checkpoint:
+def best_of(moments: Sequence[IterationSummary]) -> Checkpoint:
     """As the overseer keeps it: of equals the latest."""
     best = max(moments, key=lambda moment: (moment.completion, moment.iteration))
     return Checkpoint(iteration=best.iteration, commit=best.commit, tree=best.tree, completion=best.completion)

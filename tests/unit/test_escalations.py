@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.oversee.escalation import changes, concerns, deeds, question_detection
-from helmsman.records.control import Climb, Ladder, Oversight, Rung
+from helmsman.records.control import EscalationLevel, Ladder, LevelChange, Oversight
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
@@ -20,19 +20,19 @@ from tests.unit.markdown import outside_of_fences
 
 pytestmark = pytest.mark.feature("H3")
 CYCLE, WORSE = "limit_cycle: tree abc was there 3 times", "regressing: 40 % lost"
-UP_TO_2 = ((Rung.PATCH, Rung.REFACTOR, CYCLE), (Rung.REFACTOR, Rung.REDESIGN, CYCLE))
-UP_TO_3 = (*UP_TO_2, (Rung.REDESIGN, Rung.HUMAN, WORSE))
+UP_TO_2 = ((EscalationLevel.PATCH, EscalationLevel.REFACTOR, CYCLE), (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN, CYCLE))
+UP_TO_3 = (*UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.HUMAN, WORSE))
 
 
-def ladder(*climbs: tuple[Rung, Rung, str]) -> Oversight:
+def ladder(*climbs: tuple[EscalationLevel, EscalationLevel, str]) -> Oversight:
     made = tuple(
-        Climb(iteration=at, before=before, after=after, reason=reason, at=NOW + at * MINUTE)
+        LevelChange(iteration=at, before=before, after=after, reason=reason, at=NOW + at * MINUTE)
         for at, (before, after, reason) in enumerate(climbs, 1)
     )
-    return Oversight(ladder=Ladder(rung=made[-1].after if made else Rung.PATCH, reason=made[-1].reason, climbs=made))
+    return Oversight(ladder=Ladder(rung=made[-1].after if made else EscalationLevel.PATCH, reason=made[-1].reason, climbs=made))
 
 
-def climbed(*climbs: tuple[Rung, Rung, str], **fields: Any) -> LoopState:
+def climbed(*climbs: tuple[EscalationLevel, EscalationLevel, str], **fields: Any) -> LoopState:
     return state(oversight=ladder(*climbs), iteration=len(climbs), **fields)
 
 
@@ -76,12 +76,14 @@ def test_a_climb_concerns_a_person_from_the_configured_rung_on() -> None:
 
 def test_each_detection_that_is_still_in_force_is_a_concern_of_its_own() -> None:
     assert told(climbed(*UP_TO_3)) == [("limit_cycle", "E-II"), ("regressing", "E-III")]
-    assert told(climbed(*UP_TO_3, (Rung.HUMAN, Rung.REDESIGN, "a person goes on"))) == [("limit_cycle", "E-II")]
-    assert told(climbed(*UP_TO_2, (Rung.REDESIGN, Rung.REFACTOR, "2 clean iterations"))) == []
+    assert told(climbed(*UP_TO_3, (EscalationLevel.HUMAN, EscalationLevel.REDESIGN, "a person goes on"))) == [
+        ("limit_cycle", "E-II")
+    ]
+    assert told(climbed(*UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.REFACTOR, "2 clean iterations"))) == []
 
 
 def test_the_same_detection_on_a_higher_rung_is_the_same_concern() -> None:
-    loop = climbed(*UP_TO_2, (Rung.REDESIGN, Rung.HUMAN, CYCLE))
+    loop = climbed(*UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.HUMAN, CYCLE))
     assert told(loop) == [("limit_cycle", "E-III")]
     assert concerns(loop)[0].stage != concerns(climbed(*UP_TO_2))[0].stage
 
@@ -155,7 +157,10 @@ def test_a_concern_without_an_issue_opens_one_and_then_nothing_more_is_done() ->
 
 
 def test_something_new_is_a_comment_and_moves_the_label() -> None:
-    before, after = concerns(climbed(*UP_TO_2))[0], concerns(climbed(*UP_TO_2, (Rung.REDESIGN, Rung.HUMAN, CYCLE)))
+    before, after = (
+        concerns(climbed(*UP_TO_2))[0],
+        concerns(climbed(*UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.HUMAN, CYCLE))),
+    )
     known = issue_for(before, labels=(*before.labels, "urgent"))
     (deed,) = deeds(after, (known,))
     assert (deed.act, deed.number, deed.reopen) == (Act.COMMENT, 7, False)
@@ -165,7 +170,13 @@ def test_something_new_is_a_comment_and_moves_the_label() -> None:
 def test_what_comes_back_is_told_in_its_old_issue_which_opens_again() -> None:
     first = concerns(climbed(*UP_TO_2))[0]
     closed = issue_for(first, is_open=False, stages=(first.stage, f"over.{first.stage}"))
-    again = concerns(climbed(*UP_TO_2, (Rung.REDESIGN, Rung.REFACTOR, "clean"), (Rung.REFACTOR, Rung.REDESIGN, CYCLE)))
+    again = concerns(
+        climbed(
+            *UP_TO_2,
+            (EscalationLevel.REDESIGN, EscalationLevel.REFACTOR, "clean"),
+            (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN, CYCLE),
+        )
+    )
     (deed,) = deeds(again, (closed,))
     assert (deed.act, deed.number, deed.reopen) == (Act.COMMENT, 7, True)
 
@@ -184,7 +195,10 @@ def test_what_is_over_is_closed_and_told_once() -> None:
 
 
 def test_of_two_issues_about_the_same_the_older_one_is_spoken_in() -> None:
-    before, after = concerns(climbed(*UP_TO_2)), concerns(climbed(*UP_TO_2, (Rung.REDESIGN, Rung.HUMAN, CYCLE)))
+    before, after = (
+        concerns(climbed(*UP_TO_2)),
+        concerns(climbed(*UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.HUMAN, CYCLE))),
+    )
     assert [deed.number for deed in deeds(after, (issue_for(before[0], 9), issue_for(before[0], 4)))] == [4]
 
 
@@ -196,7 +210,11 @@ def test_doing_what_is_to_be_done_leaves_nothing_to_do(first: list[str], second:
     """Whatever the tracker held, it holds the loop's concerns afterwards, and is not told again."""
     issues: dict[int, TrackedIssue] = {}
     for reasons in (first, second):
-        wanted = concerns(climbed(*((Rung(at), Rung(at + 1), reason) for at, reason in enumerate(reasons)))) if reasons else ()
+        wanted = (
+            concerns(climbed(*((EscalationLevel(at), EscalationLevel(at + 1), reason) for at, reason in enumerate(reasons))))
+            if reasons
+            else ()
+        )
         for deed in deeds(wanted, tuple(issues.values())):
             _do(issues, deed)
         assert deeds(wanted, tuple(issues.values())) == ()
@@ -224,7 +242,9 @@ def test_whoever_is_told_once_hears_what_is_new_and_what_is_over() -> None:
 
 
 def test_a_notification_reads_well_and_calls_nobody() -> None:
-    (change,) = changes(state(), climbed(*UP_TO_2[:1], (Rung.REFACTOR, Rung.REDESIGN, "stuck: @everyone <!channel> #12")))
+    (change,) = changes(
+        state(), climbed(*UP_TO_2[:1], (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN, "stuck: @everyone <!channel> #12"))
+    )
     subject, body = notification(change, state())
     assert subject == "Helmsman, loop mend-it: stuck"
     assert body.replace("\u200b", "").startswith("The loop mend-it has come to E-II redesign. stuck: @everyone <!channel> #12")
@@ -316,7 +336,7 @@ def test_an_issue_is_known_by_its_first_line_alone() -> None:
 
 
 def test_marks_count_where_we_wrote_them() -> None:
-    loop, later = climbed(*UP_TO_2), climbed(*UP_TO_3[:2], (Rung.REDESIGN, Rung.HUMAN, CYCLE))
+    loop, later = climbed(*UP_TO_2), climbed(*UP_TO_3[:2], (EscalationLevel.REDESIGN, EscalationLevel.HUMAN, CYCLE))
     said = comment("bot", body_of(later))
     known, forged = (tracked(found(loop), (one,), "u1") for one in (said, said.model_copy(update={"author": "eve"})))
     assert known is not None
@@ -336,7 +356,10 @@ def test_marks_count_where_we_wrote_them() -> None:
             "alice",
         ),
         ({"ending": ending("completion.verified", Outcome.COMPLETED, "every check passes")}, "every check passes"),
-        ({"oversight": ladder(*UP_TO_2, (Rung.REDESIGN, Rung.REFACTOR, "2 clean iterations"))}, "2 clean iterations"),
+        (
+            {"oversight": ladder(*UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.REFACTOR, "2 clean iterations"))},
+            "2 clean iterations",
+        ),
         ({}, "goes on"),
     ],
 )

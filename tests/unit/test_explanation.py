@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from helmsman.config.oversight import DetectConfig
 from helmsman.oversee.detectors import detect
-from helmsman.records.control import Failed, Ladder, Oversight, Rung
+from helmsman.records.control import EscalationLevel, Failed, Ladder, Oversight
 from helmsman.records.decision import Considered
 from helmsman.records.proof import SinceStart
 from helmsman.records.verification import Case, Consequence, Grounds, OutcomeTable
@@ -31,22 +31,22 @@ def test_an_ordinary_loop_has_nothing_to_notice() -> None:
     assert health(Oversight()) == "health     nothing to notice"
 
 
-@pytest.mark.parametrize("rung", [Rung.PATCH, Rung.REDESIGN])
-def test_a_rung_from_which_nothing_follows_is_told_as_only_watched(rung: Rung) -> None:
+@pytest.mark.parametrize("rung", [EscalationLevel.PATCH, EscalationLevel.REDESIGN])
+def test_a_rung_from_which_nothing_follows_is_told_as_only_watched(rung: EscalationLevel) -> None:
     oversight = Oversight(ladder=Ladder(rung=rung, reason="stuck: 1 %"))
     assert health(oversight, acts=False).endswith(" (only watched: ladder.act is off)")
     assert "watched" not in health(oversight)
 
 
 def test_a_long_reason_is_cut_at_a_word_and_shows_that_it_is() -> None:
-    told = health(Oversight(ladder=Ladder(rung=Rung.REFACTOR, reason=LONG)))
+    told = health(Oversight(ladder=Ladder(rung=EscalationLevel.REFACTOR, reason=LONG)))
     assert told == f"health     E-I refactor because of {LONG[: LONG.index(' been')]}…"
-    assert health(Oversight(ladder=Ladder(rung=Rung.REFACTOR, reason=LONG[:100]))).endswith(LONG[:100])
+    assert health(Oversight(ladder=Ladder(rung=EscalationLevel.REFACTOR, reason=LONG[:100]))).endswith(LONG[:100])
 
 
 @given(st.text(max_size=400))
 def test_whatever_the_reason_the_line_is_one_and_short(reason: str) -> None:
-    told = health(Oversight(ladder=Ladder(rung=Rung.REFACTOR, reason=reason)))
+    told = health(Oversight(ladder=Ladder(rung=EscalationLevel.REFACTOR, reason=reason)))
     assert told.isprintable()
     assert len(told) <= len("health     E-I refactor because of ") + 101
 

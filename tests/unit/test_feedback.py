@@ -9,7 +9,7 @@ from helmsman.guardrails.context import rotation
 from helmsman.guardrails.failure_patterns import Trouble, gutter
 from helmsman.oversee.progress import UNRUNNABLE, feedback_of
 from helmsman.records.agent import AgentOutcome, ContextUse, ErrorVector, FailureClass
-from helmsman.records.control import Feedback, Moment, Movement
+from helmsman.records.control import Feedback, IterationSummary, Movement
 from tests.unit.builders import NOW
 
 pytestmark = pytest.mark.feature("S12")
@@ -18,8 +18,8 @@ NOISE = rotation(ContextUse(tokens=130_000, window=200_000, heard=100_000, noise
 FULL = rotation(ContextUse(tokens=190_000, window=200_000, heard=100_000, noise=1_000), ContextConfig())
 
 
-def moment(*kinds: FailureClass, green: bool = False, checked: bool = True, passing: int = 0) -> Moment:
-    return Moment(
+def moment(*kinds: FailureClass, green: bool = False, checked: bool = True, passing: int = 0) -> IterationSummary:
+    return IterationSummary(
         iteration=3,
         at=NOW,
         outcome=AgentOutcome.FINISHED,
@@ -47,7 +47,7 @@ def moment(*kinds: FailureClass, green: bool = False, checked: bool = True, pass
     ],
     ids=["green", "one test fails", "all fail", "unknown", "no build", "one part builds", "tests run", "types", "unchecked"],
 )
-def test_the_evidence_says_how_good_the_feedback_is(seen: Moment, quality: Feedback) -> None:
+def test_the_evidence_says_how_good_the_feedback_is(seen: IterationSummary, quality: Feedback) -> None:
     assert feedback_of(seen, "") is quality
     assert feedback_of(seen, FULL) is quality
 

@@ -3,7 +3,7 @@
 import pytest
 
 from helmsman.records.checks import CheckResult, TestCounts
-from helmsman.verify.flaky import doubtful, second_opinion
+from helmsman.verify.flaky import after_rerun, suspects
 from tests.unit.builders import check, report
 
 pytestmark = pytest.mark.feature("V3")
@@ -31,29 +31,29 @@ PASSES = check(passed=True, counts=TestCounts(passed=3))
     ids=["one", "three", "too many", "more than are named", "timeout", "not started", "unnamed", "passes"],
 )
 def test_only_a_small_set_of_named_failures_is_worth_running_again(result: CheckResult, again: bool) -> None:
-    assert doubtful([PASSES, result], 3) == ([1] if again else [])
+    assert suspects([PASSES, result], 3) == ([1] if again else [])
 
 
 def test_what_failed_on_the_tree_before_as_well_is_broken_and_not_run_twice() -> None:
-    assert doubtful([failing("a", "b")], 3, report(failing("a"), failing("b"))) == []
-    assert doubtful([failing("a", "c")], 3, report(failing("a"), failing("b"))) == [0]
-    assert doubtful([failing("a")], 3, report(PASSES)) == [0]
+    assert suspects([failing("a", "b")], 3, report(failing("a"), failing("b"))) == []
+    assert suspects([failing("a", "c")], 3, report(failing("a"), failing("b"))) == [0]
+    assert suspects([failing("a")], 3, report(PASSES)) == [0]
 
 
 def test_what_passes_the_second_time_is_flaky_and_still_no_pass() -> None:
-    found = second_opinion(failing("a", "b"), PASSES, tolerate=False)
+    found = after_rerun(failing("a", "b"), PASSES, tolerate=False)
     assert (found.flaky, found.passed, found.seconds) == (("a", "b"), False, 2)
 
 
 def test_an_operator_may_tolerate_it() -> None:
-    assert second_opinion(failing("a"), PASSES, tolerate=True).passed
+    assert after_rerun(failing("a"), PASSES, tolerate=True).passed
 
 
 def test_of_two_failures_the_one_that_passes_the_second_time_is_flaky() -> None:
-    found = second_opinion(failing("a", "b"), failing("b"), tolerate=True)
+    found = after_rerun(failing("a", "b"), failing("b"), tolerate=True)
     assert (found.flaky, found.passed) == (("a",), False)
 
 
 def test_a_second_run_that_breaks_altogether_proves_nothing() -> None:
-    found = second_opinion(failing("a"), check(passed=False, error="no such command"), tolerate=True)
+    found = after_rerun(failing("a"), check(passed=False, error="no such command"), tolerate=True)
     assert (found.flaky, found.passed) == ((), False)

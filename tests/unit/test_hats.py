@@ -14,7 +14,18 @@ from helmsman.orient.hats import CALLED, MEANINGS, USUAL, Scene, choose, scene_o
 from helmsman.oversee.advice import PERSONAS, Persona
 from helmsman.records.agent import AgentOutcome, Commit, ErrorVector, FailureClass
 from helmsman.records.checks import Finding, Weight
-from helmsman.records.control import Band, Control, Failed, Ladder, Learnt, Moment, Movement, Overseen, Oversight, Rung
+from helmsman.records.control import (
+    Band,
+    Control,
+    EscalationLevel,
+    Failed,
+    IterationSummary,
+    Ladder,
+    Learning,
+    Movement,
+    Overseen,
+    Oversight,
+)
 from helmsman.records.hats import Condition, Preset, Worn
 from helmsman.records.proof import JudgeMemory
 from helmsman.records.state import LoopState, record_of
@@ -47,7 +58,7 @@ TEST = FailureClass.TEST
 RED = report(check(passed=False))
 
 
-def moment(*kinds: FailureClass, iteration: int = 1, **fields: Any) -> Moment:
+def moment(*kinds: FailureClass, iteration: int = 1, **fields: Any) -> IterationSummary:
     errors = tuple(ErrorVector(kind=kind, message="it failed") for kind in kinds)
     known = {
         "at": NOW,
@@ -57,14 +68,14 @@ def moment(*kinds: FailureClass, iteration: int = 1, **fields: Any) -> Moment:
         "errors": errors,
         "tool_calls": 1,
     }
-    return Moment.model_validate({"iteration": iteration, **known, **fields})
+    return IterationSummary.model_validate({"iteration": iteration, **known, **fields})
 
 
 def failing_twice(wardrobe: Preset | None = None, *, of: LoopConfig | None = None, **fields: Any) -> LoopState:
     """Two iterations ended with the same failing test."""
     seen = (moment(TEST), moment(TEST, iteration=2))
     known = {"iteration": 2, "checks": RED, "history": seen, "preset": wardrobe or preset()}
-    oversight = Oversight(learning=(Learnt(kind=TEST, seen=2, in_row=2),))
+    oversight = Oversight(learning=(Learning(kind=TEST, seen=2, in_row=2),))
     return builders.state(of, **{**known, "oversight": oversight, **fields})
 
 
@@ -172,7 +183,7 @@ def test_what_stands_against_the_work_is_part_of_the_scene() -> None:
     finding = Finding(rule="stubs", weight=Weight.BLOCK, path="a.py", message="a stub", honest="Write it.")
     failed = Failed(iteration=1, ref="r", commit="c" * 40, back_to="b" * 40, why="worse")
     trouble = Trouble(kind="conflict", into="main", base="b", work="w", head="h", ours=(Commit(id="a", subject="s"),), why="w")
-    oversight = Oversight(idle=2, ladder=Ladder(rung=Rung.HUMAN))
+    oversight = Oversight(idle=2, ladder=Ladder(rung=EscalationLevel.HUMAN))
     scene = scene_of(
         builders.state(
             findings=(finding, finding.model_copy(update={"weight": Weight.HINT})),
@@ -212,7 +223,7 @@ def test_without_a_preset_nothing_of_it_is_there_and_without_hats_the_kind_of_wo
 
 @pytest.mark.feature("S8")
 def test_a_hat_that_the_ladder_asks_for_says_it_in_the_place_of_the_ladders_own_sentence() -> None:
-    oversight = Oversight(ladder=Ladder(rung=Rung.REDESIGN, reason="stuck: 1 %"))
+    oversight = Oversight(ladder=Ladder(rung=EscalationLevel.REDESIGN, reason="stuck: 1 %"))
     sentence = PERSONAS[Persona.ARCHITECT]
     hatted = failing_twice(preset(hat(), hat("architect")), oversight=oversight)
     assert "Work as a architect." in brief(hatted, orientation()).prompt
@@ -247,7 +258,7 @@ def test_a_hats_model_takes_the_place_of_what_nobody_named_by_hand(
 
 def test_the_model_of_the_ladder_comes_before_the_hats() -> None:
     of = config(ladder={"redesign_model": "strong"})
-    urgent = Oversight(control=Control(band=Band.PIVOT), learning=(Learnt(kind=TEST, in_row=2),))
+    urgent = Oversight(control=Control(band=Band.PIVOT), learning=(Learning(kind=TEST, in_row=2),))
     state = failing_twice(of=of, oversight=urgent)
     assert worn_hat(state) == DEBUGGER
     assert claude_config(state).model == "strong"

@@ -13,8 +13,8 @@ from helmsman.oversee.detectors import DETECTORS, detect
 from helmsman.oversee.ladder import KEPT_CLIMBS, PLAIN, STEPS, Event, idle_after, ladder_after, resumed, trials
 from helmsman.oversee.learning import learn
 from helmsman.records.agent import AgentOutcome
-from helmsman.records.control import Ladder, Learnt, Moment, Movement, Rung
-from helmsman.records.decision import Severity, Signal
+from helmsman.records.control import EscalationLevel, IterationSummary, Ladder, Learning, Movement
+from helmsman.records.decision import Alert, Severity
 from tests.unit.builders import HOUR, MINUTE, NOW
 from tests.unit.histories import LEGITIMATE, error, history, red, step
 
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.feature("S8")
 CONFIG = LadderConfig()
 
 
-def signal(rule: str, severity: Severity, message: str = "3 of 3") -> Signal:
-    return Signal(rule=rule, severity=severity, message=message)
+def signal(rule: str, severity: Severity, message: str = "3 of 3") -> Alert:
+    return Alert(rule=rule, severity=severity, message=message)
 
 
 STUCK = signal("stuck", Severity.REDIRECT, "1 % gained in 3 iterations, 5 % is enough")
@@ -36,7 +36,7 @@ TOLD = (signal("variety", Severity.WARN), signal("stuck", Severity.WARN), signal
 
 class Iteration(NamedTuple):
     movement: Movement = Movement.STILL
-    signals: tuple[Signal, ...] = ()
+    signals: tuple[Alert, ...] = ()
     green: bool = False
     idle: int = 0
     tests: int = 20
@@ -70,7 +70,7 @@ def course(
     for number, one in enumerate(iterations, 1):
         now = start + number * MINUTE
         told = {"iteration": number, "at": now, "outcome": AgentOutcome.FINISHED, "movement": one.movement, "green": one.green}
-        moment = Moment.model_validate(
+        moment = IterationSummary.model_validate(
             told
             | {"completion": 0.5, "passing_tests": one.tests, "failing_tests": one.failed * (one.tests > 0 and not one.green)}
         )
@@ -78,7 +78,7 @@ def course(
     return found
 
 
-def listing(extent: int) -> Moment:
+def listing(extent: int) -> IterationSummary:
     """A red iteration whose one check lists so many failures."""
     return history(step(errors=(error(extent=extent),)))[0]
 
@@ -138,14 +138,14 @@ def test_failures_that_a_check_lists_are_counted_though_no_test_is() -> None:
 
 def test_falls_are_plain_on_a_rung_that_never_got_on_and_no_news_on_one_that_did() -> None:
     fell = Iteration(Movement.BACK, (signal("regressing", Severity.REDIRECT),))
-    assert rungs(fell, before=Ladder(rung=Rung.REFACTOR)) == [1, 2]
-    assert rungs(CLEAN, *[fell] * 10, before=Ladder(rung=Rung.REFACTOR)) == [*[1] * 11, 2]
+    assert rungs(fell, before=Ladder(rung=EscalationLevel.REFACTOR)) == [1, 2]
+    assert rungs(CLEAN, *[fell] * 10, before=Ladder(rung=EscalationLevel.REFACTOR)) == [*[1] * 11, 2]
 
 
 def test_a_rung_gets_twice_as_many_where_something_got_on_and_one_where_the_trouble_is_plain_all_the_same() -> None:
-    assert rungs(CLEAN, *[TRIED] * 10, before=Ladder(rung=Rung.REFACTOR)) == [*[1] * 11, 2]
-    assert rungs(CLEAN, *[TRIED._replace(tests=0)] * 20, before=Ladder(rung=Rung.REFACTOR)) == [*[1] * 21, 2]
-    assert rungs(CLEAN, TROUBLE, before=Ladder(rung=Rung.REFACTOR)) == [1, 1, 2]
+    assert rungs(CLEAN, *[TRIED] * 10, before=Ladder(rung=EscalationLevel.REFACTOR)) == [*[1] * 11, 2]
+    assert rungs(CLEAN, *[TRIED._replace(tests=0)] * 20, before=Ladder(rung=EscalationLevel.REFACTOR)) == [*[1] * 21, 2]
+    assert rungs(CLEAN, TROUBLE, before=Ladder(rung=EscalationLevel.REFACTOR)) == [1, 1, 2]
 
 
 def test_iterations_without_trouble_use_up_patience_as_well() -> None:
@@ -153,35 +153,35 @@ def test_iterations_without_trouble_use_up_patience_as_well() -> None:
 
 
 def test_a_clean_iteration_gives_a_rung_its_patience_back() -> None:
-    ladder = course(CLEAN, before=Ladder(rung=Rung.REDESIGN, spent=9))[-1]
+    ladder = course(CLEAN, before=Ladder(rung=EscalationLevel.REDESIGN, spent=9))[-1]
     assert (ladder.spent, ladder.clean) == (0, 1)
-    assert rungs(*[TRIED] * 3, CLEAN, *[TRIED] * 7, before=Ladder(rung=Rung.REDESIGN))[-1] == Rung.REDESIGN
+    assert rungs(*[TRIED] * 3, CLEAN, *[TRIED] * 7, before=Ladder(rung=EscalationLevel.REDESIGN))[-1] == EscalationLevel.REDESIGN
 
 
 @pytest.mark.feature("S7")
 @pytest.mark.parametrize("movement", [Movement.STILL, Movement.BACK])
 def test_the_third_iteration_in_a_row_without_progress_is_trouble_by_itself(movement: Movement) -> None:
     second, third = (course(Iteration(movement, idle=idle))[-1] for idle in (2, 3))
-    assert second.rung is Rung.PATCH
-    assert (third.rung, third.reason) == (Rung.REFACTOR, "no_progress: 3 iterations in a row without progress")
+    assert second.rung is EscalationLevel.PATCH
+    assert (third.rung, third.reason) == (EscalationLevel.REFACTOR, "no_progress: 3 iterations in a row without progress")
 
 
 @pytest.mark.feature("S7")
 def test_a_new_tree_under_red_checks_is_a_new_attempt_however_many_there_were() -> None:
-    assert course(Iteration(Movement.SIDEWAYS, idle=9))[-1].rung is Rung.PATCH
+    assert course(Iteration(Movement.SIDEWAYS, idle=9))[-1].rung is EscalationLevel.PATCH
 
 
 @pytest.mark.feature("S7")
 def test_progress_ends_the_count_and_a_wait_leaves_it() -> None:
     moments = [
-        Moment(iteration=1, at=NOW, outcome=AgentOutcome.FINISHED, movement=one, completion=0.5)
+        IterationSummary(iteration=1, at=NOW, outcome=AgentOutcome.FINISHED, movement=one, completion=0.5)
         for one in (Movement.STILL, Movement.BACK, Movement.SIDEWAYS, Movement.WAITED, Movement.FORWARD)
     ]
     assert [idle_after(4, moment) for moment in moments] == [5, 5, 5, 4, 0]
 
 
 def test_two_clean_iterations_lead_from_redesign_to_refactor_and_three_more_to_patch() -> None:
-    ladders = course(*[CLEAN] * 6, before=Ladder(rung=Rung.REDESIGN))
+    ladders = course(*[CLEAN] * 6, before=Ladder(rung=EscalationLevel.REDESIGN))
     assert [int(ladder.rung) for ladder in ladders] == [2, 2, 1, 1, 1, 0, 0]
     assert [climb.reason for climb in ladders[-1].climbs] == [
         "2 clean iterations on E-II redesign",
@@ -192,52 +192,52 @@ def test_two_clean_iterations_lead_from_redesign_to_refactor_and_three_more_to_p
 @pytest.mark.parametrize("between", [NOTHING, TRIED, QUIET], ids=["still", "trouble", "red"])
 def test_clean_iterations_count_whatever_is_between_them(between: Iteration) -> None:
     lived = [CLEAN, between, CLEAN, between, CLEAN]
-    assert rungs(*lived, before=Ladder(rung=Rung.REFACTOR)) == [*[1] * 5, 0]
+    assert rungs(*lived, before=Ladder(rung=EscalationLevel.REFACTOR)) == [*[1] * 5, 0]
 
 
 @pytest.mark.parametrize("one", [CLEAN, Iteration(Movement.SIDEWAYS, green=True), CLEAN._replace(signals=TOLD)])
 def test_clean_is_what_gets_on_and_what_was_only_told_does_not_matter(one: Iteration) -> None:
-    ladder = course(one, before=Ladder(rung=Rung.REDESIGN))[-1]
-    assert (ladder.clean, ladder.last_good, ladder.spent) == (1, Rung.REDESIGN, 0)
+    ladder = course(one, before=Ladder(rung=EscalationLevel.REDESIGN))[-1]
+    assert (ladder.clean, ladder.last_good, ladder.spent) == (1, EscalationLevel.REDESIGN, 0)
 
 
 @pytest.mark.parametrize("movement", [Movement.FORWARD, Movement.SIDEWAYS], ids=["forward", "a new tree under green"])
 def test_trouble_in_an_iteration_that_gets_on_is_clean(movement: Movement) -> None:
     objected = Iteration(movement, (STUCK, CYCLE), green=True)
-    assert course(objected, before=Ladder(rung=Rung.REFACTOR))[-1].clean == 1
+    assert course(objected, before=Ladder(rung=EscalationLevel.REFACTOR))[-1].clean == 1
     assert rungs(*[objected] * 9) == [0] * 10
 
 
-@pytest.mark.parametrize("rung", Rung)
-def test_pain_ejects_from_every_rung_and_a_question_leads_up_to_a_person_only(rung: Rung) -> None:
-    assert rungs(PAINFUL, before=Ladder(rung=rung))[-1] == Rung.EJECT
-    assert rungs(ASKING, before=Ladder(rung=rung))[-1] == max(rung, Rung.HUMAN)
+@pytest.mark.parametrize("rung", EscalationLevel)
+def test_pain_ejects_from_every_rung_and_a_question_leads_up_to_a_person_only(rung: EscalationLevel) -> None:
+    assert rungs(PAINFUL, before=Ladder(rung=rung))[-1] == EscalationLevel.EJECT
+    assert rungs(ASKING, before=Ladder(rung=rung))[-1] == max(rung, EscalationLevel.HUMAN)
 
 
 def test_a_limit_that_is_reached_is_no_pain() -> None:
-    assert rungs(Iteration(Movement.FORWARD, (BUDGET,)))[-1] == Rung.PATCH
+    assert rungs(Iteration(Movement.FORWARD, (BUDGET,)))[-1] == EscalationLevel.PATCH
 
 
-@pytest.mark.parametrize("rung", [Rung.HUMAN, Rung.EJECT])
-def test_only_a_person_leads_down_from_where_a_person_is_asked(rung: Rung) -> None:
+@pytest.mark.parametrize("rung", [EscalationLevel.HUMAN, EscalationLevel.EJECT])
+def test_only_a_person_leads_down_from_where_a_person_is_asked(rung: EscalationLevel) -> None:
     assert rungs(*[CLEAN] * 20, *[TROUBLE] * 20, before=Ladder(rung=rung))[-1] == rung
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (Rung.PATCH, Rung.PATCH),
-        (Rung.REFACTOR, Rung.REFACTOR),
-        (Rung.REDESIGN, Rung.REDESIGN),
-        (Rung.HUMAN, Rung.REDESIGN),
-        (Rung.EJECT, Rung.PATCH),
+        (EscalationLevel.PATCH, EscalationLevel.PATCH),
+        (EscalationLevel.REFACTOR, EscalationLevel.REFACTOR),
+        (EscalationLevel.REDESIGN, EscalationLevel.REDESIGN),
+        (EscalationLevel.HUMAN, EscalationLevel.REDESIGN),
+        (EscalationLevel.EJECT, EscalationLevel.PATCH),
     ],
 )
-def test_a_person_who_goes_on_leads_to_a_redesign_or_to_the_beginning(before: Rung, after: Rung) -> None:
-    stood = Ladder(rung=before, reason="double_bind: two orders", spent=4, last_good=Rung.REFACTOR)
+def test_a_person_who_goes_on_leads_to_a_redesign_or_to_the_beginning(before: EscalationLevel, after: EscalationLevel) -> None:
+    stood = Ladder(rung=before, reason="double_bind: two orders", spent=4, last_good=EscalationLevel.REFACTOR)
     ladder = resumed(stood, 8, NOW)
-    assert (ladder.rung, ladder.last_good) == (after, Rung.REFACTOR)
-    if before >= Rung.HUMAN:
+    assert (ladder.rung, ladder.last_good) == (after, EscalationLevel.REFACTOR)
+    if before >= EscalationLevel.HUMAN:
         assert (ladder.spent, ladder.since, ladder.climbs[-1].iteration) == (0, NOW, 8)
         assert ladder.reason.endswith("because of double_bind: two orders")
     else:
@@ -245,7 +245,7 @@ def test_a_person_who_goes_on_leads_to_a_redesign_or_to_the_beginning(before: Ru
 
 
 def test_waiting_changes_nothing_but_pain_and_questions_are_heard() -> None:
-    stood = Ladder(rung=Rung.REFACTOR, spent=7, clean=2)
+    stood = Ladder(rung=EscalationLevel.REFACTOR, spent=7, clean=2)
     assert course(Iteration(Movement.WAITED, (STUCK,), idle=3), before=stood)[-1] == stood
     assert rungs(Iteration(Movement.WAITED, (BIND,)), Iteration(Movement.WAITED, (SECRET,)), before=stood) == [1, 3, 4]
 
@@ -253,9 +253,14 @@ def test_waiting_changes_nothing_but_pain_and_questions_are_heard() -> None:
 def test_a_climb_is_kept_with_reason_time_and_the_last_good_rung() -> None:
     ladder = course(CLEAN, TROUBLE)[-1]
     (climb,) = ladder.climbs
-    assert (climb.iteration, climb.before, climb.after, climb.at) == (2, Rung.PATCH, Rung.REFACTOR, NOW + 2 * MINUTE)
+    assert (climb.iteration, climb.before, climb.after, climb.at) == (
+        2,
+        EscalationLevel.PATCH,
+        EscalationLevel.REFACTOR,
+        NOW + 2 * MINUTE,
+    )
     assert climb.reason == ladder.reason == "stuck: 1 % gained in 3 iterations, 5 % is enough"
-    assert (ladder.since, ladder.spent, ladder.clean, ladder.last_good) == (NOW + 2 * MINUTE, 0, 0, Rung.PATCH)
+    assert (ladder.since, ladder.spent, ladder.clean, ladder.last_good) == (NOW + 2 * MINUTE, 0, 0, EscalationLevel.PATCH)
 
 
 @pytest.mark.feature("S14")
@@ -266,14 +271,14 @@ def test_of_several_troubles_a_cycle_is_the_reason() -> None:
 def test_a_night_of_trouble_and_success_reaches_every_rung_and_comes_back() -> None:
     up = course(*[TROUBLE] * 5, PAINFUL)
     down = course(*[CLEAN] * 5, before=resumed(up[-2], 6, NOW))
-    assert {ladder.rung for ladder in up} == set(Rung)
+    assert {ladder.rung for ladder in up} == set(EscalationLevel)
     assert [int(ladder.rung) for ladder in down] == [2, 2, 1, 1, 1, 0]
-    assert resumed(up[-1], 7, NOW).rung is Rung.PATCH
+    assert resumed(up[-1], 7, NOW).rung is EscalationLevel.PATCH
 
 
-def steered(lived: Sequence[Moment], detection: DetectConfig | None = None) -> list[Ladder]:
+def steered(lived: Sequence[IterationSummary], detection: DetectConfig | None = None) -> list[Ladder]:
     """The ladder after each iteration, with what the detectors and the levels of learning say of it."""
-    ladder, idle, learnt = Ladder(), 0, tuple[Learnt, ...]()
+    ladder, idle, learnt = Ladder(), 0, tuple[Learning, ...]()
     found: list[Ladder] = []
     for end, moment in enumerate(lived, 1):
         learnt, untaught = learn(learnt, lived[:end], intervened=True)
@@ -285,8 +290,8 @@ def steered(lived: Sequence[Moment], detection: DetectConfig | None = None) -> l
 
 
 @pytest.mark.parametrize("lived", LEGITIMATE.values(), ids=LEGITIMATE)
-def test_legitimate_work_stays_on_the_lowest_rung(lived: Sequence[Moment]) -> None:
-    assert {ladder.rung for ladder in steered(lived)} <= {Rung.PATCH}
+def test_legitimate_work_stays_on_the_lowest_rung(lived: Sequence[IterationSummary]) -> None:
+    assert {ladder.rung for ladder in steered(lived)} <= {EscalationLevel.PATCH}
 
 
 @pytest.mark.feature("S10")
@@ -294,9 +299,9 @@ def test_what_cannot_be_learnt_comes_before_a_person_by_way_of_every_rung() -> N
     words = (red(Movement.SIDEWAYS, f"test_{number}") for number in range(20))
     ladder = steered(history(*words), DetectConfig(off=tuple(one.rule for one in DETECTORS)))[-1]
     assert [(climb.iteration, climb.after, climb.reason.split(":")[0]) for climb in ladder.climbs] == [
-        (3, Rung.REFACTOR, "learning.stagnation"),
-        (9, Rung.REDESIGN, "learning.unlearnable"),
-        (15, Rung.HUMAN, "learning.unlearnable"),
+        (3, EscalationLevel.REFACTOR, "learning.stagnation"),
+        (9, EscalationLevel.REDESIGN, "learning.unlearnable"),
+        (15, EscalationLevel.HUMAN, "learning.unlearnable"),
     ]
 
 
@@ -314,13 +319,15 @@ def test_trouble_climbs_one_rung_at_most_and_success_descends_one(iterations: li
     )
 )
 def test_trouble_alone_never_ejects(iterations: list[Iteration]) -> None:
-    assert max(rungs(*iterations)) <= Rung.HUMAN
+    assert max(rungs(*iterations)) <= EscalationLevel.HUMAN
 
 
-@given(st.sampled_from([Rung.PATCH, Rung.REFACTOR, Rung.REDESIGN]), st.integers(0, 9), CONFIGS)
-def test_enough_clean_iterations_always_lead_back_to_the_lowest_rung(rung: Rung, spent: int, config: LadderConfig) -> None:
+@given(st.sampled_from([EscalationLevel.PATCH, EscalationLevel.REFACTOR, EscalationLevel.REDESIGN]), st.integers(0, 9), CONFIGS)
+def test_enough_clean_iterations_always_lead_back_to_the_lowest_rung(
+    rung: EscalationLevel, spent: int, config: LadderConfig
+) -> None:
     enough = config.redesign_clean + config.refactor_clean
-    assert course(*[CLEAN] * enough, before=Ladder(rung=rung, spent=spent), config=config)[-1].rung is Rung.PATCH
+    assert course(*[CLEAN] * enough, before=Ladder(rung=rung, spent=spent), config=config)[-1].rung is EscalationLevel.PATCH
 
 
 @given(st.lists(ITERATIONS, max_size=30), st.integers(-10_000, 10_000))

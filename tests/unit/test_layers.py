@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.layers import RESERVED, Layer, describe, from_assignments, from_environment, leaves, merged, resolve, shown
+from helmsman.layers import RESERVED, Layer, describe, display, from_assignments, from_environment, leaves, merged, resolve
 
 pytestmark = pytest.mark.feature("E11")
 
@@ -181,8 +181,8 @@ def test_every_problem_of_every_layer_is_told_at_once_one_line_each() -> None:
     "value", ["x" * 500, ["x" * 500] * 9, pytest.param(16**9000, id="huge"), {"x": {"x" * 500: "x" * 500}}, "\n" * 500]
 )
 def test_a_value_in_an_error_is_cut_to_80_characters(value: Any) -> None:
-    assert 60 < len(shown(value)) <= 80
-    assert "..." in shown(value)
+    assert 60 < len(display(value)) <= 80
+    assert "..." in display(value)
 
 
 def test_a_hostile_key_can_neither_flood_nor_steer_the_terminal() -> None:

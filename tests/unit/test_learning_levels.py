@@ -6,8 +6,8 @@ import pytest
 
 from helmsman.oversee.learning import advice, learn
 from helmsman.records.agent import FailureClass
-from helmsman.records.control import Learnt, Rung
-from helmsman.records.decision import Severity, Signal
+from helmsman.records.control import EscalationLevel, Learning
+from helmsman.records.decision import Alert, Severity
 from tests.unit.histories import BACK, FORWARD, SIDEWAYS, Step, error, green, history, red, step, still, waited
 
 pytestmark = pytest.mark.feature("S10")
@@ -18,10 +18,10 @@ STAGNATED = [FAILS] * 3
 REDIRECT, WARN, LOG = Severity.REDIRECT, Severity.WARN, Severity.LOG
 
 
-def lived(steps: Sequence[Step], *, intervened: bool = True) -> tuple[dict[FailureClass, Learnt], list[list[Signal]]]:
+def lived(steps: Sequence[Step], *, intervened: bool = True) -> tuple[dict[FailureClass, Learning], list[list[Alert]]]:
     """What was learnt at the end, and the signals after each iteration."""
-    learnt: tuple[Learnt, ...] = ()
-    told: list[list[Signal]] = []
+    learnt: tuple[Learning, ...] = ()
+    told: list[list[Alert]] = []
     past = history(*steps)
     for end in range(1, len(past) + 1):
         learnt, signals = learn(learnt, past[:end], intervened=intervened)
@@ -29,19 +29,19 @@ def lived(steps: Sequence[Step], *, intervened: bool = True) -> tuple[dict[Failu
     return {item.kind: item for item in learnt}, told
 
 
-def severities(told: list[list[Signal]]) -> list[list[Severity]]:
+def severities(told: list[list[Alert]]) -> list[list[Severity]]:
     return [[signal.severity for signal in signals] for signals in told]
 
 
 def test_a_class_that_fails_once_is_new() -> None:
     learnt, told = lived([FAILS])
-    assert learnt == {TEST: Learnt(kind=TEST, seen=1, in_row=1, level=0)}
+    assert learnt == {TEST: Learning(kind=TEST, seen=1, in_row=1, level=0)}
     assert told == [[]]
 
 
 def test_the_second_in_a_row_is_stagnation_and_the_third_orders_a_change_for_its_class() -> None:
     learnt, told = lived(STAGNATED)
-    assert learnt[TEST] == Learnt(kind=TEST, seen=3, in_row=3, level=2, intervened_at=3)
+    assert learnt[TEST] == Learning(kind=TEST, seen=3, in_row=3, level=2, intervened_at=3)
     assert severities(told) == [[], [LOG], [REDIRECT]]
     (ordered,) = told[-1]
     assert (ordered.rule, ordered.value, ordered.threshold) == ("learning.stagnation", 3, 3)
@@ -104,15 +104,15 @@ def test_an_intervention_has_helped_where_the_class_stays_away_for_three_iterati
 
 def test_a_class_that_comes_back_twice_after_an_intervention_is_brought_before_the_ladder() -> None:
     learnt, told = lived([*STAGNATED, green(), FAILS, green(), FAILS])
-    assert learnt[TEST] == Learnt(kind=TEST, seen=5, in_row=1, level=3, intervened_at=3, recurred=2, helped=False)
+    assert learnt[TEST] == Learning(kind=TEST, seen=5, in_row=1, level=3, intervened_at=3, recurred=2, helped=False)
     assert severities(told)[3:] == [[], [WARN], [], [REDIRECT]]
     (last,) = told[-1]
     assert (last.rule, last.value, last.threshold) == ("learning.unlearnable", 2, 2)
     assert (last.instruction, "test failures were seen in 5 iterations" in last.message) == (advice()[TEST]["do"], True)
 
 
-@pytest.mark.parametrize("rung", Rung)
-def test_the_rung_that_it_came_back_on_does_not_matter(rung: Rung) -> None:
+@pytest.mark.parametrize("rung", EscalationLevel)
+def test_the_rung_that_it_came_back_on_does_not_matter(rung: EscalationLevel) -> None:
     learnt, told = lived([*STAGNATED, *[red(SIDEWAYS, "test_a", rung=rung)] * 2])
     assert (learnt[TEST].level, severities(told)[3:]) == (3, [[WARN], [REDIRECT]])
 

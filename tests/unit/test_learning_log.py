@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from helmsman.memory.levels import effect_lines, effects
 from helmsman.oversee.learning import learn
-from helmsman.records.control import Learnt, Movement
+from helmsman.records.control import Learning, Movement
 from helmsman.records.lessons import Episode
 from tests.unit.guardrail_cases import LINT, episode
 from tests.unit.histories import Step, error, green, history, red, step, waited
@@ -19,7 +19,7 @@ FAILS, FINE = red(Movement.SIDEWAYS, "test_a"), green()
 
 def lived(*steps: Step, intervened: bool = True) -> list[Episode]:
     """The episodes of a loop, with what the overseer learnt after each."""
-    past, learnt = history(*steps), tuple[Learnt, ...]()
+    past, learnt = history(*steps), tuple[Learning, ...]()
     found = list[Episode]()
     for end in range(1, len(past) + 1):
         learnt, _ = learn(learnt, past[:end], intervened=intervened)

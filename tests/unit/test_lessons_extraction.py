@@ -11,7 +11,7 @@ from helmsman.memory.extraction import after_iteration, after_loop
 from helmsman.memory.merge import learn
 from helmsman.memory.words import orders, quoted, tells
 from helmsman.records.agent import FailureClass
-from helmsman.records.control import Moment, Movement
+from helmsman.records.control import IterationSummary, Movement
 from helmsman.records.decision import Outcome
 from helmsman.records.iteration import Choice, WorkingMemory
 from helmsman.records.lessons import Graded, LessonKind, Observation
@@ -35,7 +35,7 @@ STUCK = [red(SIDEWAYS, "tests/test_app.py::test_add")] * 3
 FIRST_TRY = "Count the items first"
 
 
-def taught(history_: Sequence[Moment], *ways: str, **fields: Any) -> list[tuple[Observation, ...]]:
+def taught(history_: Sequence[IterationSummary], *ways: str, **fields: Any) -> list[tuple[Observation, ...]]:
     """What each iteration of a history teaches. `ways`: what was done in the first ones."""
     lived = [*episodes(history_, **fields)]
     lived[: len(ways)] = [one.model_copy(update={"approach": way}) for one, way in zip(lived, ways, strict=False)]

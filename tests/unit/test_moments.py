@@ -12,7 +12,7 @@ from helmsman.oversee.summary import moment_of
 from helmsman.records.agent import AgentOutcome, Change, Commit, Drift, ErrorVector, Execution, FailureClass, Guarded
 from helmsman.records.base import Usage
 from helmsman.records.checks import TestCounts
-from helmsman.records.control import Ladder, Moment, Movement, Progress, Rung
+from helmsman.records.control import EscalationLevel, IterationSummary, Ladder, Movement, Progress
 from helmsman.records.state import LoopState
 from tests.unit.builders import ASKED, MINUTE, NOW, call, check, evidence, execution, report, state, usage_limited
 
@@ -21,9 +21,11 @@ FAILED = "FAILED tests/test_a.py::test_sum - assert 3 == 4\n=== 1 failed, 4 pass
 TEXTS = st.text(max_size=300) | st.integers(0, 3000).map(lambda times: "x(" * times)
 
 
-def moment(of: LoopState | None = None, *, history: tuple[Moment, ...] = (), rung: int = 0, **fields: Any) -> Moment:
+def moment(
+    of: LoopState | None = None, *, history: tuple[IterationSummary, ...] = (), rung: int = 0, **fields: Any
+) -> IterationSummary:
     before = of or state()
-    stood = before.oversight.model_copy(update={"ladder": Ladder(rung=Rung(rung))})
+    stood = before.oversight.model_copy(update={"ladder": Ladder(rung=EscalationLevel(rung))})
     due = before.model_copy(update={"history": history, "oversight": stood})
     return moment_of(due, evidence(**fields), Progress(completion=0.5), NOW - MINUTE, NOW)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from helmsman.oversee.progress import BASE, TRUSTED, movement
 from helmsman.records.agent import BROKEN_OFF, NEVER_AT_WORK, AgentOutcome, ErrorVector, FailureClass
-from helmsman.records.control import Moment, Movement
+from helmsman.records.control import IterationSummary, Movement
 from tests.unit.builders import NOW
 
 pytestmark = pytest.mark.feature("V4")
@@ -19,9 +19,9 @@ FORWARD, SIDEWAYS, STILL, BACK = Movement.FORWARD, Movement.SIDEWAYS, Movement.S
 REMEMBERED = 50
 
 
-def moment(tree: str = "t", **fields: Any) -> Moment:
+def moment(tree: str = "t", **fields: Any) -> IterationSummary:
     usual = {"iteration": 1, "at": NOW, "outcome": AgentOutcome.FINISHED, "movement": STILL, "completion": 0.5}
-    return Moment.model_validate({**usual, "tree": tree, "files_changed": 1, **fields})
+    return IterationSummary.model_validate({**usual, "tree": tree, "files_changed": 1, **fields})
 
 
 def error(where: str, message: str = "assert 1 == 2", kind: FailureClass = FailureClass.TEST, extent: int = 0) -> ErrorVector:
@@ -37,16 +37,16 @@ def counts(passing: int, failed: int) -> dict[str, Any]:
     return {"passing_tests": passing, "failing_tests": failed, "completion": passing / (passing + failed) / 2}
 
 
-def moved(drafts: Sequence[Moment], remembered: int = REMEMBERED) -> list[Movement]:
+def moved(drafts: Sequence[IterationSummary], remembered: int = REMEMBERED) -> list[Movement]:
     """Movement by movement, each draft with its own tree where it has none."""
-    history: list[Moment] = []
+    history: list[IterationSummary] = []
     for number, draft in enumerate(drafts):
         one = draft.model_copy(update={"tree": f"t{number}"} if draft.tree == "t" else {})
         history.append(one.model_copy(update={"movement": movement(history[-remembered:], one)}))
     return [one.movement for one in history]
 
 
-def last(*drafts: Moment) -> Movement:
+def last(*drafts: IterationSummary) -> Movement:
     return moved(drafts)[-1]
 
 
@@ -78,7 +78,7 @@ def test_what_waited_is_compared_with_nothing() -> None:
     ],
     ids=["something passes", "a test passes", "changed", "nothing"],
 )
-def test_the_first_moment(draft: Moment, expected: Movement) -> None:
+def test_the_first_moment(draft: IterationSummary, expected: Movement) -> None:
     assert movement((), draft) is expected
 
 
@@ -189,7 +189,7 @@ def test_failures_that_nothing_counts_are_got_past_until_a_number_has_to_be_bett
     assert moved(better)[12:] == [FORWARD] * 3
 
 
-def says(word: str, **fields: Any) -> Moment:
+def says(word: str, **fields: Any) -> IterationSummary:
     return moment(errors=(error("t", f"no such {word}"),), **fields)
 
 
@@ -205,7 +205,7 @@ def test_words_that_came_back_at_one_place_say_nothing_of_another() -> None:
     assert moved([*(says(word) for word in "aba"), elsewhere])[-1] is FORWARD
 
 
-def base(**fields: Any) -> Moment:
+def base(**fields: Any) -> IterationSummary:
     return moment("base", iteration=BASE, movement=Movement.WAITED, **fields)
 
 
@@ -299,10 +299,12 @@ WORDS = st.text(alphabet="klmnopqrst/._", min_size=1, max_size=30)
 
 
 @given(history=HISTORIES, draft=MOMENTS, names=st.lists(WORDS, min_size=4, max_size=4, unique=True), days=st.integers(-999, 999))
-def test_neither_names_nor_hours_matter(history: list[Moment], draft: Moment, names: list[str], days: int) -> None:
+def test_neither_names_nor_hours_matter(
+    history: list[IterationSummary], draft: IterationSummary, names: list[str], days: int
+) -> None:
     new = dict(zip("abcd", names, strict=True))
 
-    def renamed(one: Moment) -> Moment:
+    def renamed(one: IterationSummary) -> IterationSummary:
         errors = [e.model_copy(update={"where": new[e.where], "message": new[e.message]}) for e in one.errors]
         told = {"tree": new[one.tree], "errors": tuple(errors), "at": one.at + timedelta(days=days), "commit": names[0]}
         return one.model_copy(update=told)
@@ -311,11 +313,15 @@ def test_neither_names_nor_hours_matter(history: list[Moment], draft: Moment, na
 
 
 @given(history=HISTORIES, draft=MOMENTS, at=st.integers(0, 6))
-def test_what_only_waited_changes_nothing_for_those_after_it(history: list[Moment], draft: Moment, at: int) -> None:
+def test_what_only_waited_changes_nothing_for_those_after_it(
+    history: list[IterationSummary], draft: IterationSummary, at: int
+) -> None:
     waited = moment(f"w{at}", movement=Movement.WAITED, outcome=AgentOutcome.USAGE_LIMIT, completion=1)
     assert movement([*history[:at], waited, *history[at:]], draft) is movement(history, draft)
 
 
 @given(history=HISTORIES, draft=MOMENTS, said=st.sampled_from(Movement))
-def test_the_movement_that_a_draft_claims_does_not_matter(history: list[Moment], draft: Moment, said: Movement) -> None:
+def test_the_movement_that_a_draft_claims_does_not_matter(
+    history: list[IterationSummary], draft: IterationSummary, said: Movement
+) -> None:
     assert movement(history, draft.model_copy(update={"movement": said})) is movement(history, draft)

@@ -4,7 +4,7 @@ import pytest
 
 from helmsman.config import CheckConfig
 from helmsman.config.goals import InvariantsConfig
-from helmsman.records.checks import CheckResult, TestCounts, TrustedCopy, Weight
+from helmsman.records.checks import CheckResult, TestCounts, TrustedRun, Weight
 from helmsman.verify import outcomes as of_tests
 from helmsman.verify.touched import touched
 from tests.unit.builders import check, report
@@ -29,7 +29,7 @@ def put_back(*changed: str, command: str = "pytest", config: InvariantsConfig = 
 def weighed(
     trusted: CheckResult, *red: str, goal: str = "Make it work.", known: bool = True, config: InvariantsConfig = ASK
 ) -> tuple[list[str], tuple[str, ...]]:
-    copy = TrustedCopy(put_back=("tests/test_app.py",), report=report(trusted))
+    copy = TrustedRun(put_back=("tests/test_app.py",), report=report(trusted))
     found = of_tests.outcomes(report(ran()), copy, red if known else None, goal, config)
     return [one.message.partition(" ")[0] for one in found.findings], found.changed
 
@@ -67,7 +67,7 @@ def test_a_test_that_the_operator_names_blocks_where_it_fails_as_it_was_whatever
     config, goal = InvariantsConfig(trusted=named, changed_expectations="allow"), "Update test_a."
     blocks = "tests/**" in named
     assert weighed(ran(A), goal=goal, config=config) == ([A] if blocks else [], ())
-    copy = TrustedCopy(put_back=("tests/test_app.py",), report=report(ran()))
+    copy = TrustedRun(put_back=("tests/test_app.py",), report=report(ran()))
     (fewer,) = of_tests.fewer_tests(report(check(passed=True, counts=TestCounts(passed=1))), copy, config)
     assert fewer.weight is (Weight.BLOCK if blocks else Weight.HINT)
 
@@ -92,7 +92,7 @@ def test_a_test_file_that_cannot_be_loaded_any_more_is_a_question() -> None:
 
 
 def test_tests_that_are_gone_and_would_pass_are_a_hint() -> None:
-    copy = TrustedCopy(put_back=("tests/test_app.py",), report=report(ran()))
+    copy = TrustedRun(put_back=("tests/test_app.py",), report=report(ran()))
     few = check(passed=True, counts=TestCounts(passed=1), name="pytest")
     (found,) = of_tests.outcomes(report(few), copy, (), "Make it work.", ASK).findings
     assert (found.rule, found.weight) == ("trusted.fewer", Weight.HINT)

@@ -9,7 +9,7 @@ from helmsman.oversee.ladder import relieved
 from helmsman.oversee.oversee import Guard, Observed, oversee
 from helmsman.records.agent import Change, Execution
 from helmsman.records.checks import Finding, Leak, TestCounts, Weight
-from helmsman.records.control import Climb, Failed, Ladder, Movement, Oversight, Rung, Stance, Strategy
+from helmsman.records.control import EscalationLevel, Failed, Ladder, LevelChange, Movement, Oversight, Stance, Strategy
 from helmsman.records.decision import Decision, DecisionKind
 from helmsman.records.iteration import WorkingMemory
 from helmsman.records.state import LoopState, advance, record_of, reopen
@@ -45,7 +45,7 @@ def stepped(before: LoopState, observed: Observed | None = None, **fields: Any) 
 
 @pytest.mark.feature("S4", "S7", "S8", "S18")
 def test_an_agent_that_gets_nowhere_is_noticed_redirected_and_brought_before_a_person() -> None:
-    now, rungs = state(), list[Rung]()
+    now, rungs = state(), list[EscalationLevel]()
     for number in range(1, 16):
         now, decision = stepped(now, execution=worked(number), checks=ran(3, 2))
         rungs.append(now.oversight.ladder.rung)
@@ -54,7 +54,7 @@ def test_an_agent_that_gets_nowhere_is_noticed_redirected_and_brought_before_a_p
     assert now.ending
     assert now.ending.rule == "ladder.human"
     assert rungs == sorted(rungs)
-    assert set(Rung) - {Rung.EJECT} == set(rungs)
+    assert set(EscalationLevel) - {EscalationLevel.EJECT} == set(rungs)
     assert now.iteration <= 12  # it tries new things all the while
     assert len(now.history) == now.iteration
 
@@ -64,7 +64,7 @@ def test_an_agent_that_gets_on_is_left_alone_to_the_end() -> None:
     now = state()
     for number in range(1, 11):
         now, decision = stepped(now, execution=worked(number), checks=ran(number, 10 - number))
-        assert (now.oversight.ladder.rung, now.oversight.idle) == (Rung.PATCH, 0)
+        assert (now.oversight.ladder.rung, now.oversight.idle) == (EscalationLevel.PATCH, 0)
         assert decision.kind is DecisionKind.CONTINUE
     assert [moment.movement for moment in now.history] == [Movement.FORWARD] * 10
     assert now.oversight.instructions == ()
@@ -98,7 +98,7 @@ def test_the_best_commit_is_the_latest_that_measured_best_and_none_that_games_or
 def test_a_secret_ejects_at_once_and_the_branch_returns_to_where_it_was_best() -> None:
     now, _ = stepped(state(), execution=worked(1), checks=ran(3, 2))
     after, decision = stepped(now, Observed(leaks=(LEAK,)), execution=worked(2), checks=ran(5, 0))
-    assert (after.oversight.ladder.rung, decision.rule) == (Rung.EJECT, "pain.secret")
+    assert (after.oversight.ladder.rung, decision.rule) == (EscalationLevel.EJECT, "pain.secret")
     assert decision.back_to == f"{1:040x}"
 
 
@@ -151,11 +151,11 @@ def test_a_fault_is_warned_of_once_and_stays_on_record_while_it_is_there() -> No
 
 @pytest.mark.feature("S7", "S8")
 def test_a_person_who_goes_on_clears_the_count_and_begins_with_a_redesign() -> None:
-    stuck = Oversight(idle=4, ladder=Ladder(rung=Rung.HUMAN, reason="stuck"))
+    stuck = Oversight(idle=4, ladder=Ladder(rung=EscalationLevel.HUMAN, reason="stuck"))
     after = relieved(state(oversight=stuck), NOW).oversight
-    assert (after.idle, after.ladder.rung) == (0, Rung.REDESIGN)
-    ejected = stuck.model_copy(update={"ladder": Ladder(rung=Rung.EJECT)})
-    assert relieved(state(oversight=ejected), NOW).oversight.ladder.rung is Rung.PATCH
+    assert (after.idle, after.ladder.rung) == (0, EscalationLevel.REDESIGN)
+    ejected = stuck.model_copy(update={"ladder": Ladder(rung=EscalationLevel.EJECT)})
+    assert relieved(state(oversight=ejected), NOW).oversight.ladder.rung is EscalationLevel.PATCH
 
 
 @pytest.mark.feature("S17")
@@ -219,15 +219,15 @@ def test_what_was_before_a_person_sent_it_on_is_not_held_against_it() -> None:
     sent_on = relieved(reopen(now, now.config, now.updated_at), now.updated_at)
     assert (sent_on.oversight.strategy, sent_on.oversight.learning) == (Strategy(), ())
     after, decision = stepped(sent_on, execution=worked(now.due), checks=ran(3, 2))
-    assert (decision.kind, after.oversight.ladder.rung) == (DecisionKind.CONTINUE, Rung.REDESIGN)
+    assert (decision.kind, after.oversight.ladder.rung) == (DecisionKind.CONTINUE, EscalationLevel.REDESIGN)
     assert after.oversight.instructions == ()
 
 
 @pytest.mark.feature("S8", "S13")
 def test_pain_after_the_ladder_came_to_a_person_sends_nobody_on() -> None:
     """Where the ladder is only watched, the loop goes on from E-III by itself."""
-    up = Climb(iteration=4, before=Rung.HUMAN, after=Rung.EJECT, reason="pain.secret: a key", at=NOW)
-    watched = state(config(ladder={"act": False}), oversight=Oversight(ladder=Ladder(rung=Rung.EJECT, climbs=(up,))))
+    up = LevelChange(iteration=4, before=EscalationLevel.HUMAN, after=EscalationLevel.EJECT, reason="pain.secret: a key", at=NOW)
+    watched = state(config(ladder={"act": False}), oversight=Oversight(ladder=Ladder(rung=EscalationLevel.EJECT, climbs=(up,))))
     for number in range(1, 5):
         watched, _ = stepped(watched, execution=worked(number), checks=ran(3, 2))
     found = oversee(sight(state=watched, execution=worked(5), checks=ran(3, 2)), Observed())

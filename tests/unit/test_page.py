@@ -16,7 +16,7 @@ from helmsman.plain import clean
 from helmsman.records.agent import AgentCall, AgentOutcome, Change, Execution
 from helmsman.records.base import Usage
 from helmsman.records.checks import CheckReport, Finding, Weight
-from helmsman.records.control import Control, Ladder, Oversight, Progress, Rung, short_rung
+from helmsman.records.control import Control, EscalationLevel, Ladder, Oversight, Progress, short_level
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import Spending, Waiting
 from helmsman.render.facts import checks_kind
@@ -179,11 +179,11 @@ class _Line(HTMLParser):
     dollars=st.floats(0, 1e6),
     counts=st.tuples(*[st.integers(1, 10**9)] * 4),
     completion=st.floats(0, 1),
-    rung=st.sampled_from(Rung),
+    rung=st.sampled_from(EscalationLevel),
     minutes=st.integers(0, 10**6),
 )
 def test_every_number_of_a_line_is_the_records(
-    dollars: float, counts: tuple[int, int, int, int], completion: float, rung: Rung, minutes: int
+    dollars: float, counts: tuple[int, int, int, int], completion: float, rung: EscalationLevel, minutes: int
 ) -> None:
     iteration, files, insertions, deletions = counts
     change = Change(start="b", commit="c", tree="d", files_changed=files, insertions=insertions, deletions=deletions)
@@ -210,7 +210,7 @@ def test_every_number_of_a_line_is_the_records(
         work,
         "✘ 1 of 1",
         f" {completion:.0%}",
-        short_rung(rung),
+        short_level(rung),
         money(dollars),
     ]
     assert line[8].startswith("continue the check fails")

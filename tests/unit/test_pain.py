@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.config import PainConfig
+from helmsman.config import CriticalConfig
 from helmsman.oversee.critical import critical_events, new_findings
 from helmsman.parsers.security_scan import read_scan
 from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
 from helmsman.records.checks import MOST_WEAKNESSES, Harm, Leak, Scan, Weakness, Weight
-from helmsman.records.control import Moment, Movement
-from helmsman.records.decision import Severity, Signal
+from helmsman.records.control import IterationSummary, Movement
+from helmsman.records.decision import Alert, Severity
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState, Spending
 from tests.unit.builders import MINUTE, NOW, check, config, evidence, report, state
@@ -23,39 +23,41 @@ from tests.unit.histories import LEGITIMATE
 
 pytestmark = pytest.mark.feature("S13")
 
-OFF = PainConfig(all_tests=False, secrets=False, destructive=False)
+OFF = CriticalConfig(all_tests=False, secrets=False, destructive=False)
 LEAK = Leak(path="src/app.py", line=3, kind="AWS Access Key", digest="aabbcc", weight=Weight.BLOCK)
 DOUBTFUL = LEAK.model_copy(update={"path": "tests/a.py", "weight": Weight.HINT, "doubt": "a placeholder"})
 WEAK = Weakness(rule="B602/subprocess", path="src/app.py", line=6, severity=Harm.HIGH, digest="01234567")
 
 
-def moment(iteration: int, passing: int, failing: int = 0, kind: FailureClass = FailureClass.TEST, **fields: Any) -> Moment:
+def moment(
+    iteration: int, passing: int, failing: int = 0, kind: FailureClass = FailureClass.TEST, **fields: Any
+) -> IterationSummary:
     """One whose failures, if any, are of this kind."""
     errors = (ErrorVector(kind=kind),) if failing or not passing else ()
     told = {"iteration": iteration, "at": NOW + iteration * MINUTE, "outcome": AgentOutcome.FINISHED, "completion": 0.5}
     counted = {"movement": Movement.SIDEWAYS, "passing_tests": passing, "failing_tests": failing, "errors": errors}
-    return Moment.model_validate(
+    return IterationSummary.model_validate(
         {**told, **counted, "commit": f"{iteration:040x}", "green": passing > 0 and not failing, **fields}
     )
 
 
 def felt(
-    *history: Moment,
+    *history: IterationSummary,
     leaks: Sequence[Leak] = (),
     scan: Sequence[Weakness] = (),
     destroyed: Sequence[str] = (),
     of: LoopState | None = None,
     found: Evidence | None = None,
     spending: Spending | None = None,
-    pain: PainConfig | None = None,
-) -> tuple[Signal, ...]:
+    pain: CriticalConfig | None = None,
+) -> tuple[Alert, ...]:
     loop = of or state()
     return critical_events(
-        loop, history, found or evidence(loop), leaks, scan, spending or Spending(), pain or PainConfig(), destroyed
+        loop, history, found or evidence(loop), leaks, scan, spending or Spending(), pain or CriticalConfig(), destroyed
     )
 
 
-def rules(signals: Sequence[Signal]) -> list[tuple[str, Severity]]:
+def rules(signals: Sequence[Alert]) -> list[tuple[str, Severity]]:
     return [(signal.rule, signal.severity) for signal in signals]
 
 
@@ -105,11 +107,11 @@ def test_the_first_iteration_can_break_what_passed_before_it() -> None:
         "not checked", "never built", "no tests at all", "a long refactoring", "no history",
     ],
 )  # fmt: skip
-def test_what_only_looks_like_every_test_failing_is_no_pain(history: list[Moment]) -> None:
+def test_what_only_looks_like_every_test_failing_is_no_pain(history: list[IterationSummary]) -> None:
     assert felt(*history) == ()
 
 
-def builds(*movements: Movement, **fields: Any) -> list[Moment]:
+def builds(*movements: Movement, **fields: Any) -> list[IterationSummary]:
     """Broken ones, after a first iteration in which all tests passed."""
     return [moment(n, 0, 0, FailureClass.BUILD, movement=one, **fields) for n, one in enumerate(movements, start=2)]
 
@@ -137,7 +139,7 @@ def test_what_was_taken_off_the_branch_hurts_no_more() -> None:
 
 
 @pytest.mark.parametrize("lived", LEGITIMATE.values(), ids=LEGITIMATE)
-def test_legitimate_work_hurts_nobody(lived: Sequence[Moment]) -> None:
+def test_legitimate_work_hurts_nobody(lived: Sequence[IterationSummary]) -> None:
     assert [felt(*lived[:end]) for end in range(len(lived) + 1)] == [()] * (len(lived) + 1)
 
 

@@ -14,7 +14,7 @@ from helmsman.parsers.plan_order import means, noted
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import CriterionVerdict, Finding, Judgement, JudgementOutcome, TestCounts, Weight
 from helmsman.records.claims import Claim, ClaimKind, ClaimLayer, Claims, Contradiction, StatusReport
-from helmsman.records.control import Failed, Moment, Movement
+from helmsman.records.control import Failed, IterationSummary, Movement
 from helmsman.records.decision import DecisionKind, Outcome
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import InHand, ItemProof, PlanItem, PlanProgress, PlanTouched, Sketched, Tick
@@ -312,7 +312,7 @@ def test_ticks_are_lost_with_their_work_though_the_iteration_that_lost_it_had_no
 
 def moment(iteration: int, commit: str) -> Any:
     known = {"iteration": iteration, "at": builders.NOW, "outcome": AgentOutcome.FINISHED, "movement": Movement.SIDEWAYS}
-    return Moment.model_validate({**known, "completion": 0.1, "commit": commit})
+    return IterationSummary.model_validate({**known, "completion": 0.1, "commit": commit})
 
 
 # --- what the agent is told -----------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from helmsman.orient.brief import brief
 from helmsman.records.agent import AgentOutcome, Commit, Drift, ErrorVector, FailureClass, LastCall, Salvage
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TestCounts, Weight
 from helmsman.records.claims import ClaimLayer, Contradiction
-from helmsman.records.control import Failed, Feedback, Issue, Ladder, Moment, Movement, Oversight, Rung
+from helmsman.records.control import EscalationLevel, Failed, Feedback, Issue, IterationSummary, Ladder, Movement, Oversight
 from helmsman.records.iteration import Focus, Planned, WorkingMemory
 from helmsman.records.proof import Denial, DoneSignals, JudgeMemory, Rejection
 from helmsman.records.state import LoopState
@@ -297,13 +297,13 @@ def test_work_that_made_it_worse_is_named_with_its_commit_and_the_reason_stays_w
 
 @pytest.mark.feature("S8", "O4")
 def test_a_focus_that_was_paid_for_is_told_also_where_the_ladder_is_only_watched() -> None:
-    stuck = Oversight(ladder=Ladder(rung=Rung.REDESIGN), issues=(Issue(rule="x", critical=False, message="odd"),))
+    stuck = Oversight(ladder=Ladder(rung=EscalationLevel.REDESIGN), issues=(Issue(rule="x", critical=False, message="odd"),))
     watched = state(config(ladder={"act": False}), oversight=stuck)
     sections = brief(watched, orientation(), Planned(focus=Focus(prompt="Look at the lexer."))).sections
     assert [name for name, _ in sections if name not in FIXED] == ["advice"]
 
 
-def loud(allowance: int, rung: Rung = Rung.REDESIGN) -> LoopState:
+def loud(allowance: int, rung: EscalationLevel = EscalationLevel.REDESIGN) -> LoopState:
     """Every section of control has much to say, and so has a check."""
     oversight = Oversight(
         ladder=Ladder(rung=rung, reason="stuck: 1 %"),
@@ -311,7 +311,7 @@ def loud(allowance: int, rung: Rung = Rung.REDESIGN) -> LoopState:
         instructions=("Write it anew. " * 30,) * 3,
     )
     checks = report(*(failing("h" * 9000, "t" * 9000, ("test_" + "n" * 90,)) for _ in range(3)))
-    moment = Moment(iteration=1, at=NOW, outcome=AgentOutcome.FINISHED, movement=Movement.STILL, completion=0.1)
+    moment = IterationSummary(iteration=1, at=NOW, outcome=AgentOutcome.FINISHED, movement=Movement.STILL, completion=0.1)
     limited = config(prompt={"orientation_tokens": allowance})
     return state(limited, iteration=1, oversight=oversight, checks=checks, history=(moment,))
 
@@ -322,7 +322,7 @@ FOCUS = Planned(focus=Focus(prompt="p" * 4000, system_context="c" * 2000, areas=
 @pytest.mark.parametrize("allowance", [2000, 6000])
 def test_what_the_checks_printed_keeps_a_quarter_of_the_allowance_whatever_there_is_to_order(allowance: int) -> None:
     commits = tuple(Commit(id="a" * 40, subject="s" * 900) for _ in range(9))
-    briefing = brief(loud(allowance, Rung.REFACTOR), orientation(commits=commits), FOCUS)
+    briefing = brief(loud(allowance, EscalationLevel.REFACTOR), orientation(commits=commits), FOCUS)
     told = briefing.prompt
     checks = told[told.index("\n# Checks\n") : told.index("\n# Commits of this loop")]
     quoted = len(checks) - len("\n".join(outside_of_fences(checks)))

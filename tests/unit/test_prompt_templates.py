@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from jinja2 import UndefinedError
 
-from helmsman.prompts import Foreign, render, render_pieces
+from helmsman.prompts import Untrusted, render, render_pieces
 from helmsman.prompts.message import BASE
 
 ROOT = Path(__file__).parents[2]
@@ -17,9 +17,9 @@ HOSTILE = "mine\x02yours\x03\n\x03theirs\x02"
 def test_what_a_template_quotes_is_foreign_and_all_else_is_ours() -> None:
     told = render_pieces("blocked", done=SimpleNamespace(blocked=True, blocked_by=HOSTILE, blocked_seen="no"))
     assert told[1:] == (
-        Foreign("mine yours \n theirs "),
+        Untrusted("mine yours \n theirs "),
         "The reviewer looked as well and disagrees:",
-        Foreign("no"),
+        Untrusted("no"),
     )
 
 

@@ -20,15 +20,15 @@ from helmsman.pushes import (
     Allowed,
     Told,
     Update,
+    filter_updates,
     find_allowed,
     made_by_us,
+    matches_branch,
     push_key,
     push_loop_id,
     read_allowed,
     read_forge,
     read_hook,
-    sift,
-    wanted,
 )
 from helmsman.records.request import is_loop_id
 from helmsman.records.triggers import LONGEST_BRANCH, Nothing, Push, is_branch, is_commit
@@ -124,7 +124,7 @@ def test_a_commit_is_a_whole_id_in_small_letters(text: str) -> None:
     ],
 )
 def test_a_pattern_names_branches_level_by_level(branch: str, pattern: str, matches: bool) -> None:
-    assert wanted(branch, ["nobody", pattern]) == matches
+    assert matches_branch(branch, ["nobody", pattern]) == matches
 
 
 levels = st.lists(st.sampled_from(["a", "b", "ab"]), min_size=1, max_size=5)
@@ -139,12 +139,12 @@ def test_patterns_mean_what_their_plain_definition_says(names: list[str], patter
             return any(defined(names[taken:], pattern[1:]) for taken in range(len(names) + 1))
         return bool(names) and fnmatchcase(names[0], pattern[0]) and defined(names[1:], pattern[1:])
 
-    assert wanted("/".join(names), ["/".join(pattern)]) == defined(names, pattern)
+    assert matches_branch("/".join(names), ["/".join(pattern)]) == defined(names, pattern)
 
 
 def test_no_pattern_takes_for_ever() -> None:
-    assert not wanted("/".join(["a"] * 100), ["/".join(["**", "a"] * 50 + ["b"])])
-    assert not wanted("a" * 200, ["*a" * 100 + "b"])
+    assert not matches_branch("/".join(["a"] * 100), ["/".join(["**", "a"] * 50 + ["b"])])
+    assert not matches_branch("a" * 200, ["*a" * 100 + "b"])
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def test_a_forge_s_event_without_what_makes_it_a_push_is_refused(missing: str) -
 def sifted(
     ref: str = "refs/heads/main", before: str = ZEROS, after: str = COMMIT, branches: tuple[str, ...] = ("**",)
 ) -> Push | Nothing:
-    (found,) = sift([Update(ref, before, after)], branches, FACTS)
+    (found,) = filter_updates([Update(ref, before, after)], branches, FACTS)
     return found
 
 
@@ -234,7 +234,9 @@ def test_everything_else_is_nothing_and_says_why(update: Mapping[str, Any], word
 
 
 def test_of_very_many_branches_in_one_push_only_the_first_count() -> None:
-    found = sift([Update(f"refs/heads/b{number}", ZEROS, COMMIT) for number in range(MOST_BRANCHES + 5)], ("**",), FACTS)
+    found = filter_updates(
+        [Update(f"refs/heads/b{number}", ZEROS, COMMIT) for number in range(MOST_BRANCHES + 5)], ("**",), FACTS
+    )
     assert [type(one) for one in found] == [Push] * MOST_BRANCHES + [Nothing]
     assert found[-1] == Nothing(reason="5 more refs in one push are not looked at")
 
@@ -242,7 +244,7 @@ def test_of_very_many_branches_in_one_push_only_the_first_count() -> None:
 @pytest.mark.feature("X3")
 @given(st.text(max_size=80), st.text(max_size=45), st.text(max_size=45))
 def test_no_reason_repeats_what_a_sender_wrote_where_it_was_not_checked(ref: str, before: str, after: str) -> None:
-    (found,) = sift([Update(ref, before, after)], ("main",), FACTS)
+    (found,) = filter_updates([Update(ref, before, after)], ("main",), FACTS)
     assert isinstance(found, Nothing)
     assert found.reason.isprintable()
 

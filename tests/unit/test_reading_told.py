@@ -3,7 +3,7 @@
 import pytest
 
 from helmsman.oversee.decide import decide
-from helmsman.records.control import Conflict, Diagnosis, Imperative, Ladder, Oversight, Rung
+from helmsman.records.control import Conflict, Diagnosis, EscalationLevel, Imperative, Ladder, Oversight
 from tests.unit.builders import situation
 
 pytestmark = pytest.mark.feature("S11")
@@ -13,7 +13,7 @@ READ = Conflict(kind="pattern", first=ODD, second=EVEN, about="the answer", by="
 
 
 def reason(diagnosis: Diagnosis, conflict: Conflict = READ) -> str:
-    ladder = Ladder(rung=Rung.HUMAN, reason="stuck: nothing was gained")
+    ladder = Ladder(rung=EscalationLevel.HUMAN, reason="stuck: nothing was gained")
     return decide(situation(oversight=Oversight(ladder=ladder, diagnosis=diagnosis, conflicts=(conflict,)))).reason
 
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-from helmsman.oversee.signals import SOURCES, Sight
+from helmsman.oversee.signals import SOURCES, IterationView
 from helmsman.records.agent import AgentCall, AgentOutcome, Drift, ErrorVector, FailureClass
 from helmsman.records.base import Usage
-from helmsman.records.decision import Severity, Signal
+from helmsman.records.decision import Alert, Severity
 from helmsman.records.state import Spending
 from tests.unit.builders import ASKED, HOUR, NOW, call, check, config, execution, report, sight, state, usage_limited
 
 
-def signals(seen: Sight) -> tuple[Signal, ...]:
+def signals(seen: IterationView) -> tuple[Alert, ...]:
     return tuple(signal for source in SOURCES for signal in source.alerts(seen))
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from helmsman.records.agents import Capability
 from helmsman.records.base import Usage
 from helmsman.records.checks import Judgement, JudgementOutcome
-from helmsman.records.decision import Decision, DecisionKind, Outcome, Severity, Signal
+from helmsman.records.decision import Alert, Decision, DecisionKind, Outcome, Severity
 from helmsman.records.events import (
     AgentStarted,
     CheckFinished,
@@ -186,7 +186,7 @@ def test_tokens_that_went_in_count_those_of_the_cache() -> None:
 
 
 def test_an_iteration_is_counted_once_with_what_came_of_it_its_calls_and_its_signals() -> None:
-    signal = Signal(rule="limits.near", severity=Severity.WARN, message="soon", value=0.9, threshold=0.8)
+    signal = Alert(rule="limits.near", severity=Severity.WARN, message="soon", value=0.9, threshold=0.8)
     spans = spans_of(*WORK, judgement=JUDGED, signals=(signal, signal))
     measured = [(point.instrument, point.value, *point.attributes.values()) for point in points_in(spans)]
     assert [one for one in measured if one[0].startswith("helmsman.") and one[0] != "helmsman.cost"] == [

@@ -9,7 +9,7 @@ from helmsman.orient.brief import WHY, brief
 from helmsman.orient.trend import trend_section
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import TestCounts
-from helmsman.records.control import Failed, Moment, Movement, Oversight
+from helmsman.records.control import Failed, IterationSummary, Movement, Oversight
 from helmsman.records.proof import Denial, DoneSignals
 from helmsman.records.state import LoopState
 from tests.unit.builders import NOW, check, config, orientation, report, state
@@ -18,16 +18,16 @@ from tests.unit.markdown import outside_of_fences
 pytestmark = pytest.mark.feature("O2", "O3")
 
 
-def moment(iteration: int, *failing: str, **fields: Any) -> Moment:
+def moment(iteration: int, *failing: str, **fields: Any) -> IterationSummary:
     known = {"at": NOW, "outcome": AgentOutcome.FINISHED, "movement": Movement.FORWARD, "completion": 0.5, "tool_calls": 3}
     where = {"commit": f"{iteration:x}" * 40, "tree": f"t{iteration}", "failing": ("pytest", *failing)}
-    return Moment.model_validate({"iteration": iteration, **known, **where, **fields})
+    return IterationSummary.model_validate({"iteration": iteration, **known, **where, **fields})
 
 
 START = moment(0, "test_a", "test_b", "test_c", movement=Movement.WAITED)
 
 
-def after(*history: Moment, failing: tuple[str, ...] = (), **fields: Any) -> LoopState:
+def after(*history: IterationSummary, failing: tuple[str, ...] = (), **fields: Any) -> LoopState:
     red = check(passed=False, counts=TestCounts(failed=len(failing), failing=failing))
     return state(fields.pop("of", None), iteration=history[-1].iteration, history=history, checks=report(red), **fields)
 

@@ -9,7 +9,7 @@ from helmsman.oversee.answers import answered
 from helmsman.oversee.decide import decide
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.summary import with_baseline
-from helmsman.records.checks import Finding, TestCounts, TrustedCopy, Weight
+from helmsman.records.checks import Finding, TestCounts, TrustedRun, Weight
 from helmsman.records.decision import DecisionKind, Outcome
 from helmsman.records.folds import without_test
 from helmsman.records.gates import Answer, Choice, GateKind
@@ -79,7 +79,7 @@ def test_a_completion_names_what_it_rests_on_and_what_nobody_looked_at() -> None
         "the work's tests on the start's source: not run, no test was added or changed",
     )
     assert any("no judge was asked" in line for line in plain.not_looked_at)
-    copy = TrustedCopy(put_back=("tests/test_a.py",), report=GREEN)
+    copy = TrustedRun(put_back=("tests/test_a.py",), report=GREEN)
     rested = decide(claim(SHOWN.model_copy(update={"tests_of_start": copy, "on_start": RED}))).grounds
     assert rested
     assert rested.rests_on[1:] == (
@@ -124,7 +124,7 @@ def test_a_new_test_that_passes_on_the_start_s_source_denies_completion_only_whe
     of, old, new = config(goal=goal), "tests/test_a.py::test_old", "tests/test_a.py::test_new"
     for failing, expected in (((old,), outcome), ((old, new), Outcome.COMPLETED)):
         on_start = report(check(passed=False, counts=TestCounts(failed=len(failing), failing=failing)))
-        table = outcomes(GREEN, TrustedCopy(), {old}, goal, of.invariants, on_start).table
+        table = outcomes(GREEN, TrustedRun(), {old}, goal, of.invariants, on_start).table
         known = state(config=of, green_at_start=False)
         needed = needs_test(known, evidence(known, checks=GREEN))
         since = SinceStart(needs_test=needed, failing=("pytest",), tests=failing, table=table)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from helmsman.orient.validation import after, before, remaining
 from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
 from helmsman.records.checks import CheckReport
-from helmsman.records.control import Ladder, Moment, Movement, Oversight, Progress, Rung, Stance, Strategy
+from helmsman.records.control import EscalationLevel, IterationSummary, Ladder, Movement, Oversight, Progress, Stance, Strategy
 from helmsman.records.proof import Proof
 from helmsman.records.state import LoopState, Spending
 from helmsman.texts import money
@@ -18,12 +18,12 @@ FAILS = ErrorVector(kind=FailureClass.TEST, where="tests/test_a.py::test_b", mes
 GREEN, RED = report(check(passed=True)), report(check(passed=True), check(passed=False))
 
 
-def moment(movement: Movement = Movement.SIDEWAYS, *errors: ErrorVector, iteration: int = 1) -> Moment:
+def moment(movement: Movement = Movement.SIDEWAYS, *errors: ErrorVector, iteration: int = 1) -> IterationSummary:
     fields = {"iteration": iteration, "at": NOW, "outcome": AgentOutcome.FINISHED, "completion": 0.4}
-    return Moment.model_validate({**fields, "movement": movement, "errors": errors})
+    return IterationSummary.model_validate({**fields, "movement": movement, "errors": errors})
 
 
-def found(of: LoopState | None = None, oversight: Oversight | None = None, *history: Moment) -> list[tuple[str, bool]]:
+def found(of: LoopState | None = None, oversight: Oversight | None = None, *history: IterationSummary) -> list[tuple[str, bool]]:
     return [(issue.rule, issue.critical) for issue in before(of or state(), oversight or Oversight(), history)]
 
 
@@ -46,12 +46,12 @@ def test_hooks_that_are_off_are_told() -> None:
 @pytest.mark.parametrize("stance", [Stance.PIVOT, Stance.ESCALATE])
 @pytest.mark.parametrize(("reasoning", "expected"), [("", 1), (" \n", 1), ("2 signals ask for another way", 0)])
 def test_a_change_of_approach_needs_a_reason(stance: Stance, reasoning: str, expected: int) -> None:
-    rung = Ladder(rung=Rung.REDESIGN)
+    rung = Ladder(rung=EscalationLevel.REDESIGN)
     assert len(found(None, Oversight(strategy=Strategy(stance=stance, reasoning=reasoning), ladder=rung))) == expected
 
 
 def test_to_persist_where_a_redesign_is_due_is_incoherent() -> None:
-    (issue,) = before(state(), Oversight(ladder=Ladder(rung=Rung.REDESIGN)), ())
+    (issue,) = before(state(), Oversight(ladder=Ladder(rung=EscalationLevel.REDESIGN)), ())
     assert (issue.rule, issue.critical) == ("validation.strategy", False)
     assert "E-II redesign" in issue.message
 
@@ -75,7 +75,7 @@ def test_a_failure_that_two_iterations_left_as_it_was_is_named() -> None:
     ],
     ids=["first", "one", "research", "got on", "waited", "gone", "elsewhere", "green"],
 )
-def test_what_is_no_standstill_is_not_called_one(history: tuple[Moment, ...]) -> None:
+def test_what_is_no_standstill_is_not_called_one(history: tuple[IterationSummary, ...]) -> None:
     assert found(None, None, *history) == []
 
 

@@ -12,7 +12,7 @@ from helmsman.records.checks import (
     Judgement,
     JudgementOutcome,
     TestCounts,
-    TrustedCopy,
+    TrustedRun,
     Weight,
 )
 from helmsman.records.verification import EXIT_STATUS, Grounds, Reason, Verification, Word
@@ -51,7 +51,7 @@ def judged(
     goal: str = "",
     **fields: Any,
 ) -> tuple[Word, list[str]]:
-    copy, config = TrustedCopy(put_back=(FILE,), report=trusted), fields.pop("config", InvariantsConfig())
+    copy, config = TrustedRun(put_back=(FILE,), report=trusted), fields.pop("config", InvariantsConfig())
     table = weighed(outcome_table(head, base, trusted, on_base, NAMES), head, copy, goal, config)
     word, reasons = verdict(Runs(head, base, table, **fields))
     return word, [reason.rule for reason in reasons]

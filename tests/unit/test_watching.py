@@ -15,7 +15,7 @@ from deployments.watch import fit
 from helmsman.records.agent import AgentOutcome, ContextUse, Guarded, LastCall, StopAttempt
 from helmsman.records.base import Usage
 from helmsman.records.checks import Judgement, JudgementOutcome
-from helmsman.records.control import Control, Ladder, Moment, Movement, Oversight, Progress, Rung
+from helmsman.records.control import Control, EscalationLevel, IterationSummary, Ladder, Movement, Oversight, Progress
 from helmsman.records.events import (
     CheckFinished,
     CheckStarted,
@@ -126,8 +126,10 @@ def shown(of: ScreenModel, width: int = 100, height: int = 24) -> list[str]:
     return [row.text for row in frame(of, width, height)]
 
 
-def moment(completion: float, number: int = 1) -> Moment:
-    return Moment(iteration=number, at=NOW, outcome=AgentOutcome.FINISHED, movement=Movement.FORWARD, completion=completion)
+def moment(completion: float, number: int = 1) -> IterationSummary:
+    return IterationSummary(
+        iteration=number, at=NOW, outcome=AgentOutcome.FINISHED, movement=Movement.FORWARD, completion=completion
+    )
 
 
 def test_the_first_row_says_what_is_being_done_and_for_how_long() -> None:
@@ -183,7 +185,7 @@ def test_where_nobody_drives_it_the_way_on_is_told(fields: dict[str, Any], row: 
 
 
 def test_how_it_is_steered_and_what_it_has_used_up_is_told() -> None:
-    ladder = Ladder(rung=Rung.REFACTOR, reason="stuck")
+    ladder = Ladder(rung=EscalationLevel.REFACTOR, reason="stuck")
     oversight = Oversight(progress=Progress(completion=0.5), control=Control(output=0.4), ladder=ladder, idle=2)
     limits = {"cost_usd": 10, "tokens": 1_000_000, "wall_clock_hours": 2}
     spending = {"agent_calls": 4, "cost_usd": 9.5, "tokens": 250_000, "seconds": 1800}
@@ -301,7 +303,7 @@ def test_nothing_that_others_wrote_reaches_the_screen_as_more_than_text(evil: st
         gate=GATE.model_copy(update={"question": evil, "evidence": evil}),
         waiting=Waiting(until=NOW, rule=evil, reason=evil),
         history=(moment(1),),
-        oversight=Oversight(faults=(evil,), ladder=Ladder(rung=Rung.REFACTOR, reason=evil)),
+        oversight=Oversight(faults=(evil,), ladder=Ladder(rung=EscalationLevel.REFACTOR, reason=evil)),
         record=builders.record(
             STOP.model_copy(update={"reason": evil, "rule": evil}),
             judgement=Judgement(outcome=JudgementOutcome.REJECTED, cause=evil),

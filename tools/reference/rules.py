@@ -30,7 +30,7 @@ VERDICTS = {
     "not_verified": "Something broke, a red test was changed to pass, a hidden check fails, or the judge rejects it.",
     "inconclusive": "It cannot be told. Never a pass.",
 }
-RETRIED = {"WorldError": "yes, with growing delays"}
+RETRIED = {"TransientError": "yes, with growing delays"}
 
 
 def errors_page() -> str:

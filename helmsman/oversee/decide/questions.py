@@ -14,11 +14,11 @@ from helmsman.oversee.limits import in_words, open_windows, used_up
 from helmsman.plain import clean, shortened
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import JudgementOutcome, Weight
-from helmsman.records.control import Diagnosis, Rung
+from helmsman.records.control import Diagnosis, EscalationLevel
 from helmsman.records.decision import Outcome
 from helmsman.records.proof import NEEDS_WORD
 from helmsman.records.state import CALLS_WINDOW, MOST_KILLED, failed_calls, killed_at_once, recent_calls
-from helmsman.texts import are_allowed, counted
+from helmsman.texts import are_allowed, plural
 from helmsman.verify.completion import UNCHANGED
 from helmsman.verify.grounds import grounds_of_loop
 
@@ -60,7 +60,7 @@ def operator(s: Situation) -> Answer:
 @question("completion")
 def completed(s: Situation) -> Answer:
     # force_max comes to its end by a limit, or where nothing is left that the loop could still improve by itself
-    no_better = bool(s.limits) or (s.steers and s.oversight.ladder.rung >= Rung.HUMAN)
+    no_better = bool(s.limits) or (s.steers and s.oversight.ladder.rung >= EscalationLevel.HUMAN)
     if not s.evidence.proven or (s.state.config.completion.force_max and not no_better):
         return s.gates, None
     rule = f"completion.{'verified' if s.state.config.checks else 'unverified'}"
@@ -187,7 +187,7 @@ def rejected(s: Situation) -> Answer:
     if judgement is None:
         return "no judge was asked", None
     in_row = 0 if judgement.approved else s.state.judge.rejections + judgement.rejected
-    because = f"{counted(in_row, 'rejection')} in a row, {are_allowed(most)}"
+    because = f"{plural(in_row, 'rejection')} in a row, {are_allowed(most)}"
     if not judgement.rejected or s.state.config.resets_strategy or s.state.judge.rejections + 1 < most:
         return because, None
     unmet = ", ".join(verdict.criterion for verdict in judgement.criteria if verdict.unmet)
@@ -205,7 +205,7 @@ def cannot_tell(s: Situation) -> Answer:
     if judgement is None:
         return "no judge was asked", None
     undecided = [one for one in judgement.criteria if one.cannot_tell]
-    because = f"{counted(len(undecided), 'criterion', 'criteria')} that cannot be told"
+    because = f"{plural(len(undecided), 'criterion', 'criteria')} that cannot be told"
     if judgement.outcome is not JudgementOutcome.UNDECIDED or of_item:
         return because, None
     told = "; ".join(f"{one.criterion}: {shortened(clean(one.reason), 300)}" for one in undecided)
@@ -229,7 +229,7 @@ def tries(s: Situation) -> Answer:
     proof, plan, (tries, because) = s.evidence.item, s.state.config.plan, s.in_hand
     if proof is None or proof.proven or not proof.tried or tries < plan.tries:
         return because, None
-    named, spent = f"{proof.item} ({clean(proof.title)[:100]})", counted(tries, "iteration")
+    named, spent = f"{proof.item} ({clean(proof.title)[:100]})", plural(tries, "iteration")
     last = f"{spent} did not prove the plan's item {named}, {are_allowed(plan.tries)}; what is missing: {proof.why}"
     choices = (
         f"a person has to look: fix the item or its check in {plan.file} on {s.state.branch}, or tell the agent"
@@ -259,7 +259,7 @@ def person(s: Situation) -> Answer:
     ladder = s.oversight.ladder
     reason = f"{ladder.rung.title}: {ladder.reason}" if ladder.reason else ladder.rung.title
     because = f"the rung is {reason}{'' if s.steers else '; ladder.act is off, so nothing follows'}"
-    if ladder.rung < Rung.HUMAN or not s.steers:
+    if ladder.rung < EscalationLevel.HUMAN or not s.steers:
         return because, None
     sure = [one for one in s.oversight.conflicts if one.by == "rules" or s.oversight.diagnosis is Diagnosis.DOUBLE_BIND]
     facts = "; ".join(map(sentence, sure[:CONFLICTS_TOLD]))
@@ -297,7 +297,7 @@ def full_hour(s: Situation) -> Answer:
     if len(calls) < allowed:
         return because, None
     until = min(calls[0], s.now) + CALLS_WINDOW
-    made = f"{counted(len(calls), 'agent call')} in the last hour ({are_allowed(allowed)})"
+    made = f"{plural(len(calls), 'agent call')} in the last hour ({are_allowed(allowed)})"
     return because, wait(s, "limits.calls_per_hour", f"{made}; waiting until {_at(until)}", until)
 
 
@@ -312,5 +312,5 @@ def acknowledged(s: Situation) -> Answer:
 @question("continue")
 def carry_on(s: Situation) -> Answer:
     ladder = s.oversight.ladder
-    climbed = f"; {ladder.rung.title}: {ladder.reason}" if ladder.rung > Rung.PATCH and s.steers else ""
+    climbed = f"; {ladder.rung.title}: {ladder.reason}" if ladder.rung > EscalationLevel.PATCH and s.steers else ""
     return s.standing, go_on(s, "continue", f"{s.standing}{climbed}")

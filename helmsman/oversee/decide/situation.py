@@ -12,12 +12,12 @@ from helmsman.plain import clean, shortened
 from helmsman.records.agent import AgentCall
 from helmsman.records.checks import checks_fail
 from helmsman.records.control import Oversight
-from helmsman.records.decision import Decision, DecisionKind, Outcome, Severity, Signal
+from helmsman.records.decision import Alert, Decision, DecisionKind, Outcome, Severity
 from helmsman.records.folds import remaining_after, tries_after
 from helmsman.records.iteration import Evidence
 from helmsman.records.proof import NEEDS_WORD
 from helmsman.records.state import LoopState
-from helmsman.texts import counted
+from helmsman.texts import plural
 from helmsman.verify.completion import ALL_TICKED
 from helmsman.verify.objections import findings_that_block, some
 
@@ -38,7 +38,7 @@ class Situation:
     state: LoopState
     """As it was before this iteration."""
     evidence: Evidence
-    signals: tuple[Signal, ...]
+    signals: tuple[Alert, ...]
     now: datetime
     oversight: Oversight = field(default_factory=Oversight)
 
@@ -47,11 +47,11 @@ class Situation:
         return self.evidence.execution.call
 
     @property
-    def critical_events(self) -> list[Signal]:
+    def critical_events(self) -> list[Alert]:
         return [signal for signal in self.signals if signal.hurts]
 
     @property
-    def limits(self) -> list[Signal]:
+    def limits(self) -> list[Alert]:
         """Limits that are reached."""
         return [signal for signal in self.signals if signal.severity is Severity.ABORT and not signal.hurts]
 
@@ -148,7 +148,7 @@ class Situation:
     @property
     def why_done(self) -> str:
         judgement, since, how = self.evidence.judgement, self.evidence.since_start, self.evidence.proof.how
-        judged = f", and the judge agrees on {counted(len(judgement.criteria), 'criterion', 'criteria')}" if judgement else ""
+        judged = f", and the judge agrees on {plural(len(judgement.criteria), 'criterion', 'criteria')}" if judgement else ""
         asked = how if how == ALL_TICKED else f"the agent asked to be done ({how})"
         shown = " (its new tests fail without the work)" if since and since.failing else ""
         return f"{asked} and {self.checked}{shown}{judged} on {self.short}"

@@ -1,0 +1,134 @@
+"""What steering needs of one call: its rules, the world they look at, and the server that the agent's CLI asks."""
+
+import hashlib
+import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from helmsman.guardrails import Rules, is_fix
+from helmsman.guardrails.context import known_window
+from helmsman.orient.alignment import own_goal
+from helmsman.orient.allowance import checks_allowance, claude_config
+from helmsman.orient.research import researching
+from helmsman.parsers.test_files import is_test_file
+from helmsman.records.agent import Guarded
+from helmsman.records.events import StopAnswered
+from helmsman.records.state import LoopState
+from tasks.agents.hook_server import HookServer, hook_server
+from tasks.agents.steering import Means, Steering
+from tasks.agents.stop_gate import StopGate, StopPlace
+from tasks.agents.stops import Stops, Turns
+from tasks.checks.context import checkout_for
+from tasks.observers.journal import publish
+from tasks.repository.git import git
+from tasks.repository.loop_context import LoopContext
+from tasks.sandbox.enter import git_folder
+from tasks.system.files import read_plain
+
+LARGEST_CONTENT = 4 * 1024 * 1024
+"""Bytes of a file whose content is compared with what it was; such a file is not written by hand."""
+SHARE_OF_IDLE = 0.5
+"""Of the time without a line of output that counts as a hang: the agent is silent while it waits for the checks."""
+
+
+@contextmanager
+def steering(
+    place: LoopContext,
+    state: LoopState,
+    start: str,
+    home: str,
+    *,
+    tell: Callable[[Guarded], None],
+    rotate: Callable[[str], None],
+    stop: Callable[[], bool],
+    item: str = "",
+) -> Generator[tuple[Steering, HookServer]]:
+    """Guard rails for a call that begins at this commit, and where its CLI finds them. At the end nothing of it runs any more.
+
+    `item`: the own check of the plan's item in hand.
+    """
+    gate, turns, config = _gate(place, state, start, stop, item), Turns(), state.config
+    stops = Stops(gate.run, lambda attempt: publish(StopAnswered(attempt=attempt)), turns) if gate else None
+    means = Means(tell, rotate, content=lambda path: _content(place.worktree, path))
+    steers = Steering(_rules(place, state, start, home), config.steering, config.context, means, turns, stops)
+    with hook_server(steers.answer) as server:
+        try:
+            yield steers, server
+        finally:
+            if gate:
+                gate.close()
+
+
+def stop_seconds(state: LoopState, item: str = "") -> float:
+    """Seconds that checks may take when the agent wants to stop; 0 where none runs then."""
+    config = state.config
+    asked = checks_allowance(state) if (config.checks or item) and config.steering.stop_blocks and not researching(state) else 0
+    return min(asked, SHARE_OF_IDLE * config.claude.idle_timeout_minutes * 60)
+
+
+def window_of(state: LoopState, model: str) -> int:
+    """Tokens that the context window of a model holds. The messages do not repeat the `[1m]` that a large one is asked for by."""
+    configured = claude_config(state).model
+    return known_window(configured if "[1m]" in configured else model, state.windows, state.config.context.window)
+
+
+def _gate(place: LoopContext, state: LoopState, start: str, stop: Callable[[], bool], item: str) -> StopGate | None:
+    seconds = stop_seconds(state, item)
+    if not seconds:
+        return None
+    allowed = state.config.steering.model_copy(update={"stop_seconds": seconds})
+    config = state.config.model_copy(update={"steering": allowed})
+    where = StopPlace(place.worktree, start, checkout_for(place, state), git_folder(place.folder))
+    return StopGate(where, place.tag(state), config, state.checks, stop, item)
+
+
+def _rules(place: LoopContext, state: LoopState, start: str, home: str) -> Rules:
+    """For the iteration that is due."""
+    config = state.config
+    return Rules(
+        worktree=os.path.realpath(place.worktree),
+        protected=config.invariants.protect,
+        allowed=config.invariants.allow,
+        level=state.oversight.ladder.rung if config.ladder.act else 0,
+        branch=state.branch,
+        nesting=config.limits.nesting,
+        fix=is_fix(own_goal(config.goal)),
+        looks_only=researching(state),
+        start=start,
+        home=home,
+        resolve=os.path.realpath,
+        exists=_exists,
+        tests=_tests_before(place.worktree, state.base_commit),
+    )
+
+
+def _tests_before(worktree: Path, commit: str) -> Callable[[str], bool]:
+    """Whether a path is a test that was there before the loop: those that it has written itself are its own to change."""
+
+    @cache
+    def names() -> frozenset[str]:
+        found = git(worktree, "ls-tree", "-r", "-z", "--name-only", commit).split("\0")
+        return frozenset(filter(is_test_file, found))
+
+    return lambda path: is_test_file(path) and path in names()
+
+
+def _exists(path: str) -> bool:
+    try:
+        return os.path.lexists(path)
+    except ValueError:  # a null byte
+        return False
+
+
+def _content(worktree: Path, path: str) -> str | None:
+    """Digest of a file's content; empty where there is no file, None for one that cannot be read at once."""
+    try:
+        whole = worktree / path
+        if not os.path.lexists(whole):
+            return ""
+        found = read_plain(whole, LARGEST_CONTENT + 1)
+        return None if len(found) > LARGEST_CONTENT else hashlib.sha256(found).hexdigest()
+    except (OSError, ValueError):
+        return None

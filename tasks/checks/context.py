@@ -1,0 +1,43 @@
+"""Where a loop's checks run: its clean checkout, or the agent's worktree where `workspace.clean` is off."""
+
+from collections.abc import Sequence
+
+from helmsman.config import CheckConfig
+from helmsman.records.state import LoopState
+from helmsman.verify.completion import required_tests
+from tasks.checks.run import CheckContext
+from tasks.checks.targets import with_checks
+from tasks.checks.trusted_run import Range
+from tasks.repository.clean_checkout import CleanCheckout, checkout_folder
+from tasks.repository.loop_context import LoopContext
+from tasks.repository.worktree_checkout import Checkout, Worktree
+
+
+def check_context(place: LoopContext, state: LoopState) -> CheckContext:
+    """Where the loop's checks run that decide."""
+    tests, box = required_tests(state.config), state.config.box
+    return CheckContext(checkout_for(place, state), place.tag(state), place.folder.cancel.exists, tests, state.checks, box)
+
+
+def work_of(place: LoopContext, state: LoopState, commit: str, checks: Sequence[CheckConfig] | None = None) -> Range:
+    """The loop's work as of a commit. `checks`: others than its own."""
+    config = state.config if checks is None else with_checks(state.config, checks)
+    return Range(place.repository, state.base_commit, commit, config, state.collected_at_start)
+
+
+def checkout_for(place: LoopContext, state: LoopState) -> Checkout:
+    """The checkout that the loop's checks run in, for one run of them at a time."""
+    return clean_checkout(place, state) if state.config.workspace.clean else Worktree(place.worktree)
+
+
+def clean_checkout(place: LoopContext, state: LoopState) -> CleanCheckout:
+    """The loop's clean checkout, which may still have to be made."""
+    return CleanCheckout(
+        repository=place.repository,
+        worktree=place.worktree,
+        folder=checkout_folder(place.repository, state.loop),
+        uid=state.uid,
+        branch=state.branch,
+        base=state.base_commit,
+        setup=state.config.workspace.setup,
+    )

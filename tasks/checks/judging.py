@@ -1,0 +1,173 @@
+"""The last gate: what has to be true before a loop is done, and the judge's word where all the rest is."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from helmsman.config import CheckConfig, CriterionConfig
+from helmsman.parsers.test_files import is_generated, is_test_file
+from helmsman.records.agent import AgentCall, AgentOutcome, Change, Execution
+from helmsman.records.checks import CheckReport, CheckResult, Judgement
+from helmsman.records.iteration import Evidence
+from helmsman.records.proof import SinceStart, Verdict
+from helmsman.records.state import LoopState
+from helmsman.verify.completion import prove
+from helmsman.verify.diff import FileDiff
+from helmsman.verify.items import (
+    criteria_of_doubts,
+    criterion_of,
+    criterion_of_block,
+    judged,
+    prove_item,
+    taken_as_proven,
+)
+from helmsman.verify.judge.named import files_testing, is_product, named_files
+from helmsman.verify.judge.question import CheckOutput, JudgeQuestion, Source
+from helmsman.verify.judge.request import JudgeRequest, build_request
+from tasks.agents.call_folder import CallFolder, keep_request
+from tasks.checks.context import work_of
+from tasks.checks.trusted_run import Range
+from tasks.models.judge import ask_judge
+from tasks.repository.diffs import Blob, read_diff, read_texts, tree_of
+from tasks.repository.loop_context import LoopContext
+from tasks.system.secrets import without_secrets
+
+Credentials = Callable[[], Mapping[str, str]]
+"""Looked up only where the judge is asked."""
+MOST_NAMED = 12
+"""Unchanged files that the judge is shown."""
+MOST_ASKED_FOR = 20
+"""Files that it may ask for."""
+LARGEST_SCRIPT = 20_000
+"""Bytes of a file that is searched for further names."""
+
+
+def adjudicate(place: LoopContext, state: LoopState, evidence: Evidence, credentials: Credentials) -> Verdict:
+    """Weigh the gates; ask the judge only where nothing but its word is missing, because it costs money."""
+    item = prove_item(state, evidence)
+    of_item = (
+        criterion_of(evidence.plan.item if evidence.plan else None, state.config.judge) if item and item.needs_word else None
+    )
+    evidence = evidence.model_copy(update={"item": taken_as_proven(item) if item and of_item else item})
+    proof = prove(state.config, state.done, evidence)  # what is left to the judge of the whole, if it finds the item done
+    asked = proof.open and bool(state.config.judge.criteria)
+    since = evidence.since_start or SinceStart()
+    of_tests = criteria_of_doubts(since.changed_expectations, since.looked_up) if asked else ()
+    criteria = (*(state.config.judge.criteria if proof.open else ()), *of_tests, *([of_item] if of_item else ()))
+    if not criteria:
+        of_block = criterion_of_block(state.config.judge) if _claims_block(state, evidence) else None
+        seen = _ask(place, state, evidence, (of_block,), credentials) if of_block else None
+        return Verdict(proof=proof, item=item, block_judged=seen)
+    judgement = _ask(place, state, evidence, criteria, credentials)
+    if item is None or of_item is None:
+        return Verdict(proof=proof, judgement=judgement, item=item)
+    item = judged(item, of_item, judgement)
+    proof = prove(state.config, state.done, evidence.model_copy(update={"item": item}))
+    return Verdict(proof=proof, judgement=judgement, item=item)
+
+
+def request_for(place: LoopContext, state: LoopState) -> JudgeRequest:
+    """What the judge would be sent if it were asked about the loop's branch as it stands, with what the last checks said."""
+    change = Change(start=state.base_commit, commit=state.head, tree="")
+    call = AgentCall(outcome=AgentOutcome.FINISHED, exit_code=0, seconds=0)
+    found = Evidence(execution=Execution(call=call, change=change), checks=state.checks, findings=state.findings)
+    tree, judge = tree_of(place.worktree, state.head), state.config.judge
+    return build_request(without_secrets(_question(place, state, found, judge.criteria, tree)), judge)
+
+
+def _claims_block(state: LoopState, evidence: Evidence) -> bool:
+    """Whether the agent says for the first time that it is blocked; the second time it is believed whatever the judge says."""
+    return bool(evidence.claims.blocked) and evidence.checks is not None and not state.done.blocked
+
+
+def _ask(
+    place: LoopContext, state: LoopState, evidence: Evidence, criteria: Sequence[CriterionConfig], credentials: Credentials
+) -> Judgement:
+    tree = tree_of(place.worktree, evidence.execution.change.commit)
+    return ask_judge(
+        _question(place, state, evidence, criteria, tree),
+        state.config.judge.model_copy(update={"criteria": tuple(criteria)}),
+        credentials=credentials(),
+        claude=state.config.claude,
+        tag=f"{place.tag(state)}/judge",
+        keep=partial(keep_request, CallFolder(place.folder.call(state.due, state.attempt), state.uid)),
+        shelf=lambda paths: read_texts(place.worktree, tree, paths[:MOST_ASKED_FOR]),
+        stop=place.folder.cancel.exists,
+    )
+
+
+def _question(
+    place: LoopContext, state: LoopState, evidence: Evidence, criteria: Sequence[CriterionConfig], tree: Sequence[Blob]
+) -> JudgeQuestion:
+    work = work_of(place, state, evidence.execution.change.commit)
+    outputs = outputs_of(evidence.checks, evidence.since_start.tests if evidence.since_start else ())
+    return replace(
+        question_on(work, place.worktree, outputs, criteria, tree),
+        blocked_by=evidence.claims.blocked,
+        findings=evidence.findings,
+        earlier=state.judge.verdicts,
+        notes=state.judge.notes,
+    )
+
+
+def question_on(
+    work: Range, top: Path, outputs: tuple[CheckOutput, ...], criteria: Sequence[CriterionConfig], tree: Sequence[Blob]
+) -> JudgeQuestion:
+    """What the judge is shown of the work between two commits. `top`: a folder of the repository; `tree`: of the later one."""
+    diff = [
+        file for file in read_diff(top, work.base, work.commit) if file.path != work.config.plan.file
+    ]  # ticks are no evidence
+    written = [file for file in diff if not _is_generated(file)]
+    return JudgeQuestion(
+        goal=work.config.goal,
+        outputs=outputs,
+        sources=tuple((file.path, file.after) for file in written if file.status != "D"),
+        deleted=tuple(file.path for file in diff if file.status == "D"),
+        commits=f"{work.base[:7]}..{work.commit[:7]}",
+        diff=tuple(written),
+        generated=tuple(file.path for file in diff if file.status != "D" and _is_generated(file)),
+        named=_named(top, work.config.checks, criteria, diff, tree),
+        paths=tuple(blob.path for blob in tree if not is_product(blob.path)),
+    )
+
+
+def _named(
+    top: Path,
+    checks: Sequence[CheckConfig],
+    criteria: Sequence[CriterionConfig],
+    diff: Sequence[FileDiff],
+    tree: Sequence[Blob],
+) -> tuple[Source, ...]:
+    """Unchanged files that criteria and checks name, that a script among those names, and tests of what was changed."""
+    changed = {file.path for file in diff}
+    paths = {blob.path: blob.size for blob in tree}
+    said = [text for one in criteria for text in (one.text, *one.tests, *one.checks)]
+    first = named_files([*said, *(check.command for check in checks)], paths)
+    scripts = read_texts(top, tree, [path for path in first if paths[path] <= LARGEST_SCRIPT and not is_test_file(path)])
+    further = named_files((text for _, text in scripts if text), paths)
+    found = dict.fromkeys((*first, *further, *files_testing(changed, paths)))
+    wanted = [path for path in found if path not in changed and not is_product(path)][:MOST_NAMED]
+    return tuple(read_texts(top, tree, wanted))
+
+
+def _is_generated(file: FileDiff) -> bool:
+    text = file.after or file.before
+    return is_product(file.path) or text is None or is_generated(file.path, text)
+
+
+def outputs_of(report: CheckReport | None, proving: Sequence[str]) -> tuple[CheckOutput, ...]:
+    """`proving`: tests that fail on the source of the start."""
+    shown = [f"{name}: fails without the work, passes with it" for name in proving]
+    results = report.results if report else ()
+    return tuple(
+        CheckOutput(result.name, result.passed, result.head, result.tail, (*_tests(result), *shown)) for result in results
+    )
+
+
+def _tests(result: CheckResult) -> Iterator[str]:
+    counts = result.counts
+    if counts:
+        yield f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped"
+        yield from (f"{name}: failed" for name in counts.failing)
+    yield from (f"{name}: ran" for name in result.ran)

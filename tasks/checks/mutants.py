@@ -1,0 +1,44 @@
+"""The checks on the work with one small mistake at a time: how many of these they notice."""
+
+from collections.abc import Sequence
+
+from helmsman.config import CheckConfig
+from helmsman.parsers.test_files import is_test_file
+from helmsman.records.checks import CheckReport
+from helmsman.records.proof import Mutants
+from helmsman.verify.called_languages import is_python_source
+from helmsman.verify.mutants import Mutant, chosen, mutants_of, wilson
+from tasks.checks.run import CheckContext, laid, run_check
+from tasks.checks.trusted_run import Range
+from tasks.repository.diffs import read_diff
+from tasks.repository.setup import SetupFailed
+
+SLOWEST = 3
+"""A check that takes so many times as long as on the work itself has noticed the mistake: it hangs."""
+SPARE_SECONDS = 10
+
+
+def mutants_in(room: CheckContext, work: Range, own: CheckReport) -> Mutants | None:
+    """Run the checks on up to `proof.mutants` mutants of changed lines. None where there is no line to change."""
+    diff = read_diff(work.repository.common, work.base, work.commit)
+    sources = [file for file in diff if file.after and is_python_source(file.path) and not is_test_file(file.path)]
+    every = [one for file in sources for one in mutants_of(file.path, file.after or "", [line.number for line in file.added])]
+    made = chosen(every, work.config.proof.mutants)
+    survived = [mutant.told for mutant in made if not _noticed(room, work, own, mutant)]
+    if not made:
+        return None
+    low, high = wilson(len(made) - len(survived), len(made))
+    return Mutants(made=len(made), survived=tuple(survived), low=round(low, 3), high=round(high, 3))
+
+
+def _noticed(room: CheckContext, work: Range, own: CheckReport, mutant: Mutant) -> bool:
+    try:
+        with laid(room, work.commit, work.config, mutant.path, mutant.text):
+            return any(not run_check(room, place, check, limit).passed for place, check, limit in _limited(work, own))
+    except SetupFailed:
+        return True
+
+
+def _limited(work: Range, own: CheckReport) -> Sequence[tuple[int, CheckConfig, float]]:
+    pairs = zip(work.config.checks, own.results, strict=True)
+    return [(place, check, SLOWEST * result.seconds + SPARE_SECONDS) for place, (check, result) in enumerate(pairs)]

@@ -1,0 +1,84 @@
+"""Whether a verdict can be had at all: checks that want in a clean checkout what git ignores are found at the loop's start."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from helmsman.errors import OperatorError
+from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.verify.missing import missing
+from tasks.repository.git import Repository
+from tasks.repository.objects import read_objects
+from tasks.repository.setup import INSTALLED, PROPOSED, in_toml, proposed
+from tasks.repository.trees import root_entries
+from tasks.system.environment import ours
+
+HOLDS = (
+    "{name}", "{name}.py", "bin/{name}", ".bin/{name}", "{name}.js",
+    "lib/python*/site-packages/{name}", "lib/python*/site-packages/{name}.py",
+)  # fmt: skip
+"""Where folders of installed packages keep a program or a package of that name."""
+USERS = (".local",)
+"""Folders of the home that hold packages which a clean checkout does not look into."""
+LARGEST_LOCK = 32 * 1024 * 1024
+
+
+def require_ready(report: CheckReport, repository: Repository, commit: str) -> None:
+    """Raise OperatorError for a check that cannot start in the clean checkout, and could where what it needs is installed.
+
+    What neither somebody's checkout holds nor a lock file names is the loop's own task.
+    """
+    for result in report.failures if report.clean else ():
+        name = missing(result)
+        where = _found(name, repository, commit) if name else ""
+        if where:
+            raise _not_ready(result, name, where, proposed(_names(repository, commit)))
+
+
+def _found(name: str, repository: Repository, commit: str) -> str:
+    """Where what is missing lies or is named, in words; empty for nowhere."""
+    held = None if repository.bare else next(_held(name, repository.top), None)
+    if held is not None:
+        return f"{held} has it, which no commit does"
+    lock = next(
+        (lock for lock in _names(repository, commit) if lock in PROPOSED and _mentions(repository, commit, lock, name)), ""
+    )
+    return f"{lock} names it, and nothing has installed it there" if lock else ""
+
+
+def _held(name: str, top: Path) -> Iterator[str]:
+    home = Path(ours().get("HOME", "/"))
+    folders = {folder: top / folder for folder in INSTALLED} | {f"~/{folder}": home / folder for folder in USERS}
+    for shown, folder in folders.items():
+        if folder.is_dir() and any(True for form in HOLDS for _ in folder.glob(form.format(name=_module(name)))):
+            yield shown
+
+
+def _module(name: str) -> str:
+    """The package of a dotted module or of a file in it; a pattern means nothing here."""
+    kept = name if name.startswith("@") or os.sep in name else name.partition(".")[0]
+    return re.sub(r"[*?\[\]]", "", kept).strip("/") or "-"
+
+
+def _mentions(repository: Repository, commit: str, lock: str, name: str) -> bool:
+    found = read_objects(repository.common, [f"{commit}:{lock}"])[0]
+    text = found[1].decode(errors="replace")[:LARGEST_LOCK] if found else ""
+    return re.search(rf"(?<![\w-]){re.escape(_module(name))}(?![\w-])", text) is not None
+
+
+def _names(repository: Repository, commit: str) -> list[str]:
+    return [entry.path for entry in root_entries(repository.common, commit)]
+
+
+def _not_ready(result: CheckResult, name: str, where: str, commands: list[str]) -> OperatorError:
+    line = in_toml(commands or ["COMMAND THAT INSTALLS IT"])
+    return OperatorError(
+        f"the check `{result.name}` cannot start in a clean checkout, so no verdict could ever be had: {name} is not there",
+        expected="checks that run on what is committed and on what set-up installs",
+        found=f"{(result.tail or result.head).strip()[-500:]} ({where})",
+        remedy=(
+            f"in helmsman.toml below [workspace]: {line}, and begin again; or decide in the agent's folder with"
+            " workspace.clean = false"
+        ),
+    )

@@ -1,0 +1,289 @@
+"""Running the checks: independent processes on the files of a commit, after the agent has gone."""
+
+import logging
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from posixpath import dirname
+from threading import Event
+
+from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
+from helmsman.errors import Cancelled, OperatorError
+from helmsman.parsers.failure_lines import listed
+from helmsman.parsers.test_files import is_test_file
+from helmsman.parsers.test_report import files_of, read_junit, read_passing, read_places, read_ran, read_summary
+from helmsman.records.agent import survivors_named
+from helmsman.records.checks import CheckReport, CheckResult, TestCounts
+from helmsman.records.events import CheckFinished, CheckStarted, PreparationStarted
+from helmsman.verify.flaky import after_rerun, suspects
+from helmsman.verify.required import ran
+from tasks.observers.journal import publish
+from tasks.repository import setup
+from tasks.repository.clean_checkout import CleanCheckout
+from tasks.repository.products import remove
+from tasks.repository.worktree_checkout import Checkout
+from tasks.sandbox.enter import Command, check_box
+from tasks.system.environment import check_environment, ours
+from tasks.system.files import leads_out, read_within, remove_within
+from tasks.system.process import Ended, run
+from tasks.system.secrets import redact
+from tasks.system.supervised import Network
+
+Stop = Callable[[], bool]
+Numbered = tuple[int, CheckConfig]
+"""A check with its place among all of them."""
+
+KEPT_BYTES = 16 * 1024
+"""Of each end of the output; runners print the failures and the summary last."""
+LARGEST_REPORT = 64 * 1024 * 1024
+OUTSIDE = "its report is not read: it lies outside of the worktree, by its path or by a link on the way"
+NAMED = 5
+"""Programs that a remark names."""
+COLLECTED = 100
+"""Files that are tests by a report and not by their names, as a record holds them."""
+PARALLEL = 4
+"""Checks beside each other at most; their own tools use the cores."""
+
+
+NO_SANDBOX = SandboxConfig()
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class CheckContext:
+    """Where checks run, and until when."""
+
+    checkout: Checkout
+    tag: str
+    """Every process of a check carries it, so that whatever is left of one can be found."""
+    stop: Stop
+    required: tuple[str, ...] = ()
+    """Names of tests that are looked for among those that ran."""
+    before: CheckReport | None = None
+    """The report on an earlier tree."""
+    sandbox: SandboxConfig = NO_SANDBOX
+    """What holds the commands, which run what the agent wrote."""
+    hidden: bool = False
+    """Whether nobody who reads along is told what the commands are and print: the agent can read the journal."""
+    every_case: bool = False
+    """Whether the names of tests that pass are kept as well."""
+
+    @property
+    def root(self) -> Path:
+        return self.checkout.root
+
+    def heed(self) -> None:
+        if self.stop():
+            raise Cancelled("cancelled while the checks were running")
+
+
+def run_checks(room: CheckContext, commit: str, tree: str, config: LoopConfig, overlay: Sequence[bytes] = ()) -> CheckReport:
+    """Run every check on a committed tree, with other entries laid over it where there are some.
+
+    Raises SetupFailed, and OperatorError where the commit cannot be laid out.
+    """
+    checkout = room.checkout
+    checkout.prepare(commit, overlay)
+    set_up(room, config)
+    results: list[CheckResult] = []
+    for _, group in groupby(enumerate(config.checks), key=_group_of):
+        results += _run_group(room, list(group))
+    left = [*checkout.reset()] if not checkout.clean else []
+    for place in suspects(results, config.flaky.largest_failing_set, room.before):
+        check = config.checks[place]
+        left += checkout.reset()
+        (again,) = _run_group(room, [(place, check)])
+        results[place] = after_rerun(results[place], again, tolerate=check.tolerate_flaky)
+        left += checkout.reset() if not checkout.clean else ()
+    return CheckReport(tree=tree, results=tuple(results), left_behind=tuple(dict.fromkeys(left)), clean=checkout.clean)
+
+
+def set_up(room: CheckContext, config: LoopConfig) -> None:
+    """Run the set-up that is due, as the checks will be run. Raises SetupFailed."""
+    for command in room.checkout.setup_due():
+        publish(PreparationStarted(what=f"the tree: {command}"))
+        result = run_command(room, command, config)
+        room.heed()
+        if not result.passed:
+            raise setup.failed(command, _how(result), f"{result.head}{result.tail}")
+    room.checkout.setup_done()
+
+
+def tear_down(room: CheckContext, config: LoopConfig) -> None:
+    """Undo what set-up made outside of the checkout. What fails is logged: the work is done."""
+    for command in config.workspace.teardown:
+        result = run_command(room, command, config)
+        if not result.passed:
+            _log.warning("teardown failed in %s: %s: %s", room.root, command, result.error or result.exit_code)
+
+
+def run_command(room: CheckContext, command: str, config: LoopConfig, seconds: float = setup.SECONDS) -> CheckResult:
+    """Run a command that is none of the checks, with the variables that any of these is given."""
+    names = tuple(dict.fromkeys(name for check in config.checks for name in check.environment))
+    return run_check(room, 0, CheckConfig(command=command, environment=names), seconds)
+
+
+@contextmanager
+def laid(
+    room: CheckContext, commit: str, config: LoopConfig, path: str, text: str, overlay: Sequence[bytes] = ()
+) -> Generator[None]:
+    """A commit that is set up, with one file of ours in it; then all is as it was. Raises SetupFailed or OSError."""
+    place = room.root / path
+    try:
+        room.checkout.prepare(commit, overlay)
+        set_up(room, config)
+        folder = place.parent
+        if folder.is_symlink() or folder.is_file() or leads_out(room.root, dirname(path) or "."):
+            remove(room.root / path.partition("/")[0])  # the work has put something in our way
+        folder.mkdir(parents=True, exist_ok=True)
+        remove(place)
+        with place.open("x", encoding="utf-8") as file:
+            file.write(text)
+        yield
+    finally:
+        room.checkout.reset()
+        room.heed()
+
+
+def _how(result: CheckResult) -> str:
+    if result.timed_out:
+        return f"it did not end within {setup.SECONDS} s"
+    return result.error or f"exit code {result.exit_code}"
+
+
+def _group_of(numbered: Numbered) -> int:
+    """Equal for checks that run beside each other; every other one is alone."""
+    place, check = numbered
+    return -1 if check.parallel else place
+
+
+def _run_group(room: CheckContext, group: list[Numbered]) -> list[CheckResult]:
+    """Run checks beside each other."""
+    results = _side_by_side(room, group) if len(group) > 1 else [_run_numbered(room, group[0])]
+    room.heed()
+    room.checkout.require_intact([check.command for _, check in group])
+    return results
+
+
+def _side_by_side(room: CheckContext, checks: list[Numbered]) -> list[CheckResult]:
+    abandoned = Event()  # an interrupt reaches this thread only; the others must hear of it
+    shared = replace(room, stop=lambda: abandoned.is_set() or room.stop())
+    with ThreadPoolExecutor(PARALLEL, thread_name_prefix="check") as pool:
+        try:
+            return list(pool.map(partial(_run_numbered, shared), checks))
+        except BaseException:
+            abandoned.set()
+            raise
+
+
+def _run_numbered(room: CheckContext, numbered: Numbered) -> CheckResult:
+    place, check = numbered
+    publish(CheckStarted(name=check.title))
+    result = run_check(room, place, check, check.timeout_seconds)
+    publish(CheckFinished(result=result.unseen if room.hidden else result))
+    return result
+
+
+def boxed_check(room: CheckContext, command: str, names: Sequence[str]) -> AbstractContextManager[Command]:
+    """A shell command in the environment, and in the box, that the checks run in."""
+    environment = room.checkout.environment(check_environment(ours(), names))
+    clean = room.checkout if isinstance(room.checkout, CleanCheckout) else None
+    return check_box(room.sandbox, room.root, Command(["sh", "-c", command], environment), clean)
+
+
+def run_check(room: CheckContext, place: int, check: CheckConfig, deadline: float) -> CheckResult:
+    """Run one check for so many seconds at most, on whatever lies in the worktree. Nothing is put back, nobody is told."""
+    _forget_report(room.root, check)
+    try:
+        with boxed_check(room, check.command, check.environment) as boxed:
+            ended = run(
+                boxed.arguments,
+                cwd=room.root,
+                env=boxed.environment,
+                tag=f"{room.tag}/{place}",  # whatever carries the tag of a command ends with it
+                deadline=deadline,
+                merge_stderr=True,
+                stop=room.stop,
+                keep=KEPT_BYTES,
+                network=_network(room, check),
+            )
+    except OperatorError as error:
+        return CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=str(error))
+    return _result(room, check, ended)
+
+
+def _network(room: CheckContext, check: CheckConfig) -> Network:
+    """A sandbox without a network has a loopback of its own already."""
+    apart = room.sandbox.kind == "bubblewrap" and room.sandbox.checks and room.sandbox.checks_network != "open"
+    return "host" if apart else check.network
+
+
+def _result(room: CheckContext, check: CheckConfig, ended: Ended) -> CheckResult:
+    by_itself = ended.by == "itself"
+    left = survivors_named(ended.survivors)
+    head, tail = _output(ended)
+    report = _report(room.root, check)
+    counts, passed = _counts(report, f"{head}\n{tail}"), by_itself and ended.exit_code == 0 and not left
+    failing = counts.failing if counts else ()
+    return CheckResult(
+        name=check.title,
+        command=check.command,
+        passed=passed,
+        exit_code=ended.exit_code if by_itself else None,
+        seconds=round(ended.seconds, 3),
+        head=head,
+        tail=tail,
+        listed=() if passed else listed(f"{head}\n{tail}", check.command, failing, str(room.root)),
+        timed_out=ended.by == "deadline",
+        error=f"processes that it started are still running: {left}" if left else "",
+        remark=_remark(room, check),
+        counts=counts,
+        ran=ran(room.required, read_ran(report), f"{head}\n{tail}"),
+        collected=_collected(room.root, report),
+        passing=tuple(map(redact, read_passing(report))) if room.every_case else (),
+    )
+
+
+def _collected(root: Path, report: str) -> tuple[str, ...]:
+    """Files that it has tests of although they are not named like tests."""
+    named = ((root / path for path in files_of(place)) for place in read_places(report))
+    files = (next((one for one in paths if one.is_relative_to(root) and one.is_file()), None) for paths in named)
+    inside = dict.fromkeys(str(one.relative_to(root)) for one in files if one)
+    return tuple(path for path in inside if ".." not in path.split("/") and not is_test_file(path))[:COLLECTED]
+
+
+def _remark(room: CheckContext, check: CheckConfig) -> str:
+    left_out = room.checkout.left_out()
+    outside = OUTSIDE if check.report and leads_out(room.root, check.report) else ""
+    named = f"not on PATH, as they are new or changed since the loop began: {', '.join(left_out[:NAMED])}" if left_out else ""
+    return "; ".join(filter(None, (outside, named)))
+
+
+def _output(ended: Ended) -> tuple[str, str]:
+    """Head and tail without secrets; all of it in the head where nothing was left out between them."""
+    whole = ended.output_bytes <= 2 * KEPT_BYTES
+    head, tail = (ended.head + ended.tail, "") if whole else (ended.head, ended.tail)
+    return redact(head), redact(tail)
+
+
+def _counts(report: str, output: str) -> TestCounts | None:
+    counts = read_junit(report) or read_summary(output)
+    if counts is None:
+        return None
+    return counts.model_copy(update={"failing": tuple(redact(name) for name in counts.failing)})
+
+
+def _report(worktree: Path, check: CheckConfig) -> str:
+    """The JUnit XML that the check has written; empty where there is none in the worktree."""
+    found = read_within(worktree, check.report, LARGEST_REPORT) if check.report else None
+    return (found or b"").decode("utf-8", "replace")
+
+
+def _forget_report(worktree: Path, check: CheckConfig) -> None:
+    """A report of an earlier run must not speak for this one."""
+    if check.report:
+        remove_within(worktree, check.report)

@@ -1,0 +1,224 @@
+"""Verifying the work between two commits without a loop: the checks on both, and each one's tests on the other's source."""
+
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from helmsman.errors import OperatorError
+from helmsman.records.checks import CheckReport, CheckResult, Judgement, Probed, TrustedRun, Weight
+from helmsman.records.proof import Mutants
+from helmsman.records.verification import EXIT_STATUS, Consequence, Reason, Verification
+from helmsman.verify.case_table import Names, outcome_table
+from helmsman.verify.completion import required_tests
+from helmsman.verify.grounds import NO_NEIGHBOURS, Runs, grounds, unnamed_in
+from helmsman.verify.hints import hints, weigh
+from helmsman.verify.items import criteria_of_doubts
+from helmsman.verify.new_tests import asks_for_tests
+from helmsman.verify.objections import findings_that_block
+from helmsman.verify.outcomes import fewer_tests, weighed
+from helmsman.verify.verdict import verdict
+from tasks.checks.hidden import run_hidden
+from tasks.checks.judging import outputs_of, question_on
+from tasks.checks.mutants import mutants_in
+from tasks.checks.neighbours import looked_up_in
+from tasks.checks.probes import probe
+from tasks.checks.ready import require_ready
+from tasks.checks.run import CheckContext, tear_down
+from tasks.checks.targets import Run, Shown, Target, run_on_start, run_target, run_trusted
+from tasks.checks.trusted_run import Range, Sides, change_of, changed_since_start
+from tasks.models.judge import ask_judge
+from tasks.models.writing import Asking
+from tasks.repository.clean_checkout import CleanCheckout, own_checkout
+from tasks.repository.diffs import read_texts, tree_of
+from tasks.repository.git import Repository, commit_and_tree
+from tasks.repository.products import remove
+from tasks.repository.worktree import dirty_paths
+from tasks.system.process import never
+
+NAMES = Names("the base", "the head")
+Say = Callable[[str], None]
+MOST_ASKED_FOR = 20
+"""Files that the judge may ask for."""
+
+
+@contextmanager
+def clean_checkout_of(repository: Repository, base: str) -> Generator[CleanCheckout]:
+    """A clean checkout of its own, gone at the end."""
+    folder = own_checkout(repository)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    checkout = CleanCheckout(repository, repository.top, folder, uid=folder.name, branch=folder.name, base=base)
+    try:
+        yield checkout
+    finally:
+        remove(folder)
+        if checkout.store.folder.exists():
+            checkout.store.forget()
+
+
+@dataclass
+class _Runner:
+    """Runs the checks, and counts how often."""
+
+    room: CheckContext
+    say: Say
+    runs: int = 0
+
+    def __call__(self, target: Target) -> CheckReport:
+        self.runs += 1
+        return run_target(self.room, target)
+
+    def titled(self, title: str) -> Run:
+        def run(target: Target) -> CheckReport:
+            self.say(title)
+            return self(target)
+
+        return run
+
+
+def verify(
+    checkout: CleanCheckout, work: Range, *, credentials: Callable[[], Mapping[str, str]], say: Say, further: Sequence[str] = ()
+) -> Verification:
+    """Run what there is to run, and come to a verdict. `further`: what else was not looked at. Raises OperatorError."""
+    started, config = time.monotonic(), work.config
+    checkout = replace(checkout, setup=config.workspace.setup)
+    room = CheckContext(checkout, checkout.uid, never, required_tests(config), sandbox=config.box, every_case=True)
+    runner, changed = _Runner(room, say), changed_since_start(work)
+    try:
+        runs = _run(runner, work, changed)
+        runs = replace(runs, probed=_probed(room, work, runs, credentials, say), further=(*_further(work), *further))
+    finally:
+        tear_down(room, config)
+    noticed = (*fewer_tests(runs.head, runs.trusted, config.invariants), *hints(change_of(work, work.repository.top)))
+    runs = replace(runs, findings=weigh(noticed, config.invariants) if changed else ())
+    runs = replace(runs, judgement=_judgement(work, runs, credentials, say))
+    word, reasons = verdict(runs)
+    return Verification(
+        verdict=word,
+        exit_status=EXIT_STATUS[word],
+        reasons=tuple(_with_remedy(reason, runs.head, work) for reason in reasons),
+        base=work.base,
+        head=work.commit,
+        files_changed=len(changed),
+        table=runs.table,
+        grounds=grounds(runs),
+        head_checks=runs.head,
+        base_checks=runs.base,
+        trusted_checks=runs.trusted.report,
+        new_tests=runs.on_base,
+        hidden=runs.hidden,
+        probed=runs.probed,
+        hints=tuple(one for one in runs.findings if one.weight is Weight.HINT),
+        judgement=runs.judgement,
+        runs=runner.runs,
+        seconds=round(time.monotonic() - started, 3),
+    )
+
+
+def _run(runner: _Runner, work: Range, changed: Mapping[str, Sides]) -> Runs:
+    top, config = work.repository.top, work.config
+    (base, base_tree), (head, head_tree) = commit_and_tree(top, work.base), commit_and_tree(top, work.commit)
+    if not changed:
+        nothing, why = CheckReport(tree=head_tree, clean=True), "nothing differs"
+        return Runs(nothing, nothing, names=NAMES, unchanged=True, trusted_not_due=why, new_not_due=why)
+    at_base = runner.titled(f"base {base[:12]}")(Target(base, base_tree, config))
+    work = replace(work, collected=at_base.collected)
+    runner.room = replace(runner.room, before=at_base)  # what is red on both sides is not run once more
+    at_head = runner.titled(f"head {head[:12]}")(Target(head, head_tree, config))
+    trusted, trusted_not_due = _trusted(runner, work, head_tree, at_head)
+    shown, new_not_due = Shown(), "the checks fail on the head"
+    if at_head.passed:
+        shown = run_on_start(work, head_tree, changed, at_head, runner.titled("the head's tests on the base's source"))
+        new_not_due = "" if shown.report else "no test was added or changed"
+    table = outcome_table(at_head, at_base, trusted.report, shown.report, NAMES)
+    return Runs(
+        head=at_head,
+        base=at_base,
+        table=weighed(table, at_head, trusted, config.goal, config.invariants),
+        names=NAMES,
+        trusted=trusted,
+        trusted_not_due=trusted_not_due,
+        on_base=shown.report,
+        proving=shown.tests,
+        new_not_due=new_not_due,
+        test_asked_for=asks_for_tests(config.goal),
+        hidden=_hidden(runner, work) if at_head.passed and config.hidden else (),
+        looked_up=_looked_up(runner, work) if at_head.passed and config.proof.neighbours else None,
+        mutants=_mutants(runner, work, at_head) if at_head.passed and config.proof.mutants else None,
+        judge_not_asked="the checks already say no" if config.judge.criteria else "no goal or rubric was given",
+        unnamed=unnamed_in(at_head),
+    )
+
+
+def _hidden(runner: _Runner, work: Range) -> tuple[CheckResult, ...]:
+    runner.say("hidden checks on the head")
+    runner.runs += 1
+    return tuple(result.unseen for result in run_hidden(runner.room, work))
+
+
+def _looked_up(runner: _Runner, work: Range) -> tuple[str, ...]:
+    runner.say("calls beside those of the head's tests")
+    return looked_up_in(runner.room, work)
+
+
+def _mutants(runner: _Runner, work: Range, own: CheckReport) -> Mutants | None:
+    runner.say("the checks on mutants of changed lines")
+    return mutants_in(runner.room, work, own)
+
+
+def _trusted(runner: _Runner, work: Range, tree: str, head: CheckReport) -> tuple[TrustedRun, str]:
+    """The run with the base's tests, or why there is none."""
+    if not any(result.passed for result in head.results):
+        return TrustedRun(), "no check passes on the head"
+    copy = run_trusted(work, tree, runner.titled("the base's tests and settings on the head's source"))
+    return copy, "" if copy.report else "no test or setting that the base has was changed"
+
+
+def _probed(room: CheckContext, work: Range, runs: Runs, credentials: Callable[[], Mapping[str, str]], say: Say) -> Probed | None:
+    """Where nothing else says that it is not done, because they cost money."""
+    wrong = runs.head.failures or runs.table.of(Consequence.FAILS) or [one for one in runs.hidden if not one.passed]
+    if not work.config.proof.probes or wrong or not runs.head.results:
+        return None
+    say("probes, cases of a model that has not seen the head's source")
+    return probe(room, work, (), Asking(work.config, credentials, f"{room.tag}/probes", judging=True))[0]
+
+
+def _judgement(work: Range, runs: Runs, credentials: Callable[[], Mapping[str, str]], say: Say) -> Judgement | None:
+    """Asked only where nothing but its word is missing, because it costs money."""
+    config = work.config
+    failing = runs.table.of(Consequence.FAILS) or (runs.probed and runs.probed.failing) or findings_that_block(runs.findings)
+    if not config.judge.criteria or not runs.head.passed or failing:
+        return None
+    say("the judge")
+    top = work.repository.top
+    tree = tree_of(top, work.commit)
+    changed = tuple(case.name for case in runs.table.of(Consequence.ASKS))
+    criteria = (*config.judge.criteria, *criteria_of_doubts(changed, runs.looked_up or ()))
+    question = question_on(work, top, outputs_of(runs.head, runs.proving), criteria, tree)
+    return ask_judge(
+        replace(question, findings=runs.findings),
+        config.judge.model_copy(update={"criteria": criteria}),
+        credentials=credentials(),
+        claude=config.claude,
+        tag=f"verify-{work.commit[:12]}/judge",
+        shelf=lambda paths: read_texts(top, tree, paths[:MOST_ASKED_FOR]),
+    )
+
+
+def _further(work: Range) -> Iterator[str]:
+    """What nobody looked at, beside what every verdict names."""
+    if not work.config.proof.neighbours:
+        yield NO_NEIGHBOURS
+    if not work.repository.bare and (paths := dirty_paths(work.repository.top)):
+        yield f"uncommitted changes in the checkout: {', '.join(paths[:3])}{', …' if len(paths) > 3 else ''}"  # noqa: PLR2004
+
+
+def _with_remedy(reason: Reason, report: CheckReport, work: Range) -> Reason:
+    """For a check that cannot start, what would install what it needs, where that is found."""
+    if reason.rule != "cannot_start":
+        return reason
+    try:
+        require_ready(report, work.repository, work.commit)
+    except OperatorError as error:
+        return reason.model_copy(update={"remedy": error.remedy})
+    return reason

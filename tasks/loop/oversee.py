@@ -1,0 +1,90 @@
+"""The step `oversee`: what has to be read of the world for it, then the pure part. What cannot be read is named and left out."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from helmsman.errors import Cancelled, TransientError
+from helmsman.oversee.oversee import Observed
+from helmsman.oversee.oversee import oversee as conclude
+from helmsman.oversee.signals import IterationView
+from helmsman.records.checks import Scan
+from helmsman.records.control import Overseen
+from helmsman.records.events import SignalRaised
+from helmsman.records.iteration import Evidence, Orientation, WorkingMemory
+from helmsman.records.state import LoopState
+from tasks.agents.safety import DESTROYED
+from tasks.checks.context import check_context
+from tasks.checks.measure import measure
+from tasks.checks.scan import Scanned, secrets_in
+from tasks.checks.security import security_findings
+from tasks.loop.instructions import read_orders
+from tasks.loop.merge_work import stand_on
+from tasks.observers.journal import publish
+from tasks.repository.loop_context import LoopContext
+from tasks.repository.worktree import recover
+from tasks.system.clock import now_utc
+
+T = TypeVar("T")
+CACHE = "variety.json"
+
+
+def oversee(
+    place: LoopContext, state: LoopState, orientation: Orientation, evidence: Evidence, memory: WorkingMemory
+) -> Overseen:
+    """What the overseer makes of the iteration."""
+    sight = IterationView(state, evidence, orientation.started_at, now_utc())
+    overseen = conclude(sight, observe(place, state, evidence, memory), evidence.sought)
+    for signal in overseen.signals:
+        publish(SignalRaised(signal=signal))
+    return overseen
+
+
+def observe(place: LoopContext, state: LoopState, evidence: Evidence, memory: WorkingMemory) -> Observed:
+    """What the overseer has to know beside the evidence. Where nothing was checked nothing is read."""
+    call = evidence.execution.call
+    faults: list[str] = []
+    read, config, change = partial(_read, faults), state.config, evidence.execution.change
+    # the watch over the session has seen it, which knew where the shell stood
+    destroyed = (call.pain.removeprefix(DESTROYED),) if call.pain.startswith(DESTROYED) else ()
+    scanned = read("secrets", Scanned(), lambda: secrets_in(place.worktree, change) if config.pain.secrets else Scanned())
+    faults.extend(filter(None, (scanned.unread,)))
+    if evidence.checks is None:  # a usage limit, or pain
+        return Observed(memory=memory, leaks=scanned.leaks, destroyed=destroyed, faults=tuple(faults))
+    return Observed(
+        memory=memory,
+        orders=read("orders", (), lambda: read_orders(place.worktree, config)),
+        leaks=scanned.leaks,
+        scan=read("security scan", None, lambda: _scan(place, state, change.commit)),
+        destroyed=destroyed,
+        variety=read("variety", None, lambda: measure(place.worktree, change.commit, place.folder.root / CACHE)),
+        exists=lambda path: (place.worktree / path).exists(),
+        faults=tuple(faults),
+    )
+
+
+def _scan(place: LoopContext, state: LoopState, commit: str) -> Scan | None:
+    """Raises TransientError for a scan that told nothing: nothing may be compared with it."""
+    command = state.config.pain.scan
+    if not command:
+        return None
+    room = check_context(place, state)
+    try:
+        scan = security_findings(command, room, commit)
+    finally:  # a command that takes the worktree from its repository must not take the next iteration along
+        if not room.checkout.clean:
+            recover(place.repository, place.worktree, state.branch)
+            stand_on(place, state, commit, checked=commit)
+    if scan.error:
+        raise TransientError("the security scan told nothing", found=scan.error, remedy="look at pain.scan")
+    return scan
+
+
+def _read(faults: list[str], part: str, default: T, look: Callable[[], T]) -> T:
+    try:
+        return look()
+    except Cancelled:
+        raise
+    except Exception as error:  # noqa: BLE001 - an observer that fails must not stop the loop; it is named in the record
+        faults.append(f"{part}: {type(error).__name__}: {error}"[:200])
+        return default

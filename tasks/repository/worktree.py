@@ -1,0 +1,338 @@
+"""The folder that the agent works in: made, kept clean, salvaged."""
+
+import os
+import re
+import shlex
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from helmsman.errors import AgentError, OperatorError
+from helmsman.records.agent import Change, Commit, Salvage
+from helmsman.records.state import LoopState
+from tasks.repository.git import GitError, Repository, contains, current_branch, git, read_ref, succeeds, tip_of
+from tasks.repository.snapshots import commit_tree, tree_of_work
+from tasks.repository.staging import (
+    WORK,
+    add_submodules,
+    clean_submodules,
+    insist,
+    loose_submodules,
+    own_folder,
+    stage,
+    stage_holds_work,
+    submodules,
+)
+from tasks.repository.state_ref import free_ref
+from tasks.system.paths import helmsman_folder
+
+COMMITS_SHOWN = 50
+FILES_SHOWN = 200
+SUBJECT_SHOWN = 200
+LEFTOVERS = "helmsman: keep what"
+"""How the subject begins of a commit that we make of an agent's uncommitted work."""
+DIRTY_SHOWN = 20
+IN_PROGRESS = "rebase-merge", "rebase-apply", "sequencer", "CHERRY_PICK_HEAD", "REVERT_HEAD"
+"""Files of git's that say that it was left in the middle of something."""
+OID = "# branch.oid "
+FIELDS = {"1": 8, "u": 10, "?": 1}
+"""Of an entry of `git status --porcelain=v2`: how many fields come before the path, by its kind."""
+SPARED = 2000
+"""Ignored paths at most, folders as one, that are kept by name when their rule is gone."""
+_SPECIAL, _QUOTED = re.compile(r"([\\*?\[\]!# ])"), r"\\\1"
+LEFT_OPEN = "rebase", "am", "cherry-pick", "revert"
+"""Commands that can be left in the middle, and that forget it with --quit, touching nothing."""
+
+
+def measure_change(path: Path, start: str) -> Change:
+    """Compare HEAD with the commit that an iteration began with."""
+    (commit, tree, _), *_ = line = first_line(path, "HEAD", COMMITS_SHOWN, but=f"{start}^@")
+    commits = tuple(Commit(id=name, subject=subject) for name, _, subject in line if name != start)
+    numbers = git(path, "diff", "--numstat", "-z", "--no-renames", start, commit, "--")
+    rows = [row.split("\t", 2) for row in numbers.split("\0") if row]
+    return Change(
+        start=start,
+        commit=commit,
+        tree=tree,
+        commits=commits,
+        files=tuple(name for _, _, name in rows[:FILES_SHOWN]),
+        files_changed=len(rows),
+        insertions=sum(int(added) for added, _, _ in rows if added.isdigit()),
+        deletions=sum(int(removed) for _, removed, _ in rows if removed.isdigit()),
+        leftovers_committed=any(commit.subject.startswith(LEFTOVERS) for commit in commits[:1]),
+    )
+
+
+def commits_between(path: Path, start: str, commit: str, limit: int) -> tuple[Commit, ...]:
+    """Commits of the first line of descent after `start`, newest first."""
+    return tuple(Commit(id=name, subject=subject) for name, _, subject in first_line(path, commit, limit, but=start))
+
+
+def first_line(path: Path, tip: str, limit: int, *, but: str) -> list[tuple[str, str, str]]:
+    """Commit, tree and subject of the first line of descent, newest first, without what can be reached from `but`."""
+    log = git(path, "log", "-z", "--first-parent", "--format=%H %T %s", f"--max-count={limit}", tip, "--not", but, "--")
+    commits = (entry.split(" ", 2) for entry in log.split("\0") if entry)
+    return [(name, tree, subject[:SUBJECT_SHOWN]) for name, tree, subject in commits]
+
+
+def ensure_worktree(repository: Repository, path: Path, branch: str, start: str, base: str = "") -> None:
+    """Make the worktree on the loop's branch where it is missing. Raises OperatorError when the branch is in use elsewhere.
+
+    `base`: commit that the loop began with. Only the submodules that it declares are fetched, as an agent may name any address.
+    """
+    if path == repository.top and not repository.bare:
+        if (found := current_branch(path)) != branch:
+            raise OperatorError(
+                "the checkout is on another branch than the loop that works in it",
+                expected=branch,
+                found=found or "a detached HEAD",
+                remedy=f"git -C {shlex.quote(str(path))} switch {shlex.quote(branch)}",
+            )
+        return
+    if path.exists():
+        _repair_link(repository, path)
+    if not (path / ".git").exists():
+        _add_worktree(repository, path, branch, start)
+    add_submodules(path, base or start)
+
+
+def _add_worktree(repository: Repository, path: Path, branch: str, start: str) -> None:
+    git(repository.common, "worktree", "prune")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    exists = read_ref(repository.common, f"refs/heads/{branch}") is not None
+    if not exists and not succeeds(repository.common, "cat-file", "-e", f"{start}^{{commit}}"):  # a state that was fetched alone
+        raise OperatorError(
+            "the loop's work is not in this repository",
+            expected=f"branch {branch} with commit {start}",
+            remedy=f"fetch it from where the loop was: git fetch origin {branch}:{branch}",
+        )
+    how = [str(path), branch] if exists else ["-b", branch, str(path), start]
+    try:
+        git(repository.common, "worktree", "add", "--quiet", *how)
+    except GitError as error:
+        raise OperatorError(
+            f"the worktree for branch {branch} could not be made",
+            found=error.stderr,
+            remedy=f"free the branch and the folder {path}, then resume",
+        ) from error
+
+
+def _repair_link(repository: Repository, path: Path) -> None:
+    """An agent may have made a repository of its own in the worktree. It is put aside, and the worktree is ours again."""
+    link = path / ".git"
+    if _is_linked(repository, path):
+        return
+    if os.path.lexists(link):
+        aside = helmsman_folder(repository.common)
+        shutil.move(link, Path(tempfile.mkdtemp(prefix=f"{path.name}-replaced-", dir=aside)) / "git")
+    succeeds(repository.common, "worktree", "repair")
+
+
+def _is_linked(repository: Repository, path: Path) -> bool:
+    link = path / ".git"
+    return not link.is_symlink() and link.is_file() and own_folder(path).parent == repository.common / "worktrees"
+
+
+def own_git(path: Path, commit: str) -> Path | None:
+    """Where git keeps the index and HEAD of the checkout that lies exactly here.
+
+    None where there is none, or one without that commit: git would look above, and take another repository for this one.
+    """
+    exactly_here = path.is_dir() and succeeds(path, "--git-dir=.git", "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}")
+    return own_folder(path).resolve() if exactly_here else None
+
+
+def _require_own_git(path: Path, commit: str) -> None:
+    if own_git(path, commit) is None:
+        raise OperatorError(
+            "the worktree is cut off from its repository; git would change whatever repository lies above",
+            expected=f"{path / '.git'}, as it was made",
+            found="that it is gone or broken, or another repository's",
+            remedy="fix the command that does that; the worktree is repaired when the loop is resumed",
+        )
+
+
+def remove_worktree(repository: Repository, path: Path, *, locked: bool = True) -> None:
+    """Remove a worktree whose work is on its branch, one that is `locked` too. The caller makes sure that nothing is uncommitted.
+
+    Raises GitError where submodules are in it: their commits lie in this worktree's own folder and would go with it.
+    """
+    force = () if submodules(path) else ("--force", "--force") if locked else ("--force",)
+    git(repository.common, "worktree", "remove", *force, str(path))
+
+
+def dirty_paths(path: Path) -> tuple[str, ...]:
+    """Paths with uncommitted work, junk left out."""
+    return _status(path)[1][:DIRTY_SHOWN]
+
+
+def _status(path: Path) -> tuple[str, tuple[str, ...]]:
+    """Commit that HEAD is at, and paths with uncommitted work. Git is kept out of repositories that an agent made: it would run
+    what their settings say.
+    """
+    how = "--ignore-submodules=dirty", "--porcelain=v2", "--branch", "--untracked-files=all", "--no-renames"
+    entries = [entry for entry in git(path, "status", "-z", *how, "--", *WORK).split("\0") if entry]
+    head = next((entry.removeprefix(OID) for entry in entries if entry.startswith(OID)), "")
+    dirty = [entry.split(" ", FIELDS[entry[0]])[-1] for entry in entries if entry[0] in FIELDS]
+    inside = [inner.relative_to(path).as_posix() for inner in submodules(path) if _status(inner)[1]]
+    return head, tuple(dict.fromkeys((*dirty, *inside)))
+
+
+def require_clean(path: Path) -> None:
+    """Raise OperatorError when a checkout that the loop is to work in holds uncommitted work."""
+    dirty = dirty_paths(path)
+    if dirty:
+        raise OperatorError(
+            "the checkout has uncommitted changes, and --in-place would mix them with the agent's",
+            found=", ".join(dirty),
+            remedy="commit or stash them, or leave --in-place out: a worktree does not touch your checkout",
+        )
+    if loose := loose_submodules(path):
+        raise OperatorError(
+            "a submodule holds its own repository, whose settings the agent could change",
+            expected="it where git puts it today, below .git/modules",
+            found=", ".join(loose),
+            remedy=f"git -C {shlex.quote(str(path))} submodule absorbgitdirs",
+        )
+
+
+def settle_work(repository: Repository, path: Path, state: LoopState, start: str) -> Change:
+    """End an agent's turn: back on the loop's branch, leftovers committed, and what it changed measured."""
+    recover(repository, path, state.branch)
+    _return_to_branch(repository, path, state, start)
+    _commit_leftovers(path, state)
+    return measure_change(path, start)
+
+
+def hold_branch(path: Path, branch: str, commit: str) -> None:
+    """Put branch and HEAD at a commit whose tree the worktree has already."""
+    full = f"refs/heads/{branch}"
+    if tip_of(path, branch) == (commit, True):
+        return
+    _require_own_git(path, commit)
+    git(path, "update-ref", full, commit)
+    git(path, "symbolic-ref", "HEAD", full)
+
+
+def recover(repository: Repository, path: Path, branch: str) -> None:
+    """Undo what a killed git or a bold agent left. The caller has made sure that none of the loop's processes live."""
+    if path != repository.top or repository.bare:
+        _repair_link(repository, path)
+        if not _is_linked(repository, path):  # git would look for a repository above, and find somebody's home
+            raise AgentError(
+                "the worktree lost its link to the repository, and it cannot be repaired",
+                found=str(path),
+                remedy="look for work in it, remove it, and resume",
+            )
+    own = own_folder(path)
+    for lock in (own / "index.lock", own / "HEAD.lock", repository.common / "refs" / "heads" / f"{branch}.lock"):
+        lock.unlink(missing_ok=True)
+    if any((own / name).exists() for name in IN_PROGRESS):
+        for command in LEFT_OPEN:
+            succeeds(path, command, "--quit")
+
+
+def _return_to_branch(repository: Repository, path: Path, state: LoopState, start: str) -> None:
+    """Undo a switch of branches or a rewritten history: the agent's tree is kept, on top of where it started."""
+    tip, at_it = tip_of(path, state.branch)
+    head = tip if at_it else _head(path)
+    goes_on = head is not None and contains(path, head, start)
+    onto = head if head and goes_on else start
+    keep(repository, path, state, [commit for commit in (head, tip) if commit], onto)
+    hold_branch(path, state.branch, onto)
+
+
+def _head(path: Path) -> str | None:
+    """The commit that HEAD is at, or None on a branch without one."""
+    try:
+        return git(path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").strip()
+    except GitError:
+        return None
+
+
+def keep(repository: Repository, path: Path, state: LoopState, commits: list[str], safe: str) -> None:
+    """Put those commits on refs that would not be found from a safe one."""
+    for commit in dict.fromkeys(commits):
+        if not contains(path, safe, commit):
+            git(path, "update-ref", free_ref(repository, state.loop, "salvage", f"{state.due}-{state.attempt}"), commit)
+
+
+def _commit_leftovers(path: Path, state: LoopState) -> None:
+    for inner in submodules(path):
+        _commit_leftovers(inner, state)
+    stage(path)
+    if not stage_holds_work(path):
+        return
+    subject = f"{LEFTOVERS} iteration {state.due} left uncommitted"
+    body = f"The agent ended its turn without committing this.\n\nHelmsman-Loop: {state.loop}"
+    git(path, "commit", "--quiet", "--no-verify", "--message", subject, "--message", body)
+
+
+def restore(path: Path, commit: str) -> tuple[str, ...]:
+    """Put the worktree back to a commit; returns the paths that were not as committed. Ignored files and junk stay.
+
+    Where HEAD was moved it is left detached: whatever branch somebody went to stays where it is.
+    Raises OperatorError where git would put back another repository.
+    """
+    _require_own_git(path, commit)
+    head, dirty = _status(path)
+    moved = head != commit
+    if moved:
+        insist(path, "checkout", "--quiet", "--force", "--detach", commit, "--")
+    if moved or dirty:
+        _clean(path)
+    return ("HEAD", *dirty)[:DIRTY_SHOWN] if moved else dirty[:DIRTY_SHOWN]
+
+
+def go_back_to(path: Path, branch: str, commit: str, *, before: str = "") -> None:
+    """Put a branch and its worktree at an earlier commit, without leaving the branch. What was ignored until now stays.
+
+    `before`: raises GitError where the branch is not at this commit any more; somebody has moved it, and it stays there.
+    """
+    ignored = git(path, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z").split("\0")
+    git(path, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    if before:  # files first: who dies in between leaves none that looks like somebody's change on the better commit
+        insist(path, "read-tree", "--reset", "-u", commit)
+        git(path, "update-ref", f"refs/heads/{branch}", commit, before)
+    insist(path, "reset", "--quiet", "--hard", commit)
+    _clean(path, spare=[name for name in ignored if name])
+
+
+def salvage(repository: Repository, path: Path, state: LoopState, start: str) -> Salvage | None:
+    """Keep what a dead or cancelled attempt left, committed or not, on a ref; then return to the commit that it began with."""
+    recover(repository, path, state.branch)
+    snapshot, tip = _snapshot(path, _head(path) or start, state), read_ref(path, f"refs/heads/{state.branch}") or start
+    commit = tip if contains(path, start, snapshot) else snapshot
+    kept = None
+    if not contains(path, start, commit):
+        ref = free_ref(repository, state.loop, "salvage", f"{state.due}-{state.attempt}")
+        git(path, "update-ref", ref, commit)
+        files = git(path, "diff", "--name-only", "-z", start, commit, "--").count("\0")
+        kept = Salvage(iteration=state.due, attempt=state.attempt, ref=ref, commit=commit, files=files)
+    keep(repository, path, state, [tip], commit)
+    hold_branch(path, state.branch, start)
+    _clean(path)
+    return kept
+
+
+def _snapshot(path: Path, head: str, state: LoopState) -> str:
+    """Commit the worktree as it is, through an index of its own, without moving any branch. Returns `head` if nothing differs."""
+    for inner in submodules(path):
+        _commit_leftovers(inner, state)
+    try:  # what was staged may be gone from the worktree
+        staged = git(path, "write-tree").strip()
+    except GitError:  # in the middle of a merge there is no such tree
+        staged = ""
+    tree = tree_of_work(path, head, stage)
+    message = f"helmsman: work in flight of iteration {state.due}, attempt {state.attempt}"
+    with_staged = commit_tree(path, staged, head, f"{message} (what was staged)") if staged else head
+    return commit_tree(path, tree, with_staged, message)
+
+
+def _clean(path: Path, spare: Sequence[str] = ()) -> None:
+    """Back to HEAD, submodules too. Ignored files and junk stay, and so does what is spared."""
+    insist(path, "reset", "--quiet", "--hard")
+    spared = [f"--exclude=/{_SPECIAL.sub(_QUOTED, name)}" for name in spare[:SPARED]]
+    insist(path, "clean", "-ffdq", *spared, "--", *WORK)
+    clean_submodules(path)

@@ -1,0 +1,15 @@
+"""Bringing home what the agent committed in its box."""
+
+from helmsman.records.state import LoopState
+from tasks.repository.loop_context import LoopContext
+from tasks.repository.worktree import recover
+from tasks.sandbox.enter import git_folder
+from tasks.sandbox.own_git import take_over
+
+
+def take_over_work(place: LoopContext, state: LoopState) -> None:
+    """Once, before anybody looks at the branch; nothing where there was no box. None of the loop's processes may live."""
+    made = git_folder(place.folder)
+    if made.exists():
+        recover(place.repository, place.worktree, state.branch)  # a driver that was killed in here left locks of git's
+        take_over(place.repository, place.worktree, state.branch, made)

@@ -1,0 +1,139 @@
+"""Our side of a box's doors: sockets in the file system, each of which leads to one place, or to a proxy with a short list."""
+
+import logging
+import os
+import re
+import socket
+import tempfile
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from socketserver import BaseRequestHandler
+from typing import Any
+
+from helmsman.errors import OperatorError
+from helmsman.plain import clean
+from helmsman.records.agent import Guarded
+from helmsman.records.events import ToolGuarded
+from helmsman.sandbox.reach import LOOPBACK, Reach
+from tasks.loopback import LoopbackServer, serving
+from tasks.observers.journal import publish
+from tasks.sandbox.inside import both_ways
+from tasks.sandbox.parent_proxy import Upstream
+
+LARGEST_HEAD = 16 * 1024
+"""Bytes of what a client of the proxy says before it gets an answer."""
+PATIENCE = 30.0
+"""Seconds to say that, and for a connection to come about."""
+LONGEST_PATH = 96
+"""Bytes of the folder's, so that a socket's stays below the 104 of macOS; Linux has 108."""
+TOLD = 20
+"""Refusals of one call that are told: an agent that tries again and again fills no journal."""
+_CONNECT = re.compile(rb"CONNECT \[?([A-Za-z0-9.:-]{1,253}?)\]?:(\d{1,5}) HTTP/1\.[01]\r\n")
+_log = logging.getLogger(__name__)
+
+Lead = Callable[[socket.socket], socket.socket | None]
+"""From a connection of the box to where it leads, or None where it is refused."""
+
+
+@contextmanager
+def doors(reach: Reach, fixed: tuple[int, ...], upstream: Upstream | None) -> Generator[Path]:
+    """A folder with a socket for each port that is reached inside. Raises OperatorError where its path is too long."""
+    leads: dict[int, Lead] = {port: _to_loopback(port) for port in (*reach.ports, *fixed)}
+    if reach.proxy:
+        leads[reach.proxy_port] = Proxy(reach, upstream)
+    with tempfile.TemporaryDirectory(prefix="helmsman-", ignore_cleanup_errors=True) as folder, ExitStack() as stack:
+        _require_short(folder)
+        for port, lead in leads.items():
+            stack.enter_context(serving(_Door(Path(folder) / str(port), lead), "sandbox-door"))
+        yield Path(folder)
+
+
+def _require_short(folder: str) -> None:
+    if len(os.fsencode(folder)) > LONGEST_PATH:
+        raise OperatorError(
+            "the folder for temporary files has too long a name for the sandbox's sockets",
+            expected=f"at most {LONGEST_PATH} bytes with what is made in it",
+            found=folder,
+            remedy="set TMPDIR to a short path, such as /tmp",
+        )
+
+
+class _Door(LoopbackServer):
+    address_family = socket.AF_UNIX
+
+    def __init__(self, path: Path, lead: Lead) -> None:
+        self._lead = lead
+        super().__init__(str(path), BaseRequestHandler)
+
+    def finish_request(self, request: socket.socket | tuple[bytes, socket.socket], client_address: Any) -> None:  # noqa: ARG002 - overridden
+        if not isinstance(request, socket.socket):
+            return
+        outside = self._lead(request)
+        if outside is None:
+            return
+        with outside:
+            self.connections.add(outside)  # whoever is there may have nothing more to say, and never go
+            both_ways(request, outside)
+            self.connections.discard(outside)
+
+
+def _to_loopback(port: int) -> Lead:
+    def lead(_: socket.socket) -> socket.socket | None:
+        try:
+            return socket.create_connection(("127.0.0.1", port), PATIENCE)
+        except OSError:
+            return None
+
+    return lead
+
+
+@dataclass
+class Proxy:
+    """Answers CONNECT for what may be reached, and refuses everything else with a line in the journal."""
+
+    reach: Reach
+    upstream: Upstream | None = None
+    refused: int = 0
+
+    def __call__(self, inside: socket.socket) -> socket.socket | None:
+        inside.settimeout(PATIENCE)
+        head = _head(inside)
+        asked = _CONNECT.match(head)
+        if asked is None:
+            return self._refuse(inside, clean(head.split(b"\r\n")[0].decode(errors="replace")) or "nothing", "400 Bad Request")
+        host, port = asked[1].decode().lower(), int(asked[2])
+        if host in LOOPBACK or not self.reach.allows(host, port):
+            return self._refuse(inside, f"{host}:{port}", "403 Forbidden")
+        return self._connect(inside, host, port)
+
+    def _connect(self, inside: socket.socket, host: str, port: int) -> socket.socket | None:
+        try:
+            outside = self.upstream.connect(host, port) if self.upstream else socket.create_connection((host, port), PATIENCE)
+        except OSError as error:
+            _log.warning("the sandbox's proxy cannot reach %s:%s: %s", host, port, error)
+            inside.sendall(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
+            return None
+        outside.settimeout(None)
+        inside.settimeout(None)
+        inside.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        return outside
+
+    def _refuse(self, inside: socket.socket, what: str, status: str) -> None:
+        self.refused += 1
+        if self.refused <= TOLD:
+            _log.warning("the sandbox's network policy refused %s (sandbox.network, sandbox.hosts)", what)
+            publish(ToolGuarded(guarded=Guarded(rule="network", tool="network", detail=what[:120], denied=True)))
+        inside.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+
+
+def _head(inside: socket.socket) -> bytes:
+    """Up to its empty line. A client sends nothing more before it is answered."""
+    head = b""
+    while b"\r\n\r\n" not in head and len(head) < LARGEST_HEAD:
+        data = inside.recv(LARGEST_HEAD)
+        if not data:
+            break
+        head += data
+    return head

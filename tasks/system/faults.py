@@ -1,0 +1,60 @@
+"""What the system says of a broken or full disk, and of a machine without room: whoever it hits, the world is to blame."""
+
+import errno
+import time
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from helmsman.errors import TransientError
+
+if TYPE_CHECKING:
+    from helmsman.config import RetryConfig
+
+R = TypeVar("R")
+
+OF_A_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
+EXHAUSTED = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
+"""There is no room for another process or for another open file. Others end, and there is."""
+NO_ROOM = "there was no room for another process or open file"
+ROOM = "free processes or memory, then resume"
+"""The remedy."""
+
+
+def transient_error(error: BaseException) -> TransientError | None:
+    """What an error of the system says of a disk or of a full machine; None where it says something else."""
+    if not isinstance(error, OSError):
+        return None
+    found = f"{error.strerror}: {error.filename}" if error.filename else str(error)
+    if error.errno in OF_A_DISK:
+        return TransientError("a file could not be written", found=found, remedy="free space on that disk, or make it writable")
+    if error.errno in EXHAUSTED:
+        return TransientError(NO_ROOM, found=found, remedy=ROOM)
+    return None
+
+
+@contextmanager
+def raising_transient_errors() -> Generator[None]:
+    """Raise TransientError for what a disk or a full machine did, so that it is reported and retried as network errors are."""
+    try:
+        yield
+    except OSError as error:
+        told = transient_error(error)
+        if told is None:
+            raise
+        raise told from error
+
+
+def delays_of(retry: "RetryConfig") -> list[float]:
+    """Seconds before each further try."""
+    return [min(retry.first_delay_seconds * 2**n, retry.longest_delay_seconds) for n in range(retry.attempts)]
+
+
+def patiently(what: Callable[[], R], delays: Iterable[float], nap: Callable[[float], None] = time.sleep) -> R:
+    """The same again while the world is to blame, once after each of the delays."""
+    for seconds in delays:
+        try:
+            return what()
+        except TransientError:
+            nap(seconds)
+    return what()

@@ -1,0 +1,128 @@
+"""Advisory locks that the kernel frees when their holder dies, however it dies. Above all: one driver a loop."""
+
+import errno
+import fcntl
+import json
+import os
+import socket
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from helmsman.errors import OperatorError
+from tasks.system.paths import DrivenFolder
+
+PATIENCE_SECONDS = 0.5
+"""Whoever asks for the holder takes the lock for an instant; that must not look like a driver."""
+NAP_SECONDS = 0.01
+
+
+class Driven(OperatorError):  # noqa: N818 - what is found, as with Fenced
+    """Another process drives the loop."""
+
+
+def locked_within(handle: int, seconds: float, how: int = fcntl.LOCK_EX) -> bool:
+    """Whether an open file could be locked within so long, by the kernel's lock that ends with its holder."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(handle, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(NAP_SECONDS)
+        else:
+            return True
+
+
+@contextmanager
+def held(lock: Path, seconds: float, how: int = fcntl.LOCK_EX, *, mode: int = 0o644) -> Generator[int]:
+    """Hold a lock file, made where it is missing; yields it open. Raises TimeoutError where others hold it for so long."""
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    try:
+        if not locked_within(handle, seconds, how):
+            raise TimeoutError(errno.ETIMEDOUT, "another process holds it", str(lock))
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def exclusive_driver(lock: Path, loop: str, remedy: str = "") -> Generator[None]:
+    """Hold the loop while the block runs. Raises Driven with the holder's name when somebody else does.
+
+    `remedy`: what to do then about something else than a loop; `loop` says in words what that is.
+    """
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        if not locked_within(handle, PATIENCE_SECONDS):
+            raise _held(loop, lock, remedy)
+        _sign(handle)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def exclusive_folder(folder: DrivenFolder, name: str, remedy: str = "") -> Generator[None]:
+    """The same for what has a folder: from the first moment that we hold it, a cancel is meant for us."""
+    with exclusive_driver(folder.lock, name, remedy):
+        folder.cancel.unlink(missing_ok=True)
+        yield
+
+
+def holder(lock: Path) -> dict[str, Any] | None:
+    """Who drives the loop now, or None when nobody does."""
+    try:
+        handle = os.open(lock, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _signature(handle)
+    else:
+        return None
+    finally:
+        os.close(handle)
+
+
+def process_of(lock: Path) -> psutil.Process | None:
+    """The driver's process, when it lives on this machine."""
+    found = holder(lock)
+    if not found or found.get("host") != socket.gethostname():
+        return None
+    try:
+        return psutil.Process(int(found["process"]))
+    except (psutil.NoSuchProcess, KeyError, ValueError):
+        return None
+
+
+def _sign(handle: int) -> None:
+    text = json.dumps(
+        {"host": socket.gethostname(), "process": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}
+    )
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, text.encode(), 0)
+
+
+def _signature(handle: int) -> dict[str, Any]:
+    try:
+        return dict(json.loads(os.pread(handle, 4096, 0)))
+    except (ValueError, TypeError):
+        return {"host": "unknown", "process": "unknown", "since": "just now"}
+
+
+def _held(loop: str, lock: Path, remedy: str) -> Driven:
+    by = holder(lock) or {"process": "unknown", "host": "unknown", "since": "just now"}
+    return Driven(
+        f"{loop if remedy else f'loop {loop}'} is being driven already",
+        found=f"process {by.get('process')} on {by.get('host')}, since {by.get('since')}",
+        remedy=remedy or f"watch it with `helmsman status {loop}`, or end it with `helmsman cancel {loop}`",
+    )

@@ -1,0 +1,312 @@
+"""The one way to run a command: bounded in time and memory, and nothing of it survives its end or ours."""
+
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from io import FileIO
+from pathlib import Path
+from typing import IO, Any, Literal, Self
+
+from helmsman.errors import OperatorError, TransientError
+from helmsman.records.agent import Survivor
+from tasks.system.faults import EXHAUSTED, NO_ROOM, ROOM
+from tasks.system.supervised import Launch, Network, NetworkRefusedError, Supervised, end_tagged, supervised
+from tasks.system.supervisor import TAG
+
+LONGEST_LINE = 16 * 2**20
+_CHUNK = 65536  # what a pipe holds by default
+_DRAIN_READS = 32  # twice the largest pipe of an unprivileged user: afterwards somebody is still writing
+
+Sink = Callable[[bytes], object]
+
+
+class Excerpt:
+    """The first and the last `keep` bytes of a stream."""
+
+    def __init__(self, keep: int) -> None:
+        self._keep = keep
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.total = 0
+
+    def add(self, chunk: bytes) -> None:
+        room = self._keep - len(self._head)
+        self._head += chunk[:room]
+        self._tail += chunk[room:]
+        del self._tail[: max(0, len(self._tail) - self._keep)]
+        self.total += len(chunk)
+
+    @property
+    def head(self) -> str:
+        return self._head.decode(errors="replace")
+
+    @property
+    def tail(self) -> str:
+        """Empty when the head holds everything."""
+        return self._tail.decode(errors="replace")
+
+    @property
+    def text(self) -> str:
+        """Both in one, with a line between them that says how much is missing."""
+        missing = self.total - len(self._head) - len(self._tail)
+        if not missing:
+            return (self._head + self._tail).decode(errors="replace")
+        return f"{self.head}\n[{missing} bytes left out]\n{self.tail}"
+
+
+class Lines:
+    """Cuts a stream into lines without their newlines; of a longer line than `longest` the rest is dropped."""
+
+    def __init__(self, on_line: Callable[[bytes], None], longest: int = LONGEST_LINE) -> None:
+        self._on_line = on_line
+        self._longest = longest
+        self._line = bytearray()
+
+    def add(self, chunk: bytes) -> None:
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            self._grow(end)
+            self._emit()
+        self._grow(rest)
+
+    def finish(self) -> None:
+        """Hands over a last line that no newline ended."""
+        if self._line:
+            self._emit()
+
+    def _grow(self, part: bytes) -> None:
+        self._line += part[: self._longest - len(self._line)]
+
+    def _emit(self) -> None:
+        line, self._line = bytes(self._line), bytearray()
+        self._on_line(line)
+
+
+@contextmanager
+def appending(path: Path) -> Generator[Sink]:
+    """Yields a function that appends to the file, unbuffered: what it was given survives our own death."""
+
+    def write(chunk: bytes) -> None:
+        left = memoryview(chunk)
+        with _keeping(path):
+            while left:
+                left = left[file.write(left) :]
+
+    with _keeping(path):
+        file = FileIO(path, "ab")
+    with file:
+        yield write
+
+
+@contextmanager
+def _keeping(path: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise TransientError(
+            f"The output of a command could not be kept in {path}",
+            found=str(error),
+            remedy="free space on that disk and make the directory writable, then resume",
+        ) from error
+
+
+class Pipes:
+    """Nothing here blocks longer than asked, whatever the command does or leaves undone."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._stdin = memoryview(b"")
+        self.last_output = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for key in list(self._selector.get_map().values()):
+            self._close(key.fileobj)
+        self._selector.close()
+
+    def attach(self, child: subprocess.Popen[bytes], stdin: bytes, output: Iterable[Sink], errors: Iterable[Sink]) -> None:
+        """Serves the pipes that the child was started with. What a sink raises comes out of serve() or drain()."""
+        self._stdin = memoryview(stdin)
+        if child.stdin:
+            os.set_blocking(child.stdin.fileno(), False)
+            self._selector.register(child.stdin, selectors.EVENT_WRITE, partial(self._feed, child.stdin))
+        for stream, sinks in ((child.stdout, output), (child.stderr, errors)):
+            if stream:
+                self._selector.register(stream, selectors.EVENT_READ, partial(self._read, stream, sinks))
+
+    def follow(self, stream: IO[bytes], sink: Sink) -> None:
+        """Serves a stream that is no output of the command: it is no sign of life."""
+        self._selector.register(stream, selectors.EVENT_READ, partial(self._read, stream, [sink], is_output=False))
+
+    def serve(self, seconds: float) -> None:
+        """Returns after that time, or as soon as the other side has closed everything."""
+        until = time.monotonic() + seconds
+        while self._selector.get_map() and (left := until - time.monotonic()) > 0:
+            self._serve_ready(left)
+
+    def drain(self) -> None:
+        """Reads what lies in the pipes and waits for nothing more: a stranger may hold their other end."""
+        for _ in range(_DRAIN_READS):
+            if not (self._selector.get_map() and self._serve_ready(0)):
+                return
+
+    def _serve_ready(self, seconds: float) -> bool:
+        ready = self._selector.select(seconds)
+        for key, _ in ready:
+            key.data()
+        return bool(ready)
+
+    def _feed(self, stream: IO[bytes]) -> None:
+        try:
+            self._stdin = self._stdin[os.write(stream.fileno(), self._stdin[:_CHUNK]) :]
+        except BrokenPipeError:  # it does not want to read on
+            self._stdin = memoryview(b"")
+        if not self._stdin:
+            self._close(stream)
+
+    def _read(self, stream: IO[bytes], sinks: Iterable[Sink], *, is_output: bool = True) -> None:
+        chunk = os.read(stream.fileno(), _CHUNK)
+        if not chunk:
+            self._close(stream)
+            return
+        for sink in sinks:
+            sink(chunk)
+        if is_output:
+            self.last_output = time.monotonic()  # after the sinks: their own slowness is not the command's silence
+
+    def _close(self, stream: Any) -> None:
+        self._selector.unregister(stream)
+        stream.close()
+
+
+# --- running a command ---------------------------------------------------------------------------------------------------
+
+__all__ = ["TAG", "Ended", "end_tagged", "never", "run"]
+
+Reason = Literal["itself", "deadline", "idle", "stop"]
+
+_TICK = 0.2  # how often exit, limits and stop() are looked at while output comes or nothing happens
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended. `exit_code` is negative for a signal, None where nobody saw it exit."""
+
+    exit_code: int | None
+    by: Reason
+    seconds: float
+    head: str
+    tail: str  # empty when the head holds all of stdout
+    stderr: str  # empty when merged into stdout
+    output_bytes: int
+    survivors: tuple[Survivor, ...] = ()
+    """What the command started and nobody could end. Empty: nothing of it is left."""
+
+
+def never() -> bool:
+    """The `stop` of a command that nobody stops."""
+    return False
+
+
+def run(  # noqa: PLR0913 - each says one thing about the command, by keyword
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    tag: str,
+    deadline: float,
+    idle: float | Callable[[], float] | None = None,
+    grace: float = 5,
+    stdin: bytes = b"",
+    merge_stderr: bool = False,
+    output_file: Path | None = None,
+    on_line: Callable[[bytes], None] | None = None,
+    on_start: Callable[[int], None] | None = None,
+    stop: Callable[[], bool] = never,
+    keep: int = 65536,
+    network: Network = "host",
+    pass_fds: Sequence[int] = (),
+) -> Ended:
+    """Runs the command to its end, or ends it after `deadline` seconds, `idle` silent ones, or when `stop()` says so.
+
+    `idle` may be asked anew at each look: who knows what the command is doing knows how long it may be silent.
+
+    The environment is `env` and the tag, nothing more. The tag must be this run's own: whoever carries it ends with it.
+    `on_line` gets each line of stdout, in this thread. Whatever is raised here meanwhile, a KeyboardInterrupt included,
+    ends the command first. Raises an OperatorError for a command that cannot be started. With `network="own"` it has
+    nothing but a loopback of its own. It inherits `pass_fds`, under the same numbers.
+    """
+    started = time.monotonic()  # a clock that is set does not end a run
+    output, errors, lines = Excerpt(keep), Excerpt(keep // 2), Lines(on_line or (lambda _: None))
+    launch = Launch(argv, cwd, env, tag, grace, network, has_stdin=bool(stdin), merge_stderr=merge_stderr, pass_fds=pass_fds)
+    with ExitStack() as stack:
+        sinks = [stack.enter_context(appending(output_file))] if output_file else []
+        sinks += [output.add, lines.add] if on_line else [output.add]
+        command, pipes = _start(launch, stack), stack.enter_context(Pipes())
+        pipes.attach(command.process, stdin, sinks, [errors.add])
+        pipes.follow(command.report, Lines(command.hear).add)
+        if on_start:
+            on_start(command.pid)
+        by = _follow(command, pipes, partial(_reached, pipes, started + deadline, idle, stop))
+        pipes.drain()
+        lines.finish()
+    seconds = time.monotonic() - started
+    survivors = tuple(command.survivors)
+    return Ended(command.exit_code, by, seconds, output.head, output.tail, errors.text, output.total, survivors)
+
+
+def _reached(pipes: Pipes, deadline: float, idle: float | Callable[[], float] | None, stop: Callable[[], bool]) -> Reason | None:
+    """The limit that the command has come to."""
+    now, patience = time.monotonic(), idle() if callable(idle) else idle
+    if stop():
+        return "stop"
+    if now >= deadline:
+        return "deadline"
+    return "idle" if patience is not None and now - pipes.last_output >= patience else None
+
+
+def _start(launch: Launch, stack: ExitStack) -> Supervised:
+    try:
+        return stack.enter_context(supervised(launch))
+    except NetworkRefusedError as error:
+        raise OperatorError(
+            f"The command {launch.argv[-1]!r} is to run in a network of its own, and this machine gives it none",
+            expected="a kernel that lets this user make network namespaces",
+            found=str(error),
+            remedy='allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or set network = "host"',
+        ) from error
+    except (OSError, ValueError) as error:
+        problem, found = f"The command {launch.argv[0]!r} could not be started in {launch.cwd}", str(error)
+        if isinstance(error, OSError) and error.errno in EXHAUSTED:
+            raise TransientError(f"{problem}: {NO_ROOM}", found=found, remedy=ROOM) from error
+        raise OperatorError(
+            problem,
+            expected="a program that can be executed and a directory that exists",
+            found=found,
+            remedy="install the program or correct its path, PATH or the directory; pass long texts on stdin",
+        ) from error
+
+
+def _follow(command: Supervised, pipes: Pipes, reached: Callable[[], Reason | None]) -> Reason:
+    """Serve the pipes until everything has ended. Output is read meanwhile: a command on its way out may have a last word."""
+    by: Reason = "itself"
+    patience = float("inf")
+    while not command.report.closed:
+        reason = None if command.exited or by != "itself" else reached()
+        if reason:
+            by = reason
+            command.end()
+        if patience == float("inf") and (reason or command.exited):
+            patience = time.monotonic() + command.longest_end
+        if time.monotonic() >= patience:
+            command.process.kill()  # leaving the block does what can be done without a supervisor
+            break
+        pipes.serve(_TICK)
+    return by

@@ -1,0 +1,266 @@
+"""What the driver calls: tell what is new of a loop, and listen for an answer. Neither ever raises or takes long.
+
+A loop's issues are brought up to date with how it stands. Answers in comments count by allowed users alone, after the question
+was told, in their own words; each is replied to once. Doing any of it again changes nothing.
+"""
+
+import logging
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+
+from helmsman.errors import HelmsmanError, OperatorError
+from helmsman.oversee.commands_said import answer_in, command_in
+from helmsman.oversee.escalation import changes, concerns, deeds, question_detection
+from helmsman.records.gates import Answer, Gate
+from helmsman.records.state import LoopState
+from helmsman.records.tracking import Act, Comment, Deed, Escalation, Found, IssueLink, TrackedIssue
+from helmsman.render import issue as texts
+from helmsman.render.gate import evidence
+from tasks.observers.notify import notify
+from tasks.repository.loop_context import LoopContext
+from tasks.trackers.forges import IssueTracker, open_tracker
+from tasks.trackers.remembering import remember, remembered
+
+TELLING_SECONDS = 30.0
+"""For all calls of one telling."""
+LISTENING_SECONDS = 10.0
+
+_log = logging.getLogger(__name__)
+_last_told: dict[str, LoopState] = {}
+_complaints: dict[str, str] = {}
+"""By loop and deed, what went wrong last: a tracker that is away is not complained of every half a minute."""
+
+
+def tell(before: LoopState | None, after: LoopState, place: LoopContext) -> None:
+    """Bring the tracker up to date with a loop, and notify of what is new. `before`: None at a start, where nothing is new.
+
+    What a tracker could not be told is made up for the next time.
+    """
+    if after.config.tracker.kind:
+        with _complaining(f"{after.uid} tell"):
+            _tell_tracker(after, place)
+    if before is not None and after.config.tracker.notify:
+        with _complaining(f"{after.uid} notify"):
+            for change in changes(before, after):
+                subject, body = texts.notification(change, after)
+                notify(after.config.tracker.notify, subject, body)
+
+
+def tell_news(state: LoopState, place: LoopContext) -> None:
+    """Tell what is new since this process told of the loop last."""
+    before = _last_told.get(state.uid)
+    _last_told[state.uid] = state
+    tell(before, state, place)
+
+
+def answer_from_tracker(state: LoopState, place: LoopContext) -> Answer | None:
+    """The answer to the open question that stands in a comment; None where there is none, or it cannot be asked for."""
+    config = state.config.tracker
+    if state.gate is None or state.issue is not None or not config.kind or not config.allowed_users:
+        return None  # comments at the issue that a loop was started for come as events
+    with _complaining(f"{state.uid} listen"), open_tracker(config, LISTENING_SECONDS) as tracker:
+        return read_answer(tracker, state, place)
+    return None
+
+
+class TrackerListener:
+    """Listens for an answer to a question as often as is configured, however often it is asked."""
+
+    def __init__(self, state: LoopState, place: LoopContext) -> None:
+        """It listens the first time that it is asked."""
+        self._state, self._place, self._next = state, place, 0.0
+
+    def __call__(self) -> Answer | None:
+        if time.monotonic() < self._next:
+            return None
+        self._next = time.monotonic() + self._state.config.tracker.poll_seconds
+        return answer_from_tracker(self._state, self._place)
+
+
+def _tell_tracker(state: LoopState, place: LoopContext) -> None:
+    """Nothing is asked where nothing is new. A loop that was started for an issue tells that one, and opens no other."""
+    config = state.config.tracker
+    memory = remembered(place.folder, config)
+    if state.issue is not None:
+        due = texts.due(state, evidence(state, str(place.worktree)))
+        if fresh := [(stage, body) for stage, body in due if stage not in memory.told]:
+            with open_tracker(config, TELLING_SECONDS) as tracker:
+                _tell_thread(tracker, state, state.issue, place, fresh)
+        return
+    wanted = concerns(state)
+    if memory.told != {one.detection: one.stage for one in wanted}:
+        with open_tracker(config, TELLING_SECONDS) as tracker:
+            Upkeep(tracker, state, place).bring_up_to_date(wanted)
+
+
+def _tell_thread(
+    tracker: IssueTracker, state: LoopState, link: IssueLink, place: LoopContext, fresh: Sequence[tuple[str, str]]
+) -> None:
+    """Comment, at the issue that a loop was started for, on what does not stand there."""
+    memory, there = remembered(place.folder, state.config.tracker), {one.get("stage") for one in _marks(tracker, state, link)}
+    for stage, body in fresh:
+        if stage not in there:
+            tracker.comment(link.number, body)
+        memory = memory.model_copy(update={"told": {**memory.told, stage: stage}})
+        remember(place.folder, memory)
+
+
+def reply(state: LoopState, comment: int | str, text: str) -> None:
+    """Answer a comment at the issue that a loop was started for, or another event by its own name, once. Never raises."""
+    link, config = state.issue, state.config.tracker
+    if link is None or not config.kind:
+        return
+    with _complaining(f"{state.uid} reply"), open_tracker(config, TELLING_SECONDS) as tracker:
+        if not any(one.get("reply") == str(comment) for one in _marks(tracker, state, link)):
+            tracker.comment(link.number, texts.under(texts.mark(uid=state.uid, reply=str(comment)), text))
+
+
+def _marks(tracker: IssueTracker, state: LoopState, link: IssueLink) -> list[dict[str, str]]:
+    """Those of our comments. Who may not know whose the token is takes every mark of this loop for ours."""
+    ours = tracker.login().casefold()
+    told = [one for one in tracker.comments(link.number) if not ours or one.author.casefold() == ours]
+    return [found for one in told if (found := texts.read_mark(one.body)).get("uid") == state.uid]
+
+
+@contextmanager
+def _complaining(deed: str) -> Generator[None]:
+    """An observer never stops a loop: whatever goes wrong is a line in the log, once until it goes well again."""
+    try:
+        yield
+        _complaints.pop(deed, None)
+    except Exception as error:  # noqa: BLE001 - an observer may fail in any way
+        complaint = str(error) if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}"
+        if _complaints.get(deed) != complaint:
+            _complaints[deed] = complaint
+            _log.warning("people could not be told of the loop, or heard: %s", complaint)
+
+
+# --- a loop's own issues -------------------------------------------------------------------------------------------------
+
+SKEW = timedelta(days=1)
+"""Clocks of a tracker and of ours may differ by so much."""
+
+
+class Upkeep:
+    """One loop at one tracker, for a few calls."""
+
+    def __init__(self, tracker: IssueTracker, state: LoopState, place: LoopContext) -> None:
+        """Nothing is asked yet."""
+        self._tracker, self._state, self._place = tracker, state, place
+        self._memory = remembered(place.folder, state.config.tracker)
+
+    def bring_up_to_date(self, wanted: Sequence[Escalation]) -> None:
+        """Do what is to be done. One deed that fails keeps no other from being done; the first error is raised at the end."""
+        issues = self._issues({one.detection for one in wanted})
+        errors: list[HelmsmanError] = []
+        for deed in deeds(wanted, [issue for issue, _ in issues.values()]):
+            try:
+                self._do(deed, issues.get(deed.number))
+            except HelmsmanError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+        told = {one.detection: one.stage for one in wanted}
+        self._keep(told=told, issues={name: number for name, number in self._memory.issues.items() if name in told})
+
+    def known_issue(self, detection: str) -> Found | None:
+        """The issue about something, with as few calls as can be."""
+        number = self._memory.issues.get(detection, 0)
+        known = self._tracker.get(number) if number else None
+        mark = texts.tracked(known, (), self._state.uid) if known else None
+        if known is not None and mark is not None and mark.detection == detection:
+            return known
+        about = [found for issue, found in self._issues({detection}).values() if issue.detection == detection]
+        return min(about, key=lambda found: found.number, default=None)
+
+    def _issues(self, wanted: set[str]) -> dict[int, tuple[TrackedIssue, Found]]:
+        """Our issues by number: those that are open, and those about what is wanted."""
+        uid, found = self._state.uid, {one.number: one for one in self._tracker.find(self._state.created_at - SKEW)}
+        for number in self._memory.issues.values():
+            known = found.get(number) or self._tracker.get(number)
+            found |= {number: known} if known else {}
+        ours_ = {one.number: (issue, one) for one in found.values() if (issue := texts.tracked(one, (), uid))}
+        needed = {number: pair for number, pair in ours_.items() if pair[0].is_open or pair[0].detection in wanted}
+        return {
+            number: (texts.tracked(one, self._tracker.comments(number), uid) or issue, one)
+            for number, (issue, one) in needed.items()
+        }
+
+    def _do(self, deed: Deed, known: tuple[TrackedIssue, Found] | None) -> None:
+        one = deed.escalation
+        if deed.act is Act.OPEN and one is not None:
+            made = self._tracker.create(texts.title(one), self._body(one), one.labels)
+            self._keep(issues={**self._memory.issues, deed.detection: made.number})
+        elif deed.act is Act.CLOSE and known is not None:
+            if deed.stage:
+                self._tracker.comment(deed.number, texts.closing_comment(known[0], deed.stage, self._state))
+            self._tracker.set_open(deed.number, is_open=False)
+        elif one is not None:
+            if deed.act is Act.COMMENT:
+                self._tracker.comment(deed.number, self._body(one))
+            if deed.reopen:
+                self._tracker.set_open(deed.number, is_open=True)
+            self._keep(issues={**self._memory.issues, deed.detection: deed.number})
+            self._tracker.label(deed.number, add=deed.add, remove=deed.remove)
+
+    def _body(self, one: Escalation) -> str:
+        seen = one.gate.evidence if one.gate else ""
+        answers = bool(self._state.config.tracker.allowed_users)
+        return texts.issue_body(one, seen or evidence(self._state, str(self._place.worktree)), answers=answers)
+
+    def _keep(self, **fields: dict[str, str] | dict[str, int]) -> None:
+        self._memory = self._memory.model_copy(update=fields)
+        remember(self._place.folder, self._memory)
+
+
+# --- answers in comments -------------------------------------------------------------------------------------------------
+
+EDITED = "a comment that was changed does not count, because anybody with write access may change it; say it in a new one"
+
+
+def read_answer(tracker: IssueTracker, state: LoopState, place: LoopContext) -> Answer | None:
+    """The first answer to the loop's open question that can be followed. A question that was never told is told now."""
+    gate = state.gate
+    if gate is None:
+        return None
+    upkeep = Upkeep(tracker, state, place)
+    found = upkeep.known_issue(question_detection(state))
+    comments = tracker.comments(found.number, gate.asked_at - SKEW) if found else ()
+    after = _after_question(found, comments, gate) if found else None
+    if found is None or after is None:
+        upkeep.bring_up_to_date(concerns(state))
+        return None
+    replied = {texts.read_mark(one.body).get("reply", "") for one in comments if texts.is_ours(one, found)}
+    users = {user.casefold() for user in state.config.tracker.allowed_users}
+    for comment in (one for one in after if one.author.casefold() in users and not texts.is_ours(one, found)):
+        said, answer = _taken(state, comment)
+        if said and str(comment.identity) not in replied:
+            with _complaining(f"{state.uid} reply"):  # a reply only tells: an answer counts without it
+                tracker.comment(found.number, texts.reply(comment, state.uid, said))
+        if answer is not None:
+            return answer
+    return None
+
+
+def _after_question(found: Found, comments: Sequence[Comment], gate: Gate) -> Sequence[Comment] | None:
+    """The comments since the question stands there, by the tracker's own order; None where it does not."""
+    for at, comment in enumerate(comments):
+        if texts.is_ours(comment, found) and texts.read_mark(comment.body).get("stage") == gate.key:
+            return comments[at + 1 :]
+    return comments if texts.read_mark(found.body).get("stage") == gate.key else None
+
+
+def _taken(state: LoopState, comment: Comment) -> tuple[str, Answer | None]:
+    """What is replied, and the answer; nothing for a comment that is not meant for us."""
+    command, gate = command_in(comment.body), state.gate
+    if command is None or gate is None:
+        return "", None
+    if comment.edited:
+        return texts.refused(EDITED, gate), None
+    try:
+        answer = answer_in(command, state, by=comment.author, at=comment.created_at)
+    except OperatorError as error:
+        return texts.refused(str(error), gate), None
+    return texts.understood(answer, gate), answer

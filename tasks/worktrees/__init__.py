@@ -1,1 +1,0 @@
-"""The folders that agents work in: made, held, measured, put back."""
