@@ -111,7 +111,7 @@ def test_a_driver_hears_each_cancel_from_when_it_holds_the_loop_and_none_from_be
         heard.append(folder.cancel.exists())
         raise Fenced("that is enough")
 
-    monkeypatch.setattr("tasks.loop.start.take_up", fetching)
+    monkeypatch.setattr("tasks.loop.start.pull_state", fetching)
     monkeypatch.setattr("tasks.loop.run.repair", mending)
     monkeypatch.setattr("tasks.engine.runs.run_id", uuid4)
     request = LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=reopen)

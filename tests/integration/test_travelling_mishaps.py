@@ -138,7 +138,7 @@ def test_what_the_one_before_wrote_between_a_look_and_a_claim_is_taken_up_once(
     one: Repository, two: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state, late = begun(one), Late(lambda: push_loop(one, go_on(one, state, "late\n")))
-    monkeypatch.setattr(run, "claim", late)
+    monkeypatch.setattr(run, "acquire_lease", late)
     monkeypatch.setattr(run, "require_results", not_shared)
     pull_state(two, LOOP, PUSHED, held=False)
     ensure_worktree(two, tree(two, state), BRANCH, state.head)
@@ -152,7 +152,7 @@ def test_whoever_was_faster_keeps_the_loop(
 ) -> None:
     three, state = machine(remote, "three"), begun(one)
     late = Late(lambda: push_loop(one, replace_state(one, state, state.model_copy(update={"host": three.top.name}), "claimed")))
-    monkeypatch.setattr(run, "claim", late)
+    monkeypatch.setattr(run, "acquire_lease", late)
     monkeypatch.setattr(run, "require_results", not_shared)
     pull_state(two, LOOP, PUSHED, held=False)
     ensure_worktree(two, tree(two, state), BRANCH, state.head)
