@@ -26,7 +26,7 @@ from deployments.demo_model import Request, ScriptedModel, Turn, bash, call, env
 from helmsman.config import ContextConfig, SteeringConfig
 from helmsman.guardrails import Rules
 from tasks.agents.hook_server import TOKEN, HookServer, hook_server
-from tasks.agents.steering import Means, Steering, settings
+from tasks.agents.steering import Steering, SteeringActions, settings
 from tasks.agents.stops import Turns
 from tests.fakes.claude_cli import ARGUMENTS, bundled_cli
 
@@ -107,7 +107,9 @@ def _session(kind: str, calls: int, own: list[float]) -> list[float]:
         home = Path(name) / "home"
         home.mkdir()
         variables = {"PATH": os.environ["PATH"], **environment(url, home)}
-        steers = Steering(Rules(worktree=name), SteeringConfig(), ContextConfig(), Means(_nothing, _nothing, _empty), Turns())
+        steers = Steering(
+            Rules(worktree=name), SteeringConfig(), ContextConfig(), SteeringActions(_nothing, _nothing, _empty), Turns()
+        )
 
         def answer(event: Mapping[str, Any]) -> Mapping[str, Any]:
             begun = time.perf_counter()

@@ -47,7 +47,7 @@ Table = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Marks:
+class DeliveryMarks:
     """What a reviewer said of lessons, by their words."""
 
     said: Mapping[str, str]
@@ -56,10 +56,10 @@ class Marks:
         return self.said.get(lesson.text, "?")
 
 
-def read_marks() -> Marks:
+def read_marks() -> DeliveryMarks:
     path = FOLDER / "marks.txt"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return Marks({words: mark for mark, _, words in (line.partition(" ") for line in lines) if mark in {"keep", "drop"}})
+    return DeliveryMarks({words: mark for mark, _, words in (line.partition(" ") for line in lines) if mark in {"keep", "drop"}})
 
 
 def lived_loops() -> list[Table]:

@@ -177,14 +177,14 @@ def _owes(repository: Repository, state: LoopState) -> str:
     """What a completed loop was killed before it had done. Its worktree is needed for that, and says that it is not done."""
     if state.outcome is not Outcome.COMPLETED:
         return ""
-    place = loop_context(str(repository.top), state)
+    context = loop_context(str(repository.top), state)
     if state.gate is not None:
         return "completed, and asks"
     if landing_due(state):
         return "completed, and not merged"
     if state.issue is not None and not state.issue.pull_request:
         return "completed, without its pull request"
-    unseen = not state.config.workspace.in_place and place.worktree.exists() and not is_marked_finished(place, state)
+    unseen = not state.config.workspace.in_place and context.worktree.exists() and not is_marked_finished(context, state)
     return "completed, and cut off before it left what it leaves" if unseen else ""
 
 

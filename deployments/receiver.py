@@ -38,8 +38,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from helmsman.errors import HelmsmanError, OperatorError, TransientError
 from helmsman.issues import KINDS, IssueTold, read_issue, sift_issue
 from helmsman.plain import clean
-from helmsman.pushes import Allowed, Told, filter_updates, find_allowed, read_forge, read_hook
-from helmsman.records.triggers import Nothing, Source
+from helmsman.pushes import Allowed, PushMessage, filter_updates, find_allowed, read_forge, read_hook
+from helmsman.records.triggers import Ignored, Source
 from tasks.engine.embedded import configured_api
 from tasks.system.clock import now_utc
 from tasks.triggers.deliveries import Deliveries, Event, deliveries_file
@@ -68,7 +68,7 @@ class Way(NamedTuple):
     content: str
     signature: str
     delivery: str
-    read: Callable[[bytes], Told]
+    read: Callable[[bytes], PushMessage]
     event: str = ""
     """The header that says what happened; empty: it is always a push. Only forges tell of issues."""
     timestamp: str = ""
@@ -190,7 +190,7 @@ def is_fresh(told: str, now: float) -> bool:
 # --- what becomes of it -------------------------------------------------------------------------------------------
 
 
-def _deliver(receiver: Receiver, way: Way, delivery: str, read: Callable[[], Told | IssueTold]) -> Response:
+def _deliver(receiver: Receiver, way: Way, delivery: str, read: Callable[[], PushMessage | IssueTold]) -> Response:
     """Keep what counts of a message that is known to be genuine."""
     try:
         told = read()
@@ -203,12 +203,12 @@ def _deliver(receiver: Receiver, way: Way, delivery: str, read: Callable[[], Tol
     now = datetime.now(UTC)
     of_operator = {"repository": name, "location": allowed.at, "settings": allowed.set}
     facts = {**of_operator, "source": way.source, "delivery": delivery, "received_at": now}
-    sifted: Sequence[Event | Nothing] = (
+    sifted: Sequence[Event | Ignored] = (
         [sift_issue(told, allowed, facts)]
         if isinstance(told, IssueTold)
         else filter_updates(told.updates, allowed.branches, facts)
     )
-    events = [one for one in sifted if not isinstance(one, Nothing)]
+    events = [one for one in sifted if not isinstance(one, Ignored)]
     try:
         kept = receiver.deliveries.accept(f"{way.source}:{delivery}", events, now)
     except TransientError:
@@ -218,7 +218,7 @@ def _deliver(receiver: Receiver, way: Way, delivery: str, read: Callable[[], Tol
         receiver.accepted()
     lines = [
         f"nothing to do: {one.reason}"
-        if isinstance(one, Nothing)
+        if isinstance(one, Ignored)
         else f"{'accepted' if one in kept.new else 'known already'}: {one.what}"
         for one in sifted
     ]

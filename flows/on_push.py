@@ -6,7 +6,7 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 
 from flows.loop import loop
-from helmsman.records.triggers import Nothing, Push
+from helmsman.records.triggers import Ignored, Push
 from tasks.engine.end_states import ending_with_reason
 from tasks.system.clock import now_utc
 from tasks.triggers.push_runs import nothing_to_do
@@ -18,4 +18,4 @@ from tasks.triggers.pushes import begin
 def on_push(push: Push) -> State[dict[str, Any]]:
     """Look at the push once more, and drive what it starts in this very run: one timeline, cancelled and retried as ever."""
     found = begin(push, now_utc())
-    return nothing_to_do(found) if isinstance(found, Nothing) else loop.fn(found)
+    return nothing_to_do(found) if isinstance(found, Ignored) else loop.fn(found)

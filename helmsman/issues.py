@@ -25,8 +25,8 @@ from helmsman.records.triggers import (
     LONGEST_TITLE,
     OWN_BRANCHES,
     Happened,
+    Ignored,
     IssueEvent,
-    Nothing,
     is_branch,
 )
 from helmsman.render.issue import read_mark
@@ -124,18 +124,18 @@ def read_issue(kind: Kind, body: bytes) -> IssueTold:
     return told.model_copy(update={"kind": kind})
 
 
-def sift_issue(told: IssueTold, allowed: Allowed, facts: Mapping[str, Any]) -> IssueEvent | Nothing:
+def sift_issue(told: IssueTold, allowed: Allowed, facts: Mapping[str, Any]) -> IssueEvent | Ignored:
     """What an event comes to; where that is nothing, the reason.
 
     `facts` is what else is known of it: repository, location, source, delivery, moment.
     """
     happened = _happened(told, allowed.label, facts["source"])
     if happened is None:
-        return Nothing(reason="nothing that starts, steers or ends a loop")
+        return Ignored(reason="nothing that starts, steers or ends a loop")
     if happened is Happened.LABELLED and told.issue.state == "closed":
-        return Nothing(reason="the issue is closed")
+        return Ignored(reason="the issue is closed")
     reason = _not_one_of_theirs(told, allowed) or _why_not_by(told, happened, allowed, facts["source"])
-    return Nothing(reason=reason) if reason else _event(told, happened, facts)
+    return Ignored(reason=reason) if reason else _event(told, happened, facts)
 
 
 def _happened(told: IssueTold, label: str, source: str) -> Happened | None:

@@ -16,7 +16,7 @@ from helmsman.errors import OperatorError
 from helmsman.naming import loop_id
 from helmsman.parsers.globs import matches, pieces_of
 from helmsman.records.base import Record
-from helmsman.records.triggers import OWN_BRANCHES, Nothing, Push, is_branch, is_commit
+from helmsman.records.triggers import OWN_BRANCHES, Ignored, Push, is_branch, is_commit
 
 HEADS = "refs/heads/"
 MOST_BRANCHES = 20
@@ -38,7 +38,7 @@ class Update(NamedTuple):
     after: str
 
 
-class Told(NamedTuple):
+class PushMessage(NamedTuple):
     """What a message says."""
 
     names: tuple[str, ...]
@@ -101,25 +101,25 @@ class _Payload(Record):
     repository: ForgeRepository
 
 
-def read_forge(body: bytes) -> Told:
+def read_forge(body: bytes) -> PushMessage:
     """What a push event of GitHub or Gitea says; both use the same names. Raises ValueError where it is none."""
     payload = _Payload.model_validate_json(body)
-    return Told(payload.repository.names, (Update(payload.ref, payload.before, payload.after),))
+    return PushMessage(payload.repository.names, (Update(payload.ref, payload.before, payload.after),))
 
 
-def read_hook(body: bytes) -> Told:
+def read_hook(body: bytes) -> PushMessage:
     """What our post-receive hook sends: the repository's name, then the lines that git gave it. Raises ValueError otherwise."""
     name, *lines = body.decode(errors="replace").removesuffix("\n").split("\n")
     found = [_HOOK_LINE.fullmatch(line) for line in lines]
     if not name or not found or not all(found):
         raise ValueError("expected a name and lines of OLD NEW REF")
-    return Told((name,), tuple(Update(ref=line[3], before=line[1], after=line[2]) for line in found if line))
+    return PushMessage((name,), tuple(Update(ref=line[3], before=line[1], after=line[2]) for line in found if line))
 
 
 # --- which of it counts -------------------------------------------------------------------------------------------
 
 
-def filter_updates(updates: Sequence[Update], branches: Iterable[str], facts: Mapping[str, Any]) -> list[Push | Nothing]:
+def filter_updates(updates: Sequence[Update], branches: Iterable[str], facts: Mapping[str, Any]) -> list[Push | Ignored]:
     """A push for each branch that may start a loop, and for everything else the reason why not.
 
     `facts` is what else is known of them: repository, location, source, delivery, moment.
@@ -127,14 +127,14 @@ def filter_updates(updates: Sequence[Update], branches: Iterable[str], facts: Ma
     allowed = tuple(branches)
     found = [_sifted(update, allowed, facts) for update in updates[:MOST_BRANCHES]]
     left_out = len(updates) - MOST_BRANCHES
-    return [*found, Nothing(reason=f"{left_out} more refs in one push are not looked at")] if left_out > 0 else found
+    return [*found, Ignored(reason=f"{left_out} more refs in one push are not looked at")] if left_out > 0 else found
 
 
-def _sifted(update: Update, branches: tuple[str, ...], facts: Mapping[str, Any]) -> Push | Nothing:
+def _sifted(update: Update, branches: tuple[str, ...], facts: Mapping[str, Any]) -> Push | Ignored:
     branch = update.ref.removeprefix(HEADS)
     reason = _why_not(update, branch, branches)
     if reason:
-        return Nothing(reason=reason)
+        return Ignored(reason=reason)
     before = None if _ZEROS.fullmatch(update.before) else update.before
     return Push.model_validate({**facts, "branch": branch, "commit": update.after, "before": before})
 

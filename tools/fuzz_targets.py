@@ -41,7 +41,7 @@ from helmsman.parsers.failures import failure_of
 from helmsman.parsers.goal_files import read_rc
 from helmsman.parsers.hidden_failures import failed_by_output
 from helmsman.parsers.plan_files import read_plan, ticked
-from helmsman.parsers.plan_form import Complaint
+from helmsman.parsers.plan_form import PlanError
 from helmsman.parsers.project import read_table
 from helmsman.parsers.security_scan import read_scan
 from helmsman.parsers.shell import commands
@@ -164,7 +164,7 @@ def _plan(name: str, data: bytes) -> None:
         after = ticked(name, data, [item.id for item in plan.items][:1])
         assert [item.id for item in read_plan(name, after).items] == [item.id for item in plan.items]
         assert plan.items[0].done or read_plan(name, after).items[0].done
-    except Complaint:
+    except PlanError:
         return
 
 

@@ -87,38 +87,38 @@ def _is_said(origin: str) -> bool:
     return _OURS.fullmatch(origin) is None
 
 
-class Lack(NamedTuple):
+class Missing(NamedTuple):
     """What a loop does without: in a word or two, and in a clause."""
 
     short: str
     words: str
 
 
-LACKS: Mapping[Capability, Lack] = {
-    Capability.HOOKS: Lack(
+LACKS: Mapping[Capability, Missing] = {
+    Capability.HOOKS: Missing(
         "guard rails", "no guard rails before its tool calls, no checks inside its session; all is judged after it"
     ),
-    Capability.STREAM: Lack(
+    Capability.STREAM: Missing(
         "events", "it says nothing until it ends: a call that a crash cut off is made again, silence is no sign of a hang"
     ),
-    Capability.TOOLS: Lack("tool calls", "it does not tell what it does, so its tool calls are not shown or counted"),
-    Capability.COST: Lack("dollars", "it does not tell its dollars, so no limit of dollars holds"),
-    Capability.TOKENS: Lack("tokens", "it does not tell its tokens, so no limit of tokens holds"),
-    Capability.COMMANDS: Lack(
+    Capability.TOOLS: Missing("tool calls", "it does not tell what it does, so its tool calls are not shown or counted"),
+    Capability.COST: Missing("dollars", "it does not tell its dollars, so no limit of dollars holds"),
+    Capability.TOKENS: Missing("tokens", "it does not tell its tokens, so no limit of tokens holds"),
+    Capability.COMMANDS: Missing(
         "ends of commands", "it does not tell how its commands ended, so what it says of them is not compared with that"
     ),
-    Capability.MODEL: Lack("a choice of model", "no model can be chosen for it"),
-    Capability.CONTEXT: Lack("its context", "how full its context is is not known; its session ends by itself"),
-    Capability.SESSIONS: Lack("sessions", "each iteration begins with an empty context"),
-    Capability.RULES: Lack("tool rules", "tools are not allowed or denied to it by name; a hat's tools do not bind it"),
-    Capability.RESETS: Lack(
+    Capability.MODEL: Missing("a choice of model", "no model can be chosen for it"),
+    Capability.CONTEXT: Missing("its context", "how full its context is is not known; its session ends by itself"),
+    Capability.SESSIONS: Missing("sessions", "each iteration begins with an empty context"),
+    Capability.RULES: Missing("tool rules", "tools are not allowed or denied to it by name; a hat's tools do not bind it"),
+    Capability.RESETS: Missing(
         "resets of limits", "it does not tell when a used-up allowance is back; the loop waits usage_limit.unknown_wait_minutes"
     ),
 }
 """The gravest first."""
 
 
-def lacks(kind: AgentKind) -> list[Lack]:
+def lacks(kind: AgentKind) -> list[Missing]:
     """The gravest first."""
     return [lack for capability, lack in LACKS.items() if capability not in kind.tells]
 

@@ -66,7 +66,7 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-class Seen(NamedTuple):
+class SeenCall(NamedTuple):
     """One call, by the digest of its normal form, since something was last changed."""
 
     key: str
@@ -82,7 +82,7 @@ class Session:
     """What happened so far; its size is bounded."""
 
     worktree: str = ""
-    seen: tuple[Seen, ...] = ()
+    seen: tuple[SeenCall, ...] = ()
     """Newest last, KEPT_CALLS at most."""
     commits: int = 0
     """Commits made in this session that are still on the branch, as far as its commands tell."""
@@ -91,10 +91,10 @@ class Session:
     background: bool = False
     """Whether anything was started in the background."""
 
-    def found(self, call: ToolCall) -> Seen:
+    def found(self, call: ToolCall) -> SeenCall:
         """How often the call was made since the last change."""
         key = key_of(call, self.worktree)
-        return next((one for one in self.seen if one.key == key), Seen(key, 0))
+        return next((one for one in self.seen if one.key == key), SeenCall(key, 0))
 
 
 def judge(call: ToolCall, session: Session, rules: Rules) -> Judgement:
@@ -164,7 +164,7 @@ def after(session: Session, call: ToolCall, failed: bool, changed: bool, outcome
     if changed or (call.path and not failed):
         return replace(session, seen=(), commits=commits)
 
-    def concluded(one: Seen) -> Seen:
+    def concluded(one: SeenCall) -> SeenCall:
         another = bool(outcome and one.outcome) and outcome != one.outcome
         return one._replace(times=1 if another else one.times, failed=failed, outcome=outcome or one.outcome)
 
@@ -173,7 +173,7 @@ def after(session: Session, call: ToolCall, failed: bool, changed: bool, outcome
     return replace(told, seen=kept, commits=commits)
 
 
-def _with(session: Session, call: ToolCall, change: Callable[[Seen], Seen]) -> Session:
+def _with(session: Session, call: ToolCall, change: Callable[[SeenCall], SeenCall]) -> Session:
     if not is_counted(call):
         return session
     found = session.found(call)

@@ -228,8 +228,8 @@ def _rolled_back(failed: Failed | None, history: Sequence[IterationSummary]) -> 
 
 def _falls(history: Sequence[IterationSummary]) -> int:
     """Iterations at the end that each made it worse and were taken back at once: each began where the one before it ended."""
-    work = [moment for moment in history if moment.movement is not Movement.WAITED][::-1]
-    fell = list(takewhile(lambda moment: moment.undone and moment.movement is Movement.BACK, work))
+    work = [summary for summary in history if summary.movement is not Movement.WAITED][::-1]
+    fell = list(takewhile(lambda summary: summary.undone and summary.movement is Movement.BACK, work))
     joined = takewhile(lambda pair: pair[0].start == pair[1].commit, pairwise(fell))
     return min(len(fell), 1 + len(list(joined)))
 

@@ -147,11 +147,11 @@ def _state(past: Past) -> str:
         failing = checks_fail(len(past.checks.failures), len(past.checks.results))
         parts.append(f"{failing[0].upper()}{failing[1:]}.")
     if past.history:
-        newest, forward = past.history[-1], sum(moment.movement is Movement.FORWARD for moment in past.history)
+        newest, forward = past.history[-1], sum(summary.movement is Movement.FORWARD for summary in past.history)
         if newest.failing_tests or newest.passing_tests:
             parts.append(f"{plural(newest.failing_tests, 'test')} failing, {newest.passing_tests} passing.")
         parts.append(f"{forward} of the last {plural(len(past.history), 'iteration')} got further.")
-    kinds = Counter(str(kind) for moment in past.history for kind in {error.kind for error in moment.errors})
+    kinds = Counter(str(kind) for summary in past.history for kind in {error.kind for error in summary.errors})
     if kinds:
         parts.append(f"Iterations by class of failure: {', '.join(f'{kind} {times}' for kind, times in kinds.most_common())}.")
     return " ".join(parts)

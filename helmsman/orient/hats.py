@@ -131,7 +131,7 @@ def _chosen(state: LoopState) -> tuple[Hat, str] | None:
 
 def _failing(state: LoopState) -> dict[FailureClass, int]:
     """What the last checks showed, with how long the overseer has seen it; the tree that a loop begins with counts for none."""
-    seen = [moment for moment in state.history if moment.checked and moment.movement is not Movement.WAITED]
+    seen = [summary for summary in state.history if summary.checked and summary.movement is not Movement.WAITED]
     known = {learnt.kind: learnt.in_row for learnt in state.oversight.learning}
     return {error.kind: known.get(error.kind, 0) for error in seen[-1].errors} if seen else {}
 

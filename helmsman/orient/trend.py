@@ -26,15 +26,15 @@ def trend_section(state: LoopState) -> Sequence[Piece]:
     """Empty before the first iteration, and where the last one's work is not on the branch any more."""
     if not state.worked or state.failed:
         return ()
-    seen = [moment for moment in state.history if moment.checked and _counts(moment) and not moment.undone]
+    seen = [summary for summary in state.history if summary.checked and _counts(summary) and not summary.undone]
     compared = _compared(state.checks, seen[-2], seen) if state.checks and len(seen) > 1 else ()
     lines = [*compared, *_taken_back(state.history), *_tries(state), *_untouched(state)]
     since = f"iteration {state.worked[-2].iteration}" if len(state.worked) > 1 else "the start"
     return render_pieces("trend", since=since, facts="\n".join(lines)) if lines else ()
 
 
-def _counts(moment: IterationSummary) -> bool:
-    return moment.movement is not Movement.WAITED or moment.iteration == BASE
+def _counts(summary: IterationSummary) -> bool:
+    return summary.movement is not Movement.WAITED or summary.iteration == BASE
 
 
 def _compared(now: CheckReport, before: IterationSummary, seen: Sequence[IterationSummary]) -> Iterator[str]:
@@ -57,48 +57,48 @@ def _failing(report: CheckReport) -> list[str]:
 
 
 def _in_row(name: str, seen: Sequence[IterationSummary]) -> int:
-    row = next((at for at, moment in enumerate(reversed(seen)) if name not in moment.failing), len(seen))
+    row = next((at for at, summary in enumerate(reversed(seen)) if name not in summary.failing), len(seen))
     return row - (row == len(seen) and seen[0].iteration == BASE)  # the start is no iteration
 
 
 def _passed_in(name: str, seen: Sequence[IterationSummary]) -> str:
     """Where a failure had been fixed: after it was there, the last iteration that ended without it."""
-    had = next((at for at, moment in enumerate(seen) if name in moment.failing), len(seen))
-    without = [moment for moment in seen[had:] if name not in moment.failing]
+    had = next((at for at, summary in enumerate(seen) if name in summary.failing), len(seen))
+    without = [summary for summary in seen[had:] if name not in summary.failing]
     return f"it passed after iteration {without[-1].iteration}, commit {without[-1].commit[:10]}" if without else ""
 
 
 def _taken_back(history: Sequence[IterationSummary]) -> Iterator[str]:
     """Approaches that failed, so that nobody takes them for done."""
-    undone = [moment for moment in history if moment.undone][-TRIES:]
-    for moment in undone:
-        yield f"failed and taken off the branch: iteration {moment.iteration}, commit {moment.commit[:10]}{_files(moment)}"
+    undone = [summary for summary in history if summary.undone][-TRIES:]
+    for summary in undone:
+        yield f"failed and taken off the branch: iteration {summary.iteration}, commit {summary.commit[:10]}{_files(summary)}"
 
 
 def _tries(state: LoopState) -> Iterator[str]:
     """What iterations without progress did, and whether one only brought back what was there."""
     worked = state.worked
-    for at, moment in [*enumerate(worked)][-TRIES:]:
-        twin = next((one for one in reversed(worked[: max(0, at - 1)]) if one.tree and one.tree == moment.tree), None)
-        if twin and worked[at - 1].tree != moment.tree:
+    for at, summary in [*enumerate(worked)][-TRIES:]:
+        twin = next((one for one in reversed(worked[: max(0, at - 1)]) if one.tree and one.tree == summary.tree), None)
+        if twin and worked[at - 1].tree != summary.tree:
             back = f"the files of iteration {twin.iteration} ({twin.commit[:10]})"
-            yield f"iteration {moment.iteration} ({moment.commit[:10]}) brought back {back} and undid what came between"
+            yield f"iteration {summary.iteration} ({summary.commit[:10]}) brought back {back} and undid what came between"
         elif state.oversight.idle >= IDLE:
-            calls = "" if "tools" in moment.untold else f", {plural(moment.tool_calls, 'tool call')}"
-            did = f"{plural(moment.files_changed, 'file')} changed{calls}{_files(moment)}"
-            yield f"no progress in iteration {moment.iteration}: {did}"
+            calls = "" if "tools" in summary.untold else f", {plural(summary.tool_calls, 'tool call')}"
+            did = f"{plural(summary.files_changed, 'file')} changed{calls}{_files(summary)}"
+            yield f"no progress in iteration {summary.iteration}: {did}"
 
 
-def _files(moment: IterationSummary) -> str:
-    return f" ({', '.join(_name(path) for path in moment.files[:3])})" if moment.files else ""
+def _files(summary: IterationSummary) -> str:
+    return f" ({', '.join(_name(path) for path in summary.files[:3])})" if summary.files else ""
 
 
 def _untouched(state: LoopState) -> Iterator[str]:
     """Files that the goal names and no iteration changed; silent where not all changed files are known."""
-    changing = [moment for moment in state.worked if moment.files_changed]
-    if len(changing) < FORGOTTEN or any(moment.files_changed > len(moment.files) for moment in changing):
+    changing = [summary for summary in state.worked if summary.files_changed]
+    if len(changing) < FORGOTTEN or any(summary.files_changed > len(summary.files) for summary in changing):
         return
-    touched = {path.rpartition("/")[2] for moment in changing for path in moment.files}
+    touched = {path.rpartition("/")[2] for summary in changing for path in summary.files}
     named = dict.fromkeys(match[0] for match in _PATH.finditer(state.config.goal))
     commands = " ".join(check.command for check in state.config.checks)
     never = [path for path in named if path.rpartition("/")[2] not in touched and path not in commands]

@@ -61,8 +61,10 @@ def remaining(history: Sequence[IterationSummary], checks: CheckReport | None = 
     if not newest:
         return ()
     # the newest iteration that left the tree of the report and was checked
-    left = (moment for moment in reversed(history) if checks and checks.tree and moment.tree == checks.tree and moment.checked)
-    measured = next((moment for moment in left if moment.movement is not Movement.WAITED), None)
+    left = (
+        summary for summary in reversed(history) if checks and checks.tree and summary.tree == checks.tree and summary.checked
+    )
+    measured = next((summary for summary in left if summary.movement is not Movement.WAITED), None)
     there = failures_of(measured or newest[0])
     if checks is None or measured:
         return there
@@ -72,9 +74,9 @@ def remaining(history: Sequence[IterationSummary], checks: CheckReport | None = 
     return [failure for failure in there if failure[1].rstrip("0123456789").rstrip(":") in said]  # the line stands apart there
 
 
-def failures_of(moment: IterationSummary) -> Mapping[Failure, ErrorVector]:
+def failures_of(summary: IterationSummary) -> Mapping[Failure, ErrorVector]:
     """What its failing checks say, by failure."""
-    return {(error.kind, error.where): error for error in moment.errors}
+    return {(error.kind, error.where): error for error in summary.errors}
 
 
 def _channels(state: LoopState) -> Iterator[Issue]:
@@ -97,7 +99,7 @@ def _strategy(strategy: Strategy, rung: EscalationLevel) -> Iterator[Issue]:
 def _blockers(history: Sequence[IterationSummary], checks: CheckReport | None) -> Iterator[Issue]:
     """The same failure, where it stood before as well and nothing got further in between; none that the newest report lacks."""
     worked = worked_in(history, UNADDRESSED)
-    if len(worked) < UNADDRESSED or any(moment.movement is Movement.FORWARD for moment in worked):
+    if len(worked) < UNADDRESSED or any(summary.movement is Movement.FORWARD for summary in worked):
         return
     earlier = [*map(failures_of, worked), remaining(history, checks)]
     for error in worked[-1].errors:

@@ -48,15 +48,15 @@ def better_to_leave(state: LoopState) -> Checkpoint | None:
 
 
 def _last(state: LoopState) -> IterationSummary | None:
-    return next((moment for moment in reversed(state.history) if not moment.undone), None)
+    return next((summary for summary in reversed(state.history) if not summary.undone), None)
 
 
 def all_ours(history: Sequence[IterationSummary], back: str, now: str) -> bool:
     """Whether nothing but the loop's iterations lies between a commit and now: what a person committed is not ours to take."""
-    moments = [moment for moment in history if not moment.undone]
-    starts = [at for at, moment in enumerate(moments) if moment.commit == back]
-    chain = [moment.commit for moment in moments[starts[-1] :]] if starts else [back, *(moment.commit for moment in moments)]
-    begins = [*(moment.start for moment in (moments[starts[-1] + 1 :] if starts else moments)), now]
+    moments = [summary for summary in history if not summary.undone]
+    starts = [at for at, summary in enumerate(moments) if summary.commit == back]
+    chain = [summary.commit for summary in moments[starts[-1] :]] if starts else [back, *(summary.commit for summary in moments)]
+    begins = [*(summary.start for summary in (moments[starts[-1] + 1 :] if starts else moments)), now]
     return chain == begins or now == back
 
 
@@ -76,7 +76,7 @@ def why_left(state: LoopState, best: Checkpoint) -> str:
 def left_at(state: LoopState, best: Checkpoint, kept: Failed) -> LoopState:
     """The ended loop on its best tree. What came after is told to whoever goes on, and stands against nothing."""
     moments = undone_after(state.history, best.commit)
-    gone = {moment.iteration for moment in moments if moment.undone}
+    gone = {summary.iteration for summary in moments if summary.undone}
     report = state.best_checks or state.checks
     told = f"the branch is left at {best.commit[:10]}: {kept.why}"
     ending = state.ending and state.ending.model_copy(update={"reason": f"{state.ending.reason}; {told}", "back_to": best.commit})

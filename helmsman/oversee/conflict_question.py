@@ -82,7 +82,7 @@ def conflict_request(state: LoopState, orders: Sequence[Imperative]) -> Question
     """What a model is asked about these orders."""
     lines = "\n".join(_line(number, order) for number, order in enumerate(shown(orders), 1))
     # what the loop does not get past: a contradiction that nobody meets does no harm
-    failing = "\n".join(clean(name) for moment in state.history[-1:] for name in moment.failing[:_NAMES])
+    failing = "\n".join(clean(name) for summary in state.history[-1:] for name in summary.failing[:_NAMES])
     reason = clean(state.oversight.ladder.reason) or "no reason is recorded"
     return Question(
         rules=render("conflicts_system"),
@@ -102,10 +102,10 @@ def read_conflicts(text: str, orders: Sequence[Imperative]) -> ConflictSearch | 
     return ConflictSearch(orders=fingerprint(orders), conflicts=tuple(found)[:MOST_CONFLICTS])
 
 
-def held(sought: ConflictSearch | None, orders: Sequence[Imperative]) -> tuple[Conflict, ...]:
+def held(search: ConflictSearch | None, orders: Sequence[Imperative]) -> tuple[Conflict, ...]:
     """The contradictions of which both orders still stand, with the places where they stand now."""
     now = {_identity(order): order for order in reversed(orders)}
-    known = [(one, now.get(_identity(one.first)), now.get(_identity(one.second))) for one in (sought.conflicts if sought else ())]
+    known = [(one, now.get(_identity(one.first)), now.get(_identity(one.second))) for one in (search.conflicts if search else ())]
     return tuple(one.model_copy(update={"first": first, "second": second}) for one, first, second in known if first and second)
 
 

@@ -75,13 +75,13 @@ def _all_tests(state: LoopState, history: Sequence[IterationSummary], evidence: 
     """Told once, when it begins: after that a person has been called."""
     if not history or not still_told(history[-1]):
         return
-    checked = [moment for moment in history if compared_with(moment) and not moment.undone]
-    wreck = list(takewhile(lambda moment: not (moment.green or moment.passing_tests), reversed(checked)))[::-1]
+    checked = [summary for summary in history if compared_with(summary) and not summary.undone]
+    wreck = list(takewhile(lambda summary: not (summary.green or summary.passing_tests), reversed(checked)))[::-1]
     before = checked[-len(wreck) - 1] if 0 < len(wreck) < len(checked) else None
     if before is None or before.failing_tests or before.passing_tests < LEAST_TESTS:
         return
     now, conclusive = wreck[-1], evidence.checks is None or evidence.checks.conclusive
-    standing_still = list(takewhile(lambda moment: moment.movement is not Movement.FORWARD, reversed(wreck)))
+    standing_still = list(takewhile(lambda summary: summary.movement is not Movement.FORWARD, reversed(wreck)))
     if len(wreck) == 1 and _judged(now, before) and conclusive:
         what = f"{now.failing_tests} tests fail and none passes"
     elif len(standing_still) == PATIENCE and not _judged(wreck[0], before):
@@ -97,10 +97,10 @@ def _all_tests(state: LoopState, history: Sequence[IterationSummary], evidence: 
     yield Found(message, now.failing_tests, LEAST_TESTS, rule="pain.all_tests")
 
 
-def _judged(moment: IterationSummary, before: IterationSummary) -> bool:
+def _judged(summary: IterationSummary, before: IterationSummary) -> bool:
     """Whether the tests ran and failed for what they say. One that wrote nothing but tests may have written them first."""
-    many = moment.failing_tests >= max(LEAST_TESTS, LEAST_SHARE * before.passing_tests)
-    return many and not moment.test_only and not any(error.kind in UNJUDGED for error in moment.errors)
+    many = summary.failing_tests >= max(LEAST_TESTS, LEAST_SHARE * before.passing_tests)
+    return many and not summary.test_only and not any(error.kind in UNJUDGED for error in summary.errors)
 
 
 def _secret(state: LoopState, evidence: Evidence, leaks: Sequence[Leak]) -> Iterator[Found]:

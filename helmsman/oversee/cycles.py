@@ -21,12 +21,12 @@ def worked(history: Sequence[IterationSummary], count: int) -> list[IterationSum
 
 def checked(history: Sequence[IterationSummary], count: int) -> list[IterationSummary]:
     """The last `count` iterations whose evidence is known, newest last."""
-    return _last(history, count, lambda moment: moment.checked and at_work(moment))
+    return _last(history, count, lambda summary: summary.checked and at_work(summary))
 
 
 def worked_from(history: Sequence[IterationSummary], count: int) -> list[IterationSummary]:
     """As `worked`, and the tree that the loop began with where it reaches back so far."""
-    return _last(history, count, lambda moment: at_work(moment) or is_base(moment))
+    return _last(history, count, lambda summary: at_work(summary) or is_base(summary))
 
 
 def whole(
@@ -52,16 +52,16 @@ def in_vain(window: Sequence[IterationSummary]) -> bool:
     return not any(map(made_progress, window)) and not fewer_fail(window[0], window[-1])
 
 
-def failures(moment: IterationSummary) -> frozenset[str]:
+def failures(summary: IterationSummary) -> frozenset[str]:
     """Its failures by identity: tests by name, where there are none what the checks say and where."""
-    if moment.failing_tests:
-        return frozenset(moment.failing)
-    return frozenset((*moment.failing, *(f"{error.kind} at {place(error)}" for error in moment.errors)))
+    if summary.failing_tests:
+        return frozenset(summary.failing)
+    return frozenset((*summary.failing, *(f"{error.kind} at {place(error)}" for error in summary.errors)))
 
 
-def complete(moment: IterationSummary) -> bool:
+def complete(summary: IterationSummary) -> bool:
     """Whether what it does not list did not fail: a full list does not prove that another one is gone."""
-    return len(moment.failing) < MOST_NAMES and len(moment.errors) < MOST_ERRORS and moment.failing_tests <= MOST_NAMES
+    return len(summary.failing) < MOST_NAMES and len(summary.errors) < MOST_ERRORS and summary.failing_tests <= MOST_NAMES
 
 
 def named(names: Sequence[str], most: int = 3) -> str:
@@ -83,16 +83,18 @@ UNDONE = 2
 
 def recurring_trees(history: Sequence[IterationSummary], _config: DetectConfig) -> Iterator[Found]:
     """The same trees in turn, A/B/A/B or A/B/C/A/B/C by hash (S5), or one tree that edits left and came back to twice."""
-    window = [moment for moment in worked_from(history, CYCLE_WINDOW) if moment.tree]
-    period = _period([moment.tree for moment in window], TREE_PERIODS)
+    window = [summary for summary in worked_from(history, CYCLE_WINDOW) if summary.tree]
+    period = _period([summary.tree for summary in window], TREE_PERIODS)
     if period and window[-1].tree == window[-2].tree:
         return  # it came round before; what holds still now is another matter
     # the newest iterations edited, took it back, and ended on the tree that they began with
     last = window[-UNDONE - 1 :]
-    in_place = len(last) > UNDONE and len({moment.tree for moment in last}) == 1 and all(moment.reverted for moment in last[1:])
+    in_place = (
+        len(last) > UNDONE and len({summary.tree for summary in last}) == 1 and all(summary.reverted for summary in last[1:])
+    )
     if not period and not in_place:
         return
-    trees = list(dict.fromkeys(moment.tree[:12] for moment in window[::-1]))[: period or 1]
+    trees = list(dict.fromkeys(summary.tree[:12] for summary in window[::-1]))[: period or 1]
     message = f"the tree goes round: {len(trees)} in turn came back in full ({named(trees)}); two rounds trip this"
     yield Found(message, len(trees), 1)
 
@@ -103,7 +105,7 @@ def limit_cycle(history: Sequence[IterationSummary], _config: DetectConfig) -> I
     Another try would go round again.
     """
     window = _last(history, CYCLE_WINDOW, compared_with)  # also the tree that the loop began with: a state, but nobody's work
-    states = [_state(moment) for moment in window]
+    states = [_state(summary) for summary in window]
     traded, period = _traded(window), _period(states, CYCLE_PERIODS)
     if not (traded or period) or states[-1] == states[-2]:
         return
@@ -111,7 +113,7 @@ def limit_cycle(history: Sequence[IterationSummary], _config: DetectConfig) -> I
     start = 1 - TRADE if traded else runs[-period]  # not the first time round: each state may have been news
     if any(map(made_progress, window[start:])) or _unknown(window[start:]):
         return
-    names = sorted(frozenset[str]().union(*(failures(moment) for moment in window[-max(period, 2) :])))
+    names = sorted(frozenset[str]().union(*(failures(summary) for summary in window[-max(period, 2) :])))
     rounds = "two rounds by now" if period else "and the first came back after one turn"
     message = f"the same {period or 2} states of the checks come in turn, {rounds}; what fails in them: {named(names)}"
     yield Found(message, period or 2, CYCLE_PERIODS[0])
@@ -123,15 +125,15 @@ def _period(states: Sequence[Hashable], periods: Sequence[int]) -> int:
     return next((p for p in periods if len(runs) >= 2 * p and runs[-p:] == runs[-2 * p : -p]), 0)
 
 
-def _state(moment: IterationSummary) -> Hashable:
+def _state(summary: IterationSummary) -> Hashable:
     """What fails. Where not all of it is listed, how many tests do is part of it: equal lists alone prove nothing."""
-    return moment.green, failures(moment), 0 if complete(moment) else moment.failing_tests
+    return summary.green, failures(summary), 0 if complete(summary) else summary.failing_tests
 
 
 def _traded(window: Sequence[IterationSummary]) -> bool:
     """Whether one failure was fixed for another and back again: the third state is the first one."""
     last = window[-TRADE:]
-    if len(last) < TRADE or any(moment.green for moment in last):
+    if len(last) < TRADE or any(summary.green for summary in last):
         return False
     first, second, third = last
     new, gone = failures(second) - failures(first), failures(first) - failures(second)
@@ -145,6 +147,6 @@ def _unknown(window: Sequence[IterationSummary]) -> bool:
 
     They can where more is known than which check failed; what took too long or was not reached says nothing of the code.
     """
-    red = [moment for moment in window if not moment.green]
-    of_code = (any(error.kind not in OF_THE_WORLD for error in moment.errors) or moment.failing_tests for moment in red)
+    red = [summary for summary in window if not summary.green]
+    of_code = (any(error.kind not in OF_THE_WORLD for error in summary.errors) or summary.failing_tests for summary in red)
     return len(red) < len(window) and not all(of_code)

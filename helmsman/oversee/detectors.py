@@ -26,12 +26,12 @@ def stuck(history: Sequence[IterationSummary], config: DetectConfig) -> Iterator
     A green run with a tree never seen in each iteration gets on (see `made_progress`); so does a fall of failing tests.
     """
     seen = [
-        moment
-        for moment in worked_from(history, config.stuck_iterations + 2)
-        if moment.iteration > 1 or moment.files_changed or not moment.tool_calls  # a first one may only read: research (M6)
+        summary
+        for summary in worked_from(history, config.stuck_iterations + 2)
+        if summary.iteration > 1 or summary.files_changed or not summary.tool_calls  # a first one may only read: research (M6)
     ]
     window = seen[-config.stuck_iterations - 1 :]  # with the one before them, where there is one
-    steps = [moment for moment in window[-config.stuck_iterations :] if not is_base(moment)]
+    steps = [summary for summary in window[-config.stuck_iterations :] if not is_base(summary)]
     if len(steps) < config.stuck_iterations or not in_vain(steps) or fewer_fail(window[0], window[-1]):
         return
     gain = window[-1].completion - window[0].completion
@@ -46,8 +46,8 @@ def oscillating(history: Sequence[IterationSummary], config: DetectConfig) -> It
     Red and green in turn are a way of working where each green tree is new.
     """
     window = worked(history, SWING_WINDOW * (config.sign_changes + 1))
-    window = window[max((at for at, moment in enumerate(window) if moment.movement is Movement.FORWARD), default=0) :]
-    completions, green = [moment.completion for moment in window], [moment for moment in window if moment.green]
+    window = window[max((at for at, summary in enumerate(window) if summary.movement is Movement.FORWARD), default=0) :]
+    completions, green = [summary.completion for summary in window], [summary for summary in window if summary.green]
     steps = [after - before for before, after in pairwise(completions)]
     recovers = green and all(map(made_progress, green))  # each green tree a new one: what breaks on the way is fixed
     if not steps or abs(steps[-1]) <= DEADBAND or recovers:
@@ -64,7 +64,7 @@ def regressing(history: Sequence[IterationSummary], config: DetectConfig) -> Ite
     """2 iterations in a row made the evidence worse (S4). One alone is how a refactor begins."""
     # what was taken back has been dealt with
     window = worked(history, 2 * config.falls + 1)[::-1]
-    falls = list(takewhile(lambda moment: moment.movement is Movement.BACK and not moment.undone, window))
+    falls = list(takewhile(lambda summary: summary.movement is Movement.BACK and not summary.undone, window))
     if len(falls) >= config.falls:
         newest = falls[0]
         counts = f", {plural(newest.failing_tests, 'test')} failing" if newest.failing_tests or newest.passing_tests else ""
@@ -96,7 +96,7 @@ def off_objective(history: Sequence[IterationSummary], config: DetectConfig) -> 
 
     Research changes nothing and never trips it; neither does what the evidence calls better than ever.
     """
-    stray = list(takewhile(lambda moment: _beside(moment, config.relevance), worked(history, 2 * STRAY)[::-1]))
+    stray = list(takewhile(lambda summary: _beside(summary, config.relevance), worked(history, 2 * STRAY)[::-1]))
     if len(stray) >= STRAY:
         newest = stray[0]
         share = f"{newest.relevance:.0%} of the files had to do with the task, below {config.relevance:.0%}"
@@ -111,11 +111,11 @@ def resource_burn(history: Sequence[IterationSummary], _config: DetectConfig) ->
     Against the loop's own prices, since no absolute one fits both a typo and a migration; two gains are needed to know them.
     """
     window = worked(history, BURN_WINDOW)
-    gains = [at for at, moment in enumerate(window) if made_progress(moment)]
+    gains = [at for at, summary in enumerate(window) if made_progress(summary)]
     if len(gains) < 2 or len(window) - 1 - gains[-1] < BURN_LEAST:  # noqa: PLR2004 - two prices make a comparison
         return
-    in_dollars = any(moment.cost_usd > 0 for moment in window)
-    spent = [moment.cost_usd if in_dollars else moment.tokens for moment in window]
+    in_dollars = any(summary.cost_usd > 0 for summary in window)
+    spent = [summary.cost_usd if in_dollars else summary.tokens for summary in window]
     starts = [0, *(at + 1 for at in gains)]
     prices = [sum(spent[start : at + 1]) for start, at in zip(starts, gains, strict=False)]
     burnt, dearest = sum(spent[gains[-1] + 1 :]), max(prices)
@@ -144,7 +144,7 @@ def output_decline(history: Sequence[IterationSummary], config: DetectConfig) ->
     A short session that got on, ended green, asked to be done or was cut off is nothing of the kind.
     """
     window = worked(history, USUAL_MOST + 1)
-    usual = [moment.written for moment in window[:-1] if moment.written > 0]
+    usual = [summary.written for summary in window[:-1] if summary.written > 0]
     if len(usual) < USUAL_LEAST:
         return
     newest, middle = window[-1], sorted(usual)[len(usual) // 2]
@@ -158,8 +158,8 @@ def output_decline(history: Sequence[IterationSummary], config: DetectConfig) ->
 def denied(history: Sequence[IterationSummary], config: DetectConfig) -> Iterator[Found]:
     """The CLI denied permissions in 2 iterations in a row (S5), which a person has to grant; WARN where one of them got on."""
     window = whole(worked, history, config.denials)
-    if window and all(moment.denials for moment in window):
-        total = sum(moment.denials for moment in window)
+    if window and all(summary.denials for summary in window):
+        total = sum(summary.denials for summary in window)
         message = (
             f"the CLI denied {total} permissions in {len(window)} iterations in a row ({config.denials} trip this); allow what "
             "the work needs with claude.allowed_tools or claude.permission_mode, or take it out of the goal, then resume"
@@ -168,14 +168,14 @@ def denied(history: Sequence[IterationSummary], config: DetectConfig) -> Iterato
         yield Found(message, len(window), config.denials, severity)
 
 
-def _beside(moment: IterationSummary, least: float) -> bool:
-    return moment.relevance < least and moment.files_changed > 0 and moment.movement is not Movement.FORWARD
+def _beside(summary: IterationSummary, least: float) -> bool:
+    return summary.relevance < least and summary.files_changed > 0 and summary.movement is not Movement.FORWARD
 
 
-def _empty(moment: IterationSummary) -> bool:
-    used = moment.tool_calls or Capability.TOOLS in moment.untold  # of what is not told, nothing is held against it
-    idle = moment.outcome is AgentOutcome.FINISHED and not used and not moment.files_changed
-    return idle and not (moment.green and moment.asked)
+def _empty(summary: IterationSummary) -> bool:
+    used = summary.tool_calls or Capability.TOOLS in summary.untold  # of what is not told, nothing is held against it
+    idle = summary.outcome is AgentOutcome.FINISHED and not used and not summary.files_changed
+    return idle and not (summary.green and summary.asked)
 
 
 SWELLING = 3
@@ -190,7 +190,7 @@ def same_error(history: Sequence[IterationSummary], config: DetectConfig) -> Ite
     By class and place, never by text, which differs from run to run.
     """
     window = whole(checked, history, config.same_error)
-    if not window or any(moment.movement is Movement.FORWARD for moment in window[1:]) or fewer_fail(window[0], window[-1]):
+    if not window or any(summary.movement is Movement.FORWARD for summary in window[1:]) or fewer_fail(window[0], window[-1]):
         return
     if lasting := next(_lasting(window), None):
         where = f" at {clean(place(lasting)[:LONGEST_PLACE])}" if lasting.where else ", at a place nothing tells"
@@ -204,7 +204,7 @@ def same_words(history: Sequence[IterationSummary], config: DetectConfig) -> Ite
     Where checks are coarse, words are the first thing to move when work gets somewhere.
     """
     window = whole(checked, history, config.plateau)
-    if not window or not window[-1].errors or any(moment.movement is Movement.FORWARD for moment in window[1:]):
+    if not window or not window[-1].errors or any(summary.movement is Movement.FORWARD for summary in window[1:]):
         return
     states = {
         (one.passing_tests, one.failing_tests, one.failing, *((identity(error), error.extent) for error in one.errors))
@@ -218,15 +218,15 @@ def same_words(history: Sequence[IterationSummary], config: DetectConfig) -> Ite
 def reverted(history: Sequence[IterationSummary], _config: DetectConfig) -> Iterator[Found]:
     """2 iterations in a row edited files back to what they were and did not get on (S5). One try taken back is honest work."""
     window = whole(worked, history, UNDONE)
-    if window and all(moment.reverted for moment in window) and in_vain(window):
-        files = sum(moment.reverted for moment in window)
+    if window and all(summary.reverted for summary in window) and in_vain(window):
+        files = sum(summary.reverted for summary in window)
         yield Found(f"{UNDONE} iterations in a row edited {files} files and took it back ({UNDONE} trip this)", files, UNDONE)
 
 
 def growing_diff(history: Sequence[IterationSummary], _config: DetectConfig) -> Iterator[Found]:
     """3 iterations in a row each wrote more lines than the one before and more than they took away, and none got on (S5)."""
     window = whole(worked, history, SWELLING)
-    grown = [moment.insertions - moment.deletions for moment in window]
+    grown = [summary.insertions - summary.deletions for summary in window]
     longer = all(before.insertions < after.insertions for before, after in pairwise(window))
     if window and in_vain(window) and min(grown) > 0 and longer:
         told = f"the code grew by {sum(grown)} lines in {SWELLING} iterations ({SWELLING} trip this), each by more"
@@ -236,14 +236,14 @@ def growing_diff(history: Sequence[IterationSummary], _config: DetectConfig) -> 
 def only_tests(history: Sequence[IterationSummary], _config: DetectConfig) -> Iterator[Found]:
     """3 iterations in a row changed tests only while checks fail, and none got on (peers' issues). One is test-first."""
     window = whole(worked, history, TESTS_ONLY)
-    if window and in_vain(window) and all(moment.test_only and not moment.green for moment in window):
+    if window and in_vain(window) and all(summary.test_only and not summary.green for summary in window):
         message = f"{TESTS_ONLY} iterations in a row changed only tests ({TESTS_ONLY} trip this) while checks fail"
         yield Found(message, TESTS_ONLY, TESTS_ONLY)
 
 
 def _lasting(window: Sequence[IterationSummary]) -> Iterator[ErrorVector]:
     """Errors of the newest iteration that all have, no smaller now than at first."""
-    extents = [{(error.kind, place(error)): error.extent for error in moment.errors} for moment in window]
+    extents = [{(error.kind, place(error)): error.extent for error in summary.errors} for summary in window]
     for error in window[-1].errors:
         key = (error.kind, place(error))
         if all(key in found for found in extents) and error.extent >= extents[0][key]:
@@ -280,7 +280,7 @@ def detect(
     signals, faults = list[Alert](), list[str]()
     if not history or not at_work(history[-1]):
         return (), ()
-    work = [moment for moment in history if at_work(moment) or is_base(moment)]  # once for all
+    work = [summary for summary in history if at_work(summary) or is_base(summary)]  # once for all
     for detector in detectors:
         try:
             signals.extend(() if detector.rule in config.off else detector.alerts(work, config))

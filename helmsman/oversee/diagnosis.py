@@ -43,11 +43,11 @@ def bind(
     counts only where it does, and only where rules found nothing.
     """
     recent, swing = worked(history, STUCK_FOR), worked(history, SWING)
-    gained = len(recent) < STUCK_FOR or any(moment.movement is Movement.FORWARD or moment.green for moment in recent)
+    gained = len(recent) < STUCK_FOR or any(summary.movement is Movement.FORWARD or summary.green for summary in recent)
     # where nothing is checked, only a tree that does not change says that nothing was gained
-    if gained or not all(moment.checked or moment.movement is not Movement.SIDEWAYS for moment in recent):
+    if gained or not all(summary.checked or summary.movement is not Movement.SIDEWAYS for summary in recent):
         return Diagnosis.NONE, tuple(found[:MOST_CONFLICTS])
-    failing = [frozenset(moment.failing) for moment in swing]
+    failing = [frozenset(summary.failing) for summary in swing]
     swings = _turns(failing) and bool(failing[0] - failing[1]) and bool(failing[1] - failing[0])
     ruled, read = ([one for one in found if one.by == by] for by in ("rules", "model"))
     touched = [one for one in ruled if swings or _touches(one, recent)]
@@ -57,7 +57,7 @@ def bind(
     between = _between_checks(failing[0], failing[1], checks) if swings and not ruled else None
     if between:
         return Diagnosis.DOUBLE_BIND, (between, *read)[:MOST_CONFLICTS]
-    trees = [moment.tree for moment in swing]
+    trees = [summary.tree for summary in swing]
     forgets = not ruled and (swings or (_turns(trees) and all(trees) and trees[0] != trees[1]))
     if read and (forgets or (cycles and not ruled)):
         return Diagnosis.DOUBLE_BIND, tuple(read[:MOST_CONFLICTS])
@@ -81,11 +81,11 @@ def _between_checks(failing: frozenset[str], after: frozenset[str], checks: Coll
 
 def _touches(conflict: Conflict, recent: Sequence[IterationSummary]) -> bool:
     """Whether the work of late has to do with what the two are about."""
-    files = [path for moment in recent for path in moment.files]
+    files = [path for summary in recent for path in summary.files]
     if any(inside(path, scope) for scope in conflict.about.split() if is_path(scope) for path in files):
         return True
-    errors = (f"{error.where} {error.message}" for moment in recent for error in (*moment.errors, *moment.troubles))
-    said = " ".join((*files, *(name for moment in recent for name in moment.failing), *errors))
+    errors = (f"{error.where} {error.message}" for summary in recent for error in (*summary.errors, *summary.troubles))
+    said = " ".join((*files, *(name for summary in recent for name in summary.failing), *errors))
     about, met = ({singular(word.lower()) for word in _WORD.findall(text)} for text in (conflict.about, said))
     return not met.isdisjoint(about - _GENERAL)
 

@@ -13,7 +13,7 @@ from helmsman.records.control import EscalationLevel, LevelChange, short_level
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import GATE, GATES, Gate, GateKind
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import OURS, Act, Change, Deed, Escalation, TrackedIssue
+from helmsman.records.tracking import OURS, Act, Change, Escalation, TrackedIssue, TrackerAction
 
 OVER = "over."
 """How the mark of a comment begins that says that something is over."""
@@ -58,7 +58,7 @@ def changes(before: LoopState, after: LoopState) -> tuple[Change, ...]:
     return (*fresh, *over, *(Change(escalation=one) for one in limits))
 
 
-def deeds(wanted: Sequence[Escalation], found: Sequence[TrackedIssue]) -> tuple[Deed, ...]:
+def tracker_actions(wanted: Sequence[Escalation], found: Sequence[TrackedIssue]) -> tuple[TrackerAction, ...]:
     """What is to be done, where these are the loop's concerns and those its issues."""
     issues = {issue.detection: issue for issue in sorted(found, key=lambda issue: -issue.number)}  # of several the oldest
     told = [deed for one in wanted if (deed := _told(one, issues.get(one.detection)))]
@@ -67,17 +67,17 @@ def deeds(wanted: Sequence[Escalation], found: Sequence[TrackedIssue]) -> tuple[
         if issue.is_open and issue.detection not in named:
             last = next((stage for stage in reversed(issue.stages) if not stage.startswith(OVER)), "")
             stage = "" if f"{OVER}{last}" in issue.stages else f"{OVER}{last}"
-            told.append(Deed(act=Act.CLOSE, detection=issue.detection, number=issue.number, stage=stage))
+            told.append(TrackerAction(act=Act.CLOSE, detection=issue.detection, number=issue.number, stage=stage))
     return tuple(told)
 
 
-def _told(one: Escalation, issue: TrackedIssue | None) -> Deed | None:
+def _told(one: Escalation, issue: TrackedIssue | None) -> TrackerAction | None:
     """An issue that a person has closed stays closed until there is something new to say."""
     if issue is None:
-        return Deed(act=Act.OPEN, detection=one.detection, escalation=one, stage=one.stage, add=one.labels)
+        return TrackerAction(act=Act.OPEN, detection=one.detection, escalation=one, stage=one.stage, add=one.labels)
     add = tuple(label for label in one.labels if label not in issue.labels)
     remove = tuple(label for label in issue.labels if label.startswith(f"{OURS}:") and label not in one.labels)
-    deed = Deed(act=Act.LABEL, detection=one.detection, number=issue.number, escalation=one, add=add, remove=remove)
+    deed = TrackerAction(act=Act.LABEL, detection=one.detection, number=issue.number, escalation=one, add=add, remove=remove)
     if one.stage not in issue.stages:
         return deed.model_copy(update={"act": Act.COMMENT, "stage": one.stage, "reopen": not issue.is_open})
     return deed if issue.is_open and (add or remove) else None

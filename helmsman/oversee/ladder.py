@@ -81,19 +81,19 @@ STEPS: Mapping[tuple[EscalationLevel, Event], Step] = {
 
 
 def ladder_after(
-    before: Ladder, moment: IterationSummary, signals: Sequence[Alert], *, idle: int, now: datetime, config: LadderConfig
+    before: Ladder, summary: IterationSummary, signals: Sequence[Alert], *, idle: int, now: datetime, config: LadderConfig
 ) -> Ladder:
     """The ladder once an iteration is over. `idle`: iterations in a row without progress, this one included."""
-    event = event_of(moment, signals, idle=idle)
+    event = event_of(summary, signals, idle=idle)
     seen = before
     if event is Event.CLEAN:  # it gives the rung its patience back; any other takes nothing of what was reached
         seen = before.model_copy(update={"spent": 0, "clean": before.clean + 1, "last_good": before.rung})
-    elif moment.movement is not Movement.WAITED:
+    elif summary.movement is not Movement.WAITED:
         seen = before.model_copy(update={"spent": before.spent + 1})
     step = STEPS.get((before.rung, event))
-    if step is None or not _due(step, seen, config, trials(moment, signals, config, clean=seen.clean > 0)):
+    if step is None or not _due(step, seen, config, trials(summary, signals, config, clean=seen.clean > 0)):
         return seen
-    return _climbed(seen, step.after, moment.iteration, _reason(event, seen, signals, idle), now)
+    return _climbed(seen, step.after, summary.iteration, _reason(event, seen, signals, idle), now)
 
 
 def resumed(before: Ladder, iteration: int, now: datetime) -> Ladder:
@@ -105,25 +105,25 @@ def resumed(before: Ladder, iteration: int, now: datetime) -> Ladder:
     return _climbed(before, step.after, iteration, reason, now)
 
 
-def idle_after(before: int, moment: IterationSummary) -> int:
+def idle_after(before: int, summary: IterationSummary) -> int:
     """Iterations in a row without progress. One that only waited counts neither way."""
-    if moment.movement is Movement.WAITED:
+    if summary.movement is Movement.WAITED:
         return before
-    return 0 if made_progress(moment) else before + 1
+    return 0 if made_progress(summary) else before + 1
 
 
-def event_of(moment: IterationSummary, signals: Sequence[Alert], *, idle: int) -> Event:
+def event_of(summary: IterationSummary, signals: Sequence[Alert], *, idle: int) -> Event:
     """The gravest thing that an iteration was. One that only waited brings neither trouble nor a clean iteration."""
     if _of(Event.PAIN, signals):
         return Event.PAIN
     if _of(Event.PERSON, signals):
         return Event.PERSON
-    if moment.movement is Movement.WAITED:
+    if summary.movement is Movement.WAITED:
         return Event.NOTHING
-    stalled = idle >= STALLED and moment.movement is not Movement.SIDEWAYS  # a new tree has the patience of its rung
-    if stalled or (_of(Event.TROUBLE, signals) and not made_progress(moment)):
+    stalled = idle >= STALLED and summary.movement is not Movement.SIDEWAYS  # a new tree has the patience of its rung
+    if stalled or (_of(Event.TROUBLE, signals) and not made_progress(summary)):
         return Event.TROUBLE
-    return Event.CLEAN if made_progress(moment) else Event.NOTHING
+    return Event.CLEAN if made_progress(summary) else Event.NOTHING
 
 
 _SEVERITIES: Mapping[Event, Severity] = {
@@ -141,20 +141,20 @@ def _of(event: Event, signals: Sequence[Alert]) -> list[Alert]:
     return sorted(hurting, key=lambda signal: signal.rule not in CYCLES)
 
 
-def trials(moment: IterationSummary, signals: Sequence[Alert], config: LadderConfig, *, clean: bool = False) -> int:
+def trials(summary: IterationSummary, signals: Sequence[Alert], config: LadderConfig, *, clean: bool = False) -> int:
     """Iterations that a rung gets: fewer the surer it is that nothing comes, one where the trouble is plain.
 
     Plain: nothing new was tried, or the loop goes round or down. `clean`: whether anything got on here. A check that counts
     nothing is red from the first step of a long work to the last but one, and one of three tests nearly as long.
     """
     rules = {signal.rule for signal in _of(Event.TROUBLE, signals)}
-    if moment.movement is Movement.STILL or rules & (PLAIN - FALLS if clean else PLAIN):
+    if summary.movement is Movement.STILL or rules & (PLAIN - FALLS if clean else PLAIN):
         return 1
-    listed = sum([error.extent for error in moment.errors])  # where no test is counted, what the checks list
-    seen, failing = max(moment.passing_tests + moment.failing_tests, listed), max(moment.failing_tests, listed)
+    listed = sum([error.extent for error in summary.errors])  # where no test is counted, what the checks list
+    seen, failing = max(summary.passing_tests + summary.failing_tests, listed), max(summary.failing_tests, listed)
     if seen <= 1:
         return 2 * config.patience
-    wrecked = moment.failing_tests > 0 == moment.passing_tests
+    wrecked = summary.failing_tests > 0 == summary.passing_tests
     if failing >= FINE or wrecked or rules & UNMOVED:
         return max(1, config.patience - LESS)
     return config.patience * (2 if seen <= COARSE else 1)

@@ -53,8 +53,8 @@ def _next(item: Learning, seen: Sequence[IterationSummary], *, intervened: bool)
     """The class after the newest of `seen`."""
     if not _has(seen[-1], item.kind):
         # it stayed away this time; for long enough, and the intervention has helped
-        since = [moment for moment in seen[-AWAY:] if moment.iteration > (item.intervened_at or 0)]
-        away = len(since) == AWAY and not any(_has(moment, item.kind) for moment in since)
+        since = [summary for summary in seen[-AWAY:] if summary.iteration > (item.intervened_at or 0)]
+        away = len(since) == AWAY and not any(_has(summary, item.kind) for summary in since)
         if item.level >= TRIED and not away:
             return item.model_copy(update={"in_row": 0})
         helped = True if item.level >= TRIED and intervened else item.helped
@@ -103,8 +103,8 @@ def _told(before: Learning, after: Learning) -> Alert | None:
     return Alert(rule=rule, severity=severity, message=message, value=value, threshold=threshold, instruction=instruction)
 
 
-def _has(moment: IterationSummary, kind: FailureClass) -> bool:
-    return any(error.kind is kind for error in moment.errors)
+def _has(summary: IterationSummary, kind: FailureClass) -> bool:
+    return any(error.kind is kind for error in summary.errors)
 
 
 def _gained(kind: FailureClass, seen: Sequence[IterationSummary]) -> bool:
@@ -114,12 +114,12 @@ def _gained(kind: FailureClass, seen: Sequence[IterationSummary]) -> bool:
         return True
     if not before or not _has(before[-1], kind):
         return False
-    earlier = [moment for moment in before if _has(moment, kind)]  # what swings is below the last one every second time
+    earlier = [summary for summary in before if _has(summary, kind)]  # what swings is below the last one every second time
     now = _extent(newest, kind)
-    return all(0 < now < _extent(moment, kind) or fewer_fail(moment, newest) for moment in earlier)
+    return all(0 < now < _extent(summary, kind) or fewer_fail(summary, newest) for summary in earlier)
 
 
-def _extent(moment: IterationSummary, kind: FailureClass) -> int:
+def _extent(summary: IterationSummary, kind: FailureClass) -> int:
     """Things that failed so; 0 where nothing tells."""
-    known = [error.extent for error in moment.errors if error.kind is kind]
+    known = [error.extent for error in summary.errors if error.kind is kind]
     return sum(known) if all(known) else 0

@@ -93,7 +93,7 @@ class Guard:
 class _View:
     """An iteration with what is known of it before anything is judged."""
 
-    sight: IterationView
+    iteration: IterationView
     observed: Observed
     guard: Guard
     earlier: Oversight
@@ -106,48 +106,48 @@ class _View:
 
     @property
     def config(self) -> LoopConfig:
-        return self.sight.state.config
+        return self.iteration.state.config
 
     @property
     def since_person(self) -> Sequence[IterationSummary]:
         """What the loop did since a person last sent it on: what was before they have judged."""
         sent = [climb.iteration for climb in self.earlier.ladder.climbs if climb.before >= EscalationLevel.HUMAN > climb.after]
-        return [moment for moment in self.history if moment.iteration >= sent[-1]] if sent else self.history
+        return [summary for summary in self.history if summary.iteration >= sent[-1]] if sent else self.history
 
 
-def oversee(sight: IterationView, observed: Observed, sought: ConflictSearch | None = None) -> Overseen:
+def oversee(iteration: IterationView, observed: Observed, search: ConflictSearch | None = None) -> Overseen:
     """What the overseer makes of an iteration. One without work (no start, or research) leaves everything as it was.
 
-    `sought`: what a model said of contradictions before this iteration, where one was asked. It is paid for, so it is kept.
+    `search`: what a model said of contradictions before this iteration, where one was asked. It is paid for, so it is kept.
     """
-    guard, signals, state = Guard(list(observed.faults)), list[Alert](), sight.state
+    guard, signals, state = Guard(list(observed.faults)), list[Alert](), iteration.state
     for source in SOURCES:
-        signals += guard(source.rule.strip("."), (), lambda source=source: tuple(source.alerts(sight)))
-    earlier = state.oversight.model_copy(update={"sought": sought or state.oversight.sought})
-    view = guard("moment", None, lambda: _view(sight, observed, guard, earlier, signals))
-    oversight, moment = earlier, None
+        signals += guard(source.rule.strip("."), (), lambda source=source: tuple(source.alerts(iteration)))
+    earlier = state.oversight.model_copy(update={"sought": search or state.oversight.sought})
+    view = guard("moment", None, lambda: _view(iteration, observed, guard, earlier, signals))
+    oversight, summary = earlier, None
     if view is not None and view.moment.movement is not Movement.WAITED and not researching(state):
-        oversight, moment = _oversight(view), view.moment
+        oversight, summary = _oversight(view), view.moment
     elif view is not None:
         signals += guard("pain", (), lambda: _critical(view))
     faults = tuple(guard.faults[:FAULTS_KEPT])  # each is warned of once, and stays on record for as long as it is there
     broken = (f"a part of the overseer was left out, and its default used: {one}" for one in faults if one not in earlier.faults)
     signals += [Alert(rule="oversight.fault", severity=Severity.WARN, message=message) for message in broken]
-    return Overseen(signals=tuple(signals), oversight=oversight.model_copy(update={"faults": faults}), moment=moment)
+    return Overseen(signals=tuple(signals), oversight=oversight.model_copy(update={"faults": faults}), moment=summary)
 
 
-def _view(sight: IterationView, observed: Observed, guard: Guard, earlier: Oversight, signals: list[Alert]) -> _View:
-    state, evidence = sight.state, sight.evidence
+def _view(iteration: IterationView, observed: Observed, guard: Guard, earlier: Oversight, signals: list[Alert]) -> _View:
+    state, evidence = iteration.state, iteration.evidence
     most, judged = most_tests(state.most_tests, evidence.checks), bool(state.config.judge.criteria)
     progress = guard("progress", earlier.progress, lambda: progress_of(evidence, earlier.progress, most, judged=judged))
-    moment = moment_of(state, evidence, progress, sight.started_at, sight.now)
-    history = (*state.history, moment)[-state.config.detect.remembered :]
-    return _View(sight, observed, guard, earlier, progress, moment, history, signals)
+    summary = moment_of(state, evidence, progress, iteration.started_at, iteration.now)
+    history = (*state.history, summary)[-state.config.detect.remembered :]
+    return _View(iteration, observed, guard, earlier, progress, summary, history, signals)
 
 
 def _oversight(view: _View) -> Oversight:
     """The parts one after the other; of one that breaks, its own are as they were before."""
-    guard, signals, earlier, moment, config = view.guard, view.signals, view.earlier, view.moment, view.config
+    guard, signals, earlier, summary, config = view.guard, view.signals, view.earlier, view.moment, view.config
     found, broken = guard("detectors", ((), ()), lambda: detect(view.since_person, config.detect))
     guard.faults += broken
     signals += found
@@ -161,14 +161,14 @@ def _oversight(view: _View) -> Oversight:
     if diagnosis is Diagnosis.NONE:
         diagnosis = guard("diagnosis", diagnosis, lambda: diagnose(view.since_person, signals))
     variety = (*earlier.variety, *([view.observed.variety] if view.observed.variety else ()))[-VARIETY_KEPT:]
-    signals += _one(guard("variety", None, lambda: variety_signal(variety, moment.green)))
+    signals += _one(guard("variety", None, lambda: variety_signal(variety, summary.green)))
     signals += _one(guard("divergence", None, lambda: _diverged(view)))
     signals += guard("pain", (), lambda: _critical(view))
-    idle = idle_after(earlier.idle, moment)
+    idle = idle_after(earlier.idle, summary)
     ladder = guard(
         "ladder",
         earlier.ladder,
-        lambda: ladder_after(earlier.ladder, moment, signals, idle=idle, now=view.sight.now, config=config.ladder),
+        lambda: ladder_after(earlier.ladder, summary, signals, idle=idle, now=view.iteration.now, config=config.ladder),
     )
     control = guard("control", earlier.control, lambda: steer(earlier.control, view.history, config.control, swinging=goes_round))
     known = {"idle": idle, "ladder": ladder, "control": control, "learning": learning, "diagnosis": diagnosis}
@@ -186,25 +186,25 @@ def _bound(view: _View, *, cycles: bool) -> tuple[Diagnosis, tuple[Conflict, ...
 
 
 def _diverged(view: _View) -> Alert | None:
-    gaps, evidence = view.earlier.gaps, view.sight.evidence
+    gaps, evidence = view.earlier.gaps, view.iteration.evidence
     before_them = gaps[-UNTOUCHED] if len(gaps) >= UNTOUCHED else ""
     item, proof = evidence.plan.item if evidence.plan else None, evidence.item
     # what the plan's file says of the item in hand, where this was not the first iteration that did not prove it
-    in_vain = item and proof and not proof.proven and item.id in view.sight.state.plan.tries
+    in_vain = item and proof and not proof.proven and item.id in view.iteration.state.plan.tries
     words = f"{item.title}\n{item.details}" if item and in_vain else ""
     return divergence(view.observed.memory, view.observed.exists, view.history, before_them, words)
 
 
 def _critical(view: _View) -> Signals:
-    sight, observed, baseline = view.sight, view.observed, view.earlier.baseline
+    iteration, observed, baseline = view.iteration, view.observed, view.earlier.baseline
     fresh = new_findings(baseline, observed.scan) if baseline and observed.scan else ()
-    seen = observed.leaks, fresh, sight.spending, view.config.pain, observed.destroyed
-    return critical_events(sight.state, view.history, sight.evidence, *seen)
+    seen = observed.leaks, fresh, iteration.spending, view.config.pain, observed.destroyed
+    return critical_events(iteration.state, view.history, iteration.evidence, *seen)
 
 
 def _concluded(view: _View, known: Mapping[str, Any]) -> Oversight:
     """Everything in one, and how the next iteration goes about it."""
-    earlier, evidence, state, signals = view.earlier, view.sight.evidence, view.sight.state, view.signals
+    earlier, evidence, state, signals = view.earlier, view.iteration.evidence, view.iteration.state, view.signals
     # The gravest first, each once. That orders may contradict each other bears on every other one.
     gravest = sorted(signals, key=lambda signal: (signal.rule != CONFLICT, _GRAVITY.index(signal.severity)))
     redirects = [one.rule for one in signals if one.severity in {Severity.PAUSE, Severity.REDIRECT}]
@@ -221,7 +221,7 @@ def _concluded(view: _View, known: Mapping[str, Any]) -> Oversight:
     }
     gathered = Oversight(**fields)
     # the state as far as advice and validation before the next iteration ask for it
-    due = state.model_copy(update={"spending": view.sight.spending, "iteration": state.due})
+    due = state.model_copy(update={"spending": view.iteration.spending, "iteration": state.due})
     following = due.model_copy(update={"oversight": gathered, "history": view.history, "checks": evidence.checks})
     strategy = view.guard("strategy", Strategy(), lambda: strategy_of(following))
     planned = gathered.model_copy(update={"strategy": strategy})
@@ -231,12 +231,12 @@ def _concluded(view: _View, known: Mapping[str, Any]) -> Oversight:
 
 def _best(view: _View) -> Checkpoint | None:
     """The latest commit of those that measured best. One that games its checks or hurts is no place to go back to."""
-    moment, best = view.moment, view.earlier.best
-    gamed = any(finding.weight is Weight.BLOCK for finding in view.sight.evidence.findings)
+    summary, best = view.moment, view.earlier.best
+    gamed = any(finding.weight is Weight.BLOCK for finding in view.iteration.evidence.findings)
     hurts = any(signal.hurts and signal.rule != BLOWN for signal in view.signals)
-    if gamed or hurts or not moment.checked or (best and moment.completion < best.completion):
+    if gamed or hurts or not summary.checked or (best and summary.completion < best.completion):
         return best
-    return checkpoint(moment)
+    return checkpoint(summary)
 
 
 _GRAVITY = (Severity.ABORT, Severity.PAUSE, Severity.REDIRECT, Severity.WARN, Severity.LOG)

@@ -28,7 +28,7 @@ def steer(before: Control, history: Sequence[IterationSummary], config: ControlC
     recent = worked(history, config.window + 1)
     if not recent or history[-1].movement is Movement.WAITED:
         return before
-    completions = [clamped(moment.completion) for moment in recent]
+    completions = [clamped(summary.completion) for summary in recent]
     gap, change = 1 - completions[-1], completions[-1] - completions[0]
     rate = change / max(1, recent[-1].iteration - recent[0].iteration)
     rate = 0.0 if abs(rate) < config.deadband else rate

@@ -67,7 +67,7 @@ def _missing(memory: WorkingMemory, exists: Exists, worked: Sequence[IterationSu
     named = tuple(dict.fromkeys((*gap, *chain.from_iterable(_named(choice.chose) for choice in memory.decisions))))
     if len(named) < MISSING:
         return ""
-    had = Paths(path for moment in worked[-REMEMBERED:] for path in moment.files)
+    had = Paths(path for summary in worked[-REMEMBERED:] for path in summary.files)
     missing = [path for path in named if path not in had and not exists(path)]
     if len(missing) < MISSING or len(missing) < MISSING_SHARE * len(named) or not set(missing) & set(gap):
         return ""
@@ -99,13 +99,13 @@ def _untouched(memory: WorkingMemory, worked: Sequence[IterationSummary], earlie
     if now != then or len(last) < UNTOUCHED or not any(paths_in(gap)):  # else it can be followed in any file
         return ""
     spoken, named = telling(gap), Paths(paths_in(gap))
-    for moment in last:
+    for summary in last:
         # whether all that it changed is known and shares neither a name nor a telling word with the plan, and it got nowhere
-        known = 0 < moment.files_changed <= len(moment.files)
-        spoken_of = any(path in named or not spoken.isdisjoint(telling(path.rpartition("/")[2])) for path in moment.files)
-        if not known or spoken_of or moment.green or moment.movement is Movement.FORWARD:
+        known = 0 < summary.files_changed <= len(summary.files)
+        spoken_of = any(path in named or not spoken.isdisjoint(telling(path.rpartition("/")[2])) for path in summary.files)
+        if not known or spoken_of or summary.green or summary.movement is Movement.FORWARD:
             return ""
-    changed = dict.fromkeys(path for moment in last[::-1] for path in moment.files)
+    changed = dict.fromkeys(path for summary in last[::-1] for path in summary.files)
     listed = ", ".join(display(path, 80) for path in list(changed)[:SHOWN])
     return (
         f"what remains is worded as {UNTOUCHED} iterations ago, and each of the last {UNTOUCHED} changed only files that it does "

@@ -153,43 +153,43 @@ class _Compared(NamedTuple):
         return self.fresh and not self.worse and not self.lost_tests
 
 
-def is_base(moment: IterationSummary) -> bool:
+def is_base(summary: IterationSummary) -> bool:
     """Whether it stands for the tree that the loop began with."""
-    return moment.iteration == BASE
+    return summary.iteration == BASE
 
 
-def at_work(moment: IterationSummary) -> bool:
+def at_work(summary: IterationSummary) -> bool:
     """Whether somebody worked: nobody did in a wait, nor on the base."""
-    return moment.movement is not Movement.WAITED
+    return summary.movement is not Movement.WAITED
 
 
-def compared_with(moment: IterationSummary) -> bool:
+def compared_with(summary: IterationSummary) -> bool:
     """Whether its evidence says what was there: checked, and either the base or somebody's work."""
-    return moment.checked and (at_work(moment) or is_base(moment))
+    return summary.checked and (at_work(summary) or is_base(summary))
 
 
-def still_told(moment: IterationSummary) -> bool:
+def still_told(summary: IterationSummary) -> bool:
     """Whether its evidence says what somebody's work did, and that work is still there."""
-    return moment.checked and at_work(moment) and not moment.undone
+    return summary.checked and at_work(summary) and not summary.undone
 
 
-def made_progress(moment: IterationSummary) -> bool:
+def made_progress(summary: IterationSummary) -> bool:
     """Whether it was worth its price: better than ever, or a tree never seen that nothing speaks against.
 
     The second is how many small tasks look under checks that pass all along, or without any check.
     """
-    if moment.movement is Movement.SIDEWAYS:
-        return moment.green or not moment.checked
-    return moment.movement is Movement.FORWARD
+    if summary.movement is Movement.SIDEWAYS:
+        return summary.green or not summary.checked
+    return summary.movement is Movement.FORWARD
 
 
 def movement(before: Sequence[IterationSummary], draft: IterationSummary) -> Movement:
     """Compare an iteration with those remembered before it, oldest first. The movement that `draft` holds is not looked at."""
     if draft.outcome in NEVER_AT_WORK or (draft.outcome in BROKEN_OFF and not draft.files_changed):
         return Movement.WAITED
-    fresh = draft.files_changed > 0 and draft.tree not in [moment.tree for moment in before]
+    fresh = draft.files_changed > 0 and draft.tree not in [summary.tree for summary in before]
     aside = Movement.SIDEWAYS if fresh else Movement.STILL
-    work = [moment for moment in before if compared_with(moment) and not moment.undone]
+    work = [summary for summary in before if compared_with(summary) and not summary.undone]
     if not draft.checked:
         return aside
     if not work:
@@ -206,7 +206,7 @@ def movement(before: Sequence[IterationSummary], draft: IterationSummary) -> Mov
 def _fewer_tests_fail(it: _Compared) -> bool:
     """Of as many tests as ever ran. New tests begin a new count."""
     ran = _ran(it.draft)
-    if any(moment.failing_tests <= it.draft.failing_tests and _ran(moment) == ran for moment in reversed(it.work)):
+    if any(summary.failing_tests <= it.draft.failing_tests and _ran(summary) == ran for summary in reversed(it.work)):
         return False  # the most frequent answer, and the quickest
     return ran == max(map(_ran, it.work))
 
@@ -218,7 +218,7 @@ def _shrinks(it: _Compared, kind: FailureClass) -> bool:
     now = extent(it.draft, kind)
     if not now:
         return False
-    earlier = (extent(moment, kind) for moment in reversed(it.work))  # newest first: seldom are more than a few asked
+    earlier = (extent(summary, kind) for summary in reversed(it.work))  # newest first: seldom are more than a few asked
     larger = list(takewhile(lambda one: one == 0 or one > now, earlier))
     if len(larger) == len(it.work):
         return any(larger)
@@ -240,8 +240,8 @@ def _got_past(it: _Compared) -> bool:
 
 
 FORWARD: tuple[Callable[[_Compared], bool], ...] = (
-    lambda it: all(moment.completion < it.draft.completion for moment in reversed(it.work)) and not it.lost_tests,
-    lambda it: all(moment.passing_tests < it.draft.passing_tests for moment in reversed(it.work)),
+    lambda it: all(summary.completion < it.draft.completion for summary in reversed(it.work)) and not it.lost_tests,
+    lambda it: all(summary.passing_tests < it.draft.passing_tests for summary in reversed(it.work)),
     _fewer_tests_fail,
     lambda it: bool(it.draft.errors) and it.sound and any(_shrinks(it, error.kind) for error in it.draft.errors),
     _got_past,
@@ -253,11 +253,11 @@ def _known(it: _Compared, one: Identity) -> bool:
     """Whether a failure was seen before, or what its place says came back, since a number was better, to what it had said before:
     no way leads on from there.
     """
-    if any(identity(error) == one for moment in it.work for error in moment.errors if error.kind is one[0]):
+    if any(identity(error) == one for summary in it.work for error in summary.errors if error.kind is one[0]):
         return True
     at_place = (
-        frozenset(words for kind, where, words in map(identity, moment.errors) if (kind, where) == one[:2])
-        for moment in it.work[it.better_at :]
+        frozenset(words for kind, where, words in map(identity, summary.errors) if (kind, where) == one[:2])
+        for summary in it.work[it.better_at :]
     )
     turns = [words for words, _ in groupby(filter(None, at_place))]
     return len(set(turns)) < len(turns)
@@ -273,12 +273,12 @@ def place(error: ErrorVector) -> str:
     return _LINE.sub("", error.where)
 
 
-def extent(moment: IterationSummary, kind: FailureClass) -> int:
-    return sum([error.extent for error in moment.errors if error.kind is kind])
+def extent(summary: IterationSummary, kind: FailureClass) -> int:
+    return sum([error.extent for error in summary.errors if error.kind is kind])
 
 
-def _ran(moment: IterationSummary) -> int:
-    return moment.passing_tests + moment.failing_tests
+def _ran(summary: IterationSummary) -> int:
+    return summary.passing_tests + summary.failing_tests
 
 
 UNRUNNABLE = frozenset(map(FailureClass, ("build", "syntax", "missing_module", "missing_file", "missing_command")))
@@ -287,20 +287,20 @@ DROWNED = ("failed one after the other", "are errors or repetition")
 """Parts of the reasons for which a session is rotated that are failures; a full context is none."""
 
 
-def unbuilt(moment: IterationSummary) -> bool:
+def unbuilt(summary: IterationSummary) -> bool:
     """Whether nothing could be run, for reasons of the code alone."""
-    return bool(moment.errors) and not moment.passing_tests and all(error.kind in UNRUNNABLE for error in moment.errors)
+    return bool(summary.errors) and not summary.passing_tests and all(error.kind in UNRUNNABLE for error in summary.errors)
 
 
-def feedback_of(moment: IterationSummary, rotated: str) -> Feedback:
+def feedback_of(summary: IterationSummary, rotated: str) -> Feedback:
     """What an iteration left to steer by. `rotated`: why the loop ended its session; empty where it did not.
 
     Under green checks it does not matter what the session went through.
     """
-    if moment.checked and moment.green:
+    if summary.checked and summary.green:
         return Feedback.GREEN
     if any(part in rotated for part in DROWNED):
         return Feedback.GUTTER
-    if not moment.checked:
+    if not summary.checked:
         return Feedback.NONE
-    return Feedback.BROKEN if unbuilt(moment) else Feedback.FAILING
+    return Feedback.BROKEN if unbuilt(summary) else Feedback.FAILING

@@ -35,27 +35,27 @@ class IterationView:
         return self.state.iteration + (execution.worth_checking and not killed_at_once(self.state, execution))
 
 
-def _limits(sight: IterationView) -> Iterator[Found]:
+def _limits(view: IterationView) -> Iterator[Found]:
     """Budgets that are near, and one that holds only as far as the agent's program tells what a call took."""
-    limits, call = sight.state.config.limits, sight.evidence.execution.call
-    yield from gauges_near(limits, sight.spending, sight.counted)
+    limits, call = view.state.config.limits, view.evidence.execution.call
+    yield from gauges_near(limits, view.spending, view.counted)
     for name, told, limit in (("tokens", "tokens", limits.tokens), ("cost_usd", "cost", limits.cost_usd)):
         if limit is not None and told in call.untold:
             message = f"this call ({call.outcome}) did not tell what it used, so it does not count towards limits.{name}"
             yield Found(message, severity=Severity.WARN, rule=f"{name}.untold")
 
 
-def _usage(sight: IterationView) -> Iterator[Found]:
+def _usage(view: IterationView) -> Iterator[Found]:
     """A window of the subscription that is nearly used up, once until it is reset. Where one is used up the wait says it."""
-    config, call = sight.state.config.usage_limit, sight.evidence.execution.call
+    config, call = view.state.config.usage_limit, view.evidence.execution.call
     if call.outcome is not AgentOutcome.USAGE_LIMIT:
-        for window in newly_near(config, sight.state.usage, call.rate_limit, sight.now):
+        for window in newly_near(config, view.state.usage, call.rate_limit, view.now):
             yield Found(f"{in_words(window)}; small work comes first until then", window.utilization, config.warn_at)
 
 
-def _requests(sight: IterationView) -> Iterator[Found]:
+def _requests(view: IterationView) -> Iterator[Found]:
     """A request to be done that something speaks against."""
-    checks, claims, proof = sight.evidence.checks, sight.evidence.claims, sight.evidence.proof
+    checks, claims, proof = view.evidence.checks, view.evidence.claims, view.evidence.proof
     if claims.wants_to_finish and checks and checks.results and not checks.passed:
         failing = ", ".join(result.name for result in checks.failures)
         yield Found(f"the agent asked to be done ({claims.how}), but these checks fail: {failing}", rule="unproven")
@@ -64,20 +64,20 @@ def _requests(sight: IterationView) -> Iterator[Found]:
         yield Found(message, len(proof.denied), 0, rule="denied")
 
 
-def _verdict(sight: IterationView) -> Iterator[Found]:
-    judgement, allowed = sight.evidence.judgement, sight.state.config.judge.rejections
+def _verdict(view: IterationView) -> Iterator[Found]:
+    judgement, allowed = view.evidence.judgement, view.state.config.judge.rejections
     if judgement is None or judgement.approved:
         return
     if not judgement.rejected:
         yield Found(f"the judge cannot tell: {judgement.cause}", rule="cannot_tell")
         return
-    in_row = sight.state.judge.rejections + 1
+    in_row = view.state.judge.rejections + 1
     told = f"the judge rejected the work ({judgement.outcome}, {in_row} in a row of {allowed}): {judgement.cause}"
     yield Found(told, in_row, allowed, rule="rejected")
 
 
-def _checks(sight: IterationView) -> Iterator[Found]:
-    report = sight.evidence.checks
+def _checks(view: IterationView) -> Iterator[Found]:
+    report = view.evidence.checks
     flaky = [name for result in report.results for name in result.flaky] if report else []
     if flaky:
         told = f"{len(flaky)} flaky: failed and then passed on the same tree: {', '.join(flaky[:5])}"
@@ -87,15 +87,15 @@ def _checks(sight: IterationView) -> Iterator[Found]:
         yield Found(told, len(left), 0, Severity.LOG, "left_behind")
 
 
-def _put_back(sight: IterationView) -> Iterator[Found]:
-    if paths := sight.evidence.execution.put_back:
-        what = "files in an iteration of research" if researching(sight.state) else "protected files"
+def _put_back(view: IterationView) -> Iterator[Found]:
+    if paths := view.evidence.execution.put_back:
+        what = "files in an iteration of research" if researching(view.state) else "protected files"
         yield Found(f"the agent changed {len(paths)} {what}, which were put back: {', '.join(paths[:5])}", len(paths), 0)
 
 
-def _session(sight: IterationView) -> Iterator[Found]:
+def _session(view: IterationView) -> Iterator[Found]:
     """The outer loop's view of a session: one class of failure that came back and back, and why it was ended."""
-    call, limit = sight.evidence.execution.call, sight.state.config.steering.failures_in_row
+    call, limit = view.evidence.execution.call, view.state.config.steering.failures_in_row
     if call.failures_in_row >= limit:
         kinds = ", ".join(dict.fromkeys(error.kind for error in call.errors[::-1]))
         told = f"{call.failures_in_row} tool calls failed one after the other in this session; classes of failure: {kinds}"
@@ -105,8 +105,8 @@ def _session(sight: IterationView) -> Iterator[Found]:
         yield Found(told, rule="rotated")
 
 
-def _off_task(sight: IterationView) -> Iterator[Found]:
-    drift = sight.evidence.drift
+def _off_task(view: IterationView) -> Iterator[Found]:
+    drift = view.evidence.drift
     if drift.documents:
         yield Found(sentence(drift), len(drift.documents), rule="documents")
     elif flagged(drift):
@@ -117,7 +117,7 @@ SOURCES: tuple[Detector[IterationView], ...] = (
     Detector("limits.", Severity.ABORT, _limits),
     Detector("usage_limit.near", Severity.WARN, _usage),
     # hooks fell silent: no failure of the work, and what the work is worth, the checks say
-    Detector("steering.silent", Severity.WARN, lambda sight: map(Found, filter(None, [sight.evidence.execution.call.unguarded]))),
+    Detector("steering.silent", Severity.WARN, lambda view: map(Found, filter(None, [view.evidence.execution.call.unguarded]))),
     Detector("completion.", Severity.WARN, _requests),
     Detector("judge.", Severity.WARN, _verdict),
     Detector("checks.", Severity.WARN, _checks),
@@ -127,7 +127,7 @@ SOURCES: tuple[Detector[IterationView], ...] = (
     Detector(
         "prompt.unwritten",
         Severity.WARN,
-        lambda sight: (Found(f"no model wrote for the prompt: {why}; templates served") for why in sight.evidence.unwritten),
+        lambda view: (Found(f"no model wrote for the prompt: {why}; templates served") for why in view.evidence.unwritten),
     ),
 )
 """By what is looked at, budgets first. A rule that ends with a point is completed by what is found."""

@@ -62,9 +62,9 @@ def moment_of(state: LoopState, evidence: Evidence, progress: Progress, started_
     return draft.model_copy(update={"movement": movement(state.history, draft)})
 
 
-def checkpoint(moment: IterationSummary) -> Checkpoint:
+def checkpoint(summary: IterationSummary) -> Checkpoint:
     """Its commit, to go back to."""
-    return Checkpoint.model_validate(moment.model_dump(include=set(Checkpoint.model_fields)))
+    return Checkpoint.model_validate(summary.model_dump(include=set(Checkpoint.model_fields)))
 
 
 def _checks(report: CheckReport | None) -> dict[str, Any]:
@@ -138,15 +138,15 @@ def _compared_with(state: LoopState, report: CheckReport) -> LoopState:
     # Nobody worked on the tree before the first iteration, so whatever asks what an agent did passes over it.
     nobody = {"iteration": BASE, "at": state.updated_at, "outcome": AgentOutcome.FINISHED, "movement": Movement.WAITED}
     where = {"start": state.head, "commit": state.head, "tree": report.tree, "completion": progress.completion}
-    moment = IterationSummary.model_validate(nobody | where | _checks(report))
+    summary = IterationSummary.model_validate(nobody | where | _checks(report))
     return state.model_copy(
         update={
             "checks": report,
             "best_checks": report,
             "most_tests": known,
             "plan": state.plan.model_copy(update={"floor": floor_of(report)}),
-            "history": (moment,),
-            "oversight": state.oversight.model_copy(update={"progress": progress, "best": checkpoint(moment)}),
+            "history": (summary,),
+            "oversight": state.oversight.model_copy(update={"progress": progress, "best": checkpoint(summary)}),
         }
     )
 

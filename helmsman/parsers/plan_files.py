@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 from helmsman.config.goals import ENDINGS, Kind
 from helmsman.layers import did_you_mean, display
 from helmsman.parsers import plan_markdown
-from helmsman.parsers.plan_form import Complaint, Item, Story, item_of, require_few_items, slug
+from helmsman.parsers.plan_form import Item, PlanError, Story, item_of, require_few_items, slug
 from helmsman.parsers.plan_order import require_sound, with_done
 from helmsman.records.plan import MOST_ITEMS, Plan, PlanItem
 from helmsman.toml_of import fault_of, line_of, toml_of
@@ -62,7 +62,7 @@ def _stories(text: str) -> Iterator[_Story]:
         value, place = _DECODER.raw_decode(body, start)
         line, before = line + body.count("\n", before, start), start
         if not isinstance(value, dict):
-            raise Complaint(line, f"expected a story in braces, found {display(body[start : start + 40])}")
+            raise PlanError(line, f"expected a story in braces, found {display(body[start : start + 40])}")
         yield _Story(cast("dict[str, Any]", value), start, place, line)
 
 
@@ -75,11 +75,11 @@ def _parsed_json(text: str) -> object:
     try:
         return json.loads(text)
     except RecursionError:
-        raise Complaint(1, "it is nested too deeply") from None
+        raise PlanError(1, "it is nested too deeply") from None
     except json.JSONDecodeError as error:
-        raise Complaint(error.lineno, f"no JSON: {error.msg} at column {error.colno}") from None
+        raise PlanError(error.lineno, f"no JSON: {error.msg} at column {error.colno}") from None
     except ValueError as error:  # a number with too many digits
-        raise Complaint(0, f"no JSON: {error}") from None
+        raise PlanError(0, f"no JSON: {error}") from None
 
 
 def _list(text: str, value: object) -> int:
@@ -92,7 +92,7 @@ def _list(text: str, value: object) -> int:
         if _DECODER.raw_decode(text, found.end())[0] == named[name]:  # it may be a key of something else
             return found.end()
     line = text.count("\n", 0, _after(text, 0)) + 1
-    raise Complaint(line, f"expected a list of stories, under one of {', '.join(LISTS)}; found none")
+    raise PlanError(line, f"expected a list of stories, under one of {', '.join(LISTS)}; found none")
 
 
 # --- plan.toml: our own form, one [[item]] table for each item --------------------------------------------------------------
@@ -106,14 +106,14 @@ def read_toml(text: str) -> Plan:
     try:
         values = toml_of(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:
-        raise Complaint(*fault_of(error, text)) from None
+        raise PlanError(*fault_of(error, text)) from None
     for key in values:
         if key != "item":
             line = line_of(text, key) or 1
-            raise Complaint(line, f"unknown key {display(key)}{did_you_mean(key, ['item'])}; items are [[item]] tables")
+            raise PlanError(line, f"unknown key {display(key)}{did_you_mean(key, ['item'])}; items are [[item]] tables")
     tables, blocks = _tables(values), _blocks(text)
     if len(tables) != len(blocks):
-        raise Complaint(0, "write each item as a table of its own, under a line [[item]], so that it can be ticked")
+        raise PlanError(0, "write each item as a table of its own, under a line [[item]], so that it can be ticked")
     return Plan(kind="toml", items=tuple(_of_table(table, text, *block) for table, block in zip(tables, blocks, strict=True)))
 
 
@@ -136,7 +136,7 @@ def _blocks(text: str) -> list[tuple[int, int]]:
 def _tables(values: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = values.get("item", [])
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in cast("list[Any]", found)):
-        raise Complaint(0, "item: expected [[item]] tables, in double brackets")
+        raise PlanError(0, "item: expected [[item]] tables, in double brackets")
     return cast("list[dict[str, Any]]", found)
 
 
@@ -161,7 +161,7 @@ def kind_of(path: str) -> Kind:
     """By the ending of its name. Raises Complaint for one that says nothing."""
     ending = posixpath.splitext(path)[1].lower()
     if ending not in ENDINGS:
-        raise Complaint(0, f"expected a file that ends with {', '.join(ENDINGS)}, found {display(path)}")
+        raise PlanError(0, f"expected a file that ends with {', '.join(ENDINGS)}, found {display(path)}")
     return ENDINGS[ending]
 
 
@@ -173,7 +173,7 @@ def read_plan(path: str, data: bytes) -> Plan:
 def read_text(kind: Kind, text: str) -> Plan:
     plan = READ[kind](text)
     if not plan.items:
-        raise Complaint(0, "there is no item in it")
+        raise PlanError(0, "there is no item in it")
     require_few_items([item.line for item in plan.items])
     return require_sound(plan.model_copy(update={"items": tuple(_named(plan.items))}))
 
@@ -189,7 +189,7 @@ def ticked(path: str, data: bytes, ids: Iterable[str]) -> bytes:
     for place in [number for number, item in enumerate(before.items) if item.id in wanted and not item.done]:
         after = TICK[kind](after, place)
     if after != text and _bare(read_text(kind, after)) != _bare(with_done(before, wanted)):
-        raise Complaint(0, f"{', '.join(sorted(wanted))} cannot be ticked in it without changing something else")
+        raise PlanError(0, f"{', '.join(sorted(wanted))} cannot be ticked in it without changing something else")
     return after.encode()
 
 
@@ -206,11 +206,11 @@ def _bare(plan: Plan, *, done: bool | None = None) -> list[PlanItem]:
 
 def _text(data: bytes) -> str:
     if len(data) > LARGEST:
-        raise Complaint(0, f"it has {len(data):,} bytes, {LARGEST:,} may be")
+        raise PlanError(0, f"it has {len(data):,} bytes, {LARGEST:,} may be")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise Complaint(data.count(b"\n", 0, error.start) + 1, "it is not UTF-8") from None
+        raise PlanError(data.count(b"\n", 0, error.start) + 1, "it is not UTF-8") from None
 
 
 def _named(items: Sequence[PlanItem]) -> Iterable[PlanItem]:
@@ -226,7 +226,7 @@ def _named(items: Sequence[PlanItem]) -> Iterable[PlanItem]:
             continue
         if item.title in lines:
             why = f"the title {display(item.title)} is there twice, on line {lines[item.title]} too; give each an id"
-            raise Complaint(item.line, why)
+            raise PlanError(item.line, why)
         lines[item.title] = item.line
         name = slug(item.title)
         digest = hashlib.sha256(item.title.encode()).hexdigest()[:_DIGEST]

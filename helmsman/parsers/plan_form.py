@@ -27,7 +27,7 @@ _LINE = "\0line"
 _EXPECTED_ID = f"letters, digits and . _ / - (at most {LONGEST_ID}, the first one a letter or a digit)"
 
 
-class Complaint(ValueError):  # noqa: N818 - what a reader says of a text; the error that people see is made of it
+class PlanError(ValueError):
     """A plan that cannot be followed."""
 
     def __init__(self, line: int, why: str) -> None:
@@ -137,13 +137,13 @@ def item_of(form: type[Item], values: Mapping[str, Any], line: int, line_of: Cal
         why = f"{key}: {problem_of(wrong)}"
         if wrong["type"] == "extra_forbidden":
             why = f"unknown key {display(key)}{did_you_mean(key, form.model_fields.keys() - {'line'})}"
-        raise Complaint(line_of(key) if line_of else line, why) from None
+        raise PlanError(line_of(key) if line_of else line, why) from None
 
 
 def require_few_items(lines: Sequence[int]) -> None:
     """Where the items of a plan begin."""
     if len(lines) > MOST_ITEMS:
-        raise Complaint(lines[MOST_ITEMS], f"{len(lines):,} items, {MOST_ITEMS:,} may be")
+        raise PlanError(lines[MOST_ITEMS], f"{len(lines):,} items, {MOST_ITEMS:,} may be")
 
 
 def slug(title: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from helmsman.layers import display
-from helmsman.parsers.plan_form import RANKS, Complaint, Item, item_of, require_few_items, slug
+from helmsman.parsers.plan_form import RANKS, Item, PlanError, item_of, require_few_items, slug
 from helmsman.records.plan import LAST_RANK, Plan, PlanItem
 
 TAB = 4
@@ -74,9 +74,9 @@ def read(text: str) -> Plan:
     for box in boxes:
         if box.below and not all(one.done for one in box.below):
             if _check(box):
-                raise Complaint(box.line, "a box with boxes below it is proven by those: write its check on an item below")
+                raise PlanError(box.line, "a box with boxes below it is proven by those: write its check on an item below")
             if _needs(box):
-                raise Complaint(box.line, "a box with boxes below it waits for nothing: write what it needs on each item below")
+                raise PlanError(box.line, "a box with boxes below it waits for nothing: write what it needs on each item below")
     items = [box for box in boxes if not box.below]
     _name_alike([box for box in items if not box.id])
     require_few_items([box.line for box in items])
@@ -108,7 +108,7 @@ def _boxes(text: str) -> list[_Box]:
         if found := _BOX.fullmatch(line):
             boxes.append(_box(found, number, begin, ranks[-1][1] if ranks else LAST_RANK, heading_above))
         elif almost := _ALMOST.match(line):
-            raise Complaint(number, f"expected a box such as `- [ ] what` or `- [x] what`, found {display(almost['box'])}")
+            raise PlanError(number, f"expected a box such as `- [ ] what` or `- [x] what`, found {display(almost['box'])}")
         elif heading := _HEADING.fullmatch(line):
             ranks = [one for one in ranks if one[0] < len(heading[1])]
             own = _rank_of(heading[2])  # a heading that gives none leaves the one above it
@@ -142,7 +142,7 @@ def _told(text: str) -> Iterator[tuple[int, int, str]]:
         else:
             yield number, begin, line
     if closes and boxes:
-        raise Complaint(begun, "what begins here (code or a comment) is never closed, and there are boxes in it")
+        raise PlanError(begun, "what begins here (code or a comment) is never closed, and there are boxes in it")
 
 
 def _closed(line: str, closes: str) -> bool:
@@ -249,7 +249,7 @@ def _check(box: _Box) -> str:
     """The command that proves it: in its title, or on a line of its own below."""
     in_title = _CHECK.search(box.title)
     if in_title is None and _CHECK_BEGINS.search(box.title):
-        raise Complaint(box.line, "its check cannot be read: write (check: `command`), one command in backquotes")
+        raise PlanError(box.line, "its check cannot be read: write (check: `command`), one command in backquotes")
     note = next(_matches(_CHECK_NOTE, box), None) or next(_matches(_BARE_CHECK_NOTE, box), None)
     found = in_title or note or _VERIFY_COMMAND.search(box.title)
     said = found.groupdict() if found else {}

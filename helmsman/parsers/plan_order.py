@@ -11,7 +11,7 @@ from itertools import islice, takewhile
 
 from helmsman.errors import OperatorError
 from helmsman.layers import did_you_mean, display
-from helmsman.parsers.plan_form import Complaint, slug
+from helmsman.parsers.plan_form import PlanError, slug
 from helmsman.records.plan import MOST_SKETCHED, InHand, Plan, PlanItem, PlanProgress, Sketched
 
 
@@ -26,12 +26,12 @@ def require_sound(plan: Plan) -> Plan:
     lines: dict[str, int] = {}
     for item in plan.items:
         if item.id in lines:
-            raise Complaint(item.line, f"the id {item.id} is there twice, on line {lines[item.id]} too")
+            raise PlanError(item.line, f"the id {item.id} is there twice, on line {lines[item.id]} too")
         lines[item.id] = item.line
     for item in plan.items:
         for name in item.needs:
             if name not in lines:
-                raise Complaint(item.line, f"{item.id} needs {name}, which is no item{did_you_mean(name, lines)}")
+                raise PlanError(item.line, f"{item.id} needs {name}, which is no item{did_you_mean(name, lines)}")
     _require_no_cycle(plan, lines)
     return plan
 
@@ -42,7 +42,7 @@ def _require_no_cycle(plan: Plan, lines: dict[str, int]) -> None:
     except CycleError as error:
         circle: list[str] = error.args[1][::-1]  # graphlib goes from a prerequisite to what needs it
         told = " needs ".join(circle)
-        raise Complaint(lines[circle[0]], f"these items wait for each other: {told}") from None
+        raise PlanError(lines[circle[0]], f"these items wait for each other: {told}") from None
 
 
 def in_order(plan: Plan) -> list[PlanItem]:

@@ -195,8 +195,8 @@ def history(before: Sequence[IterationSummary], record: IterationRecord, most: i
 
 def undone_after(moments: Sequence[IterationSummary], back_to: str) -> tuple[IterationSummary, ...]:
     """Those after a commit that the branch went back to are marked."""
-    kept = max((at for at, moment in enumerate(moments) if moment.commit == back_to), default=-1)
-    return tuple(moment.model_copy(update={"undone": True}) if at > kept else moment for at, moment in enumerate(moments))
+    kept = max((at for at, summary in enumerate(moments) if summary.commit == back_to), default=-1)
+    return tuple(summary.model_copy(update={"undone": True}) if at > kept else summary for at, summary in enumerate(moments))
 
 
 def taken_back(oversight: Oversight, failed: Failed | None) -> Oversight:

@@ -192,12 +192,12 @@ class LoopState(Record):
     def untold(self) -> tuple[str, ...]:
         """What the agent's program does not tell, or did not tell of every call, as `Capability` names it."""
         never = [one.value for one in Capability if one not in self.agent.kind.tells] if self.agent else []
-        return tuple(dict.fromkeys([*never, *(name for moment in self.history for name in moment.untold)]))
+        return tuple(dict.fromkeys([*never, *(name for summary in self.history for name in summary.untold)]))
 
     @property
     def worked(self) -> tuple[IterationSummary, ...]:
         """The history without the tree that the loop began with."""
-        return tuple(moment for moment in self.history if moment.iteration)
+        return tuple(summary for summary in self.history if summary.iteration)
 
     @property
     def outcome(self) -> Outcome | None:
@@ -239,7 +239,7 @@ def _on_the_branch(state: LoopState, record: IterationRecord) -> dict[str, Any]:
         "oversight": taken_back(record.oversight, record.failed),
         "history": remembered,
         "failed": record.failed if record.counts else state.failed,
-        "plan": plan_after(state.plan, record, {moment.iteration for moment in remembered if moment.undone}),
+        "plan": plan_after(state.plan, record, {summary.iteration for summary in remembered if summary.undone}),
         "findings": () if record.failed else record.findings if record.checks else state.findings,
         "contradictions": () if record.failed else record.contradictions,
         # tests that were taken off with the work that they belong to are not missed
@@ -360,4 +360,4 @@ def killed_at_once(state: LoopState, execution: Execution) -> bool:
 def recent_calls(state: LoopState, now: datetime) -> tuple[datetime, ...]:
     """Calls within the last hour, one that ends now included; bounded in number too, for clocks that jump back."""
     begin = now - CALLS_WINDOW
-    return (*(moment for moment in state.recent_calls if moment > begin), now)[-state.config.limits.calls_per_hour :]
+    return (*(summary for summary in state.recent_calls if summary > begin), now)[-state.config.limits.calls_per_hour :]

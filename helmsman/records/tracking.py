@@ -110,7 +110,7 @@ class Act(StrEnum):
     CLOSE = "close"
 
 
-class Deed(Record):
+class TrackerAction(Record):
     """What is to be done at the tracker."""
 
     act: Act

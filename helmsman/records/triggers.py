@@ -75,7 +75,7 @@ class Push(Record):
         return f"{self.commit[:10]} on {self.branch} of {self.repository}"
 
 
-class Nothing(Record):
+class Ignored(Record):
     """A push that starts nothing, and why."""
 
     reason: str

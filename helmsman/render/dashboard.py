@@ -128,11 +128,11 @@ def _charts(state: LoopState) -> Iterator[str]:
     moments = state.history[-DRAWN:]
     if len(moments) < 2:  # noqa: PLR2004 - one point is no line
         return
-    done = {"done": [(float(moment.iteration), moment.completion * 100) for moment in moments]}
+    done = {"done": [(float(summary.iteration), summary.completion * 100) for summary in moments]}
     drawn = line_chart("Measured as done", done, y_label="%", reach=(0, 100))
     yield f"![how much is measured as done]({as_data_uri(drawn)})"
-    if any(moment.rung for moment in moments):
-        cells = [(str(moment.iteration), TITLES[min(moment.rung, EscalationLevel.EJECT)]) for moment in moments]
+    if any(summary.rung for summary in moments):
+        cells = [(str(summary.iteration), TITLES[min(summary.rung, EscalationLevel.EJECT)]) for summary in moments]
         yield f"![rungs of the ladder]({as_data_uri(strip('Rung of the ladder', cells, looks=levels(TITLES)))})"
 
 
@@ -260,7 +260,7 @@ def _ahead(state: LoopState) -> System:
     granted = f"the limit leaves {max(0, state.config.limits.iterations - state.iteration)}"
     rows = (
         ("progress", ", ".join(f"{name} {share:.0%}" for name, share in shares if share is not None)),
-        ("trend", " → ".join(f"{moment.completion:.0%}" for moment in worked(state.history, TREND))),
+        ("trend", " → ".join(f"{summary.completion:.0%}" for summary in worked(state.history, TREND))),
         ("iterations left", f"{seen.words}: {seen.by}{granted}"),
         ("first of all", _listed(oversight.strategy.priorities)),
         ("gap, as the agent sees it", state.memory.remaining_gap),
@@ -323,7 +323,7 @@ class Outlook(NamedTuple):
 
 def outlook(history: Sequence[IterationSummary], window: int) -> Outlook:
     """Read from the last iterations whose work was checked and is still there."""
-    last = [moment for moment in history if still_told(moment)][-max(window, LEAST) :]
+    last = [summary for summary in history if still_told(summary)][-max(window, LEAST) :]
     done = last[-1].completion if last else 0.0
     if done >= UNPROVEN - 1e-9:  # all that is measured is green
         return Outlook("proven" if done >= 1 else "what is missing is the proof", 0)

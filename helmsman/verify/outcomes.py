@@ -80,7 +80,7 @@ def _is_named(paths: Iterable[str], config: InvariantsConfig) -> bool:
 
 def failing_at_start(history: Sequence[IterationSummary]) -> frozenset[str] | None:
     """Tests, and checks that name none, that failed before any work; None where that is not known whole."""
-    start = next((moment for moment in history if moment.iteration == 0 and moment.checked), None)
+    start = next((summary for summary in history if summary.iteration == 0 and summary.checked), None)
     return frozenset(start.failing) if start and len(start.failing) < MOST_NAMES else None
 
 

@@ -18,7 +18,7 @@ from tasks.repository.loop_context import LoopContext
 
 
 def collect_claims(
-    place: LoopContext, state: LoopState, execution: Execution, report: CheckReport | None, memory: WorkingMemory
+    context: LoopContext, state: LoopState, execution: Execution, report: CheckReport | None, memory: WorkingMemory
 ) -> ClaimsCheck:
     """What it said, what of that does not hold, and whether what it did has to do with the task."""
     text, promise = execution.call.final_text, state.config.completion.promise
@@ -30,13 +30,13 @@ def collect_claims(
         call=execution.call,
         report=report,
         memory=memory,
-        ignored=_ignored(place.worktree, files),
-        worktree=str(place.worktree),
-        earlier_files=_earlier_files(place.worktree, state, execution.change) if files else (),
-        no_commits=_no_commits(place.worktree, commits) if commits else (),
+        ignored=_ignored(context.worktree, files),
+        worktree=str(context.worktree),
+        earlier_files=_earlier_files(context.worktree, state, execution.change) if files else (),
+        no_commits=_no_commits(context.worktree, commits) if commits else (),
     )
     found, checked = contradictions(case)
-    drifted = drift(task_of(state), execution, str(place.worktree)) if execution.worth_checking else Drift()
+    drifted = drift(task_of(state), execution, str(context.worktree)) if execution.worth_checking else Drift()
     item = noted(state.plan, (entry.text for entry in state.memory.completed), (entry.text for entry in memory.completed))
     return ClaimsCheck(claims=claims, contradictions=found, checked=checked, drift=drifted, noted=item)
 

@@ -203,8 +203,8 @@ def _conclude(listener: ClaudeListener, ended: Ended) -> AgentCall:
     return listener.conclude(call, ended)
 
 
-def _environment(place: LoopContext, state: LoopState, credentials: dict[str, str]) -> dict[str, str]:
-    identity, config = {} if has_identity(place.worktree) else IDENTITY, state.config
+def _environment(context: LoopContext, state: LoopState, credentials: dict[str, str]) -> dict[str, str]:
+    identity, config = {} if has_identity(context.worktree) else IDENTITY, state.config
     known = as_it_is_called(config)
     traced = trace_context(state.uid, state.due, state.attempt) if known.get(OWN_TELEMETRY) else {}
     return {**known, **traced, **inner_depth(config), **identity, **credentials}

@@ -17,7 +17,7 @@ from helmsman.records.agent import Guarded
 from helmsman.records.events import StopAnswered
 from helmsman.records.state import LoopState
 from tasks.agents.hook_server import HookServer, hook_server
-from tasks.agents.steering import Means, Steering
+from tasks.agents.steering import Steering, SteeringActions
 from tasks.agents.stop_gate import StopGate, StopPlace
 from tasks.agents.stops import Stops, Turns
 from tasks.checks.context import checkout_for
@@ -35,7 +35,7 @@ SHARE_OF_IDLE = 0.5
 
 @contextmanager
 def steering(
-    place: LoopContext,
+    context: LoopContext,
     state: LoopState,
     start: str,
     home: str,
@@ -49,10 +49,10 @@ def steering(
 
     `item`: the own check of the plan's item in hand.
     """
-    gate, turns, config = _gate(place, state, start, stop, item), Turns(), state.config
+    gate, turns, config = _gate(context, state, start, stop, item), Turns(), state.config
     stops = Stops(gate.run, lambda attempt: publish(StopAnswered(attempt=attempt)), turns) if gate else None
-    means = Means(tell, rotate, content=lambda path: _content(place.worktree, path))
-    steers = Steering(_rules(place, state, start, home), config.steering, config.context, means, turns, stops)
+    means = SteeringActions(tell, rotate, content=lambda path: _content(context.worktree, path))
+    steers = Steering(_rules(context, state, start, home), config.steering, config.context, means, turns, stops)
     with hook_server(steers.answer) as server:
         try:
             yield steers, server
@@ -74,21 +74,21 @@ def window_of(state: LoopState, model: str) -> int:
     return known_window(configured if "[1m]" in configured else model, state.windows, state.config.context.window)
 
 
-def _gate(place: LoopContext, state: LoopState, start: str, stop: Callable[[], bool], item: str) -> StopGate | None:
+def _gate(context: LoopContext, state: LoopState, start: str, stop: Callable[[], bool], item: str) -> StopGate | None:
     seconds = stop_seconds(state, item)
     if not seconds:
         return None
     allowed = state.config.steering.model_copy(update={"stop_seconds": seconds})
     config = state.config.model_copy(update={"steering": allowed})
-    where = StopPlace(place.worktree, start, checkout_for(place, state), git_folder(place.folder))
-    return StopGate(where, place.tag(state), config, state.checks, stop, item)
+    where = StopPlace(context.worktree, start, checkout_for(context, state), git_folder(context.folder))
+    return StopGate(where, context.tag(state), config, state.checks, stop, item)
 
 
-def _rules(place: LoopContext, state: LoopState, start: str, home: str) -> Rules:
+def _rules(context: LoopContext, state: LoopState, start: str, home: str) -> Rules:
     """For the iteration that is due."""
     config = state.config
     return Rules(
-        worktree=os.path.realpath(place.worktree),
+        worktree=os.path.realpath(context.worktree),
         protected=config.invariants.protect,
         allowed=config.invariants.allow,
         level=state.oversight.ladder.rung if config.ladder.act else 0,
@@ -100,7 +100,7 @@ def _rules(place: LoopContext, state: LoopState, start: str, home: str) -> Rules
         home=home,
         resolve=os.path.realpath,
         exists=_exists,
-        tests=_tests_before(place.worktree, state.base_commit),
+        tests=_tests_before(context.worktree, state.base_commit),
     )
 
 

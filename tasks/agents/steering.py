@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Means:
+class SteeringActions:
     """What steering needs of the world. None of it may take long."""
 
     tell: Callable[[Guarded], None]
@@ -66,7 +66,7 @@ class Steering:
         rules: Rules,
         steering: SteeringConfig,
         context: ContextConfig,
-        means: Means,
+        means: SteeringActions,
         turns: Turns,
         stops: Stops | None = None,
     ) -> None:

@@ -58,7 +58,7 @@ class StopGate:
 
     def __init__(
         self,
-        place: StopPlace,
+        context: StopPlace,
         tag: str,
         config: LoopConfig,
         last: CheckReport | None = None,
@@ -70,7 +70,7 @@ class StopGate:
         `item` is the own check of the plan's item in hand: where there is one it alone is run, for all others may fail till the
         last item is done.
         """
-        self._place, self._tag, self._config, self._stop = place, tag, config, stop
+        self._place, self._tag, self._config, self._stop = context, tag, config, stop
         self._item = (CheckConfig(command=item),) if item else ()
         self._seconds = {result.command: result.seconds for result in last.results} if last else dict[str, float]()
         self._preparing = 0.0  # seconds that laying out the files took, before any check could begin
@@ -126,15 +126,15 @@ class StopGate:
             return "every check takes longer than it may"
         return "the session is at its end" if self._ended() else ""
 
-    def _run_checks(self, room: CheckContext, checks: Sequence[CheckConfig], found: _Found, until: float) -> None:
+    def _run_checks(self, check_context: CheckContext, checks: Sequence[CheckConfig], found: _Found, until: float) -> None:
         for check in checks:
             if self._ended():
                 return
             if self._fits(check, until):
-                found.results.append(self._run(room, check, until))
+                found.results.append(self._run(check_context, check, until))
                 found.checks.append(check)
 
-    def _run_again(self, room: CheckContext, found: _Found, until: float) -> None:
+    def _run_again(self, check_context: CheckContext, found: _Found, until: float) -> None:
         """What fails by chance sends nobody back; whether it is tolerated is decided when the checks run on a commit."""
         for number in suspects(found.results, self._config.flaky.largest_failing_set, self._known):
             if self._ended():
@@ -142,13 +142,13 @@ class StopGate:
             check = found.checks[number]
             if not self._fits(check, until):
                 continue
-            room.checkout.reset()
-            again = self._run(room, check, until)
+            check_context.checkout.reset()
+            again = self._run(check_context, check, until)
             found.results[number] = after_rerun(found.results[number], again, tolerate=True)
 
-    def _run(self, room: CheckContext, check: CheckConfig, until: float) -> CheckResult:
+    def _run(self, check_context: CheckContext, check: CheckConfig, until: float) -> CheckResult:
         place = self._config.checks.index(check) if check in self._config.checks else 0
-        result = run_check(room, place, check, min(check.timeout_seconds, max(until - time.monotonic(), 0)))
+        result = run_check(check_context, place, check, min(check.timeout_seconds, max(until - time.monotonic(), 0)))
         # one that was ended takes at least that long
         known = self._seconds.get(result.command, 0) if result.exit_code is None else 0
         self._seconds[result.command] = max(known, result.seconds)
@@ -181,18 +181,18 @@ def _words(error: Exception) -> str:
 
 
 @contextmanager
-def _checked_out(place: StopPlace) -> Generator[None]:
+def _checked_out(context: StopPlace) -> Generator[None]:
     """Have the checkout hold the agent's files. The worktree stays as it is, or is put back where the checks run in it.
 
     Raises HelmsmanError and OSError where they cannot be laid out, and where set-up would have to run first: it could leave, for
     the checks that decide, what no commit shows.
     """
-    worktree, checkout = place.worktree, place.checkout
-    if own_git(worktree, place.start) is None:
+    worktree, checkout = context.worktree, context.checkout
+    if own_git(worktree, context.start) is None:
         raise TransientError("the worktree is cut off from its repository")
     if any(dirty_paths(inner) for inner in submodules(worktree)):
         raise TransientError("work in a submodule is not committed, and cannot be checked before it is")
-    boxed = place.agents_git if place.agents_git and place.agents_git.exists() else None
+    boxed = context.agents_git if context.agents_git and context.agents_git.exists() else None
     commit = snapshot(worktree, commit_and_tree(worktree)[0], MESSAGE, boxed or own_folder(worktree))
     if not checkout.clean:
         with _put_back(worktree, checkout):

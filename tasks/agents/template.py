@@ -39,9 +39,9 @@ def kind_of(state: LoopState) -> AgentKind:
     return state.agent.kind
 
 
-def environment_of(place: LoopContext, state: LoopState) -> dict[str, str]:
+def environment_of(context: LoopContext, state: LoopState) -> dict[str, str]:
     """What the program may see: what any may, its own variables, and those that the operator names."""
-    identity = {} if has_identity(place.worktree) else IDENTITY
+    identity = {} if has_identity(context.worktree) else IDENTITY
     seen = other_environment(ours(), kind_of(state).environment, state.config.agent.environment)
     return {**seen, **inner_depth(state.config), **identity}
 

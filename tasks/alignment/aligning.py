@@ -21,7 +21,7 @@ from helmsman.records.alignment import ALIGNMENT, Alignment, Proposal
 from helmsman.records.iteration import Question
 from helmsman.texts import plural
 from tasks.alignment.files import keep_aside, place_of, read_alignment, read_text, understood, write_alignment
-from tasks.models.asking import Late, ask
+from tasks.models.asking import LateAnswer, ask
 from tasks.repository.git import Repository
 from tasks.system.files import write_atomic
 from tasks.system.paths import AlignFolder, helmsman_folder
@@ -157,7 +157,7 @@ def propose(
     patient = config.model_copy(update={"prompt": config.prompt.model_copy(update={"timeout_seconds": seconds})})
     try:
         answer = ask(question, config=patient, credentials=credentials, tag=tag, stop=stop)
-    except Late as late:
+    except LateAnswer as late:
         return Proposal(text="", stop="late", usage=late.usage)
     return Proposal(text=answer.text, stop=answer.stop, usage=answer.usage)
 

@@ -19,7 +19,7 @@ from tasks.engine.runs import is_under_a_worker
 from tasks.system.clock import now_utc
 
 
-class Halted(Exception):  # noqa: N818 - what silence comes to, not a failure
+class UnansweredError(Exception):
     """Nobody answered in time."""
 
 
@@ -33,7 +33,7 @@ def answered(work: Work, alignment: Alignment) -> Alignment:
         gate = _not_taken(gate, problem)
     while after is None:
         if lapsed(gate, now_utc()):
-            raise Halted("nobody answered in time")
+            raise UnansweredError("nobody answered in time")
         description = form_text(gate, gate.evidence)
         if is_under_a_worker():
             pause.suspend(gate, form, description)

@@ -19,7 +19,7 @@ from helmsman.render.lines import aligned_lines
 from tasks.alignment import aligning
 from tasks.alignment.aligning import Work
 from tasks.alignment.config import configured
-from tasks.alignment.people import Halted, answered
+from tasks.alignment.people import UnansweredError, answered
 from tasks.alignment.steps import ask, gather
 from tasks.engine.end_states import EndState
 from tasks.engine.runs import driving_run
@@ -40,7 +40,7 @@ class LeftOpen(Exception):  # noqa: N818 - what a person chose, not a failure
     """Questions were left open in a form: the run ends, and asks them again when it is retried."""
 
 
-STOPPED = (LeftOpen, Halted, Cancelled, KeyboardInterrupt, TerminationSignal)
+STOPPED = (LeftOpen, UnansweredError, Cancelled, KeyboardInterrupt, TerminationSignal)
 """What ends the flow without being an error."""
 
 _log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ def concluded(work: Work, why: BaseException | None = None) -> State[dict[str, A
     why = None if isinstance(why, LeftOpen) else why
     found = aligning.present(work) if why is None else aligning.readable(work)
     alignment = found or Alignment(specification=Specification(goal=work.goal))
-    if why is not None and not isinstance(why, Halted):
+    if why is not None and not isinstance(why, UnansweredError):
         result = result_of(alignment, work.file, "cancelled", str(why) or "interrupted by a signal")
         return _state(StateType.CANCELLED, "Cancelled", result)
     work.folder.attempt.unlink(missing_ok=True)

@@ -120,18 +120,18 @@ def put_words(box: Path, uid: str, identity: int, words: str) -> None:
     write_atomic(_words_file(box, identity), signed(uid, WORDS_PURPOSE, redact(words)[:LONGEST_GUIDANCE]))
 
 
-def with_words(place: LoopContext, state: LoopState) -> LoopState:
+def with_words(context: LoopContext, state: LoopState) -> LoopState:
     """The loop with what was said since. While it has ended, words wait for whoever goes on with it.
 
     Files go after the state has been written: who dies in between finds the words in both, and tells them once.
     """
     if state.ending is not None:
         return state
-    files = sorted(place.folder.words.glob("*.txt"))[: max(0, GUIDANCE_REMEMBERED - len(state.guidance))]
+    files = sorted(context.folder.words.glob("*.txt"))[: max(0, GUIDANCE_REMEMBERED - len(state.guidance))]
     said = [text for text in (_read(file, state.uid) for file in files) if text.strip() and text not in state.guidance]
     if said:
         told = state.model_copy(update={"guidance": (*state.guidance, *said), "updated_at": now_utc()})
-        state = replace_state(place.repository, state, told, "told by a person: " + clean(said[0])[:60])
+        state = replace_state(context.repository, state, told, "told by a person: " + clean(said[0])[:60])
         publish(MemoryNoted(lines=tuple(f"told by a person: {clean(words)[:200]}" for words in said)))
     for file in files:
         file.unlink(missing_ok=True)

@@ -35,72 +35,72 @@ ID_BYTES = 8
 """Of a question's key, so that nobody can answer it before it is asked."""
 
 
-def passed(place: LoopContext, state: LoopState) -> LoopState:
+def passed(context: LoopContext, state: LoopState) -> LoopState:
     """Ask whatever has to be asked before the loop goes on. Returns the loop after the answers, or ended with a question open."""
-    state = with_words(place, state)
+    state = with_words(context, state)
     while (due := gate_due(state, now_utc())) is not None:
-        state, gate = _written_down(place, state, due)
-        state = _with_known_answer(place, state, gate)
+        state, gate = _written_down(context, state, due)
+        state = _with_known_answer(context, state, gate)
         if state.gate is not None:
-            after = _lapsed(place, state, gate) or _asked(place, state, gate)
+            after = _lapsed(context, state, gate) or _asked(context, state, gate)
             if after is None:
-                return _left_open(place, state, gate)
+                return _left_open(context, state, gate)
             state = after
-    tell_news(state, place)
+    tell_news(state, context)
     return state
 
 
-def _written_down(place: LoopContext, state: LoopState, gate: Gate) -> tuple[LoopState, Gate]:
+def _written_down(context: LoopContext, state: LoopState, gate: Gate) -> tuple[LoopState, Gate]:
     if state.gate is not None:
         return state, state.gate
     key = f"{gate.key}-{secrets.token_hex(ID_BYTES)}"
-    gate = gate.model_copy(update={"key": key, "evidence": evidence(state, str(place.worktree))})
+    gate = gate.model_copy(update={"key": key, "evidence": evidence(state, str(context.worktree))})
     publish(GateOpened(loop=state.loop, gate=gate))
     opened = state.model_copy(update={"gate": gate, "gates_asked": state.gates_asked + 1, "updated_at": gate.asked_at})
-    after = replace_state(place.repository, state, opened, f"ask: {gate.key}")
+    after = replace_state(context.repository, state, opened, f"ask: {gate.key}")
     publish_artifacts(after)
-    tell_news(after, place)
+    tell_news(after, context)
     return after, gate
 
 
-def _with_known_answer(place: LoopContext, state: LoopState, gate: Gate) -> LoopState:
+def _with_known_answer(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
     """After an answer that came while nobody drove the loop. The question stays open where none came, or none can be taken."""
     problem = ""
-    _listen(place, state, answer_from_tracker(state, place))
-    found = answers.find(place.folder.answers, state.uid, gate.key)
+    _listen(context, state, answer_from_tracker(state, context))
+    found = answers.find(context.folder.answers, state.uid, gate.key)
     if found is not None:
         try:
-            return _closed(place, state, found)
+            return _closed(context, state, found)
         except Fenced:
             raise
         except OperatorError as error:
             problem = refusal(error)
-            answers.put_aside(place.folder.answers, gate.key)
+            answers.put_aside(context.folder.answers, gate.key)
     for given in pause.earlier_inputs(state.uid, gate.key):
-        after, why = _after_form(place, state, gate, given)
+        after, why = _after_form(context, state, gate, given)
         if after is not None:
             return after
         problem = problem or why
-    return _not_taken(place, state, problem) if problem else state
+    return _not_taken(context, state, problem) if problem else state
 
 
-def _not_taken(place: LoopContext, state: LoopState, problem: str) -> LoopState:
+def _not_taken(context: LoopContext, state: LoopState, problem: str) -> LoopState:
     """Write down why an answer is not taken, so that whoever is asked again reads it, also where another process asks."""
     pause.warn_not_taken(problem)
     if state.gate is None or state.gate.refused == problem:
         return state
     asking = state.model_copy(update={"gate": state.gate.model_copy(update={"refused": problem}), "updated_at": now_utc()})
-    after = replace_state(place.repository, state, asking, f"ask: {state.gate.key}: an answer was not taken")
+    after = replace_state(context.repository, state, asking, f"ask: {state.gate.key}: an answer was not taken")
     publish_artifacts(after)
     return after
 
 
-def _lapsed(place: LoopContext, state: LoopState, gate: Gate) -> LoopState | None:
+def _lapsed(context: LoopContext, state: LoopState, gate: Gate) -> LoopState | None:
     lapse = lapsed(gate, now_utc())
-    return _closed(place, state, lapse) if lapse else None
+    return _closed(context, state, lapse) if lapse else None
 
 
-def _asked(place: LoopContext, state: LoopState, gate: Gate) -> LoopState | None:
+def _asked(context: LoopContext, state: LoopState, gate: Gate) -> LoopState | None:
     """Ask by a form until an answer can be followed; None where this loop does not ask while it runs."""
     if not state.config.gates.ask:
         return None
@@ -109,43 +109,43 @@ def _asked(place: LoopContext, state: LoopState, gate: Gate) -> LoopState | None
         description = form_text(state.gate, in_short(state))
         if is_under_a_worker():
             pause.suspend(gate, form, description)
-        given = pause.pause(gate.key, form, description, _waker(place, state, gate))
+        given = pause.pause(gate.key, form, description, _waker(context, state, gate))
         if given is None:
-            state = _with_known_answer(place, state, gate)
-            state = state if state.gate is None else _lapsed(place, state, gate) or state
+            state = _with_known_answer(context, state, gate)
+            state = state if state.gate is None else _lapsed(context, state, gate) or state
         else:
-            after, problem = _after_form(place, state, gate, given)
-            state = after or _not_taken(place, state, problem)
+            after, problem = _after_form(context, state, gate, given)
+            state = after or _not_taken(context, state, problem)
     return state
 
 
-def _after_form(place: LoopContext, state: LoopState, gate: Gate, given: Mapping[str, Any]) -> tuple[LoopState | None, str]:
+def _after_form(context: LoopContext, state: LoopState, gate: Gate, given: Mapping[str, Any]) -> tuple[LoopState | None, str]:
     """The loop after a filled-in form, or what is wrong with it."""
     try:
         form = read_form(gate, given)
-        return _closed(place, state, answer_of(state, gate, form, via="engine", now=now_utc())), ""
+        return _closed(context, state, answer_of(state, gate, form, via="engine", now=now_utc())), ""
     except Fenced:
         raise
     except OperatorError as error:
         return None, refusal(error)
 
 
-def _listen(place: LoopContext, state: LoopState, heard: Answer | None) -> None:
+def _listen(context: LoopContext, state: LoopState, heard: Answer | None) -> None:
     """An answer from the tracker lies where all answers lie: the first one counts."""
     if heard is not None:
-        answers.put(place.folder.answers, state.uid, heard)
+        answers.put(context.folder.answers, state.uid, heard)
 
 
-def _waker(place: LoopContext, state: LoopState, gate: Gate) -> Callable[[], str]:
+def _waker(context: LoopContext, state: LoopState, gate: Gate) -> Callable[[], str]:
     """What else may end the wait for a form: a cancel, an answer by another way, the lapse of time."""
-    ear = TrackerListener(state, place)
+    ear = TrackerListener(state, context)
 
     def wake() -> str:
-        if place.folder.cancel.exists():
+        if context.folder.cancel.exists():
             return pause.CANCELLED
         with suppress(HelmsmanError, OSError):  # it hears the same again, and a watch that has ended hears no cancel
-            _listen(place, state, ear())
-        found = answers.seen(place.folder.answers, state.uid, gate.key)
+            _listen(context, state, ear())
+        found = answers.seen(context.folder.answers, state.uid, gate.key)
         lapse = None if found else lapsed(gate, now_utc())
         decided = found or lapse
         return decided.choice if decided else ""
@@ -153,20 +153,20 @@ def _waker(place: LoopContext, state: LoopState, gate: Gate) -> Callable[[], str
     return wake
 
 
-def _closed(place: LoopContext, state: LoopState, answer: Answer) -> LoopState:
+def _closed(context: LoopContext, state: LoopState, answer: Answer) -> LoopState:
     """Fold an answer; the loop goes on from what was committed meanwhile. Raises OperatorError for what cannot be followed."""
     after = answered(state, answer, now_utc())
     if (answer.kind, answer.choice) == (GateKind.ITEM, Choice.APPROVE):
-        tick_by_word(place, state, answer.by or "a person")
-    head = read_ref(place.repository.common, f"refs/heads/{state.branch}") or state.head
+        tick_by_word(context, state, answer.by or "a person")
+    head = read_ref(context.repository.common, f"refs/heads/{state.branch}") or state.head
     if answer.kind is GateKind.MERGE and after.outcome is Outcome.COMPLETED and head != state.head:
         raise _moved(state, head)
     after = after.model_copy(update={"head": head})
     if after.ending is None:
-        ensure_worktree(place.repository, place.worktree, after.branch, after.head, after.base_commit)
+        ensure_worktree(context.repository, context.worktree, after.branch, after.head, after.base_commit)
     publish(GateAnswered(answer=answer))
-    after = replace_state(place.repository, state, after, f"answer: {answer.gate}: {answer.choice} ({answer.via})")
-    tell_news(after, place)
+    after = replace_state(context.repository, state, after, f"answer: {answer.gate}: {answer.choice} ({answer.via})")
+    tell_news(after, context)
     return after
 
 
@@ -179,7 +179,7 @@ def _moved(state: LoopState, head: str) -> OperatorError:
     )
 
 
-def _left_open(place: LoopContext, state: LoopState, gate: Gate) -> LoopState:
+def _left_open(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
     """End as waiting, or stay unproven or blocked: nothing is spent, and an answer counts whenever the loop is driven again."""
     if state.outcome in {Outcome.WAITING, Outcome.UNPROVEN, Outcome.BLOCKED}:
         return state
@@ -192,4 +192,4 @@ def _left_open(place: LoopContext, state: LoopState, gate: Gate) -> LoopState:
         at=now_utc(),
         outcome=Outcome.WAITING,
     )
-    return replace_state(place.repository, state, end(state, decision, now_utc()), f"ask: {gate.key} stays open")
+    return replace_state(context.repository, state, end(state, decision, now_utc()), f"ask: {gate.key} stays open")

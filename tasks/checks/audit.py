@@ -24,10 +24,10 @@ from tasks.repository.loop_context import LoopContext
 PUT_BACK_SHOWN = 20
 
 
-def audit(place: LoopContext, state: LoopState, execution: Execution) -> tuple[Finding, ...]:
+def audit(context: LoopContext, state: LoopState, execution: Execution) -> tuple[Finding, ...]:
     """Findings in the whole loop's diff."""
-    checks = _checks(place, state, execution.change.start)
-    change = change_of(work_of(place, state, execution.change.commit, checks), place.worktree)
+    checks = _checks(context, state, execution.change.start)
+    change = change_of(work_of(context, state, execution.change.commit, checks), context.worktree)
     return weigh((*_unmerged(state, change.diff), *hints(change)), state.config.invariants)
 
 
@@ -40,22 +40,22 @@ def _unmerged(state: LoopState, diff: TreeDiff) -> Iterator[Finding]:
             yield from conflicts_in(file)
 
 
-def revert_protected(place: LoopContext, state: LoopState, commit: str) -> tuple[str, ...]:
+def revert_protected(context: LoopContext, state: LoopState, commit: str) -> tuple[str, ...]:
     """Undo, in a commit that says so, what the loop has done to protected files. Returns their paths."""
-    paths = _harmed(place, state, commit)
+    paths = _harmed(context, state, commit)
     for path in paths:
-        _put_back(place.worktree, state.base_commit, path)
-    if paths and not succeeds(place.worktree, "diff", "--cached", "--quiet"):
-        git(place.worktree, "commit", "--quiet", "--no-verify", "--message", "helmsman: put back protected files")
+        _put_back(context.worktree, state.base_commit, path)
+    if paths and not succeeds(context.worktree, "diff", "--cached", "--quiet"):
+        git(context.worktree, "commit", "--quiet", "--no-verify", "--message", "helmsman: put back protected files")
     return reverted_paths(paths)[:PUT_BACK_SHOWN]
 
 
-def _harmed(place: LoopContext, state: LoopState, commit: str) -> list[str]:
+def _harmed(context: LoopContext, state: LoopState, commit: str) -> list[str]:
     """What the operator protects, what configures the loop, and the scripts of its checks that were there."""
     kept = state.config.invariants
-    checks = _checks(place, state, state.head)
+    checks = _checks(context, state, state.head)
     run = {path for check in checks for path in scripts(check.command)}
-    changed = changed_since_start(work_of(place, state, commit))
+    changed = changed_since_start(work_of(context, state, commit))
     return sorted(
         path
         for path, (before, _) in changed.items()
@@ -64,17 +64,17 @@ def _harmed(place: LoopContext, state: LoopState, commit: str) -> list[str]:
     )
 
 
-def _checks(place: LoopContext, state: LoopState, start: str) -> tuple[CheckConfig, ...]:
+def _checks(context: LoopContext, state: LoopState, start: str) -> tuple[CheckConfig, ...]:
     """What judges the work: the loop's checks, and those of the plan's items as they were before the agent could touch them."""
-    plans = (_plan_of(place, commit, state.config.plan.file) for commit in dict.fromkeys((state.base_commit, start)))
+    plans = (_plan_of(context, commit, state.config.plan.file) for commit in dict.fromkeys((state.base_commit, start)))
     of_items = dict.fromkeys(item.check for plan in plans if plan for item in plan.items if item.check)
     return (*state.config.checks, *(CheckConfig(command=command) for command in of_items))
 
 
-def _plan_of(place: LoopContext, commit: str, path: str) -> Plan | None:
+def _plan_of(context: LoopContext, commit: str, path: str) -> Plan | None:
     """None where there is none that can be read: then no item of it is in hand either."""
     try:
-        return plan_at(place.repository, commit, path) if path else None
+        return plan_at(context.repository, commit, path) if path else None
     except OperatorError:
         return None
 

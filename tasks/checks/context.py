@@ -13,29 +13,29 @@ from tasks.repository.loop_context import LoopContext
 from tasks.repository.worktree_checkout import Checkout, Worktree
 
 
-def check_context(place: LoopContext, state: LoopState) -> CheckContext:
+def check_context(context: LoopContext, state: LoopState) -> CheckContext:
     """Where the loop's checks run that decide."""
     tests, box = required_tests(state.config), state.config.box
-    return CheckContext(checkout_for(place, state), place.tag(state), place.folder.cancel.exists, tests, state.checks, box)
+    return CheckContext(checkout_for(context, state), context.tag(state), context.folder.cancel.exists, tests, state.checks, box)
 
 
-def work_of(place: LoopContext, state: LoopState, commit: str, checks: Sequence[CheckConfig] | None = None) -> Range:
+def work_of(context: LoopContext, state: LoopState, commit: str, checks: Sequence[CheckConfig] | None = None) -> Range:
     """The loop's work as of a commit. `checks`: others than its own."""
     config = state.config if checks is None else with_checks(state.config, checks)
-    return Range(place.repository, state.base_commit, commit, config, state.collected_at_start)
+    return Range(context.repository, state.base_commit, commit, config, state.collected_at_start)
 
 
-def checkout_for(place: LoopContext, state: LoopState) -> Checkout:
+def checkout_for(context: LoopContext, state: LoopState) -> Checkout:
     """The checkout that the loop's checks run in, for one run of them at a time."""
-    return clean_checkout(place, state) if state.config.workspace.clean else Worktree(place.worktree)
+    return clean_checkout(context, state) if state.config.workspace.clean else Worktree(context.worktree)
 
 
-def clean_checkout(place: LoopContext, state: LoopState) -> CleanCheckout:
+def clean_checkout(context: LoopContext, state: LoopState) -> CleanCheckout:
     """The loop's clean checkout, which may still have to be made."""
     return CleanCheckout(
-        repository=place.repository,
-        worktree=place.worktree,
-        folder=checkout_folder(place.repository, state.loop),
+        repository=context.repository,
+        worktree=context.worktree,
+        folder=checkout_folder(context.repository, state.loop),
         uid=state.uid,
         branch=state.branch,
         base=state.base_commit,

@@ -43,7 +43,7 @@ LARGEST_SCRIPT = 20_000
 """Bytes of a file that is searched for further names."""
 
 
-def adjudicate(place: LoopContext, state: LoopState, evidence: Evidence, credentials: Credentials) -> Verdict:
+def adjudicate(context: LoopContext, state: LoopState, evidence: Evidence, credentials: Credentials) -> Verdict:
     """Weigh the gates; ask the judge only where nothing but its word is missing, because it costs money."""
     item = prove_item(state, evidence)
     of_item = (
@@ -57,9 +57,9 @@ def adjudicate(place: LoopContext, state: LoopState, evidence: Evidence, credent
     criteria = (*(state.config.judge.criteria if proof.open else ()), *of_tests, *([of_item] if of_item else ()))
     if not criteria:
         of_block = criterion_of_block(state.config.judge) if _claims_block(state, evidence) else None
-        seen = _ask(place, state, evidence, (of_block,), credentials) if of_block else None
+        seen = _ask(context, state, evidence, (of_block,), credentials) if of_block else None
         return Verdict(proof=proof, item=item, block_judged=seen)
-    judgement = _ask(place, state, evidence, criteria, credentials)
+    judgement = _ask(context, state, evidence, criteria, credentials)
     if item is None or of_item is None:
         return Verdict(proof=proof, judgement=judgement, item=item)
     item = judged(item, of_item, judgement)
@@ -67,13 +67,13 @@ def adjudicate(place: LoopContext, state: LoopState, evidence: Evidence, credent
     return Verdict(proof=proof, judgement=judgement, item=item)
 
 
-def request_for(place: LoopContext, state: LoopState) -> JudgeRequest:
+def request_for(context: LoopContext, state: LoopState) -> JudgeRequest:
     """What the judge would be sent if it were asked about the loop's branch as it stands, with what the last checks said."""
     change = Change(start=state.base_commit, commit=state.head, tree="")
     call = AgentCall(outcome=AgentOutcome.FINISHED, exit_code=0, seconds=0)
     found = Evidence(execution=Execution(call=call, change=change), checks=state.checks, findings=state.findings)
-    tree, judge = tree_of(place.worktree, state.head), state.config.judge
-    return build_request(without_secrets(_question(place, state, found, judge.criteria, tree)), judge)
+    tree, judge = tree_of(context.worktree, state.head), state.config.judge
+    return build_request(without_secrets(_question(context, state, found, judge.criteria, tree)), judge)
 
 
 def _claims_block(state: LoopState, evidence: Evidence) -> bool:
@@ -82,28 +82,28 @@ def _claims_block(state: LoopState, evidence: Evidence) -> bool:
 
 
 def _ask(
-    place: LoopContext, state: LoopState, evidence: Evidence, criteria: Sequence[CriterionConfig], credentials: Credentials
+    context: LoopContext, state: LoopState, evidence: Evidence, criteria: Sequence[CriterionConfig], credentials: Credentials
 ) -> Judgement:
-    tree = tree_of(place.worktree, evidence.execution.change.commit)
+    tree = tree_of(context.worktree, evidence.execution.change.commit)
     return ask_judge(
-        _question(place, state, evidence, criteria, tree),
+        _question(context, state, evidence, criteria, tree),
         state.config.judge.model_copy(update={"criteria": tuple(criteria)}),
         credentials=credentials(),
         claude=state.config.claude,
-        tag=f"{place.tag(state)}/judge",
-        keep=partial(keep_request, CallFolder(place.folder.call(state.due, state.attempt), state.uid)),
-        shelf=lambda paths: read_texts(place.worktree, tree, paths[:MOST_ASKED_FOR]),
-        stop=place.folder.cancel.exists,
+        tag=f"{context.tag(state)}/judge",
+        keep=partial(keep_request, CallFolder(context.folder.call(state.due, state.attempt), state.uid)),
+        shelf=lambda paths: read_texts(context.worktree, tree, paths[:MOST_ASKED_FOR]),
+        stop=context.folder.cancel.exists,
     )
 
 
 def _question(
-    place: LoopContext, state: LoopState, evidence: Evidence, criteria: Sequence[CriterionConfig], tree: Sequence[Blob]
+    context: LoopContext, state: LoopState, evidence: Evidence, criteria: Sequence[CriterionConfig], tree: Sequence[Blob]
 ) -> JudgeQuestion:
-    work = work_of(place, state, evidence.execution.change.commit)
+    work = work_of(context, state, evidence.execution.change.commit)
     outputs = outputs_of(evidence.checks, evidence.since_start.tests if evidence.since_start else ())
     return replace(
-        question_on(work, place.worktree, outputs, criteria, tree),
+        question_on(work, context.worktree, outputs, criteria, tree),
         blocked_by=evidence.claims.blocked,
         findings=evidence.findings,
         earlier=state.judge.verdicts,

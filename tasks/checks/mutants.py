@@ -18,23 +18,23 @@ SLOWEST = 3
 SPARE_SECONDS = 10
 
 
-def mutants_in(room: CheckContext, work: Range, own: CheckReport) -> Mutants | None:
+def mutants_in(check_context: CheckContext, work: Range, own: CheckReport) -> Mutants | None:
     """Run the checks on up to `proof.mutants` mutants of changed lines. None where there is no line to change."""
     diff = read_diff(work.repository.common, work.base, work.commit)
     sources = [file for file in diff if file.after and is_python_source(file.path) and not is_test_file(file.path)]
     every = [one for file in sources for one in mutants_of(file.path, file.after or "", [line.number for line in file.added])]
     made = chosen(every, work.config.proof.mutants)
-    survived = [mutant.told for mutant in made if not _noticed(room, work, own, mutant)]
+    survived = [mutant.told for mutant in made if not _noticed(check_context, work, own, mutant)]
     if not made:
         return None
     low, high = wilson(len(made) - len(survived), len(made))
     return Mutants(made=len(made), survived=tuple(survived), low=round(low, 3), high=round(high, 3))
 
 
-def _noticed(room: CheckContext, work: Range, own: CheckReport, mutant: Mutant) -> bool:
+def _noticed(check_context: CheckContext, work: Range, own: CheckReport, mutant: Mutant) -> bool:
     try:
-        with laid(room, work.commit, work.config, mutant.path, mutant.text):
-            return any(not run_check(room, place, check, limit).passed for place, check, limit in _limited(work, own))
+        with laid(check_context, work.commit, work.config, mutant.path, mutant.text):
+            return any(not run_check(check_context, place, check, limit).passed for place, check, limit in _limited(work, own))
     except SetupFailed:
         return True
 

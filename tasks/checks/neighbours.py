@@ -17,14 +17,14 @@ MOST_RUNS = 5
 SECONDS = 60
 
 
-def looked_up_in(room: CheckContext, work: Range) -> tuple[str, ...]:
+def looked_up_in(check_context: CheckContext, work: Range) -> tuple[str, ...]:
     """What is to be asked about functions of the work that seem to have answers for their tests alone, a clause each."""
     tree, changed = tree_of(work.repository.common, work.commit), [*changed_since_start(work)]
-    return tuple(clause for language in CALLED for clause in _looked_up(room, work, language, tree, changed))
+    return tuple(clause for language in CALLED for clause in _looked_up(check_context, work, language, tree, changed))
 
 
 def _looked_up(
-    room: CheckContext, work: Range, language: Language, tree: Sequence[Blob], changed: Sequence[str]
+    check_context: CheckContext, work: Range, language: Language, tree: Sequence[Blob], changed: Sequence[str]
 ) -> Iterator[str]:
     sources = _texts(work, tree, [path for path in changed if language.is_source(path) and not _may_test(path)])
     paths = [blob.path for blob in tree]
@@ -32,9 +32,9 @@ def _looked_up(
     tests = _texts(work, tree, [*language.further, *candidates])
     held = [one for path, text in sources.items() for one in literals(language.form, path, text)]
     asked = calls_beside(grouped(language.cases(tests, sources, frozenset(paths))), held)
-    answers = _answers(room, work, work.commit, language, asked, [*tests])
+    answers = _answers(check_context, work, work.commit, language, asked, [*tests])
     found = [(calls, one) for calls, one in zip(asked, answers, strict=False) if one and looked_up(calls, one)]
-    before = _answers(room, work, work.base, language, [calls for calls, _ in found], [*tests])
+    before = _answers(check_context, work, work.base, language, [calls for calls, _ in found], [*tests])
     for (calls, now), earlier in zip(found, [*before, *[None] * len(found)], strict=False):
         if clause := looked_up(calls, now, earlier, language.written):
             yield clause
@@ -49,23 +49,23 @@ def _texts(work: Range, tree: Sequence[Blob], paths: Sequence[str]) -> Mapping[s
 
 
 def _answers(
-    room: CheckContext, work: Range, commit: str, language: Language, asked: Sequence[Calls], tests: Sequence[str]
+    check_context: CheckContext, work: Range, commit: str, language: Language, asked: Sequence[Calls], tests: Sequence[str]
 ) -> list[Answers | None]:
     batches = [asked[first : first + MOST_FUNCTIONS] for first in range(0, len(asked), MOST_FUNCTIONS)][:MOST_RUNS]
     found: list[Answers | None] = []
     for batch in batches:
-        answers = _run(room, work, commit, language, batch, tests)
+        answers = _run(check_context, work, commit, language, batch, tests)
         found += answers if len(answers) == len(batch) else [None] * len(batch)
     return found
 
 
 def _run(
-    room: CheckContext, work: Range, commit: str, language: Language, batch: Sequence[Calls], tests: Sequence[str]
+    check_context: CheckContext, work: Range, commit: str, language: Language, batch: Sequence[Calls], tests: Sequence[str]
 ) -> list[Answers | None]:
     mark = f"{secrets.token_hex(8)} "
     command = f"{language.interpreter([check.command for check in work.config.checks])} {language.file}"
     try:
-        with laid(room, commit, work.config, language.file, language.script(batch, tests, mark)):
-            return read_answers(run_command(room, command, work.config, SECONDS), mark)
+        with laid(check_context, commit, work.config, language.file, language.script(batch, tests, mark)):
+            return read_answers(run_command(check_context, command, work.config, SECONDS), mark)
     except (SetupFailed, OSError):
         return []

@@ -47,18 +47,18 @@ class _Ran(NamedTuple):
     printed: str
 
 
-def probe_work(place: LoopContext, state: LoopState, commit: str, credentials: Credentials) -> Probed:
+def probe_work(context: LoopContext, state: LoopState, commit: str, credentials: Credentials) -> Probed:
     """Probes on a loop's work: those of an earlier claim, else new ones."""
     if not state.config.workspace.clean:
         return Probed(reason=NOT_CLEAN)
-    work = work_of(place, state, commit)
-    asking = Asking(work.config, credentials, f"{place.tag(state)}/probes", place.folder.cancel.exists, judging=True)
-    found, kept = probe(check_context(place, state), work, kept_probes(state.uid), asking)
+    work = work_of(context, state, commit)
+    asking = Asking(work.config, credentials, f"{context.tag(state)}/probes", context.folder.cancel.exists, judging=True)
+    found, kept = probe(check_context(context, state), work, kept_probes(state.uid), asking)
     keep_probes(state.uid, kept)
     return found
 
 
-def probe(room: CheckContext, work: Range, kept: Sequence[Probe], asking: Asking) -> tuple[Probed, tuple[Probe, ...]]:
+def probe(check_context: CheckContext, work: Range, kept: Sequence[Probe], asking: Asking) -> tuple[Probed, tuple[Probe, ...]]:
     """What probes say of the work, and those to be kept. Nothing that goes wrong with a model raises, but for Cancelled."""
     changed = [path for path in changed_since_start(work) if is_source(path)]
     runner = runner_for(changed)
@@ -71,7 +71,7 @@ def probe(room: CheckContext, work: Range, kept: Sequence[Probe], asking: Asking
         request = probe_request(work.config, runner, folder, sources, tests)
         found, writing = ask(asking, lambda: request, partial(read_probes, config=work.config))
         written, spent, reason = found or (), writing.usage, writing.reason or ("" if found else "the model wrote none")
-    ran = _run(room, work, runner, folder, written)
+    ran = _run(check_context, work, runner, folder, written)
     unread = [(one.probe, one.printed) for one in ran if one.passed is False and not one.probe.right]
     read: Sequence[Reading] = ()
     if unread:
@@ -117,9 +117,9 @@ def _tests_of_start(work: Range, runner: Runner, changed: Sequence[str]) -> dict
     return {path: found[path] for path in ordered if path in found}
 
 
-def _run(room: CheckContext, work: Range, runner: Runner, folder: str, probes: Sequence[Probe]) -> list[_Ran]:
+def _run(check_context: CheckContext, work: Range, runner: Runner, folder: str, probes: Sequence[Probe]) -> list[_Ran]:
     """Each by itself on the work, with the tests and settings of the start."""
-    checkout, apart = room.checkout, replace(room, tag=f"{room.tag}/probes", hidden=True)
+    checkout, apart = check_context.checkout, replace(check_context, tag=f"{check_context.tag}/probes", hidden=True)
     overlay = tuple(tests_as_they_were(work, changed_since_start(work)).values())
     try:
         return [_run_one(apart, work, runner, folder, probe, overlay) for probe in probes]
@@ -127,12 +127,14 @@ def _run(room: CheckContext, work: Range, runner: Runner, folder: str, probes: S
         checkout.prepare(work.commit)  # nothing of them is there for what runs next
 
 
-def _run_one(room: CheckContext, work: Range, runner: Runner, folder: str, probe: Probe, overlay: Sequence[bytes]) -> _Ran:
+def _run_one(
+    check_context: CheckContext, work: Range, runner: Runner, folder: str, probe: Probe, overlay: Sequence[bytes]
+) -> _Ran:
     path = join(folder, runner.file(probe.code))
     command = command_of(runner, [check.command for check in work.config.checks], path)
     try:
-        with laid(room, work.commit, work.config, path, probe.code, overlay):
-            result = run_command(room, command, work.config, SECONDS)
+        with laid(check_context, work.commit, work.config, path, probe.code, overlay):
+            result = run_command(check_context, command, work.config, SECONDS)
     except (SetupFailed, OSError):
         return _Ran(probe, None, "")
     return _Ran(probe, _passed(result), f"{result.head}{result.tail}")

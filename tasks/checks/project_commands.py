@@ -173,8 +173,8 @@ def try_all(
 
 def try_one(place: Scratch, candidate: Candidate, longest: float = LONGEST_TRY) -> Tried:
     """Run it as a check is run, on the committed files. What it changes is put back; what is ignored stays, as in a loop."""
-    room = CheckContext(Worktree(place.path), place.tag, never)
-    result = run_check(room, 0, CheckConfig(command=candidate.command), longest)
+    check_context = CheckContext(Worktree(place.path), place.tag, never)
+    result = run_check(check_context, 0, CheckConfig(command=candidate.command), longest)
     _put_back(place, candidate)
     tests = result.counts.executed if result.counts else None
     failed = result.counts.failed if result.counts else None

@@ -81,72 +81,74 @@ class CheckContext:
             raise Cancelled("cancelled while the checks were running")
 
 
-def run_checks(room: CheckContext, commit: str, tree: str, config: LoopConfig, overlay: Sequence[bytes] = ()) -> CheckReport:
+def run_checks(
+    check_context: CheckContext, commit: str, tree: str, config: LoopConfig, overlay: Sequence[bytes] = ()
+) -> CheckReport:
     """Run every check on a committed tree, with other entries laid over it where there are some.
 
     Raises SetupFailed, and OperatorError where the commit cannot be laid out.
     """
-    checkout = room.checkout
+    checkout = check_context.checkout
     checkout.prepare(commit, overlay)
-    set_up(room, config)
+    set_up(check_context, config)
     results: list[CheckResult] = []
     for _, group in groupby(enumerate(config.checks), key=_group_of):
-        results += _run_group(room, list(group))
+        results += _run_group(check_context, list(group))
     left = [*checkout.reset()] if not checkout.clean else []
-    for place in suspects(results, config.flaky.largest_failing_set, room.before):
+    for place in suspects(results, config.flaky.largest_failing_set, check_context.before):
         check = config.checks[place]
         left += checkout.reset()
-        (again,) = _run_group(room, [(place, check)])
+        (again,) = _run_group(check_context, [(place, check)])
         results[place] = after_rerun(results[place], again, tolerate=check.tolerate_flaky)
         left += checkout.reset() if not checkout.clean else ()
     return CheckReport(tree=tree, results=tuple(results), left_behind=tuple(dict.fromkeys(left)), clean=checkout.clean)
 
 
-def set_up(room: CheckContext, config: LoopConfig) -> None:
+def set_up(check_context: CheckContext, config: LoopConfig) -> None:
     """Run the set-up that is due, as the checks will be run. Raises SetupFailed."""
-    for command in room.checkout.setup_due():
+    for command in check_context.checkout.setup_due():
         publish(PreparationStarted(what=f"the tree: {command}"))
-        result = run_command(room, command, config)
-        room.heed()
+        result = run_command(check_context, command, config)
+        check_context.heed()
         if not result.passed:
             raise setup.failed(command, _how(result), f"{result.head}{result.tail}")
-    room.checkout.setup_done()
+    check_context.checkout.setup_done()
 
 
-def tear_down(room: CheckContext, config: LoopConfig) -> None:
+def tear_down(check_context: CheckContext, config: LoopConfig) -> None:
     """Undo what set-up made outside of the checkout. What fails is logged: the work is done."""
     for command in config.workspace.teardown:
-        result = run_command(room, command, config)
+        result = run_command(check_context, command, config)
         if not result.passed:
-            _log.warning("teardown failed in %s: %s: %s", room.root, command, result.error or result.exit_code)
+            _log.warning("teardown failed in %s: %s: %s", check_context.root, command, result.error or result.exit_code)
 
 
-def run_command(room: CheckContext, command: str, config: LoopConfig, seconds: float = setup.SECONDS) -> CheckResult:
+def run_command(check_context: CheckContext, command: str, config: LoopConfig, seconds: float = setup.SECONDS) -> CheckResult:
     """Run a command that is none of the checks, with the variables that any of these is given."""
     names = tuple(dict.fromkeys(name for check in config.checks for name in check.environment))
-    return run_check(room, 0, CheckConfig(command=command, environment=names), seconds)
+    return run_check(check_context, 0, CheckConfig(command=command, environment=names), seconds)
 
 
 @contextmanager
 def laid(
-    room: CheckContext, commit: str, config: LoopConfig, path: str, text: str, overlay: Sequence[bytes] = ()
+    check_context: CheckContext, commit: str, config: LoopConfig, path: str, text: str, overlay: Sequence[bytes] = ()
 ) -> Generator[None]:
     """A commit that is set up, with one file of ours in it; then all is as it was. Raises SetupFailed or OSError."""
-    place = room.root / path
+    place = check_context.root / path
     try:
-        room.checkout.prepare(commit, overlay)
-        set_up(room, config)
+        check_context.checkout.prepare(commit, overlay)
+        set_up(check_context, config)
         folder = place.parent
-        if folder.is_symlink() or folder.is_file() or leads_out(room.root, dirname(path) or "."):
-            remove(room.root / path.partition("/")[0])  # the work has put something in our way
+        if folder.is_symlink() or folder.is_file() or leads_out(check_context.root, dirname(path) or "."):
+            remove(check_context.root / path.partition("/")[0])  # the work has put something in our way
         folder.mkdir(parents=True, exist_ok=True)
         remove(place)
         with place.open("x", encoding="utf-8") as file:
             file.write(text)
         yield
     finally:
-        room.checkout.reset()
-        room.heed()
+        check_context.checkout.reset()
+        check_context.heed()
 
 
 def _how(result: CheckResult) -> str:
@@ -161,17 +163,17 @@ def _group_of(numbered: Numbered) -> int:
     return -1 if check.parallel else place
 
 
-def _run_group(room: CheckContext, group: list[Numbered]) -> list[CheckResult]:
+def _run_group(check_context: CheckContext, group: list[Numbered]) -> list[CheckResult]:
     """Run checks beside each other."""
-    results = _side_by_side(room, group) if len(group) > 1 else [_run_numbered(room, group[0])]
-    room.heed()
-    room.checkout.require_intact([check.command for _, check in group])
+    results = _side_by_side(check_context, group) if len(group) > 1 else [_run_numbered(check_context, group[0])]
+    check_context.heed()
+    check_context.checkout.require_intact([check.command for _, check in group])
     return results
 
 
-def _side_by_side(room: CheckContext, checks: list[Numbered]) -> list[CheckResult]:
+def _side_by_side(check_context: CheckContext, checks: list[Numbered]) -> list[CheckResult]:
     abandoned = Event()  # an interrupt reaches this thread only; the others must hear of it
-    shared = replace(room, stop=lambda: abandoned.is_set() or room.stop())
+    shared = replace(check_context, stop=lambda: abandoned.is_set() or check_context.stop())
     with ThreadPoolExecutor(PARALLEL, thread_name_prefix="check") as pool:
         try:
             return list(pool.map(partial(_run_numbered, shared), checks))
@@ -180,53 +182,57 @@ def _side_by_side(room: CheckContext, checks: list[Numbered]) -> list[CheckResul
             raise
 
 
-def _run_numbered(room: CheckContext, numbered: Numbered) -> CheckResult:
+def _run_numbered(check_context: CheckContext, numbered: Numbered) -> CheckResult:
     place, check = numbered
     publish(CheckStarted(name=check.title))
-    result = run_check(room, place, check, check.timeout_seconds)
-    publish(CheckFinished(result=result.unseen if room.hidden else result))
+    result = run_check(check_context, place, check, check.timeout_seconds)
+    publish(CheckFinished(result=result.unseen if check_context.hidden else result))
     return result
 
 
-def boxed_check(room: CheckContext, command: str, names: Sequence[str]) -> AbstractContextManager[Command]:
+def boxed_check(check_context: CheckContext, command: str, names: Sequence[str]) -> AbstractContextManager[Command]:
     """A shell command in the environment, and in the box, that the checks run in."""
-    environment = room.checkout.environment(check_environment(ours(), names))
-    clean = room.checkout if isinstance(room.checkout, CleanCheckout) else None
-    return check_box(room.sandbox, room.root, Command(["sh", "-c", command], environment), clean)
+    environment = check_context.checkout.environment(check_environment(ours(), names))
+    clean = check_context.checkout if isinstance(check_context.checkout, CleanCheckout) else None
+    return check_box(check_context.sandbox, check_context.root, Command(["sh", "-c", command], environment), clean)
 
 
-def run_check(room: CheckContext, place: int, check: CheckConfig, deadline: float) -> CheckResult:
+def run_check(check_context: CheckContext, place: int, check: CheckConfig, deadline: float) -> CheckResult:
     """Run one check for so many seconds at most, on whatever lies in the worktree. Nothing is put back, nobody is told."""
-    _forget_report(room.root, check)
+    _forget_report(check_context.root, check)
     try:
-        with boxed_check(room, check.command, check.environment) as boxed:
+        with boxed_check(check_context, check.command, check.environment) as boxed:
             ended = run(
                 boxed.arguments,
-                cwd=room.root,
+                cwd=check_context.root,
                 env=boxed.environment,
-                tag=f"{room.tag}/{place}",  # whatever carries the tag of a command ends with it
+                tag=f"{check_context.tag}/{place}",  # whatever carries the tag of a command ends with it
                 deadline=deadline,
                 merge_stderr=True,
-                stop=room.stop,
+                stop=check_context.stop,
                 keep=KEPT_BYTES,
-                network=_network(room, check),
+                network=_network(check_context, check),
             )
     except OperatorError as error:
         return CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=str(error))
-    return _result(room, check, ended)
+    return _result(check_context, check, ended)
 
 
-def _network(room: CheckContext, check: CheckConfig) -> Network:
+def _network(check_context: CheckContext, check: CheckConfig) -> Network:
     """A sandbox without a network has a loopback of its own already."""
-    apart = room.sandbox.kind == "bubblewrap" and room.sandbox.checks and room.sandbox.checks_network != "open"
+    apart = (
+        check_context.sandbox.kind == "bubblewrap"
+        and check_context.sandbox.checks
+        and check_context.sandbox.checks_network != "open"
+    )
     return "host" if apart else check.network
 
 
-def _result(room: CheckContext, check: CheckConfig, ended: Ended) -> CheckResult:
+def _result(check_context: CheckContext, check: CheckConfig, ended: Ended) -> CheckResult:
     by_itself = ended.by == "itself"
     left = survivors_named(ended.survivors)
     head, tail = _output(ended)
-    report = _report(room.root, check)
+    report = _report(check_context.root, check)
     counts, passed = _counts(report, f"{head}\n{tail}"), by_itself and ended.exit_code == 0 and not left
     failing = counts.failing if counts else ()
     return CheckResult(
@@ -237,14 +243,14 @@ def _result(room: CheckContext, check: CheckConfig, ended: Ended) -> CheckResult
         seconds=round(ended.seconds, 3),
         head=head,
         tail=tail,
-        listed=() if passed else listed(f"{head}\n{tail}", check.command, failing, str(room.root)),
+        listed=() if passed else listed(f"{head}\n{tail}", check.command, failing, str(check_context.root)),
         timed_out=ended.by == "deadline",
         error=f"processes that it started are still running: {left}" if left else "",
-        remark=_remark(room, check),
+        remark=_remark(check_context, check),
         counts=counts,
-        ran=ran(room.required, read_ran(report), f"{head}\n{tail}"),
-        collected=_collected(room.root, report),
-        passing=tuple(map(redact, read_passing(report))) if room.every_case else (),
+        ran=ran(check_context.required, read_ran(report), f"{head}\n{tail}"),
+        collected=_collected(check_context.root, report),
+        passing=tuple(map(redact, read_passing(report))) if check_context.every_case else (),
     )
 
 
@@ -256,9 +262,9 @@ def _collected(root: Path, report: str) -> tuple[str, ...]:
     return tuple(path for path in inside if ".." not in path.split("/") and not is_test_file(path))[:COLLECTED]
 
 
-def _remark(room: CheckContext, check: CheckConfig) -> str:
-    left_out = room.checkout.left_out()
-    outside = OUTSIDE if check.report and leads_out(room.root, check.report) else ""
+def _remark(check_context: CheckContext, check: CheckConfig) -> str:
+    left_out = check_context.checkout.left_out()
+    outside = OUTSIDE if check.report and leads_out(check_context.root, check.report) else ""
     named = f"not on PATH, as they are new or changed since the loop began: {', '.join(left_out[:NAMED])}" if left_out else ""
     return "; ".join(filter(None, (outside, named)))
 

@@ -11,29 +11,29 @@ LARGEST = 16 * 1024 * 1024
 """Bytes of a report that are read; some scanners quote a lot."""
 
 
-def security_findings(command: str, room: CheckContext, commit: str) -> Scan:
+def security_findings(command: str, check_context: CheckContext, commit: str) -> Scan:
     """What `pain.scan` finds on this commit. Its exit code says nothing: scanners exit with 1 where they find something.
 
     A scan that cannot be read has an `error` and no findings: it is no pain, and nothing may be compared with it.
     """
-    room.checkout.prepare(commit)
+    check_context.checkout.prepare(commit)
     try:
-        with boxed_check(room, command, ()) as boxed:
+        with boxed_check(check_context, command, ()) as boxed:
             ended = run(
                 boxed.arguments,
-                cwd=room.root,
+                cwd=check_context.root,
                 env=boxed.environment,
-                tag=f"{room.tag}/scan",
+                tag=f"{check_context.tag}/scan",
                 deadline=SECONDS,
-                stop=room.stop,
+                stop=check_context.stop,
                 keep=LARGEST,
             )
     except OperatorError as error:
         return Scan(commit=commit, error=str(error))
     finally:
-        room.checkout.reset()
-    room.heed()
-    return _read(ended, str(room.root), commit)
+        check_context.checkout.reset()
+    check_context.heed()
+    return _read(ended, str(check_context.root), commit)
 
 
 def _read(ended: Ended, worktree: str, commit: str) -> Scan:

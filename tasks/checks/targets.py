@@ -50,10 +50,10 @@ class Shown(NamedTuple):
     """Tests that fail there, 200 at most."""
 
 
-def run_target(room: CheckContext, target: Target) -> CheckReport:
+def run_target(check_context: CheckContext, target: Target) -> CheckReport:
     """What the checks say; where the commit's own set-up fails, all of them fail by that."""
     try:
-        return run_checks(room, target.commit, target.tree, target.config, target.overlay)
+        return run_checks(check_context, target.commit, target.tree, target.config, target.overlay)
     except SetupFailed as error:
         return failed_by_setup(target, error)
 

@@ -60,13 +60,13 @@ def clean_checkout_of(repository: Repository, base: str) -> Generator[CleanCheck
 class _Runner:
     """Runs the checks, and counts how often."""
 
-    room: CheckContext
+    check_context: CheckContext
     say: Say
     runs: int = 0
 
     def __call__(self, target: Target) -> CheckReport:
         self.runs += 1
-        return run_target(self.room, target)
+        return run_target(self.check_context, target)
 
     def titled(self, title: str) -> Run:
         def run(target: Target) -> CheckReport:
@@ -82,13 +82,13 @@ def verify(
     """Run what there is to run, and come to a verdict. `further`: what else was not looked at. Raises OperatorError."""
     started, config = time.monotonic(), work.config
     checkout = replace(checkout, setup=config.workspace.setup)
-    room = CheckContext(checkout, checkout.uid, never, required_tests(config), sandbox=config.box, every_case=True)
-    runner, changed = _Runner(room, say), changed_since_start(work)
+    check_context = CheckContext(checkout, checkout.uid, never, required_tests(config), sandbox=config.box, every_case=True)
+    runner, changed = _Runner(check_context, say), changed_since_start(work)
     try:
         runs = _run(runner, work, changed)
-        runs = replace(runs, probed=_probed(room, work, runs, credentials, say), further=(*_further(work), *further))
+        runs = replace(runs, probed=_probed(check_context, work, runs, credentials, say), further=(*_further(work), *further))
     finally:
-        tear_down(room, config)
+        tear_down(check_context, config)
     noticed = (*fewer_tests(runs.head, runs.trusted, config.invariants), *hints(change_of(work, work.repository.top)))
     runs = replace(runs, findings=weigh(noticed, config.invariants) if changed else ())
     runs = replace(runs, judgement=_judgement(work, runs, credentials, say))
@@ -123,7 +123,7 @@ def _run(runner: _Runner, work: Range, changed: Mapping[str, Sides]) -> Runs:
         return Runs(nothing, nothing, names=NAMES, unchanged=True, trusted_not_due=why, new_not_due=why)
     at_base = runner.titled(f"base {base[:12]}")(Target(base, base_tree, config))
     work = replace(work, collected=at_base.collected)
-    runner.room = replace(runner.room, before=at_base)  # what is red on both sides is not run once more
+    runner.check_context = replace(runner.check_context, before=at_base)  # what is red on both sides is not run once more
     at_head = runner.titled(f"head {head[:12]}")(Target(head, head_tree, config))
     trusted, trusted_not_due = _trusted(runner, work, head_tree, at_head)
     shown, new_not_due = Shown(), "the checks fail on the head"
@@ -153,17 +153,17 @@ def _run(runner: _Runner, work: Range, changed: Mapping[str, Sides]) -> Runs:
 def _hidden(runner: _Runner, work: Range) -> tuple[CheckResult, ...]:
     runner.say("hidden checks on the head")
     runner.runs += 1
-    return tuple(result.unseen for result in run_hidden(runner.room, work))
+    return tuple(result.unseen for result in run_hidden(runner.check_context, work))
 
 
 def _looked_up(runner: _Runner, work: Range) -> tuple[str, ...]:
     runner.say("calls beside those of the head's tests")
-    return looked_up_in(runner.room, work)
+    return looked_up_in(runner.check_context, work)
 
 
 def _mutants(runner: _Runner, work: Range, own: CheckReport) -> Mutants | None:
     runner.say("the checks on mutants of changed lines")
-    return mutants_in(runner.room, work, own)
+    return mutants_in(runner.check_context, work, own)
 
 
 def _trusted(runner: _Runner, work: Range, tree: str, head: CheckReport) -> tuple[TrustedRun, str]:
@@ -174,13 +174,15 @@ def _trusted(runner: _Runner, work: Range, tree: str, head: CheckReport) -> tupl
     return copy, "" if copy.report else "no test or setting that the base has was changed"
 
 
-def _probed(room: CheckContext, work: Range, runs: Runs, credentials: Callable[[], Mapping[str, str]], say: Say) -> Probed | None:
+def _probed(
+    check_context: CheckContext, work: Range, runs: Runs, credentials: Callable[[], Mapping[str, str]], say: Say
+) -> Probed | None:
     """Where nothing else says that it is not done, because they cost money."""
     wrong = runs.head.failures or runs.table.of(Consequence.FAILS) or [one for one in runs.hidden if not one.passed]
     if not work.config.proof.probes or wrong or not runs.head.results:
         return None
     say("probes, cases of a model that has not seen the head's source")
-    return probe(room, work, (), Asking(work.config, credentials, f"{room.tag}/probes", judging=True))[0]
+    return probe(check_context, work, (), Asking(work.config, credentials, f"{check_context.tag}/probes", judging=True))[0]
 
 
 def _judgement(work: Range, runs: Runs, credentials: Callable[[], Mapping[str, str]], say: Say) -> Judgement | None:

@@ -17,15 +17,15 @@ OWN = (".helmsman/", ".git/")
 ONLY_THERE = "passes only in the agent's folder"
 
 
-def explained(room: CheckContext, worktree: Path, commit: str, report: CheckReport, config: LoopConfig) -> CheckReport:
+def explained(check_context: CheckContext, worktree: Path, commit: str, report: CheckReport, config: LoopConfig) -> CheckReport:
     """The report, with a remark on each failing check that passes in the worktree. What they change there is put back."""
-    there = replace(room, checkout=Worktree(worktree), tag=f"{room.tag}/there")
+    there = replace(check_context, checkout=Worktree(worktree), tag=f"{check_context.tag}/there")
     there.checkout.prepare(commit)
     results: list[CheckResult] = []
     for place, (result, check) in enumerate(zip(report.results, config.checks, strict=True)):
         passes = not result.passed and run_check(there, place, check, check.timeout_seconds).passed
         there.heed()
-        why = likely_cause(worktree, room.checkout.left_out()) if passes else ""
+        why = likely_cause(worktree, check_context.checkout.left_out()) if passes else ""
         remark = "; ".join(filter(None, (result.remark, why)))
         results.append(result.model_copy(update={"remark": remark}))
     there.checkout.require_intact([check.command for check in config.checks])

@@ -42,40 +42,40 @@ Proposed = tuple[tuple[str, ...], str]
 """The lines that a patch was written for, for `git apply` on the loop's head; and why nothing could be proposed, for a person."""
 
 
-def propose(place: LoopContext, state: LoopState, lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> Proposed:
+def propose(context: LoopContext, state: LoopState, lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> Proposed:
     """Write the patch of a completed loop where it teaches something new. The branch stays as it is. Never raises."""
     if state.outcome is not Outcome.COMPLETED or state.config.memory.agents_md == "off":
         return (), ""
     try:
-        return _proposed(place, state, lessons, guardrails), ""
+        return _proposed(context, state, lessons, guardrails), ""
     except (HelmsmanError, OSError, ValueError) as error:
         return (), one_line(str(error))[:500]
 
 
-def commit_lines(place: LoopContext, state: LoopState) -> str:
+def commit_lines(context: LoopContext, state: LoopState) -> str:
     """Put the lines that a person agreed to, as the loop's signed state has them, on its branch. Done already: nothing happens.
 
     Returns the branch's commit that holds them. Raises OperatorError where nothing can be added to the file.
     """
-    tip = work_of(place.repository, state)
-    name, _, present = _file(place.repository, tip)
+    tip = work_of(context.repository, state)
+    name, _, present = _file(context.repository, tip)
     new = [line for line in state.proposed if f"- {line}" not in present.splitlines()]
     if not new:
         return tip
     subject = f"Note in {name} what loop {state.loop} learnt"
-    return put_on_branch(place.repository, state, tip, name, with_lines(present, new).encode(), subject)
+    return put_on_branch(context.repository, state, tip, name, with_lines(present, new).encode(), subject)
 
 
 def _proposed(
-    place: LoopContext, state: LoopState, lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]
+    context: LoopContext, state: LoopState, lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]
 ) -> tuple[str, ...]:
-    repository = place.repository
+    repository = context.repository
     name, mode, present = _file(repository, state.head)
     own = {one.command for one in find_commands(read_project(repository)).candidates}
     found = learnings(state, lessons, guardrails, present, commands=own, orders=_orders(repository, state.head))
     # what only looks like a secret goes too: nobody misses such a line
     lines = tuple(line for line in found if redact(line) == line and not any(shapes_in(line)))
-    path = place.folder.root / PATCH
+    path = context.folder.root / PATCH
     if not lines:
         path.unlink(missing_ok=True)  # of an attempt before this one
         return ()

@@ -26,66 +26,66 @@ from tasks.system.clock import now_utc
 from tasks.trackers.thread import tell_news
 
 
-def finish(place: LoopContext, state: LoopState) -> LoopState:
+def finish(context: LoopContext, state: LoopState) -> LoopState:
     """Done again for the same end, it changes nothing. Returns the loop with what a person has answered meanwhile."""
-    state = _left(place, state)
+    state = _left(context, state)
     if state.issue is not None:
-        tell_news(state, place)
+        tell_news(state, context)
     return state
 
 
-def _left(place: LoopContext, state: LoopState) -> LoopState:
-    state = _concluded(place, state)
+def _left(context: LoopContext, state: LoopState) -> LoopState:
+    state = _concluded(context, state)
     if state.outcome is not Outcome.COMPLETED:
         return state
-    problems = [hand_over(place, state)]
-    state = _agreed(place, _proposed(place, state, problems), problems)
-    if place.worktree.exists():
-        problems += keep_up(place, state)
-    problems += archive(place, state)
+    problems = [hand_over(context, state)]
+    state = _agreed(context, _proposed(context, state, problems), problems)
+    if context.worktree.exists():
+        problems += keep_up(context, state)
+    problems += archive(context, state)
     try:
         if state.config.remote.push:
-            push_loop(place.repository, state)
+            push_loop(context.repository, state)
     except HelmsmanError as error:
         problems.append(f"{error}\n  push it again with: helmsman resume {state.loop}")
-    state = _delivered(place, state, problems)
+    state = _delivered(context, state, problems)
     _tell(problems)
     return state
 
 
-def _concluded(place: LoopContext, state: LoopState) -> LoopState:
+def _concluded(context: LoopContext, state: LoopState) -> LoopState:
     """A model may be asked what the loop teaches; it is paid for by the loop."""
     if not to_be_asked(state):
-        conclude(place, state)
+        conclude(context, state)
         return state
     try:
-        drawn = steps.draw_lessons(place, state)
+        drawn = steps.draw_lessons(context, state)
     except Cancelled as cancelled:  # who cancels wants to wait no more; the work stays done, and the rules say what it teaches
         drawn = ExtractedLessons(reason=f"no model was asked what it teaches: {cancelled}")
-    conclude(place, state, asked=drawn.observations)
+    conclude(context, state, asked=drawn.observations)
     _tell([drawn.reason])
     spent, used = state.spending, drawn.usage
     more = {"cost_usd": spent.cost_usd + used.cost_usd, "tokens": spent.tokens + used.tokens}
     after = state.model_copy(update={"spending": spent.model_copy(update=more), "updated_at": now_utc()})
-    return _written_down(place, state, after, "lessons drawn by a model")
+    return _written_down(context, state, after, "lessons drawn by a model")
 
 
-def _proposed(place: LoopContext, state: LoopState, problems: list[str]) -> LoopState:
+def _proposed(context: LoopContext, state: LoopState, problems: list[str]) -> LoopState:
     if state.proposed:  # a person is being asked, or was
         return state
-    lines, problem = propose(place, state, *learnt(place, state))
+    lines, problem = propose(context, state, *learnt(context, state))
     problems.append(problem)
     if not lines:
         return state
-    publish(MemoryNoted(lines=(f"proposed for AGENTS.md, as {place.folder.root / PATCH}:", *lines)))
+    publish(MemoryNoted(lines=(f"proposed for AGENTS.md, as {context.folder.root / PATCH}:", *lines)))
     after = state.model_copy(update={"proposed": lines, "updated_at": now_utc()})
-    return _written_down(place, state, after, "learnings proposed for AGENTS.md")
+    return _written_down(context, state, after, "learnings proposed for AGENTS.md")
 
 
-def _written_down(place: LoopContext, before: LoopState, after: LoopState, subject: str) -> LoopState:
+def _written_down(context: LoopContext, before: LoopState, after: LoopState, subject: str) -> LoopState:
     """The loop as it stands in git now: as before, where it cannot be written. Raises Fenced when somebody else moved it on."""
     try:
-        return replace_state(place.repository, before, after, subject)
+        return replace_state(context.repository, before, after, subject)
     except Fenced:
         raise
     except HelmsmanError as error:
@@ -93,13 +93,13 @@ def _written_down(place: LoopContext, before: LoopState, after: LoopState, subje
         return before
 
 
-def _agreed(place: LoopContext, state: LoopState, problems: list[str]) -> LoopState:
+def _agreed(context: LoopContext, state: LoopState, problems: list[str]) -> LoopState:
     """The loop after the question whether that may be committed, where it is to be asked."""
     try:
-        state = passed(place, state)
+        state = passed(context, state)
         yes = any(one.kind is GateKind.LEARNINGS and one.choice is Choice.APPROVE for one in state.answers)
         if yes and state.gate is None:
-            commit_lines(place, state)
+            commit_lines(context, state)
     except Cancelled as cancelled:  # the work stays done, whoever wants to wait no more
         problems.append(f"nobody was asked about AGENTS.md: {cancelled}")
     except HelmsmanError as error:
@@ -107,13 +107,13 @@ def _agreed(place: LoopContext, state: LoopState, problems: list[str]) -> LoopSt
     return state
 
 
-def _delivered(place: LoopContext, state: LoopState, problems: list[str]) -> LoopState:
+def _delivered(context: LoopContext, state: LoopState, problems: list[str]) -> LoopState:
     """A loop that was started for an issue, with its pull request, or with the reason why it has none."""
     link = state.issue
     if link is None or link.pull_request:
         return state
     try:
-        made = with_retries(steps.open_pull_request, state.config.retry)(place, state)
+        made = with_retries(steps.open_pull_request, state.config.retry)(context, state)
         after = link.model_copy(update={"pull_request": made.url or f"#{made.number}", "problem": ""})
     except HelmsmanError as error:
         after = link.model_copy(update={"problem": clean(error.in_a_line)})
@@ -121,7 +121,7 @@ def _delivered(place: LoopContext, state: LoopState, problems: list[str]) -> Loo
     if after == link:
         return state
     told = f"pull request {after.pull_request}" if after.pull_request else "no pull request"
-    return _written_down(place, state, state.model_copy(update={"issue": after, "updated_at": now_utc()}), told)
+    return _written_down(context, state, state.model_copy(update={"issue": after, "updated_at": now_utc()}), told)
 
 
 def _tell(problems: list[str]) -> None:

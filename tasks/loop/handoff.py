@@ -26,29 +26,29 @@ NAME = "handoff.md"
 """In the loop's own folder: there it is whatever becomes of the file."""
 
 
-def hand_over(place: LoopContext, state: LoopState) -> str:
+def hand_over(context: LoopContext, state: LoopState) -> str:
     """Write down what a completed loop leaves. Returns why it could not be handed over, for a person.
 
     Done already: nothing happens. Never raises: the loop's work is done.
     """
     if state.outcome is not Outcome.COMPLETED or not _wanted(state):
         return ""
-    kept = place.folder.root / NAME
+    kept = context.folder.root / NAME
     try:
         handoff = handoff_of(state)
         kept.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(kept, f"{handoff.text}\n", mode=FOR_ALL)
-        _hand_over(place, state, handoff)
+        _hand_over(context, state, handoff)
     except (HelmsmanError, OSError, ValueError) as error:
         return f"{one_line(str(error))[:500]}; it is kept in {kept}"
     return ""
 
 
-def handed_on(place: LoopContext, state: LoopState, tip: str) -> str:
+def handed_on(context: LoopContext, state: LoopState, tip: str) -> str:
     """A commit on top of `tip`, on no branch yet, that hands over what the loop leaves; `tip` where no file of it takes that."""
     if not _wanted(state):
         return tip
-    repository = place.repository
+    repository = context.repository
     try:
         name = inside(state.config.alignment)
         held = held_in(repository, tip, name)
@@ -96,8 +96,8 @@ def _subject(state: LoopState) -> str:
     return f"Hand over what loop {state.loop} leaves to know"
 
 
-def _hand_over(place: LoopContext, state: LoopState, handoff: Handoff) -> None:
-    name, repository = inside(state.config.alignment), place.repository
+def _hand_over(context: LoopContext, state: LoopState, handoff: Handoff) -> None:
+    name, repository = inside(state.config.alignment), context.repository
     tip = work_of(repository, state)
     held = held_in(repository, tip, name)
     if held is None:

@@ -42,22 +42,22 @@ NAP_SECONDS = 0.5
 """Until the next look at a branch that is being moved."""
 
 
-def begin_landing(place: LoopContext, state: LoopState) -> LoopState:
+def begin_landing(context: LoopContext, state: LoopState) -> LoopState:
     """Write down that the work is proven, so that it stays so, whoever cancels or kills us while it waits to be merged."""
-    return _written(place, state, landing(state), f"merge into {state.config.merge.into}")
+    return _written(context, state, landing(state), f"merge into {state.config.merge.into}")
 
 
-def land(place: LoopContext, state: LoopState, check: Check) -> LoopState:
+def land(context: LoopContext, state: LoopState, check: Check) -> LoopState:
     """Merge the work of a loop whose landing has begun. Returns it merged, with a task, or waiting for a person.
 
     Raises Cancelled, and Fenced where another process drives the loop.
     """
     try:
         for _ in range(RACES):
-            state = _tried(place, state, check)
+            state = _tried(context, state, check)
             if not landing_due(state):
                 return state
-            _nap(place, NAP_SECONDS)
+            _nap(context, NAP_SECONDS)
         raise TransientError(
             f"{state.config.merge.into} was moved by somebody else {RACES} times in a row before the merge was through"
         )
@@ -65,68 +65,68 @@ def land(place: LoopContext, state: LoopState, check: Check) -> LoopState:
         raise
     except HelmsmanError as error:
         rule = "world" if isinstance(error, TransientError) else "hindered"
-        before, _ = read_state(place.repository, state.loop)
-        return _failed(place, before, hindered(before, rule, error.in_a_line, now_utc()))
+        before, _ = read_state(context.repository, state.loop)
+        return _failed(context, before, hindered(before, rule, error.in_a_line, now_utc()))
 
 
-def catch_up(place: LoopContext, state: LoopState) -> LoopState:
+def catch_up(context: LoopContext, state: LoopState) -> LoopState:
     """The branch where the state says that it goes on, if the driver that found the trouble died before it moved it."""
     trouble = state.merging.trouble
     if trouble and state.head == trouble.head:
-        place_on(place, state, trouble.head, trouble.work)
+        place_on(context, state, trouble.head, trouble.work)
     return state
 
 
-def _tried(place: LoopContext, state: LoopState, check: Check) -> LoopState:
+def _tried(context: LoopContext, state: LoopState, check: Check) -> LoopState:
     """One attempt. It is still due afterwards where somebody else has moved the branch meanwhile."""
-    delays, nap = delays_of(state.config.retry), partial(_nap, place)
-    target = patiently(lambda: find_target(place.repository, state.config, state.loop), delays, nap)
-    known = _decided(place, state, target)
+    delays, nap = delays_of(state.config.retry), partial(_nap, context)
+    target = patiently(lambda: find_target(context.repository, state.config, state.loop), delays, nap)
+    known = _decided(context, state, target)
     if known is not None:
         return known
-    ensure_worktree(place.repository, place.worktree, state.branch, state.head, state.base_commit)
-    salvage(place.repository, place.worktree, state, state.head)  # whatever somebody left there beside the loop's last commit
-    joined = join(place, state, target.base)
+    ensure_worktree(context.repository, context.worktree, state.branch, state.head, state.base_commit)
+    salvage(context.repository, context.worktree, state, state.head)  # whatever somebody left there beside the loop's last commit
+    joined = join(context, state, target.base)
     if joined.conflicts:
-        return _in_trouble(place, state, target, joined)
+        return _in_trouble(context, state, target, joined)
     if target.holds(joined.commit):
-        return _arrived(place, state, target, Prepared(base=target.base, head=joined.commit, commit=target.base))
-    commit, report, problem = _verified(place, state, joined.commit, check)
-    if not still_proven(state, read_ref(place.repository.common, f"refs/heads/{state.branch}")):
+        return _arrived(context, state, target, Prepared(base=target.base, head=joined.commit, commit=target.base))
+    commit, report, problem = _verified(context, state, joined.commit, check)
+    if not still_proven(state, read_ref(context.repository.common, f"refs/heads/{state.branch}")):
         return state
     if problem:
-        return _in_trouble(place, state, target, replace(joined, commit=commit), problem, report)
-    merge = merge_commit(place, state, target.base, commit, _told(state, report, joined.notes))
+        return _in_trouble(context, state, target, replace(joined, commit=commit), problem, report)
+    merge = merge_commit(context, state, target.base, commit, _told(state, report, joined.notes))
     prepared = Prepared(base=target.base, head=commit, commit=merge)  # whoever dies after the branch has moved finds it there
-    state = _written(place, state, ready(state, prepared), f"ready to be merged into {target.branch} as {merge[:12]}")
+    state = _written(context, state, ready(state, prepared), f"ready to be merged into {target.branch} as {merge[:12]}")
     moved = patiently(lambda: move_on(target, merge), delays, nap)
-    return _arrived(place, state, target, prepared, joined.notes) if moved else state
+    return _arrived(context, state, target, prepared, joined.notes) if moved else state
 
 
-def _decided(place: LoopContext, state: LoopState, target: Target) -> LoopState | None:
+def _decided(context: LoopContext, state: LoopState, target: Target) -> LoopState | None:
     """What needs no work: the branch holds it, be it by a driver that died, or what was proven is not what is there."""
     prepared = state.merging.prepared
     if prepared and target.holds(prepared.commit):
-        return _arrived(place, state, target, prepared)
-    tip = read_ref(place.repository.common, f"refs/heads/{state.branch}")
+        return _arrived(context, state, target, prepared)
+    tip = read_ref(context.repository.common, f"refs/heads/{state.branch}")
     if not still_proven(state, tip):
-        if tip and place.worktree.exists() and not current_branch(place.worktree):  # it was on no branch, for the checks
-            restore(place.worktree, tip)
-            hold_branch(place.worktree, state.branch, tip)
-        return _written(place, state, to_be_proven(state, now_utc()), "its branch moved on before it was merged")
+        if tip and context.worktree.exists() and not current_branch(context.worktree):  # it was on no branch, for the checks
+            restore(context.worktree, tip)
+            hold_branch(context.worktree, state.branch, tip)
+        return _written(context, state, to_be_proven(state, now_utc()), "its branch moved on before it was merged")
     if target.holds(state.head):
-        return _arrived(place, state, target, Prepared(base=target.base, head=state.head, commit=target.base))
+        return _arrived(context, state, target, Prepared(base=target.base, head=state.head, commit=target.base))
     return None
 
 
-def _verified(place: LoopContext, state: LoopState, commit: str, check: Check) -> tuple[str, CheckReport, str]:
+def _verified(context: LoopContext, state: LoopState, commit: str, check: Check) -> tuple[str, CheckReport, str]:
     """What was checked, what the checks say, and why it is not to be merged. With what the loop hands over, where that passes."""
-    handed = handed_on(place, state, commit)
-    report = check(handed, commit_and_tree(place.worktree, handed)[1])
+    handed = handed_on(context, state, commit)
+    report = check(handed, commit_and_tree(context.worktree, handed)[1])
     problem = _problem(state, report)
     if not problem or handed == commit:
         return handed, report, problem
-    report = check(commit, commit_and_tree(place.worktree, commit)[1])
+    report = check(commit, commit_and_tree(context.worktree, commit)[1])
     return commit, report, _problem(state, report)
 
 
@@ -153,9 +153,11 @@ def _told(state: LoopState, report: CheckReport, notes: tuple[str, ...]) -> list
     return [redact(line) for line in lines]
 
 
-def _arrived(place: LoopContext, state: LoopState, target: Target, prepared: Prepared, known: tuple[str, ...] = ()) -> LoopState:
+def _arrived(
+    context: LoopContext, state: LoopState, target: Target, prepared: Prepared, known: tuple[str, ...] = ()
+) -> LoopState:
     """The branch holds it. The loop's own branch comes to where it was merged, and so does the checkout of a remote's branch."""
-    notes = [*known, bring_along(target, prepared.commit), _own_branch(place, state, prepared.head)]
+    notes = [*known, bring_along(target, prepared.commit), _own_branch(context, state, prepared.head)]
     merged = Merged(
         into=target.branch,
         base=prepared.base,
@@ -164,23 +166,23 @@ def _arrived(place: LoopContext, state: LoopState, target: Target, prepared: Pre
         at=now_utc(),
         remote=target.remote if prepared.commit != prepared.base else "",
     )
-    stays = prepared.head == state.head or contains(place.repository.common, state.head, prepared.base)
+    stays = prepared.head == state.head or contains(context.repository.common, state.head, prepared.base)
     began = state.base_commit if stays else prepared.base
-    after = _written(place, state, arrived(state, merged, began), f"merged into {target.branch} as {prepared.commit[:12]}")
+    after = _written(context, state, arrived(state, merged, began), f"merged into {target.branch} as {prepared.commit[:12]}")
     publish(LoopMerged(merged=merged, notes=tuple(filter(None, notes))))
     return after
 
 
-def _own_branch(place: LoopContext, state: LoopState, commit: str) -> str:
+def _own_branch(context: LoopContext, state: LoopState, commit: str) -> str:
     """Why the loop's branch stays behind; what is merged stays merged."""
     try:
-        return "" if place_on(place, state, commit, state.head) else f"{state.branch} has moved since, so it was left as it is"
+        return "" if place_on(context, state, commit, state.head) else f"{state.branch} has moved since, so it was left as it is"
     except HelmsmanError as error:
         return f"{state.branch} was left as it is: {error.problem}"
 
 
 def _in_trouble(
-    place: LoopContext, state: LoopState, target: Target, joined: Joined, problem: str = "", report: CheckReport | None = None
+    context: LoopContext, state: LoopState, target: Target, joined: Joined, problem: str = "", report: CheckReport | None = None
 ) -> LoopState:
     """Both sides are in conflict; or, as `problem` says, they are not right together."""
     files = joined.conflicts[:FILES_TOLD]
@@ -195,30 +197,30 @@ def _in_trouble(
         head=joined.commit,
         # a state is JSON, and a name is whatever bytes somebody chose
         files=tuple(one.model_copy(update={"path": os.fsencode(one.path).decode(errors="replace")}) for one in files),
-        ours=() if problem else intents(place.repository, state.head, target.base, paths),
-        theirs=intents(place.repository, target.base, state.head, paths),
+        ours=() if problem else intents(context.repository, state.head, target.base, paths),
+        theirs=intents(context.repository, target.base, state.head, paths),
         why="; ".join((why, *joined.notes)),
     )
-    return _failed(place, state, troubled(state, trouble, report, now_utc()))
+    return _failed(context, state, troubled(state, trouble, report, now_utc()))
 
 
-def _failed(place: LoopContext, before: LoopState, after: LoopState) -> LoopState:
+def _failed(context: LoopContext, before: LoopState, after: LoopState) -> LoopState:
     """The loop's branch follows what is written down, so that whoever dies in between knows where it belongs."""
     why = after.ending.reason if after.ending else after.merging.trouble.why if after.merging.trouble else ""
     publish(MergeFailed(into=after.config.merge.into, why=why))
-    after = _written(place, before, after, f"not merged: {why[:150]}")
+    after = _written(context, before, after, f"not merged: {why[:150]}")
     if after.head != before.head:
-        place_on(place, after, after.head, before.head)
+        place_on(context, after, after.head, before.head)
     return after
 
 
-def _written(place: LoopContext, before: LoopState, after: LoopState, subject: str) -> LoopState:
-    return after if after == before else replace_state(place.repository, before, after, subject)
+def _written(context: LoopContext, before: LoopState, after: LoopState, subject: str) -> LoopState:
+    return after if after == before else replace_state(context.repository, before, after, subject)
 
 
-def _nap(place: LoopContext, seconds: float) -> None:
+def _nap(context: LoopContext, seconds: float) -> None:
     until = time.monotonic() + seconds
-    while not place.folder.cancel.exists() and time.monotonic() < until:
+    while not context.folder.cancel.exists() and time.monotonic() < until:
         time.sleep(min(NAP_SECONDS, max(until - time.monotonic(), 0.0)))
-    if place.folder.cancel.exists():
+    if context.folder.cancel.exists():
         raise Cancelled("cancelled while the work was being merged")

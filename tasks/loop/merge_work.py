@@ -16,7 +16,7 @@ from helmsman.records.agent import Commit
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Conflicted
 from helmsman.texts import plural
-from tasks.loop.plan import Apart, plan_apart, plan_back, plan_taken, ticked_afresh, ticked_tree, without_ticks
+from tasks.loop.plan import PlanChanges, plan_apart, plan_back, plan_taken, ticked_afresh, ticked_tree, without_ticks
 from tasks.repository.git import GitError, Repository, commit_and_tree, contains, git, git_bytes, read_ref, succeeds
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import PREFIX
@@ -58,59 +58,59 @@ class Joined:
     """What a person should know of it."""
 
 
-def join(place: LoopContext, state: LoopState, base: str) -> Joined:
+def join(context: LoopContext, state: LoopState, base: str) -> Joined:
     """The loop's work with what the base holds. The branch and the worktree are as before, afterwards."""
-    if contains(place.repository.common, state.head, base):
+    if contains(context.repository.common, state.head, base):
         return Joined(state.head)
     try:
-        apart = plan_apart(place.repository, state, base)
-        rebased = _rebased(place, state.head, base, apart)
+        apart = plan_apart(context.repository, state, base)
+        rebased = _rebased(context, state.head, base, apart)
         if not rebased:
-            return _merged(place, state, base, apart)
-        return Joined(ticked_afresh(place, state, apart, rebased) if apart else rebased)
+            return _merged(context, state, base, apart)
+        return Joined(ticked_afresh(context, state, apart, rebased) if apart else rebased)
     finally:
-        put_back(place, state)
+        put_back(context, state)
 
 
-def stand_on(place: LoopContext, state: LoopState, commit: str, checked: str = "") -> None:
+def stand_on(context: LoopContext, state: LoopState, commit: str, checked: str = "") -> None:
     """The worktree on a commit of the loop's. A branch that somebody has moved meanwhile stays where it is.
 
     `checked`: commit that checks ran on there; they do not take the branch along.
     """
-    restore(place.worktree, commit)
-    if commit == checked or read_ref(place.repository.common, f"refs/heads/{state.branch}") == commit:
-        hold_branch(place.worktree, state.branch, commit)
+    restore(context.worktree, commit)
+    if commit == checked or read_ref(context.repository.common, f"refs/heads/{state.branch}") == commit:
+        hold_branch(context.worktree, state.branch, commit)
 
 
-def put_back(place: LoopContext, state: LoopState) -> None:
-    recover(place.repository, place.worktree, state.branch)
-    succeeds(place.worktree, "merge", "--quit")
-    stand_on(place, state, state.head)
+def put_back(context: LoopContext, state: LoopState) -> None:
+    recover(context.repository, context.worktree, state.branch)
+    succeeds(context.worktree, "merge", "--quit")
+    stand_on(context, state, state.head)
 
 
-def _rebased(place: LoopContext, head: str, base: str, apart: Apart | None) -> str:
+def _rebased(context: LoopContext, head: str, base: str, apart: PlanChanges | None) -> str:
     """Empty where it does not come through by itself: a branch that has merged before brings those conflicts again.
 
     `apart`: ticks that are not replayed.
     """
-    worktree = place.worktree
+    worktree = context.worktree
     between = git(worktree, "rev-list", "--parents", f"--max-count={REBASED_AT_MOST + 1}", head, "--not", base).splitlines()
     if len(between) > REBASED_AT_MOST or any(len(line.split()) > 2 for line in between):  # noqa: PLR2004 - itself, one parent
         return ""
     if apart:
-        head = without_ticks(place.repository, apart, [(line.split()[0], line.split()[-1]) for line in between])
+        head = without_ticks(context.repository, apart, [(line.split()[0], line.split()[-1]) for line in between])
     if not succeeds(worktree, *PLAINLY, "rebase", *REBASE, base, head):
         succeeds(worktree, "rebase", "--abort")
         return ""
     return commit_and_tree(worktree)[0]
 
 
-def _merged(place: LoopContext, state: LoopState, base: str, apart: Apart | None) -> Joined:
-    worktree, into = place.worktree, state.config.merge.into
-    put_back(place, state)
+def _merged(context: LoopContext, state: LoopState, base: str, apart: PlanChanges | None) -> Joined:
+    worktree, into = context.worktree, state.config.merge.into
+    put_back(context, state)
     if apart:
-        tree = plan_back(place.repository, apart, state.head)  # on no branch, a commit that has the plan as it was
-        restore(worktree, git(place.repository.common, "commit-tree", tree, "-p", state.head, "-m", "without ticks").strip())
+        tree = plan_back(context.repository, apart, state.head)  # on no branch, a commit that has the plan as it was
+        restore(worktree, git(context.repository.common, "commit-tree", tree, "-p", state.head, "-m", "without ticks").strip())
     problem = ""
     try:
         git(worktree, *PLAINLY, "merge", "--no-commit", "--no-ff", "--quiet", "--no-verify-signatures", base)
@@ -119,13 +119,13 @@ def _merged(place: LoopContext, state: LoopState, base: str, apart: Apart | None
     conflicts = tuple(_conflicts(worktree))
     if problem and not conflicts:
         raise TransientError(f"{into} cannot be brought together with the loop's work", found=problem)
-    conflicts, notes = _without_plan(place, state, base, conflicts)
+    conflicts, notes = _without_plan(context, state, base, conflicts)
     if conflicts:
         names = b"\0".join(os.fsencode(one.path) for one in conflicts)  # with markers or, without a text to mark, as one side
         how = "--all", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"
         git(worktree, "--literal-pathspecs", "add", *how, stdin=names)
     tree = git(worktree, "write-tree").strip()
-    tree = ticked_tree(place.repository, apart, tree) if apart else tree
+    tree = ticked_tree(context.repository, apart, tree) if apart else tree
     subject = f"Bring in {into}, with {plural(len(conflicts), 'conflict')} to be merged" if conflicts else f"Bring in {into}"
     said = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}"
     commit = git(worktree, "commit-tree", tree, "-p", state.head, "-p", base, *said).strip()
@@ -133,19 +133,19 @@ def _merged(place: LoopContext, state: LoopState, base: str, apart: Apart | None
 
 
 def _without_plan(
-    place: LoopContext, state: LoopState, base: str, conflicts: tuple[Conflicted, ...]
+    context: LoopContext, state: LoopState, base: str, conflicts: tuple[Conflicted, ...]
 ) -> tuple[tuple[Conflicted, ...], tuple[str, ...]]:
     """The conflicts other than that in the plan, which is settled here: nobody could go on from markers in it."""
     path = state.config.plan.file
-    taken = plan_taken(place.repository, state, base) if any(one.path == path for one in conflicts) else None
+    taken = plan_taken(context.repository, state, base) if any(one.path == path for one in conflicts) else None
     if taken is None:
         return conflicts, ()
     held, note = taken
     if held is None:
-        git(place.worktree, "update-index", "--force-remove", "--", path)
+        git(context.worktree, "update-index", "--force-remove", "--", path)
     else:
-        blob = git(place.worktree, "hash-object", "-w", "--stdin", stdin=held.content).strip()
-        git(place.worktree, "update-index", "--add", "--cacheinfo", f"{held.mode},{blob},{path}")
+        blob = git(context.worktree, "hash-object", "-w", "--stdin", stdin=held.content).strip()
+        git(context.worktree, "update-index", "--add", "--cacheinfo", f"{held.mode},{blob},{path}")
     return tuple(one for one in conflicts if one.path != path), (note,)
 
 
@@ -167,32 +167,32 @@ def intents(repository: Repository, commit: str, but: str, paths: Sequence[str])
     return tuple(Commit(id=name, subject=clean(subject)[:SUBJECT_SHOWN]) for name, _, subject in found)
 
 
-def place_on(place: LoopContext, state: LoopState, commit: str, before: str) -> bool:
+def place_on(context: LoopContext, state: LoopState, commit: str, before: str) -> bool:
     """Put the loop's branch and its worktree on a commit. False: the branch is at neither of the two.
 
     Files come first and the branch last, so that whoever dies in between leaves no file that looks like somebody's change. What
     the branch held stays on a ref.
     """
-    repository, full = place.repository, f"refs/heads/{state.branch}"
+    repository, full = context.repository, f"refs/heads/{state.branch}"
     tip = read_ref(repository.common, full)
     if tip not in {before, commit}:
         return False
     if tip == commit:
         return True
-    there = place.worktree.exists()
+    there = context.worktree.exists()
     if there:
-        restore(place.worktree, commit)
+        restore(context.worktree, commit)
     if not contains(repository.common, commit, before):
         git(repository.common, "update-ref", f"{PREFIX}{state.loop}/rebased/{before[:12]}", before)
     git(repository.common, "update-ref", "-m", f"helmsman: bring in {state.config.merge.into}", full, commit, before)
     if there:
-        hold_branch(place.worktree, state.branch, commit)
+        hold_branch(context.worktree, state.branch, commit)
     return True
 
 
-def merge_commit(place: LoopContext, state: LoopState, base: str, head: str, told: Sequence[str]) -> str:
+def merge_commit(context: LoopContext, state: LoopState, base: str, head: str, told: Sequence[str]) -> str:
     """The commit that `git merge --no-ff` would make of a head that holds the base: its tree is the head's, which was checked."""
-    _, tree = commit_and_tree(place.worktree, head)
+    _, tree = commit_and_tree(context.worktree, head)
     goal = clean(own_goal(state.config.goal).strip().splitlines()[0])
     said = "-m", f"Merge {state.branch}: {goal}"[:SUBJECT_SHOWN], "-m", "\n".join((*told, "", f"Helmsman-Loop: {state.loop}"))
-    return git(place.repository.common, "commit-tree", tree, "-p", base, "-p", head, *said).strip()
+    return git(context.repository.common, "commit-tree", tree, "-p", base, "-p", head, *said).strip()

@@ -30,51 +30,51 @@ CACHE = "variety.json"
 
 
 def oversee(
-    place: LoopContext, state: LoopState, orientation: Orientation, evidence: Evidence, memory: WorkingMemory
+    context: LoopContext, state: LoopState, orientation: Orientation, evidence: Evidence, memory: WorkingMemory
 ) -> Overseen:
     """What the overseer makes of the iteration."""
     sight = IterationView(state, evidence, orientation.started_at, now_utc())
-    overseen = conclude(sight, observe(place, state, evidence, memory), evidence.sought)
+    overseen = conclude(sight, observe(context, state, evidence, memory), evidence.sought)
     for signal in overseen.signals:
         publish(SignalRaised(signal=signal))
     return overseen
 
 
-def observe(place: LoopContext, state: LoopState, evidence: Evidence, memory: WorkingMemory) -> Observed:
+def observe(context: LoopContext, state: LoopState, evidence: Evidence, memory: WorkingMemory) -> Observed:
     """What the overseer has to know beside the evidence. Where nothing was checked nothing is read."""
     call = evidence.execution.call
     faults: list[str] = []
     read, config, change = partial(_read, faults), state.config, evidence.execution.change
     # the watch over the session has seen it, which knew where the shell stood
     destroyed = (call.pain.removeprefix(DESTROYED),) if call.pain.startswith(DESTROYED) else ()
-    scanned = read("secrets", Scanned(), lambda: secrets_in(place.worktree, change) if config.pain.secrets else Scanned())
+    scanned = read("secrets", Scanned(), lambda: secrets_in(context.worktree, change) if config.pain.secrets else Scanned())
     faults.extend(filter(None, (scanned.unread,)))
     if evidence.checks is None:  # a usage limit, or pain
         return Observed(memory=memory, leaks=scanned.leaks, destroyed=destroyed, faults=tuple(faults))
     return Observed(
         memory=memory,
-        orders=read("orders", (), lambda: read_orders(place.worktree, config)),
+        orders=read("orders", (), lambda: read_orders(context.worktree, config)),
         leaks=scanned.leaks,
-        scan=read("security scan", None, lambda: _scan(place, state, change.commit)),
+        scan=read("security scan", None, lambda: _scan(context, state, change.commit)),
         destroyed=destroyed,
-        variety=read("variety", None, lambda: measure(place.worktree, change.commit, place.folder.root / CACHE)),
-        exists=lambda path: (place.worktree / path).exists(),
+        variety=read("variety", None, lambda: measure(context.worktree, change.commit, context.folder.root / CACHE)),
+        exists=lambda path: (context.worktree / path).exists(),
         faults=tuple(faults),
     )
 
 
-def _scan(place: LoopContext, state: LoopState, commit: str) -> Scan | None:
+def _scan(context: LoopContext, state: LoopState, commit: str) -> Scan | None:
     """Raises TransientError for a scan that told nothing: nothing may be compared with it."""
     command = state.config.pain.scan
     if not command:
         return None
-    room = check_context(place, state)
+    room = check_context(context, state)
     try:
         scan = security_findings(command, room, commit)
     finally:  # a command that takes the worktree from its repository must not take the next iteration along
         if not room.checkout.clean:
-            recover(place.repository, place.worktree, state.branch)
-            stand_on(place, state, commit, checked=commit)
+            recover(context.repository, context.worktree, state.branch)
+            stand_on(context, state, commit, checked=commit)
     if scan.error:
         raise TransientError("the security scan told nothing", found=scan.error, remedy="look at pain.scan")
     return scan

@@ -14,7 +14,7 @@ from helmsman.errors import OperatorError
 from helmsman.orient.research import researching
 from helmsman.oversee.advice import advise
 from helmsman.parsers.plan_files import read_plan, same_work, ticked
-from helmsman.parsers.plan_form import Complaint
+from helmsman.parsers.plan_form import PlanError
 from helmsman.parsers.plan_order import beginning, gone, in_hand, objection
 from helmsman.plain import clean
 from helmsman.records.decision import Decision
@@ -41,7 +41,7 @@ def plan_at(repository: Repository, commit: str, path: str) -> Plan:
         raise not_in_commit(repository, commit, path, "plan.file")
     try:
         return read_plan(path, held.content)
-    except Complaint as complaint:
+    except PlanError as complaint:
         raise complaint.about(path) from None
 
 
@@ -52,39 +52,39 @@ def begun_plan(repository: Repository, commit: str, config: LoopConfig) -> PlanP
     return beginning(plan_at(repository, commit, config.plan.file), config.plan.item, config.plan.file)
 
 
-def items_of(place: LoopContext, state: LoopState) -> tuple[PlanItem, ...]:
+def items_of(context: LoopContext, state: LoopState) -> tuple[PlanItem, ...]:
     """What of its plan the loop is for; nothing where it has none."""
     config = state.config.plan
     if not config.file:
         return ()
-    return tuple(one for one in plan_at(place.repository, state.head, config.file).items if config.item in {"", one.id})
+    return tuple(one for one in plan_at(context.repository, state.head, config.file).items if config.item in {"", one.id})
 
 
-def plan_in_hand(place: LoopContext, state: LoopState, commit: str, *, small: bool = False) -> InHand | None:
+def plan_in_hand(context: LoopContext, state: LoopState, commit: str, *, small: bool = False) -> InHand | None:
     """What of the plan the iteration that is due has before it; None where it has another task. `small`: prefer small items."""
     config = state.config.plan
     if not config.file or researching(state):
         return None
-    if state.merging.trouble and held_in(place.repository, commit, config.file) is None:
+    if state.merging.trouble and held_in(context.repository, commit, config.file) is None:
         return None  # whoever merged before us has taken the plan away; ours was done
-    plan = plan_at(place.repository, commit, config.file)
+    plan = plan_at(context.repository, commit, config.file)
     if config.item and plan.item(config.item) is None and not state.merging.trouble:
         raise gone(plan, config.item, config.file, state.loop)
     begun = state.plan.now if state.plan.tried else ""
     return in_hand(plan, config.item, anew=advise(state).anew, small=small, begun=begun)
 
 
-def put_back(place: LoopContext, state: LoopState, start: str) -> PlanTouched | None:
+def put_back(context: LoopContext, state: LoopState, start: str) -> PlanTouched | None:
     """Undo, in a commit that says so, what the agent did to the plan; a new plan stays where one was asked for. None: nothing."""
     path = state.config.plan.file
     trouble = state.merging.trouble
     met = trouble is not None and any(one.path == path for one in trouble.files)  # to fix it is the agent's task
-    before = held_in(place.repository, start, path) if path and not met else None
+    before = held_in(context.repository, start, path) if path and not met else None
     if before is None:
         return None
-    commit, _ = commit_and_tree(place.worktree)
+    commit, _ = commit_and_tree(context.worktree)
     try:
-        after = held_in(place.repository, commit, path)
+        after = held_in(context.repository, commit, path)
         problem = "" if after else "it was gone"
     except OperatorError:
         after, problem = None, "it was no plain file any more"
@@ -93,35 +93,37 @@ def put_back(place: LoopContext, state: LoopState, start: str) -> PlanTouched | 
     why = problem or _objection(state, path, before, after)
     if not why:
         return PlanTouched(kept=True, why="the plan was made anew")
-    tree = tree_with(place.repository, commit, path, before.content, before.mode)
+    tree = tree_with(context.repository, commit, path, before.content, before.mode)
     said = "-m", PUT_BACK, "-m", f"The loop ticks it, not the agent.\n\nHelmsman-Loop: {state.loop}"
-    _stand_on(place, state, git(place.repository.common, "commit-tree", tree, "-p", commit, *said).strip())
+    _stand_on(context, state, git(context.repository.common, "commit-tree", tree, "-p", commit, *said).strip())
     return PlanTouched(why=why)
 
 
-def tick(place: LoopContext, state: LoopState, evidence: Evidence, decision: Decision) -> Tick:
+def tick(context: LoopContext, state: LoopState, evidence: Evidence, decision: Decision) -> Tick:
     """Tick the item that was proven. The same values make the same commit, so whoever does it again changes nothing."""
     proof, start, path = evidence.item, evidence.execution.change.commit, state.config.plan.file
-    held = held_in(place.repository, start, path)
+    held = held_in(context.repository, start, path)
     if proof is None or held is None:
         raise OperatorError("there is nothing to tick", expected=path, found=f"commit {start[:12]} without it")
-    tree = tree_with(place.repository, start, path, _with_ticks(path, held.content, [proof.item]), held.mode)
+    tree = tree_with(context.repository, start, path, _with_ticks(path, held.content, [proof.item]), held.mode)
     subject = clean(f"Tick {proof.item}: {proof.title}")[:200]
-    commit = tick_commit(place.repository, state, tree, start, subject, [proof.item], decision.at)
-    _stand_on(place, state, commit)
+    commit = tick_commit(context.repository, state, tree, start, subject, [proof.item], decision.at)
+    _stand_on(context, state, commit)
     return Tick(item=proof.item, commit=commit, tree=tree)
 
 
-def tick_by_word(place: LoopContext, state: LoopState, who: str) -> None:
+def tick_by_word(context: LoopContext, state: LoopState, who: str) -> None:
     """Tick the item in hand on the loop's branch, as a person says that it is done; once, however often it is asked."""
     path, item = state.config.plan.file, state.plan.now
-    tip, _ = commit_and_tree(place.repository.common, f"refs/heads/{state.branch}")
-    held = held_in(place.repository, tip, path)
-    wanted = plan_at(place.repository, tip, path).item(item)
+    tip, _ = commit_and_tree(context.repository.common, f"refs/heads/{state.branch}")
+    held = held_in(context.repository, tip, path)
+    wanted = plan_at(context.repository, tip, path).item(item)
     if held is None or wanted is None or wanted.done:
         return
     content = _with_ticks(path, held.content, [item])
-    put_on_branch(place.repository, state, tip, path, content, clean(f"Tick {item}: {wanted.title}, by the word of {who}")[:200])
+    put_on_branch(
+        context.repository, state, tip, path, content, clean(f"Tick {item}: {wanted.title}, by the word of {who}")[:200]
+    )
 
 
 def tick_commit(
@@ -134,23 +136,23 @@ def tick_commit(
     return git(repository.common, "commit-tree", tree, "-p", parent, "-m", subject, "-m", trailers, env=dated).strip()
 
 
-def stand_at(place: LoopContext, state: LoopState, done: Tick) -> None:
+def stand_at(context: LoopContext, state: LoopState, done: Tick) -> None:
     """Checks that were asked again after a crash leave the branch where they ran."""
-    if tip_of(place.worktree, state.branch) != (done.commit, True):
-        _stand_on(place, state, done.commit)
+    if tip_of(context.worktree, state.branch) != (done.commit, True):
+        _stand_on(context, state, done.commit)
 
 
 def _with_ticks(path: str, content: bytes, items: list[str]) -> bytes:
     try:
         return ticked(path, content, items)
-    except Complaint as complaint:
+    except PlanError as complaint:
         raise complaint.about(path) from None
 
 
-def _stand_on(place: LoopContext, state: LoopState, commit: str) -> None:
-    recover(place.repository, place.worktree, state.branch)
-    restore(place.worktree, commit)
-    hold_branch(place.worktree, state.branch, commit)
+def _stand_on(context: LoopContext, state: LoopState, commit: str) -> None:
+    recover(context.repository, context.worktree, state.branch)
+    restore(context.worktree, commit)
+    hold_branch(context.worktree, state.branch, commit)
 
 
 def _objection(state: LoopState, path: str, before: Held, after: Held | None) -> str:
@@ -159,12 +161,12 @@ def _objection(state: LoopState, path: str, before: Held, after: Held | None) ->
         return "the loop ticks its items by evidence, and nobody asked for another plan"
     try:
         return objection(read_plan(path, before.content), read_plan(path, after.content), state.config.plan.item)
-    except Complaint as complaint:
+    except PlanError as complaint:
         return f"the new plan cannot be followed: {clean(str(complaint))}"
 
 
 @dataclass(frozen=True)
-class Apart:
+class PlanChanges:
     """What a loop did to its plan, taken apart from its other work."""
 
     path: str
@@ -174,7 +176,7 @@ class Apart:
     """What it has ticked since."""
 
 
-def plan_apart(repository: Repository, state: LoopState, base: str) -> Apart | None:
+def plan_apart(repository: Repository, state: LoopState, base: str) -> PlanChanges | None:
     """None where the plan is as it was, or differs in more than ticks."""
     path = state.config.plan.file
     if not path:
@@ -185,14 +187,14 @@ def plan_apart(repository: Repository, state: LoopState, base: str) -> Apart | N
         if before is None or after is None or before.blob == after.blob:
             return None
         old, new = read_plan(path, before.content), read_plan(path, after.content)
-    except (OperatorError, Complaint):
+    except (OperatorError, PlanError):
         return None
     done = {item.id for item in old.items if item.done}
     items = tuple(item.id for item in new.items if item.done and item.id not in done)
-    return Apart(path, before, items) if same_work(old, new) and items else None
+    return PlanChanges(path, before, items) if same_work(old, new) and items else None
 
 
-def without_ticks(repository: Repository, apart: Apart, line: Sequence[tuple[str, str]]) -> str:
+def without_ticks(repository: Repository, apart: PlanChanges, line: Sequence[tuple[str, str]]) -> str:
     """The same commits with the plan as it was, without those that are empty then. `line`: each with its parent, newest first."""
     made: dict[str, str] = {}
     for commit, parent in reversed(line):
@@ -201,7 +203,7 @@ def without_ticks(repository: Repository, apart: Apart, line: Sequence[tuple[str
     return made[line[0][0]]
 
 
-def _replayed(repository: Repository, apart: Apart, commit: str, onto: str) -> str:
+def _replayed(repository: Repository, apart: PlanChanges, commit: str, onto: str) -> str:
     tree = plan_back(repository, apart, commit)
     if tree == commit_and_tree(repository.common, onto)[1]:
         return onto
@@ -211,17 +213,17 @@ def _replayed(repository: Repository, apart: Apart, commit: str, onto: str) -> s
     return git(repository.common, "hash-object", "-t", "commit", "-w", "--stdin", stdin=headers + b"\n" + message).strip()
 
 
-def plan_back(repository: Repository, apart: Apart, commit: str) -> str:
+def plan_back(repository: Repository, apart: PlanChanges, commit: str) -> str:
     """The commit's tree with the plan as it was."""
     return tree_with(repository, commit, apart.path, apart.before.content, apart.before.mode)
 
 
-def ticked_tree(repository: Repository, apart: Apart, tree: str) -> str:
+def ticked_tree(repository: Repository, apart: PlanChanges, tree: str) -> str:
     """A tree with the ticks in the plan that it holds; as it is where that plan cannot take them."""
     try:
         held = held_in(repository, tree, apart.path)
         after = ticked(apart.path, held.content, apart.items) if held else b""
-    except (OperatorError, Complaint):
+    except (OperatorError, PlanError):
         return tree
     return tree_with(repository, tree, apart.path, after, held.mode) if held and after != held.content else tree
 
@@ -244,7 +246,7 @@ def plan_taken(repository: Repository, state: LoopState, base: str) -> tuple[Hel
         there, here = read_plan(path, theirs.content), read_plan(path, ours.content)
         won, lost = _ours_on(there, here, read_plan(path, fork.content) if fork else here)
         content = ticked(path, theirs.content, won)
-    except Complaint as complaint:
+    except PlanError as complaint:
         return theirs, f"{said} as it is: {clean(str(complaint))}"
     more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
     left_out = f"; of ours is not in it: {', '.join(lost[:NAMED])}{more}" if lost else ""
@@ -270,12 +272,12 @@ def _bare(item: PlanItem | None) -> str:
     return item.model_copy(update={"line": 0, "done": False}).model_dump_json() if item else ""
 
 
-def ticked_afresh(place: LoopContext, state: LoopState, apart: Apart, commit: str) -> str:
+def ticked_afresh(context: LoopContext, state: LoopState, apart: PlanChanges, commit: str) -> str:
     """A commit on top that ticks what the loop has proven; the same commit where all of it is ticked there."""
-    _, before = commit_and_tree(place.repository.common, commit)
-    tree = ticked_tree(place.repository, apart, before)
+    _, before = commit_and_tree(context.repository.common, commit)
+    tree = ticked_tree(context.repository, apart, before)
     if tree == before:
         return commit
     more = f" and {len(apart.items) - NAMED} more" if len(apart.items) > NAMED else ""
     subject = clean(f"Tick {', '.join(apart.items[:NAMED])}{more} on top of {state.config.merge.into}")
-    return tick_commit(place.repository, state, tree, commit, subject, list(apart.items), now_utc())
+    return tick_commit(context.repository, state, tree, commit, subject, list(apart.items), now_utc())

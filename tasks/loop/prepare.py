@@ -49,70 +49,70 @@ _BYTES = 4
 OWN_FILES = ".gitignore", "progress.md", "guardrails.md", RESEARCH_FILE, "JUDGE_FEEDBACK.md", "JUDGE_EVOLUTION.md", "checks"
 
 
-def prepare(place: LoopContext, state: LoopState, now: datetime) -> Orientation:
+def prepare(context: LoopContext, state: LoopState, now: datetime) -> Orientation:
     """Facts for the prompt, and the working memory laid out for the agent."""
-    remembered = recalled(place, state, now)
-    _lay_out_memory(place, state, remembered.guardrails)
-    if problems := lay_out_wiki(place, state):
+    remembered = recalled(context, state, now)
+    _lay_out_memory(context, state, remembered.guardrails)
+    if problems := lay_out_wiki(context, state):
         publish(MemoryNoted(lines=problems))
-    return facts_at(place, state, commit_and_tree(place.worktree)[0], remembered, now)
+    return facts_at(context, state, commit_and_tree(context.worktree)[0], remembered, now)
 
 
-def facts_at(place: LoopContext, state: LoopState, start: str, remembered: Recalled, now: datetime) -> Orientation:
+def facts_at(context: LoopContext, state: LoopState, start: str, remembered: Recalled, now: datetime) -> Orientation:
     """Facts for an iteration that begins with that commit. It only looks, at the repository."""
-    common = place.repository.common
+    common = context.repository.common
     return Orientation(
         started_at=now,
         start_commit=start,
         commits=commits_between(common, state.base_commit, start, state.config.prompt.history_commits),
         recalled=remembered,
         hat=worn(state),
-        plan=plan_in_hand(place, state, start, small=bool(near(state.config.usage_limit, state.usage, now))),
-        template=own_template(place.repository, state.base_commit, state.config),
+        plan=plan_in_hand(context, state, start, small=bool(near(state.config.usage_limit, state.usage, now))),
+        template=own_template(context.repository, state.base_commit, state.config),
     )
 
 
-def read_notes(place: LoopContext, state: LoopState, changed: Sequence[str] = ()) -> WorkingMemory:
+def read_notes(context: LoopContext, state: LoopState, changed: Sequence[str] = ()) -> WorkingMemory:
     """Read progress.md as the agent left it, and research.md where that was its task. A missing file keeps what was known.
 
     `changed`: files that it changed although it was to look only.
     """
     found = state.memory.research
     if researching(state):
-        found = research_of(state, own_file(place, RESEARCH_FILE) or "", changed)
-    text = own_file(place, "progress.md")
+        found = research_of(state, own_file(context, RESEARCH_FILE) or "", changed)
+    text = own_file(context, "progress.md")
     if text is None:
         gone = ("the file was gone; it has been written again",)
         return state.memory.model_copy(update={"problems": gone, "research": found})
     return read(text).model_copy(update={"research": found})
 
 
-def own_file(place: LoopContext, name: str) -> str | None:
+def own_file(context: LoopContext, name: str) -> str | None:
     """A file that the agent was to write. A link to somewhere else is no file of ours."""
-    folder = place.worktree / OWN_FOLDER
+    folder = context.worktree / OWN_FOLDER
     path = folder / name
     if folder.is_symlink() or path.is_symlink() or not path.is_file():
         return None
-    data = read_within(place.worktree, f"{OWN_FOLDER}/{name}", _BYTES * (LONGEST_FILE + 1))
+    data = read_within(context.worktree, f"{OWN_FOLDER}/{name}", _BYTES * (LONGEST_FILE + 1))
     return None if data is None else redact(data.decode("utf-8", "replace"))[: LONGEST_FILE + 1]
 
 
-def keep_notes(place: LoopContext, state: LoopState) -> None:
+def keep_notes(context: LoopContext, state: LoopState) -> None:
     """What judge and research wrote down, for people: it outlives the worktree. A disk that is full does not matter."""
     notes = {
         "JUDGE_FEEDBACK.md": feedback_file(state.judge) if state.judge.feedback else "",
         "JUDGE_EVOLUTION.md": evolution_file(state.judge) if state.judge.notes else "",
-        RESEARCH_FILE: own_file(place, RESEARCH_FILE) or "",
+        RESEARCH_FILE: own_file(context, RESEARCH_FILE) or "",
     }
     with suppress(OSError):
         for name, text in notes.items():
             if text:
-                place.folder.notes.mkdir(parents=True, exist_ok=True)
-                (place.folder.notes / name).write_text(text, encoding="utf-8")
+                context.folder.notes.mkdir(parents=True, exist_ok=True)
+                (context.folder.notes / name).write_text(text, encoding="utf-8")
 
 
-def _lay_out_memory(place: LoopContext, state: LoopState, guardrails: Sequence[Guardrail]) -> None:
-    folder = place.worktree / OWN_FOLDER
+def _lay_out_memory(context: LoopContext, state: LoopState, guardrails: Sequence[Guardrail]) -> None:
+    folder = context.worktree / OWN_FOLDER
     if folder.is_symlink() or not folder.is_dir():
         _remove(folder)
         folder.mkdir()
@@ -123,19 +123,19 @@ def _lay_out_memory(place: LoopContext, state: LoopState, guardrails: Sequence[G
     if researching(state):
         _remove(folder / RESEARCH_FILE)  # what it says was found now
     _write_anew(folder / "guardrails.md", render_guardrails(guardrails))
-    _lay_out_logs(place, state)
+    _lay_out_logs(context, state)
     if state.config.judge.criteria:
         _write_anew(folder / "JUDGE_FEEDBACK.md", feedback_file(state.judge))
         _write_anew(folder / "JUDGE_EVOLUTION.md", evolution_file(state.judge))
 
 
-def _lay_out_logs(place: LoopContext, state: LoopState) -> None:
+def _lay_out_logs(context: LoopContext, state: LoopState) -> None:
     """What the failing checks printed, for an agent that needs more than a line of each failure."""
-    _remove(place.worktree / LOGS)
-    (place.worktree / LOGS).mkdir()
+    _remove(context.worktree / LOGS)
+    (context.worktree / LOGS).mkdir()
     reported = state.checks.results if state.checks else ()
     for path, text in logs((*reported, *((state.plan.own,) if state.plan.own else ()))).items():
-        _write_anew(place.worktree / path, text)
+        _write_anew(context.worktree / path, text)
 
 
 def _write_anew(path: Path, text: str) -> None:
@@ -152,33 +152,33 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def begin_verification(place: LoopContext, state: LoopState) -> None:
+def begin_verification(context: LoopContext, state: LoopState) -> None:
     """What holds from now on: programs on PATH, files that are included, what the repository borrows from."""
     if state.config.workspace.clean:
-        clean_checkout(place, state).begin()
+        clean_checkout(context, state).begin()
 
 
-def ready_worktree(place: LoopContext, state: LoopState) -> None:
+def ready_worktree(context: LoopContext, state: LoopState) -> None:
     """Run set-up in a fresh worktree. Raises SetupFailed. Somebody's own checkout (--in-place) is theirs to set up."""
     workspace = state.config.workspace
-    mark = own_folder(place.worktree) / READY if place.worktree.exists() else None
+    mark = own_folder(context.worktree) / READY if context.worktree.exists() else None
     if workspace.in_place or mark is None or mark.exists():
         return
-    begin_verification(place, state)
-    included = clean_checkout(place, state).folder / "included" if workspace.clean else place.folder.root / "included"
+    begin_verification(context, state)
+    included = clean_checkout(context, state).folder / "included" if workspace.clean else context.folder.root / "included"
     if not workspace.clean:
-        copy_included(place.repository, state.base_commit, included)
-    lay_included(included, place.worktree)
+        copy_included(context.repository, state.base_commit, included)
+    lay_included(included, context.worktree)
     if workspace.setup:
-        set_up(_set_up_room(place, state, workspace.setup), state.config)
+        set_up(_set_up_room(context, state, workspace.setup), state.config)
     mark.touch()
 
 
-def tear_down(place: LoopContext, state: LoopState) -> None:
+def tear_down(context: LoopContext, state: LoopState) -> None:
     """Run teardown where set-up ran, and remove the clean checkout. What fails is logged: the work is done."""
-    checkout = clean_checkout(place, state)
-    rooms = [check_context(place, state)] if checkout.root.exists() else []
-    rooms += [] if state.config.workspace.in_place or not place.worktree.exists() else [_set_up_room(place, state, ())]
+    checkout = clean_checkout(context, state)
+    rooms = [check_context(context, state)] if checkout.root.exists() else []
+    rooms += [] if state.config.workspace.in_place or not context.worktree.exists() else [_set_up_room(context, state, ())]
     try:
         for room in rooms:
             run_teardown(room, state.config)
@@ -187,6 +187,6 @@ def tear_down(place: LoopContext, state: LoopState) -> None:
         _log.warning("the clean checkout %s could not be removed: %s", os.fspath(checkout.folder), error)
 
 
-def _set_up_room(place: LoopContext, state: LoopState, due: tuple[str, ...]) -> CheckContext:
-    room = Worktree(place.worktree, due=due)
-    return CheckContext(room, f"{place.tag(state)}/set-up", place.folder.cancel.exists, sandbox=state.config.box)
+def _set_up_room(context: LoopContext, state: LoopState, due: tuple[str, ...]) -> CheckContext:
+    room = Worktree(context.worktree, due=due)
+    return CheckContext(room, f"{context.tag(state)}/set-up", context.folder.cancel.exists, sandbox=state.config.box)

@@ -22,53 +22,53 @@ def end_processes(state: LoopState) -> None:
     end_tagged(f"{state.uid}/", prefix=True, grace=state.config.claude.stop_grace_seconds)
 
 
-def keep_work(place: LoopContext, state: LoopState, start: str) -> Salvage | None:
+def keep_work(context: LoopContext, state: LoopState, start: str) -> Salvage | None:
     """What the agent did since `start`, in its box or beside it, on a ref; the worktree is as it was then, afterwards."""
-    take_over_work(place, state)
-    return salvage(place.repository, place.worktree, state, start)
+    take_over_work(context, state)
+    return salvage(context.repository, context.worktree, state, start)
 
 
-def repair(place: LoopContext, state: LoopState) -> LoopState:
+def repair(context: LoopContext, state: LoopState) -> LoopState:
     """Make the loop ready to go on, whatever happened to its last driver. The caller holds the lock."""
     end_processes(state)
     if state.ending is not None:
         return state
-    ensure_worktree(place.repository, place.worktree, state.branch, state.head, state.base_commit)
-    return mark_interrupted(place, state)
+    ensure_worktree(context.repository, context.worktree, state.branch, state.head, state.base_commit)
+    return mark_interrupted(context, state)
 
 
-def mark_interrupted(place: LoopContext, state: LoopState) -> LoopState:
+def mark_interrupted(context: LoopContext, state: LoopState) -> LoopState:
     """When an agent call began and never ended: keep its work on a ref and make the next attempt due."""
-    folder = CallFolder(place.folder.call(state.due, state.attempt), state.uid)
+    folder = CallFolder(context.folder.call(state.due, state.attempt), state.uid)
     attempt = interrupted_call(folder)
     if attempt is None:
         return state
-    kept = keep_work(place, state, attempt.start)
+    kept = keep_work(context, state, attempt.start)
     after = interrupt(state, attempt, kept)
     where = f"work kept at {kept.ref} ({plural(kept.files, 'file')})" if kept else "nothing to keep"
     what = f"iteration {state.due} attempt {state.attempt} was interrupted: {where}"
     publish(AttemptInterrupted(what=what))
-    return replace_state(place.repository, state, after, what)
+    return replace_state(context.repository, state, after, what)
 
 
-def knows_call(place: LoopContext, state: LoopState) -> bool:
+def knows_call(context: LoopContext, state: LoopState) -> bool:
     """Whether this machine has made the call that is due, and so knows how it stands."""
-    return has_begun(CallFolder(place.folder.call(state.due, state.attempt), state.uid))
+    return has_begun(CallFolder(context.folder.call(state.due, state.attempt), state.uid))
 
 
-def lost_elsewhere(place: LoopContext, state: LoopState, now: datetime) -> LoopState:
+def lost_elsewhere(context: LoopContext, state: LoopState, now: datetime) -> LoopState:
     """A call of the agent began on a machine that is gone, and nobody knows how it ended: the next attempt is due."""
-    kept = salvage(place.repository, place.worktree, state, state.head)
+    kept = salvage(context.repository, context.worktree, state, state.head)
     after = interrupt(state, Interrupted(start=state.head, started_at=now, ended_at=now), kept)
     what = f"work kept at {kept.ref}" if kept else "its work stays there"
     told = f"iteration {state.due} attempt {state.attempt} was cut off with {state.host or 'its machine'}: {what}"
-    return replace_state(place.repository, state, after, told)
+    return replace_state(context.repository, state, after, told)
 
 
-def close(place: LoopContext, state: LoopState, why: BaseException, now: datetime) -> LoopState:
+def close(context: LoopContext, state: LoopState, why: BaseException, now: datetime) -> LoopState:
     """End a loop from outside an iteration: cancelled, or broken by an error that no retry repairs. The caller holds the lock."""
     end_processes(state)
-    state = mark_interrupted(place, state)
+    state = mark_interrupted(context, state)
     fault = why.fault if isinstance(why, HelmsmanError) and why.fault != "nobody" else ""
     decision = Decision(
         kind=DecisionKind.STOP,
@@ -78,4 +78,4 @@ def close(place: LoopContext, state: LoopState, why: BaseException, now: datetim
         outcome=Outcome.FAILED if fault else Outcome.CANCELLED,
         fault=fault,
     )
-    return replace_state(place.repository, state, end(state, decision, now), f"end: {decision.rule}")
+    return replace_state(context.repository, state, end(state, decision, now), f"end: {decision.rule}")

@@ -48,14 +48,14 @@ LOOKED_AT = 100
 """Iterations that one looks back at: what an iteration costs must not grow with the loop."""
 
 
-def with_estimate(place: LoopContext, state: LoopState, now: datetime) -> LoopState:
+def with_estimate(context: LoopContext, state: LoopState, now: datetime) -> LoopState:
     """The loop with what similar work took, as far as anybody knows."""
-    found = recalled(place, state, now)
+    found = recalled(context, state, now)
     kind = found.subject.task_type if found.subject else None
     return state.model_copy(update={"estimate": found.estimate, "task_type": kind, "updated_at": now})
 
 
-def recalled(place: LoopContext, state: LoopState, now: datetime, *, only_look: bool = False) -> Recalled:
+def recalled(context: LoopContext, state: LoopState, now: datetime, *, only_look: bool = False) -> Recalled:
     """What memory says to the iteration that is due. What a person wrote into guardrails.md since the last one counts.
 
     `only_look`: nothing is made, repaired or written, and what a person wrote into guardrails.md waits.
@@ -67,18 +67,18 @@ def recalled(place: LoopContext, state: LoopState, now: datetime, *, only_look: 
     with _observed("recall", problems), looking(chosen_url(config.url)) if only_look else _store(state, now) as store:
         if store is None:
             return Recalled()
-        subject = _subject(place, state)
+        subject = _subject(context, state)
         if not only_look and isinstance(store, Store):
-            sync_edits(place.repository, store, subject.project, now)
+            sync_edits(context.repository, store, subject.project, now)
         return recall(store, subject, config, now)
     return Recalled(problem="; ".join(problems))
 
 
-def remember(place: LoopContext, state: LoopState, record: IterationRecord) -> Learned:
+def remember(context: LoopContext, state: LoopState, record: IterationRecord) -> Learned:
     """Keep an iteration and what it teaches, and return the lessons. Called again for the same one, it changes nothing."""
     learned = Learned()
     with _observed("remember"), _store(state, record.ended_at) as store:
-        subject = record.recalled.subject or _subject(place, state)
+        subject = record.recalled.subject or _subject(context, state)
         told = [one.lesson for one in record.recalled.reminders]
         guarded = [one.id for one in record.recalled.guardrails]
         kept = episode(state, record, subject, told, guarded)
@@ -91,13 +91,13 @@ def remember(place: LoopContext, state: LoopState, record: IterationRecord) -> L
                 return learned
             for one in observations:
                 _observe(change, one, record.ended_at, _told((*earlier, kept)))
-            notes = _guarded(change, place, state, kept, record.ended_at)
-        write_down(place.repository, store, kept.subject.project, record.ended_at)
+            notes = _guarded(change, context, state, kept, record.ended_at)
+        write_down(context.repository, store, kept.subject.project, record.ended_at)
         _note(notes)
     return learned
 
 
-def conclude(place: LoopContext, state: LoopState, *, asked: Sequence[Observation] = ()) -> None:
+def conclude(context: LoopContext, state: LoopState, *, asked: Sequence[Observation] = ()) -> None:
     """Keep what a loop that has ended teaches as a whole. `asked`: what a model made of it.
 
     Of one that had ended before and was resumed, only what came since says what lessons and guardrails were worth.
@@ -106,7 +106,7 @@ def conclude(place: LoopContext, state: LoopState, *, asked: Sequence[Observatio
         return
     now = state.ending.at
     with _observed("conclude"), _store(state, now) as store:
-        ended = summary(state, _subject(place, state))
+        ended = summary(state, _subject(context, state))
         with store.change() as change:
             new = _since_its_end(change, state.uid)
             if not change.put_summary(ended):
@@ -116,7 +116,7 @@ def conclude(place: LoopContext, state: LoopState, *, asked: Sequence[Observatio
                 _observe(change, one, now, _told(episodes))
             _credit(change, _told(new), new, now, good=ended.outcome is Outcome.COMPLETED)
             judged = _put_changed(change, ended.subject.project, lambda one: concluded(one, new, now))
-        write_down(place.repository, store, ended.subject.project, now)
+        write_down(context.repository, store, ended.subject.project, now)
         _note(_told_of(one for one in judged if one.retired))
 
 
@@ -129,24 +129,24 @@ def to_be_asked(state: LoopState) -> bool:
     return False
 
 
-def drawn(place: LoopContext, state: LoopState, credentials: Credentials) -> ExtractedLessons:
+def drawn(context: LoopContext, state: LoopState, credentials: Credentials) -> ExtractedLessons:
     """What a model says of it."""
     with _observed("draw lessons"), _store(state, state.updated_at) as store:
         episodes = store.episodes(state.uid)
-        ended = summary(state, _subject(place, state))
-        by = Asking(state.config, credentials, f"{place.tag(state)}/lessons", place.folder.cancel.exists)
+        ended = summary(state, _subject(context, state))
+        by = Asking(state.config, credentials, f"{context.tag(state)}/lessons", context.folder.cancel.exists)
         read = partial(read_lessons, summary=ended, episodes=episodes)
         found, writing = written(by, partial(lessons_request, state, ended, episodes), read)
         return ExtractedLessons(observations=found or (), usage=writing.usage, reason=writing.reason)
     return ExtractedLessons()
 
 
-def learnt(place: LoopContext, state: LoopState) -> tuple[list[Lesson], list[Guardrail]]:
+def learnt(context: LoopContext, state: LoopState) -> tuple[list[Lesson], list[Guardrail]]:
     """Everything that is known of the loop's project."""
     if not state.config.memory.use:
         return [], []
     with _observed("learnings"), _store(state, state.updated_at) as store:
-        project = project_of(place.repository)
+        project = project_of(context.repository)
         return store.lessons(project), store.guardrails(project)
     return [], []
 
@@ -161,8 +161,8 @@ def _since_its_end(reads: Reads, uid: str) -> Sequence[Episode]:
     return [one for one in reads.episodes(uid) if before is None or one.at > before.ended_at]
 
 
-def _subject(place: LoopContext, state: LoopState) -> Subject:
-    return subject_of(state, project_of(place.repository), state.task_type)
+def _subject(context: LoopContext, state: LoopState) -> Subject:
+    return subject_of(state, project_of(context.repository), state.task_type)
 
 
 # --- lessons ------------------------------------------------------------------------------------------------------
@@ -195,13 +195,13 @@ def _credit(change: Change, told: Iterable[str], episodes: Sequence[Episode], no
 # --- guardrails ---------------------------------------------------------------------------------------------------
 
 
-def _guarded(change: Change, place: LoopContext, state: LoopState, kept: Episode, now: datetime) -> tuple[str, ...]:
+def _guarded(change: Change, context: LoopContext, state: LoopState, kept: Episode, now: datetime) -> tuple[str, ...]:
     """Count what the guardrails did in an iteration, and make those that are due. Returns what people should hear."""
     project = kept.subject.project
     _put_changed(change, project, lambda one: with_effect(one, kept))
     known = change.guardrails(project, retired=True)
     counts = {kind: change.failures(project, kind) for kind in FailureClass}
-    orders = read_orders(place.worktree, state.config)
+    orders = read_orders(context.worktree, state.config)
     made = create(project, change.episodes(kept.uid, LOOKED_AT), known, counts, orders, state.config.memory, now)
     for one in made.guardrails:
         change.put_guardrail(one)

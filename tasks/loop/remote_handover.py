@@ -250,10 +250,10 @@ def _is_another(ours: LoopState, theirs: LoopState) -> bool:
 
 def _leave(repository: Repository, state: LoopState, theirs: str, head: str | None) -> None:
     """What this machine has of the loop and nobody else: work in flight, commits, a state."""
-    place = loop_context(str(repository.top), state)
+    context = loop_context(str(repository.top), state)
     end_processes(state)
-    if (place.worktree / ".git").exists():
-        keep_work(place, state, state.head)
+    if (context.worktree / ".git").exists():
+        keep_work(context, state, state.head)
     _, ours = read_state(repository, state.loop)
     for commit, other in ((ours, theirs), (read_ref(repository.common, f"refs/heads/{state.branch}"), head)):
         if commit and other and not contains(repository.common, other, commit):

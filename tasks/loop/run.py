@@ -76,50 +76,50 @@ def driving(request: LoopRequest) -> Generator[tuple[LoopContext, LoopState]]:
         opened = open_loop(request, str(runs.run_id()), now_utc())
         if not request.loop:
             stack.enter_context(exclusive_folder(loop_folder(repository, opened.loop), opened.loop))
-        place = loop_context(request.repository, opened)
-        state = claimed(place, repair(place, read_state(repository, opened.loop)[0]))
+        context = loop_context(request.repository, opened)
+        state = claimed(context, repair(context, read_state(repository, opened.loop)[0]))
         stack.enter_context(pushed(repository, opened.loop))
-        catch_up(place, state)
-        stand_at_best(place, state)
+        catch_up(context, state)
+        stand_at_best(context, state)
         stack.enter_context(runs.leaving_what_others_drive())
         marks, inside = runs.loop_tags(state), runs.iteration_tags(state)
         stack.enter_context(
-            runs.driving_run(state.loop, state.uid, marks, place.folder.cancel, inside=inside, repository=repository.top)
+            runs.driving_run(state.loop, state.uid, marks, context.folder.cancel, inside=inside, repository=repository.top)
         )
-        stack.enter_context(watched(repository, place.folder, state, get_run_logger().warning))
-        stack.enter_context(listening(journal_to(place.folder.journal)))
+        stack.enter_context(watched(repository, context.folder, state, get_run_logger().warning))
+        stack.enter_context(listening(journal_to(context.folder.journal)))
         _warn_at_start(state)
-        yield place, state
+        yield context, state
 
 
-def claimed(place: LoopContext, state: LoopState) -> LoopState:
+def claimed(context: LoopContext, state: LoopState) -> LoopState:
     """The loop as this driver's. What the one before it wrote since we looked is taken up first, once.
 
     Raises Fenced where another driver was faster, and as `require_results` does.
     """
-    _, looked_at = read_state(place.repository, state.loop)
+    _, looked_at = read_state(context.repository, state.loop)
     try:
-        return acquire_lease(place.repository, _with_what_is_lost(place, state))
+        return acquire_lease(context.repository, _with_what_is_lost(context, state))
     except Fenced:
-        pull_state(place.repository, state.loop, state.config.remote, held=True)
-        after, found = read_state(place.repository, state.loop)
-        if after.host != state.host or is_claimed_between(place.repository, looked_at, found):
+        pull_state(context.repository, state.loop, state.config.remote, held=True)
+        after, found = read_state(context.repository, state.loop)
+        if after.host != state.host or is_claimed_between(context.repository, looked_at, found):
             raise
-    after = after if after.ending else mark_interrupted(place, after)
-    return acquire_lease(place.repository, _with_what_is_lost(place, after))
+    after = after if after.ending else mark_interrupted(context, after)
+    return acquire_lease(context.repository, _with_what_is_lost(context, after))
 
 
-def _with_what_is_lost(place: LoopContext, state: LoopState) -> LoopState:
+def _with_what_is_lost(context: LoopContext, state: LoopState) -> LoopState:
     """The loop when a call of its agent is in flight on a machine that is gone: what is known of it here says nothing."""
     if not state.config.remote.push or state.ending is not None:
         return state
-    if not require_results(state.loop) or knows_call(place, state):
+    if not require_results(state.loop) or knows_call(context, state):
         return state
     in_flight = is_kept(state, "prompt") and not is_kept(state, "execute")
-    return lost_elsewhere(place, state, now_utc()) if in_flight else state
+    return lost_elsewhere(context, state, now_utc()) if in_flight else state
 
 
-def wait_if_due(place: LoopContext, state: LoopState) -> None:
+def wait_if_due(context: LoopContext, state: LoopState) -> None:
     """Do nothing until the moment that the loop waits for. It is in the state, so a restart goes on waiting.
 
     A clock that is set back makes the wait no longer, and a machine that slept wakes late enough: whichever clock is there first.
@@ -127,7 +127,7 @@ def wait_if_due(place: LoopContext, state: LoopState) -> None:
     if state.waiting is None or now_utc() >= state.waiting.until:
         return
     late = time.monotonic() + (state.waiting.until - now_utc()).total_seconds()
-    folder = place.folder
+    folder = context.folder
     publish(WaitStarted(until=state.waiting.until, reason=state.waiting.reason))
     get_run_logger().warning("%s", state.waiting.reason)
     if late - time.monotonic() > LONGEST_STAY and runs.is_under_a_worker():
@@ -138,12 +138,12 @@ def wait_if_due(place: LoopContext, state: LoopState) -> None:
         time.sleep(max(min(LONGEST_NAP, left, (state.waiting.until - now_utc()).total_seconds()), 0.0))
 
 
-def end_from_outside(place: LoopContext, state: LoopState, why: BaseException) -> LoopState:
+def end_from_outside(context: LoopContext, state: LoopState, why: BaseException) -> LoopState:
     """Write down that the loop was cancelled or broken. `state` is the last that this driver knew.
 
     Of a loop that somebody else drives by now nothing is written: `why` is raised.
     """
-    if isinstance(why, Fenced) or runs.is_started_elsewhere() or not is_ours(place.repository, state):
+    if isinstance(why, Fenced) or runs.is_started_elsewhere() or not is_ours(context.repository, state):
         get_run_logger().error("loop %s is left to whoever drives it now: %s", state.loop, why)
         raise why
     reason = transient_error(why) or why
@@ -152,7 +152,7 @@ def end_from_outside(place: LoopContext, state: LoopState, why: BaseException) -
     get_run_logger().error("loop %s ends: %s", state.loop, reason)
     # in git stands all that came after `state`, questions, a person's words, a merge, an iteration that could not be pushed: this
     # driver holds the lock, so it wrote that itself, unless it is the loop of another machine or of another beginning
-    stored, _ = read_state(place.repository, state.loop)
+    stored, _ = read_state(context.repository, state.loop)
     state = stored if (stored.uid, stored.host) == (state.uid, state.host) else state
     if state.merged and state.outcome is Outcome.COMPLETED:  # it has arrived, and nothing is left to stop
         return state
@@ -162,21 +162,21 @@ def end_from_outside(place: LoopContext, state: LoopState, why: BaseException) -
     known = reason if isinstance(reason, HelmsmanError) else Cancelled("interrupted by a signal")
     if state.ending is not None and not isinstance(known, Cancelled):  # proven, and to be merged still: that is no end
         raise known
-    return close(place, state, known, now_utc())
+    return close(context, state, known, now_utc())
 
 
-def tidy(place: LoopContext, state: LoopState) -> None:
+def tidy(context: LoopContext, state: LoopState) -> None:
     """A completed loop's work is on its branch; its worktree would only keep people from checking that branch out."""
     if state.outcome is Outcome.COMPLETED:
-        tear_down(place, state)
-    if state.outcome is not Outcome.COMPLETED or state.config.workspace.in_place or not place.worktree.exists():
+        tear_down(context, state)
+    if state.outcome is not Outcome.COMPLETED or state.config.workspace.in_place or not context.worktree.exists():
         return
     try:
-        keep_notes(place, state)
-        mark_finished(place, state)
-        remove_worktree(place.repository, place.worktree)
+        keep_notes(context, state)
+        mark_finished(context, state)
+        remove_worktree(context.repository, context.worktree)
     except (HelmsmanError, OSError) as error:
-        get_run_logger().warning("the worktree %s could not be removed: %s", place.worktree, error)
+        get_run_logger().warning("the worktree %s could not be removed: %s", context.worktree, error)
 
 
 def engine_state(state: LoopState) -> EndState:
@@ -221,36 +221,36 @@ def continued(request: LoopRequest) -> LoopRequest:
     return request.model_copy(update={"reopen": True}) if names_it else request
 
 
-def begun(place: LoopContext, state: LoopState) -> LoopState:
+def begun(context: LoopContext, state: LoopState) -> LoopState:
     """A new loop with what is known of it before any work; any other one as it is. Written down once, at the end."""
     if not state.ending:
         require_sandbox(state.config.sandbox)  # before anything is paid for, on whatever machine it goes on
     if state.agent and not state.ending:  # whoever resumes it is told as well
         publish(AgentIntroduced(lines=tuple(introduction(state.agent)), untold=state.untold))
     if not state.ending:
-        ready_worktree(place, state)
+        ready_worktree(context, state)
     if state.iteration or state.checks or state.ending or state.gate:
         return state
-    begin_verification(place, state)
-    report = _tried(place, state)
-    expected = state if state.task_type else with_estimate(place, state, now_utc())
+    begin_verification(context, state)
+    report = _tried(context, state)
+    expected = state if state.task_type else with_estimate(context, state, now_utc())
     _tell(expected)
     after = with_baseline(expected, report).model_copy(update={"updated_at": now_utc()}) if report else expected
     if after == state:
         return state
     told = f"baseline: {checks_fail(len(report.failures), len(report.results))}" if report else f"a {after.task_type}"
-    return replace_state(place.repository, state, after, told)
+    return replace_state(context.repository, state, after, told)
 
 
-def _tried(place: LoopContext, state: LoopState) -> CheckReport | None:
+def _tried(context: LoopContext, state: LoopState) -> CheckReport | None:
     """The checks before any work, where they are to be tried; and what nothing could prove is said."""
-    _, tree = commit_and_tree(place.worktree, state.head)
-    report = steps.baseline(place, state, tree) if state.config.baseline and state.config.checks else None
-    warnings = tuple(start_warnings(state.config, report, items_of(place, state)))
+    _, tree = commit_and_tree(context.worktree, state.head)
+    report = steps.baseline(context, state, tree) if state.config.baseline and state.config.checks else None
+    warnings = tuple(start_warnings(state.config, report, items_of(context, state)))
     if report or warnings:
         publish(LoopBegun(report=report, warnings=warnings))
     if report:
-        require_ready(report, place.repository, state.head)
+        require_ready(report, context.repository, state.head)
     return report
 
 
@@ -264,11 +264,11 @@ def _tell(state: LoopState) -> None:
         publish(MemoryNoted(lines=(advice.message,)))
 
 
-def landed(place: LoopContext, state: LoopState) -> LoopState:
+def landed(context: LoopContext, state: LoopState) -> LoopState:
     """Merge what is proven, where that is wanted. Returns the loop as it goes on: merged, with a task, or with a question."""
     while landing_due(state):
-        state = begin_landing(place, state)
-        with merging_alone(place.repository, state.config.merge.wait_minutes, place.folder.cancel.exists):
-            state = land(place, state, partial(steps.checked_for_merge, place, state))
-        state = passed(place, state)
-    return catch_up(place, state)
+        state = begin_landing(context, state)
+        with merging_alone(context.repository, state.config.merge.wait_minutes, context.folder.cancel.exists):
+            state = land(context, state, partial(steps.checked_for_merge, context, state))
+        state = passed(context, state)
+    return catch_up(context, state)

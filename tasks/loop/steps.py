@@ -75,48 +75,48 @@ from tasks.triggers.delivering import open_pull_request as request_pull
 
 
 @step(by_tree)
-def baseline(place: LoopContext, state: LoopState, tree: str) -> CheckReport:
+def baseline(context: LoopContext, state: LoopState, tree: str) -> CheckReport:
     """The checks on what the loop begins with. Raises SetupFailed."""
-    return _run(place, state, Target(state.head, tree, state.config))
+    return _run(context, state, Target(state.head, tree, state.config))
 
 
 @step(by_step)
-def orient(place: LoopContext, state: LoopState) -> Orientation:
-    return prepare(place, state, now_utc())
+def orient(context: LoopContext, state: LoopState) -> Orientation:
+    return prepare(context, state, now_utc())
 
 
 @step(by_step)
-def plan(place: LoopContext, state: LoopState, orientation: Orientation) -> Planned:
-    return write_plan(place, state, orientation, lambda: judge_credentials(state.config))
+def plan(context: LoopContext, state: LoopState, orientation: Orientation) -> Planned:
+    return write_plan(context, state, orientation, lambda: judge_credentials(state.config))
 
 
 @step(by_step)
-def prompt(place: LoopContext, state: LoopState, orientation: Orientation, planned: Planned) -> Briefing:
+def prompt(context: LoopContext, state: LoopState, orientation: Orientation, planned: Planned) -> Briefing:
     return brief(state, orientation, planned)
 
 
 @step(by_step)
-def execute(place: LoopContext, state: LoopState, briefing: Briefing, orientation: Orientation) -> Execution:
+def execute(context: LoopContext, state: LoopState, briefing: Briefing, orientation: Orientation) -> Execution:
     """Have the agent work, then commit what it left and measure what it changed."""
     start = orientation.start_commit
     session = session_to_resume(state, orientation.started_at)
-    credentials, stop = agent_credentials(state.config), place.folder.cancel.exists
+    credentials, stop = agent_credentials(state.config), context.folder.cancel.exists
     item = orientation.plan.item.check if orientation.plan and orientation.plan.item else ""
-    folder = CallFolder(place.folder.call(state.due, state.attempt), state.uid)
+    folder = CallFolder(context.folder.call(state.due, state.attempt), state.uid)
     keep_briefing(folder, briefing)
-    call = call_agent(Order(place, state, briefing.prompt, start, session, credentials, stop, item, briefing.system))
-    take_over_work(place, state)
-    change = settle_work(place.repository, place.worktree, state, start)
+    call = call_agent(Order(context, state, briefing.prompt, start, session, credentials, stop, item, briefing.system))
+    take_over_work(context, state)
+    change = settle_work(context.repository, context.worktree, state, start)
     if researching(state):
-        put_back = take_back(place, state, start)
+        put_back = take_back(context, state, start)
     else:
-        put_back = revert_protected(place, state, change.commit) if state.config.invariants.revert else ()
-    touched = None if researching(state) else put_back_plan(place, state, start)
+        put_back = revert_protected(context, state, change.commit) if state.config.invariants.revert else ()
+    touched = None if researching(state) else put_back_plan(context, state, start)
     if put_back or touched:
-        change = measure_change(place.worktree, start)
-    transcript = str(folder.packed.relative_to(place.folder.root)) if folder.packed.exists() else ""
+        change = measure_change(context.worktree, start)
+    transcript = str(folder.packed.relative_to(context.folder.root)) if folder.packed.exists() else ""
     if state.config.remote.push:  # before the result is known: whoever finds that elsewhere finds the work, too
-        push_loop(place.repository, state)
+        push_loop(context.repository, state)
     return Execution(call=call, change=change, put_back=put_back, transcript=transcript, plan=touched)
 
 
@@ -126,74 +126,74 @@ def checking(state: LoopState) -> Callable[[LoopContext, LoopState, Execution], 
 
 
 @step(by_tree)
-def checks(place: LoopContext, state: LoopState, execution: Execution) -> CheckReport:
+def checks(context: LoopContext, state: LoopState, execution: Execution) -> CheckReport:
     """The checks on the tree that the iteration ended with."""
     change = execution.change
-    report = _checked(place, state, Target(change.commit, change.tree, state.config))
+    report = _checked(context, state, Target(change.commit, change.tree, state.config))
     if not (report.clean and report.failures and report.conclusive and _asks_to_be_done(state, execution)):
         return report
     try:
-        return explained(check_context(place, state), place.worktree, change.commit, report, state.config)
+        return explained(check_context(context, state), context.worktree, change.commit, report, state.config)
     finally:
-        stand_on(place, state, change.commit, checked=change.commit)
+        stand_on(context, state, change.commit, checked=change.commit)
 
 
 def own_check(
-    place: LoopContext, state: LoopState, execution: Execution, report: CheckReport | None, plan: InHand | None
+    context: LoopContext, state: LoopState, execution: Execution, report: CheckReport | None, plan: InHand | None
 ) -> CheckReport | None:
     """What the own check of the plan's item in hand says, where there is one and it is worth running."""
     if report is None or plan is None or plan.item is None or not plan.item.check:
         return None
-    return again_if(state.plan.unsure, item_check)(place, state, execution, plan.item)
+    return again_if(state.plan.unsure, item_check)(context, state, execution, plan.item)
 
 
 @step(by_item)
-def item_check(place: LoopContext, state: LoopState, execution: Execution, item: PlanItem) -> CheckReport:
+def item_check(context: LoopContext, state: LoopState, execution: Execution, item: PlanItem) -> CheckReport:
     """The own check of the plan's item in hand."""
     config = with_checks(state.config, (CheckConfig(command=item.check),))
-    return _checked(place, state, Target(execution.change.commit, execution.change.tree, config))
+    return _checked(context, state, Target(execution.change.commit, execution.change.tree, config))
 
 
 @step(by_trusted)
-def trusted_run(place: LoopContext, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...]) -> TrustedRun:
+def trusted_run(context: LoopContext, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...]) -> TrustedRun:
     """Those checks on the work with the tests of the loop's start, where any of these has changed."""
-    work = work_of(place, state, execution.change.commit, checks)
-    return run_trusted(work, execution.change.tree, partial(_checked, place, state))
+    work = work_of(context, state, execution.change.commit, checks)
+    return run_trusted(work, execution.change.tree, partial(_checked, context, state))
 
 
 @step(by_step)
-def invariants(place: LoopContext, state: LoopState, execution: Execution) -> tuple[Finding, ...]:
-    return audit(place, state, execution)
+def invariants(context: LoopContext, state: LoopState, execution: Execution) -> tuple[Finding, ...]:
+    return audit(context, state, execution)
 
 
 @step(by_step)
-def notes(place: LoopContext, state: LoopState, execution: Execution) -> WorkingMemory:
+def notes(context: LoopContext, state: LoopState, execution: Execution) -> WorkingMemory:
     """What the agent left in its notes."""
-    return read_notes(place, state, execution.put_back)
+    return read_notes(context, state, execution.put_back)
 
 
 @step(by_step)
 def claims(
-    place: LoopContext, state: LoopState, execution: Execution, report: CheckReport | None, memory: WorkingMemory
+    context: LoopContext, state: LoopState, execution: Execution, report: CheckReport | None, memory: WorkingMemory
 ) -> ClaimsCheck:
-    return collect_claims(place, state, execution, report, memory)
+    return collect_claims(context, state, execution, report, memory)
 
 
-def compared_with_start(place: LoopContext, state: LoopState, evidence: Evidence) -> Evidence:
+def compared_with_start(context: LoopContext, state: LoopState, evidence: Evidence) -> Evidence:
     """The evidence with what is different from the loop's start, where the work is in question as done."""
     report = evidence.checks
     if report is None or not new_tests.in_question(state, evidence):
         return evidence
-    since = since_start(place, state, evidence.execution, report, run=new_tests.start_run_due(state, evidence))
+    since = since_start(context, state, evidence.execution, report, run=new_tests.start_run_due(state, evidence))
     empty = without_test(report, state.most_tests, state.without_test_at_start)
     differs = since.tests_changed or evidence.own is not None
-    copy = _with_tests_of_start(place, state, evidence) if differs else TrustedRun()
+    copy = _with_tests_of_start(context, state, evidence) if differs else TrustedRun()
     found = _outcomes(state, evidence, report, copy, since)
     bare = copy.model_copy(update={"report": copy.report.without_output if copy.report else None})
     told = {"changed_expectations": found.changed, "tests_of_start": bare, "table": found.table}
     known = since.model_copy(update={"needs_test": new_tests.needs_test(state, evidence), "without_test": empty, **told})
     may_complete = new_tests.may_complete(state, evidence) and not since.unchanged
-    hidden = hidden_checks(place, state, evidence.execution.change.commit) if may_complete and state.config.hidden else ()
+    hidden = hidden_checks(context, state, evidence.execution.change.commit) if may_complete and state.config.hidden else ()
     compared = {"since_start": known, "findings": (*evidence.findings, *found.findings), "hidden": hidden}
     evidence = evidence.model_copy(update=compared)
     if not (may_complete and state.config.proof.probes):
@@ -202,14 +202,14 @@ def compared_with_start(place: LoopContext, state: LoopState, evidence: Evidence
     proof = prove(state.config, state.done, evidence)
     if not (proof.asked and proof.green) or proof.refused_by - {"plan"}:
         return evidence
-    return evidence.model_copy(update={"probed": probes(place, state, evidence.execution.change.commit)})
+    return evidence.model_copy(update={"probed": probes(context, state, evidence.execution.change.commit)})
 
 
-def _with_tests_of_start(place: LoopContext, state: LoopState, evidence: Evidence) -> TrustedRun:
+def _with_tests_of_start(context: LoopContext, state: LoopState, evidence: Evidence) -> TrustedRun:
     """What the tests of the start say of the work, in the own check of the item in hand as well."""
     own = evidence.own.results if evidence.own else ()
     checks = (*state.config.checks, *(CheckConfig(command=result.command) for result in own))
-    return trusted_run(place, state, evidence.execution, checks)
+    return trusted_run(context, state, evidence.execution, checks)
 
 
 def _outcomes(state: LoopState, evidence: Evidence, report: CheckReport, copy: TrustedRun, since: SinceStart) -> Outcomes:
@@ -223,16 +223,16 @@ def _outcomes(state: LoopState, evidence: Evidence, report: CheckReport, copy: T
 
 
 @step(by_start)
-def since_start(place: LoopContext, state: LoopState, execution: Execution, report: CheckReport, *, run: bool) -> SinceStart:
+def since_start(context: LoopContext, state: LoopState, execution: Execution, report: CheckReport, *, run: bool) -> SinceStart:
     """What differs from the start; where that is to be shown, by the work's tests on the source of the start."""
     change = execution.change
-    work = work_of(place, state, change.commit)
+    work = work_of(context, state, change.commit)
     changed = changed_since_start(work)
-    shown = run_on_start(work, change.tree, changed, report, partial(_checked, place, state)) if run else Shown()
+    shown = run_on_start(work, change.tree, changed, report, partial(_checked, context, state)) if run else Shown()
     tests_changed = bool(tests_as_they_were(work, changed))
     asked = state.config.workspace.clean and bool(changed)
-    answers = looked_up_in(check_context(place, state), work) if asked and state.config.proof.neighbours else ()
-    mutants = mutants_in(check_context(place, state), work, report) if asked and state.config.proof.mutants else None
+    answers = looked_up_in(check_context(context, state), work) if asked and state.config.proof.neighbours else ()
+    mutants = mutants_in(check_context(context, state), work, report) if asked and state.config.proof.mutants else None
     return SinceStart(
         unchanged=not changed,
         tests_changed=tests_changed,
@@ -245,97 +245,97 @@ def since_start(place: LoopContext, state: LoopState, execution: Execution, repo
 
 
 @step(by_commit)
-def hidden_checks(place: LoopContext, state: LoopState, commit: str) -> tuple[CheckResult, ...]:
+def hidden_checks(context: LoopContext, state: LoopState, commit: str) -> tuple[CheckResult, ...]:
     """The checks that the agent does not see; what they are and print is in no result."""
-    return check_hidden(place, state, commit, f"{state.due:05d}-{state.attempt}-{commit[:12]}")
+    return check_hidden(context, state, commit, f"{state.due:05d}-{state.attempt}-{commit[:12]}")
 
 
 @step(by_commit)
-def probes(place: LoopContext, state: LoopState, commit: str) -> Probed:
+def probes(context: LoopContext, state: LoopState, commit: str) -> Probed:
     """Cases of a model that has not seen the new source; what they are is in no result."""
-    return probe_work(place, state, commit, lambda: judge_credentials(state.config))
+    return probe_work(context, state, commit, lambda: judge_credentials(state.config))
 
 
 @step(by_step)
-def judge(place: LoopContext, state: LoopState, evidence: Evidence) -> Verdict:
-    return adjudicate(place, state, evidence, lambda: judge_credentials(state.config))
+def judge(context: LoopContext, state: LoopState, evidence: Evidence) -> Verdict:
+    return adjudicate(context, state, evidence, lambda: judge_credentials(state.config))
 
 
 @step(by_step)
 def oversee(
-    place: LoopContext, state: LoopState, orientation: Orientation, evidence: Evidence, memory: WorkingMemory
+    context: LoopContext, state: LoopState, orientation: Orientation, evidence: Evidence, memory: WorkingMemory
 ) -> Overseen:
-    return observe_and_oversee(place, state, orientation, evidence, memory)
+    return observe_and_oversee(context, state, orientation, evidence, memory)
 
 
 @step(by_step)
-def decide(place: LoopContext, state: LoopState, evidence: Evidence, overseen: Overseen) -> Decision:
+def decide(context: LoopContext, state: LoopState, evidence: Evidence, overseen: Overseen) -> Decision:
     return choose(Situation(state, evidence, overseen.signals, now_utc(), overseen.oversight))
 
 
 @step(by_step)
-def roll_back(place: LoopContext, state: LoopState, evidence: Evidence, decision: Decision) -> Failed:
-    return go_back_to_better(place, state, evidence.execution, decision)
+def roll_back(context: LoopContext, state: LoopState, evidence: Evidence, decision: Decision) -> Failed:
+    return go_back_to_better(context, state, evidence.execution, decision)
 
 
 @step(by_step)
-def tick(place: LoopContext, state: LoopState, evidence: Evidence, decision: Decision) -> Tick:
+def tick(context: LoopContext, state: LoopState, evidence: Evidence, decision: Decision) -> Tick:
     """Tick the plan's item that was proven, in a commit of its own."""
-    return tick_item(place, state, evidence, decision)
+    return tick_item(context, state, evidence, decision)
 
 
 @step(by_step)
-def learn(place: LoopContext, state: LoopState, what: IterationRecord) -> Learned:
+def learn(context: LoopContext, state: LoopState, what: IterationRecord) -> Learned:
     """Keep what the iteration teaches, now that verdict and checks are known."""
-    check_lease(place.repository, state)
-    return remember(place, state, what)
+    check_lease(context.repository, state)
+    return remember(context, state, what)
 
 
 @step(by_step)
-def record(place: LoopContext, state: LoopState, what: IterationRecord) -> IterationRecord:
+def record(context: LoopContext, state: LoopState, what: IterationRecord) -> IterationRecord:
     if what.failed:  # checks that were asked again after a crash leave the branch where they ran
-        go_back(place, state, what.failed.back_to)
+        go_back(context, state, what.failed.back_to)
     elif what.tick:
-        stand_at(place, state, what.tick)
-    check_lease(place.repository, state)
+        stand_at(context, state, what.tick)
+    check_lease(context.repository, state)
     after = advance(state, what)
     subject = f"iteration {what.iteration}: {what.decision.word} - {what.decision.reason}"
-    replace_state(place.repository, state, after, subject[:200], what)
+    replace_state(context.repository, state, after, subject[:200], what)
     if state.config.remote.push:
-        push_loop(place.repository, after)
-    write_report(place, after, what)
+        push_loop(context.repository, after)
+    write_report(context, after, what)
     publish(IterationRecorded(record=what))
     return what
 
 
-def checked_for_merge(place: LoopContext, state: LoopState, commit: str, tree: str) -> CheckReport:
+def checked_for_merge(context: LoopContext, state: LoopState, commit: str, tree: str) -> CheckReport:
     """The checks on what would be merged and, where these pass, the hidden checks that do not."""
-    report = merge_checks(place, state, commit, tree)
-    hidden = merge_hidden(place, state, commit) if report.passed and state.config.hidden else ()
+    report = merge_checks(context, state, commit, tree)
+    hidden = merge_hidden(context, state, commit) if report.passed and state.config.hidden else ()
     failing = tuple(result for result in hidden if not result.passed)
     return report.model_copy(update={"results": (*report.results, *failing)}) if failing else report
 
 
 @step(by_tree)
-def merge_checks(place: LoopContext, state: LoopState, commit: str, tree: str) -> CheckReport:
+def merge_checks(context: LoopContext, state: LoopState, commit: str, tree: str) -> CheckReport:
     """The checks on what would be merged, a commit that the loop is not at."""
-    return _checked(place, state, Target(commit, tree, state.config, stay=state.head))
+    return _checked(context, state, Target(commit, tree, state.config, stay=state.head))
 
 
 @step(by_commit)
-def merge_hidden(place: LoopContext, state: LoopState, commit: str) -> tuple[CheckResult, ...]:
+def merge_hidden(context: LoopContext, state: LoopState, commit: str) -> tuple[CheckResult, ...]:
     """Likewise on what would be merged."""
-    return check_hidden(place, state, commit, f"merge-{commit[:12]}")
+    return check_hidden(context, state, commit, f"merge-{commit[:12]}")
 
 
 @step(by_step)
-def draw_lessons(place: LoopContext, state: LoopState) -> ExtractedLessons:
-    return drawn(place, state, lambda: judge_credentials(state.config))
+def draw_lessons(context: LoopContext, state: LoopState) -> ExtractedLessons:
+    return drawn(context, state, lambda: judge_credentials(state.config))
 
 
 @step(by_step)
-def open_pull_request(place: LoopContext, state: LoopState) -> PullRequest:
-    return request_pull(place, state)
+def open_pull_request(context: LoopContext, state: LoopState) -> PullRequest:
+    return request_pull(context, state)
 
 
 def _asks_to_be_done(state: LoopState, execution: Execution) -> bool:
@@ -343,30 +343,30 @@ def _asks_to_be_done(state: LoopState, execution: Execution) -> bool:
     return read_ending(execution.call.final_text, promise, only_at_end=prints_text(state.agent)).wants_to_finish
 
 
-def _checked(place: LoopContext, state: LoopState, target: Target) -> CheckReport:
+def _checked(context: LoopContext, state: LoopState, target: Target) -> CheckReport:
     """What the checks say; where the commit's own set-up fails, which was well when the loop began, all of them fail by that."""
     try:
-        return _run(place, state, target)
+        return _run(context, state, target)
     except SetupFailed as error:
         return failed_by_setup(target, error)
 
 
-def _run(place: LoopContext, state: LoopState, target: Target) -> CheckReport:
-    room, commit = check_context(place, state), target.commit
+def _run(context: LoopContext, state: LoopState, target: Target) -> CheckReport:
+    room, commit = check_context(context, state), target.commit
     if room.checkout.clean:
         return run_checks(room, commit, target.tree, target.config, target.overlay)
     try:
         report = run_checks(room, commit, target.tree, target.config, target.overlay)
     except Cancelled:
-        stand_on(place, state, target.stay or commit, checked=commit)
+        stand_on(context, state, target.stay or commit, checked=commit)
         raise
-    stand_on(place, state, target.stay or commit, checked=commit)
+    stand_on(context, state, target.stay or commit, checked=commit)
     return report
 
 
-def check_hidden(place: LoopContext, state: LoopState, commit: str, name: str) -> tuple[CheckResult, ...]:
+def check_hidden(context: LoopContext, state: LoopState, commit: str, name: str) -> tuple[CheckResult, ...]:
     """Which of the hidden checks pass on a commit; what they are and print is kept under `name`, for people alone."""
     require_known(state)
-    results = run_hidden(check_context(place, state), work_of(place, state, commit))
+    results = run_hidden(check_context(context, state), work_of(context, state, commit))
     keep_output(state.uid, name, results)
     return tuple(result.unseen for result in results)

@@ -43,28 +43,28 @@ def wiki_folder(repository: Repository) -> Path:
     return helmsman_folder(repository.common) / "wiki"
 
 
-def keep_up(place: LoopContext, state: LoopState) -> tuple[str, ...]:
+def keep_up(context: LoopContext, state: LoopState) -> tuple[str, ...]:
     """Make the pages that are missing, and renew our parts of the others. Returns what is wrong, in words."""
-    return _problems_of(_kept_up, place, state)
+    return _problems_of(_kept_up, context, state)
 
 
-def archive(place: LoopContext, state: LoopState) -> tuple[str, ...]:
+def archive(context: LoopContext, state: LoopState) -> tuple[str, ...]:
     """Write down a completed loop for ever: its decisions and what happened. Done already: nothing is written."""
-    return _problems_of(_archived, place, state) if state.outcome is Outcome.COMPLETED else ()
+    return _problems_of(_archived, context, state) if state.outcome is Outcome.COMPLETED else ()
 
 
-def lay_out(place: LoopContext, state: LoopState) -> tuple[str, ...]:
+def lay_out(context: LoopContext, state: LoopState) -> tuple[str, ...]:
     """A read-only copy in the worktree, bounded, the newest first. Whatever was in its place is gone."""
-    return _problems_of(_laid_out, place, state)
+    return _problems_of(_laid_out, context, state)
 
 
 def _problems_of(
-    work: Callable[[Path, LoopContext, LoopState], Iterator[str]], place: LoopContext, state: LoopState
+    work: Callable[[Path, LoopContext, LoopState], Iterator[str]], context: LoopContext, state: LoopState
 ) -> tuple[str, ...]:
     if not state.config.memory.wiki:
         return ()
     try:
-        return tuple(work(_real(wiki_folder(place.repository)), place, state))
+        return tuple(work(_real(wiki_folder(context.repository)), context, state))
     except (HelmsmanError, OSError, ValueError) as error:
         return (one_line(str(error))[:500],)
 
@@ -72,10 +72,10 @@ def _problems_of(
 # --- pages --------------------------------------------------------------------------------------------------------
 
 
-def _kept_up(folder: Path, place: LoopContext, state: LoopState) -> Iterator[str]:
-    orders = read_orders(place.worktree, state.config) if place.worktree.is_dir() else ()
+def _kept_up(folder: Path, context: LoopContext, state: LoopState) -> Iterator[str]:
+    orders = read_orders(context.worktree, state.config) if context.worktree.is_dir() else ()
     yield from _renew(folder, wiki.SPEC, wiki.spec_page(state))
-    yield from _renew(folder, wiki.MAP, _map(place.repository, state.head))
+    yield from _renew(folder, wiki.MAP, _map(context.repository, state.head))
     yield from _renew(folder, wiki.CONSTRAINTS, wiki.constraints_page(orders))
     yield from _renew(folder, wiki.INDEX, _index(folder))
 
@@ -110,7 +110,7 @@ def _map(repository: Repository, commit: str) -> str:
 # --- archives -----------------------------------------------------------------------------------------------------
 
 
-def _archived(folder: Path, place: LoopContext, state: LoopState) -> Iterator[str]:
+def _archived(folder: Path, context: LoopContext, state: LoopState) -> Iterator[str]:
     """Under the loop's own name, unless an earlier loop of that name has it."""
     names = state.loop, f"{state.loop}-{wiki.slug(state.uid)[:16]}"
     free = next((name for name in names if not os.path.lexists(folder / "loops" / name / wiki.SUMMARY)), "")
@@ -118,7 +118,7 @@ def _archived(folder: Path, place: LoopContext, state: LoopState) -> Iterator[st
         if not free:
             raise OperatorError(f"loops/{names[1]} of the wiki is left as it is", expected="this loop's archive, or nothing")
         yield from _write_decisions(folder, state)
-        records = list(islice(read_records(place.repository, state.loop), wiki.MOST_ITERATIONS))
+        records = list(islice(read_records(context.repository, state.loop), wiki.MOST_ITERATIONS))
         files = wiki.archive_files(state, records[::-1])
         for name in sorted(files, key=lambda name: name == wiki.SUMMARY):  # the last one shows that all of them are there
             _write(folder / "loops" / free / name, files[name], READ_ONLY)
@@ -156,8 +156,8 @@ def _write_decisions(folder: Path, state: LoopState) -> Iterator[str]:
 # --- for an agent -------------------------------------------------------------------------------------------------
 
 
-def _laid_out(source: Path, place: LoopContext, _: LoopState) -> Iterator[str]:
-    own = place.worktree / ".helmsman"
+def _laid_out(source: Path, context: LoopContext, _: LoopState) -> Iterator[str]:
+    own = context.worktree / ".helmsman"
     if own.is_symlink() or not own.is_dir():
         own.unlink(missing_ok=True)
         own.mkdir()

@@ -30,7 +30,7 @@ _BYTES = 4
 
 
 @dataclass(frozen=True)
-class Seen:
+class ReadFile:
     """The file as it was read."""
 
     edits: Edits | None = None
@@ -46,7 +46,7 @@ def guardrails_place(repository: Repository) -> Path:
     return helmsman_folder(repository.common) / NAME
 
 
-def sync_edits(repository: Repository, store: "Store", project: str, now: datetime) -> Seen:
+def sync_edits(repository: Repository, store: "Store", project: str, now: datetime) -> ReadFile:
     """Take over what a person made of the file since it was written. Returns the file as it was then."""
     seen = read_edits(guardrails_place(repository), store.guardrails(project, retired=True), project, now)
     edited = seen.edits.changed if seen.edits else ()
@@ -84,7 +84,7 @@ def delete(repository: Repository, store: "Store", gone: Guardrail, now: datetim
     return f"{NAME} is without it now" if changed else "; ".join(seen.warnings)
 
 
-def _written(repository: Repository, store: "Store", project: str, seen: Seen) -> bool:
+def _written(repository: Repository, store: "Store", project: str, seen: ReadFile) -> bool:
     """In the order that the file has; what is new comes last. Raises OSError."""
     standing = store.guardrails(project)
     if not seen.usable or (seen.edits is None and not standing):
@@ -102,20 +102,20 @@ def _note(lines: tuple[str, ...]) -> None:
 # --- the file itself ----------------------------------------------------------------------------------------------
 
 
-def read_edits(path: Path, known: Sequence[Guardrail], project: str, now: datetime) -> Seen:
+def read_edits(path: Path, known: Sequence[Guardrail], project: str, now: datetime) -> ReadFile:
     """What a person made of it. `known`: all of the project's guardrails, retired ones too. Never raises for what is there."""
     try:
         data = _bytes(path)
         if data is None:
-            return Seen()
+            return ReadFile()
         text = _plain(data).decode()
     except (OSError, UnicodeDecodeError) as error:
-        return Seen(usable=False, warnings=(_left(path, error),))
+        return ReadFile(usable=False, warnings=(_left(path, error),))
     edits = read(text, known, project, now)
-    return Seen(edits, data, usable=not edits.broken, warnings=tuple(f"{path}: {problem}" for problem in edits.problems))
+    return ReadFile(edits, data, usable=not edits.broken, warnings=tuple(f"{path}: {problem}" for problem in edits.problems))
 
 
-def write(path: Path, text: str, seen: Seen) -> bool:
+def write(path: Path, text: str, seen: ReadFile) -> bool:
     """Put a text in its place, where it is another one. Raises OSError, also where the file has changed since it was seen."""
     new = text.encode("utf-8", "replace")
     if seen.data is not None and new == _plain(seen.data):

@@ -107,7 +107,7 @@ def facet(*names: str) -> str:
 # --- the index ----------------------------------------------------------------------------------------------------
 
 
-class Asked(NamedTuple):
+class QuestionWord(NamedTuple):
     """A word of a question."""
 
     word: str
@@ -118,7 +118,7 @@ class Asked(NamedTuple):
     """Too many hold it."""
 
 
-def weigh(connection: Connection, question: Sequence[str], tiers: Sequence[str]) -> list[Asked]:
+def weigh(connection: Connection, question: Sequence[str], tiers: Sequence[str]) -> list[QuestionWord]:
     """The words of a question that lessons of these tiers hold, the rarest first."""
     rows = connection.execute(_HOW_MANY, {"words": [*question, TOTAL], "tiers": list(tiers)}).all()
     held = {str(word): int(lessons) for word, lessons in rows if lessons > 0}
@@ -126,11 +126,11 @@ def weigh(connection: Connection, question: Sequence[str], tiers: Sequence[str])
     rarest = sorted((lessons, word) for word, lessons in held.items())[:MOST_ASKED]
     many = max(COMMON, total * COMMON_SHARE)
     weights = (math.log1p((max(total - lessons, 0) + 0.5) / (lessons + 0.5)) for lessons, _ in rarest)
-    return [Asked(word, lessons, weight, lessons > many) for (lessons, word), weight in zip(rarest, weights, strict=True)]
+    return [QuestionWord(word, lessons, weight, lessons > many) for (lessons, word), weight in zip(rarest, weights, strict=True)]
 
 
 def holders(
-    connection: Connection, asked: Sequence[Asked], tiers: Sequence[str], facets: Sequence[Sequence[str]], most: int
+    connection: Connection, asked: Sequence[QuestionWord], tiers: Sequence[str], facets: Sequence[Sequence[str]], most: int
 ) -> list[int]:
     """The lessons of these tiers, with one facet of every set, whose rare words, of those that were asked, weigh most."""
     # rare words bring lessons in one by one, and of those that many lessons hold any two together
@@ -172,7 +172,7 @@ def marked(said: Iterable[str], mark: str, facets: Iterable[str]) -> str:
     return " ".join([*(mark + word for word in said), *facets]) if said else ""
 
 
-def fit(held: str, asked: Sequence[Asked]) -> tuple[float, int]:
+def fit(held: str, asked: Sequence[QuestionWord]) -> tuple[float, int]:
     """What the asked words weigh that a row holds, of all that were asked, and how many they are."""
     words_held, mark = frozenset(held.split()), held[:MARK]
     weights = [one.weight for one in asked if mark + one.word in words_held]

@@ -25,7 +25,7 @@ from tasks.system.secrets import redact, register_credentials, without_secrets
 _SLACK = 1.0  # seconds that the way's own limit comes after ours, so that it is always ours that is told
 
 
-class Late(TransientError):  # noqa: N818 - what happened, as in BrokenFile
+class LateAnswer(TransientError):  # noqa: N818 - what happened, as in BrokenFile
     """No answer in time. What was sent by then is paid for all the same, so it is charged."""
 
     def __init__(self, limit: float, usage: Usage, key: str) -> None:
@@ -63,7 +63,7 @@ def ask(
     except Cancelled as cancelled:
         if stop():
             raise
-        raise Late(limit, _question_alone(question, config), key) from cancelled
+        raise LateAnswer(limit, _question_alone(question, config), key) from cancelled
     return Answer(redact(answer.text), answer.stop, answer.usage)
 
 

@@ -14,10 +14,10 @@ from tasks.models.writing import Asking, Credentials, written
 from tasks.repository.loop_context import LoopContext
 
 
-def write(place: LoopContext, state: LoopState, orientation: Orientation, credentials: Credentials) -> Planned:
+def write(context: LoopContext, state: LoopState, orientation: Orientation, credentials: Credentials) -> Planned:
     """A focus, the past in short and contradictions between orders, each where it is due. Raises nothing but Cancelled."""
-    prompt, planned, tag = state.config.prompt, Planned(), place.tag(state)
-    by = Asking(state.config, credentials, tag, place.folder.cancel.exists)
+    prompt, planned, tag = state.config.prompt, Planned(), context.tag(state)
+    by = Asking(state.config, credentials, tag, context.folder.cancel.exists)
     if prompt.written and state.worked:
         lessons = [one.text for one in orientation.recalled.reminders]
         question = partial(focus_request, state, state.oversight, lessons)
@@ -29,19 +29,19 @@ def write(place: LoopContext, state: LoopState, orientation: Orientation, creden
         planned = _with(planned, writing, compacted=short or compact_by_template(past))
     if not in_trouble(state):  # a loop that is not does not even read its orders here
         return planned
-    orders, broken = _orders(place, state)
+    orders, broken = _orders(context, state)
     if broken or not orders:
         return _with(planned, Writing(reason=broken))
     question, read = partial(conflict_request, state, orders), partial(read_conflicts, orders=orders)
-    sought, writing = written(replace(by, tag=f"{tag}/contradictions"), question, read)
+    search, writing = written(replace(by, tag=f"{tag}/contradictions"), question, read)
     reason = f"asked for contradictions between orders: {writing.reason}"[:500] if writing.reason else ""
-    return _with(planned, writing.model_copy(update={"reason": reason}), sought=sought)
+    return _with(planned, writing.model_copy(update={"reason": reason}), sought=search)
 
 
-def _orders(place: LoopContext, state: LoopState) -> tuple[tuple[Imperative, ...], str]:
+def _orders(context: LoopContext, state: LoopState) -> tuple[tuple[Imperative, ...], str]:
     """The orders that a model has to be asked about, none where it need not; and what broke in words."""
     try:
-        orders = read_orders(place.worktree, state.config)
+        orders = read_orders(context.worktree, state.config)
         return (orders if unasked(state, orders) else ()), ""
     except Exception as error:  # noqa: BLE001 - a helper that breaks must not break the loop
         return (), f"contradictions between orders were not looked for: {type(error).__name__}"

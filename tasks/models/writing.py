@@ -12,7 +12,7 @@ from helmsman.config import LoopConfig
 from helmsman.errors import Cancelled, HelmsmanError
 from helmsman.records.base import Usage
 from helmsman.records.iteration import Question, Writing
-from tasks.models.asking import Late, ask, writing_model
+from tasks.models.asking import LateAnswer, ask, writing_model
 from tasks.system.process import never
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ def written(by: Asking, question: Callable[[], Question], read: Callable[[str], 
         found = read(answer.text) if answer.stop in _WHOLE else _BROKEN_OFF.get(answer.stop, unknown)
     except Cancelled:
         raise
-    except Late as late:
+    except LateAnswer as late:
         usage, found = late.usage, _in_words(late)
     except Exception as error:  # noqa: BLE001 - a helper that breaks must not break the loop
         found = _in_words(error)

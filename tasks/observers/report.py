@@ -12,11 +12,11 @@ from tasks.repository.loop_context import LoopContext
 NAME = "report.md"
 
 
-def write_report(place: LoopContext, state: LoopState, record: IterationRecord) -> None:
+def write_report(context: LoopContext, state: LoopState, record: IterationRecord) -> None:
     """Write it where a stop is no completion; it only tells, so a disk that is full does not matter."""
     if state.outcome in {None, Outcome.COMPLETED} or state.ending is None:
         return
     due = gate_due(state, state.updated_at)  # it is asked right after this is written
     with suppress(OSError):
-        place.folder.root.mkdir(parents=True, exist_ok=True)
-        (place.folder.root / NAME).write_text(markdown_report(state, record, str(place.worktree), due), encoding="utf-8")
+        context.folder.root.mkdir(parents=True, exist_ok=True)
+        (context.folder.root / NAME).write_text(markdown_report(state, record, str(context.worktree), due), encoding="utf-8")

@@ -61,7 +61,7 @@ def _variable(environment: Mapping[str, str], signal: str, name: str) -> str:
     return next((found for one in names if (found := environment.get(one, "").strip())), "")
 
 
-class Told(Record):
+class Delivered(Record):
     """How far a loop was told."""
 
     iteration: int = 0
@@ -70,18 +70,18 @@ class Told(Record):
     """The end that was told."""
 
 
-class Marks:
+class DeliveryMarks:
     """What was delivered of a loop; stands beside it, so that the next driver does not tell it again."""
 
     def __init__(self, path: Path) -> None:
         """Where the file is missing or cannot be read, nobody has ever told of this loop."""
         self._path = path
-        self.told: Told | None = None
+        self.told: Delivered | None = None
         with suppress(OSError, ValidationError):
-            self.told = Told.model_validate_json(path.read_bytes())
+            self.told = Delivered.model_validate_json(path.read_bytes())
 
     def set(self, **changed: object) -> None:
-        self.told = (self.told or Told()).model_copy(update=changed)
+        self.told = (self.told or Delivered()).model_copy(update=changed)
         write_atomic(self._path, self.told.model_dump_json())
 
 
@@ -123,7 +123,7 @@ class _Watch:
         self._warn, self._warned = warn, False
         self._pipeline = Pipeline(state.uid, self._complain)
         try:
-            self._repository, self._state, self._marks = repository, state, Marks(folder.telemetry)
+            self._repository, self._state, self._marks = repository, state, DeliveryMarks(folder.telemetry)
             self._line = reduce(after, last_entries(folder.journal, FIRST_LOOK), Activity())
             self._catch_up()
         except Exception:
@@ -143,7 +143,7 @@ class _Watch:
     def close(self) -> None:
         """Tell of the loop itself where it has come to an end, and wait a little until all is delivered."""
         try:
-            state, told = show_state(self._repository, self._state.loop).state, self._marks.told or Told()
+            state, told = show_state(self._repository, self._state.loop).state, self._marks.told or Delivered()
             if state.ending and told.ended != state.ending.at:
                 self._pipeline.tell([loop_span(state, state.ending)], partial(self._marks.set, ended=state.ending.at))
         finally:

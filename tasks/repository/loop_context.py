@@ -34,19 +34,19 @@ def is_finished(repository: str, state: LoopState) -> bool:
 
     One that works in place has none of its own: it leaves again, which changes nothing.
     """
-    place = loop_context(repository, state)
-    return state.gate is None and place.folder.root.exists() and not place.worktree.exists()
+    context = loop_context(repository, state)
+    return state.gate is None and context.folder.root.exists() and not context.worktree.exists()
 
 
-def mark_finished(place: LoopContext, state: LoopState) -> None:
+def mark_finished(context: LoopContext, state: LoopState) -> None:
     """Before the worktree goes: one that could not be removed is told from one whose loop was killed before it had left."""
-    place.folder.left.parent.mkdir(parents=True, exist_ok=True)
-    place.folder.left.write_text(_end_of(state))
+    context.folder.left.parent.mkdir(parents=True, exist_ok=True)
+    context.folder.left.write_text(_end_of(state))
 
 
-def is_marked_finished(place: LoopContext, state: LoopState) -> bool:
+def is_marked_finished(context: LoopContext, state: LoopState) -> bool:
     """Whether this machine has seen this very end of the loop through."""
-    return place.folder.left.exists() and place.folder.left.read_text() == _end_of(state)
+    return context.folder.left.exists() and context.folder.left.read_text() == _end_of(state)
 
 
 def _end_of(state: LoopState) -> str:

@@ -27,56 +27,56 @@ REGRESSING = "regressing"
 _log = logging.getLogger(__name__)
 
 
-def roll_back(place: LoopContext, state: LoopState, execution: Execution, decision: Decision) -> Failed:
+def roll_back(context: LoopContext, state: LoopState, execution: Execution, decision: Decision) -> Failed:
     """Put the branch and the worktree at `decision.back_to`. Done already, by a driver that died after it: nothing changes."""
     commit, back_to = execution.change.commit, decision.back_to
-    recover(place.repository, place.worktree, state.branch)
-    ref = free_ref(place.repository, state.loop, "failed", f"{state.due}-{state.attempt}", commit)
-    if read_ref(place.repository.common, ref) != commit:
-        git(place.worktree, "update-ref", ref, commit)
-    go_back(place, state, back_to)
-    files = changed_between(place, back_to, commit)
+    recover(context.repository, context.worktree, state.branch)
+    ref = free_ref(context.repository, state.loop, "failed", f"{state.due}-{state.attempt}", commit)
+    if read_ref(context.repository.common, ref) != commit:
+        git(context.worktree, "update-ref", ref, commit)
+    go_back(context, state, back_to)
+    files = changed_between(context, back_to, commit)
     rule = decision.rule if decision.rule.startswith(PAIN) else REGRESSING
     why = decision.reason if len(decision.reason) <= 300 else f"{decision.reason[:299]}…"  # noqa: PLR2004 - as recorded
     return Failed(iteration=state.due, ref=ref, commit=commit, back_to=back_to, rule=rule, why=why, files=files)
 
 
-def take_back(place: LoopContext, state: LoopState, start: str) -> tuple[str, ...]:
+def take_back(context: LoopContext, state: LoopState, start: str) -> tuple[str, ...]:
     """Put the branch back to `start` and return what had been changed. Done already, by a driver that died: told all the same."""
-    commit = git(place.worktree, "rev-parse", "HEAD").strip()
+    commit = git(context.worktree, "rev-parse", "HEAD").strip()
     known = f"{PREFIX}{state.loop}/failed/{state.due}-{state.attempt}"
     if commit != start:
-        git(place.worktree, "update-ref", known, commit)
-        go_back(place, state, start)
-    kept = read_ref(place.repository.common, known)
-    return changed_between(place, start, kept) if kept else ()
+        git(context.worktree, "update-ref", known, commit)
+        go_back(context, state, start)
+    kept = read_ref(context.repository.common, known)
+    return changed_between(context, start, kept) if kept else ()
 
 
-def changed_between(place: LoopContext, start: str, commit: str) -> tuple[str, ...]:
-    names = git(place.worktree, "diff", "--name-only", "-z", start, commit, "--").split("\0")
+def changed_between(context: LoopContext, start: str, commit: str) -> tuple[str, ...]:
+    names = git(context.worktree, "diff", "--name-only", "-z", start, commit, "--").split("\0")
     return tuple(name for name in names if name)[:FILES_TOLD]
 
 
-def go_back(place: LoopContext, state: LoopState, back_to: str) -> None:
+def go_back(context: LoopContext, state: LoopState, back_to: str) -> None:
     """The branch and the worktree at that commit, whatever they hold; a commit that nobody else holds goes to a ref first."""
-    tip = read_ref(place.worktree, f"refs/heads/{state.branch}")
-    keep(place.repository, place.worktree, state, [tip] if tip else [], back_to)
-    go_back_to(place.worktree, state.branch, back_to)
+    tip = read_ref(context.worktree, f"refs/heads/{state.branch}")
+    keep(context.repository, context.worktree, state, [tip] if tip else [], back_to)
+    go_back_to(context.worktree, state.branch, back_to)
 
 
-def left_at_best(place: LoopContext, state: LoopState) -> LoopState:
+def left_at_best(context: LoopContext, state: LoopState) -> LoopState:
     """The loop as it ends. What goes wrong before its state says so leaves it where it was; what goes wrong later is repaired."""
     best = better_to_leave(state)
     if best is None:
         return state
     with _telling(f"the branch stays at its last tree, though {best.commit[:10]} was better"):
-        state = _written(place, state, best)
+        state = _written(context, state, best)
     kept = state.failed
     if kept is not None and kept.rule == LATER and state.head == kept.back_to:
         with _telling(f"the branch is put to {best.commit[:10]} by whoever goes on with the loop"):
-            _go_back(place, state, kept)
+            _go_back(context, state, kept)
         with _telling("the remote or the report do not have it yet"):
-            _tell(place, state)
+            _tell(context, state)
     return state
 
 
@@ -88,54 +88,54 @@ def _telling(what: str) -> Generator[None]:
         _log.warning("%s: %s", what, error)
 
 
-def stand_at_best(place: LoopContext, state: LoopState) -> None:
+def stand_at_best(context: LoopContext, state: LoopState) -> None:
     """Put the branch where the state says that the loop was left, if the driver that left it died before."""
     kept = state.failed
-    if kept is None or kept.rule != LATER or state.head != kept.back_to or not place.worktree.exists():
+    if kept is None or kept.rule != LATER or state.head != kept.back_to or not context.worktree.exists():
         return
-    tip, on = read_ref(place.repository.common, f"refs/heads/{state.branch}"), current_branch(place.worktree)
+    tip, on = read_ref(context.repository.common, f"refs/heads/{state.branch}"), current_branch(context.worktree)
     if tip == kept.commit and on in {"", state.branch}:
-        _go_back(place, state, kept)
+        _go_back(context, state, kept)
     elif tip == kept.back_to and not on:  # somebody may have gone to another branch since
-        hold_branch(place.worktree, state.branch, kept.back_to)
+        hold_branch(context.worktree, state.branch, kept.back_to)
 
 
-def _written(place: LoopContext, state: LoopState, best: Checkpoint) -> LoopState:
+def _written(context: LoopContext, state: LoopState, best: Checkpoint) -> LoopState:
     """The loop that is to be left there, as its state says from now on; or as it was, where something hinders it."""
-    hindered = next(_hindrances(place, state), "")
+    hindered = next(_hindrances(context, state), "")
     if hindered:
         _log.warning("the branch stays at its last tree, though %s was better: %s", best.commit[:10], hindered)
         return state
-    ref = free_ref(place.repository, state.loop, "later", str(state.iteration), state.head)
-    if read_ref(place.repository.common, ref) is None:
-        git(place.repository.common, "update-ref", ref, state.head, "")
-    files = changed_between(place, best.commit, state.head)
+    ref = free_ref(context.repository, state.loop, "later", str(state.iteration), state.head)
+    if read_ref(context.repository.common, ref) is None:
+        git(context.repository.common, "update-ref", ref, state.head, "")
+    files = changed_between(context, best.commit, state.head)
     kept = Failed(
         iteration=state.iteration, ref=ref, commit=state.head, back_to=best.commit, why=why_left(state, best)[:300], files=files
     )
     after = left_at(state, best, kept).model_copy(update={"updated_at": now_utc()})
-    return replace_state(place.repository, state, after, f"left at its best: {best.commit[:12]}")
+    return replace_state(context.repository, state, after, f"left at its best: {best.commit[:12]}")
 
 
-def _hindrances(place: LoopContext, state: LoopState) -> Iterator[str]:
-    if not place.worktree.exists():
+def _hindrances(context: LoopContext, state: LoopState) -> Iterator[str]:
+    if not context.worktree.exists():
         yield "its worktree is gone"
-    elif read_ref(place.repository.common, f"refs/heads/{state.branch}") != state.head:
+    elif read_ref(context.repository.common, f"refs/heads/{state.branch}") != state.head:
         yield f"{state.branch} is not where the loop left it"
-    elif state.config.workspace.in_place and (dirty := dirty_paths(place.worktree)):
+    elif state.config.workspace.in_place and (dirty := dirty_paths(context.worktree)):
         yield f"the checkout has uncommitted changes: {', '.join(dirty)}"
 
 
-def _go_back(place: LoopContext, state: LoopState, kept: Failed) -> None:
+def _go_back(context: LoopContext, state: LoopState, kept: Failed) -> None:
     """Whatever lies in the worktree beside the work goes to a salvage ref."""
-    recover(place.repository, place.worktree, state.branch)
-    salvage(place.repository, place.worktree, state, kept.commit)
-    go_back_to(place.worktree, state.branch, kept.back_to, before=kept.commit)
+    recover(context.repository, context.worktree, state.branch)
+    salvage(context.repository, context.worktree, state, kept.commit)
+    go_back_to(context.worktree, state.branch, kept.back_to, before=kept.commit)
 
 
-def _tell(place: LoopContext, state: LoopState) -> None:
-    record = next(read_records(place.repository, state.loop), None)
+def _tell(context: LoopContext, state: LoopState) -> None:
+    record = next(read_records(context.repository, state.loop), None)
     if record:
-        write_report(place, state, record)
+        write_report(context, state, record)
     if state.config.remote.push:
-        push_loop(place.repository, state)
+        push_loop(context.repository, state)

@@ -22,7 +22,7 @@ PATIENCE_SECONDS = 0.5
 NAP_SECONDS = 0.01
 
 
-class Driven(OperatorError):  # noqa: N818 - what is found, as with Fenced
+class DrivenElsewhere(OperatorError):  # noqa: N818 - what is found, as with Fenced
     """Another process drives the loop."""
 
 
@@ -119,9 +119,9 @@ def _signature(handle: int) -> dict[str, Any]:
         return {"host": "unknown", "process": "unknown", "since": "just now"}
 
 
-def _held(loop: str, lock: Path, remedy: str) -> Driven:
+def _held(loop: str, lock: Path, remedy: str) -> DrivenElsewhere:
     by = holder(lock) or {"process": "unknown", "host": "unknown", "since": "just now"}
-    return Driven(
+    return DrivenElsewhere(
         f"{loop if remedy else f'loop {loop}'} is being driven already",
         found=f"process {by.get('process')} on {by.get('host')}, since {by.get('since')}",
         remedy=remedy or f"watch it with `helmsman status {loop}`, or end it with `helmsman cancel {loop}`",

@@ -13,7 +13,7 @@ from tasks.system.paths import LoopFolder
 NAME = "tracker.json"
 
 
-class Remembered(Record):
+class ThreadMemory(Record):
     """Of one loop, at one tracker."""
 
     where: str
@@ -23,17 +23,17 @@ class Remembered(Record):
     """The loop's concerns as the tracker was told of them last: stage by detection."""
 
 
-def remembered(folder: LoopFolder, tracker: TrackerConfig) -> Remembered:
+def remembered(folder: LoopFolder, tracker: TrackerConfig) -> ThreadMemory:
     """Nothing of another tracker."""
     where = f"{tracker.kind} {tracker.url} {tracker.repository}"
     try:
-        found = Remembered.model_validate_json((folder.root / NAME).read_bytes())
+        found = ThreadMemory.model_validate_json((folder.root / NAME).read_bytes())
     except (OSError, ValidationError):
-        return Remembered(where=where)
-    return found if found.where == where else Remembered(where=where)
+        return ThreadMemory(where=where)
+    return found if found.where == where else ThreadMemory(where=where)
 
 
-def remember(folder: LoopFolder, what: Remembered) -> None:
+def remember(folder: LoopFolder, what: ThreadMemory) -> None:
     """As a whole or not at all: a driver may die in the midst of it."""
     folder.root.mkdir(parents=True, exist_ok=True)
     write_atomic(folder.root / NAME, what.model_dump_json())

@@ -12,10 +12,10 @@ from datetime import timedelta
 
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.oversee.commands_said import answer_in, command_in
-from helmsman.oversee.escalation import changes, concerns, deeds, question_detection
+from helmsman.oversee.escalation import changes, concerns, question_detection, tracker_actions
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import Act, Comment, Deed, Escalation, Found, IssueLink, TrackedIssue
+from helmsman.records.tracking import Act, Comment, Escalation, Found, IssueLink, TrackedIssue, TrackerAction
 from helmsman.render import issue as texts
 from helmsman.render.gate import evidence
 from tasks.observers.notify import notify
@@ -33,14 +33,14 @@ _complaints: dict[str, str] = {}
 """By loop and deed, what went wrong last: a tracker that is away is not complained of every half a minute."""
 
 
-def tell(before: LoopState | None, after: LoopState, place: LoopContext) -> None:
+def tell(before: LoopState | None, after: LoopState, context: LoopContext) -> None:
     """Bring the tracker up to date with a loop, and notify of what is new. `before`: None at a start, where nothing is new.
 
     What a tracker could not be told is made up for the next time.
     """
     if after.config.tracker.kind:
         with _complaining(f"{after.uid} tell"):
-            _tell_tracker(after, place)
+            _tell_tracker(after, context)
     if before is not None and after.config.tracker.notify:
         with _complaining(f"{after.uid} notify"):
             for change in changes(before, after):
@@ -48,29 +48,29 @@ def tell(before: LoopState | None, after: LoopState, place: LoopContext) -> None
                 notify(after.config.tracker.notify, subject, body)
 
 
-def tell_news(state: LoopState, place: LoopContext) -> None:
+def tell_news(state: LoopState, context: LoopContext) -> None:
     """Tell what is new since this process told of the loop last."""
     before = _last_told.get(state.uid)
     _last_told[state.uid] = state
-    tell(before, state, place)
+    tell(before, state, context)
 
 
-def answer_from_tracker(state: LoopState, place: LoopContext) -> Answer | None:
+def answer_from_tracker(state: LoopState, context: LoopContext) -> Answer | None:
     """The answer to the open question that stands in a comment; None where there is none, or it cannot be asked for."""
     config = state.config.tracker
     if state.gate is None or state.issue is not None or not config.kind or not config.allowed_users:
         return None  # comments at the issue that a loop was started for come as events
     with _complaining(f"{state.uid} listen"), open_tracker(config, LISTENING_SECONDS) as tracker:
-        return read_answer(tracker, state, place)
+        return read_answer(tracker, state, context)
     return None
 
 
 class TrackerListener:
     """Listens for an answer to a question as often as is configured, however often it is asked."""
 
-    def __init__(self, state: LoopState, place: LoopContext) -> None:
+    def __init__(self, state: LoopState, context: LoopContext) -> None:
         """It listens the first time that it is asked."""
-        self._state, self._place, self._next = state, place, 0.0
+        self._state, self._place, self._next = state, context, 0.0
 
     def __call__(self) -> Answer | None:
         if time.monotonic() < self._next:
@@ -79,32 +79,32 @@ class TrackerListener:
         return answer_from_tracker(self._state, self._place)
 
 
-def _tell_tracker(state: LoopState, place: LoopContext) -> None:
+def _tell_tracker(state: LoopState, context: LoopContext) -> None:
     """Nothing is asked where nothing is new. A loop that was started for an issue tells that one, and opens no other."""
     config = state.config.tracker
-    memory = remembered(place.folder, config)
+    memory = remembered(context.folder, config)
     if state.issue is not None:
-        due = texts.due(state, evidence(state, str(place.worktree)))
+        due = texts.due(state, evidence(state, str(context.worktree)))
         if fresh := [(stage, body) for stage, body in due if stage not in memory.told]:
             with open_tracker(config, TELLING_SECONDS) as tracker:
-                _tell_thread(tracker, state, state.issue, place, fresh)
+                _tell_thread(tracker, state, state.issue, context, fresh)
         return
     wanted = concerns(state)
     if memory.told != {one.detection: one.stage for one in wanted}:
         with open_tracker(config, TELLING_SECONDS) as tracker:
-            Upkeep(tracker, state, place).bring_up_to_date(wanted)
+            Upkeep(tracker, state, context).bring_up_to_date(wanted)
 
 
 def _tell_thread(
-    tracker: IssueTracker, state: LoopState, link: IssueLink, place: LoopContext, fresh: Sequence[tuple[str, str]]
+    tracker: IssueTracker, state: LoopState, link: IssueLink, context: LoopContext, fresh: Sequence[tuple[str, str]]
 ) -> None:
     """Comment, at the issue that a loop was started for, on what does not stand there."""
-    memory, there = remembered(place.folder, state.config.tracker), {one.get("stage") for one in _marks(tracker, state, link)}
+    memory, there = remembered(context.folder, state.config.tracker), {one.get("stage") for one in _marks(tracker, state, link)}
     for stage, body in fresh:
         if stage not in there:
             tracker.comment(link.number, body)
         memory = memory.model_copy(update={"told": {**memory.told, stage: stage}})
-        remember(place.folder, memory)
+        remember(context.folder, memory)
 
 
 def reply(state: LoopState, comment: int | str, text: str) -> None:
@@ -146,16 +146,16 @@ SKEW = timedelta(days=1)
 class Upkeep:
     """One loop at one tracker, for a few calls."""
 
-    def __init__(self, tracker: IssueTracker, state: LoopState, place: LoopContext) -> None:
+    def __init__(self, tracker: IssueTracker, state: LoopState, context: LoopContext) -> None:
         """Nothing is asked yet."""
-        self._tracker, self._state, self._place = tracker, state, place
-        self._memory = remembered(place.folder, state.config.tracker)
+        self._tracker, self._state, self._place = tracker, state, context
+        self._memory = remembered(context.folder, state.config.tracker)
 
     def bring_up_to_date(self, wanted: Sequence[Escalation]) -> None:
         """Do what is to be done. One deed that fails keeps no other from being done; the first error is raised at the end."""
         issues = self._issues({one.detection for one in wanted})
         errors: list[HelmsmanError] = []
-        for deed in deeds(wanted, [issue for issue, _ in issues.values()]):
+        for deed in tracker_actions(wanted, [issue for issue, _ in issues.values()]):
             try:
                 self._do(deed, issues.get(deed.number))
             except HelmsmanError as error:
@@ -188,7 +188,7 @@ class Upkeep:
             for number, (issue, one) in needed.items()
         }
 
-    def _do(self, deed: Deed, known: tuple[TrackedIssue, Found] | None) -> None:
+    def _do(self, deed: TrackerAction, known: tuple[TrackedIssue, Found] | None) -> None:
         one = deed.escalation
         if deed.act is Act.OPEN and one is not None:
             made = self._tracker.create(texts.title(one), self._body(one), one.labels)
@@ -220,12 +220,12 @@ class Upkeep:
 EDITED = "a comment that was changed does not count, because anybody with write access may change it; say it in a new one"
 
 
-def read_answer(tracker: IssueTracker, state: LoopState, place: LoopContext) -> Answer | None:
+def read_answer(tracker: IssueTracker, state: LoopState, context: LoopContext) -> Answer | None:
     """The first answer to the loop's open question that can be followed. A question that was never told is told now."""
     gate = state.gate
     if gate is None:
         return None
-    upkeep = Upkeep(tracker, state, place)
+    upkeep = Upkeep(tracker, state, context)
     found = upkeep.known_issue(question_detection(state))
     comments = tracker.comments(found.number, gate.asked_at - SKEW) if found else ()
     after = _after_question(found, comments, gate) if found else None

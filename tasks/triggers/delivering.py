@@ -13,18 +13,18 @@ PATIENCE_SECONDS = 60.0
 """For all calls of one attempt."""
 
 
-def open_pull_request(place: LoopContext, state: LoopState) -> PullRequest:
+def open_pull_request(context: LoopContext, state: LoopState) -> PullRequest:
     """Done already, it changes nothing. Raises TransientError for what may pass, OperatorError for what somebody has to fix."""
     link = state.issue
     if link is None:
         raise OperatorError(f"loop {state.loop} was started for no issue")
-    if work_of(place.repository, state) == state.base_commit:
+    if work_of(context.repository, state) == state.base_commit:
         raise OperatorError(
             "there is nothing to request: the work is proven without a change",
             expected="commits that the base lacks",
             remedy="say in the issue what is missing, add a check that shows it, and go on",
         )
-    push_branch(place.repository, state)
+    push_branch(context.repository, state)
     with open_tracker(state.config.tracker, PATIENCE_SECONDS) as tracker:
         found = tracker.pull_request(state.branch, state.base_branch)
         if found and not found.is_open and read_mark(found.body).get("uid") != state.uid:

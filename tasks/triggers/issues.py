@@ -20,7 +20,7 @@ from helmsman.records.gates import Answer, Choice, Gate
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import IssueLink
-from helmsman.records.triggers import Handled, Happened, IssueEvent, Nothing
+from helmsman.records.triggers import Handled, Happened, Ignored, IssueEvent
 from helmsman.render.issue import CANCEL, RESUME, TELL, commands, refused, understood
 from helmsman.render.markdown_page import code, prose
 from tasks.approvals import answers
@@ -32,13 +32,13 @@ from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.loop_context import is_finished, loop_context
 from tasks.repository.state_ref import Fenced, known_state, read_state
 from tasks.system.clock import now_utc
-from tasks.system.lock import Driven, exclusive_driver, holder
+from tasks.system.lock import DrivenElsewhere, exclusive_driver, holder
 from tasks.system.paths import LoopFolder, loop_folder
 from tasks.trackers.thread import reply, tell_news
 from tasks.triggers.pushed_files import laid_out
 from tasks.triggers.pushes import fetched, find_repository
 
-Found = LoopRequest | Nothing | Handled
+Found = LoopRequest | Ignored | Handled
 
 STOPS_TRIED = 3
 """How often a stop is brought to a loop that somebody drives elsewhere, who may push between our look and our push."""
@@ -56,7 +56,7 @@ def handle(event: IssueEvent, now: datetime, driven: str = "") -> Found:
     state = known_state(repository, issue_loop_id(event))
     if state is None:
         if event.happened is not Happened.LABELLED:
-            return Nothing(reason=f"{event.what}: no loop was started for it here")
+            return Ignored(reason=f"{event.what}: no loop was started for it here")
         return _start(repository, str(where), event, now)
     at = _At(repository, str(where), event, state)
     if state.uid == driven:
@@ -110,21 +110,21 @@ def _go_on(at: _At) -> Found:
     """With a loop whose driver died, be it while it brought its result. An end is no reason to begin again."""
     state, loop = at.state, f"loop {at.state.loop}"
     if at.is_driven:
-        return Nothing(reason=f"{loop} is at work for {at.event.what} already")
+        return Ignored(reason=f"{loop} is at work for {at.event.what} already")
     if state.gate is not None:
         left = at.left(state.gate)
         return (
-            _woken(at, state.gate, left) if left else Nothing(reason=f"{loop} was started for it before and waits for an answer")
+            _woken(at, state.gate, left) if left else Ignored(reason=f"{loop} was started for it before and waits for an answer")
         )
     if state.ending is not None and (state.outcome is not Outcome.COMPLETED or at.is_through):
-        return Nothing(reason=f"{loop} was started for it before and has ended: {state.ending.rule}")
+        return Ignored(reason=f"{loop} was started for it before and has ended: {state.ending.rule}")
     return at.request
 
 
 def _start(repository: Repository, where: str, event: IssueEvent, now: datetime) -> Found:
     commit = fetched(repository, event.branch) or read_ref(repository.common, f"refs/heads/{event.branch}")
     if commit is None:
-        return Nothing(reason=f"{event.what}: there is no branch {event.branch}")
+        return Ignored(reason=f"{event.what}: there is no branch {event.branch}")
     what = f"{event.branch} at {commit[:10]}"
     with laid_out(repository, commit, what, "fix it, push it, and set the label anew") as folder:
         request = LoopRequest(repository=str(folder), goal=issue_goal(event), settings=dict(OWN_SETTINGS))
@@ -158,14 +158,14 @@ def _require_tracker(config: LoopConfig, event: IssueEvent) -> None:
 def _said(at: _At) -> Found:
     command, state = command_in(at.event.said), at.state
     if command is None:
-        return Nothing(reason=f"{at.event.what}: it says nothing to the loop")
+        return Ignored(reason=f"{at.event.what}: it says nothing to the loop")
     try:
         told, found = _followed(at, command)
     except TransientError:
         raise
     except HelmsmanError as error:
         told = "\n\n".join([refused(str(error), state.gate), "\n".join(commands())]) if state.gate else _not_done(error)
-        found = Nothing(reason=f"{at.event.what}: {clean(error.problem)}")
+        found = Ignored(reason=f"{at.event.what}: {clean(error.problem)}")
     reply(state, at.event.comment, told)
     return found
 
@@ -268,14 +268,14 @@ def _stopped(at: _At, why: str) -> Found:
     try:
         with exclusive_driver(at.folder.lock, at.state.loop), _saying_that_it_was_not(at):
             state, answer, after = _stop_on_top(at, why)
-    except Driven:
+    except DrivenElsewhere:
         at.folder.cancel.touch()
         return Handled(what=f"{loop} is asked to stop: {why}")
     if state.gate is not None and answer is not None:
         return _woken(replace(at, state=state), state.gate, answer)
     tell_news(after, loop_context(at.where, after))  # also of an end that a run before this one could not bring to the remote
     if after is state:
-        return Nothing(reason=f"{loop} has ended already: {after.ending.rule if after.ending else ''}")
+        return Ignored(reason=f"{loop} has ended already: {after.ending.rule if after.ending else ''}")
     return Handled(what=f"{loop} was stopped: {why}")
 
 

@@ -11,7 +11,7 @@ from prefect.client.schemas.objects import State, StateType
 from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 
 from helmsman.errors import OperatorError, TransientError
-from helmsman.records.triggers import Handled, Nothing, Push
+from helmsman.records.triggers import Handled, Ignored, Push
 from tasks.triggers.deliveries import Event, key_of
 
 _log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ def _tell(client: SyncPrefectClient, event: Event, kind: str, run: str, payload:
         _log.warning("the event of a run could not be sent; the run is there all the same", exc_info=True)
 
 
-def nothing_to_do(found: Nothing | Handled) -> State[dict[str, Any]]:
+def nothing_to_do(found: Ignored | Handled) -> State[dict[str, Any]]:
     """How a run ends that drives no loop: well, and with the reason for all to see."""
-    name, message = ("NothingToDo", found.reason) if isinstance(found, Nothing) else ("Heeded", found.what)
+    name, message = ("NothingToDo", found.reason) if isinstance(found, Ignored) else ("Heeded", found.what)
     return State(type=StateType.COMPLETED, name=name, message=message, data=found.model_dump(mode="json"))

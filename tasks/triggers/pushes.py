@@ -17,7 +17,7 @@ from helmsman.errors import OperatorError, TransientError
 from helmsman.layers import Layer, Resolved
 from helmsman.pushes import Allowed, made_by_us, matches_branch, push_loop_id, read_allowed
 from helmsman.records.request import LoopRequest
-from helmsman.records.triggers import OWN_BRANCHES, Nothing, Push
+from helmsman.records.triggers import OWN_BRANCHES, Ignored, Push
 from helmsman.toml_of import toml_of
 from tasks.alignment.aligning import aligned_in
 from tasks.loop.configure import configure
@@ -50,38 +50,38 @@ def read_allowed_file(path: Path) -> Mapping[str, Allowed]:
         ) from error
 
 
-def begin(push: Push, now: datetime) -> LoopRequest | Nothing:
+def begin(push: Push, now: datetime) -> LoopRequest | Ignored:
     """What a push comes to. Raises OperatorError for a wrong pushed configuration, TransientError where git cannot fetch."""
     if push.branch.startswith(OWN_BRANCHES):
-        return Nothing(reason=f"{push.branch} is a branch of Helmsman's own")
+        return Ignored(reason=f"{push.branch} is a branch of Helmsman's own")
     where = find_repository(push.location)
     repository = open_repository(where)
     here = push.location.startswith("/") and _held(repository, push)  # a clone of ours is only as new as its fetch
     if not here and not (fetched(repository, push.branch) and _held(repository, push)):
-        return Nothing(reason=f"{push.what}: the branch does not hold that commit, or does not any more")
+        return Ignored(reason=f"{push.what}: the branch does not hold that commit, or does not any more")
     if _is_ours(repository, push.commit):
-        return Nothing(reason=f"{push.what} was made by a loop or by Helmsman, which does not start itself")
+        return Ignored(reason=f"{push.what} was made by a loop or by Helmsman, which does not start itself")
     return _go_on(repository, push, where) or _start(repository, push, where, now)
 
 
-def _go_on(repository: Repository, push: Push, where: Path) -> LoopRequest | Nothing | None:
+def _go_on(repository: Repository, push: Push, where: Path) -> LoopRequest | Ignored | None:
     """With a loop that this push has started before. One whose driver died goes on; None where there is none."""
     loop = push_loop_id(push)
     if read_ref(repository.common, state_ref(loop)) is None:
         return None
     state, _ = read_state(repository, loop)
     if state.ending is not None and state.gate is None:
-        return Nothing(reason=f"loop {loop} was started for {push.what} before and has ended: {state.ending.rule}")
+        return Ignored(reason=f"loop {loop} was started for {push.what} before and has ended: {state.ending.rule}")
     if holder(loop_folder(repository, loop).lock) is not None:
-        return Nothing(reason=f"loop {loop} is at work for {push.what} already")
+        return Ignored(reason=f"loop {loop} is at work for {push.what} already")
     return LoopRequest(repository=str(where), loop=loop)
 
 
-def _start(repository: Repository, push: Push, where: Path, now: datetime) -> LoopRequest | Nothing:
+def _start(repository: Repository, push: Push, where: Path, now: datetime) -> LoopRequest | Ignored:
     with laid_out(repository, push.commit, f"commit {push.commit[:10]}", "fix it, and push again") as folder:
         pushed = _configured(repository, push, folder)
         if pushed is None:
-            return Nothing(reason=f"{push.what}: its configuration names no such branch in on_push.branches")
+            return Ignored(reason=f"{push.what}: its configuration names no such branch in on_push.branches")
         require_checks(pushed.config)
         config = aligned_in(folder, pushed.config, pushed.config.alignment)
     inherited = left_at(repository, push.commit, config.alignment)

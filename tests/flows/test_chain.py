@@ -67,14 +67,14 @@ def test_a_loop_that_died_before_it_left_does_so_before_the_next_one_begins_and_
 ) -> None:
     commit(repository, "align", {ALIGNMENT: render(Alignment(specification=Specification(goal="there is 1")))})
     state = create_loop(open_repository(repository), Resolved(config("there is 1"), {}), "num-1", NOW)
-    place = loop_context(str(repository), state)
-    ensure_worktree(place.repository, place.worktree, state.branch, state.head)
-    head = commit(place.worktree, "1", {"1": ""})
-    replace_state(place.repository, state, state.model_copy(update={"head": head, "verified": head, "ending": STOP}), "done")
+    context = loop_context(str(repository), state)
+    ensure_worktree(context.repository, context.worktree, state.branch, state.head)
+    head = commit(context.worktree, "1", {"1": ""})
+    replace_state(context.repository, state, state.model_copy(update={"head": head, "verified": head, "ending": STOP}), "done")
     assert chain(repository, **said(tmp_path, [makes(2)], loops=2), yes=True, as_json=True) == 0
     second = states(repository)[1]
     assert git(repository, "log", "-1", "--format=%s", second.base_commit) == "Hand over what loop num-1 leaves to know\n"
-    assert not place.worktree.exists()
+    assert not context.worktree.exists()
     assert "Loop num-1 (" in prompt_of(tmp_path / "agent", 0)
     assert chain(repository, **said(tmp_path, [makes(2)], loops=2), yes=True, as_json=True) == 0
     assert calls_made(tmp_path / "agent") == 1

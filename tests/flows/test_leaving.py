@@ -63,8 +63,8 @@ def proposes(event: Event) -> bool:
     return isinstance(event, MemoryNoted) and event.lines[0].startswith("proposed for AGENTS.md")
 
 
-Deed = tuple[Callable[[Event], bool], Callable[[Repository], None]]
-DEEDS: Mapping[str, Deed] = {
+TrackerAction = tuple[Callable[[Event], bool], Callable[[Repository], None]]
+DEEDS: Mapping[str, TrackerAction] = {
     CANCELLED: (asks, cancel),
     ASKED: (has_asked, spoil),
     PROPOSED: (proposes, spoil),

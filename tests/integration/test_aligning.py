@@ -38,7 +38,7 @@ from tasks.alignment.aligning import (
 )
 from tasks.alignment.config import configured
 from tasks.alignment.files import read_alignment, write_alignment
-from tasks.alignment.people import Halted
+from tasks.alignment.people import UnansweredError
 from tasks.alignment.run import concluded
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.repository_facts import LONGEST_TEXT, MOST_NAMES, gather_facts
@@ -209,7 +209,7 @@ def test_links_pipes_and_folders_are_no_alignment_files(top: Path, tmp_path: Pat
             present(work(top, file=name))
 
 
-@pytest.mark.parametrize("why", [Cancelled("enough"), Halted("stopped by a person"), KeyboardInterrupt()])
+@pytest.mark.parametrize("why", [Cancelled("enough"), UnansweredError("stopped by a person"), KeyboardInterrupt()])
 def test_whoever_ends_it_while_the_file_is_being_written_is_not_refused(top: Path, why: BaseException) -> None:
     write(top, {ALIGNMENT: "half a line that is no alig"})
     assert concluded(work(top), why).name in {"Cancelled", "Stopped"}

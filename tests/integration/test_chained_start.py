@@ -49,14 +49,14 @@ def begun(top: Path, number: int, goal: str, base: str = "", **sections: Any) ->
 
 def completed(top: Path, state: LoopState, files: Mapping[str, str] | None = None) -> LoopState:
     """Its work done, proven and handed over, as far as its configuration says so."""
-    place = loop_context(str(top), state)
-    ensure_worktree(place.repository, place.worktree, state.branch, state.head)
-    head = commit(place.worktree, "the work", files or {f"{state.loop}.txt": "done\n"})
+    context = loop_context(str(top), state)
+    ensure_worktree(context.repository, context.worktree, state.branch, state.head)
+    head = commit(context.worktree, "the work", files or {f"{state.loop}.txt": "done\n"})
     memory = WorkingMemory(completed=(Completed(text=f"made {state.loop}.txt"),))
     done = state.model_copy(update={"head": head, "verified": head, "memory": memory, "ending": STOP})
-    replace_state(place.repository, state, done, "done")
-    assert hand_over(place, done) == ""
-    remove_worktree(place.repository, place.worktree)
+    replace_state(context.repository, state, done, "done")
+    assert hand_over(context, done) == ""
+    remove_worktree(context.repository, context.worktree)
     return done
 
 

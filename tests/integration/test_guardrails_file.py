@@ -9,7 +9,7 @@ import pytest
 from helmsman.memory.guardrails_page import LARGEST, render
 from helmsman.records.lessons import Guardrail
 from tasks.memory import guardrails_place, opening, write_down
-from tasks.memory.guardrails_file import Seen, read_edits, write
+from tasks.memory.guardrails_file import ReadFile, read_edits, write
 from tasks.repository.git import git, open_repository
 from tests.unit.builders import NOW
 from tests.unit.guardrail_cases import LINT, PROJECT, guardrail
@@ -33,7 +33,7 @@ def written(path: Path) -> Path:
     return path
 
 
-def seen(path: Path, known: tuple[Guardrail, ...] = KNOWN) -> Seen:
+def seen(path: Path, known: tuple[Guardrail, ...] = KNOWN) -> ReadFile:
     return read_edits(path, known, PROJECT, NOW)
 
 

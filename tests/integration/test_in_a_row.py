@@ -53,10 +53,10 @@ def due(group: Group) -> LoopRequest:
 def begun(group: Group) -> LoopState:
     """The loop that is due, with its state written and its worktree made, as a driver does it."""
     state = open_loop(due(group), "", NOW)
-    place = loop_context(group.request.repository, state)
-    place.folder.root.mkdir(parents=True)
+    context = loop_context(group.request.repository, state)
+    context.folder.root.mkdir(parents=True)
     if not state.config.workspace.in_place:
-        ensure_worktree(place.repository, place.worktree, state.branch, state.head)
+        ensure_worktree(context.repository, context.worktree, state.branch, state.head)
     return state
 
 
@@ -72,8 +72,8 @@ def with_changes(group: Group, state: LoopState, **changes: object) -> LoopState
 
 
 def left(group: Group, state: LoopState) -> None:
-    place = loop_context(group.request.repository, state)
-    remove_worktree(place.repository, place.worktree)
+    context = loop_context(group.request.repository, state)
+    remove_worktree(context.repository, context.worktree)
 
 
 def test_a_loop_that_completed_leaves_what_it_leaves_before_the_next_one_begins_on_its_work(top: Path) -> None:

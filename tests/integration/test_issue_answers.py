@@ -9,7 +9,7 @@ from helmsman.errors import TransientError
 from helmsman.records.gates import Choice, Gate, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.triggers import Handled, Happened, Nothing
+from helmsman.records.triggers import Handled, Happened, Ignored
 from tasks.approvals import answers
 from tasks.loop.recover import repair
 from tasks.loop.run import driving
@@ -87,7 +87,7 @@ def test_whoever_answers_after_another_is_told_which_answer_counts_while_a_drive
     loop, _, folder = asking(served, api)
     with exclusive_driver(folder.lock, loop.loop):
         handle(said(served, api, "/helmsman approve", 1), NOW)
-        assert isinstance(handle(said(served, api, "/helmsman stop", 2), NOW), Nothing)
+        assert isinstance(handle(said(served, api, "/helmsman stop", 2), NOW), Ignored)
     assert "approve by alice" in comments(api)[-1]
 
 
@@ -106,8 +106,8 @@ def test_a_driver_hears_each_cancel_from_when_it_holds_the_loop_and_none_from_be
         if held:
             handle(said(served, api, "/helmsman cancel"), NOW)
 
-    def mending(place: LoopContext, state: LoopState) -> LoopState:
-        repair(place, state)
+    def mending(context: LoopContext, state: LoopState) -> LoopState:
+        repair(context, state)
         heard.append(folder.cancel.exists())
         raise Fenced("that is enough")
 
@@ -126,7 +126,7 @@ def test_an_answer_in_a_comment_lies_where_all_answers_lie(served: Served, api: 
     loop = changed(served, started(served, api), gate=gate)
     folder = loop_folder(open_repository(served.clone), loop.loop)
     with exclusive_driver(folder.lock, loop.loop):
-        assert isinstance(handle(said(served, api, "/helmsman perhaps", 1), NOW), Nothing)
+        assert isinstance(handle(said(served, api, "/helmsman perhaps", 1), NOW), Ignored)
         assert answers.find(folder.answers, loop.uid, gate.key) is None
         assert isinstance(handle(said(served, api, "/helmsman approve Go on", 2), NOW), Handled)
     answer = answers.find(folder.answers, loop.uid, gate.key)

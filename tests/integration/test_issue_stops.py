@@ -14,7 +14,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.gates import Choice, Gate, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.triggers import Handled, Happened, IssueEvent, Nothing
+from helmsman.records.triggers import Handled, Happened, Ignored, IssueEvent
 from tasks.approvals import answers
 from tasks.loop.recover import close
 from tasks.loop.remote_handover import acquire_lease, pull_state
@@ -121,10 +121,10 @@ def closing_late(first: Callable[[], object], times: int) -> Callable[..., LoopS
     """An end before which somebody else does something, so many times."""
     left = [first] * times
 
-    def closing(place: LoopContext, state: LoopState, why: BaseException, now: datetime) -> LoopState:
+    def closing(context: LoopContext, state: LoopState, why: BaseException, now: datetime) -> LoopState:
         if left:
             left.pop()()
-        return close(place, state, why, now)
+        return close(context, state, why, now)
 
     return closing
 
@@ -150,7 +150,7 @@ def test_a_stop_that_is_always_too_late_is_said_not_to_be_done(
     monkeypatch.setattr("tasks.triggers.issues.close", late)
     with pytest.raises(OperatorError, match="was not stopped"):
         handle(stop(served, api, ""), NOW)
-    assert isinstance(handle(stop(served, api, "/helmsman cancel"), NOW), Nothing)
+    assert isinstance(handle(stop(served, api, "/helmsman cancel"), NOW), Ignored)
     assert len(comments(api)) == 2
     assert all("was not stopped" in body for body in comments(api))
     assert on_remote(served, loop).ending is None
@@ -189,7 +189,7 @@ def test_an_issue_of_a_completed_loop_is_closed_without_a_remote(served: Served,
     completed(served, done)
     away(served)
     found = handle(stop(served, api, ""), NOW)
-    assert isinstance(found, Nothing)
+    assert isinstance(found, Ignored)
     assert "has ended already" in found.reason
     assert not is_told_of_a_stop(api)
 

@@ -13,7 +13,7 @@ from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.triggers import Handled, Happened, IssueEvent, Nothing
+from helmsman.records.triggers import Handled, Happened, Ignored, IssueEvent
 from tasks.approvals.answers import with_words
 from tasks.repository.git import git, open_repository, read_ref
 from tasks.repository.loop_context import LoopContext, loop_context
@@ -147,11 +147,11 @@ def test_one_issue_is_one_loop_however_often_it_is_labelled(served: Served, api:
     assert started(served, api) == loop  # nobody drives it: its driver died
     with exclusive_driver(loop_folder(open_repository(served.clone), loop.loop).lock, loop.loop):
         found = handle(event(served, api, moment="2"), NOW)
-        assert isinstance(found, Nothing)
+        assert isinstance(found, Ignored)
         assert "is at work" in found.reason
     changed(served, loop, ending=ended(Outcome.STOPPED), outcome=Outcome.STOPPED)
     found = handle(event(served, api, moment="3"), NOW)
-    assert isinstance(found, Nothing)
+    assert isinstance(found, Ignored)
     assert found.reason.endswith("has ended: some.rule")
 
 
@@ -177,7 +177,7 @@ def test_a_slower_run_for_the_same_issue_leaves_what_the_faster_one_has_done(
 
         monkeypatch.setattr("tasks.triggers.issues.fetched", overtaken)
         found = handle(event(served, api, moment="2"), NOW)
-    assert isinstance(found, Nothing if driven else LoopRequest)
+    assert isinstance(found, Ignored if driven else LoopRequest)
     assert all(file.exists() for file in paid)
 
 
@@ -186,7 +186,7 @@ def test_a_run_that_has_driven_the_loop_goes_on_with_it_whatever_it_was_started_
     loop = started(served, api)
     gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
     changed(served, loop, gate=gate)
-    assert isinstance(handle(event(served, api), NOW), Nothing)
+    assert isinstance(handle(event(served, api), NOW), Ignored)
     assert handle(said(served, api, "/helmsman resume"), NOW, driven=loop.uid) == LoopRequest(
         repository=str(served.clone), loop=loop.loop
     )
@@ -227,14 +227,14 @@ def test_a_loop_is_stopped_by_a_word_and_by_taking_the_label_away(text: str, ser
     assert isinstance(handle(what, NOW), Handled)  # nobody drives it any more: it died before it heard
     assert stored(served, loop).outcome is Outcome.CANCELLED
     assert any("The loop was stopped" in body for body in comments(api))
-    assert isinstance(handle(event(served, api, Happened.WITHDRAWN, moment="9"), NOW), Nothing)
+    assert isinstance(handle(event(served, api, Happened.WITHDRAWN, moment="9"), NOW), Ignored)
 
 
 @ONE_KIND
 def test_a_stopped_loop_is_resumed_with_words(served: Served, api: TrackerApi) -> None:
     loop = started(served, api)
     with exclusive_driver(loop_folder(open_repository(served.clone), loop.loop).lock, loop.loop):
-        assert isinstance(handle(said(served, api, "/helmsman resume", 1), NOW), Nothing)
+        assert isinstance(handle(said(served, api, "/helmsman resume", 1), NOW), Ignored)
     stop = changed(served, loop, ending=ended(Outcome.STOPPED), outcome=Outcome.STOPPED)
     found = handle(said(served, api, "/helmsman resume\nTry the other way", 2), NOW)
     assert found == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
@@ -329,5 +329,5 @@ def test_a_completed_loop_whose_result_never_came_is_gone_on_with(served: Served
     assert loop.issue is not None
     brought = changed(served, loop, issue=loop.issue.model_copy(update={"pull_request": "https://x/1"}))
     place_of(served, brought).folder.root.mkdir(parents=True, exist_ok=True)
-    assert isinstance(handle(event(served, api, moment="3"), NOW), Nothing)
-    assert isinstance(handle(said(served, api, "/helmsman tell More", 5), NOW), Nothing)
+    assert isinstance(handle(event(served, api, moment="3"), NOW), Ignored)
+    assert isinstance(handle(said(served, api, "/helmsman tell More", 5), NOW), Ignored)

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from helmsman.errors import OperatorError
-from tasks.system.lock import Driven, exclusive_driver, exclusive_folder, holder, process_of
+from tasks.system.lock import DrivenElsewhere, exclusive_driver, exclusive_folder, holder, process_of
 from tasks.system.paths import DrivenFolder
 
 pytestmark = pytest.mark.feature("E10")
@@ -102,7 +102,7 @@ def test_a_cancel_that_was_meant_for_the_driver_before_is_forgotten_and_one_for_
     with exclusive_folder(folder, "auth-fix"):
         assert not folder.cancel.exists()
         folder.cancel.touch()
-        with pytest.raises(Driven), exclusive_folder(folder, "auth-fix"):
+        with pytest.raises(DrivenElsewhere), exclusive_folder(folder, "auth-fix"):
             raise AssertionError
         assert folder.cancel.exists()
 

@@ -42,35 +42,35 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoopContext:
 
 def stands(
     rung: EscalationLevel = EscalationLevel.REFACTOR,
-    sought: ConflictSearch | None = None,
+    search: ConflictSearch | None = None,
     *,
     asks: bool = True,
     seconds: float = 60,
 ) -> LoopState:
     of = config("make it so", prompt={"contradictions": asks, "timeout_seconds": seconds})
-    return state(of, iteration=4, oversight=Oversight(ladder=Ladder(rung=rung, reason="stuck"), sought=sought))
+    return state(of, iteration=4, oversight=Oversight(ladder=Ladder(rung=rung, reason="stuck"), sought=search))
 
 
-def planned(place: LoopContext, before: LoopState, *answers: Turn | Raw) -> tuple[Planned, int]:
+def planned(context: LoopContext, before: LoopState, *answers: Turn | Raw) -> tuple[Planned, int]:
     """What was planned, and how often a model was asked."""
     with JudgeApi(answers or (say(READ),)) as api:
         credentials: Mapping[str, str] = {"ANTHROPIC_API_KEY": "sk-ant-of-the-test", "ANTHROPIC_BASE_URL": api.url}
-        return write(place, before, orientation(), lambda: credentials), len(api.requests)
+        return write(context, before, orientation(), lambda: credentials), len(api.requests)
 
 
-def test_in_trouble_a_model_is_asked_once_about_the_orders_of_the_worktree(place: LoopContext) -> None:
-    plan, asked = planned(place, stands())
+def test_in_trouble_a_model_is_asked_once_about_the_orders_of_the_worktree(context: LoopContext) -> None:
+    plan, asked = planned(context, stands())
     assert plan.sought
     assert [(one.first.text, one.second.line, one.by) for one in plan.sought.conflicts] == [("Answers must be odd.", 2, "model")]
     assert (asked, plan.usage.tokens > 0, plan.reasons) == (1, True, ())
-    again, asked = planned(place, stands(sought=plan.sought))
+    again, asked = planned(context, stands(search=plan.sought))
     assert (asked, again) == (0, Planned())
 
 
-def test_orders_that_changed_are_asked_about_again(place: LoopContext) -> None:
-    known = ConflictSearch(orders=fingerprint(read_orders(place.worktree, stands().config)))
-    (place.worktree / "AGENTS.md").write_text(f"{RULES}- Push nothing.\n")
-    assert planned(place, stands(sought=known))[1] == 1
+def test_orders_that_changed_are_asked_about_again(context: LoopContext) -> None:
+    known = ConflictSearch(orders=fingerprint(read_orders(context.worktree, stands().config)))
+    (context.worktree / "AGENTS.md").write_text(f"{RULES}- Push nothing.\n")
+    assert planned(context, stands(search=known))[1] == 1
 
 
 @pytest.mark.parametrize(
@@ -83,9 +83,9 @@ def test_orders_that_changed_are_asked_about_again(place: LoopContext) -> None:
     ],
     ids=["healthy", "off", "one order", "rules see it"],
 )
-def test_a_loop_that_need_not_ask_pays_nothing(place: LoopContext, before: LoopState, rules: str) -> None:
-    (place.worktree / "AGENTS.md").write_text(rules)
-    assert planned(place, before) == (Planned(), 0)
+def test_a_loop_that_need_not_ask_pays_nothing(context: LoopContext, before: LoopState, rules: str) -> None:
+    (context.worktree / "AGENTS.md").write_text(rules)
+    assert planned(context, before) == (Planned(), 0)
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_a_loop_that_need_not_ask_pays_nothing(place: LoopContext, before: LoopS
     [(say("I see none."), 60), (Fault(delay=60), 3), (Fault(status=401), 60)],
     ids=["words", "late", "refused"],
 )
-def test_a_call_that_fails_changes_nothing_and_says_why(place: LoopContext, answer: Turn, seconds: float) -> None:
-    plan, asked = planned(place, stands(seconds=seconds), answer)
+def test_a_call_that_fails_changes_nothing_and_says_why(context: LoopContext, answer: Turn, seconds: float) -> None:
+    plan, asked = planned(context, stands(seconds=seconds), answer)
     assert (plan.sought, asked) == (None, 1)
     assert [reason.startswith("asked for contradictions between orders: ") for reason in plan.reasons] == [True]
     assert (plan.usage.tokens > 0) is (not isinstance(answer, Fault) or answer.status is None)
@@ -102,13 +102,13 @@ def test_a_call_that_fails_changes_nothing_and_says_why(place: LoopContext, answ
 
 @pytest.mark.feature("O5", "O8")
 @pytest.mark.parametrize("turn", [say("no"), Fault(status=401), Fault(text="no", stop_reason="refusal")])
-def test_where_no_model_can_write_the_templates_serve_with_the_reasons(place: LoopContext, turn: Turn) -> None:
+def test_where_no_model_can_write_the_templates_serve_with_the_reasons(context: LoopContext, turn: Turn) -> None:
     of = config("make it so", prompt={"written": True, "compact": True, "timeout_seconds": 20})
     redesign = Oversight(ladder=Ladder(rung=EscalationLevel.REDESIGN, reason="stuck"))
-    plan, asked = planned(place, state(of, iteration=1, history=history(step()), oversight=redesign), turn, turn)
+    plan, asked = planned(context, state(of, iteration=1, history=history(step()), oversight=redesign), turn, turn)
     assert (plan.focus, plan.compacted and plan.compacted.by, asked, len(plan.reasons)) == (None, "template", 2, 2)
 
 
-def test_what_was_planned_survives_its_way_through_the_engine(place: LoopContext) -> None:
-    plan: Any = planned(place, stands())[0]
+def test_what_was_planned_survives_its_way_through_the_engine(context: LoopContext) -> None:
+    plan: Any = planned(context, stands())[0]
     assert Planned.model_validate_json(plan.model_dump_json()) == plan

@@ -95,12 +95,12 @@ def test_what_is_due_of_a_loop_has_its_last_checks_and_what_memory_recalls_and_l
 
 def test_what_was_sent_is_kept_with_the_call_and_shown_from_the_moment_it_is(helmsman: CommandLine) -> None:
     state = loop_of(helmsman, agent=Agent(kind=AgentKind(name="any", command=("cat",), prompt="stdin")))
-    place = loop_context(str(helmsman.repository), state)
-    ensure_worktree(place.repository, place.worktree, state.branch, state.head)
+    context = loop_context(str(helmsman.repository), state)
+    ensure_worktree(context.repository, context.worktree, state.branch, state.head)
     briefing = Briefing(
         system="Always.", prompt="Make it\x1b[2J right.\n", sections=(("task", 4), ("notes", 2)), trimmed=("notes",)
     )
-    steps.execute.fn(place, state, briefing, Orientation(started_at=NOW, start_commit=state.head))
+    steps.execute.fn(context, state, briefing, Orientation(started_at=NOW, start_commit=state.head))
     sent = told(helmsman, state.loop, "--iteration", "1")
     assert (sent["sent"], sent["system"], sent["message"], sent["attempt"]) == (True, "Always.", briefing.prompt, 1)
     assert sent["sections"][1] == {"name": "notes", "tokens": 2, "trimmed": True}

@@ -12,7 +12,7 @@ from helmsman.parsers.definitions import hat_text, sheet_text
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.triggers import Nothing, Push
+from helmsman.records.triggers import Ignored, Push
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import loop_names, read_state, replace_state, state_ref, write_state
 from tasks.sandbox.enter import git_folder
@@ -65,7 +65,7 @@ def started(push: Push) -> LoopState:
 
 def reason(push: Push) -> str:
     found = begin(push, NOW)
-    assert isinstance(found, Nothing), found
+    assert isinstance(found, Ignored), found
     return found.reason
 
 

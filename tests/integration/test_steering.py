@@ -14,7 +14,7 @@ from helmsman.guardrails import Rules
 from helmsman.parsers.agent_actions import Called, ToolResult
 from helmsman.records.agent import AgentOutcome, ContextUse, FailureClass, Guarded
 from tasks.agents.hook_server import TOKEN, HookServer
-from tasks.agents.steering import GRACE, MARGIN, UNJUDGED, Means, Steering, settings
+from tasks.agents.steering import GRACE, MARGIN, UNJUDGED, Steering, SteeringActions, settings
 from tasks.agents.stops import Turns
 
 pytestmark = pytest.mark.feature("A1", "A2", "A3", "A4", "S9")
@@ -30,12 +30,12 @@ def nothing(_: object) -> None:
     """Tell nobody."""
 
 
-def means(**given: Any) -> Means:
+def means(**given: Any) -> SteeringActions:
     known: dict[str, Any] = {"tell": nothing, "rotate": nothing, "content": str, **given}
-    return Means(**known)
+    return SteeringActions(**known)
 
 
-def steers(steering: SteeringConfig | None = None, world: Means | None = None, **rules: Any) -> Steering:
+def steers(steering: SteeringConfig | None = None, world: SteeringActions | None = None, **rules: Any) -> Steering:
     known: dict[str, Any] = {"worktree": "/nest/tree", **rules}
     return Steering(Rules(**known), steering or SteeringConfig(), ContextConfig(), world or means(), Turns(catch_up=0))
 

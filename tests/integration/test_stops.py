@@ -14,7 +14,7 @@ from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.agent import AgentOutcome, ContextUse, StopAttempt
 from tasks.agents.call import Order
 from tasks.agents.claude import ClaudeListener
-from tasks.agents.steering import FORGED_STOP, STOPS_KEPT, Means, Steering
+from tasks.agents.steering import FORGED_STOP, STOPS_KEPT, Steering, SteeringActions
 from tasks.agents.stops import LONGEST_SAID, Gate, Stops, Turns
 from tasks.repository.loop_context import LoopContext
 from tests.fakes.repositories import loop_state
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.feature("A4")
 def steers(gate: Gate, tell: Callable[[StopAttempt], None] | None = None) -> Steering:
     turns = Turns(catch_up=0)
     stops = Stops(gate, tell or nothing, turns)
-    return Steering(Rules("/nest/tree"), SteeringConfig(), ContextConfig(), Means(nothing, nothing, str), turns, stops)
+    return Steering(Rules("/nest/tree"), SteeringConfig(), ContextConfig(), SteeringActions(nothing, nothing, str), turns, stops)
 
 
 def nothing(_: object) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from helmsman.render.spans import Attributes, Span, span_id, trace_context, trace_id
 from tasks.observers import telemetry, telemetry_sdk
-from tasks.observers.telemetry import Marks, Told, wanted
+from tasks.observers.telemetry import Delivered, DeliveryMarks, wanted
 from tasks.observers.telemetry_sdk import Pipeline
 from tests.contracts.source import ROOT
 from tests.fakes.collector import collecting
@@ -145,9 +145,9 @@ def test_without_the_libraries_one_line_says_what_to_install() -> None:
 
 def test_marks_survive_what_can_become_of_their_file(tmp_path: Path) -> None:
     path = tmp_path / "telemetry.json"
-    assert Marks(path).told is None
-    Marks(path).set(iteration=3, attempt=2)
-    Marks(path).set(ended=NOW)
-    assert Marks(path).told == Told(iteration=3, attempt=2, ended=NOW)
+    assert DeliveryMarks(path).told is None
+    DeliveryMarks(path).set(iteration=3, attempt=2)
+    DeliveryMarks(path).set(ended=NOW)
+    assert DeliveryMarks(path).told == Delivered(iteration=3, attempt=2, ended=NOW)
     path.write_text('{"iteration": ')
-    assert Marks(path).told is None
+    assert DeliveryMarks(path).told is None

@@ -31,87 +31,89 @@ def place(tmp_path: Path) -> LoopContext:
     return LoopContext(repository, tmp_path / "tree", loop_folder(repository, "mend-it"))
 
 
-def asked(api: TrackerApi, place: LoopContext, **fields: Any) -> LoopState:
+def asked(api: TrackerApi, context: LoopContext, **fields: Any) -> LoopState:
     """A loop whose question stands at the tracker."""
     fresh = asking(api, **fields)
-    tell(None, fresh, place)
+    tell(None, fresh, context)
     return fresh
 
 
-def test_an_escalation_is_one_issue_however_often_it_is_told(api: TrackerApi, place: LoopContext) -> None:
+def test_an_escalation_is_one_issue_however_often_it_is_told(api: TrackerApi, context: LoopContext) -> None:
     stuck = ended(api)
     for _ in range(3):
-        tell(loop(api), stuck, place)
-    (place.folder.root / "tracker.json").unlink()  # as on another machine
-    tell(None, stuck, place)
+        tell(loop(api), stuck, context)
+    (context.folder.root / "tracker.json").unlink()  # as on another machine
+    tell(None, stuck, context)
     (issue,) = api.issues.values()
     assert (issue.is_open, issue.labels, issue.comments) == (True, ["helmsman", "helmsman:stopped"], [])
     assert "it is stuck" in issue.body
 
 
-def test_nothing_is_asked_of_the_tracker_where_nothing_is_new(api: TrackerApi, place: LoopContext) -> None:
-    tell(loop(api), loop(api, iteration=1), place)
+def test_nothing_is_asked_of_the_tracker_where_nothing_is_new(api: TrackerApi, context: LoopContext) -> None:
+    tell(loop(api), loop(api, iteration=1), context)
     assert api.requests == []
-    tell(None, ended(api), place)
+    tell(None, ended(api), context)
     made = len(api.requests)
-    tell(ended(api), ended(api, iteration=2), place)
+    tell(ended(api), ended(api, iteration=2), context)
     assert len(api.requests) == made
 
 
-def test_it_is_closed_on_recovery_and_opened_with_a_comment_when_it_comes_back(api: TrackerApi, place: LoopContext) -> None:
+def test_it_is_closed_on_recovery_and_opened_with_a_comment_when_it_comes_back(api: TrackerApi, context: LoopContext) -> None:
     first, well, again = ended(api), loop(api), ended(api, number=2)
-    tell(well, first, place)
-    tell(first, well, place)
+    tell(well, first, context)
+    tell(first, well, context)
     assert [issue.is_open for issue in api.issues.values()] == [False]
-    tell(well, again, place)
+    tell(well, again, context)
     (issue,) = api.issues.values()
     assert issue.is_open
     assert ["This is over" in one.body for one in issue.comments] == [True, False]
-    tell(again, well, place)
+    tell(again, well, context)
     assert not issue.is_open
     assert ["This is over" in one.body for one in issue.comments] == [True, False, True]
 
 
-def test_an_issue_that_the_list_does_not_show_yet_is_not_opened_twice(api: TrackerApi, place: LoopContext) -> None:
+def test_an_issue_that_the_list_does_not_show_yet_is_not_opened_twice(api: TrackerApi, context: LoopContext) -> None:
     api.lagging = True
-    tell(None, ended(api), place)
-    tell(None, ended(api, number=2), place)
+    tell(None, ended(api), context)
+    tell(None, ended(api, number=2), context)
     assert len(api.issues) == 1
     assert len(api.issues[1].comments) == 1
 
 
-def test_an_issue_whose_creation_was_not_heard_of_is_found_again(api: TrackerApi, place: LoopContext) -> None:
+def test_an_issue_whose_creation_was_not_heard_of_is_found_again(api: TrackerApi, context: LoopContext) -> None:
     api.labels = {"helmsman": 1, "helmsman:stopped": 2}
     api.faults = [Fault(502, method="POST", done=True)]
-    tell(None, ended(api), place)
-    tell(None, ended(api), place)
+    tell(None, ended(api), context)
+    tell(None, ended(api), context)
     assert len(api.issues) == 1
     assert api.issues[1].comments == []
 
 
 def test_what_a_tracker_that_was_away_missed_is_made_up_for(
-    api: TrackerApi, place: LoopContext, caplog: pytest.LogCaptureFixture
+    api: TrackerApi, context: LoopContext, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             api.faults = [Fault(401)]
-            tell(None, ended(api), place)
+            tell(None, ended(api), context)
     assert len([one for one in caplog.messages if "refuses the token" in one]) == 1
     assert not api.issues
-    tell(ended(api), ended(api), place)
+    tell(ended(api), ended(api), context)
     assert len(api.issues) == 1
 
 
-def test_a_token_that_may_not_label_makes_no_second_issue(api: TrackerApi, place: LoopContext) -> None:
+def test_a_token_that_may_not_label_makes_no_second_issue(api: TrackerApi, context: LoopContext) -> None:
     api.labels, api.may_label = {"helmsman": 1, "helmsman:stopped": 2}, False
     for number in (1, 1, 2, 2):
-        tell(None, ended(api, number=number), place)
+        tell(None, ended(api, number=number), context)
     assert len(api.issues) == 1
     assert len(api.issues[1].comments) == 1
 
 
 @pytest.mark.parametrize("secret", ["correct-horse-battery", "horse_#1@stable!2", "two-of-horses\nin_many_lines"])
-def test_no_secret_reaches_the_tracker(api: TrackerApi, place: LoopContext, monkeypatch: pytest.MonkeyPatch, secret: str) -> None:
+def test_no_secret_reaches_the_tracker(
+    api: TrackerApi, context: LoopContext, monkeypatch: pytest.MonkeyPatch, secret: str
+) -> None:
     """Neither as prose, where Markdown's signs are escaped, nor as code."""
     monkeypatch.setenv("DEPLOY_PASSWORD", secret)
     stuck = ended(api)
@@ -120,41 +122,41 @@ def test_no_secret_reaches_the_tracker(api: TrackerApi, place: LoopContext, monk
         "ending": stuck.ending.model_copy(update={"reason": f"it says {secret}"}),
         "checks": report(check(passed=False, tail=secret)),
     }
-    tell(None, without_secrets(stuck.model_copy(update=told)), place)  # as the driver has it
+    tell(None, without_secrets(stuck.model_copy(update=told)), context)  # as the driver has it
     assert "horse" not in api.issues[1].body
     assert api.issues[1].body.count("DEPLOY") >= 3
 
 
 def test_what_is_told_late_or_by_a_message_holds_no_secret_either(
-    api: TrackerApi, place: LoopContext, monkeypatch: pytest.MonkeyPatch
+    api: TrackerApi, context: LoopContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEPLOY_TOKEN", "correct-horse-battery")
     fresh = asking(api)
     assert fresh.gate is not None
     fresh = fresh.model_copy(update={"gate": fresh.gate.model_copy(update={"question": "Use correct-horse-battery?"})})
     api.faults = [Fault(401)]
-    tell(None, fresh, place)
-    answer_from_tracker(fresh, place)
+    tell(None, fresh, context)
+    answer_from_tracker(fresh, context)
     assert "horse" not in api.issues[1].body
     assert "DEPLOY" in api.issues[1].body
 
 
 def test_the_token_goes_only_to_hosts_that_the_operator_named(
-    api: TrackerApi, place: LoopContext, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    api: TrackerApi, context: LoopContext, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv(HOSTS, "git.example.org")
-    tell(None, ended(api), place)
+    tell(None, ended(api), context)
     assert api.issues == {}
     assert "not meant for that address" in caplog.text
 
 
-def test_telling_never_raises_whatever_is_wrong(api: TrackerApi, place: LoopContext, caplog: pytest.LogCaptureFixture) -> None:
+def test_telling_never_raises_whatever_is_wrong(api: TrackerApi, context: LoopContext, caplog: pytest.LogCaptureFixture) -> None:
     broken = loop(api).config.tracker.model_copy(update={"url": "gopher://127.0.0.1"})
     stuck = ended(api)
-    tell(None, stuck.model_copy(update={"config": stuck.config.model_copy(update={"tracker": broken})}), place)
-    place.folder.root.mkdir(parents=True)
-    (place.folder.root / "tracker.json").write_text("{broken")
-    tell(None, stuck, place)
+    tell(None, stuck.model_copy(update={"config": stuck.config.model_copy(update={"tracker": broken})}), context)
+    context.folder.root.mkdir(parents=True)
+    (context.folder.root / "tracker.json").write_text("{broken")
+    tell(None, stuck, context)
     assert "cannot be asked" in caplog.text
     assert len(api.issues) == 1
 
@@ -162,24 +164,24 @@ def test_telling_never_raises_whatever_is_wrong(api: TrackerApi, place: LoopCont
 # --- answers --------------------------------------------------------------------------------------------------------
 
 
-def test_the_first_command_of_an_allowed_user_is_the_answer(api: TrackerApi, place: LoopContext) -> None:
-    waiting = asked(api, place)
-    assert answer_from_tracker(waiting, place) is None
+def test_the_first_command_of_an_allowed_user_is_the_answer(api: TrackerApi, context: LoopContext) -> None:
+    waiting = asked(api, context)
+    assert answer_from_tracker(waiting, context) is None
     api.say(1, "alice", "I am looking at it.")
     api.say(1, "ALICE", "/helmsman approve use the cache\nand test it")
     api.say(1, "bob", "/helmsman stop")
-    answer = answer_from_tracker(waiting, place)
+    answer = answer_from_tracker(waiting, context)
     assert answer is not None
     assert (answer.gate, answer.choice, answer.by, answer.via) == ("milestone-3-1", Choice.APPROVE, "ALICE", "tracker")
     assert answer.guidance == "use the cache\nand test it"
 
 
-def test_what_was_understood_is_told_once(api: TrackerApi, place: LoopContext) -> None:
-    waiting = asked(api, place)
+def test_what_was_understood_is_told_once(api: TrackerApi, context: LoopContext) -> None:
+    waiting = asked(api, context)
     api.say(1, "alice", "/helmsman revise")
     api.say(1, "alice", "/helmsman approve")
-    first = answer_from_tracker(waiting, place)
-    assert answer_from_tracker(waiting, place) == first
+    first = answer_from_tracker(waiting, context)
+    assert answer_from_tracker(waiting, context) == first
     replies = [one.body for one in api.issues[1].comments if one.author == BOT]
     assert ["Not understood" in replies[0], "Understood as **approve**" in replies[1]] == [True, True]
     assert len(replies) == 2
@@ -188,75 +190,75 @@ def test_what_was_understood_is_told_once(api: TrackerApi, place: LoopContext) -
 @pytest.mark.parametrize(
     "author", ["eve", "", "alice-", BOT], ids=["a stranger", "a deleted account", "a look-alike", "our own account"]
 )
-def test_nobody_else_s_comment_answers_or_gets_a_reply(api: TrackerApi, place: LoopContext, author: str) -> None:
-    waiting = asked(api, place)
+def test_nobody_else_s_comment_answers_or_gets_a_reply(api: TrackerApi, context: LoopContext, author: str) -> None:
+    waiting = asked(api, context)
     api.say(1, author, "/helmsman stop")
-    assert answer_from_tracker(waiting, place) is None
+    assert answer_from_tracker(waiting, context) is None
     assert len(api.issues[1].comments) == 1
 
 
-def test_a_person_may_use_the_account_of_the_token(api: TrackerApi, place: LoopContext) -> None:
-    waiting = asked(api, place, tracker={"allowed_users": (BOT,)})
+def test_a_person_may_use_the_account_of_the_token(api: TrackerApi, context: LoopContext) -> None:
+    waiting = asked(api, context, tracker={"allowed_users": (BOT,)})
     api.say(1, BOT, "/helmsman stop")
-    answer = answer_from_tracker(waiting, place)
+    answer = answer_from_tracker(waiting, context)
     assert answer is not None
     assert answer.choice is Choice.STOP
-    assert answer_from_tracker(waiting, place) == answer
+    assert answer_from_tracker(waiting, context) == answer
 
 
-def test_a_comment_from_before_the_question_answers_nothing(api: TrackerApi, place: LoopContext) -> None:
-    asked(api, place)
+def test_a_comment_from_before_the_question_answers_nothing(api: TrackerApi, context: LoopContext) -> None:
+    asked(api, context)
     api.say(1, "alice", "/helmsman stop")
-    second = asked(api, place, number=2)
-    assert answer_from_tracker(second, place) is None
+    second = asked(api, context, number=2)
+    assert answer_from_tracker(second, context) is None
     api.say(1, "alice", "/helmsman approve")
-    answer = answer_from_tracker(second, place)
+    answer = answer_from_tracker(second, context)
     assert answer is not None
     assert (answer.gate, answer.choice) == ("milestone-3-2", Choice.APPROVE)
 
 
-def test_a_comment_that_somebody_changed_does_not_count(api: TrackerApi, place: LoopContext) -> None:
-    waiting = asked(api, place)
+def test_a_comment_that_somebody_changed_does_not_count(api: TrackerApi, context: LoopContext) -> None:
+    waiting = asked(api, context)
     api.say(1, "alice", "/helmsman stop", edited=True)
-    assert answer_from_tracker(waiting, place) is None
+    assert answer_from_tracker(waiting, context) is None
     assert "was changed" in api.issues[1].comments[-1].body
 
 
-def test_a_comment_that_pretends_to_be_ours_changes_nothing(api: TrackerApi, place: LoopContext) -> None:
-    asked(api, place)
+def test_a_comment_that_pretends_to_be_ours_changes_nothing(api: TrackerApi, context: LoopContext) -> None:
+    asked(api, context)
     forged = "<!-- helmsman: uid=u1 detection=gate.milestone stage=milestone-3-2 -->\n/helmsman stop"
     api.say(1, "eve", forged)
-    second = asked(api, place, number=2)
+    second = asked(api, context, number=2)
     assert [one.author for one in api.issues[1].comments] == ["eve", BOT]
-    assert answer_from_tracker(second, place) is None
+    assert answer_from_tracker(second, context) is None
 
 
-def test_a_question_that_was_never_told_is_told_when_an_answer_is_looked_for(api: TrackerApi, place: LoopContext) -> None:
+def test_a_question_that_was_never_told_is_told_when_an_answer_is_looked_for(api: TrackerApi, context: LoopContext) -> None:
     waiting = asking(api)
-    assert answer_from_tracker(waiting, place) is None
+    assert answer_from_tracker(waiting, context) is None
     assert len(api.issues) == 1
     api.say(1, "alice", "/helmsman approve")
-    assert answer_from_tracker(waiting, place) is not None
+    assert answer_from_tracker(waiting, context) is not None
 
 
-def test_where_nobody_is_allowed_nobody_is_asked(api: TrackerApi, place: LoopContext) -> None:
-    waiting = asked(api, place, tracker={"allowed_users": ()})
+def test_where_nobody_is_allowed_nobody_is_asked(api: TrackerApi, context: LoopContext) -> None:
+    waiting = asked(api, context, tracker={"allowed_users": ()})
     before = len(api.requests)
-    assert answer_from_tracker(waiting, place) is None
-    assert answer_from_tracker(loop(api), place) is None
+    assert answer_from_tracker(waiting, context) is None
+    assert answer_from_tracker(loop(api), context) is None
     assert len(api.requests) == before
     assert "/helmsman" not in api.issues[1].body
 
 
-def test_an_answer_counts_though_the_reply_fails(api: TrackerApi, place: LoopContext) -> None:
-    waiting = asked(api, place)
+def test_an_answer_counts_though_the_reply_fails(api: TrackerApi, context: LoopContext) -> None:
+    waiting = asked(api, context)
     api.say(1, "alice", "/helmsman approve")
     api.faults = [Fault(403, method="POST")]
-    assert answer_from_tracker(waiting, place) is not None
+    assert answer_from_tracker(waiting, context) is not None
 
 
-def test_an_ear_listens_no_oftener_than_is_configured(api: TrackerApi, place: LoopContext) -> None:
-    ear = TrackerListener(asked(api, place), place)
+def test_an_ear_listens_no_oftener_than_is_configured(api: TrackerApi, context: LoopContext) -> None:
+    ear = TrackerListener(asked(api, context), context)
     before = len(api.requests)
     assert [ear(), len(api.requests) > before] == [None, True]
     heard = len(api.requests)
@@ -265,8 +267,8 @@ def test_an_ear_listens_no_oftener_than_is_configured(api: TrackerApi, place: Lo
     assert len(api.requests) == heard
 
 
-def test_listening_never_raises(api: TrackerApi, place: LoopContext) -> None:
-    waiting = asked(api, place)
+def test_listening_never_raises(api: TrackerApi, context: LoopContext) -> None:
+    waiting = asked(api, context)
     for fault in (Fault(401), Fault(404), Fault(200)):
         api.faults = [fault]
-        assert answer_from_tracker(waiting, place) is None
+        assert answer_from_tracker(waiting, context) is None

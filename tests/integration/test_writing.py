@@ -200,8 +200,8 @@ def test_a_focus_is_written_by_the_cli_without_tools_in_an_empty_folder(home: Pa
 
 @pytest.mark.feature("S11")
 def test_contradictions_between_orders_are_read_by_a_model_with_what_it_cost() -> None:
-    sought, writing = contradictions(Turn(text=json.dumps(READ), usage=USAGE))
-    assert sought
-    (found,) = sought.conflicts
+    search, writing = contradictions(Turn(text=json.dumps(READ), usage=USAGE))
+    assert search
+    (found,) = search.conflicts
     assert (found.first, found.second, found.by) == (*ORDERS[:2], "model")
     assert (writing.reason, writing.usage.tokens, writing.model) == ("", 1100, "claude-opus-5-5")

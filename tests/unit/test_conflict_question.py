@@ -46,9 +46,9 @@ def answer(*found: object) -> str:
 
 def read(*found: object) -> tuple[Conflict, ...]:
     """The contradictions that count in such an answer."""
-    sought = read_conflicts(answer(*found), ORDERS)
-    assert isinstance(sought, ConflictSearch)
-    return sought.conflicts
+    search = read_conflicts(answer(*found), ORDERS)
+    assert isinstance(search, ConflictSearch)
+    return search.conflicts
 
 
 def stands(rung: EscalationLevel = EscalationLevel.REFACTOR, *, asks: bool = True, **oversight: Any) -> LoopState:
@@ -215,10 +215,10 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_any_answer_is_read_to_contradictions_between_orders_that_were_shown_or_to_a_reason(value: object) -> None:
-    sought = read_conflicts(json.dumps({"conflicts": value}), ORDERS)
-    if isinstance(sought, ConflictSearch):
-        assert len(sought.conflicts) <= MOST_CONFLICTS
-        assert all(one.by == "model" and one.first in ORDERS and one.second in ORDERS for one in sought.conflicts)
+    search = read_conflicts(json.dumps({"conflicts": value}), ORDERS)
+    if isinstance(search, ConflictSearch):
+        assert len(search.conflicts) <= MOST_CONFLICTS
+        assert all(one.by == "model" and one.first in ORDERS and one.second in ORDERS for one in search.conflicts)
 
 
 @given(st.integers(-2, 9), st.integers(-2, 9))
@@ -231,9 +231,9 @@ def test_two_numbers_count_where_they_are_those_of_two_orders(first: int, second
 
 
 def test_a_reading_holds_as_long_as_both_orders_stand_and_tells_where_they_stand_now() -> None:
-    sought = ConflictSearch(orders="x", conflicts=(READ,))
-    assert held(sought, ORDERS) == (READ,)
+    search = ConflictSearch(orders="x", conflicts=(READ,))
+    assert held(search, ORDERS) == (READ,)
     moved = [order.model_copy(update={"line": order.line + 2}) for order in ORDERS]
-    assert [(one.first.line, one.second.line) for one in held(sought, moved)] == [(5, 6)]
-    assert held(sought, [order for order in ORDERS if order != EVEN]) == ()
+    assert [(one.first.line, one.second.line) for one in held(search, moved)] == [(5, 6)]
+    assert held(search, [order for order in ORDERS if order != EVEN]) == ()
     assert held(None, ORDERS) == ()

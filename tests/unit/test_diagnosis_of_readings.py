@@ -121,10 +121,10 @@ def test_a_person_who_is_asked_hears_that_a_model_reads_it_so() -> None:
 
 
 def seen(
-    before: LoopState, orders: Sequence[Imperative] = ORDERS, sought: ConflictSearch | None = None, **fields: Any
+    before: LoopState, orders: Sequence[Imperative] = ORDERS, search: ConflictSearch | None = None, **fields: Any
 ) -> Overseen:
     given_fields = {"execution": worked(before.due), "checks": report(check(passed=False)), **fields}
-    return oversee(sight(state=before, **given_fields), Observed(orders=tuple(orders)), sought)
+    return oversee(sight(state=before, **given_fields), Observed(orders=tuple(orders)), search)
 
 
 def going_round(letters: str = "abab", **oversight: Any) -> LoopState:

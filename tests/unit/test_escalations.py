@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.escalation import changes, concerns, deeds, question_detection
+from helmsman.oversee.escalation import changes, concerns, question_detection, tracker_actions
 from helmsman.records.control import EscalationLevel, Ladder, LevelChange, Oversight
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import Act, Comment, Deed, Escalation, Found, TrackedIssue
+from helmsman.records.tracking import Act, Comment, Escalation, Found, TrackedIssue, TrackerAction
 from helmsman.render.gate import evidence
 from helmsman.render.issue import closing_comment, harmless, issue_body, notification, read_mark, title, tracked
 from tests.unit.builders import HOUR, MINUTE, NOW, state
@@ -55,7 +55,7 @@ def issue_for(one: Escalation, number: int = 7, **fields: Any) -> TrackedIssue:
     return TrackedIssue.model_validate({**made, **fields})
 
 
-def acts(done: tuple[Deed, ...]) -> list[tuple[Act, str]]:
+def acts(done: tuple[TrackerAction, ...]) -> list[tuple[Act, str]]:
     return [(deed.act, deed.detection) for deed in done]
 
 
@@ -151,9 +151,9 @@ def test_the_question_whether_proven_work_may_be_merged_is_a_concern() -> None:
 
 def test_a_concern_without_an_issue_opens_one_and_then_nothing_more_is_done() -> None:
     wanted = concerns(climbed(*UP_TO_2))
-    assert acts(deeds(wanted, ())) == [(Act.OPEN, "limit_cycle")]
-    assert deeds(wanted, ())[0].add == ("helmsman", "helmsman:E-II")
-    assert deeds(wanted, (issue_for(wanted[0]),)) == ()
+    assert acts(tracker_actions(wanted, ())) == [(Act.OPEN, "limit_cycle")]
+    assert tracker_actions(wanted, ())[0].add == ("helmsman", "helmsman:E-II")
+    assert tracker_actions(wanted, (issue_for(wanted[0]),)) == ()
 
 
 def test_something_new_is_a_comment_and_moves_the_label() -> None:
@@ -162,7 +162,7 @@ def test_something_new_is_a_comment_and_moves_the_label() -> None:
         concerns(climbed(*UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.HUMAN, CYCLE))),
     )
     known = issue_for(before, labels=(*before.labels, "urgent"))
-    (deed,) = deeds(after, (known,))
+    (deed,) = tracker_actions(after, (known,))
     assert (deed.act, deed.number, deed.reopen) == (Act.COMMENT, 7, False)
     assert (deed.add, deed.remove) == (("helmsman:E-III",), ("helmsman:E-II",))
 
@@ -177,20 +177,20 @@ def test_what_comes_back_is_told_in_its_old_issue_which_opens_again() -> None:
             (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN, CYCLE),
         )
     )
-    (deed,) = deeds(again, (closed,))
+    (deed,) = tracker_actions(again, (closed,))
     assert (deed.act, deed.number, deed.reopen) == (Act.COMMENT, 7, True)
 
 
 def test_an_issue_that_a_person_closed_stays_closed_until_something_is_new() -> None:
     wanted = concerns(climbed(*UP_TO_2))
-    assert deeds(wanted, (issue_for(wanted[0], is_open=False),)) == ()
+    assert tracker_actions(wanted, (issue_for(wanted[0], is_open=False),)) == ()
 
 
 def test_what_is_over_is_closed_and_told_once() -> None:
     known = issue_for(concerns(climbed(*UP_TO_2))[0])
-    (deed,) = deeds((), (known,))
+    (deed,) = tracker_actions((), (known,))
     assert (deed.act, deed.stage) == (Act.CLOSE, f"over.{known.stages[0]}")
-    (again,) = deeds((), (known.model_copy(update={"stages": (*known.stages, deed.stage)}),))
+    (again,) = tracker_actions((), (known.model_copy(update={"stages": (*known.stages, deed.stage)}),))
     assert (again.act, again.stage) == (Act.CLOSE, "")
 
 
@@ -199,7 +199,7 @@ def test_of_two_issues_about_the_same_the_older_one_is_spoken_in() -> None:
         concerns(climbed(*UP_TO_2)),
         concerns(climbed(*UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.HUMAN, CYCLE))),
     )
-    assert [deed.number for deed in deeds(after, (issue_for(before[0], 9), issue_for(before[0], 4)))] == [4]
+    assert [deed.number for deed in tracker_actions(after, (issue_for(before[0], 9), issue_for(before[0], 4)))] == [4]
 
 
 CLIMBS = st.lists(st.sampled_from([CYCLE, WORSE, "stuck: 1 % gained"]), max_size=4)
@@ -215,13 +215,13 @@ def test_doing_what_is_to_be_done_leaves_nothing_to_do(first: list[str], second:
             if reasons
             else ()
         )
-        for deed in deeds(wanted, tuple(issues.values())):
+        for deed in tracker_actions(wanted, tuple(issues.values())):
             _do(issues, deed)
-        assert deeds(wanted, tuple(issues.values())) == ()
+        assert tracker_actions(wanted, tuple(issues.values())) == ()
         assert {one.detection for one in issues.values() if one.is_open} == {one.detection for one in wanted}
 
 
-def _do(issues: dict[int, TrackedIssue], deed: Deed) -> None:
+def _do(issues: dict[int, TrackedIssue], deed: TrackerAction) -> None:
     number = deed.number or len(issues) + 1
     known = issues.get(number) or TrackedIssue(number=number, is_open=True, detection=deed.detection)
     labels = tuple(one for one in (*known.labels, *deed.add) if one not in deed.remove)

@@ -13,7 +13,7 @@ from helmsman.parsers.markdown_text import MOST_PARSED
 from helmsman.pushes import Allowed
 from helmsman.records.request import is_loop_id
 from helmsman.records.tracking import IssueLink
-from helmsman.records.triggers import LONGEST_BODY, LONGEST_TITLE, Happened, IssueEvent, Nothing
+from helmsman.records.triggers import LONGEST_BODY, LONGEST_TITLE, Happened, Ignored, IssueEvent
 from helmsman.render.issue import by_hand, due, pull_request_body, pull_request_title, read_mark
 from tests.fakes.issues import Kind, comment_event, issue_event
 from tests.unit.builders import STOP, check, report, state
@@ -26,7 +26,7 @@ both = pytest.mark.parametrize("kind", KINDS)
 anything = st.text(max_size=300) | st.text(st.sampled_from("#> `~-\n\r\u2028\u202e\x00@closes7<!-->[x]"), max_size=300)
 
 
-def sifted(kind: Kind, body: bytes, **allowed: Any) -> IssueEvent | Nothing:
+def sifted(kind: Kind, body: bytes, **allowed: Any) -> IssueEvent | Ignored:
     what = "issue_comment" if "comment" in json.loads(body) else "issues"
     facts = {**PLACE, "source": kind, "received_at": datetime(2026, 11, 22, tzinfo=UTC)}
     return sift_issue(read_issue(what, body), Allowed(at="/srv/site.git", **allowed), facts)
@@ -49,7 +49,7 @@ def event(kind: Kind = "github", **changes: Any) -> IssueEvent:
 
 def reason(kind: Kind, body: bytes, **allowed: Any) -> str:
     found = sifted(kind, body, **allowed)
-    assert isinstance(found, Nothing), found
+    assert isinstance(found, Ignored), found
     return found.reason
 
 

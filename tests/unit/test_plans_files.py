@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.parsers.plan_files import kind_of, read_plan, read_text, same_work, ticked
-from helmsman.parsers.plan_form import Complaint
+from helmsman.parsers.plan_form import PlanError
 from helmsman.parsers.plan_order import with_done
 from helmsman.records.plan import LAST_RANK, Plan, PlanItem
 
@@ -212,7 +212,7 @@ def test_tables_keep_comments_and_get_their_mark_in_their_own_indent() -> None:
     ],
 )  # fmt: skip
 def test_a_plan_that_cannot_be_followed_is_an_error_that_names_the_line(path: str, text: str, complaint: str) -> None:
-    with pytest.raises(Complaint) as caught:
+    with pytest.raises(PlanError) as caught:
         read_plan(path, text.encode())
     assert complaint in str(caught.value)
     assert path in str(caught.value.about(path))
@@ -231,7 +231,7 @@ def test_a_plan_that_cannot_be_followed_is_an_error_that_names_the_line(path: st
     ids=["needs", "needs in a note", "verify", "stories"],
 )
 def test_a_plan_made_to_exhaust_the_reader_is_read_soon(path: str, text: str) -> None:
-    with suppress(Complaint):
+    with suppress(PlanError):
         read_plan(path, text.encode())
 
 
@@ -247,12 +247,12 @@ def test_a_plan_made_to_exhaust_the_reader_is_read_soon(path: str, text: str) ->
 def test_a_check_counts_whole_or_not_at_all(path: str, text: str) -> None:
     longest = "make " + "x" * 1995
     assert read_plan(path, text.replace("{command}", longest).encode()).items[0].check == longest
-    with pytest.raises(Complaint, match="check: expected at most 2000 characters"):
+    with pytest.raises(PlanError, match="check: expected at most 2000 characters"):
         read_plan(path, text.replace("{command}", f"{longest}x").encode())
 
 
 def test_bytes_that_are_no_text_are_an_error_with_their_line() -> None:
-    with pytest.raises(Complaint, match="not UTF-8"):
+    with pytest.raises(PlanError, match="not UTF-8"):
         read_plan("tasks.md", b"- [ ] a\n\xff")
 
 
@@ -364,7 +364,7 @@ def test_ticks_come_out_the_same_in_any_order(of: tuple[str, str]) -> None:
 
 @given(st.binary(max_size=200), st.sampled_from(["plan.toml", "prd.json", "tasks.md"]))
 def test_whatever_lies_there_is_a_plan_or_a_complaint(data: bytes, path: str) -> None:
-    with suppress(Complaint):
+    with suppress(PlanError):
         plan = read_plan(path, data)
         assert plan.items
         assert plan.kind == kind_of(path)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.errors import OperatorError
-from helmsman.parsers.plan_form import Complaint
+from helmsman.parsers.plan_form import PlanError
 from helmsman.parsers.plan_order import beginning, due_item, in_hand, means, objection, open_needs, require_sound, with_done
 from helmsman.records.plan import MOST_SKETCHED, Plan, PlanItem
 
@@ -42,11 +42,11 @@ def test_the_highest_priority_whose_prerequisites_are_done_is_due_and_the_order_
 
 
 def test_a_circle_is_told_in_the_order_in_which_items_wait() -> None:
-    with pytest.raises(Complaint) as caught:
+    with pytest.raises(PlanError) as caught:
         require_sound(plan(item("a", "b"), item("b", "c"), item("c", "a")))
     told = caught.value.why.removeprefix("these items wait for each other: ")
     assert told in {"a needs b needs c needs a", "b needs c needs a needs b", "c needs a needs b needs c"}
-    with pytest.raises(Complaint, match="a needs a"):
+    with pytest.raises(PlanError, match="a needs a"):
         require_sound(plan(item("a", "a")))
 
 

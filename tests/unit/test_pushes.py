@@ -18,7 +18,7 @@ from helmsman.pushes import (
     MOST_BRANCHES,
     OWN_EMAIL,
     Allowed,
-    Told,
+    PushMessage,
     Update,
     filter_updates,
     find_allowed,
@@ -31,7 +31,7 @@ from helmsman.pushes import (
     read_hook,
 )
 from helmsman.records.request import is_loop_id
-from helmsman.records.triggers import LONGEST_BRANCH, Nothing, Push, is_branch, is_commit
+from helmsman.records.triggers import LONGEST_BRANCH, Ignored, Push, is_branch, is_commit
 
 pytestmark = pytest.mark.feature("D2")
 
@@ -152,7 +152,7 @@ def test_no_pattern_takes_for_ever() -> None:
 
 def test_a_push_event_of_a_forge_is_read_with_both_names_of_its_repository() -> None:
     update = Update("refs/heads/main", ZEROS, COMMIT)
-    assert read_forge(forge()) == Told(("git.example.org/owner/name", "owner/name"), (update,))
+    assert read_forge(forge()) == PushMessage(("git.example.org/owner/name", "owner/name"), (update,))
 
 
 @pytest.mark.parametrize("url", ["", "javascript:alert(1)", "https://user:word@evil/owner/name", "/etc"])
@@ -163,7 +163,7 @@ def test_an_address_that_is_none_adds_no_name(url: str) -> None:
 def test_the_lines_of_the_hook_are_read_whatever_a_ref_is_called() -> None:
     hostile = 'refs/heads/we"ird$(id) \u2028x'
     body = f"name\n{ZEROS} {COMMIT} refs/heads/main\n{COMMIT} {ZEROS} {hostile}\n".encode()
-    assert read_hook(body) == Told(("name",), (Update("refs/heads/main", ZEROS, COMMIT), Update(hostile, COMMIT, ZEROS)))
+    assert read_hook(body) == PushMessage(("name",), (Update("refs/heads/main", ZEROS, COMMIT), Update(hostile, COMMIT, ZEROS)))
 
 
 @pytest.mark.parametrize("body", [b"", b"\n", b"name", b"name\n", b"name\nold new", b"name\n\n", b"\xff\xfe"])
@@ -186,7 +186,7 @@ json_values = st.recursive(
 def test_nothing_that_is_sent_breaks_the_readers(body: bytes) -> None:
     for read in (read_forge, read_hook):
         try:
-            assert isinstance(read(body), Told)
+            assert isinstance(read(body), PushMessage)
         except ValueError:
             continue
 
@@ -202,7 +202,7 @@ def test_a_forge_s_event_without_what_makes_it_a_push_is_refused(missing: str) -
 
 def sifted(
     ref: str = "refs/heads/main", before: str = ZEROS, after: str = COMMIT, branches: tuple[str, ...] = ("**",)
-) -> Push | Nothing:
+) -> Push | Ignored:
     (found,) = filter_updates([Update(ref, before, after)], branches, FACTS)
     return found
 
@@ -229,7 +229,7 @@ def test_a_branch_that_was_moved_is_a_push() -> None:
 )
 def test_everything_else_is_nothing_and_says_why(update: Mapping[str, Any], words: str) -> None:
     found = sifted(**update)
-    assert isinstance(found, Nothing)
+    assert isinstance(found, Ignored)
     assert words in found.reason
 
 
@@ -237,15 +237,15 @@ def test_of_very_many_branches_in_one_push_only_the_first_count() -> None:
     found = filter_updates(
         [Update(f"refs/heads/b{number}", ZEROS, COMMIT) for number in range(MOST_BRANCHES + 5)], ("**",), FACTS
     )
-    assert [type(one) for one in found] == [Push] * MOST_BRANCHES + [Nothing]
-    assert found[-1] == Nothing(reason="5 more refs in one push are not looked at")
+    assert [type(one) for one in found] == [Push] * MOST_BRANCHES + [Ignored]
+    assert found[-1] == Ignored(reason="5 more refs in one push are not looked at")
 
 
 @pytest.mark.feature("X3")
 @given(st.text(max_size=80), st.text(max_size=45), st.text(max_size=45))
 def test_no_reason_repeats_what_a_sender_wrote_where_it_was_not_checked(ref: str, before: str, after: str) -> None:
     (found,) = filter_updates([Update(ref, before, after)], ("main",), FACTS)
-    assert isinstance(found, Nothing)
+    assert isinstance(found, Ignored)
     assert found.reason.isprintable()
 
 
