@@ -158,7 +158,7 @@ TICK: Mapping[Kind, Callable[[str, int], str]] = {"json": tick_json, "markdown":
 
 
 def kind_of(path: str) -> Kind:
-    """By the ending of its name. Raises Complaint for one that says nothing."""
+    """By the ending of its name. Raises PlanError for one that says nothing."""
     ending = posixpath.splitext(path)[1].lower()
     if ending not in ENDINGS:
         raise PlanError(0, f"expected a file that ends with {', '.join(ENDINGS)}, found {display(path)}")
@@ -166,7 +166,7 @@ def kind_of(path: str) -> Kind:
 
 
 def read_plan(path: str, data: bytes) -> Plan:
-    """What a file says. Raises Complaint where it cannot be followed, with the line."""
+    """What a file says. Raises PlanError where it cannot be followed, with the line."""
     return read_text(kind_of(path), _text(data))
 
 
@@ -181,7 +181,7 @@ def read_text(kind: Kind, text: str) -> Plan:
 def ticked(path: str, data: bytes, ids: Iterable[str]) -> bytes:
     """The same bytes with these items ticked; what is not there, or ticked already, is left out.
 
-    Read again, it says the same with those done. Raises Complaint where that is not possible: then nothing may be written.
+    Read again, it says the same with those done. Raises PlanError where that is not possible: then nothing may be written.
     """
     kind, text = kind_of(path), _text(data)
     before, wanted = read_text(kind, text), frozenset(ids)

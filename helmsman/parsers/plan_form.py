@@ -128,7 +128,7 @@ class Story(Item):
 
 
 def item_of(form: type[Item], values: Mapping[str, Any], line: int, line_of: Callable[[str], int] | None = None) -> PlanItem:
-    """The item that begins on this line. Raises Complaint, with the line of the key where that is known."""
+    """The item that begins on this line. Raises PlanError, with the line of the key where that is known."""
     try:
         return form.model_validate({**values, _LINE: line}).as_item()
     except ValidationError as error:

@@ -125,7 +125,7 @@ def _boxes(text: str) -> list[_Box]:
 def _told(text: str) -> Iterator[tuple[int, int, str]]:
     """Lines outside of code and comments, with their numbers and where they begin.
 
-    Raises Complaint where one is never closed and boxes stand in it: whoever wrote them meant them.
+    Raises PlanError where one is never closed and boxes stand in it: whoever wrote them meant them.
     """
     closes, quoted, begun, boxes = "", False, 0, False
     for number, found in enumerate(_LINE.finditer(text), 1):

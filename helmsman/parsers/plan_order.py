@@ -22,7 +22,7 @@ def with_done(plan: Plan, ids: Iterable[str]) -> Plan:
 
 
 def require_sound(plan: Plan) -> Plan:
-    """The same plan. Raises Complaint where an id is there twice, a prerequisite is unknown, or items wait for each other."""
+    """The same plan. Raises PlanError where an id is there twice, a prerequisite is unknown, or items wait for each other."""
     lines: dict[str, int] = {}
     for item in plan.items:
         if item.id in lines:

@@ -24,7 +24,7 @@ class UnansweredError(Exception):
 
 
 def answered(work: Work, alignment: Alignment) -> Alignment:
-    """With answers to all that is open, from the file, or to as much of it as a form answers. Raises Halted, Cancelled."""
+    """With answers to what is open: all, from the file, or as much as a form answers. Raises UnansweredError and Cancelled."""
     gate = _gate(work, alignment)
     form = answers_form(gate.questions)
     after = _from_file(work, gate)

@@ -90,7 +90,7 @@ def started(work: Work) -> Alignment:
 
 
 def advanced(work: Work, alignment: Alignment) -> Alignment:
-    """One step further: people are asked, or their answers worked in. Raises LeftOpen, Halted, Cancelled."""
+    """One step further: people are asked, or their answers worked in. Raises LeftOpen, UnansweredError, Cancelled."""
     if alignment.due == "answers":
         after = _written(work, answered(work, alignment), over=alignment)
         if after.gaps.open:

@@ -24,8 +24,8 @@ ROOT = Path(__file__).parents[2]
 HOLD = """
 import subprocess, sys, time
 from pathlib import Path
-from tasks.system.lock import drive_alone
-with drive_alone(Path(sys.argv[1]), "the-loop"):
+from tasks.system.lock import exclusive_driver
+with exclusive_driver(Path(sys.argv[1]), "the-loop"):
     child = subprocess.Popen(["sleep", "300"], start_new_session=True)
     print(child.pid, flush=True)
     time.sleep(300)

@@ -220,9 +220,9 @@ from tasks.agents.calling import call_agent
 from tasks.agents.call import Order
 from tasks.repository.git import open_repository
 from tasks.system.paths import loop_folder
-from tasks.repository.loop_context import Workplace
+from tasks.repository.loop_context import LoopContext
 repository, state = open_repository(Path(sys.argv[1])), LoopState.model_validate_json(Path(sys.argv[3]).read_text())
-place = Workplace(repository, Path(sys.argv[2]), loop_folder(repository, state.loop))
+place = LoopContext(repository, Path(sys.argv[2]), loop_folder(repository, state.loop))
 call_agent(Order(place, state, "go on", state.head))
 """
 
