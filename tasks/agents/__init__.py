@@ -1,1 +1,1 @@
-"""Agents: which ones there are, and how one is called for an iteration."""
+"""Agents: which there are, one call for an iteration, and how it is steered while it runs."""

@@ -1,1 +1,1 @@
-"""Aligning: what nobody has said yet is found out, asked for and written down before a loop begins."""
+"""Alignment: what nobody has said yet is found, asked for and written down before a loop starts."""

@@ -1,1 +1,1 @@
-"""What finds out whether the work is good, before anybody is asked for an opinion."""
+"""Checks and tests on a commit: run, compared with the start, and judged."""

@@ -1,1 +1,1 @@
-"""What is read from git and written to it, without a folder to work in."""
+"""Git: refs, trees and states, worktrees and clean checkouts, their set-up, the remote."""

@@ -1,1 +1,1 @@
-"""The box that the agent and the checks run in: made, entered, and emptied afterwards."""
+"""The sandbox that the agent and the checks run in."""

@@ -1,1 +1,1 @@
-"""Issue trackers: told what a person should know of a loop, asked for what people answer there."""
+"""Issue trackers: a loop's questions and results go there, people's answers come back."""
