@@ -22,9 +22,9 @@ def _key(function: ast.FunctionDef) -> str:
     return next((ast.unparse(call.args[0]) for call in calls if ast.unparse(call.func) == "step"), "")
 
 
-def test_a_step_takes_place_and_state_first() -> None:
+def test_a_step_takes_context_and_state_first() -> None:
     first_two = {name: [argument.arg for argument in step.args.args][:2] for name, step in steps().items()}
-    assert {name: two for name, two in first_two.items() if two != ["place", "state"]} == {}
+    assert {name: two for name, two in first_two.items() if two != ["context", "state"]} == {}
 
 
 def test_every_step_has_a_key_by_value() -> None:

@@ -29,7 +29,7 @@ READ = json.dumps({"conflicts": [{"first": 2, "second": 3, "kind": "pattern", "a
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoopContext:
+def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoopContext:
     for name in [name for name in os.environ if name.startswith(("ANTHROPIC_", "CLAUDE_"))]:
         monkeypatch.delenv(name)
     work = tmp_path / "work"

@@ -25,7 +25,7 @@ api = trackers.api
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> LoopContext:
+def context(tmp_path: Path) -> LoopContext:
     make_repository(tmp_path / "top")
     repository = open_repository(tmp_path / "top")
     return LoopContext(repository, tmp_path / "tree", loop_folder(repository, "mend-it"))

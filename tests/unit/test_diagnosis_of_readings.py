@@ -135,7 +135,7 @@ def going_round(letters: str = "abab", **oversight: Any) -> LoopState:
 
 
 def test_a_reading_of_before_the_iteration_is_kept_and_told_once_after_it() -> None:
-    first = seen(state(), sought=SOUGHT)
+    first = seen(state(), search=SOUGHT)
     assert (first.oversight.sought, first.oversight.conflicts) == (SOUGHT, (READ,))
     assert [signal.severity for signal in first.signals if signal.rule == "orders.conflict"] == [Severity.WARN]
     assert "by a model's reading" in first.oversight.instructions[0]
@@ -145,7 +145,7 @@ def test_a_reading_of_before_the_iteration_is_kept_and_told_once_after_it() -> N
 
 
 def test_what_it_orders_stands_above_what_graver_signals_do_where_only_one_is_shown() -> None:
-    found = seen(state(history=STUCK[:3], iteration=3), sought=SOUGHT, execution=worked(4, tree="tree1", files=0))
+    found = seen(state(history=STUCK[:3], iteration=3), search=SOUGHT, execution=worked(4, tree="tree1", files=0))
     assert [signal for signal in found.signals if signal.severity is Severity.REDIRECT and signal.instruction]
     assert "by a model's reading" in found.oversight.instructions[0]
 
@@ -177,11 +177,11 @@ def test_a_longer_round_that_a_detector_sees_asks_a_person_too() -> None:
 
 def test_a_newer_answer_takes_the_place_of_an_older_one() -> None:
     newer = ConflictSearch(orders="g")
-    assert seen(state(oversight=Oversight(sought=SOUGHT)), sought=newer).oversight.sought == newer
+    assert seen(state(oversight=Oversight(sought=SOUGHT)), search=newer).oversight.sought == newer
 
 
 def test_a_reading_that_was_paid_for_is_kept_where_the_agent_never_got_to_work() -> None:
-    waited = seen(state(), sought=SOUGHT, execution=Execution(call=usage_limited(), change=worked(1).change), checks=None)
+    waited = seen(state(), search=SOUGHT, execution=Execution(call=usage_limited(), change=worked(1).change), checks=None)
     assert (waited.oversight.sought, waited.moment) == (SOUGHT, None)
 
 
