@@ -120,6 +120,8 @@ def _unproven(runs: Runs) -> Iterator[Reason]:
         yield _unsure("base_unknown", f"what the base says is not known: {some(silent)} came to no end there")
     elif any(case.outcome == "CHANGED" for case in runs.table.cases):
         yield _unsure("unproven", "nothing but changed tests speaks for the change", _REMEDY)
+    elif gone := [case for case in runs.table.cases if case.outcome == "GONE" and case.red_on_base]:
+        yield _unsure("unproven", f"what was red on the base did not run on the head: {_named(gone)}", _REMEDY)
     else:
         yield _unsure("unproven", NOTHING_RED, _REMEDY)
 

@@ -152,6 +152,8 @@ def test_passing_tests_that_no_report_names_are_counted() -> None:
 def test_a_case_that_was_red_is_gone_where_the_check_passes_and_no_test_ran(head: CheckReport) -> None:
     assert [case.outcome for case in outcome_table(head, ran(A), None, None, NAMES).cases] == ["GONE"]
     assert judged(ran(A), head) == (Word.INCONCLUSIVE, ["no_test_ran", "unproven"])
+    _, reasons = verdict(Runs(head, ran(A), outcome_table(head, ran(A), None, None, NAMES)))
+    assert reasons[-1].why == f"what was red on the base did not run on the head: {A}"
 
 
 def test_only_verified_ends_with_zero() -> None:
