@@ -212,7 +212,7 @@ def drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int
 
 @contextmanager
 def telling_way_on(loop: str) -> Generator[None]:
-    """Say with whatever the world does to a loop how to go on with it once that is over: its work is kept."""
+    """Say with whatever error ends a loop how to go on with it once that is over: its work is kept."""
     try:
         yield
     except Fenced:

@@ -1,1 +1,1 @@
-"""The imperative shell: one file for each outside thing, in rooms by what it is for. What lies in no room serves all of them."""
+"""Everything that touches the outside: one package for each outside thing."""

@@ -286,7 +286,7 @@ class UsageLimitConfig(Section):
 
 
 class RetryConfig(Section):
-    """Retries of what the world broke: network, overload, 5xx. Nothing else is ever retried."""
+    """Retries of network and server errors (overload, 5xx). Nothing else is ever retried."""
 
     attempts: int = Field(default=8, ge=0, le=50)
     """Tries after the first; with the delays below they bridge about twenty minutes of outage."""

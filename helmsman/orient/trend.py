@@ -38,7 +38,7 @@ def _counts(summary: IterationSummary) -> bool:
 
 
 def _compared(now: CheckReport, before: IterationSummary, seen: Sequence[IterationSummary]) -> Iterator[str]:
-    """The report against that of the iteration before; names that a moment has no room for are not called new."""
+    """The report against that of the iteration before; names that a summary has no room for are not called new."""
     failing = _failing(now)
     known = {result.name for result in now.results if not result.passed} | set(failing)
     yield _line("fixed", [name for name in before.failing if name not in known])

@@ -130,7 +130,7 @@ def resource_burn(history: Sequence[IterationSummary], _config: DetectConfig) ->
 def empty_sessions(history: Sequence[IterationSummary], config: DetectConfig) -> Iterator[Found]:
     """2 sessions in a row that ended by themselves called no tool and changed nothing (S5).
 
-    A session that the world cut off is not empty, and one that asks to be done under green checks has nothing left to do.
+    A session that an outage cut off is not empty, and one that asks to be done under green checks has nothing left to do.
     """
     window = whole(worked, history, config.empty_sessions)
     if window and all(map(_empty, window)):

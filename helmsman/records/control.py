@@ -117,7 +117,7 @@ class Feedback(StrEnum):
 
 
 MOST_NAMES, MOST_ERRORS = 20, 5
-"""Files or failures, and errors, that a moment lists."""
+"""Files or failures, and errors, that a summary lists."""
 
 
 class Progress(Record):

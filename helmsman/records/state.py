@@ -50,7 +50,7 @@ SCHEMA = 1
 SALVAGES_REMEMBERED = 5
 CALLS_WINDOW = timedelta(hours=1)
 MOST_BESIDE = timedelta(hours=2)
-"""Of an iteration, beside agent and checks: retries take an hour where the world is to blame, judge and writers another."""
+"""Of an iteration, beside agent and checks: retries of network and server errors take an hour, judge and writers another."""
 KILLED = frozenset({AgentOutcome.CRASHED, AgentOutcome.ABORTED})
 MOST_KILLED = 3
 """Attempts of one iteration that may be killed before they did anything: who kills the agent that often goes on with it."""
@@ -73,7 +73,7 @@ class Spending(Record):
 
 
 class Waiting(Record):
-    """The loop does nothing until a moment."""
+    """The loop does nothing until a time."""
 
     until: datetime
     rule: str

@@ -74,7 +74,7 @@ def run_program(
 
 @contextmanager
 def _begun(folder: CallFolder, state: LoopState) -> Generator[Callable[[int], None]]:
-    """What tells that the program runs. What the world breaks before that has cost nothing, and is no call."""
+    """What tells that the program runs. What fails before that has cost nothing, and is no call."""
     processes: list[int] = []
 
     def begun(process: int) -> None:

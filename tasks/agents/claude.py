@@ -38,7 +38,7 @@ OWN_TELEMETRY = "CLAUDE_CODE_ENABLE_TELEMETRY"
 
 
 def call_agent(order: Order) -> AgentCall:
-    """Make the call that is due, or read back the one that was made. Raises TransientError when the world broke it, Cancelled.
+    """Make the call that is due, or read back the one that was made. Raises TransientError, Cancelled.
 
     It goes on with the order's session, where there is one that the command line still knows.
     """

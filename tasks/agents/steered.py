@@ -1,4 +1,4 @@
-"""What steering needs of one call: its rules, the world they look at, and the server that the agent's CLI asks."""
+"""What steering needs of one call: its rules, the files they look at, and the server that the agent's CLI asks."""
 
 import hashlib
 import os

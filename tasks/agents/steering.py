@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class SteeringActions:
-    """What steering needs of the world. None of it may take long."""
+    """What steering calls outside of itself. None of it may take long."""
 
     tell: Callable[[Guarded], None]
     rotate: Callable[[str], None]

@@ -1,4 +1,4 @@
-"""A function as a step: a Prefect task with a name, a key by value, a JSON result, and retries where the world may fail.
+"""A function as a step: a Prefect task with a name, a key by value, a JSON result, and retries of transient errors.
 
 A step's result is persisted under (loop, iteration, attempt, step). After a crash the same call finds it there, and only the
 step that was in flight is done again.
@@ -71,7 +71,7 @@ def step(key: Key) -> Callable[[Callable[P, R]], Task[P, R]]:
 
 
 def with_retries(what: Task[P, R], retry: RetryConfig) -> Callable[P, R]:
-    """The same step, retried with growing delays while the world is to blame."""
+    """The same step, retried with growing delays after transient errors."""
     retried = what.with_options(
         retries=retry.attempts,
         retry_delay_seconds=delays_of(retry) or 0,
@@ -91,6 +91,6 @@ def _is_world_error(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> 
         state.result()
     except TransientError as error:
         return not isinstance(error, CallInterrupted)
-    except Exception:  # noqa: BLE001 - whatever else it is, it is not the world's fault
+    except Exception:  # noqa: BLE001 - whatever else it is, it is not transient
         return False
     return False

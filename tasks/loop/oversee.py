@@ -1,4 +1,4 @@
-"""The step `oversee`: what has to be read of the world for it, then the pure part. What cannot be read is named and left out."""
+"""The step `oversee`: what has to be read for it, then the pure part. What cannot be read is named and left out."""
 
 from collections.abc import Callable
 from functools import partial

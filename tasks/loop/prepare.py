@@ -170,23 +170,23 @@ def ready_worktree(context: LoopContext, state: LoopState) -> None:
         copy_included(context.repository, state.base_commit, included)
     lay_included(included, context.worktree)
     if workspace.setup:
-        set_up(_set_up_room(context, state, workspace.setup), state.config)
+        set_up(_set_up_context(context, state, workspace.setup), state.config)
     mark.touch()
 
 
 def tear_down(context: LoopContext, state: LoopState) -> None:
     """Run teardown where set-up ran, and remove the clean checkout. What fails is logged: the work is done."""
     checkout = clean_checkout(context, state)
-    rooms = [check_context(context, state)] if checkout.root.exists() else []
-    rooms += [] if state.config.workspace.in_place or not context.worktree.exists() else [_set_up_room(context, state, ())]
+    contexts = [check_context(context, state)] if checkout.root.exists() else []
+    contexts += [] if state.config.workspace.in_place or not context.worktree.exists() else [_set_up_context(context, state, ())]
     try:
-        for room in rooms:
-            run_teardown(room, state.config)
+        for one in contexts:
+            run_teardown(one, state.config)
         remove(checkout.folder)
     except (HelmsmanError, OSError) as error:
         _log.warning("the clean checkout %s could not be removed: %s", os.fspath(checkout.folder), error)
 
 
-def _set_up_room(context: LoopContext, state: LoopState, due: tuple[str, ...]) -> CheckContext:
-    room = Worktree(context.worktree, due=due)
-    return CheckContext(room, f"{context.tag(state)}/set-up", context.folder.cancel.exists, sandbox=state.config.box)
+def _set_up_context(context: LoopContext, state: LoopState, due: tuple[str, ...]) -> CheckContext:
+    checkout = Worktree(context.worktree, due=due)
+    return CheckContext(checkout, f"{context.tag(state)}/set-up", context.folder.cancel.exists, sandbox=state.config.box)

@@ -147,7 +147,7 @@ def end_from_outside(context: LoopContext, state: LoopState, why: BaseException)
         get_run_logger().error("loop %s is left to whoever drives it now: %s", state.loop, why)
         raise why
     reason = transient_error(why) or why
-    if isinstance(reason, OSError):  # none of the world's: a fault of ours
+    if isinstance(reason, OSError):  # not transient: a fault of ours
         raise reason
     get_run_logger().error("loop %s ends: %s", state.loop, reason)
     # in git stands all that came after `state`, questions, a person's words, a merge, an iteration that could not be pushed: this

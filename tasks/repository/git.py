@@ -208,7 +208,7 @@ def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def cannot_start(cwd: Path, error: OSError) -> HelmsmanError | None:
-    """None where neither the world nor the operator is to blame."""
+    """None where it is neither a transient error nor the operator's."""
     if told := transient_error(error):
         return told
     if not os.path.isdir(cwd):  # noqa: PTH112 - as above; it also raises where we may not look

@@ -1,4 +1,4 @@
-"""What the system says of a broken or full disk, and of a machine without room: whoever it hits, the world is to blame."""
+"""What the system says of a broken or full disk, and of a machine without room: a transient error, whoever it hits."""
 
 import errno
 import time
@@ -51,7 +51,7 @@ def delays_of(retry: "RetryConfig") -> list[float]:
 
 
 def patiently(what: Callable[[], R], delays: Iterable[float], nap: Callable[[float], None] = time.sleep) -> R:
-    """The same again while the world is to blame, once after each of the delays."""
+    """The same again after a transient error, once after each of the delays."""
     for seconds in delays:
         try:
             return what()
