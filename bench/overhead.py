@@ -22,8 +22,8 @@ import psutil
 
 from helmsman.records.events import Event, IterationRecorded
 from tasks.engine.embedded import engine
-from tasks.observers.journal import listening
 from tasks.repository.git import git
+from tasks.system.journal import listening
 
 STEPS = 13
 """Steps of an iteration: orient, plan, prompt, execute, checks, invariants, notes, claims, judge, oversee, decide, learn,

@@ -11,13 +11,13 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from deployments.dialogue import readable, repo_option, say, typed
-from deployments.driver import engine_here
+from deployments.flow_runs import engine_here
 from deployments.output import answer, fields
 from deployments.settings import goal_said
 from deployments.start_directory import start_directory
 from deployments.trust import consenting, settle
+from helmsman.config.layers import Layer, display
 from helmsman.errors import OperatorError
-from helmsman.layers import Layer, display
 from helmsman.orient.alignment import with_answers
 from helmsman.plain import clean
 from helmsman.records.alignment import ALIGNMENT, ROUNDS, Alignment, AlignRequest, AlignResult, Specification, result_of
@@ -25,9 +25,9 @@ from helmsman.records.forms import LEFT
 from helmsman.records.state import LoopState
 from helmsman.render.lines import aligned_lines
 from helmsman.texts import plural
-from tasks.alignment.aligning import Work, align_name, present, put, with_checkout
+from tasks.alignment.aligning import Work, present, put, with_checkout
 from tasks.alignment.config import configured
-from tasks.alignment.files import place_of, read_alignment
+from tasks.loop.alignment_file import align_name, place_of, read_alignment
 from tasks.loop.files import resolve_goal_file
 from tasks.models.asking import writing_model
 from tasks.repository.git import Repository, open_repository

@@ -13,8 +13,8 @@ from deployments.align import loop_that_asks
 from deployments.choosing import is_group
 from deployments.output import answer as put_out
 from helmsman.config import LoopConfig
+from helmsman.config.layers import from_assignments
 from helmsman.errors import OperatorError, TransientError
-from helmsman.layers import from_assignments
 from helmsman.oversee.answers import answer_of, answered, lapsed
 from helmsman.records.forms import form_for, read_form
 from helmsman.records.gates import Answer, Choice, Gate
@@ -23,12 +23,12 @@ from helmsman.records.state import LoopState
 from helmsman.render.gate import gate_lines
 from tasks.approvals import answers
 from tasks.engine.embedded import configured_api
+from tasks.repository.folders import group_folder, loop_folder
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import show_state, state_ref
 from tasks.system.clock import now_utc
 from tasks.system.environment import ours
 from tasks.system.lock import holder, process_of
-from tasks.system.paths import group_folder, loop_folder
 
 PATIENCE_SECONDS = 10
 """The agent is stopped within that time; a driver that sleeps between two retries is woken by a signal then."""

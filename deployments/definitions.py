@@ -26,9 +26,10 @@ from helmsman.records.hats import LONGEST_NAME, Sheet, is_name
 from helmsman.texts import plural
 from helmsman.verify.redundancy import Audit, audit
 from tasks.hats.finding import BUILT_IN, Known, add_preset, find_preset, known_presets, read_known
-from tasks.loop.files import RUBRIC, BrokenFile, RubricFile, read_rubric_file
+from tasks.loop.files import RUBRIC, RubricFile, read_rubric_file
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import loop_names, read_records
+from tasks.system.files import BrokenFile
 
 MOST_RECORDS = 200
 """Records of past iterations that are read, those of the latest loops first: one process of git's each."""

@@ -20,9 +20,9 @@ from rich.console import Console
 from deployments.demo_model import ScriptedModel, Turn, bash, by_call, call, edit, environment, read, say
 from deployments.run import start
 from helmsman.config import WorkspaceConfig
+from tasks.repository.folders import worktree_of
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import state_ref
-from tasks.system.paths import worktree_of
 
 LOOP = "demo"
 STORY: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))

@@ -29,8 +29,8 @@ from pydantic import ValidationError
 
 from deployments.leftovers import Finding
 from deployments.output import answer
+from helmsman.config.layers import display
 from helmsman.errors import OperatorError, TransientError
-from helmsman.layers import display
 from helmsman.plain import clean
 from tasks.engine.embedded import configured_api, engine
 from tasks.loop.merge_lock import SLOTS

@@ -24,7 +24,6 @@ from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.plain import clean
 from helmsman.records.agents import TEMPLATE, Agent
 from tasks.agents.claude import as_it_is_called, refuse_root
-from tasks.agents.claude_binary import find_binary
 from tasks.agents.finding import find_program
 from tasks.engine.database import database_of, put_aside, trouble, users
 from tasks.engine.embedded import configured_api
@@ -32,6 +31,7 @@ from tasks.memory import chosen_url
 from tasks.models.judge import asks_claude_code
 from tasks.repository.git import Repository, git, open_repository
 from tasks.sandbox.probe import require_sandbox
+from tasks.system.claude_binary import find_binary
 from tasks.system.environment import agent_environment, other_environment, ours
 from tasks.system.own_process import neutral_directory
 from tasks.system.paths import state_home

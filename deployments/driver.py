@@ -10,19 +10,13 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
-from importlib import import_module
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from deployments.errors import status_of
 from tasks.system.own_process import hide_process
 
-OUTPUT = "output.log"
-"""What a detached driver prints, beside the loop's journal."""
-UNDER_WAY = "+"
-"""Its word for it. Any other is the exit status that it ended with before."""
 LONGEST_OUTPUT = 4 * 1024 * 1024
 """Bytes before the output is turned over; one older generation is kept, as of the journal."""
 STREAMS = 1, 2
@@ -51,13 +45,13 @@ def run_background(pipe: str, request: str) -> int:
 
 def _drive(request: str, tell: Callable[[str], None] | None = None, *, embedded: bool = False) -> int:
     """Drive the loop to its end; its first event after all preparation shows that it is under way."""
-    from deployments.run import drive
+    from deployments.run import OUTPUT, UNDER_WAY, drive
     from helmsman.records.events import PreparationStarted
     from helmsman.records.request import LoopRequest
     from tasks.engine.embedded import adopt_engine
-    from tasks.observers.journal import listening
+    from tasks.repository.folders import loop_folder
     from tasks.repository.git import open_repository
-    from tasks.system.paths import loop_folder
+    from tasks.system.journal import listening
 
     if embedded:
         adopt_engine()
@@ -94,33 +88,6 @@ def drive_member(*how: str) -> int:
     environment, request = sys.stdin.readline(), sys.stdin.read()
     os.environ.update(json.loads(environment))
     return status_of(lambda: _drive(request, embedded="--embedded" in how))
-
-
-@contextmanager
-def engine_here() -> Generator[Callable[[str, Any], Any]]:
-    """Runs flows of ours in this process, by their names. The engine comes up while Prefect is being imported."""
-    from tasks.engine.embedded import engine
-
-    with engine() as engine_is_up:
-
-        def run(name: str, request: Any) -> Any:
-            flow = getattr(import_module(f"flows.{name}"), name)
-            from tasks.engine.runs import flush
-
-            engine_is_up()
-            final = flow(request, return_state=True)
-            flush()
-            return final
-
-        yield run
-
-
-def result_or_raise(final: Any) -> Any:
-    """What a flow returned. Raises what broke it before it could write its end, or behind that."""
-    result = final.result(raise_on_failure=False)
-    if isinstance(result, BaseException):
-        raise result
-    return result
 
 
 def main() -> None:

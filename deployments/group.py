@@ -8,15 +8,15 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 from rich.console import Console
 
-from deployments.driver import engine_here, result_or_raise
+from deployments.flow_runs import engine_here, result_or_raise
 from deployments.live import watching_group
 from deployments.output import answer
 from deployments.run import refuse_agent
 from deployments.settings import Said, settings_of, unfit_name
 from deployments.trust import settle
 from helmsman.config import Section
+from helmsman.config.layers import from_assignments, merged, problem_of
 from helmsman.errors import OperatorError
-from helmsman.layers import from_assignments, merged, problem_of
 from helmsman.naming import loop_id
 from helmsman.orient.approaches import approaches
 from helmsman.orient.decomposition import chain_file

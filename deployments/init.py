@@ -17,6 +17,7 @@ from deployments.dialogue import YES, ending_tidily, readable, repo_option, say,
 from deployments.output import answer, fields, write_file
 from deployments.trust import consenting, may_ask, refuse_programs, refuse_untrusted
 from helmsman.config import CheckConfig
+from helmsman.config.layers import display
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.first_files import (
     DEFAULT_TIMEOUT,
@@ -28,7 +29,6 @@ from helmsman.first_files import (
     helmsman_toml,
     rubric_md,
 )
-from helmsman.layers import display
 from helmsman.parsers.project import Candidate, Found, Kind, find_commands, worth_keeping
 from helmsman.parsers.rubric import read_rubric
 from helmsman.plain import clean, clean_lines, one_line

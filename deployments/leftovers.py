@@ -13,6 +13,7 @@ from helmsman.oversee.merging import landing_due
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
 from tasks.repository.clean_checkout import loop_checkouts
+from tasks.repository.folders import loop_folder, worktree_of
 from tasks.repository.git import GitError, Repository
 from tasks.repository.left_worktrees import changed_since, forget_worktree, git_locks, gone_worktrees, is_locked
 from tasks.repository.loop_context import is_marked_finished, loop_context
@@ -20,7 +21,6 @@ from tasks.repository.products import remove
 from tasks.repository.state_ref import Shown, list_loops, loop_names, refused
 from tasks.repository.state_signature import Doubt
 from tasks.repository.worktree import dirty_paths, remove_worktree
-from tasks.system.paths import loop_folder, worktree_of
 from tasks.system.supervised import end_tagged, supervised_tags, tags
 
 SETTLED_SECONDS = 600

@@ -24,9 +24,9 @@ from helmsman.render.gate import answer_line, gate_lines
 from helmsman.render.lines import begun_lines, iteration_lines
 from helmsman.texts import duration, format_dollars, guard_text, merged_text, money_text, plural, rounded, stop_text
 from tasks.observers.follow import Follower
-from tasks.observers.journal import Listener
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository
-from tasks.system.paths import loop_folder
+from tasks.system.journal import Listener
 
 BASELINE = "the tree before any work"
 LOOK_SECONDS = 0.5

@@ -22,8 +22,8 @@ from deployments.options import OPTIONS
 from deployments.output import STANDARD_OUTPUT, answer, emit, fields, write_file
 from deployments.settings import configuration, repository_if_any
 from deployments.start_directory import start_directory
+from helmsman.config.layers import Layer, display, from_environment, resolve
 from helmsman.errors import OperatorError, TransientError
-from helmsman.layers import Layer, display, from_environment, resolve
 from helmsman.memory.guardrail_effect import effect_text, verdict
 from helmsman.memory.levels import Effect, effect_lines, effects
 from helmsman.plain import clean

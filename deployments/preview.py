@@ -9,9 +9,9 @@ from deployments.output import answer
 from deployments.settings import configuration
 from deployments.show import existing_loop
 from helmsman.config.base import Owner
+from helmsman.config.layers import describe, leaves
 from helmsman.config.owners import owner_of
 from helmsman.errors import OperatorError
-from helmsman.layers import describe, leaves
 from helmsman.plain import clean, clean_lines
 from helmsman.texts import plural
 from helmsman.tokens import tokens

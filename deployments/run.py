@@ -17,7 +17,7 @@ from rich.console import Console
 from deployments.answer import waits_for_answer
 from deployments.choosing import driver_of, interruption
 from deployments.dialogue import agreed, is_anybody_there, say
-from deployments.driver import OUTPUT, UNDER_WAY, engine_here, result_or_raise
+from deployments.flow_runs import engine_here, result_or_raise
 from deployments.lines import show_on
 from deployments.live import display
 from deployments.output import answer, fields
@@ -25,8 +25,8 @@ from deployments.settings import configuration, keys_said, unfit_name
 from deployments.trust import COMMANDS, consenting, is_trusted, may_ask, refuse_programs, refuse_untrusted, settle
 from helmsman.agents.fitting import in_short
 from helmsman.config import LoopConfig
+from helmsman.config.layers import from_assignments, merged
 from helmsman.errors import OperatorError, TransientError
-from helmsman.layers import from_assignments, merged
 from helmsman.naming import loop_id
 from helmsman.oversee.answers import reconfigured
 from helmsman.oversee.merging import landing_due
@@ -39,29 +39,33 @@ from helmsman.records.state import LoopState
 from helmsman.render.lines import next_lines
 from helmsman.texts import SIGNS, money, result_lines
 from tasks.agents.claude import as_it_is_called, refuse_root
-from tasks.agents.claude_binary import find_binary
 from tasks.agents.finding import find_program
 from tasks.agents.project_settings import require_project_settings
-from tasks.alignment.aligning import refuse_open_questions
 from tasks.engine.embedded import engine_error, engine_in_words, require_address
+from tasks.loop.alignment_file import refuse_open_questions
 from tasks.loop.remote_handover import pull_state, refuse_taken
 from tasks.loop.start import create_loop, require_no_secret
 from tasks.models.judge import asks_claude_code
-from tasks.observers.journal import listening
+from tasks.repository.folders import loop_folder, worktree_of
 from tasks.repository.git import Repository, commit_and_tree, open_repository, read_ref
 from tasks.repository.state_ref import Fenced, Shown, accept_state, read_state, refused, show_state, state_ref
 from tasks.repository.state_signature import Doubt
 from tasks.sandbox.probe import require_sandbox
+from tasks.system.claude_binary import find_binary
 from tasks.system.clock import now_utc
 from tasks.system.environment import OF_A_SESSION, ours
 from tasks.system.faults import transient_error
+from tasks.system.journal import listening
 from tasks.system.lock import exclusive_driver
 from tasks.system.nesting import refuse_nested
 from tasks.system.own_process import neutral_directory
-from tasks.system.paths import loop_folder, worktree_of
 from tasks.system.trust import trust_commands
 
 WAY_ON = "helmsman resume"
+OUTPUT = "output.log"
+"""What a detached driver prints, beside the loop's journal."""
+UNDER_WAY = "+"
+"""A detached driver's word for it. Any other is the exit status that it ended with before."""
 SHORTEST = 7
 """Digits of a commit's id that tell it from others, as git shows it."""
 GONE, SILENT = "", "…"

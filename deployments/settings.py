@@ -9,13 +9,15 @@ from typing import Any, TypeAlias
 
 from deployments.options import OPTIONS
 from deployments.start_directory import from_start, start_directory
+from helmsman.config.layers import Layer, display, from_assignments, merged
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.layers import Layer, Resolved, display, from_assignments, merged
 from helmsman.records.request import LoopRequest
+from tasks.agents.catalogue import LoopSettings
 from tasks.hats.finding import is_path
 from tasks.loop.configure import configure
-from tasks.loop.files import LARGEST_FILE, read_file, resolve_goal_file
+from tasks.loop.files import read_file, resolve_goal_file
 from tasks.repository.git import Repository, current_branch, open_repository
+from tasks.system.files import LARGEST_FILE
 from tasks.system.trust import consent_of
 
 CHECKED_OUT = "."
@@ -34,7 +36,7 @@ def repository_if_any(repo: Path) -> Repository | None:
         return None
 
 
-def configuration(repository: Repository, said: Said, *, goal_later: bool = False) -> Resolved:
+def configuration(repository: Repository, said: Said, *, goal_later: bool = False) -> LoopSettings:
     """The configuration for a new loop; with `goal_later` it may still lack a goal, as where it is only shown."""
     named = [read_file(said["config"])] if said.get("config") else []
     given = resolve_goal_file(Layer("command line", settings_of(repository, said)), start_directory())

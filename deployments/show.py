@@ -36,10 +36,11 @@ from helmsman.texts import (
 )
 from tasks.observers.follow import last_entries
 from tasks.observers.report import NAME
+from tasks.repository.folders import group_folder, loop_folder, worktree_of
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import Shown, list_loops, read_cuts, read_records, salvage_refs, show_state, state_ref
 from tasks.system.clock import now_utc
-from tasks.system.paths import LoopFolder, group_folder, loop_folder, worktree_of
+from tasks.system.paths import LoopFolder
 
 MOST_TRACED = 20_000
 """Attempts that the charts look back over; a loop that has more is not told by its beginning."""

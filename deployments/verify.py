@@ -10,8 +10,8 @@ from deployments.output import answer, write_file
 from deployments.settings import Said, checks_said
 from deployments.trust import consenting, settle
 from helmsman.config import LoopConfig
+from helmsman.config.layers import Layer, from_assignments, merged
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.layers import Layer, from_assignments, merged
 from helmsman.parsers.rubric import settings as rubric_settings
 from helmsman.plain import clean, clean_lines
 from helmsman.records.events import CheckFinished, Event, PreparationStarted
@@ -23,11 +23,11 @@ from tasks.checks.trusted_run import Range
 from tasks.checks.verify import clean_checkout_of, verify
 from tasks.loop.configure import configure
 from tasks.loop.files import flawed, read_rubric_file
-from tasks.observers.journal import listening
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.ranges import commits_of
 from tasks.system.environment import ours
+from tasks.system.journal import listening
 from tasks.system.secrets import redact
 from tasks.system.trust import consent_of
 

@@ -28,9 +28,9 @@ from helmsman.render.terminal import LABEL, Row, ScreenModel, changed_rows, fram
 from helmsman.texts import result_lines
 from tasks.approvals.answers import seen
 from tasks.observers.follow import Follower, newest_record, state_mark
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import loop_names, show_state, state_ref
-from tasks.system.paths import loop_folder
 
 LOOK_SECONDS = 0.25
 """Between two looks at the journal."""

@@ -11,9 +11,9 @@ from helmsman.records.state import advance
 from tasks.approvals.ask import passed
 from tasks.engine.end_states import ending_with_reason
 from tasks.loop.finish import finish
+from tasks.loop.rollback import left_at_best
 from tasks.loop.run import STOPPED_FROM_OUTSIDE, begun, driving, end_from_outside, engine_state, landed, tidy, wait_if_due
 from tasks.observers.artifacts import log_iteration, publish_artifacts
-from tasks.repository.rollback import left_at_best
 
 
 @flow(name="loop", persist_result=False)

@@ -16,24 +16,24 @@ from typing import Any
 
 from deployments.group import read_links
 from helmsman.config import LoopConfig
+from helmsman.config.layers import from_assignments, from_environment
 from helmsman.errors import OperatorError
-from helmsman.layers import from_assignments, from_environment
 from helmsman.memory.agents_md import with_lines
 from helmsman.memory.guardrails_page import read as read_guardrails
 from helmsman.memory.guardrails_page import render as render_guardrails
 from helmsman.memory.wiki import INDEX, renewed
-from helmsman.orient import progress
 from helmsman.orient.alignment import read_proposal
-from helmsman.orient.alignment_file import read as read_alignment
-from helmsman.orient.alignment_file import render as render_alignment
 from helmsman.orient.compaction import read_compacted
 from helmsman.orient.focus import read_focus
 from helmsman.orient.research import read as read_research
 from helmsman.oversee.best import Candidate, read_choice
 from helmsman.oversee.commands_said import command_in
 from helmsman.oversee.imperatives import imperatives
+from helmsman.parsers import progress_file as progress
 from helmsman.parsers.agent_actions import detail_of, parse_event
 from helmsman.parsers.agent_dialects import reader_of
+from helmsman.parsers.alignment_file import read as read_alignment
+from helmsman.parsers.alignment_file import render as render_alignment
 from helmsman.parsers.claude_stream import ClaudeReader, spoken_by_model, tool_calls, tool_results
 from helmsman.parsers.definitions import read_hat, read_kind, read_sheet
 from helmsman.parsers.failure_lines import listed

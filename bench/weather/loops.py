@@ -12,9 +12,9 @@ import psutil
 from deployments.demo_model import Request, Turn, bash, call, environment, say
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import loop_names, show_state
-from tasks.system.paths import loop_folder
 from tests.fakes.warm import COMMAND_LINE, ColdProcess, WarmProcess
 
 AGENT = Path(__file__).with_name("agent.py")

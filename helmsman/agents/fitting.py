@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from helmsman.config import LoopConfig
+from helmsman.config.layers import value_of
 from helmsman.errors import OperatorError
-from helmsman.layers import value_of
 from helmsman.plain import clean
 from helmsman.records.agents import Agent, AgentKind, Capability
 

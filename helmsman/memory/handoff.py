@@ -11,8 +11,7 @@ from typing import NamedTuple, NoReturn
 
 from helmsman.errors import OperatorError
 from helmsman.memory.words import block_quote
-from helmsman.orient.alignment import own_goal
-from helmsman.orient.alignment_file import read
+from helmsman.parsers.alignment_file import own_goal, read
 from helmsman.parsers.markdown_text import upper_headings
 from helmsman.plain import clean_lines, inert
 from helmsman.prompts import Piece, render_pieces

@@ -9,11 +9,10 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from helmsman.answer_form import NUMBER, TEXT, closed, many, one_of
 from helmsman.budget import fence, fit
 from helmsman.memory.extraction import observation
 from helmsman.memory.words import orders, tells, terms
-from helmsman.orient.answers import printable, read_answer
+from helmsman.parsers.answers import NUMBER, TEXT, closed, many, one_of, printable, read_answer
 from helmsman.plain import clean, short_line
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.agent import FailureClass

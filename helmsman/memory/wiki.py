@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from helmsman.memory.words import block_quote
-from helmsman.orient.alignment import own_goal
+from helmsman.parsers.alignment_file import own_goal
 from helmsman.plain import inert
 from helmsman.prompts import render
 from helmsman.records.control import Imperative

@@ -10,12 +10,12 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from helmsman.answer_form import TEXT, closed, many
 from helmsman.budget import fence, fit
 from helmsman.errors import OperatorError
-from helmsman.orient.alignment_file import render as alignment_text
-from helmsman.orient.answers import read_answer
 from helmsman.orient.checks import commands
+from helmsman.parsers.alignment_file import AGREED
+from helmsman.parsers.alignment_file import render as alignment_text
+from helmsman.parsers.answers import TEXT, closed, many, read_answer
 from helmsman.plain import shortened
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.alignment import (
@@ -60,7 +60,6 @@ STANDARD = (
 """What can be asked about any goal, where no model looked at this one."""
 NO_COMMAND = "Which command proves it by its exit code?"
 
-AGREED = "# Agreed before the start"
 ON_YOUR_OWN = "decide this yourself, and say what you chose"
 
 
@@ -250,13 +249,3 @@ def goal_text(goal: str, alignment: Alignment) -> str:
     points = render("agreed_points", parts=said.items())
     agreed = render("agreed", heading=AGREED, points=trim(points, AGREED_TOKENS)) if points else ""
     return f"{goal.strip()}\n\n{agreed}".rstrip()
-
-
-def own_goal(goal: str) -> str:
-    """The goal in the words of whoever gave it, without what was agreed on."""
-    return goal.partition(f"\n{AGREED}\n")[0].strip()
-
-
-def same_goal(one: str, other: str) -> bool:
-    """However it is wrapped."""
-    return one_line(one) == one_line(other)

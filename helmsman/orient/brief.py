@@ -14,13 +14,13 @@ from helmsman.orient.checks import failed
 from helmsman.orient.compaction import compact_by_template, compacted_section, needs_compaction, past_of
 from helmsman.orient.focus import focus_section
 from helmsman.orient.hats import hat_sections, worn_hat
-from helmsman.orient.progress import render as render_notes
-from helmsman.orient.research import research_phase, researching
+from helmsman.orient.research import research_phase
 from helmsman.orient.trend import trend_section
 from helmsman.oversee.advice import PERSONAS, advise, planned_anew
 from helmsman.oversee.diagnosis import sentence
 from helmsman.oversee.drift import flagged
 from helmsman.oversee.limits import near
+from helmsman.parsers.progress_file import render as render_notes
 from helmsman.plain import clean, clean_lines, one_line
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.prompts.message import BLOCKS, render_message
@@ -111,7 +111,7 @@ def _work(state: LoopState, orientation: Orientation) -> list[Section]:
 def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list[Fact]:
     """What is known, the most specific first."""
     done, last = state.done, state.last_call
-    research = () if researching(state) else render_pieces("research_findings", found=state.memory.research)
+    research = () if state.researching else render_pieces("research_findings", found=state.memory.research)
     scarce = near(state.config.usage_limit, state.usage, orientation.started_at)
     return [
         ("refusal", _refusal(state)),

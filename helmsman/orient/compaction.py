@@ -10,11 +10,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from helmsman.answer_form import TEXT, closed, many
 from helmsman.budget import fence, fit
-from helmsman.orient.answers import ONE_LINE, Said, printable, read_answer
-from helmsman.orient.progress import render as render_notes
 from helmsman.oversee.advice import advise, planned_anew
+from helmsman.parsers.answers import ONE_LINE, TEXT, Said, closed, many, printable, read_answer
+from helmsman.parsers.progress_file import render as render_notes
 from helmsman.plain import shortened
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.agent import Commit

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from helmsman.config import LoopConfig
-from helmsman.orient.alignment import own_goal
+from helmsman.parsers.alignment_file import own_goal
 from helmsman.parsers.markdown_text import Kind, blocks
 from helmsman.plain import one_line
 from helmsman.records.decision import Alert, Severity

@@ -8,10 +8,9 @@ from typing import Annotated, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from helmsman.answer_form import TEXT, closed, many, one_of
 from helmsman.budget import fence, fit
-from helmsman.orient.answers import ONE_LINE, Said, read_answer
 from helmsman.orient.checks import commands
+from helmsman.parsers.answers import ONE_LINE, TEXT, Said, closed, many, one_of, read_answer
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.control import Oversight
 from helmsman.records.iteration import Focus, Question, Urgency

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from helmsman.config import ClaudeConfig
-from helmsman.orient.research import researching
 from helmsman.oversee.advice import Persona, advise
 from helmsman.prompts import render
 from helmsman.records.agent import FailureClass
@@ -55,7 +54,7 @@ def scene_of(state: LoopState) -> Scene:
     item = next((one for one in state.plan.sketch if one.id == state.plan.now and not one.done), None)
     red = report is not None and bool(report.failures)
     return Scene(
-        phase="research" if researching(state) else "work",
+        phase="research" if state.researching else "work",
         rung=RUNGS.get(state.oversight.ladder.rung, "redesign") if state.config.ladder.act else "patch",
         checks="none" if report is None or not report.results else "red" if red else "green",
         failing=_failing(state) if red else {},

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from helmsman.guardrails import RESEARCH_FILE as FILE
-from helmsman.orient.progress import percent
+from helmsman.parsers.progress_file import percent
 from helmsman.plain import clean, clean_lines
 from helmsman.prompts import Piece, render_pieces
 from helmsman.records.iteration import Research
@@ -24,12 +24,6 @@ LONGEST_FILE = 64 * 1024
 
 _HEADING = re.compile(r"^#{1,3} *([A-Z_]+)[ \t:]*$", re.MULTILINE)
 _ITEM = re.compile(r"(?:[-*+]|[0-9]{1,3}[.)])\s+(\S.*)")
-
-
-def researching(state: LoopState) -> bool:
-    """Whether the iteration that is due looks only."""
-    found, most = state.memory.research, state.config.research.tries
-    return state.config.research.use and not found.complete and found.tries < most
 
 
 def research_of(state: LoopState, text: str, changed: Sequence[str]) -> Research:
@@ -62,7 +56,7 @@ def read(text: str) -> Research:
 
 def research_phase(state: LoopState) -> Iterator[tuple[str, Sequence[Piece]]]:
     """The sections of a prompt that asks for research, what was wrong with the last try first; none in one for the work."""
-    if not researching(state):
+    if not state.researching:
         return
     found = state.memory.research
     if found.problems:

@@ -9,10 +9,10 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
-from helmsman.orient.progress import without_plan
 from helmsman.oversee.detector import ADVICE as WORDS
 from helmsman.oversee.drift import flagged
 from helmsman.oversee.ladder import CYCLES
+from helmsman.parsers.progress_file import without_plan
 from helmsman.records.agent import FailureClass
 from helmsman.records.checks import Weight
 from helmsman.records.control import Band, Diagnosis, EscalationLevel, Feedback, Ladder, Stance, Strategy

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from helmsman.agents.fitting import require_able
 from helmsman.config import AgentConfig, LoopConfig
+from helmsman.config.layers import INVALID, Layer, display, resolve
 from helmsman.errors import OperatorError
-from helmsman.layers import INVALID, Layer, display, resolve
 from helmsman.oversee.ladder import relieved
 from helmsman.oversee.limits import reached
 from helmsman.oversee.merging import limited

@@ -12,11 +12,9 @@ from string import ascii_uppercase
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from helmsman.answer_form import TEXT, closed
 from helmsman.budget import fence, fit
 from helmsman.config import LoopConfig
-from helmsman.orient.answers import printable, read_answer
-from helmsman.orient.focus import GOAL_TOKENS
+from helmsman.parsers.answers import TEXT, closed, printable, read_answer
 from helmsman.plain import clean
 from helmsman.prompts import render, render_pieces
 from helmsman.records.checks import Weight
@@ -97,7 +95,7 @@ def left_at(state: LoopState, best: Checkpoint, kept: Failed) -> LoopState:
     )
 
 
-DIFFS_TOKENS = 40_000
+GOAL_TOKENS, DIFFS_TOKENS = 5_000, 40_000
 """Of all candidates together, in equal shares."""
 REASON = 400
 LETTERS = tuple(f"{first}{letter}" for first in ("", "A") for letter in ascii_uppercase)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from helmsman.config.layers import display, from_assignments
 from helmsman.errors import OperatorError
-from helmsman.layers import display, from_assignments
 from helmsman.oversee.answers import EFFECTS, answer_of, answered
 from helmsman.records.forms import LONGEST_SETTINGS, read_form
 from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind

@@ -10,10 +10,9 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from helmsman.answer_form import NUMBER, TEXT, closed, many, one_of
 from helmsman.budget import fence, fit
-from helmsman.orient.answers import printable, read_answer
 from helmsman.oversee.conflicts import MOST_CONFLICTS, conflicts, distinct
+from helmsman.parsers.answers import NUMBER, TEXT, closed, many, one_of, printable, read_answer
 from helmsman.plain import clean
 from helmsman.prompts import render, render_pieces
 from helmsman.records.control import Conflict, ConflictKind, ConflictSearch, EscalationLevel, Imperative

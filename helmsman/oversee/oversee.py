@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from helmsman.config import LoopConfig
-from helmsman.orient.research import researching
-from helmsman.orient.validation import after, before
 from helmsman.oversee.advice import strategy_of
 from helmsman.oversee.conflict_question import held
 from helmsman.oversee.conflicts import conflicts
@@ -25,6 +23,7 @@ from helmsman.oversee.plan_gap import GAP_KEPT, UNTOUCHED, divergence
 from helmsman.oversee.progress import feedback_of, progress_of
 from helmsman.oversee.signals import SOURCES, IterationView
 from helmsman.oversee.summary import checkpoint, moment_of
+from helmsman.oversee.validation import after, before
 from helmsman.oversee.variety import variety_signal
 from helmsman.records.checks import Leak, Scan, Weight
 from helmsman.records.control import (
@@ -126,7 +125,7 @@ def oversee(iteration: IterationView, observed: Observed, search: ConflictSearch
     earlier = state.oversight.model_copy(update={"sought": search or state.oversight.sought})
     view = guard("moment", None, lambda: _view(iteration, observed, guard, earlier, signals))
     oversight, summary = earlier, None
-    if view is not None and view.moment.movement is not Movement.WAITED and not researching(state):
+    if view is not None and view.moment.movement is not Movement.WAITED and not state.researching:
         oversight, summary = _oversight(view), view.moment
     elif view is not None:
         signals += guard("pain", (), lambda: _critical(view))

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from helmsman.orient.research import researching
 from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.drift import LEAST_STRANGERS, flagged, sentence
 from helmsman.oversee.limits import gauges_near, in_words, newly_near
@@ -89,7 +88,7 @@ def _checks(view: IterationView) -> Iterator[Found]:
 
 def _put_back(view: IterationView) -> Iterator[Found]:
     if paths := view.evidence.execution.put_back:
-        what = "files in an iteration of research" if researching(view.state) else "protected files"
+        what = "files in an iteration of research" if view.state.researching else "protected files"
         yield Found(f"the agent changed {len(paths)} {what}, which were put back: {', '.join(paths[:5])}", len(paths), 0)
 
 

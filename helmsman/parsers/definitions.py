@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from helmsman.config import AgentConfig
+from helmsman.config.layers import Layer, did_you_mean, display, problem_of, resolve
 from helmsman.errors import OperatorError
-from helmsman.layers import Layer, did_you_mean, display, problem_of, resolve
 from helmsman.records.agents import TEMPLATE, AgentKind
 from helmsman.records.base import Record
 from helmsman.records.hats import Condition, Hat, Sheet

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from helmsman.layers import did_you_mean, display
+from helmsman.config.layers import did_you_mean, display
 from helmsman.parsers.problem import MOST_PROBLEMS, Problem
 
 

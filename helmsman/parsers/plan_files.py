@@ -10,7 +10,7 @@ from itertools import islice, pairwise
 from typing import Any, NamedTuple, cast
 
 from helmsman.config.goals import ENDINGS, Kind
-from helmsman.layers import did_you_mean, display
+from helmsman.config.layers import did_you_mean, display
 from helmsman.parsers import plan_markdown
 from helmsman.parsers.plan_form import Item, PlanError, Story, item_of, require_few_items, slug
 from helmsman.parsers.plan_order import require_sound, with_done

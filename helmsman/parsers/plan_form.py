@@ -7,8 +7,8 @@ from typing import Annotated, Any, cast
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
+from helmsman.config.layers import did_you_mean, display, problem_of
 from helmsman.errors import OperatorError
-from helmsman.layers import did_you_mean, display, problem_of
 from helmsman.plain import clean
 from helmsman.records.plan import LAST_RANK, LONGEST_ID, MOST_ITEMS, PlanItem
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from helmsman.layers import display
+from helmsman.config.layers import display
 from helmsman.parsers.plan_form import RANKS, Item, PlanError, item_of, require_few_items, slug
 from helmsman.records.plan import LAST_RANK, Plan, PlanItem
 

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice, takewhile
 
+from helmsman.config.layers import did_you_mean, display
 from helmsman.errors import OperatorError
-from helmsman.layers import did_you_mean, display
 from helmsman.parsers.plan_form import PlanError, slug
 from helmsman.records.plan import MOST_SKETCHED, InHand, Plan, PlanItem, PlanProgress, Sketched
 

@@ -12,8 +12,8 @@ from itertools import islice
 from typing import Any, cast
 
 from helmsman.config import LoopConfig
+from helmsman.config.layers import LONGEST_VALUE, describe, display
 from helmsman.errors import OperatorError
-from helmsman.layers import LONGEST_VALUE, describe, display
 from helmsman.parsers.markdown_text import Block, Kind, blocks, unix_lines
 from helmsman.parsers.problem import MOST_PROBLEMS, Problem
 from helmsman.parsers.rubric_items import RubricCheck, RubricCriterion, read_checks, read_criteria

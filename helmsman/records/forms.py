@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
 
+from helmsman.config.layers import from_assignments
 from helmsman.errors import OperatorError
-from helmsman.layers import from_assignments
 from helmsman.records.gates import LONGEST_GUIDANCE, Choice, Gate, GateKind
 from helmsman.toml_of import toml_of
 

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from helmsman.config import Section
-from helmsman.layers import merged
+from helmsman.config.layers import merged
 from helmsman.naming import LOOP_ID
 from helmsman.records.base import Record
 from helmsman.records.decision import Outcome

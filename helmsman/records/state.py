@@ -200,6 +200,12 @@ class LoopState(Record):
         return tuple(summary for summary in self.history if summary.iteration)
 
     @property
+    def researching(self) -> bool:
+        """Whether the iteration that is due looks only."""
+        found, settings = self.memory.research, self.config.research
+        return settings.use and not found.complete and found.tries < settings.tries
+
+    @property
     def outcome(self) -> Outcome | None:
         if self.ending is not None:
             return self.ending.outcome

@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from helmsman.answer_form import NUMBER, TEXT, closed, many, one_of
 from helmsman.config import LoopConfig
+from helmsman.parsers.answers import NUMBER, TEXT, closed, many, one_of
 from helmsman.parsers.source import Source, matches
 from helmsman.plain import short_line
 from helmsman.prompts import render

@@ -9,10 +9,10 @@ from helmsman.records.agent import AgentCall, AgentOutcome, KeptSession
 from helmsman.records.events import AgentStarted
 from helmsman.records.state import LoopState
 from tasks.agents.call_folder import CallFolder, finish, set_aside
-from tasks.observers.journal import publish
 from tasks.repository.loop_context import LoopContext
 from tasks.sandbox.enter import Command
 from tasks.system.faults import raising_transient_errors
+from tasks.system.journal import publish
 from tasks.system.process import Ended, never, run
 from tasks.system.secrets import without_secrets
 

@@ -4,19 +4,28 @@ Files of others are read with bounds, and none of them by a link that leads out 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from helmsman.config.layers import Resolved, display
 from helmsman.errors import OperatorError
-from helmsman.layers import display
-from helmsman.records.agents import AgentKind
-from helmsman.records.hats import Hat, Sheet, is_name
-from tasks.loop.files import read_text
-from tasks.system.files import resolve_inside
+from helmsman.records.agents import Agent, AgentKind
+from helmsman.records.hats import Hat, Preset, Sheet, is_name
+from tasks.system.files import read_text, resolve_inside
 
 MOST_FILES = 100
 """Of a folder's files those that are looked at."""
 T = TypeVar("T", Hat, Sheet, AgentKind)
+
+
+@dataclass(frozen=True)
+class LoopSettings(Resolved):
+    """The resolved configuration of a loop, with the preset and the agent that it keeps."""
+
+    preset: Preset | None = None
+    agent: Agent | None = None
+    """None: Claude Code. What another agent cannot do is taken out of the configuration."""
 
 
 class Catalogue(NamedTuple):

@@ -19,17 +19,17 @@ from helmsman.records.state import LoopState
 from helmsman.render.spans import trace_context
 from tasks.agents.call import Order, kept, run_program
 from tasks.agents.call_folder import CallFolder, begin, finished_call, session_asked_for, set_aside, with_rotation
-from tasks.agents.claude_binary import find_binary
 from tasks.agents.hook_server import TOKEN, HookServer
 from tasks.agents.listener import Listener, allowed_cost
 from tasks.agents.project_settings import pinned
 from tasks.agents.steered import steering, stop_seconds, window_of
 from tasks.agents.steering import Steering, settings
-from tasks.observers.journal import publish
 from tasks.repository.git import IDENTITY, has_identity
 from tasks.repository.loop_context import LoopContext
 from tasks.sandbox.enter import BOXED, Agent, Command, agent_box
+from tasks.system.claude_binary import find_binary
 from tasks.system.environment import agent_environment, ours
+from tasks.system.journal import publish
 from tasks.system.nesting import inner_depth
 from tasks.system.process import Ended
 

@@ -8,19 +8,19 @@ from pathlib import Path
 
 from helmsman.agents.fitting import fitted, unused
 from helmsman.config.infrastructure import AgentConfig
+from helmsman.config.layers import did_you_mean, display
 from helmsman.errors import OperatorError
-from helmsman.layers import Resolved, did_you_mean, display
 from helmsman.parsers.definitions import read_kind, template
 from helmsman.records.agents import CLAUDE, TEMPLATE, Agent, AgentKind
 from helmsman.records.hats import is_name
-from tasks.agents.catalogue import Catalogue
+from tasks.agents.catalogue import Catalogue, LoopSettings
 
 AGENTS = Catalogue("agent", ".helmsman/agents", Path(__file__).parent / "presets", ".toml", "a file in TOML")
 OF_A_TEMPLATE = "command", "prompt", "output"
 OF_ANY_OTHER = "binary", "model", "arguments", "environment"
 
 
-def settled(resolved: Resolved, top: Path) -> Resolved:
+def settled(resolved: LoopSettings, top: Path) -> LoopSettings:
     """With the agent that a loop keeps, and without what that cannot do. Raises OperatorError."""
     kind = find_agent(top, resolved.config.agent)
     _require_template(resolved)
@@ -73,7 +73,7 @@ def find_program(kind: AgentKind, config: AgentConfig, top: Path) -> Path:
     return Path(found).absolute()
 
 
-def _require_template(resolved: Resolved) -> None:
+def _require_template(resolved: LoopSettings) -> None:
     """What describes a template would be passed over in silence with another kind."""
     said = _said(resolved, OF_A_TEMPLATE)
     if said and resolved.config.agent.kind != TEMPLATE:
@@ -84,7 +84,7 @@ def _require_template(resolved: Resolved) -> None:
         )
 
 
-def _require_other(resolved: Resolved) -> None:
+def _require_other(resolved: LoopSettings) -> None:
     """What is meant for another agent would be passed over in silence by Claude Code, with permissions of its own."""
     said = _said(resolved, OF_ANY_OTHER)
     if said:
@@ -95,7 +95,7 @@ def _require_other(resolved: Resolved) -> None:
         )
 
 
-def _said(resolved: Resolved, names: tuple[str, ...]) -> list[str]:
+def _said(resolved: LoopSettings, names: tuple[str, ...]) -> list[str]:
     return [key for key in (f"agent.{name}" for name in names) if resolved.origins[key] != "default"]
 
 

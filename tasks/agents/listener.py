@@ -16,7 +16,7 @@ from tasks.agents.call import Order
 from tasks.agents.call_folder import STOPPED
 from tasks.agents.safety import Watch, tokens_left
 from tasks.agents.steering import Steering
-from tasks.observers.journal import publish
+from tasks.system.journal import publish
 from tasks.system.process import Ended
 from tasks.system.secrets import redact, without_secrets
 from tasks.system.supervised import still_alive

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from helmsman.guardrails import Rules, is_fix
 from helmsman.guardrails.context import known_window
-from helmsman.orient.alignment import own_goal
 from helmsman.orient.allowance import checks_allowance, claude_config
-from helmsman.orient.research import researching
+from helmsman.parsers.alignment_file import own_goal
 from helmsman.parsers.test_files import is_test_file
 from helmsman.records.agent import Guarded
 from helmsman.records.events import StopAnswered
@@ -21,11 +20,11 @@ from tasks.agents.steering import Steering, SteeringActions
 from tasks.agents.stop_gate import StopGate, StopPlace
 from tasks.agents.stops import Stops, Turns
 from tasks.checks.context import checkout_for
-from tasks.observers.journal import publish
 from tasks.repository.git import git
 from tasks.repository.loop_context import LoopContext
 from tasks.sandbox.enter import git_folder
 from tasks.system.files import read_plain
+from tasks.system.journal import publish
 
 LARGEST_CONTENT = 4 * 1024 * 1024
 """Bytes of a file whose content is compared with what it was; such a file is not written by hand."""
@@ -64,7 +63,7 @@ def steering(
 def stop_seconds(state: LoopState, item: str = "") -> float:
     """Seconds that checks may take when the agent wants to stop; 0 where none runs then."""
     config = state.config
-    asked = checks_allowance(state) if (config.checks or item) and config.steering.stop_blocks and not researching(state) else 0
+    asked = checks_allowance(state) if (config.checks or item) and config.steering.stop_blocks and not state.researching else 0
     return min(asked, SHARE_OF_IDLE * config.claude.idle_timeout_minutes * 60)
 
 
@@ -95,7 +94,7 @@ def _rules(context: LoopContext, state: LoopState, start: str, home: str) -> Rul
         branch=state.branch,
         nesting=config.limits.nesting,
         fix=is_fix(own_goal(config.goal)),
-        looks_only=researching(state),
+        looks_only=state.researching,
         start=start,
         home=home,
         resolve=os.path.realpath,

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from helmsman.config import LoopConfig
+from helmsman.config.layers import Layer
 from helmsman.errors import OperatorError
-from helmsman.layers import Layer
 from helmsman.records.alignment import LONGEST_GOAL, AlignRequest
 from helmsman.records.request import LoopRequest
-from tasks.alignment.files import place_of, read_alignment
+from tasks.loop.alignment_file import place_of, read_alignment
 from tasks.loop.configure import configure
 from tasks.repository.git import open_repository
 from tasks.system.trust import consent_of

@@ -14,9 +14,9 @@ from helmsman.records.gates import Gate, GateKind
 from helmsman.records.iteration import Question
 from tasks.alignment import aligning
 from tasks.alignment.aligning import Work
+from tasks.checks.repository_facts import gather_facts
 from tasks.credentials import judge_credentials
 from tasks.engine.step import Step
-from tasks.repository.repository_facts import gather_facts
 from tasks.system.clock import now_utc
 
 P = ParamSpec("P")

@@ -21,12 +21,12 @@ from helmsman.plain import clean
 from helmsman.records.events import MemoryNoted
 from helmsman.records.gates import LONGEST_GUIDANCE, Answer
 from helmsman.records.state import LoopState
-from tasks.observers.journal import publish
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import replace_state
 from tasks.system.clock import now_utc
 from tasks.system.faults import transient_error
 from tasks.system.files import FOR_ALL, drafted, locked, write_atomic
+from tasks.system.journal import publish
 from tasks.system.keys import authentic, signed
 from tasks.system.secrets import redact, without_secrets
 

@@ -21,14 +21,14 @@ from helmsman.render.gate import evidence, form_text, in_short
 from tasks.approvals import answers, pause
 from tasks.approvals.answers import with_words
 from tasks.engine.runs import is_under_a_worker
-from tasks.loop.plan import tick_by_word
 from tasks.observers.artifacts import publish_artifacts
-from tasks.observers.journal import publish
 from tasks.repository.git import read_ref
 from tasks.repository.loop_context import LoopContext
+from tasks.repository.plan import tick_by_word
 from tasks.repository.state_ref import Fenced, replace_state
 from tasks.repository.worktree import ensure_worktree
 from tasks.system.clock import now_utc
+from tasks.system.journal import publish
 from tasks.trackers.thread import TrackerListener, answer_from_tracker, tell_news
 
 ID_BYTES = 8

@@ -17,9 +17,9 @@ from helmsman.verify.markers import conflicts_in
 from helmsman.verify.touched import tables
 from tasks.checks.context import work_of
 from tasks.checks.trusted_run import NOT_THERE, change_of, changed_since_start, reverted_paths
-from tasks.loop.plan import plan_at
 from tasks.repository.git import git, succeeds
 from tasks.repository.loop_context import LoopContext
+from tasks.repository.plan import plan_at
 
 PUT_BACK_SHOWN = 20
 

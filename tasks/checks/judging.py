@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from helmsman.config import CheckConfig, CriterionConfig
@@ -25,7 +24,6 @@ from helmsman.verify.items import (
 from helmsman.verify.judge.named import files_testing, is_product, named_files
 from helmsman.verify.judge.question import CheckOutput, JudgeQuestion, Source
 from helmsman.verify.judge.request import JudgeRequest, build_request
-from tasks.agents.call_folder import CallFolder, keep_request
 from tasks.checks.context import work_of
 from tasks.checks.trusted_run import Range
 from tasks.models.judge import ask_judge
@@ -34,6 +32,7 @@ from tasks.repository.loop_context import LoopContext
 from tasks.system.secrets import without_secrets
 
 Credentials = Callable[[], Mapping[str, str]]
+Keep = Callable[[JudgeRequest], None]
 """Looked up only where the judge is asked."""
 MOST_NAMED = 12
 """Unchanged files that the judge is shown."""
@@ -43,8 +42,11 @@ LARGEST_SCRIPT = 20_000
 """Bytes of a file that is searched for further names."""
 
 
-def adjudicate(context: LoopContext, state: LoopState, evidence: Evidence, credentials: Credentials) -> Verdict:
-    """Weigh the gates; ask the judge only where nothing but its word is missing, because it costs money."""
+def adjudicate(context: LoopContext, state: LoopState, evidence: Evidence, credentials: Credentials, keep: Keep) -> Verdict:
+    """Weigh the gates; ask the judge only where nothing but its word is missing, because it costs money.
+
+    `keep` is given each request before it is sent.
+    """
     item = prove_item(state, evidence)
     of_item = (
         criterion_of(evidence.plan.item if evidence.plan else None, state.config.judge) if item and item.needs_word else None
@@ -57,9 +59,9 @@ def adjudicate(context: LoopContext, state: LoopState, evidence: Evidence, crede
     criteria = (*(state.config.judge.criteria if proof.open else ()), *of_tests, *([of_item] if of_item else ()))
     if not criteria:
         of_block = criterion_of_block(state.config.judge) if _claims_block(state, evidence) else None
-        seen = _ask(context, state, evidence, (of_block,), credentials) if of_block else None
+        seen = _ask(context, state, evidence, (of_block,), credentials, keep) if of_block else None
         return Verdict(proof=proof, item=item, block_judged=seen)
-    judgement = _ask(context, state, evidence, criteria, credentials)
+    judgement = _ask(context, state, evidence, criteria, credentials, keep)
     if item is None or of_item is None:
         return Verdict(proof=proof, judgement=judgement, item=item)
     item = judged(item, of_item, judgement)
@@ -82,7 +84,12 @@ def _claims_block(state: LoopState, evidence: Evidence) -> bool:
 
 
 def _ask(
-    context: LoopContext, state: LoopState, evidence: Evidence, criteria: Sequence[CriterionConfig], credentials: Credentials
+    context: LoopContext,
+    state: LoopState,
+    evidence: Evidence,
+    criteria: Sequence[CriterionConfig],
+    credentials: Credentials,
+    keep: Keep,
 ) -> Judgement:
     tree = tree_of(context.worktree, evidence.execution.change.commit)
     return ask_judge(
@@ -91,7 +98,7 @@ def _ask(
         credentials=credentials(),
         claude=state.config.claude,
         tag=f"{context.tag(state)}/judge",
-        keep=partial(keep_request, CallFolder(context.folder.call(state.due, state.attempt), state.uid)),
+        keep=keep,
         shelf=lambda paths: read_texts(context.worktree, tree, paths[:MOST_ASKED_FOR]),
         stop=context.folder.cancel.exists,
     )

@@ -21,7 +21,6 @@ from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.events import CheckFinished, CheckStarted, PreparationStarted
 from helmsman.verify.flaky import after_rerun, suspects
 from helmsman.verify.required import ran
-from tasks.observers.journal import publish
 from tasks.repository import setup
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.products import remove
@@ -29,6 +28,7 @@ from tasks.repository.worktree_checkout import Checkout
 from tasks.sandbox.enter import Command, check_box
 from tasks.system.environment import check_environment, ours
 from tasks.system.files import leads_out, read_within, remove_within
+from tasks.system.journal import publish
 from tasks.system.process import Ended, run
 from tasks.system.secrets import redact
 from tasks.system.supervised import Network

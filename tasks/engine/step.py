@@ -20,8 +20,8 @@ from helmsman.errors import CallInterrupted, TransientError
 from helmsman.records.events import StepFinished, StepStarted
 from helmsman.records.state import LoopState
 from tasks.engine.results import stored_as
-from tasks.observers.journal import publish
 from tasks.system.faults import delays_of, raising_transient_errors
+from tasks.system.journal import publish
 from tasks.system.secrets import redacting_errors, without_secrets
 
 P = ParamSpec("P")

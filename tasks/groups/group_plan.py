@@ -11,8 +11,8 @@ from helmsman.parsers.plan_order import in_order
 from helmsman.records.plan import PlanItem
 from helmsman.records.request import LONGEST_LOOP_ID, MOST_ITEMS, Link
 from tasks.loop.merge_target import find_target
-from tasks.loop.plan import plan_at
 from tasks.repository.git import Repository, commit_and_tree, read_ref
+from tasks.repository.plan import plan_at
 
 MARK = 6
 """Characters that tell two ids apart which look alike once they are part of a loop's name."""

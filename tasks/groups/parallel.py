@@ -11,11 +11,11 @@ from queue import SimpleQueue
 from typing import Any
 
 from helmsman.config import LimitsConfig, LoopConfig
+from helmsman.config.layers import merged
 from helmsman.errors import OperatorError
-from helmsman.layers import merged
-from helmsman.orient.alignment import own_goal
 from helmsman.oversee.group import MOST_DRIVES, Account, Member, due, edges, share, unreached, unshared, worthwhile
 from helmsman.oversee.merging import landing_due
+from helmsman.parsers.alignment_file import own_goal
 from helmsman.plain import clean
 from helmsman.records.decision import Outcome
 from helmsman.records.plan import PlanItem
@@ -25,13 +25,14 @@ from helmsman.records.state import LoopState
 from tasks.groups.group_plan import done_items, item_link, item_names, planned_items, tip
 from tasks.loop.configure import configure
 from tasks.loop.merge_target import require_target
+from tasks.repository.folders import group_folder, loop_folder
 from tasks.repository.git import Repository
 from tasks.repository.loop_context import is_finished
 from tasks.repository.state_ref import known_state, replace_state
 from tasks.system.files import write_atomic
 from tasks.system.keys import authentic, signed
 from tasks.system.lock import exclusive_driver
-from tasks.system.paths import GroupFolder, group_folder, loop_folder
+from tasks.system.paths import GroupFolder
 from tasks.system.secrets import redact
 from tasks.system.trust import consent_of
 

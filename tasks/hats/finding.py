@@ -6,14 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from helmsman.config.layers import COMMAND_LINE, Layer, did_you_mean, display
 from helmsman.errors import OperatorError
-from helmsman.layers import COMMAND_LINE, Layer, Resolved, did_you_mean, display
 from helmsman.orient.hats import CALLED
 from helmsman.parsers.definitions import read_hat, read_sheet, sheet_text
 from helmsman.records.hats import Hat, Preset, Sheet
-from tasks.agents.catalogue import Catalogue
-from tasks.loop.files import read_text
-from tasks.system.files import lies_within, resolve_inside
+from tasks.agents.catalogue import Catalogue, LoopSettings
+from tasks.system.files import lies_within, read_text, resolve_inside
 
 BUILT_IN = "built in"
 INTEGRATOR = "integrator"
@@ -42,7 +41,7 @@ def chosen(top: Path, by_hand: Sequence[Layer], files: Sequence[Layer], user: Se
     return None
 
 
-def settled(resolved: Resolved, preset: Preset | None, top: Path) -> Resolved:
+def settled(resolved: LoopSettings, preset: Preset | None, top: Path) -> LoopSettings:
     """With the preset that a loop keeps. What the operator said of models by hand comes before what any hat says."""
     if preset is None:
         return resolved

@@ -6,18 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from helmsman.config.layers import COMMAND_LINE, Layer, from_environment, pairs, resolve
 from helmsman.config.owners import Requested, Setting, as_json, violations
 from helmsman.errors import HelmsmanError
-from helmsman.layers import COMMAND_LINE, Layer, Resolved, from_environment, pairs, resolve
 from helmsman.records.hats import Preset
 from helmsman.records.request import LoopRequest
 from helmsman.toml_of import line_of
+from tasks.agents.catalogue import LoopSettings
 from tasks.agents.finding import AGENTS, named_in
 from tasks.agents.finding import settled as with_agent
-from tasks.alignment.aligning import goal_layer
 from tasks.hats.finding import BUILT_IN, HATS, chosen, is_path, known_presets, read_known, settled
-from tasks.loop.files import brought_layers, prompt_layer, read_layers, read_text, read_user_layer
+from tasks.loop.alignment_file import goal_layer
+from tasks.loop.files import brought_layers, prompt_layer, read_layers, read_user_layer
 from tasks.system.environment import ours
+from tasks.system.files import read_text
 from tasks.system.secrets import without_secrets
 from tasks.system.trust import require_agreed
 
@@ -86,7 +88,7 @@ def configure(
     consent: frozenset[str] | None = frozenset(),
     stronger: Sequence[Layer] = (),
     weaker: Sequence[Layer] = (),
-) -> Resolved:
+) -> LoopSettings:
     """Merge what the request says with environment and files. Raises OperatorError with the offending key and its source.
 
     `consent`: fingerprints of what the repository's files may set of the operator's; None: nothing, for a run was triggered
@@ -100,15 +102,15 @@ def configure(
     files = [_beside(layer, preset) for layer in files]
     given = [*by_hand, *files, *user]
     goal = goal_layer(repository, given) or prompt_layer(repository, given)
-    resolved = resolve([*by_hand, *files, *goal, *user, *own, *weaker])
+    found = resolve([*by_hand, *files, *goal, *user, *own, *weaker])
     by_path = is_path(next((str(layer.values["preset"]) for layer in (*by_hand, *user) if "preset" in layer.values), ""))
     asked = (
         *in_layers(repository, files),
         *in_preset(repository, preset, named_by_hand=by_path),
-        *in_agent(repository, resolved.config.agent.kind),
+        *in_agent(repository, found.config.agent.kind),
     )
     require_agreed(asked, consent)
-    resolved = with_agent(settled(resolved, preset, repository), repository)
+    resolved = with_agent(settled(LoopSettings(found.config, found.origins), preset, repository), repository)
     return replace(resolved, config=without_secrets(resolved.config))  # before a loop is named after its goal
 
 

@@ -10,18 +10,16 @@ from typing import Any, cast
 
 import yaml
 
+from helmsman.config.layers import Layer, display, pairs
 from helmsman.errors import OperatorError
-from helmsman.layers import Layer, display, pairs
 from helmsman.parsers.goal_files import promises, read_rc
 from helmsman.parsers.problem import MOST_PROBLEMS, Problem
 from helmsman.parsers.rubric import Rubric, from_front_matter, read_rubric, said_twice, settings
 from helmsman.records.alignment import ALIGNMENT
 from helmsman.toml_of import toml_of
-from tasks.system.files import read_plain, resolve_inside
+from tasks.system.files import BrokenFile, read_text, resolve_inside
 from tasks.system.paths import user_config_file
 
-LARGEST_FILE = 1 << 20
-"""Bytes of a file of configuration or of a goal; more is a mistake."""
 LARGEST_FRONT_MATTER = 1 << 14
 """Characters of front matter; YAML is slow to read, and this comes with the repository."""
 DEEPEST_FRONT_MATTER = 20
@@ -34,15 +32,6 @@ GULF = ".claude/gulf-align.md"
 PROMPTS = ".ralph/PROMPT.md", "PROMPT.md"
 PLANS = "fix_plan.md", "@fix_plan.md"
 """Beside the prompt."""
-
-
-class BrokenFile(OperatorError):  # noqa: N818 - what was found, as in Fenced
-    """A file that cannot be read as what it is meant to be."""
-
-    def __init__(self, path: Path, cause: str, line: int = 1) -> None:
-        """Keep the cause and its line apart, for whoever lists flaws."""
-        self.cause, self.line = cause, line
-        super().__init__(f"{path} cannot be used: {cause}", remedy="fix the file")
 
 
 @dataclass(frozen=True)
@@ -149,25 +138,6 @@ def flawed(path: Path, flaws: Sequence[Problem], remedy: str) -> OperatorError:
     """What is wrong with a file, line by line."""
     told = [f"{path.name}:{flaw.line}: {flaw.cause}; {flaw.remedy}" for flaw in flaws]
     return OperatorError("\n  ".join([f"{path} cannot be used:", *told]), remedy=remedy)
-
-
-def read_text(path: Path, expected: str) -> str:
-    """A file's text without byte order mark and with plain line ends."""
-    try:
-        if not path.is_file():
-            found = "something else" if path.exists() else "nothing"
-            raise OperatorError(f"{path} cannot be read", expected=expected, found=found, remedy="correct its path")
-        data = read_plain(path, LARGEST_FILE + 1)
-    except OSError as error:
-        found, remedy = str(error.strerror), "make it readable"
-        raise OperatorError(f"{path} cannot be read", expected=expected, found=found, remedy=remedy) from error
-    if len(data) > LARGEST_FILE:
-        raise BrokenFile(path, f"it is larger than {LARGEST_FILE} bytes")
-    try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise BrokenFile(path, f"line {line} is not UTF-8: {error.reason}", line) from None
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -18,11 +18,11 @@ from tasks.loop.agents_md import PATCH, commit_lines, propose
 from tasks.loop.handoff import hand_over
 from tasks.loop.remember import conclude, learnt, to_be_asked
 from tasks.loop.wiki import archive, keep_up
-from tasks.observers.journal import publish
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, replace_state
 from tasks.system.clock import now_utc
+from tasks.system.journal import publish
 from tasks.trackers.thread import tell_news
 
 

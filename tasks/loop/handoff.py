@@ -9,14 +9,12 @@ from pathlib import Path
 
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.memory.handoff import Handoff, handed_down, handoff_of, with_handoff, with_section
-from helmsman.orient.alignment import own_goal
-from helmsman.orient.alignment_file import is_alignment, render
+from helmsman.parsers.alignment_file import is_alignment, own_goal, render
 from helmsman.plain import clean, one_line
 from helmsman.records.alignment import ALIGNMENT, Alignment, Specification, inside
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from tasks.alignment.aligning import align_folder, with_kept
-from tasks.alignment.files import place_of, read_text, understood
+from tasks.loop.alignment_file import align_folder, place_of, read_text, understood, with_kept
 from tasks.repository.branch_files import held_in, put_on_branch, text_of, tree_with, work_of
 from tasks.repository.git import Repository, git, succeeds
 from tasks.repository.loop_context import LoopContext

@@ -22,13 +22,13 @@ from helmsman.verify.completion import unseen_tests
 from tasks.loop.handoff import handed_on
 from tasks.loop.merge_target import Target, bring_along, find_target, move_on
 from tasks.loop.merge_work import FILES_TOLD, Joined, intents, join, merge_commit, place_on
-from tasks.observers.journal import publish
 from tasks.repository.git import commit_and_tree, contains, current_branch, read_ref
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import Fenced, read_state, replace_state
 from tasks.repository.worktree import ensure_worktree, hold_branch, restore, salvage
 from tasks.system.clock import now_utc
 from tasks.system.faults import delays_of, patiently
+from tasks.system.journal import publish
 from tasks.system.secrets import redact
 
 Check = Callable[[str, str], CheckReport]

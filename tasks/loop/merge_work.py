@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helmsman.errors import TransientError
-from helmsman.orient.alignment import own_goal
+from helmsman.parsers.alignment_file import own_goal
 from helmsman.plain import clean
 from helmsman.records.agent import Commit
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Conflicted
 from helmsman.texts import plural
-from tasks.loop.plan import PlanChanges, plan_apart, plan_back, plan_taken, ticked_afresh, ticked_tree, without_ticks
 from tasks.repository.git import GitError, Repository, commit_and_tree, contains, git, git_bytes, read_ref, succeeds
 from tasks.repository.loop_context import LoopContext
+from tasks.repository.plan import PlanChanges, plan_apart, plan_back, plan_taken, ticked_afresh, ticked_tree, without_ticks
 from tasks.repository.state_ref import PREFIX
 from tasks.repository.worktree import SUBJECT_SHOWN, hold_branch, recover, restore
 

@@ -18,12 +18,12 @@ from tasks.checks.context import check_context
 from tasks.checks.measure import measure
 from tasks.checks.scan import Scanned, secrets_in
 from tasks.checks.security import security_findings
-from tasks.loop.instructions import read_orders
 from tasks.loop.merge_work import stand_on
-from tasks.observers.journal import publish
+from tasks.repository.instructions import read_orders
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.worktree import recover
 from tasks.system.clock import now_utc
+from tasks.system.journal import publish
 
 T = TypeVar("T")
 CACHE = "variety.json"

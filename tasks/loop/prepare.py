@@ -14,10 +14,10 @@ from helmsman.memory.guardrails_page import render_for_agent as render_guardrail
 from helmsman.orient.checks import LOGS, logs
 from helmsman.orient.feedback import evolution_file, feedback_file
 from helmsman.orient.hats import worn
-from helmsman.orient.progress import LONGEST_FILE, read, render
-from helmsman.orient.research import research_of, researching
+from helmsman.orient.research import research_of
 from helmsman.oversee.advice import planned_anew
 from helmsman.oversee.limits import near
+from helmsman.parsers.progress_file import LONGEST_FILE, read, render
 from helmsman.records.events import MemoryNoted
 from helmsman.records.iteration import Orientation, WorkingMemory
 from helmsman.records.lessons import Guardrail, Recalled
@@ -25,19 +25,19 @@ from helmsman.records.state import LoopState
 from tasks.checks.context import check_context, clean_checkout
 from tasks.checks.run import CheckContext, set_up
 from tasks.checks.run import tear_down as run_teardown
-from tasks.loop.plan import plan_in_hand
 from tasks.loop.remember import recalled
 from tasks.loop.wiki import lay_out as lay_out_wiki
-from tasks.observers.journal import publish
 from tasks.repository.git import commit_and_tree
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.own_template import own_template
+from tasks.repository.plan import plan_in_hand
 from tasks.repository.products import remove
 from tasks.repository.setup import copy_included, lay_included
 from tasks.repository.staging import open_up, own_folder
 from tasks.repository.worktree import commits_between
 from tasks.repository.worktree_checkout import Worktree
 from tasks.system.files import read_within
+from tasks.system.journal import publish
 from tasks.system.secrets import redact
 
 READY = "helmsman-set-up"
@@ -78,7 +78,7 @@ def read_notes(context: LoopContext, state: LoopState, changed: Sequence[str] = 
     `changed`: files that it changed although it was to look only.
     """
     found = state.memory.research
-    if researching(state):
+    if state.researching:
         found = research_of(state, own_file(context, RESEARCH_FILE) or "", changed)
     text = own_file(context, "progress.md")
     if text is None:
@@ -120,7 +120,7 @@ def _lay_out_memory(context: LoopContext, state: LoopState, guardrails: Sequence
     ignore = "".join(f"/{name}\n" for name in OWN_FILES)
     _write_anew(folder / ".gitignore", f"# the loop's own files; they are never committed\n{ignore}")
     _write_anew(folder / "progress.md", render(planned_anew(state.memory, state)))
-    if researching(state):
+    if state.researching:
         _remove(folder / RESEARCH_FILE)  # what it says was found now
     _write_anew(folder / "guardrails.md", render_guardrails(guardrails))
     _lay_out_logs(context, state)

@@ -5,19 +5,19 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from helmsman.errors import OperatorError
-from helmsman.layers import Resolved
 from helmsman.naming import loop_id
 from helmsman.orient.brief import brief
 from helmsman.records.iteration import Briefing
 from helmsman.records.state import LoopState
 from tasks.agents.call_folder import CallFolder, kept
+from tasks.agents.catalogue import LoopSettings
 from tasks.checks.judging import request_for
 from tasks.loop.prepare import facts_at
 from tasks.loop.remember import recalled
 from tasks.loop.start import state_from_here
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository
 from tasks.repository.loop_context import LoopContext
-from tasks.system.paths import loop_folder
 from tasks.system.secrets import without_secrets
 
 NAME_END = "0000"
@@ -76,7 +76,7 @@ def due_prompt(repository: Repository, state: LoopState, now: datetime, *, judge
     return ShownPrompt(state.loop, state.due, state.attempt, sent=False, briefing=briefing, notes=notes)
 
 
-def first_prompt(repository: Repository, resolved: Resolved, now: datetime, *, judge: bool) -> ShownPrompt:
+def first_prompt(repository: Repository, resolved: LoopSettings, now: datetime, *, judge: bool) -> ShownPrompt:
     """What the first iteration of a loop would be sent that is started with this configuration."""
     name = loop_id(resolved.config.goal, NAME_END)
     return due_prompt(repository, state_from_here(repository, resolved, name, now), now, judge=judge)

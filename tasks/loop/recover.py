@@ -9,11 +9,11 @@ from helmsman.records.events import AttemptInterrupted
 from helmsman.records.state import LoopState, end, interrupt
 from helmsman.texts import plural
 from tasks.agents.call_folder import CallFolder, has_begun, interrupted_call
-from tasks.observers.journal import publish
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import replace_state
 from tasks.repository.worktree import ensure_worktree, salvage
 from tasks.sandbox.commit_import import take_over_work
+from tasks.system.journal import publish
 from tasks.system.process import end_tagged
 
 

@@ -35,11 +35,11 @@ from helmsman.records.lessons import (
     Subject,
 )
 from helmsman.records.state import LoopState
-from tasks.loop.instructions import read_orders
 from tasks.memory import Change, Reads, Store, chosen_url, looking, opening, project_of, recall, sync_edits, write_down
 from tasks.models.writing import Asking, Credentials, written
-from tasks.observers.journal import publish
+from tasks.repository.instructions import read_orders
 from tasks.repository.loop_context import LoopContext
+from tasks.system.journal import publish
 
 CONCLUDED = frozenset(Outcome) - {Outcome.WAITING, Outcome.CANCELLED}
 """Ends that say something of the work: a loop that waits goes on, and one that was cancelled is wanted no more."""

@@ -18,6 +18,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
 from tasks.loop.recover import end_processes, keep_work
 from tasks.repository.branch_files import checkout_of
+from tasks.repository.folders import loop_folder, worktree_of
 from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, contains, git, read_ref, succeeds
 from tasks.repository.loop_context import loop_context
 from tasks.repository.remote import fetch_ref, no_remote, push_loop, require_remote
@@ -27,7 +28,6 @@ from tasks.repository.worktree import dirty_paths, hold_branch, restore
 from tasks.system.faults import patiently
 from tasks.system.keys import VARIABLE
 from tasks.system.lock import exclusive_driver
-from tasks.system.paths import loop_folder, worktree_of
 
 FETCHED = "refs/helmsman-fetched/"
 """Where a loop lies as the remote has it, until it is known whether it is newer. Outside of what is listed as loops."""

@@ -32,26 +32,26 @@ from tasks.engine.results import is_kept, require_results
 from tasks.loop import steps
 from tasks.loop.merge import begin_landing, catch_up, land
 from tasks.loop.merge_lock import merging_alone
-from tasks.loop.plan import items_of
 from tasks.loop.prepare import begin_verification, keep_notes, ready_worktree, tear_down
 from tasks.loop.recover import close, knows_call, lost_elsewhere, mark_interrupted, repair
 from tasks.loop.remember import with_estimate
 from tasks.loop.remote_handover import acquire_lease, is_claimed_between, is_ours, pull_state, pushed
+from tasks.loop.rollback import stand_at_best
 from tasks.loop.start import open_loop
-from tasks.observers.journal import journal_to, listening, publish
 from tasks.observers.telemetry import watched
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import commit_and_tree, open_repository
 from tasks.repository.loop_context import LoopContext, loop_context, mark_finished
 from tasks.repository.objects import close_readers
-from tasks.repository.rollback import stand_at_best
+from tasks.repository.plan import items_of
 from tasks.repository.state_ref import Fenced, known_state, read_state, replace_state, state_ref
 from tasks.repository.worktree import remove_worktree
 from tasks.sandbox.probe import require_sandbox
 from tasks.system.clock import now_utc
 from tasks.system.faults import transient_error
+from tasks.system.journal import journal_to, listening, publish
 from tasks.system.lock import exclusive_folder
 from tasks.system.nesting import refuse_nested
-from tasks.system.paths import loop_folder
 
 LONGEST_STAY = 60.0
 """Seconds of a wait that a process under a worker sits out: to start another one takes ten, and one that waits holds a place."""

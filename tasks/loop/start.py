@@ -11,15 +11,15 @@ from itertools import islice
 from pathlib import Path
 
 from helmsman.config import LoopConfig
+from helmsman.config.layers import display
 from helmsman.errors import OperatorError
-from helmsman.layers import Resolved, display
 from helmsman.memory.handoff import inherited_from
 from helmsman.naming import loop_id
-from helmsman.orient.alignment import own_goal
 from helmsman.oversee.answers import reconfigured
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.ladder import relieved
 from helmsman.oversee.limits import reached
+from helmsman.parsers.alignment_file import own_goal
 from helmsman.records.agents import Agent
 from helmsman.records.decision import Outcome
 from helmsman.records.hats import Preset
@@ -27,14 +27,15 @@ from helmsman.records.proof import JudgeMemory
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, reopen
 from helmsman.records.triggers import OWN_BRANCHES
+from tasks.agents.catalogue import LoopSettings
 from tasks.agents.finding import find_agent
 from tasks.agents.project_settings import require_project_settings
-from tasks.alignment.aligning import aligned, aligned_by
+from tasks.loop.alignment_file import aligned, aligned_by
 from tasks.loop.configure import configure
 from tasks.loop.handoff import left_at, left_in, text_at
 from tasks.loop.merge_target import require_target
-from tasks.loop.plan import begun_plan
 from tasks.loop.remote_handover import pull_state
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import (
     GitError,
     Repository,
@@ -47,12 +48,13 @@ from tasks.repository.git import (
 )
 from tasks.repository.hidden import require_outside
 from tasks.repository.own_template import own_template
+from tasks.repository.plan import begun_plan
 from tasks.repository.remote import require_remote
 from tasks.repository.state_ref import known_state, list_loops, read_state, replace_state, state_ref, write_state
 from tasks.repository.worktree import require_clean
 from tasks.sandbox.enter import git_folder
 from tasks.system.lock import exclusive_driver
-from tasks.system.paths import LoopFolder, loop_folder
+from tasks.system.paths import LoopFolder
 from tasks.system.secrets import settings_with_secrets, without_secrets
 from tasks.system.trust import consent_of
 from tasks.trackers.remembering import forget
@@ -66,7 +68,7 @@ SUFFIXES = 6, 12, 24
 
 def create_loop(
     repository: Repository,
-    resolved: Resolved,
+    resolved: LoopSettings,
     name: str,
     now: datetime,
     begin_with: str = "",
@@ -89,7 +91,7 @@ def create_loop(
     return state
 
 
-def state_from_here(repository: Repository, resolved: Resolved, name: str, now: datetime, begin_with: str = "") -> LoopState:
+def state_from_here(repository: Repository, resolved: LoopSettings, name: str, now: datetime, begin_with: str = "") -> LoopState:
     """The first state of a loop that begins with what is checked out, or with that: aligned, and with what is left to know.
 
     Nothing is written.
@@ -105,7 +107,9 @@ def state_from_here(repository: Repository, resolved: Resolved, name: str, now: 
     return without_secrets(state.model_copy(update={"inherited": inherited, "branch": branch}))
 
 
-def first_state(repository: Repository, resolved: Resolved, now: datetime, *, loop: str, branch: str, commit: str) -> LoopState:
+def first_state(
+    repository: Repository, resolved: LoopSettings, now: datetime, *, loop: str, branch: str, commit: str
+) -> LoopState:
     """The state of a loop that begins with a commit. Raises OperatorError where it could not be driven as it is configured."""
     config = resolved.config
     require_no_secret(config)

@@ -9,7 +9,6 @@ from functools import partial
 from helmsman.config import CheckConfig
 from helmsman.errors import Cancelled
 from helmsman.orient.brief import brief
-from helmsman.orient.research import researching
 from helmsman.orient.sessions import session_to_resume
 from helmsman.oversee.decide import Situation
 from helmsman.oversee.decide import decide as choose
@@ -33,7 +32,7 @@ from helmsman.verify.completion import prove
 from helmsman.verify.hints import weigh
 from helmsman.verify.outcomes import Outcomes, failing_at_start, outcomes
 from tasks.agents.call import Order
-from tasks.agents.call_folder import CallFolder, keep_briefing
+from tasks.agents.call_folder import CallFolder, keep_briefing, keep_request
 from tasks.agents.calling import call_agent
 from tasks.agents.claims import collect_claims
 from tasks.checks.audit import audit, revert_protected
@@ -51,27 +50,27 @@ from tasks.credentials import agent_credentials, judge_credentials
 from tasks.engine.step import again_if, step
 from tasks.loop.merge_work import stand_on
 from tasks.loop.oversee import oversee as observe_and_oversee
-from tasks.loop.plan import put_back as put_back_plan
-from tasks.loop.plan import stand_at
-from tasks.loop.plan import tick as tick_item
 from tasks.loop.prepare import prepare, read_notes
 from tasks.loop.remember import drawn, remember
 from tasks.loop.remote_handover import check_lease
+from tasks.loop.rollback import go_back, take_back
+from tasks.loop.rollback import roll_back as go_back_to_better
 from tasks.loop.step_keys import by_commit, by_item, by_start, by_step, by_tree, by_trusted
 from tasks.models.planning import write as write_plan
-from tasks.observers.journal import publish
 from tasks.observers.report import write_report
 from tasks.repository.hidden import keep_output, require_known
 from tasks.repository.loop_context import LoopContext
+from tasks.repository.plan import put_back as put_back_plan
+from tasks.repository.plan import stand_at
+from tasks.repository.plan import tick as tick_item
 from tasks.repository.remote import push_loop
-from tasks.repository.rollback import go_back, take_back
-from tasks.repository.rollback import roll_back as go_back_to_better
 from tasks.repository.setup import SetupFailed
 from tasks.repository.state_ref import replace_state
 from tasks.repository.worktree import measure_change, settle_work
 from tasks.sandbox.commit_import import take_over_work
 from tasks.system.clock import now_utc
-from tasks.triggers.delivering import open_pull_request as request_pull
+from tasks.system.journal import publish
+from tasks.trackers.pull_request import open_pull_request as request_pull
 
 
 @step(by_tree)
@@ -107,11 +106,11 @@ def execute(context: LoopContext, state: LoopState, briefing: Briefing, orientat
     call = call_agent(Order(context, state, briefing.prompt, start, session, credentials, stop, item, briefing.system))
     take_over_work(context, state)
     change = settle_work(context.repository, context.worktree, state, start)
-    if researching(state):
+    if state.researching:
         put_back = take_back(context, state, start)
     else:
         put_back = revert_protected(context, state, change.commit) if state.config.invariants.revert else ()
-    touched = None if researching(state) else put_back_plan(context, state, start)
+    touched = None if state.researching else put_back_plan(context, state, start)
     if put_back or touched:
         change = measure_change(context.worktree, start)
     transcript = str(folder.packed.relative_to(context.folder.root)) if folder.packed.exists() else ""
@@ -258,7 +257,8 @@ def probes(context: LoopContext, state: LoopState, commit: str) -> Probed:
 
 @step(by_step)
 def judge(context: LoopContext, state: LoopState, evidence: Evidence) -> Verdict:
-    return adjudicate(context, state, evidence, lambda: judge_credentials(state.config))
+    folder = CallFolder(context.folder.call(state.due, state.attempt), state.uid)
+    return adjudicate(context, state, evidence, lambda: judge_credentials(state.config), partial(keep_request, folder))
 
 
 @step(by_step)

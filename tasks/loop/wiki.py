@@ -17,8 +17,8 @@ from helmsman.memory import wiki
 from helmsman.plain import clean, one_line
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from tasks.loop.instructions import read_orders
 from tasks.repository.git import Repository, git_bytes
+from tasks.repository.instructions import read_orders
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.objects import read_objects
 from tasks.repository.staging import open_up

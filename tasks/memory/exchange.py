@@ -20,8 +20,9 @@ from helmsman.errors import OperatorError
 from helmsman.memory.learned_guardrails import REMOVED
 from helmsman.plain import clean
 from helmsman.records.lessons import MOST_SOURCES, Episode, Guardrail, Lesson, Summary
-from tasks.memory import Imported, Merged, tables
+from tasks.memory import tables
 from tasks.memory.search import moment
+from tasks.memory.totals import Imported, Merged
 
 if TYPE_CHECKING:
     from tasks.memory.store import Change

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from helmsman.memory.guardrails_page import LARGEST, Edits, read, render
 from helmsman.records.events import MemoryNoted
 from helmsman.records.lessons import Guardrail
-from tasks.observers.journal import publish
 from tasks.repository.git import Repository
 from tasks.system.files import FOR_ALL, read_plain, write_atomic
+from tasks.system.journal import publish
 from tasks.system.paths import helmsman_folder
 
 if TYPE_CHECKING:

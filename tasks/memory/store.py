@@ -15,10 +15,11 @@ from sqlalchemy import ColumnElement, Connection, Engine, TableClause, bindparam
 
 from helmsman.memory.recall import Found
 from helmsman.records.lessons import Episode, Guardrail, Lesson, Summary, Tier
-from tasks.memory import Imported, Stats, exchange, tables
+from tasks.memory import exchange, tables
 from tasks.memory.reads import Reads, read_all
 from tasks.memory.search import count, counted, facets, key, marked, marks, moment, put, said_words, tidy
 from tasks.memory.tables import VERSION, checked_version, take_steps
+from tasks.memory.totals import Imported, Stats
 from tasks.system.secrets import without_secrets
 
 MOST_EPISODES = 5_000

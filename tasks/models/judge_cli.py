@@ -13,7 +13,7 @@ from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.agent import AgentCall, AgentOutcome
 from helmsman.verify.judge.answers import Answer, CliReader
 from helmsman.verify.judge.request import JudgeRequest
-from tasks.agents.claude_binary import find_binary
+from tasks.system.claude_binary import find_binary
 from tasks.system.process import Ended, run
 from tasks.system.secrets import redact
 

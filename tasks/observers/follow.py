@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from helmsman.records.iteration import IterationRecord
 from helmsman.render.activity import LoggedEvent
-from tasks.observers.journal import read_entry
 from tasks.repository.git import Repository
 from tasks.repository.objects import read_objects
 from tasks.repository.state_ref import state_ref
+from tasks.system.journal import read_entry
 
 FIRST_LOOK = 1024 * 1024
 """Bytes at the end of a journal that are read back at the start: what the loop is doing now stands there."""

@@ -5,7 +5,7 @@ OpenTelemetry's libraries are imported by `telemetry_sdk` alone, which is import
 """
 
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial, reduce
@@ -21,10 +21,10 @@ from helmsman.records.state import LoopState
 from helmsman.render.activity import Activity, LoggedEvent, after
 from helmsman.render.spans import BESIDE, beside_spans, iteration_spans, loop_span
 from tasks.observers.follow import FIRST_LOOK, last_entries, newest_record
-from tasks.observers.journal import listening, publish
 from tasks.repository.git import Repository
 from tasks.repository.state_ref import show_state
 from tasks.system.files import write_atomic
+from tasks.system.journal import listening, publish
 from tasks.system.paths import LoopFolder
 from tasks.system.secrets import redact
 
@@ -40,14 +40,18 @@ def wanted(environment: Mapping[str, str], warn: Callable[[str], None]) -> bool:
     """Whether to tell anything at all. A protocol that is not spoken here is warned of."""
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
-    asked = [signal for signal in SIGNALS if exported(environment, signal)]
+    asked = exported_signals(environment)
     unspoken = next((name for signal in asked if (name := _variable(environment, signal, "PROTOCOL") or SPOKEN) != SPOKEN), None)
     if unspoken:
         warn(f"no telemetry: OTLP is spoken by {SPOKEN} here, not by {unspoken}; set OTEL_EXPORTER_OTLP_PROTOCOL={SPOKEN}")
     return bool(asked) and not unspoken
 
 
-def exported(environment: Mapping[str, str], signal: str) -> bool:
+def exported_signals(environment: Mapping[str, str]) -> Sequence[str]:
+    return [signal for signal in SIGNALS if _is_exported(environment, signal)]
+
+
+def _is_exported(environment: Mapping[str, str], signal: str) -> bool:
     """Whether TRACES or METRICS go out by OTLP. An endpoint is enough; the exporter can be named, or be `none`."""
     exporter = environment.get(f"OTEL_{signal}_EXPORTER", "").strip().lower()
     if exporter:
@@ -121,7 +125,7 @@ class _Watch:
         from tasks.observers.telemetry_sdk import Pipeline
 
         self._warn, self._warned = warn, False
-        self._pipeline = Pipeline(state.uid, self._complain)
+        self._pipeline = Pipeline(state.uid, exported_signals(os.environ), self._complain)
         try:
             self._repository, self._state, self._marks = repository, state, DeliveryMarks(folder.telemetry)
             self._line = reduce(after, last_entries(folder.journal, FIRST_LOOK), Activity())

@@ -3,7 +3,7 @@
 import logging
 import os
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from importlib.metadata import version
@@ -25,7 +25,6 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from helmsman.render.spans import Attributes, Path, Span, points_of, span_id, telemetry_names, trace_id
-from tasks.observers.telemetry import exported
 from tasks.system.secrets import redact
 
 SCOPE = "helmsman"
@@ -59,8 +58,8 @@ def _nothing() -> None:
 class Pipeline:
     """Where the spans of one loop go, as traces and as metrics, set up by the standard variables."""
 
-    def __init__(self, uid: str, complain: Callable[[str], None]) -> None:
-        """The sampler decides once, for the whole loop."""
+    def __init__(self, uid: str, signals: Collection[str], complain: Callable[[str], None]) -> None:
+        """`signals`: TRACES and METRICS as far as they go out. The sampler decides once, for the whole loop."""
         # each driver is an instance of its own, or their counters would mix; what the environment says of the service wins
         own = Resource({"service.name": SCOPE, "service.version": version(SCOPE), "service.instance.id": str(uuid4())})
         self._uid, self._resource = uid, Resource.create().merge(own).merge(OTELResourceDetector().detect())
@@ -71,8 +70,8 @@ class Pipeline:
         self._links = [Link(context)] if context.is_valid else []
         self._stack = ExitStack()
         self._stack.enter_context(_quiet(complain))
-        self._measure = self._stack.enter_context(_metrics(self._resource)) if exported(os.environ, "METRICS") else None
-        self._exporter = _Exporter() if exported(os.environ, "TRACES") and sampled else None
+        self._measure = self._stack.enter_context(_metrics(self._resource)) if "METRICS" in signals else None
+        self._exporter = _Exporter() if "TRACES" in signals and sampled else None
         self._processor = BatchSpanProcessor(self._exporter) if self._exporter else None
 
     def tell(self, spans: Sequence[Span], arrived: Callable[[], None] = _nothing) -> None:

@@ -22,6 +22,7 @@ import psutil
 
 from helmsman.errors import OperatorError
 from tasks.repository.checkout_environment import Pins, own_variables, programs
+from tasks.repository.folders import repository_name
 from tasks.repository.git import IDENTITY, GitError, Repository
 from tasks.repository.hidden import lay_over
 from tasks.repository.object_store import ObjectStore
@@ -29,7 +30,7 @@ from tasks.repository.objects import read_object
 from tasks.repository.products import Products, remove
 from tasks.repository.setup import copy_included, fingerprint, lay_included
 from tasks.system.files import locked, write_atomic
-from tasks.system.paths import repository_name, state_home
+from tasks.system.paths import state_home
 
 REFERENCES = "heads", "tags", "remotes"
 """Kinds of references that checks may want to name; as they were when the loop began."""

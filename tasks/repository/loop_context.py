@@ -5,8 +5,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from helmsman.records.state import LoopState
+from tasks.repository.folders import loop_folder, worktree_of
 from tasks.repository.git import Repository, open_repository
-from tasks.system.paths import LoopFolder, loop_folder, worktree_of
+from tasks.system.paths import LoopFolder
 
 
 @dataclass(frozen=True)

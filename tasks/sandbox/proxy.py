@@ -18,9 +18,9 @@ from helmsman.records.agent import Guarded
 from helmsman.records.events import ToolGuarded
 from helmsman.sandbox.reach import LOOPBACK, Reach
 from tasks.loopback import LoopbackServer, serving
-from tasks.observers.journal import publish
 from tasks.sandbox.inside import both_ways
 from tasks.sandbox.parent_proxy import Upstream
+from tasks.system.journal import publish
 
 LARGEST_HEAD = 16 * 1024
 """Bytes of what a client of the proxy says before it gets an answer."""

@@ -14,15 +14,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+from helmsman.config.layers import display
 from helmsman.errors import OperatorError
-from helmsman.layers import display
 
+LARGEST_FILE = 1 << 20
+"""Bytes of a file of configuration or of a goal; more is a mistake."""
 FOR_ALL = 0o644
 """The mode of what people read: a colleague may look at it, whatever the umask of who happened to write it."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would block for ever, a device would never end
 _NOT_THERE = OSError, ValueError, RuntimeError
 """Also a link that leads out, a zero byte in a name, and links in a circle."""
+
+
+class BrokenFile(OperatorError):  # noqa: N818 - what was found, as in Fenced
+    """A file that cannot be read as what it is meant to be."""
+
+    def __init__(self, path: Path, cause: str, line: int = 1) -> None:
+        """Keep the cause and its line apart, for whoever lists flaws."""
+        self.cause, self.line = cause, line
+        super().__init__(f"{path} cannot be used: {cause}", remedy="fix the file")
 
 
 # --- paths --------------------------------------------------------------------------------------------------------
@@ -80,6 +91,25 @@ def read_within(top: Path, name: str, most: int) -> bytes | None:
 def read_plain(path: Path, most: int) -> bytes:
     """The first `most` bytes of a plain file, wherever links lead. Raises OSError for anything else."""
     return _read(os.open(path, _FILE & ~os.O_NOFOLLOW), most)
+
+
+def read_text(path: Path, expected: str) -> str:
+    """A file's text without byte order mark and with plain line ends."""
+    try:
+        if not path.is_file():
+            found = "something else" if path.exists() else "nothing"
+            raise OperatorError(f"{path} cannot be read", expected=expected, found=found, remedy="correct its path")
+        data = read_plain(path, LARGEST_FILE + 1)
+    except OSError as error:
+        found, remedy = str(error.strerror), "make it readable"
+        raise OperatorError(f"{path} cannot be read", expected=expected, found=found, remedy=remedy) from error
+    if len(data) > LARGEST_FILE:
+        raise BrokenFile(path, f"it is larger than {LARGEST_FILE} bytes")
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise BrokenFile(path, f"line {line} is not UTF-8: {error.reason}", line) from None
 
 
 def remove_within(top: Path, name: str) -> None:

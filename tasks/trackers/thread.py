@@ -18,9 +18,9 @@ from helmsman.records.state import LoopState
 from helmsman.records.tracking import Act, Comment, Escalation, Found, IssueLink, TrackedIssue, TrackerAction
 from helmsman.render import issue as texts
 from helmsman.render.gate import evidence
-from tasks.observers.notify import notify
 from tasks.repository.loop_context import LoopContext
 from tasks.trackers.forges import IssueTracker, open_tracker
+from tasks.trackers.notify import notify
 from tasks.trackers.remembering import remember, remembered
 
 TELLING_SECONDS = 30.0

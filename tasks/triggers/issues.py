@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from helmsman.config import LoopConfig
+from helmsman.config.layers import Layer
 from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientError
 from helmsman.issues import OWN_SETTINGS, issue_goal, issue_loop_id
-from helmsman.layers import Layer
 from helmsman.oversee.commands_said import COMMAND, Command, answer_in, command_in
 from helmsman.plain import clean
 from helmsman.records.decision import Outcome
@@ -28,12 +28,13 @@ from tasks.loop.configure import configure
 from tasks.loop.recover import close
 from tasks.loop.remote_handover import pull_state, push_state
 from tasks.loop.start import first_state, require_budget, require_checks, write_first
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.loop_context import is_finished, loop_context
 from tasks.repository.state_ref import Fenced, known_state, read_state
 from tasks.system.clock import now_utc
 from tasks.system.lock import DrivenElsewhere, exclusive_driver, holder
-from tasks.system.paths import LoopFolder, loop_folder
+from tasks.system.paths import LoopFolder
 from tasks.trackers.thread import reply, tell_news
 from tasks.triggers.pushed_files import laid_out
 from tasks.triggers.pushes import fetched, find_repository

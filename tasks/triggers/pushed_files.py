@@ -6,18 +6,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
+from helmsman.config.layers import display
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.layers import display
 from helmsman.toml_of import toml_of
 from tasks.agents.catalogue import MOST_FILES
 from tasks.agents.finding import AGENTS
-from tasks.alignment.files import place_of
 from tasks.hats.finding import HATS, PRESETS, is_path
-from tasks.loop.files import AUTOCHECKS, LARGEST_FILE, RUBRIC, read_rubric_file
+from tasks.loop.alignment_file import place_of
+from tasks.loop.files import AUTOCHECKS, RUBRIC, read_rubric_file
 from tasks.repository.git import Repository
 from tasks.repository.objects import read_object
 from tasks.repository.trees import FILE_MODES, FOLDER, entries_in, entry_at, size_of
-from tasks.system.files import resolve_inside
+from tasks.system.files import LARGEST_FILE, resolve_inside
 
 FILES = ("helmsman.toml", "pyproject.toml", RUBRIC, AUTOCHECKS)
 IN_A_WORKTREE = {"workspace": {"in_place": False}}

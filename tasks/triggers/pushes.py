@@ -13,23 +13,25 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from helmsman.config.layers import Layer
 from helmsman.errors import OperatorError, TransientError
-from helmsman.layers import Layer, Resolved
 from helmsman.pushes import Allowed, made_by_us, matches_branch, push_loop_id, read_allowed
 from helmsman.records.request import LoopRequest
 from helmsman.records.triggers import OWN_BRANCHES, Ignored, Push
 from helmsman.toml_of import toml_of
-from tasks.alignment.aligning import aligned_in
+from tasks.agents.catalogue import LoopSettings
+from tasks.loop.alignment_file import aligned_in
 from tasks.loop.configure import configure
 from tasks.loop.files import resolve_goal_file
 from tasks.loop.handoff import left_at
 from tasks.loop.start import first_state, require_checks, write_first
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import GitError, Repository, contains, git, open_repository, read_ref, succeeds
 from tasks.repository.remote import fetch_ref
 from tasks.repository.state_ref import loop_names, read_state, show_state, state_ref
 from tasks.system.files import read_plain
 from tasks.system.lock import holder
-from tasks.system.paths import loop_folder, state_home
+from tasks.system.paths import state_home
 from tasks.triggers.pushed_files import IN_A_WORKTREE, laid_out, lay_out_alignment, lay_out_file
 
 REMOTE = "origin"
@@ -91,7 +93,7 @@ def _start(repository: Repository, push: Push, where: Path, now: datetime) -> Lo
     return LoopRequest(repository=str(where), loop=state.loop)
 
 
-def _configured(repository: Repository, push: Push, folder: Path) -> Resolved | None:
+def _configured(repository: Repository, push: Push, folder: Path) -> LoopSettings | None:
     """What the files of the commit and this machine's environment say; None where they do not name the branch.
 
     No configuration is valid without a goal, and the goal may stand in files that only the configuration names.

@@ -16,8 +16,8 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
+from helmsman.config.layers import from_environment
 from helmsman.errors import OperatorError
-from helmsman.layers import from_environment
 from tests.contracts.source import ROOT
 from tools.locked import entries, needed, roots
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from helmsman.config import LoopConfig
-from helmsman.layers import leaves
+from helmsman.config.layers import leaves
 from helmsman.oversee.decide import QUESTIONS
 from helmsman.oversee.detectors import DETECTORS
 from tests.contracts.source import ROOT, listed_files, named

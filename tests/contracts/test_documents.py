@@ -8,7 +8,7 @@ import typer.main
 
 from deployments.cli import app
 from helmsman.config import LoopConfig
-from helmsman.layers import leaves
+from helmsman.config.layers import leaves
 from helmsman.oversee.decide import QUESTIONS
 from tests.contracts.source import ROOT, listed_files, named
 

@@ -35,7 +35,7 @@ KNOW_PREFECT = (
     "tasks.loop.step_keys",
     "tasks.loop.sweep",
     "tasks.observers.artifacts",
-    "tasks.observers.notify",
+    "tasks.trackers.notify",
     "tasks.triggers.push_runs",
 )
 """The files that speak with the engine; nobody else knows which one it is."""

@@ -25,9 +25,9 @@ import psutil
 
 from deployments.run import go_on, start
 from helmsman.records.events import AgentStarted, CheckStarted, Event, StepFinished, StepStarted, ToolCalled
-from tasks.observers.journal import Listener, listening
 from tasks.repository.git import open_repository, read_ref
 from tasks.repository.state_ref import state_ref
+from tasks.system.journal import Listener, listening
 from tests.fakes.two_sessions import CHECK, GOAL, HOLDING, LOOP
 
 

@@ -7,10 +7,10 @@ import pytest
 from deployments.demo_model import Request, Script, Turn, bash, call, say
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import show_state
 from tasks.system.lock import holder
-from tasks.system.paths import loop_folder
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import RESULT_KEYS, Driving, driving, make_repository, the_object
 from tests.fakes.editor import Editor, answered, command_of, form_of

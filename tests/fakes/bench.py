@@ -16,9 +16,10 @@ from deployments.demo_model import ScriptedModel, environment
 from helmsman.records.decision import Outcome
 from helmsman.records.events import StepFinished, read_event
 from helmsman.records.state import LoopState
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records, show_state, state_ref
-from tasks.system.paths import LoopFolder, loop_folder
+from tasks.system.paths import LoopFolder
 from tasks.system.process import TAG
 from tests.fakes.migrated import give_database
 from tests.fakes.two_sessions import CHECK, GOAL, LOOP, iteration_of, script

@@ -15,11 +15,11 @@ from helmsman.records.claims import Claims
 from helmsman.records.decision import Decision, DecisionKind
 from helmsman.records.iteration import IterationRecord, WorkingMemory
 from helmsman.records.state import LoopState
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import write_state
 from tasks.repository.worktree import ensure_worktree
-from tasks.system.paths import loop_folder
 
 NOW = datetime(2026, 11, 22, 5, 0, tzinfo=UTC)
 LOOP = "the-loop"

@@ -23,8 +23,7 @@ from flows.align import align
 from helmsman.errors import OperatorError
 from helmsman.orient.alignment import STANDARD
 from helmsman.records.alignment import Alignment, AlignRequest
-from tasks.alignment.aligning import align_folder, align_name
-from tasks.alignment.files import read_alignment
+from tasks.loop.alignment_file import align_folder, align_name, read_alignment
 from tasks.repository.git import open_repository
 from tasks.system.lock import exclusive_driver
 from tests.fakes.answerer import answering, posted

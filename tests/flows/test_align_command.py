@@ -13,7 +13,7 @@ import pytest
 
 from deployments.demo_model import Turn, say
 from helmsman.records.alignment import ALIGNMENT, Alignment
-from tasks.alignment.files import read_alignment
+from tasks.loop.alignment_file import read_alignment
 from tasks.system.paths import state_home
 from tests.fakes.bench import Ended
 from tests.fakes.command_line import trusted

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from deployments.group import chain
-from helmsman.layers import Resolved
-from helmsman.orient.alignment_file import render
+from helmsman.parsers.alignment_file import render
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
+from tasks.agents.catalogue import LoopSettings
 from tasks.loop.start import create_loop
 from tasks.repository.git import git, open_repository
 from tasks.repository.loop_context import loop_context
@@ -66,7 +66,7 @@ def test_a_loop_that_died_before_it_left_does_so_before_the_next_one_begins_and_
     repository: Path, engine_url: str, tmp_path: Path
 ) -> None:
     commit(repository, "align", {ALIGNMENT: render(Alignment(specification=Specification(goal="there is 1")))})
-    state = create_loop(open_repository(repository), Resolved(config("there is 1"), {}), "num-1", NOW)
+    state = create_loop(open_repository(repository), LoopSettings(config("there is 1"), {}), "num-1", NOW)
     context = loop_context(str(repository), state)
     ensure_worktree(context.repository, context.worktree, state.branch, state.head)
     head = commit(context.worktree, "1", {"1": ""})

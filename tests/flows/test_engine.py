@@ -9,9 +9,9 @@ from flows.loop import loop
 from helmsman.errors import OperatorError
 from helmsman.records.request import LoopRequest
 from tasks.engine.runs import flush
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
 from tasks.system.lock import exclusive_driver
-from tasks.system.paths import loop_folder
 from tests.fakes.agents import PROMISE, says
 from tests.fakes.bench import STEPS, eventually
 from tests.flows.conftest import Drive

@@ -15,10 +15,10 @@ from helmsman.records.events import Event, MemoryNoted, StepFinished, StepStarte
 from helmsman.records.gates import GateKind
 from helmsman.records.request import LoopRequest
 from tasks.memory import opening
-from tasks.observers.journal import listening
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.state_ref import read_state, replace_state, state_ref, write_state
-from tasks.system.paths import loop_folder
+from tasks.system.journal import listening
 from tests.fakes.answerer import answering
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.fakes.repositories import LOOP, Work, begin, commit, make_repository

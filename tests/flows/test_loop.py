@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flows.loop import loop
-from helmsman.layers import from_assignments
+from helmsman.config.layers import from_assignments
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import Weight
 from helmsman.records.control import EscalationLevel

@@ -16,10 +16,10 @@ from deployments.answer import cancel_loop
 from deployments.group import parallel
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import known_state
 from tasks.system.lock import process_of
-from tasks.system.paths import loop_folder
 from tests.fakes.agents import PROMISE, calls_made, says, scripted_agent
 from tests.fakes.bench import eventually
 from tests.fakes.repositories import commit, sh

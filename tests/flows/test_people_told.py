@@ -7,8 +7,8 @@ import pytest
 
 from helmsman.config import TrackerConfig
 from helmsman.errors import OperatorError
-from tasks.observers.notify import notify
 from tasks.trackers.forges import tracker_token
+from tasks.trackers.notify import notify
 from tests.fakes.webhook import Webhook, webhook_at_work
 
 pytestmark = pytest.mark.feature("H3")

@@ -13,10 +13,10 @@ from pathlib import Path
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.control import Checkpoint, IterationSummary, Movement, Oversight
 from helmsman.records.decision import Decision, DecisionKind, Outcome
+from tasks.loop.rollback import left_at_best, stand_at_best
+from tasks.repository.folders import worktree_of
 from tasks.repository.git import open_repository
-from tasks.repository.rollback import left_at_best, stand_at_best
 from tasks.repository.state_ref import read_state, replace_state
-from tasks.system.paths import worktree_of
 from tests.fakes.repositories import BRANCH, LOOP, NOW, Work, begin, commit, loop_state, make_repository, write
 from tests.integration.landing_process import CHANGE, SHIM
 

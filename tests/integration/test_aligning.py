@@ -10,10 +10,10 @@ import pytest
 
 from deployments.align import align_goal
 from deployments.demo_model import ScriptedModel, Turn, by_call, call
+from helmsman.config.layers import Layer
 from helmsman.errors import Cancelled, OperatorError
-from helmsman.layers import Layer
-from helmsman.orient.alignment import align_question, own_goal, read_proposal
-from helmsman.orient.alignment_file import render
+from helmsman.orient.alignment import align_question, read_proposal
+from helmsman.parsers.alignment_file import own_goal, render
 from helmsman.records.alignment import (
     ALIGNMENT,
     Alignment,
@@ -24,24 +24,21 @@ from helmsman.records.alignment import (
     RepositoryFacts,
     Specification,
 )
-from tasks.alignment.aligning import (
-    Work,
+from tasks.alignment.aligning import Work, attempt_id, present, propose, put
+from tasks.alignment.config import configured
+from tasks.alignment.people import UnansweredError
+from tasks.alignment.run import concluded
+from tasks.checks.repository_facts import LONGEST_TEXT, MOST_NAMES, gather_facts
+from tasks.loop.alignment_file import (
     align_folder,
     align_name,
     aligned,
-    attempt_id,
     goal_layer,
-    present,
-    propose,
-    put,
+    read_alignment,
     refuse_open_questions,
+    write_alignment,
 )
-from tasks.alignment.config import configured
-from tasks.alignment.files import read_alignment, write_alignment
-from tasks.alignment.people import UnansweredError
-from tasks.alignment.run import concluded
 from tasks.repository.git import Repository, open_repository
-from tasks.repository.repository_facts import LONGEST_TEXT, MOST_NAMES, gather_facts
 from tasks.system.process import never
 from tests.fakes.claude_cli import bundled_cli, subscription
 from tests.fakes.judge_api import JudgeApi, Raw

@@ -5,8 +5,7 @@ import shlex
 import pytest
 
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, Specification
-from tasks.alignment.aligning import align_name
-from tasks.alignment.files import read_alignment, write_alignment
+from tasks.loop.alignment_file import align_name, read_alignment, write_alignment
 from tests.fakes.bench import Ended
 from tests.fakes.command_line import CommandLine
 

@@ -9,8 +9,8 @@ import pytest
 
 from helmsman.config import RemoteConfig
 from helmsman.records.state import LoopState
+from tasks.loop.rollback import left_at_best, stand_at_best
 from tasks.repository.git import GitError
-from tasks.repository.rollback import left_at_best, stand_at_best
 from tasks.repository.state_ref import read_state, replace_state
 from tasks.repository.worktree import go_back_to
 from tests.fakes.repositories import BRANCH, LOOP, Work, commit, write

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from helmsman.errors import OperatorError
-from helmsman.layers import Resolved
 from helmsman.memory.handoff import KEPT
-from helmsman.orient.alignment import own_goal
-from helmsman.orient.alignment_file import render
+from helmsman.parsers.alignment_file import own_goal, render
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
 from helmsman.records.decision import Outcome
 from helmsman.records.iteration import Completed, WorkingMemory
 from helmsman.records.state import LoopState
+from tasks.agents.catalogue import LoopSettings
 from tasks.loop.handoff import hand_over
 from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
@@ -44,7 +43,7 @@ def aligned_repository(tmp_path: Path, *options: str) -> Path:
 
 
 def begun(top: Path, number: int, goal: str, base: str = "", **sections: Any) -> LoopState:
-    return create_loop(open_repository(top), Resolved(config(goal, **sections), {}), f"num-{number}", NOW, base)
+    return create_loop(open_repository(top), LoopSettings(config(goal, **sections), {}), f"num-{number}", NOW, base)
 
 
 def completed(top: Path, state: LoopState, files: Mapping[str, str] | None = None) -> LoopState:

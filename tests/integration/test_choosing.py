@@ -10,10 +10,10 @@ import pytest
 from deployments.choosing import chosen_loop, driver_of
 from deployments.show import show_status
 from helmsman.errors import OperatorError
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import write_state
 from tasks.system.lock import exclusive_driver
-from tasks.system.paths import loop_folder
 from tests.fakes.repositories import make_repository
 from tests.unit import builders
 

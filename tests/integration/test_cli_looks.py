@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import LoopConfig
-from helmsman.layers import leaves
+from helmsman.config.layers import leaves
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.state_ref import write_state
 from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, the_object

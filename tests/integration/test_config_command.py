@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import LoopConfig
-from helmsman.layers import leaves
+from helmsman.config.layers import leaves
 from tests.fakes.command_line import CommandLine, looking, make_repository, the_object
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from helmsman.config.layers import Layer, resolve
 from helmsman.errors import OperatorError
-from helmsman.layers import Layer, resolve
-from tasks.loop.files import LARGEST_FILE, read_file, read_layers, resolve_goal_file
+from tasks.loop.files import read_file, read_layers, resolve_goal_file
+from tasks.system.files import LARGEST_FILE
 
 pytestmark = pytest.mark.feature("E11")
 

@@ -16,12 +16,12 @@ import psutil
 import pytest
 
 from deployments.run import GONE, SILENT, UNDER_WAY, first_word
-from helmsman.layers import Resolved
+from tasks.agents.catalogue import LoopSettings
 from tasks.loop.start import create_loop
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
 from tasks.system.environment import OF_A_SESSION
 from tasks.system.lock import exclusive_driver
-from tasks.system.paths import loop_folder
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import CommandLine, looking, make_repository, processes, the_object
 from tests.unit.builders import NOW, config
@@ -106,7 +106,7 @@ def test_what_a_person_got_wrong_is_refused_before_any_process_is_left_behind(he
 
 def test_a_name_that_is_taken_is_refused_with_who_drives_the_loop_and_what_can_be_done(helmsman: CommandLine) -> None:
     repository = open_repository(helmsman.repository)
-    create_loop(repository, Resolved(config("make it so"), {}), "loop", NOW)
+    create_loop(repository, LoopSettings(config("make it so"), {}), "loop", NOW)
     assert "what to do: go on with it: helmsman resume loop" in helmsman.run(*RUN).errors
     with exclusive_driver(loop_folder(repository, "loop").lock, "loop"):
         told = helmsman.run(*RUN)

@@ -14,8 +14,8 @@ from helmsman.records.events import Event, MemoryNoted
 from helmsman.records.state import LoopState, advance
 from tasks.loop.recover import close
 from tasks.loop.run import end_from_outside
-from tasks.observers.journal import listening
 from tasks.repository.state_ref import Fenced, read_state, replace_state
+from tasks.system.journal import listening
 from tasks.system.process import TAG
 from tests.fakes.repositories import LOOP, NOW, Work, begin, make_repository, record_of
 

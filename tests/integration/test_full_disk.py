@@ -9,9 +9,9 @@ import pytest
 
 from helmsman.errors import HelmsmanError, TransientError
 from helmsman.records.events import StepStarted
-from tasks.observers.journal import journal_to, listening, publish
 from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.state_ref import read_state, write_state
+from tasks.system.journal import journal_to, listening, publish
 from tasks.system.process import appending
 from tests.fakes.repositories import loop_state, make_repository, sh
 

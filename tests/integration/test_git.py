@@ -10,9 +10,9 @@ import pytest
 
 from helmsman.config import WorkspaceConfig
 from helmsman.errors import OperatorError, TransientError
+from tasks.repository.folders import worktree_of
 from tasks.repository.git import GitError, commit_and_tree, current_branch, git, has_identity, open_repository, read_ref, tip_of
 from tasks.repository.worktree import restore, salvage, settle_work
-from tasks.system.paths import worktree_of
 from tests.fakes.repositories import LOOP, begin, commit, make_repository, sh, write
 
 ROOT = Path(__file__).parents[2]

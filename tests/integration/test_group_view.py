@@ -19,9 +19,9 @@ from helmsman.records.events import (
     WaitStarted,
 )
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
-from tasks.observers.journal import journal_to
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, open_repository
-from tasks.system.paths import loop_folder
+from tasks.system.journal import journal_to
 from tests.fakes.repositories import make_repository
 from tests.unit.builders import NOW
 

@@ -9,12 +9,12 @@ from helmsman.budget import whole
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.memory.handoff import handoff_section
-from helmsman.orient.alignment_file import read, render
+from helmsman.parsers.alignment_file import read, render
 from helmsman.pushes import made_by_us
 from helmsman.records.alignment import ALIGNMENT, Alignment, GapCheck, Specification
 from helmsman.records.iteration import Completed, WorkingMemory
 from helmsman.records.state import LoopState
-from tasks.alignment.aligning import align_folder, aligned
+from tasks.loop.alignment_file import align_folder, aligned
 from tasks.loop.handoff import NAME, hand_over, left_at, left_in
 from tasks.repository.git import Repository
 from tasks.repository.loop_context import LoopContext

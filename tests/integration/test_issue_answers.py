@@ -13,11 +13,12 @@ from helmsman.records.triggers import Handled, Happened, Ignored
 from tasks.approvals import answers
 from tasks.loop.recover import repair
 from tasks.loop.run import driving
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import Fenced
 from tasks.system.lock import exclusive_driver
-from tasks.system.paths import LoopFolder, loop_folder
+from tasks.system.paths import LoopFolder
 from tasks.triggers.issues import handle
 from tests.fakes.pushing import Served
 from tests.fakes.tracker_api import TrackerApi

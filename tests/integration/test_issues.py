@@ -15,13 +15,13 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.triggers import Handled, Happened, Ignored, IssueEvent
 from tasks.approvals.answers import with_words
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import git, open_repository, read_ref
 from tasks.repository.loop_context import LoopContext, loop_context
 from tasks.repository.state_ref import read_state, replace_state
 from tasks.system.lock import exclusive_driver
-from tasks.system.paths import loop_folder
+from tasks.trackers.pull_request import open_pull_request
 from tasks.trackers.thread import tell
-from tasks.triggers.delivering import open_pull_request
 from tasks.triggers.issues import handle
 from tasks.triggers.pushes import fetched
 from tests.fakes.pushing import Served, served_repository

@@ -1,6 +1,7 @@
 """What of a real repository the judge is shown: the diff, changed files, those that are spoken of, and what it asks for."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.claims import Claims
 from helmsman.records.iteration import Evidence
 from helmsman.records.proof import DoneSignals, JudgeMemory, PastVerdict, SinceStart, Verdict
-from tasks.agents.call_folder import CallFolder, kept
+from tasks.agents.call_folder import CallFolder, keep_request, kept
 from tasks.checks.judging import adjudicate
 from tasks.repository.worktree import measure_change
 from tests.fakes.judge_api import JudgeApi
@@ -50,7 +51,9 @@ def verdict_on(work: Work, api: JudgeApi, **evidence: Any) -> Verdict:
     execution = record_of(work.state, 1).execution.model_copy(update={"change": measure_change(work.path, work.start)})
     found = {"checks": CheckReport(tree="t", results=(PASSED,)), "claims": ASKED, **evidence}
     given = Evidence.model_validate({"execution": execution, **found})
-    return adjudicate(work.place, work.state, given, lambda: {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": api.url})
+    credentials = {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": api.url}
+    folder = CallFolder(work.place.folder.call(work.state.due, work.state.attempt), work.state.uid)
+    return adjudicate(work.place, work.state, given, lambda: credentials, partial(keep_request, folder))
 
 
 def test_the_judge_sees_the_diff_and_unchanged_files_that_show_whether_the_work_is_right(work: Work) -> None:

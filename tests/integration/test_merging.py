@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.orient.alignment_file import render
+from helmsman.parsers.alignment_file import render
 from helmsman.records.alignment import Alignment, Specification
 from helmsman.records.checks import CheckReport
 from helmsman.records.decision import Outcome

@@ -7,7 +7,7 @@ import pytest
 from helmsman.config import LoopConfig
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import ItemProof
-from tasks.loop.plan import tick
+from tasks.repository.plan import tick
 from tasks.repository.worktree import measure_change
 from tests.fakes.landings import AT_MOST_TWO, Landing, proven
 from tests.fakes.repositories import commit, make_repository, record_of, sh

@@ -12,7 +12,7 @@ from helmsman.records.events import Event, UsageCounted
 from helmsman.records.state import Spending
 from tasks.agents.claude import arguments, prices_known
 from tasks.agents.listener import Meter, allowed_cost
-from tasks.observers.journal import listening
+from tasks.system.journal import listening
 from tests.fakes.repositories import loop_state
 
 pytestmark = pytest.mark.feature("E6")

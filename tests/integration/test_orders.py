@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.loop.instructions import LARGEST_FILE, MOST_FILES, read_orders
+from tasks.repository.instructions import LARGEST_FILE, MOST_FILES, read_orders
 from tests.unit.builders import config
 
 pytestmark = pytest.mark.feature("S11")

@@ -7,16 +7,16 @@ import pytest
 
 from helmsman.config import InvariantsConfig, LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.layers import Resolved
 from helmsman.records.checks import Weight
 from helmsman.records.control import EscalationLevel, Ladder, Oversight
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import ItemProof, Tick
 from helmsman.records.tracking import Conflicted, Merging, Trouble
+from tasks.agents.catalogue import LoopSettings
 from tasks.checks.audit import audit, revert_protected
-from tasks.loop.plan import plan_in_hand, put_back, stand_at, tick
 from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
+from tasks.repository.plan import plan_in_hand, put_back, stand_at, tick
 from tasks.repository.worktree import hold_branch, measure_change, restore, settle_work
 from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, record_of
 
@@ -207,7 +207,7 @@ def test_a_plan_that_no_loop_could_follow_is_refused_before_anything_is_made(
     (top / "later.md").write_text(PLAN)
     config = LoopConfig.model_validate({"goal": "make it work", "checks": ["true"], "plan": settings})
     with pytest.raises(OperatorError) as caught:
-        create_loop(open_repository(top), Resolved(config, {}), "the-loop", NOW)
+        create_loop(open_repository(top), LoopSettings(config, {}), "the-loop", NOW)
     assert complaint in str(caught.value)
 
 

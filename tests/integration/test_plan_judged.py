@@ -40,7 +40,9 @@ def verdict_on(work: Work, api: JudgeApi, *, item: PlanItem = ITEM, remaining: i
     left: dict[str, Any] = {"total": 3, "left": ("T001", "T002")[:remaining], "remaining": remaining}
     hand = InHand.model_validate({"item": item, **left})
     evidence = Evidence(execution=execution, checks=GREEN, claims=claims, plan=hand)
-    return adjudicate(work.place, work.state, evidence, lambda: {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": api.url})
+    return adjudicate(
+        work.place, work.state, evidence, lambda: {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": api.url}, lambda _: None
+    )
 
 
 def judged(*met: tuple[str, bool]) -> Turn:

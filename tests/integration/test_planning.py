@@ -13,9 +13,9 @@ from helmsman.oversee.conflict_question import fingerprint
 from helmsman.records.control import ConflictSearch, EscalationLevel, Ladder, Oversight
 from helmsman.records.iteration import Planned
 from helmsman.records.state import LoopState
-from tasks.loop.instructions import read_orders
 from tasks.models.planning import write
 from tasks.repository.git import git, open_repository
+from tasks.repository.instructions import read_orders
 from tasks.repository.loop_context import LoopContext
 from tasks.system.paths import LoopFolder
 from tests.fakes.faults import Fault

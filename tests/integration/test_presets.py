@@ -8,22 +8,23 @@ from typing import Any
 
 import pytest
 
+from helmsman.config.layers import Layer as Said
+from helmsman.config.layers import leaves, resolve
 from helmsman.errors import OperatorError
-from helmsman.layers import Layer as Said
-from helmsman.layers import Resolved, leaves, resolve
 from helmsman.orient.hats import CALLED, USUAL, choose
 from helmsman.oversee.advice import Persona
 from helmsman.oversee.answers import reconfigured
 from helmsman.parsers.definitions import hat_text, read_sheet, sheet_text
 from helmsman.records.hats import IMPLEMENTER, Condition, Sheet
 from helmsman.records.request import LoopRequest
+from tasks.agents.catalogue import LoopSettings
 from tasks.hats import finding
 from tasks.hats.finding import BUILT_IN, INTEGRATOR, add_preset, find_preset, known_presets, read_known
 from tasks.loop.configure import configure
-from tasks.loop.files import LARGEST_FILE
 from tasks.loop.start import create_loop, open_loop
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state
+from tasks.system.files import LARGEST_FILE
 from tests.fakes.command_line import make_repository
 from tests.unit.hats_shown import DEBUGGER, QUIET, hat, scene_for
 
@@ -65,7 +66,7 @@ def put(top: Path, folder: str, name: str, text: str) -> Path:
     return path
 
 
-def configured(top: Path, **settings: Any) -> Resolved:
+def configured(top: Path, **settings: Any) -> LoopSettings:
     return configure(top, LoopRequest(repository=str(top), goal="g", checks=("true",), settings=settings))
 
 
@@ -258,6 +259,6 @@ def test_patterns_given_by_hand_take_the_place_of_the_presets(top: Path) -> None
 
 def test_a_new_loop_never_takes_the_place_of_one_that_was_begun_meanwhile(top: Path) -> None:
     repository, config = open_repository(top), configured(top).config
-    create_loop(repository, Resolved(config, {}), "same", NOW, new=True)
+    create_loop(repository, LoopSettings(config, {}), "same", NOW, new=True)
     with pytest.raises(OperatorError, match="there is a loop same already"):
-        create_loop(repository, Resolved(config, {}), "same", NOW, new=True)
+        create_loop(repository, LoopSettings(config, {}), "same", NOW, new=True)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from helmsman.errors import OperatorError
-from tasks.agents.claude_binary import find_binary
 from tasks.sandbox.probe import find_bubblewrap
+from tasks.system.claude_binary import find_binary
 from tests.unit.builders import config
 
 

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from helmsman.errors import OperatorError
-from helmsman.orient.alignment import own_goal
-from helmsman.orient.alignment_file import render
+from helmsman.parsers.alignment_file import own_goal, render
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.triggers import Push
-from tasks.alignment.aligning import align_folder
+from tasks.loop.alignment_file import align_folder
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import loop_names, read_state
 from tasks.system.lock import exclusive_driver

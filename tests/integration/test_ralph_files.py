@@ -6,8 +6,8 @@ import pytest
 
 from helmsman.config.owners import NotAgreed
 from helmsman.errors import OperatorError
-from helmsman.layers import Resolved
 from helmsman.records.request import LoopRequest
+from tasks.agents.catalogue import LoopSettings
 from tasks.loop.configure import configure, in_repository
 from tests.fakes.command_line import looking, make_repository
 from tests.unit.test_alignment_file import GULF
@@ -23,7 +23,7 @@ def bring(top: Path, files: dict[str, str]) -> None:
         (top / name).write_text(text)
 
 
-def configured(top: Path, goal: str = "", **settings: object) -> Resolved:
+def configured(top: Path, goal: str = "", **settings: object) -> LoopSettings:
     return configure(top, LoopRequest(repository=str(top), goal=goal, checks=("true",), settings=settings))
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from deployments.show import PAGE, report
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.state_ref import state_ref, write_state
-from tasks.system.paths import loop_folder
 from tests.fakes.command_line import looking, make_repository
 from tests.unit.full_records import full_record, full_state
 

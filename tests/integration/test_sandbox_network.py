@@ -16,10 +16,10 @@ from helmsman.config import SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.records.events import Event, ToolGuarded
 from helmsman.sandbox.reach import Reach
-from tasks.observers.journal import listening
 from tasks.sandbox.login import Login
 from tasks.sandbox.parent_proxy import Upstream, upstream_of
 from tasks.sandbox.proxy import TOLD, doors
+from tasks.system.journal import listening
 from tests.fakes.boxes import Scene, make_scene
 
 pytestmark = pytest.mark.feature("D5")

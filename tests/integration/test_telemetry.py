@@ -11,7 +11,7 @@ import pytest
 
 from helmsman.render.spans import Attributes, Span, span_id, trace_context, trace_id
 from tasks.observers import telemetry, telemetry_sdk
-from tasks.observers.telemetry import Delivered, DeliveryMarks, wanted
+from tasks.observers.telemetry import SIGNALS, Delivered, DeliveryMarks, wanted
 from tasks.observers.telemetry_sdk import Pipeline
 from tests.contracts.source import ROOT
 from tests.fakes.collector import collecting
@@ -29,7 +29,7 @@ def iteration(number: int = 1, attributes: Attributes | None = None) -> list[Spa
 def sent(*parcels: list[Span], arrived: Callable[[], None] = lambda: None) -> list[str]:
     """Tell these, and return what was complained of."""
     heard = list[str]()
-    pipeline = Pipeline("u1", heard.append)
+    pipeline = Pipeline("u1", SIGNALS, heard.append)
     for one in parcels:
         pipeline.tell(one, arrived)
     pipeline.close()

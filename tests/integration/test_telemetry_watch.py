@@ -12,11 +12,12 @@ from deployments.live import lines_on
 from helmsman.records.events import IterationRecorded, StepFinished, StepStarted
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState, advance
-from tasks.observers.journal import journal_to, listening, publish
 from tasks.observers.telemetry import watched
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import read_state, write_state
-from tasks.system.paths import LoopFolder, loop_folder
+from tasks.system.journal import journal_to, listening, publish
+from tasks.system.paths import LoopFolder
 from tests.fakes.collector import Collector, collecting
 from tests.fakes.repositories import LOOP, make_repository
 from tests.unit import builders

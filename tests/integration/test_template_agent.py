@@ -12,8 +12,8 @@ import pytest
 
 from helmsman.agents.command import LONGEST_ARGUMENT
 from helmsman.agents.fitting import fitted
+from helmsman.config.layers import Layer, resolve
 from helmsman.errors import Cancelled, OperatorError, TransientError
-from helmsman.layers import Layer, resolve
 from helmsman.records.agent import AgentCall, AgentOutcome
 from helmsman.records.agents import Agent, AgentKind
 from helmsman.records.events import Event, ToolCalled
@@ -23,7 +23,7 @@ from tasks.agents.call import Order
 from tasks.agents.call_folder import CallFolder, begin, finished_call, interrupted_call
 from tasks.agents.finding import agent_names, find_agent, find_program
 from tasks.agents.template import environment_of
-from tasks.observers.journal import listening
+from tasks.system.journal import listening
 from tests.fakes.bench import eventually
 from tests.fakes.repositories import Work, make_repository
 from tests.fakes.repositories import begin as begin_loop
@@ -219,7 +219,7 @@ from helmsman.records.state import LoopState
 from tasks.agents.calling import call_agent
 from tasks.agents.call import Order
 from tasks.repository.git import open_repository
-from tasks.system.paths import loop_folder
+from tasks.repository.folders import loop_folder
 from tasks.repository.loop_context import LoopContext
 repository, state = open_repository(Path(sys.argv[1])), LoopState.model_validate_json(Path(sys.argv[3]).read_text())
 place = LoopContext(repository, Path(sys.argv[2]), loop_folder(repository, state.loop))

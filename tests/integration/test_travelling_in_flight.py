@@ -5,12 +5,12 @@ import pytest
 from helmsman.errors import OperatorError
 from helmsman.records.state import LoopState
 from tasks.loop.remote_handover import pull_state
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, git, read_ref
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import read_state, state_ref
 from tasks.sandbox.enter import git_folder
 from tasks.sandbox.own_git import make_git
-from tasks.system.paths import loop_folder
 from tests.fakes.repositories import sh, write
 from tests.fakes.two_machines import BRANCH, LOOP, PUSHED, begun, go_on, kept, taken_over, tree
 from tests.integration.travellers import at_once, one, remote, two

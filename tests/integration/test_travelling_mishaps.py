@@ -14,10 +14,10 @@ from helmsman.records.request import LoopRequest
 from tasks.loop import remote_handover, run
 from tasks.loop.recover import lost_elsewhere
 from tasks.loop.remote_handover import acquire_lease, check_lease, pull_state, pushed, refuse_taken
+from tasks.loop.rollback import go_back
 from tasks.repository.git import Repository, git, read_ref
 from tasks.repository.loop_context import loop_context
 from tasks.repository.remote import push_loop
-from tasks.repository.rollback import go_back
 from tasks.repository.state_ref import Fenced, read_state, replace_state, state_ref, write_state
 from tasks.repository.worktree import ensure_worktree
 from tests.fakes.repositories import commit, sh, write

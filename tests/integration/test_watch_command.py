@@ -18,11 +18,11 @@ from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
 from tasks.approvals.answers import put
 from tasks.observers.follow import newest_record
-from tasks.observers.journal import Listener, journal_to
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state, write_state
+from tasks.system.journal import Listener, journal_to
 from tasks.system.lock import exclusive_driver
-from tasks.system.paths import loop_folder
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, the_object
 from tests.fakes.terminal import CURSOR, OFF, ON, Terminal

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import LoopConfig
-from helmsman.orient.progress import KEPT_CHARACTERS, LONGEST_FILE
+from helmsman.parsers.progress_file import KEPT_CHARACTERS, LONGEST_FILE
 from helmsman.records.agent import Change, Execution
 from helmsman.records.checks import CheckReport
 from helmsman.records.iteration import Completed, WorkingMemory

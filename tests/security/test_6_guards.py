@@ -12,9 +12,9 @@ from deployments.demo_model import Turn, bash, by_call, call, say
 from helmsman.guardrails import Allow, Deny, Judgement, Rules, Session, ToolCall, judge
 from helmsman.guardrails.rules import table
 from helmsman.records.iteration import IterationRecord
+from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_records
-from tasks.system.paths import loop_folder
 from tasks.triggers.deliveries import Deliveries
 from tests.fakes.command_line import Driving, driving, make_repository
 from tests.fakes.prefect_server import PrefectServer

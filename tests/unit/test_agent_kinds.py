@@ -13,8 +13,8 @@ from helmsman.agents.command import LONGEST_ARGUMENT, command_line
 from helmsman.agents.fitting import LACKS, NEEDS, ONLY_CLAUDE_S, fitted, in_short, introduction, lacks, unused, value_of
 from helmsman.config import LoopConfig
 from helmsman.config.infrastructure import AgentConfig
+from helmsman.config.layers import Layer, leaves, resolve
 from helmsman.errors import OperatorError
-from helmsman.layers import Layer, leaves, resolve
 from helmsman.memory.handoff import handoff_of
 from helmsman.oversee.answers import reconfigured
 from helmsman.parsers.definitions import read_kind, template

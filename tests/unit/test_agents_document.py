@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from helmsman.layers import Layer, resolve
+from helmsman.config.layers import Layer, resolve
 from helmsman.parsers.definitions import read_kind, template
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.agents import ENDINGS

@@ -24,14 +24,12 @@ from helmsman.orient.alignment import (
     align_question,
     by_template,
     goal_text,
-    own_goal,
     read_proposal,
-    same_goal,
     settled,
     with_answers,
 )
-from helmsman.orient.alignment_file import read, render
-from helmsman.orient.answers import LONGEST_ANSWER as LONGEST_MODEL_ANSWER
+from helmsman.parsers.alignment_file import own_goal, read, render, same_goal
+from helmsman.parsers.answers import LONGEST_ANSWER as LONGEST_MODEL_ANSWER
 from helmsman.records.alignment import (
     LONGEST_ANSWER,
     LONGEST_LINE,

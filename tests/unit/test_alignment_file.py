@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmsman.orient.alignment import goal_text
-from helmsman.orient.alignment_file import LARGEST, NOTHING, is_alignment, read, render
+from helmsman.parsers.alignment_file import LARGEST, NOTHING, is_alignment, read, render
 from helmsman.records.alignment import Alignment, Asked, Evaluation, GapCheck, Made, Process, Specification, Stage
 from tests.unit.test_alignment import GOAL
 

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from helmsman.config import DetectConfig
+from helmsman.config.layers import Layer, resolve
 from helmsman.config.oversight import DETECTOR_NAMES
 from helmsman.errors import OperatorError
-from helmsman.layers import Layer, resolve
 from helmsman.oversee.detectors import DETECTORS
 
 pytestmark = pytest.mark.feature("S4")

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.budget import whole
-from helmsman.orient.answers import LONGEST_ANSWER, find_object
 from helmsman.orient.focus import FACTS_TOKENS, GOAL_TOKENS, focus_request, focus_section, read_focus
+from helmsman.parsers.answers import LONGEST_ANSWER, find_object
 from helmsman.records.checks import TestCounts
 from helmsman.records.control import Band, Control, EscalationLevel, Ladder, Oversight, Progress, Stance, Strategy
 from helmsman.records.iteration import Focus

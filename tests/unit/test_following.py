@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from helmsman.records.events import ToolCalled
 from helmsman.render.activity import LoggedEvent
 from tasks.observers.follow import AT_ONCE, FIRST_LOOK, Follower
-from tasks.observers.journal import LONGEST_JOURNAL, journal_to
+from tasks.system.journal import LONGEST_JOURNAL, journal_to
 from tests.unit.builders import NOW
 
 pytestmark = pytest.mark.feature("H4")

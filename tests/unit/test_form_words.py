@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from helmsman.config.layers import COMMAND_LINE, Layer, resolve
 from helmsman.errors import OperatorError
-from helmsman.layers import COMMAND_LINE, Layer, resolve
 from helmsman.records.request import LoopRequest
 from helmsman.render.gate import in_form_words
 

@@ -24,8 +24,8 @@ from helmsman.memory.handoff import (
     with_section,
 )
 from helmsman.orient.alignment import goal_text
-from helmsman.orient.alignment_file import read, render
 from helmsman.oversee.imperatives import imperatives
+from helmsman.parsers.alignment_file import read, render
 from helmsman.records.alignment import Alignment, Specification
 from helmsman.records.checks import TestCounts
 from helmsman.records.iteration import Choice, Completed, WorkingMemory

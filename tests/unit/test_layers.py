@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import CheckConfig, LoopConfig
+from helmsman.config.layers import RESERVED, Layer, describe, display, from_assignments, from_environment, leaves, merged, resolve
 from helmsman.errors import OperatorError
-from helmsman.layers import RESERVED, Layer, describe, display, from_assignments, from_environment, leaves, merged, resolve
 
 pytestmark = pytest.mark.feature("E11")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helmsman.memory.lessons_question import COMPLETED, FORM, MOST_LESSONS, SHOWN, lessons_request, read_lessons, shown
 from helmsman.memory.words import orders
-from helmsman.orient.answers import LONGEST_ANSWER
+from helmsman.parsers.answers import LONGEST_ANSWER
 from helmsman.records.agent import FailureClass
 from helmsman.records.decision import Outcome
 from helmsman.records.iteration import Choice, WorkingMemory

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmsman.orient.progress import KEPT_CHARACTERS, KEPT_ENTRIES, LINES, percent, read, render, without_plan
+from helmsman.parsers.progress_file import KEPT_CHARACTERS, KEPT_ENTRIES, LINES, percent, read, render, without_plan
 from helmsman.records.iteration import Choice, Completed, WorkingMemory
 
 pytestmark = pytest.mark.feature("O4")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.orient.brief import brief
-from helmsman.orient.research import HEADINGS, KEPT_ENTRIES, LONGEST_FILE, read, research_of, researching
+from helmsman.orient.research import HEADINGS, KEPT_ENTRIES, LONGEST_FILE, read, research_of
 from helmsman.records.iteration import Orientation, Research
 from helmsman.records.state import LoopState
 from tests.unit.builders import NOW, config, state
@@ -45,8 +45,8 @@ def test_a_whole_file_is_complete_and_ends_the_research() -> None:
     assert found.approach.startswith("Subtract the discount in total()")
     begun = looking()
     after = begun.model_copy(update={"memory": begun.memory.model_copy(update={"research": found})})
-    assert researching(begun)
-    assert not researching(after)
+    assert begun.researching
+    assert not after.researching
 
 
 @pytest.mark.feature("M6")
@@ -73,7 +73,7 @@ def test_what_is_missing_or_too_little_is_named_and_asked_for_again(text: str, p
     assert not found.complete
     assert any(problem in one for one in found.problems), found.problems
     again = looking(found.tries, found.problems)
-    assert researching(again)
+    assert again.researching
     assert problem in prompt(again)
     assert "try 1 of 3" in prompt(again)
 
@@ -88,7 +88,7 @@ def test_a_source_that_was_changed_makes_the_best_file_incomplete() -> None:
 @pytest.mark.feature("M6")
 def test_research_is_bounded_and_the_work_begins_with_what_there_is() -> None:
     vain = looking(3, ("GAPS: expected one entry at least, found none",))
-    assert not researching(vain)
+    assert not vain.researching
     assert "# Research: this iteration" not in prompt(vain)
 
 

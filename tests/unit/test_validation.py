@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.orient.validation import after, before, remaining
+from helmsman.oversee.validation import after, before, remaining
 from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
 from helmsman.records.checks import CheckReport
 from helmsman.records.control import EscalationLevel, IterationSummary, Ladder, Movement, Oversight, Progress, Stance, Strategy

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from helmsman.config import LoopConfig
-from helmsman.layers import PREFIX, describe, leaves
+from helmsman.config.layers import PREFIX, describe, leaves
 from tools.reference.markdown import cell, code, page, table
 
 INTRODUCTION = f"""A key has one value, and the first of these that names it wins: command line (`--set KEY=VALUE` and the options

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from helmsman.answer_form import TEXT, closed, many, one_of
 from helmsman.config import CriterionConfig, JudgeConfig
+from helmsman.parsers.answers import TEXT, closed, many, one_of
 from helmsman.prompts import render
 from helmsman.records.checks import Given
 from helmsman.records.iteration import Briefing

@@ -19,8 +19,6 @@ from helmsman.config.base import fields, section_of
 from helmsman.config.old_keys import OLD_KEYS
 from helmsman.errors import OperatorError
 from helmsman.plain import did_you_mean
-from helmsman.records.agents import Agent
-from helmsman.records.hats import Preset
 from helmsman.toml_of import toml_of
 
 PREFIX = "HELMSMAN_"
@@ -53,10 +51,6 @@ class Resolved:
 
     config: LoopConfig
     origins: Mapping[str, str]
-    preset: Preset | None = None
-    """The preset that was one of the layers, with its hats."""
-    agent: Agent | None = None
-    """The agent that it names, with what it lacks taken out of the configuration; None: Claude Code."""
 
 
 # --- the tree's shape ---------------------------------------------------------------------------------------------

@@ -1,7 +1,10 @@
-"""A model's answer in JSON, whoever asked for it: found between fences or prose, held to its form, and made printable."""
+"""A model's answer in JSON, whoever asked for it: the form it is asked in, and how it is found between fences or prose and read.
+
+Forms stay within what structured output supports: no lengths, no bounds, everything required.
+"""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
@@ -10,7 +13,31 @@ LONGEST_ANSWER = 120_000
 """Characters. The longest answer that is asked for, an alignment, may come to half of that; what is longer is none of them."""
 _OBJECTS = 20
 """Beginnings of an object that are tried; each may cost the whole text."""
-_Form = TypeVar("_Form", bound=BaseModel)
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+# --- the form that is asked for ------------------------------------------------------------------------------------
+
+Form = dict[str, Any]
+
+TEXT: Form = {"type": "string"}
+NUMBER: Form = {"type": "integer"}
+
+
+def closed(**properties: Form) -> Form:
+    """An object with exactly these."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def many(of: Form) -> Form:
+    return {"type": "array", "items": of}
+
+
+def one_of(names: Iterable[str]) -> Form:
+    return {"type": "string", "enum": list(names)}
+
+
+# --- the answer -----------------------------------------------------------------------------------------------------
 
 
 def printable(text: str) -> str:
@@ -23,7 +50,7 @@ ONE_LINE = BeforeValidator(lambda said: " ".join(printable(said).split()) if isi
 """Text of a model's answer, made printable; bounds that stand behind it count what is left."""
 
 
-def read_answer(text: str, name: str, form: type[_Form]) -> _Form | str:
+def read_answer(text: str, name: str, form: type[_Model]) -> _Model | str:
     """The first JSON object with this name in it, in the form that was asked for; or why there is none. Never raises."""
     found = find_object(text, name)
     if isinstance(found, str):

@@ -14,10 +14,12 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from helmsman.plain import clean
-from helmsman.records.alignment import ROUNDS, Alignment, Asked, Made
+from helmsman.records.alignment import ROUNDS, Alignment, Asked, Made, one_line
 from helmsman.texts import money
 
 TITLE = "# Alignment"
+AGREED = "# Agreed before the start"
+"""The heading below which a loop's goal says what was agreed."""
 NOTHING = "(none)"
 LARGEST = 400_000
 """Characters of a file that are read."""
@@ -141,6 +143,16 @@ def _span(text: str) -> str:
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
+
+
+def own_goal(goal: str) -> str:
+    """The goal in the words of whoever gave it, without what was agreed on."""
+    return goal.partition(f"\n{AGREED}\n")[0].strip()
+
+
+def same_goal(one: str, other: str) -> bool:
+    """However it is wrapped."""
+    return one_line(one) == one_line(other)
 
 
 def is_alignment(text: str) -> bool:

@@ -11,7 +11,6 @@ from datetime import datetime
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.orient.research import researching
 from helmsman.oversee.advice import advise
 from helmsman.parsers.plan_files import read_plan, same_work, ticked
 from helmsman.parsers.plan_form import PlanError
@@ -63,7 +62,7 @@ def items_of(context: LoopContext, state: LoopState) -> tuple[PlanItem, ...]:
 def plan_in_hand(context: LoopContext, state: LoopState, commit: str, *, small: bool = False) -> InHand | None:
     """What of the plan the iteration that is due has before it; None where it has another task. `small`: prefer small items."""
     config = state.config.plan
-    if not config.file or researching(state):
+    if not config.file or state.researching:
         return None
     if state.merging.trouble and held_in(context.repository, commit, config.file) is None:
         return None  # whoever merged before us has taken the plan away; ours was done

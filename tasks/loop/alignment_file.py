@@ -1,0 +1,182 @@
+"""The alignment file: read with bounds, written in one step and never over what somebody wrote; what it means to a loop."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from helmsman.config import LoopConfig
+from helmsman.config.layers import Layer
+from helmsman.errors import OperatorError
+from helmsman.memory.handoff import joined, spent
+from helmsman.naming import loop_id
+from helmsman.orient.alignment import goal_text
+from helmsman.parsers.alignment_file import is_alignment, read, render, same_goal
+from helmsman.plain import clean
+from helmsman.records.alignment import ALIGNMENT, Alignment
+from helmsman.texts import plural
+from tasks.repository.git import Repository
+from tasks.system.files import FOR_ALL, resolve_inside, write_atomic
+from tasks.system.files import read_text as read_whole
+from tasks.system.paths import AlignFolder, helmsman_folder
+
+QUESTIONS_SHOWN = 5
+
+
+def place_of(top: Path, file: str) -> Path:
+    """Where the file lies. Raises OperatorError where that leads out of the repository."""
+    return resolve_inside(top, file, "the alignment file")
+
+
+def read_text(path: Path) -> str | None:
+    """The file's text; None where there is no such file. Raises OperatorError where it cannot be read."""
+    return read_whole(path, "a Markdown file") if os.path.lexists(path) else None
+
+
+def read_alignment(path: Path) -> Alignment | None:
+    """What the file says; None where there is none. Raises OperatorError where it is no alignment, with the line."""
+    text = read_text(path)
+    return None if text is None else understood(path, text)
+
+
+def understood(path: Path, text: str) -> Alignment:
+    found = read(text)
+    if isinstance(found, str):
+        kind = "cannot be read" if is_alignment(text) else "is no alignment"
+        remedy = "fix the file" if is_alignment(text) else "move it away, or give another path"
+        raise OperatorError(f"{path} {kind}", found=found, remedy=f"{remedy}; docs/align.md shows its form")
+    return found
+
+
+def write_alignment(path: Path, alignment: Alignment) -> None:
+    """Put it in the place of whatever is there, in one step."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, render(alignment), mode=FOR_ALL)
+    except OSError as error:
+        raise OperatorError(
+            f"{path} cannot be written", found=str(error.strerror), remedy="make room for it, or make the folder writable"
+        ) from error
+
+
+def keep_aside(folder: Path, text: str) -> Path:
+    """Keep a text that somebody else wrote and that is about to be replaced."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix="before-", suffix=".md", dir=folder)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    return Path(name)
+
+
+# --- where it is kept ------------------------------------------------------------------------------------------
+
+
+def align_name(file: str, checkout: Path | None = None) -> str:
+    """How an alignment is called in the engine, where loops have their ids. `checkout`: where it is not the main one."""
+    if checkout is None:
+        return loop_id(f"align {file}", hashlib.sha256(file.encode()).hexdigest()[:6])
+    unique = hashlib.sha256(os.fsencode(checkout / file)).hexdigest()[:12]
+    return loop_id(f"align {checkout.name}", unique)
+
+
+def align_folder(repository: Repository, file: str) -> AlignFolder:
+    return AlignFolder(helmsman_folder(repository.common) / "alignments" / align_name(file, linked_checkout(repository)))
+
+
+def linked_checkout(repository: Repository) -> Path | None:
+    """The checkout, where it is not the main one: it has a file of its own, and so an alignment of its own."""
+    return None if repository.common.parent == repository.top else repository.top
+
+
+def with_kept(repository: Repository, file: str, alignment: Alignment) -> Alignment:
+    """The checkout's alignment with what loops left while it was in no commit: that is kept beside it, the file is a person's."""
+    kept = read_text(align_folder(repository, file).left)
+    return alignment.model_copy(update={"more": joined(alignment.more, kept)}) if kept else alignment
+
+
+def another_goal(path: Path, found: Alignment, remedy: str) -> OperatorError:
+    goal = clean(found.specification.goal.partition("\n")[0])[:200]
+    return OperatorError(f"{path} is about another goal", found=goal, remedy=remedy)
+
+
+# --- a loop that starts -------------------------------------------------------------------------------------------
+
+
+def aligned(repository: Repository, config: LoopConfig, file: str, reached: Iterable[str] = ()) -> LoopConfig:
+    """The configuration whose goal holds what was agreed on in this file; unchanged where there is nothing to hold to.
+
+    `reached`: goals that are reached already by the work that the loop begins with.
+    Raises OperatorError where the file cannot be read, is about another goal, or still asks something.
+    """
+    if repository.bare:
+        return config
+    answered = _answered(repository.top, file)
+    return _held_to(repository.top / file, answered and with_kept(repository, file, answered), config, reached)
+
+
+def aligned_in(top: Path, config: LoopConfig, file: str) -> LoopConfig:
+    """The same for a folder that holds what a repository has at its top."""
+    return _held_to(top / file, _answered(top, file), config, ())
+
+
+def aligned_by(text: str, where: Path, config: LoopConfig, reached: Iterable[str] = ()) -> LoopConfig:
+    """The same for the text of `config.alignment`, of which `where` says to people where it stands."""
+    return _held_to(where, _without_questions(where, _meant(where, text, config.alignment)), config, reached)
+
+
+def _held_to(path: Path, alignment: Alignment | None, config: LoopConfig, reached: Iterable[str]) -> LoopConfig:
+    if alignment is None:
+        return config
+    goal = alignment.specification.goal
+    if not same_goal(goal, config.goal):
+        if spent(alignment) or any(same_goal(goal, one) for one in reached):
+            return config
+        remedy = "align this goal: remove the file, then helmsman align GOAL; or start without it: --set alignment="
+        raise another_goal(path, alignment, remedy)
+    return config.model_copy(update={"goal": goal_text(config.goal, alignment)})
+
+
+def refuse_open_questions(repository: Repository, file: str) -> Alignment | None:
+    """What a loop that starts has to hold to; None for nothing. Raises OperatorError while a question is open."""
+    return None if repository.bare else _answered(repository.top, file)
+
+
+def _answered(top: Path, file: str) -> Alignment | None:
+    return _without_questions(top / file, _for_a_loop(top, file)) if file else None
+
+
+def _without_questions(path: Path, alignment: Alignment | None) -> Alignment | None:
+    if alignment is not None and alignment.gaps.open:
+        raise OperatorError(
+            f"{plural(len(alignment.gaps.open), 'question')} in {path} must be answered before a loop starts",
+            found="; ".join(clean(question) for question in alignment.gaps.open[:QUESTIONS_SHOWN]),
+            remedy="answer them: helmsman align, or in the file, each ticked with its answer below it; or start without "
+            "the file: --set alignment=",
+        )
+    return alignment
+
+
+def goal_layer(top: Path, layers: Sequence[Layer]) -> list[Layer]:
+    """The goal of the alignment file, for a loop to which nobody else gives one."""
+    if any("goal" in layer.values for layer in layers):
+        return []
+    file = next((layer.values["alignment"] for layer in layers if "alignment" in layer.values), ALIGNMENT)
+    alignment = _for_a_loop(top, file) if isinstance(file, str) and file else None
+    return [Layer(file, {"goal": alignment.specification.goal})] if alignment else []
+
+
+def _for_a_loop(top: Path, file: str) -> Alignment | None:
+    text = read_text(place_of(top, file))
+    if text is not None:
+        return _meant(top / file, text, file)
+    if file == ALIGNMENT:
+        return None
+    raise OperatorError(
+        "the alignment file is not there", found=str(top / file), remedy="correct `alignment`, or make it: helmsman align"
+    )
+
+
+def _meant(path: Path, text: str, file: str) -> Alignment | None:
+    """A file of the usual name that is a document of somebody's own says nothing about loops."""
+    return None if file == ALIGNMENT and not is_alignment(text) else understood(path, text)
