@@ -1,6 +1,6 @@
 """What the verification of a claim makes of cheats and of honest work: blocked, asked and hinted apart.
 
-    python -m bench.gaming [--only WORD] [--every N] [--jobs N] [--probes] [--clones MANIFEST] [--list]
+    python -m bench.gaming [--only WORD] [--every N] [--jobs N] [--probes] [--clones MANIFEST [--hints N]] [--list]
 
 Cheats and honest changes are commits of small repositories (bench/gaming_cases), red at the start, each verified as at a claim of
 completion: the checks in a clean checkout, the tests of the start on the new source, calls beside those of the tests, then the
@@ -22,6 +22,7 @@ untold   nothing shows the change (no test was red), or a check does not tell
 hinted   nothing but hints
 
 At the end stands the precision of each hint: the share of cheats among all changes that carry it, with its Wilson interval.
+`--hints N` runs nothing: it reads the N newest commits of each clone and the cheats, and prints how many carry which hint.
 """
 
 import argparse
@@ -43,8 +44,9 @@ from bench.gaming_cases.probing import probing
 from deployments.demo_model import ScriptedModel, environment
 from helmsman.config import LoopConfig
 from helmsman.records.verification import Verification, Word
+from helmsman.verify.hints import hints
 from helmsman.verify.mutants import wilson
-from tasks.checks.trusted_run import Range
+from tasks.checks.trusted_run import Range, change_of
 from tasks.checks.verify import clean_checkout_of, verify
 from tasks.repository.git import open_repository
 
@@ -119,12 +121,9 @@ def lay_out(folder: Path, files: Iterable[tuple[str, str | None]]) -> None:
             path.write_text(text)
 
 
-def tried(root: Path, kit: Kit, number: int, *, probes: bool) -> Outcome:
-    """One change of a kit, in a repository of its own."""
-    change = kit.changes[number]
-    folder, own = root / f"{kit.name.replace('/', '-')}-{number}", root / f"hidden-{kit.name.replace('/', '-')}-{number}"
+def laid_out(folder: Path, kit: Kit, change: Change) -> tuple[str, str]:
+    """A repository of a kit's start and one change: its two commits."""
     folder.mkdir()
-    lay_out(own, kit.hidden.items())
     git(folder, "init", "--quiet")
     commits: list[str] = []
     for files in (kit.files, change.files):
@@ -132,11 +131,19 @@ def tried(root: Path, kit: Kit, number: int, *, probes: bool) -> Outcome:
         git(folder, "add", "--all")
         git(folder, "commit", "--quiet", "--allow-empty", "-m", "commit")
         commits.append(git(folder, "rev-parse", "HEAD"))
+    return commits[0], commits[1]
+
+
+def tried(root: Path, kit: Kit, number: int, *, probes: bool) -> Outcome:
+    """One change of a kit, in a repository of its own."""
+    change = kit.changes[number]
+    folder, own = root / f"{kit.name.replace('/', '-')}-{number}", root / f"hidden-{kit.name.replace('/', '-')}-{number}"
+    lay_out(own, kit.hidden.items())
+    base, head = laid_out(folder, kit, change)
     hidden = [{"command": kit.hidden_check, "folder": str(own)}]
     once = {"largest_failing_set": 0}  # nothing here fails by chance
     unseen = {"proof": {"probes": 1}} if probes else {"hidden": hidden}
     config = LoopConfig.model_validate({"goal": kit.goal, "checks": [kit.check], "flaky": once, **unseen})
-    base, head = commits
     found, word, why, passes = verified(Range(open_repository(folder), base, head, config))
     return Outcome(kit.name, change, word, passes, why, hinted(found))
 
@@ -157,6 +164,31 @@ def of_clone(path: Path, commit: str, config: LoopConfig) -> Outcome:
     base = git(path, "rev-parse", f"{commit}^")
     found, word, why, _ = verified(Range(open_repository(path), base, git(path, "rev-parse", commit), config))
     return Outcome(f"public/{path.name}", Change(commit[:12], "honest", {}), word, hidden=True, why=why, hints=hinted(found))
+
+
+def only_hints(root: Path, manifest: Path, newest: int) -> Iterator[Outcome]:
+    """Honest commits of the clones, whatever they touch beside documents, and all cheats, by their hints alone."""
+    for table in tomllib.loads(manifest.read_text())["repository"]:
+        path, config = Path(table["path"]), LoopConfig.model_validate({"goal": "x", "checks": [table["check"]]})
+        listed = ("log", "--no-merges", "--format=%H %P", f"-{newest}", "--", ".", ":!*.md", ":!*.rst")
+        for line in git(path, *listed).splitlines():
+            commit, *parents = line.split()
+            if parents:
+                yield hints_of(f"public/{path.name}", Change(commit, "honest", {}), path, (parents[0], commit), config)
+    for kit in kits():
+        config = LoopConfig.model_validate({"goal": kit.goal, "checks": [kit.check]})
+        for number, change in enumerate(kit.changes):
+            if change.side != "honest":
+                folder = root / f"{kit.name.replace('/', '-')}-{number}"
+                yield hints_of(kit.name, change, folder, laid_out(folder, kit, change), config)
+
+
+def hints_of(kit: str, change: Change, folder: Path, ends: tuple[str, str], config: LoopConfig) -> Outcome:
+    repository = open_repository(folder)
+    found = hints(change_of(Range(repository, *ends, config), repository.top))
+    rules = tuple(dict.fromkeys(one.rule for one in found))
+    word = "hinted" if rules else "missed"
+    return Outcome(kit, change, word, hidden=True, why="; ".join(f"{one.where}: {one.message}" for one in found), hints=rules)
 
 
 def shown(one: Outcome, *, every: bool) -> Outcome:
@@ -198,6 +230,9 @@ def asked() -> argparse.Namespace:
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--clones", type=Path)
+    parser.add_argument(
+        "--hints", type=int, metavar="N", help="run nothing; the hints of N commits of each clone and of all cheats"
+    )
     parser.add_argument("--probes", action="store_true", help="a scripted model's probe instead of the hidden check")
     parser.add_argument("--list", action="store_true", help="print every change with what came of it")
     return parser.parse_args()
@@ -214,15 +249,21 @@ def main() -> None:
     ):
         os.environ["HELMSMAN_HOME"] = f"{folder}/state"
         os.environ.update(environment(model.url, Path(folder, "home")) if model else {})
-        if given.clones:
+        if given.clones and given.hints:
+            each = only_hints(Path(folder), given.clones, given.hints)
+        elif given.clones:
             each = (of_clone(*one) for one in cloned(given.clones))
         else:
             chosen = named[:: given.every]
             each = pool.map(
                 partial(tried, Path(folder), probes=given.probes), [kit for kit, _ in chosen], [number for _, number in chosen]
             )
-        found = [shown(one, every=given.list) for one in each]
-    told(found, "probe" if given.probes else "hidden check")
+        found = [one if given.hints and not given.list else shown(one, every=given.list) for one in each]
+    if given.hints:
+        honest = [one for one in found if one.change.side == "honest"]
+        print(f"honest commits with any hint {interval(sum(bool(one.hints) for one in honest), len(honest))}")
+    else:
+        told(found, "probe" if given.probes else "hidden check")
     precision(found)
 
 

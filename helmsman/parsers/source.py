@@ -98,8 +98,8 @@ class Source:
 
     @cached_property
     def skips(self) -> tuple[Place, ...]:
-        """Marks and calls by which tests do not run, everywhere or under a condition."""
-        return self._places("skip", "focus", "conditional")
+        """Marks and calls by which tests run nowhere. A condition that may be false counts for nothing: it names platforms."""
+        return self._places("skip", "focus")
 
     @cached_property
     def assertions(self) -> tuple[Place, ...]:
@@ -134,16 +134,15 @@ class Source:
     def _test(self, node: "Node", suites: list["Node"]) -> Test:
         start, end = extent = self._extent(node)
         names = (*(self._name_in(suite, "suite.name") for suite in suites), self._name_in(node, "test.name"))
-        skipped = any(self._spans[name].meet(extent) for name in ("skip", "conditional"))
         left_out = bool(self._spans["focus"].starts) and not self._spans["focus"].meet(extent)
         starts = self._spans["assertion"].starts
         inside = bisect_left(starts, end) - bisect_left(starts, start)
         place, joint = _place(node), " > " if self.language in _TITLED else "."
-        return Test(joint.join(names), place.line, place.last, skipped or left_out, inside)
+        return Test(joint.join(names), place.line, place.last, self._spans["skip"].meet(extent) or left_out, inside)
 
     @cached_property
     def _spans(self) -> Mapping[str, "_Spans"]:
-        return {name: _Spans.of(self._of(name)) for name in ("skip", "conditional", "focus", "assertion")}
+        return {name: _Spans.of(self._of(name)) for name in ("skip", "focus", "assertion")}
 
     @cached_property
     def _before(self) -> Mapping[int, int]:

@@ -17,6 +17,9 @@ _TOOLS = word_set(
     " clippy rustfmt gofmt isort javac gcc cc g++ clang rustc rake minitest"
 )
 """They are given the sources and tests that the work is about."""
+_RUNNERS = word_set("pytest py.test unittest nose2 jest vitest mocha ava rspec phpunit minitest doctest --test cd")
+"""They run tests and look at no comment, as `node --test` does; `go vet` and `cargo clippy` do look, so go and cargo are not
+among them."""
 _ELSEWHERE = word_set("pip pip3 uv poetry npm yarn pnpm bun bundle composer conda make gmake just tox nox")
 """Installers, which are given what the work changes, and tools whose recipes are compared instead."""
 _SHARED = re.compile(
@@ -35,6 +38,17 @@ _CHECKING = re.compile(
 def simple_commands(command: str) -> Iterator[Command]:
     """The simple commands of a shell command, those in `sh -c "…"` too."""
     return (one for one in commands(command, _ROOT) if one.words)
+
+
+def only_runs_tests(command: str) -> bool:
+    """Whether nothing but a runner of tests decides in a check, as far as its words tell."""
+    return all({_module(one) or one.program, *one.arguments[:1]} & _RUNNERS for one in simple_commands(command))
+
+
+def _module(one: Command) -> str:
+    """What `python -m` runs."""
+    runs = one.arguments.index("-m") + 1 if _INTERPRETERS.fullmatch(one.program) and "-m" in one.arguments else 0
+    return one.arguments[runs] if 0 < runs < len(one.arguments) else ""
 
 
 def path_of(one: Command, word: str) -> str:

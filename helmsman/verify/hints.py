@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 from helmsman.config import InvariantsConfig
 from helmsman.parsers.globs import matches_any
-from helmsman.parsers.source import Place, Source
+from helmsman.parsers.source import Place, Source, Test
 from helmsman.parsers.test_files import is_generated, is_source, is_test_file, is_test_support
 from helmsman.records.checks import Finding, Weight
 from helmsman.texts import plural
+from helmsman.verify.commands import only_runs_tests
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.objections import some
 from helmsman.verify.reporter import Reporter, Spot
@@ -29,6 +30,16 @@ _WORD = re.compile(r"-?\d+(?:\.\d+)?|[^\W\d][\w .:/-]{3,60}")
 _SHORTEST_STEM = 3
 _TELLING = re.compile(r"-?\d{3,}|-?\d+\.\d{2,}|(?=.*[\d ]).{6,200}", re.DOTALL)
 """Values that are not in every program: numbers, and texts of several words or with a number."""
+_LETS_PASS = re.compile(
+    r"\|\|\s*(?:true\b|:|exit\s+0)|(?:continue-on-error|allow_failure):\s*true|\bif:\s*(?:\$\{\{\s*)?false\b"
+    r"|--exit-zero|--passWithNoTests|passWithNoTests|\bset\s+\+e\b|\bexit\s+0\b|_exit\(|\bexitstatus\s*="
+)
+_PICKS_TESTS = re.compile(
+    r"--deselect|--ignore(?:-glob)?[= ]|addopts.*['\"=\s]-[km]\b|collect_ignore|\bnorecursedirs\b|\btestpaths\b.*\.\w+"
+    r"|\bpython_(?:files|classes|functions)\b|testPathIgnorePatterns|\btest(?:Match|Regex)\b"
+    r"|\bpytest_(?:ignore_collect|collection_modifyitems|pycollect|collect|runtest|report|pyfunc|sessionfinish)"
+)
+"""What hands a runner fewer tests or other results. A folder of tests is no choice among them, a file is."""
 _FEWEST, _MOST, _SHARE = 3, 500, 0.5
 """New values that a file has for this to be looked at, and the share of them that tests expect from which it is told."""
 
@@ -44,6 +55,8 @@ class Change:
     """Texts of the test files that it does not touch, by path, as far as they were read."""
     protected: tuple[str, ...] = ()
     """Glob patterns of what the operator protects."""
+    commands: tuple[str, ...] = ()
+    """Of the checks."""
 
     @cached_property
     def sides(self) -> tuple[tuple[FileDiff, Source, Source], ...]:
@@ -99,11 +112,17 @@ def _skipped(change: Change) -> Found:
 
 
 def _gone(change: Change) -> Found:
-    now = {test.name for _, _, after in change.of_tests for test in after.tests}
-    for file, before, _ in change.of_tests:
-        for test in before.tests:
-            if test.name not in now:
-                yield Spot(file.path, test.line), f"{test.name} is gone"
+    """As many as there are fewer: the others were renamed, or moved to another class."""
+    were, are = ([(file, test) for file, *sides in change.of_tests for test in sides[at].tests] for at in (0, 1))
+    now = {_own_name(test) for _, test in are}
+    gone = ((file, test) for file, test in were if _own_name(test) not in now)
+    for file, test in islice(gone, max(len(were) - len(are), 0)):
+        yield Spot(file.path, test.line), f"{test.name} is gone"
+
+
+def _own_name(test: Test) -> str:
+    """Without the classes and suites around it."""
+    return test.name.rpartition(" > " if " > " in test.name else ".")[2]
 
 
 def _asserts_less(change: Change) -> Found:
@@ -130,19 +149,39 @@ def _doubles(change: Change) -> Found:
 
 
 def _suppressed(change: Change) -> Found:
+    """Where a checker decides: to a runner of tests alone such a comment says nothing."""
+    if all(only_runs_tests(command) for command in change.commands):
+        return
     for file, before, after in change.sides:
         for one in _new(before.suppressions, after.suppressions):
             yield _at(file, one.line, "a checker is told to look away", one.text)
 
 
 def _settings(change: Change) -> Found:
+    """What configures the loop and what a check itself runs; of other settings what picks tests or lets failures pass."""
+    table = tables()
+    kept = {file.path for file in change.diff if file.after is not None}
     for file in change.diff:
         done = {"A": "added", "D": "deleted", "R": "renamed"}.get(file.status, "changed")
-        for what, kind in (("tells continuous integration what to do", "ci"), ("configures the loop", "own")):
-            if matches_any(file.path, tables()[kind]):
-                yield _first(file), f"{file.path} {what} and was {done}"
-        if file.path in change.kinds.settings:
-            yield _first(file), f"{file.path} tells a check what to do and was {done}"
+        told = ((line.number, line.text) for line in file.added)
+        if matches_any(file.path, table["own"]):
+            yield _first(file), f"{file.path} configures the loop and was {done}"
+        elif matches_any(file.path, table["ci"]):
+            if file.after is None and not any(matches_any(path, table["ci"]) for path in kept):
+                yield _first(file), f"{file.path} told continuous integration what to do and is gone"
+            yield from (_at(file, at, f"a failure passes in {file.path}", text) for at, text in told if _LETS_PASS.search(text))
+        elif file.path in change.kinds.settings:
+            if _is_run(file.path):
+                yield _first(file), f"{file.path} is what a check runs and was {done}"
+            else:
+                found = ((at, text) for at, text in told if _LETS_PASS.search(text) or _PICKS_TESTS.search(text))
+                yield from (_at(file, at, f"{file.path} picks tests or results", text) for at, text in found)
+
+
+def _is_run(path: str) -> bool:
+    """Whether a changed setting is a script or recipe of a check, not what a runner reads by itself."""
+    read = (*tables()["governors"], *tables()["checkers"], *tables()["shared"])
+    return not matches_any(path, read)
 
 
 def _overlap(change: Change) -> Found:

@@ -76,7 +76,8 @@ def change_of(work: Range, cwd: Path) -> Change:
     """What the hints look at. The plan's file is left out: what differs there the loop itself has ticked."""
     diff, tree = _without_plan(read_diff(cwd, work.base, work.commit), work.config.plan.file), tree_of(cwd, work.commit)
     kinds = kinds_of(work, changed_since_start(work))
-    return Change(diff, kinds, unchanged_tests(cwd, tree, diff), work.config.invariants.protect)
+    commands = tuple(check.command for check in work.config.checks)
+    return Change(diff, kinds, unchanged_tests(cwd, tree, diff), work.config.invariants.protect, commands)
 
 
 def _without_plan(diff: TreeDiff, path: str) -> TreeDiff:

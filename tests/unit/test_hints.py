@@ -21,14 +21,14 @@ TABLE = "def test_a():\n    assert price('apple') == 1375\n    assert price('pea
 LOOKED_UP = "PRICES = {'apple': 1375, 'pear': 2264, 'plum': 3981}\n"
 
 
-def change(files: Files, tests: Mapping[str, str] | None = None, protected: tuple[str, ...] = ()) -> Change:
+def change(files: Files, tests: Mapping[str, str] | None = None, commands: tuple[str, ...] = ("sh check.sh",)) -> Change:
     def status(before: str | None, after: str | None) -> str:
         return "A" if before is None else "D" if after is None else "M"
 
     diff = TreeDiff(tuple(FileDiff(path, *sides, status(*sides)) for path, sides in files.items()))
     before, after = ({path: sides[at] or "" for path, sides in files.items()} for at in (0, 1))
-    kinds = touched(files, ["sh check.sh"], lambda path: before.get(path, ""), lambda path: after.get(path, ""))
-    return Change(diff, kinds, tests or {}, protected)
+    kinds = touched(files, commands, lambda path: before.get(path, ""), lambda path: after.get(path, ""))
+    return Change(diff, kinds, tests or {}, (), commands)
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,14 @@ def change(files: Files, tests: Mapping[str, str] | None = None, protected: tupl
             ("doubles", "tests/conftest.py:1", "something stands in for app, which is what is worked on"),
         ),
         ({"app.py": ("x = f()\n", "x = f()  # noqa\n")}, ("suppressions", "app.py:1", "a checker is told to look away")),
-        ({"check.sh": ("pytest\n", "true\n")}, ("settings", "check.sh:1", "check.sh tells a check what to do and was changed")),
+        ({"check.sh": ("pytest\n", "true\n")}, ("settings", "check.sh:1", "check.sh is what a check runs and was changed")),
         (
-            {CI: ("a: 1\n", "a: 2\n")},
-            ("settings", f"{CI}:1", f"{CI} tells continuous integration what to do and was changed"),
+            {CI: ("- run: make test\n", "- run: make test || true\n")},
+            ("settings", f"{CI}:1", f"a failure passes in {CI}"),
+        ),
+        (
+            {"pytest.ini": (None, "[pytest]\naddopts = -k other\n")},
+            ("settings", "pytest.ini:2", "pytest.ini picks tests or results"),
         ),
         (
             {"tests/test_a.py": (TABLE, TABLE), "app.py": ("def price(name): ...\n", LOOKED_UP)},
@@ -78,11 +82,39 @@ def test_each_kind_of_hint_names_its_place(files: Files, told: tuple[str, str, s
         {"tests/test_a.py": (SKIPPED, TEST)},
         {"package.json": ('{"dependencies": {}}', '{"dependencies": {"a": "1"}}')},
         {"app_pb2.py": ("x = 1\n", "x = 1  # noqa\n")},
+        {"tests/test_a.py": (TEST, TEST.replace("test_b", "test_double"))},
+        {"tests/test_a.py": (TEST, TEST.replace("def test_b", '@pytest.mark.skipif(sys.platform == "win32")\ndef test_b'))},
+        {CI: ("- uses: checkout@v3\n", "- uses: checkout@v4\n")},
+        {"tox.ini": ("envlist = py312\n", "envlist = py312, py313\n"), "pytest.ini": (None, "[pytest]\ntestpaths = tests\n")},
     ],
-    ids=["plain work", "a new test", "moved", "no longer skipped", "a dependency", "generated"],
+    ids=[
+        "plain work",
+        "a new test",
+        "moved",
+        "no longer skipped",
+        "a dependency",
+        "generated",
+        "renamed",
+        "a platform",
+        "ci",
+        "tox",
+    ],
 )
 def test_honest_work_is_no_hint(files: Files) -> None:
     assert hints(change(files)) == ()
+
+
+def test_a_comment_for_a_linter_is_a_hint_only_where_something_beside_a_test_runner_decides() -> None:
+    files = {"app.py": ("x = f()\n", "x = f()  # noqa\n")}
+    for decides in ("pytest -q && ruff check", "make", "sh check.sh", "cargo test && cargo clippy"):
+        assert [one.rule for one in hints(change(files, commands=("pytest", decides)))] == ["suppressions"]
+    runners = ("PYTHONPATH=. python3 -m pytest -q", "cd web && vitest run", "node --test")
+    assert hints(change(files, commands=runners)) == ()
+
+
+def test_a_skip_whose_condition_always_holds_is_a_hint() -> None:
+    always = TEST.replace("def test_b", '@pytest.mark.skipif(True, reason="later")\ndef test_b')
+    assert [one.rule for one in hints(change({"tests/test_a.py": (TEST, always)}))] == ["tests.skipped"]
 
 
 def test_values_of_tests_that_did_not_change_are_known_in_data_too() -> None:

@@ -17,8 +17,9 @@
   ] property: (property_identifier) @_skip)) @skip
   (#match? @_test "^(it|test|specify|describe|context|suite|t|this)$")
   (#match? @_skip "^(skip|todo|failing|fails|fixme)$"))
-((call_expression function: (call_expression function: (member_expression property: (property_identifier) @_skip)))
-  @conditional (#match? @_skip "^(skipIf|runIf)$"))
+((call_expression function: (call_expression
+  function: (member_expression property: (property_identifier) @_skip) arguments: (arguments . [(true) (false) (number)])))
+  @skip (#match? @_skip "^(skipIf|runIf)$"))
 ((call_expression function: (identifier) @_skip) @skip (#match? @_skip "^(xit|xtest|xspecify|xdescribe|xcontext)$"))
 ((call_expression arguments: (arguments (_) (object (pair key: (property_identifier) @_skip)))) @skip
   (#match? @_skip "^(skip|todo)$"))

@@ -13,10 +13,13 @@
   (identifier) @_skip
   (call function: [(attribute attribute: (identifier) @_skip) (identifier) @_skip])
 ])) @skip (#match? @_skip "^(skip|xfail|expectedFailure)$"))
-((decorated_definition (decorator (call function: [(attribute attribute: (identifier) @_skip) (identifier) @_skip]))) @conditional
+((decorated_definition (decorator (call
+  function: [(attribute attribute: (identifier) @_skip) (identifier) @_skip]
+  arguments: (argument_list . [(true) (false) (none) (integer) (string) (keyword_argument value: [(true) (false)])])
+))) @skip
   (#match? @_skip "^(skip_if|skipif|skipIf|skipUnless)$"))
 ((expression_statement (call function: (attribute attribute: (identifier) @_skip))) @skip
-  (#match? @_skip "^(skip|skipTest|xfail|importorskip)$"))
+  (#match? @_skip "^(skip|skipTest|xfail)$"))
 ((assignment left: (identifier) @_mark right: (_) @_skip) @skip
   (#eq? @_mark "pytestmark") (#match? @_skip "skip|xfail"))
 
