@@ -22,7 +22,6 @@ from tasks.agents.stops import Stops, Turns
 from tasks.checks.context import checkout_for
 from tasks.repository.git import git
 from tasks.repository.loop_context import LoopContext
-from tasks.sandbox.enter import git_folder
 from tasks.system.files import read_plain
 from tasks.system.journal import publish
 
@@ -79,7 +78,7 @@ def _gate(context: LoopContext, state: LoopState, start: str, stop: Callable[[],
         return None
     allowed = state.config.steering.model_copy(update={"stop_seconds": seconds})
     config = state.config.model_copy(update={"steering": allowed})
-    where = StopPlace(context.worktree, start, checkout_for(context, state), git_folder(context.folder))
+    where = StopPlace(context.worktree, start, checkout_for(context, state))
     return StopGate(where, context.tag(state), config, state.checks, stop, item)
 
 

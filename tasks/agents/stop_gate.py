@@ -18,8 +18,7 @@ from helmsman.records.claims import Claims
 from helmsman.verify.flaky import after_rerun, suspects
 from tasks.checks.run import CheckContext, run_check
 from tasks.repository.git import commit_and_tree, current_branch, git
-from tasks.repository.snapshots import snapshot
-from tasks.repository.staging import own_folder, submodules
+from tasks.repository.staging import own_folder, snapshot, submodules
 from tasks.repository.worktree import dirty_paths, hold_branch, own_git
 from tasks.repository.worktree_checkout import Checkout
 from tasks.system.files import write_atomic
@@ -41,8 +40,6 @@ class StopPlace:
     start: str
     """Commit that the session began at."""
     checkout: Checkout
-    agents_git: Path | None = None
-    """Where the repository of the agent's box lies while that stands; its index says what the agent has added."""
 
 
 @dataclass
@@ -192,8 +189,7 @@ def _checked_out(context: StopPlace) -> Generator[None]:
         raise TransientError("the worktree is cut off from its repository")
     if any(dirty_paths(inner) for inner in submodules(worktree)):
         raise TransientError("work in a submodule is not committed, and cannot be checked before it is")
-    boxed = context.agents_git if context.agents_git and context.agents_git.exists() else None
-    commit = snapshot(worktree, commit_and_tree(worktree)[0], MESSAGE, boxed or own_folder(worktree))
+    commit = snapshot(worktree, commit_and_tree(worktree)[0], MESSAGE, at_work=True)
     if not checkout.clean:
         with _put_back(worktree, checkout):
             checkout.prepare(commit)

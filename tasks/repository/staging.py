@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from helmsman.errors import OperatorError
-from tasks.repository.git import GitError, git, git_bytes, succeeds
+from tasks.repository.branch_files import an_index
+from tasks.repository.git import GitError, commit_and_tree, git, git_bytes, succeeds
 from tasks.system.files import read_plain
 
 JUNK = (
@@ -47,12 +48,15 @@ class Entry(NamedTuple):
     name: bytes
 
 
-def stage(path: Path, env: Mapping[str, str] | None = None) -> None:
-    """Bring the index up to the worktree: what is there is in it, whatever was done to hide it."""
+def stage(path: Path, env: Mapping[str, str] | None = None, *, at_work: bool = False) -> None:
+    """Bring the index up to the worktree: what is there is in it, whatever was done to hide it.
+
+    `at_work`: somebody is, so no mode is changed to read a file. Raises GitError where one cannot be read.
+    """
     try:
         embedded = _stage(path, env)
     except GitError as error:
-        if error.code != SOME_FAILED:
+        if error.code != SOME_FAILED or at_work:
             raise
         open_up(path)  # more can be seen now
         embedded = _stage(path, env, what_can_be=True)
@@ -60,10 +64,18 @@ def stage(path: Path, env: Mapping[str, str] | None = None) -> None:
         _absorb(path, name, env)
 
 
-def stage_unchanged(path: Path, env: Mapping[str, str] | None = None) -> None:
-    """Likewise where somebody is at work: no mode is changed to read a file. Raises GitError where one cannot be read."""
-    for name in _stage(path, env):
-        _absorb(path, name, env)
+def snapshot(path: Path, onto: str, message: str, *, at_work: bool = False) -> str:
+    """Commit the worktree as it lies there on top of a commit. Returns `onto` where nothing differs from it.
+
+    No branch, HEAD or file changes, nor the index that somebody works with. `at_work` as in `stage`.
+    """
+    with an_index() as index:
+        git(path, "read-tree", onto, env=index)
+        stage(path, index, at_work=at_work)
+        tree = git(path, "write-tree", env=index).strip()
+    if tree == commit_and_tree(path, onto)[1]:
+        return onto
+    return git(path, "commit-tree", tree, "-p", onto, "-m", message).strip()
 
 
 def _stage(path: Path, env: Mapping[str, str] | None, *, what_can_be: bool = False) -> list[bytes]:

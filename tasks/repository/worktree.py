@@ -12,7 +12,6 @@ from helmsman.errors import AgentError, OperatorError
 from helmsman.records.agent import Change, Commit, Salvage
 from helmsman.records.state import LoopState
 from tasks.repository.git import GitError, Repository, contains, current_branch, git, read_ref, succeeds, tip_of
-from tasks.repository.snapshots import commit_tree, tree_of_work
 from tasks.repository.staging import (
     WORK,
     add_submodules,
@@ -20,6 +19,7 @@ from tasks.repository.staging import (
     insist,
     loose_submodules,
     own_folder,
+    snapshot,
     stage,
     stage_holds_work,
     submodules,
@@ -302,8 +302,8 @@ def go_back_to(path: Path, branch: str, commit: str, *, before: str = "") -> Non
 def salvage(repository: Repository, path: Path, state: LoopState, start: str) -> Salvage | None:
     """Keep what a dead or cancelled attempt left, committed or not, on a ref; then return to the commit that it began with."""
     recover(repository, path, state.branch)
-    snapshot, tip = _snapshot(path, _head(path) or start, state), read_ref(path, f"refs/heads/{state.branch}") or start
-    commit = tip if contains(path, start, snapshot) else snapshot
+    whole, tip = _snapshot(path, _head(path) or start, state), read_ref(path, f"refs/heads/{state.branch}") or start
+    commit = tip if contains(path, start, whole) else whole
     kept = None
     if not contains(path, start, commit):
         ref = free_ref(repository, state.loop, "salvage", f"{state.due}-{state.attempt}")
@@ -320,14 +320,8 @@ def _snapshot(path: Path, head: str, state: LoopState) -> str:
     """Commit the worktree as it is, through an index of its own, without moving any branch. Returns `head` if nothing differs."""
     for inner in submodules(path):
         _commit_leftovers(inner, state)
-    try:  # what was staged may be gone from the worktree
-        staged = git(path, "write-tree").strip()
-    except GitError:  # in the middle of a merge there is no such tree
-        staged = ""
-    tree = tree_of_work(path, head, stage)
     message = f"helmsman: work in flight of iteration {state.due}, attempt {state.attempt}"
-    with_staged = commit_tree(path, staged, head, f"{message} (what was staged)") if staged else head
-    return commit_tree(path, tree, with_staged, message)
+    return snapshot(path, head, message)
 
 
 def _clean(path: Path, spare: Sequence[str] = ()) -> None:

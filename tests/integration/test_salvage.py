@@ -48,18 +48,6 @@ def test_dirty_staged_untracked_deleted_and_committed_work_is_kept_on_one_ref(wo
     assert succeeds(work.path, "merge-base", "--is-ancestor", done, kept.ref)
 
 
-def test_what_was_staged_and_then_overwritten_is_kept_as_well(work: Work) -> None:
-    write(work.path, {"app.py": "staged\n", "only-staged": "x"})
-    work.sh("add", "--all", ".")
-    write(work.path, {"app.py": "later\n"})
-    (work.path / "only-staged").unlink()
-    kept = rescue(work)
-    assert kept
-    assert work.at("app.py", kept.ref) == "later"
-    assert work.at("app.py", f"{kept.ref}^") == "staged"
-    assert "only-staged" in work.names(f"{kept.ref}^")
-
-
 def test_every_salvage_of_an_attempt_has_a_ref_of_its_own(work: Work) -> None:
     for text in ("one\n", "two\n", "three\n"):
         write(work.path, {"app.py": text})

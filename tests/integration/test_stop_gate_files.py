@@ -37,12 +37,6 @@ def test_a_good_copy_in_an_ignored_folder_lets_nobody_go(work: Work, tag: str) -
     assert ended(gate(work, tag, "grep -q good build/app.py || grep -q good app.py")).blocked
 
 
-def test_what_is_ignored_and_was_added_all_the_same_is_checked(work: Work, tag: str) -> None:
-    write(work.path, {"build/kept": "1"})
-    work.sh("add", "--force", "build/kept")
-    assert ended(gate(work, tag, "test -e build/kept")).why == "every check that ran passes"
-
-
 def test_what_the_agent_does_while_its_checks_run_is_not_undone(work: Work, tag: str, tmp_path: Path) -> None:
     wait = f"touch '{tmp_path}/began'; until test -e '{tmp_path}/goes-on'; do sleep 0.02; done; grep -q meanwhile app.py"
     gated = gate(work, tag, wait, flaky=0)
