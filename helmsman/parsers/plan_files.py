@@ -193,15 +193,9 @@ def ticked(path: str, data: bytes, ids: Iterable[str]) -> bytes:
     return after.encode()
 
 
-def same_work(one: Plan, other: Plan) -> bool:
-    """Whether two plans differ in nothing but what is done, and where it stands in the file."""
-    return _bare(one, done=False) == _bare(other, done=False)
-
-
-def _bare(plan: Plan, *, done: bool | None = None) -> list[PlanItem]:
+def _bare(plan: Plan) -> list[PlanItem]:
     """The items without their lines, which move when a line is put in above them."""
-    unmarked = {} if done is None else {"done": done}
-    return [item.model_copy(update={"line": 0, **unmarked}) for item in plan.items]
+    return [item.model_copy(update={"line": 0}) for item in plan.items]
 
 
 def _text(data: bytes) -> str:

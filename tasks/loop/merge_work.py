@@ -18,7 +18,7 @@ from helmsman.records.tracking import Conflicted
 from helmsman.texts import plural
 from tasks.repository.git import GitError, Repository, commit_and_tree, contains, git, git_bytes, read_ref, succeeds
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.plan import PlanChanges, plan_apart, plan_back, plan_taken, ticked_afresh, ticked_tree, without_ticks
+from tasks.repository.plan import plan_taken
 from tasks.repository.state_ref import PREFIX
 from tasks.repository.worktree import SUBJECT_SHOWN, hold_branch, recover, restore
 
@@ -63,11 +63,8 @@ def join(context: LoopContext, state: LoopState, base: str) -> Joined:
     if contains(context.repository.common, state.head, base):
         return Joined(state.head)
     try:
-        apart = plan_apart(context.repository, state, base)
-        rebased = _rebased(context, state.head, base, apart)
-        if not rebased:
-            return _merged(context, state, base, apart)
-        return Joined(ticked_afresh(context, state, apart, rebased) if apart else rebased)
+        rebased = _rebased(context.worktree, state.head, base)
+        return Joined(rebased) if rebased else _merged(context, state, base)
     finally:
         put_back(context, state)
 
@@ -88,29 +85,20 @@ def put_back(context: LoopContext, state: LoopState) -> None:
     stand_on(context, state, state.head)
 
 
-def _rebased(context: LoopContext, head: str, base: str, apart: PlanChanges | None) -> str:
-    """Empty where it does not come through by itself: a branch that has merged before brings those conflicts again.
-
-    `apart`: ticks that are not replayed.
-    """
-    worktree = context.worktree
+def _rebased(worktree: Path, head: str, base: str) -> str:
+    """Empty where it does not come through by itself: a branch that has merged before brings those conflicts again."""
     between = git(worktree, "rev-list", "--parents", f"--max-count={REBASED_AT_MOST + 1}", head, "--not", base).splitlines()
     if len(between) > REBASED_AT_MOST or any(len(line.split()) > 2 for line in between):  # noqa: PLR2004 - itself, one parent
         return ""
-    if apart:
-        head = without_ticks(context.repository, apart, [(line.split()[0], line.split()[-1]) for line in between])
     if not succeeds(worktree, *PLAINLY, "rebase", *REBASE, base, head):
         succeeds(worktree, "rebase", "--abort")
         return ""
     return commit_and_tree(worktree)[0]
 
 
-def _merged(context: LoopContext, state: LoopState, base: str, apart: PlanChanges | None) -> Joined:
+def _merged(context: LoopContext, state: LoopState, base: str) -> Joined:
     worktree, into = context.worktree, state.config.merge.into
     put_back(context, state)
-    if apart:
-        tree = plan_back(context.repository, apart, state.head)  # on no branch, a commit that has the plan as it was
-        restore(worktree, git(context.repository.common, "commit-tree", tree, "-p", state.head, "-m", "without ticks").strip())
     problem = ""
     try:
         git(worktree, *PLAINLY, "merge", "--no-commit", "--no-ff", "--quiet", "--no-verify-signatures", base)
@@ -125,7 +113,6 @@ def _merged(context: LoopContext, state: LoopState, base: str, apart: PlanChange
         how = "--all", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"
         git(worktree, "--literal-pathspecs", "add", *how, stdin=names)
     tree = git(worktree, "write-tree").strip()
-    tree = ticked_tree(context.repository, apart, tree) if apart else tree
     subject = f"Bring in {into}, with {plural(len(conflicts), 'conflict')} to be merged" if conflicts else f"Bring in {into}"
     said = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}"
     commit = git(worktree, "commit-tree", tree, "-p", state.head, "-p", base, *said).strip()
@@ -146,7 +133,7 @@ def _without_plan(
     else:
         blob = git(context.worktree, "hash-object", "-w", "--stdin", stdin=held.content).strip()
         git(context.worktree, "update-index", "--add", "--cacheinfo", f"{held.mode},{blob},{path}")
-    return tuple(one for one in conflicts if one.path != path), (note,)
+    return tuple(one for one in conflicts if one.path != path), (note,) if note else ()
 
 
 def _conflicts(worktree: Path) -> Iterator[Conflicted]:

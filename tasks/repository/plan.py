@@ -1,18 +1,13 @@
 """The plan in the repository: read where it is committed, ticked in commits of ours, and kept right through merges.
 
-Ticks on the way into another branch are made afresh on what it holds, so that loops that tick beside each other agree. The
-loop's own commits are replayed as if the plan had never changed. A plan that was made anew is a change like any other.
+Loops that tick beside each other change neighbouring lines. Where these meet, the plan of the branch that is merged into counts,
+with the loop's own ticks.
 """
-
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.oversee.advice import advise
-from helmsman.parsers.plan_files import read_plan, same_work, ticked
+from helmsman.parsers.plan_files import read_plan, ticked
 from helmsman.parsers.plan_form import PlanError
 from helmsman.parsers.plan_order import beginning, gone, in_hand, objection
 from helmsman.plain import clean
@@ -23,14 +18,11 @@ from helmsman.records.state import LoopState
 from tasks.repository.branch_files import Held, held_in, not_in_commit, put_on_branch, tree_with
 from tasks.repository.git import Repository, commit_and_tree, git, tip_of
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.objects import read_object
 from tasks.repository.worktree import hold_branch, recover, restore
-from tasks.system.clock import now_utc
 
 PUT_BACK = "helmsman: put back the plan"
 TRAILER = "Helmsman-Tick"
 NAMED = 3
-_HEADER = re.compile(rb"(?:tree|parent) [0-9a-f]+\n|gpgsig(?:-sha256)? [^\n]*\n(?: [^\n]*\n)*")
 
 
 def plan_at(repository: Repository, commit: str, path: str) -> Plan:
@@ -106,7 +98,10 @@ def tick(context: LoopContext, state: LoopState, evidence: Evidence, decision: D
         raise OperatorError("there is nothing to tick", expected=path, found=f"commit {start[:12]} without it")
     tree = tree_with(context.repository, start, path, _with_ticks(path, held.content, [proof.item]), held.mode)
     subject = clean(f"Tick {proof.item}: {proof.title}")[:200]
-    commit = tick_commit(context.repository, state, tree, start, subject, [proof.item], decision.at)
+    date = f"{int(decision.at.timestamp())} +0000"
+    said = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}\n{TRAILER}: {proof.item}"
+    dated = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+    commit = git(context.repository.common, "commit-tree", tree, "-p", start, *said, env=dated).strip()
     _stand_on(context, state, commit)
     return Tick(item=proof.item, commit=commit, tree=tree)
 
@@ -123,16 +118,6 @@ def tick_by_word(context: LoopContext, state: LoopState, who: str) -> None:
     put_on_branch(
         context.repository, state, tip, path, content, clean(f"Tick {item}: {wanted.title}, by the word of {who}")[:200]
     )
-
-
-def tick_commit(
-    repository: Repository, state: LoopState, tree: str, parent: str, subject: str, items: list[str], at: datetime
-) -> str:
-    """A commit that ticks, on no branch yet."""
-    date = f"{int(at.timestamp())} +0000"
-    trailers = "\n".join((f"Helmsman-Loop: {state.loop}", *(f"{TRAILER}: {item}" for item in items)))
-    dated = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
-    return git(repository.common, "commit-tree", tree, "-p", parent, "-m", subject, "-m", trailers, env=dated).strip()
 
 
 def stand_at(context: LoopContext, state: LoopState, done: Tick) -> None:
@@ -164,69 +149,6 @@ def _objection(state: LoopState, path: str, before: Held, after: Held | None) ->
         return f"the new plan cannot be followed: {clean(str(complaint))}"
 
 
-@dataclass(frozen=True)
-class PlanChanges:
-    """What a loop did to its plan, taken apart from its other work."""
-
-    path: str
-    before: Held
-    """The plan where both branches still were one."""
-    items: tuple[str, ...]
-    """What it has ticked since."""
-
-
-def plan_apart(repository: Repository, state: LoopState, base: str) -> PlanChanges | None:
-    """None where the plan is as it was, or differs in more than ticks."""
-    path = state.config.plan.file
-    if not path:
-        return None
-    fork = git(repository.common, "merge-base", state.head, base).split()[0]
-    try:
-        before, after = held_in(repository, fork, path), held_in(repository, state.head, path)
-        if before is None or after is None or before.blob == after.blob:
-            return None
-        old, new = read_plan(path, before.content), read_plan(path, after.content)
-    except (OperatorError, PlanError):
-        return None
-    done = {item.id for item in old.items if item.done}
-    items = tuple(item.id for item in new.items if item.done and item.id not in done)
-    return PlanChanges(path, before, items) if same_work(old, new) and items else None
-
-
-def without_ticks(repository: Repository, apart: PlanChanges, line: Sequence[tuple[str, str]]) -> str:
-    """The same commits with the plan as it was, without those that are empty then. `line`: each with its parent, newest first."""
-    made: dict[str, str] = {}
-    for commit, parent in reversed(line):
-        onto = made.get(parent, parent)
-        made[commit] = _replayed(repository, apart, commit, onto)
-    return made[line[0][0]]
-
-
-def _replayed(repository: Repository, apart: PlanChanges, commit: str, onto: str) -> str:
-    tree = plan_back(repository, apart, commit)
-    if tree == commit_and_tree(repository.common, onto)[1]:
-        return onto
-    raw = read_object(repository.common, commit)
-    head, _, message = raw.partition(b"\n\n")
-    headers = f"tree {tree}\nparent {onto}\n".encode() + _HEADER.sub(b"", head + b"\n")
-    return git(repository.common, "hash-object", "-t", "commit", "-w", "--stdin", stdin=headers + b"\n" + message).strip()
-
-
-def plan_back(repository: Repository, apart: PlanChanges, commit: str) -> str:
-    """The commit's tree with the plan as it was."""
-    return tree_with(repository, commit, apart.path, apart.before.content, apart.before.mode)
-
-
-def ticked_tree(repository: Repository, apart: PlanChanges, tree: str) -> str:
-    """A tree with the ticks in the plan that it holds; as it is where that plan cannot take them."""
-    try:
-        held = held_in(repository, tree, apart.path)
-        after = ticked(apart.path, held.content, apart.items) if held else b""
-    except (OperatorError, PlanError):
-        return tree
-    return tree_with(repository, tree, apart.path, after, held.mode) if held and after != held.content else tree
-
-
 def plan_taken(repository: Repository, state: LoopState, base: str) -> tuple[Held | None, str] | None:
     """A plan with conflict markers is no plan, so the base's counts, with our ticks. None where that is no plain file.
 
@@ -248,8 +170,8 @@ def plan_taken(repository: Repository, state: LoopState, base: str) -> tuple[Hel
     except PlanError as complaint:
         return theirs, f"{said} as it is: {clean(str(complaint))}"
     more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
-    left_out = f"; of ours is not in it: {', '.join(lost[:NAMED])}{more}" if lost else ""
-    return Held(theirs.mode, theirs.blob, content), f"{said}{left_out}"
+    left_out = f"{said}; of ours is not in it: {', '.join(lost[:NAMED])}{more}" if lost else ""
+    return Held(theirs.mode, theirs.blob, content), left_out
 
 
 def _ours_on(there: Plan, here: Plan, fork: Plan) -> tuple[list[str], list[str]]:
@@ -269,14 +191,3 @@ def _ours_on(there: Plan, here: Plan, fork: Plan) -> tuple[list[str], list[str]]
 def _bare(item: PlanItem | None) -> str:
     """What an item says beside its mark."""
     return item.model_copy(update={"line": 0, "done": False}).model_dump_json() if item else ""
-
-
-def ticked_afresh(context: LoopContext, state: LoopState, apart: PlanChanges, commit: str) -> str:
-    """A commit on top that ticks what the loop has proven; the same commit where all of it is ticked there."""
-    _, before = commit_and_tree(context.repository.common, commit)
-    tree = ticked_tree(context.repository, apart, before)
-    if tree == before:
-        return commit
-    more = f" and {len(apart.items) - NAMED} more" if len(apart.items) > NAMED else ""
-    subject = clean(f"Tick {', '.join(apart.items[:NAMED])}{more} on top of {state.config.merge.into}")
-    return tick_commit(context.repository, state, tree, commit, subject, list(apart.items), now_utc())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.parsers.plan_files import kind_of, read_plan, read_text, same_work, ticked
+from helmsman.parsers.plan_files import kind_of, read_plan, read_text, ticked
 from helmsman.parsers.plan_form import PlanError
 from helmsman.parsers.plan_order import with_done
 from helmsman.records.plan import LAST_RANK, Plan, PlanItem
@@ -301,12 +301,6 @@ def test_an_item_without_an_id_goes_by_the_same_one_whatever_is_put_in_above_it(
     both = f"- [ ] Implement the endpoint that returns the orders\n{first}"
     before = read_text("markdown", f"{both}- [ ] Implement the endpoint that returns the bills\n").items[1]
     assert read_text("markdown", both).items[1].id == before.id
-
-
-def test_two_plans_that_differ_in_ticks_alone_are_the_same_work() -> None:
-    before = plan_of("tasks.md")
-    assert same_work(before, with_done(before, {"T001"}))
-    assert not same_work(before, plan_of("tasks.md", TASKS.replace("Guide", "Handbook")))
 
 
 # --- laws -----------------------------------------------------------------------------------------------------------
