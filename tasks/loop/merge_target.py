@@ -1,32 +1,18 @@
 """The branch that work is merged into: where it stands, and moving it on by compare-and-swap, with the checkout that is on it."""
 
 import shlex
-import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, TransientError
 from helmsman.plain import clean
-from tasks.repository.branch_files import checkout_of
+from tasks.repository.branch_files import move_branch
 from tasks.repository.git import GitError, Repository, contains, git, read_ref, succeeds
 from tasks.repository.remote import PLAINLY, fetch_ref, is_another_course, lines_of, rejections, require_remote
 from tasks.repository.state_ref import PREFIX
-from tasks.system.files import locked
-from tasks.system.paths import helmsman_folder
 
-PATHS_SHOWN = 10
-LOOKS = 4
-LOOK_SECONDS = 0.25
-"""Between two looks at a checkout."""
 RACED = ("cannot lock ref", "failed to update ref", "reference already exists", "incorrect old value")
 """Why a remote rejects a push that came too late, in its own words: it was still in time when git looked."""
-WHOLLY = "--quiet", "--no-verify-signatures", "--no-squash", "--commit", "--no-overwrite-ignore"
-"""A file that git ignores may be all that somebody has of it."""
-REBASING = "rebase-*/head-name", "worktrees/*/rebase-*/head-name"
-"""Where git notes which branch is being rebased, in a repository and in its worktrees."""
-BUSY = ("index.lock", "cannot lock ref")
-"""Words of a git that finds another one at work; that one is gone in a moment."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +77,7 @@ def move_on(target: Target, commit: str) -> bool:
     """
     if target.remote:
         return _pushed(target, commit)
-    return _brought(target.repository, target.ref, target.base, commit)
+    return move_branch(target.repository, target.ref, target.base, commit)
 
 
 def _pushed(target: Target, commit: str) -> bool:
@@ -123,72 +109,6 @@ def bring_along(target: Target, commit: str) -> str:
     if not contains(repository.common, commit, local):
         return f"your branch {target.branch} has commits that {clean(target.remote)} does not have, so it was left as it is"
     try:
-        return "" if _brought(repository, ref, local, commit) else f"your branch {target.branch} is being moved; pull it"
+        return "" if move_branch(repository, ref, local, commit) else f"your branch {target.branch} is being moved; pull it"
     except (OperatorError, TransientError) as error:
         return f"your branch {target.branch} stays behind: {clean(error.problem)}"
-
-
-def _brought(repository: Repository, ref: str, old: str, new: str) -> bool:
-    """A checkout that is on the branch comes along: files, index and branch together. False: somebody else moved the branch."""
-    # git changes files and index under one lock and the branch under another: two at once leave a checkout of both
-    with locked(helmsman_folder(repository.common) / "checkout.lock", 0o644):
-        checkout = checkout_of(repository, ref.removeprefix("refs/heads/"))
-        if checkout is None:
-            _require_not_in_hand(repository, ref)
-            return _moved(repository.common, repository, ref, old, "update-ref", "-m", "helmsman: merge", ref, new, old)
-        if not _untouched(repository, checkout, ref, old):
-            return False
-        plainly = "-c", "merge.autoStash=false"
-        return _moved(checkout, repository, ref, old, *plainly, "merge", "--ff-only", *WHOLLY, new)
-
-
-def _require_not_in_hand(repository: Repository, ref: str) -> None:
-    """A rebase of the branch is on no branch meanwhile; given up, it puts the branch back to where it began."""
-    for name in (path for place in REBASING for path in repository.common.glob(place)):
-        if name.read_text(errors="replace").strip() == ref:
-            raise OperatorError(
-                f"branch {ref.removeprefix('refs/heads/')} is being rebased, and would lose the merge; it was left as it is",
-                found=str(name.parent),
-                remedy="end it there: git rebase --continue, or --abort; then go on with the loop",
-            )
-
-
-def _moved(cwd: Path, repository: Repository, ref: str, old: str, *command: str) -> bool:
-    try:
-        git(cwd, *command)
-    except GitError as error:
-        if read_ref(repository.common, ref) != old or any(word in error.stderr for word in BUSY):
-            return False
-        if cwd == repository.common:
-            raise
-        raise _in_the_way(cwd, ref.removeprefix("refs/heads/"), error.stderr) from error
-    return read_ref(repository.common, ref) != old  # a person may have left the branch meanwhile
-
-
-def _untouched(repository: Repository, checkout: Path, ref: str, old: str) -> bool:
-    """Whether nothing in that checkout is in hand. False: somebody else moves the branch. Raises OperatorError for a person's.
-
-    Another git that brings it along changes files first, so what looks like a person's change is looked at again.
-    """
-    changed: list[str] = []
-    for _ in range(LOOKS):
-        if read_ref(repository.common, ref) != old:
-            return False
-        listed = git(checkout, "status", "--porcelain", "-z", "--untracked-files=no", "--no-renames").split("\0")
-        changed = [entry[3:] for entry in listed if entry]
-        if not changed:
-            return True
-        time.sleep(LOOK_SECONDS)
-    more = ", …" if len(changed) > PATHS_SHOWN else ""
-    branch, found = ref.removeprefix("refs/heads/"), ", ".join(changed[:PATHS_SHOWN])
-    raise _in_the_way(checkout, branch, f"changes that are not committed: {found}{more}")
-
-
-def _in_the_way(checkout: Path, branch: str, found: str) -> OperatorError:
-    where = shlex.quote(str(checkout))
-    return OperatorError(
-        f"branch {branch} is checked out, and that checkout cannot come along; it was left as it is",
-        expected=f"{checkout} with everything committed, or on another branch",
-        found=found,
-        remedy=f"commit or stash there, or: git -C {where} switch --detach; then go on with the loop",
-    )

@@ -1,6 +1,7 @@
-"""One file of a branch, read and changed by plumbing: no checkout is needed, and one that has the branch is brought along."""
+"""Files of a branch, read and changed by plumbing, and moving a branch: no checkout is needed, one that is on it comes along."""
 
 import os
+import shlex
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,11 +11,19 @@ from pathlib import Path
 from helmsman.errors import OperatorError, TransientError
 from helmsman.plain import clean
 from helmsman.records.state import LoopState
-from tasks.repository.git import GitError, Repository, contains, git, git_bytes, read_ref, succeeds
+from tasks.repository.git import GitError, Repository, contains, git, git_bytes, read_ref
 from tasks.repository.objects import read_object
 from tasks.repository.trees import FILE_MODES, entry_at, size_of
+from tasks.system.files import locked
+from tasks.system.paths import helmsman_folder
 
 NEW_FILE = "100644"
+WHOLLY = "--quiet", "--no-verify-signatures", "--no-squash", "--commit", "--no-overwrite-ignore"
+"""A file that git ignores may be all that somebody has of it."""
+REBASING = "rebase-*/head-name", "worktrees/*/rebase-*/head-name"
+"""Where git notes which branch is being rebased, in a repository and in its worktrees."""
+BUSY = ("index.lock", "cannot lock ref")
+"""Words of a git that finds another one at work; that one is gone in a moment."""
 LARGEST = 1_600_000
 """Bytes of a file that is read."""
 
@@ -94,28 +103,18 @@ def an_index() -> Generator[Mapping[str, str]]:
         yield {"GIT_INDEX_FILE": str(Path(folder) / "index")}
 
 
-def commit_tree(repository: Repository, state: LoopState, tip: str, tree: str, subject: str) -> str:
-    """Put a commit of ours on the loop's branch, on top of `tip`. Raises TransientError where somebody moved it meanwhile."""
-    said = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}"
-    commit = git(repository.common, "commit-tree", tree, "-p", tip, *said).strip()
-    try:
-        git(repository.common, "update-ref", f"refs/heads/{state.branch}", commit, tip)
-    except GitError as error:
-        raise TransientError(f"branch {clean(state.branch)} was moved meanwhile", found=error.stderr) from error
-    return commit
-
-
 def put_on_branch(repository: Repository, state: LoopState, tip: str, name: str, content: bytes, subject: str) -> str:
-    """Commit this file on the loop's branch, and in the checkout that is on it. Returns the commit.
+    """Commit this file on the loop's branch, on top of `tip`, and in the checkout that is on it. Returns the commit.
 
-    The checkout comes first: whoever dies in between leaves there what the next attempt commits.
+    Raises OperatorError where that checkout cannot come along, and TransientError where somebody moved the branch meanwhile.
     """
     before = held_in(repository, tip, name)
     tree = tree_with(repository, tip, name, content, before.mode if before else NEW_FILE)
-    checkout = checkout_of(repository, state.branch)
-    if checkout and _as_committed(checkout, name, before):
-        _bring_along(checkout, tree, name)
-    return commit_tree(repository, state, tip, tree, subject)
+    said = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}"
+    commit = git(repository.common, "commit-tree", tree, "-p", tip, *said).strip()
+    if not move_branch(repository, f"refs/heads/{state.branch}", tip, commit):
+        raise TransientError(f"branch {clean(state.branch)} was moved meanwhile")
+    return commit
 
 
 def checkout_of(repository: Repository, branch: str) -> Path | None:
@@ -127,19 +126,46 @@ def checkout_of(repository: Repository, branch: str) -> Path | None:
     return found if listed.startswith(f"{ref} /".encode()) and found.is_dir() and not no_checkout else None
 
 
-def _as_committed(checkout: Path, name: str, before: Held | None) -> bool:
-    """Whether nobody has anything of this file in hand there; what somebody has stays as it is."""
-    where = f":(top,literal){name}"
-    listed = git(checkout, "ls-files", "-z", "--stage", "--", where).partition("\t")[0]
-    if before is None:
-        return not listed and not os.path.lexists(checkout / name)
-    return listed == f"{before.mode} {before.blob} 0" and succeeds(checkout, "diff", "--quiet", "--no-ext-diff", "--", where)
+def move_branch(repository: Repository, ref: str, old: str, new: str) -> bool:
+    """A checkout that is on the branch comes along: files, index and branch together. False: somebody else moved the branch."""
+    # git changes files and index under one lock and the branch under another: two at once leave a checkout of both
+    with locked(helmsman_folder(repository.common) / "checkout.lock", 0o644):
+        checkout = checkout_of(repository, ref.removeprefix("refs/heads/"))
+        if checkout is None:
+            _require_not_in_hand(repository, ref)
+            return _moved(repository.common, repository, ref, old, "update-ref", "-m", "helmsman: move on", ref, new, old)
+        plainly = "-c", "merge.autoStash=false"  # git refuses where the merge touches what somebody has changed
+        return _moved(checkout, repository, ref, old, *plainly, "merge", "--ff-only", *WHOLLY, new)
 
 
-def _bring_along(checkout: Path, tree: str, name: str) -> None:
-    with an_index() as index:
-        git(checkout, "read-tree", tree, env=index)
-        entry = git(checkout, "ls-files", "-z", "--stage", "--", f":(top,literal){name}", env=index).partition("\t")[0]
-        git(checkout, "checkout-index", "--force", "--quiet", "--", name, env=index)
-    mode, blob, _ = entry.split()
-    git(checkout, "update-index", "--add", "--cacheinfo", f"{mode},{blob},{name}")
+def _require_not_in_hand(repository: Repository, ref: str) -> None:
+    """A rebase of the branch is on no branch meanwhile; given up, it puts the branch back to where it began."""
+    for name in (path for place in REBASING for path in repository.common.glob(place)):
+        if name.read_text(errors="replace").strip() == ref:
+            raise OperatorError(
+                f"branch {ref.removeprefix('refs/heads/')} is being rebased, and would lose this commit; it was left as it is",
+                found=str(name.parent),
+                remedy="end it there: git rebase --continue, or --abort; then go on with the loop",
+            )
+
+
+def _moved(cwd: Path, repository: Repository, ref: str, old: str, *command: str) -> bool:
+    try:
+        git(cwd, *command)
+    except GitError as error:
+        if read_ref(repository.common, ref) != old or any(word in error.stderr for word in BUSY):
+            return False
+        if cwd == repository.common:
+            raise
+        raise _in_the_way(cwd, ref.removeprefix("refs/heads/"), error.stderr) from error
+    return read_ref(repository.common, ref) != old  # a person may have left the branch meanwhile
+
+
+def _in_the_way(checkout: Path, branch: str, found: str) -> OperatorError:
+    where = shlex.quote(str(checkout))
+    return OperatorError(
+        f"branch {branch} is checked out, and that checkout cannot come along; it was left as it is",
+        expected=f"{checkout} without changes to what is merged, or on another branch",
+        found=found,
+        remedy=f"commit or stash there, or: git -C {where} switch --detach; then go on with the loop",
+    )

@@ -127,7 +127,8 @@ def test_sides_that_only_together_fail_the_checks_become_a_task(landing: Landing
     assert landing.at(state.branch) == state.head == landing.trouble.head
 
 
-def test_a_checkout_with_changes_is_left_alone_and_the_work_stays_proven(landing: Landing) -> None:
+def test_a_checkout_with_changes_to_what_is_merged_is_left_alone_and_the_work_stays_proven(tmp_path: Path) -> None:
+    landing = proven(repository(tmp_path / "top"), tmp_path, {"app.py": "ONE\ntwo\nthree\n"})
     before = landing.at("main")
     write(landing.top, {"app.py": "half done\n"})
     ending = landing.land().ending
@@ -140,6 +141,13 @@ def test_a_checkout_with_changes_is_left_alone_and_the_work_stays_proven(landing
     landing.answered(ending=landing.state.merging.proven)
     landing.land()
     assert landing.at("main") == landing.merged.commit
+
+
+def test_changes_to_other_files_stay_in_a_checkout_that_comes_along(landing: Landing) -> None:
+    write(landing.top, {"app.py": "half done\n"})
+    landing.land()
+    assert landing.at("main") == landing.merged.commit
+    assert ((landing.top / "app.py").read_text(), (landing.top / "items" / "mine").read_text()) == ("half done\n", "mine\n")
 
 
 def test_a_file_that_nobody_committed_is_not_overwritten(landing: Landing) -> None:

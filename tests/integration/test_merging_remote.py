@@ -98,9 +98,9 @@ def test_commits_that_were_never_pushed_are_not_pushed_along(clones: Clones) -> 
 
 def test_a_clone_with_changes_stays_behind_and_the_merge_is_done_all_the_same(clones: Clones) -> None:
     before = clones.landing.at("main")
-    write(clones.mine, {"app.py": "half done\n"})
+    write(clones.mine, {"items/mine": "half done\n"})
     clones.landing.land()
-    assert (clones.landing.at("main"), (clones.mine / "app.py").read_text()) == (before, "half done\n")
+    assert (clones.landing.at("main"), (clones.mine / "items" / "mine").read_text()) == (before, "half done\n")
     assert clones.held == clones.landing.merged.commit
 
 
