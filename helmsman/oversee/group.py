@@ -26,8 +26,6 @@ class Member:
     """Whether it has completed, and nothing of that is left to do."""
     ended: bool = False
     """Whether it has ended in another way."""
-    starved: bool = False
-    """Whether that was for want of budget, and others have left some."""
     driven: int = 0
     """How often this run has driven it."""
     needs: frozenset[int] = frozenset()
@@ -59,8 +57,8 @@ def due(members: Sequence[Member], workers: int, *, reopen: bool) -> tuple[int, 
         place
         for place, one in enumerate(members)
         if not one.at_work and not one.settled and _reachable(members, one)
-        # what has not begun, whose process died, or that others have left some budget; else what is opened again, once
-        if (one.driven < MOST_DRIVES if not one.ended or one.starved else reopen and not one.driven)
+        # what has not begun, or whose process died; else what is opened again, once
+        if (reopen and not one.driven if one.ended else one.driven < MOST_DRIVES)
     ]
     if ready and members[ready[0]].alone:
         return () if at_work else (ready[0],)
@@ -75,10 +73,6 @@ def unreached(members: Sequence[Member]) -> tuple[int, ...]:
 
 def _reachable(members: Sequence[Member], member: Member) -> bool:
     return all(members[place].settled for place in member.needs)
-
-
-WORTHWHILE = 0.05
-"""Share of the budget below which going on with a loop that has used up its own is worth nothing."""
 
 
 @dataclass(frozen=True)
@@ -96,16 +90,6 @@ class Account:
         return max(self.limit, self.spent) if self.at_work else self.spent
 
 
-def unshared(budget: float, accounts: Sequence[Account]) -> float:
-    """What nobody has spent or may spend."""
-    return max(budget - sum(account.held for account in accounts), 0.0)
-
-
 def share(budget: float, accounts: Sequence[Account], waiting: int) -> float:
-    """What the next of `waiting` loops may spend: an equal part of what is left."""
-    return unshared(budget, accounts) / max(waiting, 1)
-
-
-def worthwhile(budget: float, amount: float) -> bool:
-    """Whether somebody could do something with so much."""
-    return amount >= WORTHWHILE * budget
+    """What the next of `waiting` loops may spend: an equal part of what nobody has spent or may spend."""
+    return max(budget - sum(account.held for account in accounts), 0.0) / max(waiting, 1)

@@ -13,7 +13,7 @@ from typing import Any
 from helmsman.config import LimitsConfig, LoopConfig
 from helmsman.config.layers import merged
 from helmsman.errors import OperatorError
-from helmsman.oversee.group import MOST_DRIVES, Account, Member, due, edges, share, unreached, unshared, worthwhile
+from helmsman.oversee.group import MOST_DRIVES, Account, Member, due, edges, share, unreached
 from helmsman.oversee.merging import landing_due
 from helmsman.parsers.alignment_file import own_goal
 from helmsman.plain import clean
@@ -44,8 +44,6 @@ LEAST_DOLLARS = 0.0001
 
 SHARED = ("cost_usd", "tokens")
 """Limits that bind all loops together, by their names in the configuration and in what a loop has spent."""
-FOR_WANT = tuple(f"limits.{name}" for name in SHARED)
-
 Shares = Mapping[str, float]
 
 
@@ -65,20 +63,6 @@ class GroupBudget:
                 limit = self._limit(name, accounts, place, waiting - passed)
                 known = {key: value for key, value in self.promised.get(place, {}).items() if key != name}
                 self.promised[place] = {**known, **({} if limit is None else {name: limit})}
-
-    def has_more(self, state: LoopState, states: Sequence[LoopState | None], own: Shares) -> bool:
-        """Whether a loop that has stopped for want of it could go on with what others left, nobody being at work.
-
-        `own`: limits of the loop alone, which no share goes beyond.
-        """
-        if state.ending is None or state.ending.rule not in FOR_WANT:
-            return False
-        name = state.ending.rule.removeprefix("limits.")
-        budget, limit = getattr(self.limits, name), getattr(state.config.limits, name)
-        if name in own and limit is not None and limit >= own[name]:
-            return False
-        accounts = [self._account(name, place, one, at_work=False) for place, one in enumerate(states)]
-        return budget is not None and worthwhile(budget, unshared(budget, accounts))
 
     def _account(self, name: str, place: int, state: LoopState | None, *, at_work: bool) -> Account:
         spent = getattr(state.spending, name) if state else 0.0
@@ -216,7 +200,7 @@ def due_loops(group: Group) -> list[LoopRequest]:
         known = zip(members, group.names, strict=True)  # whatever the others came to, nobody needs them any more
         members = [member if name == chosen.loop else replace(member, settled=True) for member, name in known]
     workers, reopen = group.request.workers, group.request.reopen
-    places = due(members, workers, reopen=reopen) or due(_with_more(group, members, states), workers, reopen=reopen)
+    places = due(members, workers, reopen=reopen)
     idle = [place for place, one in enumerate(members) if not (one.begun or one.at_work or one.settled)]
     later = [place for place in idle if place not in places and members[place].driven < MOST_DRIVES]
     at_work = [place for place, member in enumerate(members) if member.at_work]
@@ -316,14 +300,6 @@ def _member(group: Group, place: int, states: Sequence[LoopState | None]) -> Mem
     )
 
 
-def _with_more(group: Group, members: Sequence[Member], states: Sequence[LoopState | None]) -> list[Member]:
-    """Once nobody is at work, and nobody else could be, loops that stopped for want of budget share what others have left."""
-    if group.at_work:
-        return list(members)
-    pairs = zip(zip(members, states, strict=True), map(_own_limits, group.links), strict=True)
-    return [replace(one, starved=state is not None and group.purse.has_more(state, states, own)) for (one, state), own in pairs]
-
-
 def _request(group: Group, place: int, states: Sequence[LoopState | None]) -> LoopRequest:
     request, link, name, state = group.request, group.links[place], group.names[place], states[place]
     limits = _limits(group.purse.promised[place], link)
@@ -348,14 +324,10 @@ def _base(group: Group, before: LoopState | None) -> str:
 
 def _limits(shares: Shares, link: Link) -> dict[str, Any]:
     """A loop's own limit counts where it is lower than its share."""
-    own = _own_limits(link)
+    limits: Any = link.settings.get("limits", {})
+    own = {name: limits[name] for name in SHARED if isinstance(limits.get(name), int | float)}
     lower = {name: min(value, own.get(name, value)) for name, value in shares.items()}
     return {name: max(int(value), 1) if name == "tokens" else max(value, LEAST_DOLLARS) for name, value in lower.items()}
-
-
-def _own_limits(link: Link) -> dict[str, float]:
-    own: Any = link.settings.get("limits", {})
-    return {name: own[name] for name in SHARED if isinstance(own.get(name), int | float)}
 
 
 def _stands(group: Group, place: int, state: LoopState | None, done: frozenset[str]) -> ParallelLoop:

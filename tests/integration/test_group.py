@@ -71,22 +71,6 @@ def test_shares_that_were_promised_are_held_also_before_a_loop_has_written_its_s
     assert group_result(group).problems == ("g-1: words",)
 
 
-def test_what_is_left_over_goes_to_the_loop_that_had_too_little_once_nobody_else_needs_it(
-    repository: Path, tmp_path: Path
-) -> None:
-    group = group_of(request(tmp_path, workers=1))
-    for loop, spent in (("g-1", 3.0), ("g-2", 1.0), ("g-3", 2.0)):
-        (due,) = begin(group)
-        assert due.loop == loop
-        open_loop(due, "", NOW)
-        rule = "limits.cost_usd" if loop == "g-1" else "over"
-        end(group, loop, Outcome.STOPPED if loop == "g-1" else Outcome.FAILED, rule=rule, cost=spent)
-    (more,) = begin(group)
-    assert (more.loop, more.reopen, limits([more])) == ("g-1", True, pytest.approx([6.0]))
-    end(group, "g-1", Outcome.STOPPED, rule="limits.cost_usd", cost=6.0)
-    assert begin(group) == []
-
-
 def test_a_loop_that_was_told_to_end_with_its_group_goes_on_in_the_next_run(repository: Path, tmp_path: Path) -> None:
     first = group_of(request(tmp_path, 1))
     (due,) = begin(first)

@@ -36,11 +36,6 @@ def test_one_that_ended_without_success_goes_on_where_that_is_asked_for_but_once
     assert due([FAILED], 1, reopen=True) == ()
 
 
-def test_one_that_used_up_its_share_goes_on_once_others_have_left_something() -> None:
-    assert due([FAILED], 1, reopen=False) == ()
-    assert due([replace(FAILED, starved=True)], 1, reopen=False) == (0,)
-
-
 def test_an_item_begins_after_those_that_it_needs_and_never_where_one_of_them_failed() -> None:
     needs_first = Member(needs=frozenset({0}))
     assert due([NEW, needs_first], 2, reopen=False) == (0,)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.group import Account, share, unshared, worthwhile
+from helmsman.oversee.group import Account, share
 
 pytestmark = pytest.mark.feature("M5", "E6")
 
@@ -35,7 +35,7 @@ def test_a_budget_is_given_out_whole_where_all_begin_at_once(budget: float, uses
     accounts = [Account() for _ in uses]
     for number in range(len(uses)):
         accounts[number] = Account(limit=share(budget, accounts, len(uses) - number), at_work=True)
-    assert unshared(budget, accounts) == pytest.approx(0, abs=1e-6)
+    assert share(budget, accounts, 1) == pytest.approx(0, abs=1e-6)
     assert accounts[0].limit == pytest.approx(accounts[-1].limit)
 
 
@@ -48,11 +48,6 @@ def test_what_one_leaves_over_goes_to_those_after_it() -> None:
 def test_one_that_spent_more_than_its_share_takes_it_from_what_is_left_and_nobody_gets_less_than_nothing() -> None:
     over = Account(spent=12, limit=5, at_work=True)
     assert share(10, [over, Account()], 1) == 0
-
-
-def test_a_twentieth_of_the_budget_is_worth_going_on_for() -> None:
-    assert worthwhile(10, 0.5)
-    assert not worthwhile(10, 0.49)
 
 
 def _ended(accounts: list[Account], number: int) -> list[Account]:
