@@ -25,8 +25,8 @@ from tasks.engine.embedded import engine
 from tasks.repository.git import git
 from tasks.system.journal import listening
 
-STEPS = 13
-"""Steps of an iteration: orient, plan, prompt, execute, checks, invariants, notes, claims, judge, oversee, decide, learn,
+STEPS = 12
+"""Steps of an iteration: orient, plan, prompt, execute, checks, invariants, claims, judge, oversee, decide, learn,
 record."""
 WINDOW = 10
 

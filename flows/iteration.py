@@ -1,8 +1,8 @@
-"""One iteration: orient, plan, prompt, execute, checks, invariants, notes, claims, judge, oversee, decide, learn, record."""
+"""One iteration: orient, plan, prompt, execute, checks, invariants, claims, judge, oversee, decide, learn, record."""
 
 from prefect import flow
 
-from helmsman.records.iteration import IterationRecord, evidence_of
+from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState, record_of
 from tasks.engine.runs import untagged
 from tasks.engine.step import with_retries
@@ -23,18 +23,12 @@ def iteration(repository: str, state: LoopState) -> IterationRecord:
     briefing = steps.prompt(context, state, orientation, planned)
     execution = with_retries(steps.execute, config.retry)(context, state, briefing, orientation)
     report = steps.checking(state)(context, state, execution) if execution.worth_checking else None
-    own = steps.own_check(context, state, execution, report, orientation.plan)
     findings = steps.invariants(context, state, execution) if report else ()
-    memory = steps.notes(context, state, execution)
-    checked = steps.claims(context, state, execution, report, memory)
-    gathered = evidence_of(execution, report, findings, checked, planned, orientation.plan, own)
-    gathered = steps.compared_with_start(context, state, gathered)
-    evidence = gathered.judged(with_retries(steps.judge, config.retry)(context, state, gathered))
-    overseen = steps.oversee(context, state, orientation, evidence, memory)
+    gathered = steps.claims(context, state, orientation, planned, execution, report, findings)
+    evidence = gathered.evidence.judged(with_retries(steps.judge, config.retry)(context, state, gathered.evidence))
+    overseen = steps.oversee(context, state, orientation, evidence, gathered.memory)
     decision = steps.decide(context, state, evidence, overseen)
-    failed = steps.roll_back(context, state, evidence, decision) if decision.back_to else None
-    ticked = steps.tick(context, state, evidence, decision) if evidence.ticks(decision) else None
-    what = record_of(state, orientation, evidence, memory, overseen, decision, failed, ticked)
+    what = record_of(state, orientation, evidence, gathered.memory, overseen, decision)
     if config.memory.use:
         what = what.model_copy(update={"learned": steps.learn(context, state, what)})
     return named_by_checks(with_retries(steps.record, config.retry)(context, state, what))

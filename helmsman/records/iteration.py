@@ -255,6 +255,14 @@ class Evidence(Record):
         return self.execution.call.seconds + sum(result.seconds for report in reports for result in report.results)
 
 
+class Gathered(Record):
+    """What is known of an iteration before the judge is asked."""
+
+    evidence: Evidence
+    memory: WorkingMemory
+    """The agent's notes as it left them."""
+
+
 class IterationRecord(Evidence):
     """What happened in one attempt at one iteration and what was decided."""
 

@@ -153,11 +153,6 @@ class PlanProgress(Record):
     sketch: tuple[Sketched, ...] = ()
 
     @property
-    def unsure(self) -> bool:
-        """Whether its own check told nothing for sure, so that the same tree is worth another look."""
-        return self.own is not None and (self.own.timed_out or bool(self.own.error))
-
-    @property
     def tried(self) -> int:
         """Iterations that were spent on the item in hand."""
         return self.tries.get(self.now, 0)

@@ -279,10 +279,8 @@ def record_of(
     memory: WorkingMemory,
     overseen: Overseen,
     decision: Decision,
-    failed: Failed | None = None,
-    tick: Tick | None = None,
 ) -> IterationRecord:
-    """All that is known of the iteration that is due. A tick in the plan belongs to the work that it is for."""
+    """All that is known of the iteration that is due, before anything follows from the decision."""
     return IterationRecord(
         **dict(evidence),
         loop=state.loop,
@@ -291,14 +289,19 @@ def record_of(
         started_at=orientation.started_at,
         memory=memory,
         signals=overseen.signals,
-        oversight=at_tick(overseen.oversight, evidence.execution.change.commit, tick),
-        moment=overseen.moment.model_copy(update={"commit": tick.commit}) if overseen.moment and tick else overseen.moment,
+        oversight=overseen.oversight,
+        moment=overseen.moment,
         decision=decision,
-        failed=failed,
-        tick=tick,
         recalled=orientation.recalled,
         hat=orientation.hat,
     )
+
+
+def with_its_end(record: IterationRecord, failed: Failed | None, tick: Tick | None) -> IterationRecord:
+    """With what became of its work: taken off the branch, or ticked in the plan. A tick belongs to the work that it is for."""
+    moment = record.moment.model_copy(update={"commit": tick.commit}) if record.moment and tick else record.moment
+    oversight = at_tick(record.oversight, record.execution.change.commit, tick)
+    return record.model_copy(update={"failed": failed, "tick": tick, "moment": moment, "oversight": oversight})
 
 
 def interrupt(state: LoopState, attempt: Interrupted, salvage: Salvage | None) -> LoopState:

@@ -32,7 +32,7 @@ LONGEST = 200
 PROVIDERS = {CLAUDE: "anthropic", "codex": "openai", "gemini": "gcp.gemini"}
 """Of agents that ask one provider only."""
 WELL_ENDED = frozenset({AgentOutcome.FINISHED, AgentOutcome.ROTATED})
-BESIDE = frozenset({"baseline", "merge_checks", "merge_hidden", "draw_lessons"})
+BESIDE = frozenset({"baseline", "merge_checks", "draw_lessons"})
 """Steps before, between and after iterations."""
 SOUND = frozenset({Outcome.COMPLETED, Outcome.WAITING, Outcome.CANCELLED})
 """Endings that are no errors."""

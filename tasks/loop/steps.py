@@ -1,12 +1,17 @@
-"""The steps of an iteration as Prefect tasks: each takes where it works and the state of its loop.
+"""The steps of an iteration as Prefect tasks, and those around it: each takes where it works and the state of its loop.
 
 A step's name and key are how a run that died finds its result again (tasks/engine/step.py): they stay as they are.
 """
 
+import hashlib
+import json
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
-from helmsman.config import CheckConfig
+from prefect.context import TaskRunContext
+
+from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import Cancelled
 from helmsman.orient.brief import brief
 from helmsman.orient.sessions import session_to_resume
@@ -15,20 +20,28 @@ from helmsman.oversee.decide import decide as choose
 from helmsman.parsers.status import read_ending
 from helmsman.records.agent import Execution
 from helmsman.records.agents import prints_text
-from helmsman.records.checks import CheckReport, CheckResult, Finding, Probed, TrustedRun
-from helmsman.records.claims import ClaimsCheck
-from helmsman.records.control import Failed, Overseen
+from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun
+from helmsman.records.control import Overseen
 from helmsman.records.decision import Decision
 from helmsman.records.events import IterationRecorded
 from helmsman.records.folds import without_test
-from helmsman.records.iteration import Briefing, Evidence, IterationRecord, Orientation, Planned, WorkingMemory
+from helmsman.records.iteration import (
+    Briefing,
+    Evidence,
+    Gathered,
+    IterationRecord,
+    Orientation,
+    Planned,
+    WorkingMemory,
+    evidence_of,
+)
 from helmsman.records.lessons import ExtractedLessons, Learned
-from helmsman.records.plan import InHand, PlanItem, Tick
+from helmsman.records.plan import InHand
 from helmsman.records.proof import SinceStart, Verdict
-from helmsman.records.state import LoopState, advance
+from helmsman.records.state import LoopState, advance, with_its_end
 from helmsman.records.tracking import PullRequest
 from helmsman.verify import new_tests
-from helmsman.verify.completion import prove
+from helmsman.verify.completion import prove, required_tests
 from helmsman.verify.hints import weigh
 from helmsman.verify.outcomes import Outcomes, failing_at_start, outcomes
 from tasks.agents.call import Order
@@ -47,22 +60,20 @@ from tasks.checks.targets import Shown, Target, failed_by_setup, run_on_start, r
 from tasks.checks.trusted_run import changed_since_start, tests_as_they_were
 from tasks.checks.worktree_only import explained
 from tasks.credentials import agent_credentials, judge_credentials
+from tasks.engine.results import step_key
 from tasks.engine.step import again_if, step
 from tasks.loop.merge_work import stand_on
 from tasks.loop.oversee import oversee as observe_and_oversee
 from tasks.loop.prepare import prepare, read_notes
 from tasks.loop.remember import drawn, remember
 from tasks.loop.remote_handover import check_lease
-from tasks.loop.rollback import go_back, take_back
-from tasks.loop.rollback import roll_back as go_back_to_better
-from tasks.loop.step_keys import by_commit, by_item, by_start, by_step, by_tree, by_trusted
+from tasks.loop.rollback import roll_back, take_back
 from tasks.models.planning import write as write_plan
 from tasks.observers.report import write_report
 from tasks.repository.hidden import keep_output, require_known
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.plan import put_back as put_back_plan
-from tasks.repository.plan import stand_at
-from tasks.repository.plan import tick as tick_item
+from tasks.repository.plan import tick
 from tasks.repository.remote import push_loop
 from tasks.repository.setup import SetupFailed
 from tasks.repository.state_ref import replace_state
@@ -71,6 +82,36 @@ from tasks.sandbox.commit_import import take_over_work
 from tasks.system.clock import now_utc
 from tasks.system.journal import publish
 from tasks.trackers.pull_request import open_pull_request as request_pull
+
+
+def by_step(run: TaskRunContext, inputs: dict[str, Any]) -> str:
+    """The key of a step's result, by value. Its fields, argued.
+
+    uid          two repositories may have loops of one name
+    iteration    the loop does the same steps again and again
+    attempt      an attempt whose agent call died is done anew, with another prompt
+    step         two steps of one iteration may have equal arguments
+    """
+    return step_key(inputs["state"], run.task.name)
+
+
+def by_tree(_run: TaskRunContext, inputs: dict[str, Any]) -> str | None:
+    """The key of a check report: a tree that was checked already is not checked again, in whichever iteration.
+
+    None where processes of the agent ran beside the checks: what those say then holds for no other iteration.
+    """
+    if "execution" in inputs and inputs["execution"].call.survivors:
+        return None
+    tree = inputs["tree"] if "tree" in inputs else inputs["execution"].change.tree
+    state = inputs["state"]
+    return f"helmsman-{state.uid}-{checks_fingerprint(state.config)}-{tree}"
+
+
+def checks_fingerprint(config: LoopConfig) -> str:
+    """Changes when any check does, or what is looked for in it: a report speaks only for what made it."""
+    asked = [[check.model_dump(mode="json") for check in config.checks], required_tests(config), config.flaky.model_dump()]
+    told = json.dumps([*asked, [config.workspace.clean, config.workspace.setup]], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
 @step(by_tree)
@@ -137,45 +178,35 @@ def checks(context: LoopContext, state: LoopState, execution: Execution) -> Chec
         stand_on(context, state, change.commit, checked=change.commit)
 
 
-def own_check(
-    context: LoopContext, state: LoopState, execution: Execution, report: CheckReport | None, plan: InHand | None
-) -> CheckReport | None:
-    """What the own check of the plan's item in hand says, where there is one and it is worth running."""
-    if report is None or plan is None or plan.item is None or not plan.item.check:
-        return None
-    return again_if(state.plan.unsure, item_check)(context, state, execution, plan.item)
-
-
-@step(by_item)
-def item_check(context: LoopContext, state: LoopState, execution: Execution, item: PlanItem) -> CheckReport:
-    """The own check of the plan's item in hand."""
-    config = with_checks(state.config, (CheckConfig(command=item.check),))
-    return _checked(context, state, Target(execution.change.commit, execution.change.tree, config))
-
-
-@step(by_trusted)
-def trusted_run(context: LoopContext, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...]) -> TrustedRun:
-    """Those checks on the work with the tests of the loop's start, where any of these has changed."""
-    work = work_of(context, state, execution.change.commit, checks)
-    return run_trusted(work, execution.change.tree, partial(_checked, context, state))
-
-
 @step(by_step)
 def invariants(context: LoopContext, state: LoopState, execution: Execution) -> tuple[Finding, ...]:
     return audit(context, state, execution)
 
 
 @step(by_step)
-def notes(context: LoopContext, state: LoopState, execution: Execution) -> WorkingMemory:
-    """What the agent left in its notes."""
-    return read_notes(context, state, execution.put_back)
-
-
-@step(by_step)
 def claims(
-    context: LoopContext, state: LoopState, execution: Execution, report: CheckReport | None, memory: WorkingMemory
-) -> ClaimsCheck:
-    return collect_claims(context, state, execution, report, memory)
+    context: LoopContext,
+    state: LoopState,
+    orientation: Orientation,
+    planned: Planned,
+    execution: Execution,
+    report: CheckReport | None,
+    findings: tuple[Finding, ...],
+) -> Gathered:
+    """What the agent says of its work and what holds of that; compared with the loop's start where the work may be done."""
+    memory = read_notes(context, state, execution.put_back)
+    told = collect_claims(context, state, execution, report, memory)
+    own = _own_check(context, state, execution, orientation.plan) if report else None
+    evidence = evidence_of(execution, report, findings, told, planned, orientation.plan, own)
+    return Gathered(evidence=compared_with_start(context, state, evidence), memory=memory)
+
+
+def _own_check(context: LoopContext, state: LoopState, execution: Execution, plan: InHand | None) -> CheckReport | None:
+    """What the own check of the plan's item in hand says, where it has one."""
+    if plan is None or plan.item is None or not plan.item.check:
+        return None
+    config = with_checks(state.config, (CheckConfig(command=plan.item.check),))
+    return _checked(context, state, Target(execution.change.commit, execution.change.tree, config))
 
 
 def compared_with_start(context: LoopContext, state: LoopState, evidence: Evidence) -> Evidence:
@@ -192,7 +223,9 @@ def compared_with_start(context: LoopContext, state: LoopState, evidence: Eviden
     told = {"changed_expectations": found.changed, "tests_of_start": bare, "table": found.table}
     known = since.model_copy(update={"needs_test": new_tests.needs_test(state, evidence), "without_test": empty, **told})
     may_complete = new_tests.may_complete(state, evidence) and not since.unchanged
-    hidden = hidden_checks(context, state, evidence.execution.change.commit) if may_complete and state.config.hidden else ()
+    commit = evidence.execution.change.commit
+    name = f"{state.due:05d}-{state.attempt}-{commit[:12]}"
+    hidden = check_hidden(context, state, commit, name) if may_complete and state.config.hidden else ()
     compared = {"since_start": known, "findings": (*evidence.findings, *found.findings), "hidden": hidden}
     evidence = evidence.model_copy(update=compared)
     if not (may_complete and state.config.proof.probes):
@@ -201,7 +234,8 @@ def compared_with_start(context: LoopContext, state: LoopState, evidence: Eviden
     proof = prove(state.config, state.done, evidence)
     if not (proof.asked and proof.green) or proof.refused_by - {"plan"}:
         return evidence
-    return evidence.model_copy(update={"probed": probes(context, state, evidence.execution.change.commit)})
+    probed = probe_work(context, state, commit, lambda: judge_credentials(state.config))
+    return evidence.model_copy(update={"probed": probed})
 
 
 def _with_tests_of_start(context: LoopContext, state: LoopState, evidence: Evidence) -> TrustedRun:
@@ -209,6 +243,12 @@ def _with_tests_of_start(context: LoopContext, state: LoopState, evidence: Evide
     own = evidence.own.results if evidence.own else ()
     checks = (*state.config.checks, *(CheckConfig(command=result.command) for result in own))
     return trusted_run(context, state, evidence.execution, checks)
+
+
+def trusted_run(context: LoopContext, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...]) -> TrustedRun:
+    """Those checks on the work with the tests of the loop's start, where any of these has changed."""
+    work = work_of(context, state, execution.change.commit, checks)
+    return run_trusted(work, execution.change.tree, partial(_checked, context, state))
 
 
 def _outcomes(state: LoopState, evidence: Evidence, report: CheckReport, copy: TrustedRun, since: SinceStart) -> Outcomes:
@@ -221,7 +261,6 @@ def _outcomes(state: LoopState, evidence: Evidence, report: CheckReport, copy: T
     return found._replace(findings=weigh(found.findings, config))
 
 
-@step(by_start)
 def since_start(context: LoopContext, state: LoopState, execution: Execution, report: CheckReport, *, run: bool) -> SinceStart:
     """What differs from the start; where that is to be shown, by the work's tests on the source of the start."""
     change = execution.change
@@ -243,18 +282,6 @@ def since_start(context: LoopContext, state: LoopState, execution: Execution, re
     )
 
 
-@step(by_commit)
-def hidden_checks(context: LoopContext, state: LoopState, commit: str) -> tuple[CheckResult, ...]:
-    """The checks that the agent does not see; what they are and print is in no result."""
-    return check_hidden(context, state, commit, f"{state.due:05d}-{state.attempt}-{commit[:12]}")
-
-
-@step(by_commit)
-def probes(context: LoopContext, state: LoopState, commit: str) -> Probed:
-    """Cases of a model that has not seen the new source; what they are is in no result."""
-    return probe_work(context, state, commit, lambda: judge_credentials(state.config))
-
-
 @step(by_step)
 def judge(context: LoopContext, state: LoopState, evidence: Evidence) -> Verdict:
     folder = CallFolder(context.folder.call(state.due, state.attempt), state.uid)
@@ -274,17 +301,6 @@ def decide(context: LoopContext, state: LoopState, evidence: Evidence, overseen:
 
 
 @step(by_step)
-def roll_back(context: LoopContext, state: LoopState, evidence: Evidence, decision: Decision) -> Failed:
-    return go_back_to_better(context, state, evidence.execution, decision)
-
-
-@step(by_step)
-def tick(context: LoopContext, state: LoopState, evidence: Evidence, decision: Decision) -> Tick:
-    """Tick the plan's item that was proven, in a commit of its own."""
-    return tick_item(context, state, evidence, decision)
-
-
-@step(by_step)
 def learn(context: LoopContext, state: LoopState, what: IterationRecord) -> Learned:
     """Keep what the iteration teaches, now that verdict and checks are known."""
     check_lease(context.repository, state)
@@ -293,10 +309,10 @@ def learn(context: LoopContext, state: LoopState, what: IterationRecord) -> Lear
 
 @step(by_step)
 def record(context: LoopContext, state: LoopState, what: IterationRecord) -> IterationRecord:
-    if what.failed:  # checks that were asked again after a crash leave the branch where they ran
-        go_back(context, state, what.failed.back_to)
-    elif what.tick:
-        stand_at(context, state, what.tick)
+    """Take work back or tick the plan, which changes nothing when it is done again, then write down what happened."""
+    decision = what.decision
+    failed = roll_back(context, state, what.execution, decision) if decision.back_to else None
+    what = with_its_end(what, failed, tick(context, state, what, decision) if what.ticks(decision) else None)
     check_lease(context.repository, state)
     after = advance(state, what)
     subject = f"iteration {what.iteration}: {what.decision.word} - {what.decision.reason}"
@@ -311,7 +327,7 @@ def record(context: LoopContext, state: LoopState, what: IterationRecord) -> Ite
 def checked_for_merge(context: LoopContext, state: LoopState, commit: str, tree: str) -> CheckReport:
     """The checks on what would be merged and, where these pass, the hidden checks that do not."""
     report = merge_checks(context, state, commit, tree)
-    hidden = merge_hidden(context, state, commit) if report.passed and state.config.hidden else ()
+    hidden = check_hidden(context, state, commit, f"merge-{commit[:12]}") if report.passed and state.config.hidden else ()
     failing = tuple(result for result in hidden if not result.passed)
     return report.model_copy(update={"results": (*report.results, *failing)}) if failing else report
 
@@ -320,12 +336,6 @@ def checked_for_merge(context: LoopContext, state: LoopState, commit: str, tree:
 def merge_checks(context: LoopContext, state: LoopState, commit: str, tree: str) -> CheckReport:
     """The checks on what would be merged, a commit that the loop is not at."""
     return _checked(context, state, Target(commit, tree, state.config, stay=state.head))
-
-
-@step(by_commit)
-def merge_hidden(context: LoopContext, state: LoopState, commit: str) -> tuple[CheckResult, ...]:
-    """Likewise on what would be merged."""
-    return check_hidden(context, state, commit, f"merge-{commit[:12]}")
 
 
 @step(by_step)

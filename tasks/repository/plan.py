@@ -16,7 +16,7 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.plan import InHand, Plan, PlanItem, PlanProgress, PlanTouched, Tick
 from helmsman.records.state import LoopState
 from tasks.repository.branch_files import Held, held_in, not_in_commit, put_on_branch, tree_with
-from tasks.repository.git import Repository, commit_and_tree, git, tip_of
+from tasks.repository.git import Repository, commit_and_tree, git
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.worktree import hold_branch, recover, restore
 
@@ -118,12 +118,6 @@ def tick_by_word(context: LoopContext, state: LoopState, who: str) -> None:
     put_on_branch(
         context.repository, state, tip, path, content, clean(f"Tick {item}: {wanted.title}, by the word of {who}")[:200]
     )
-
-
-def stand_at(context: LoopContext, state: LoopState, done: Tick) -> None:
-    """Checks that were asked again after a crash leave the branch where they ran."""
-    if tip_of(context.worktree, state.branch) != (done.commit, True):
-        _stand_on(context, state, done.commit)
 
 
 def _with_ticks(path: str, content: bytes, items: list[str]) -> bytes:

@@ -32,7 +32,7 @@ KNOW_PREFECT = (
     "tasks.groups.members",
     "tasks.loop.merge_lock",
     "tasks.loop.run",
-    "tasks.loop.step_keys",
+    "tasks.loop.steps",
     "tasks.loop.sweep",
     "tasks.observers.artifacts",
     "tasks.trackers.notify",
@@ -43,7 +43,6 @@ BRING_IT_IN = (
     "tasks.alignment.people",
     "tasks.approvals.ask",
     "tasks.loop.finish",
-    "tasks.loop.steps",
 )
 """They work on those that do, and know nothing of it themselves."""
 HEAVY = ("prefect", "pydantic", "git", "httpx", "sqlalchemy", "yaml", "psutil", "opentelemetry")

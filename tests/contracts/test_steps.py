@@ -4,7 +4,7 @@ import ast
 
 from tests.contracts.source import ROOT, tree
 
-KEYS = {"by_step", "by_tree", "by_item", "by_trusted", "by_start", "by_commit"}
+KEYS = {"by_step", "by_tree"}
 
 
 def steps() -> dict[str, ast.FunctionDef]:

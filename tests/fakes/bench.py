@@ -28,7 +28,7 @@ from tests.fakes.warm import COMMAND_LINE, ColdProcess, WarmProcess
 ROOT = Path(__file__).parents[2]
 DRIVER = "tests.e2e.crash_driver"
 STEPS = (
-    "orient", "plan", "prompt", "execute", "checks", "invariants", "notes", "claims",
+    "orient", "plan", "prompt", "execute", "checks", "invariants", "claims",
     "judge", "oversee", "decide", "learn", "record",
 )  # fmt: skip
 """Of an iteration in which nothing unusual happens, in their order."""

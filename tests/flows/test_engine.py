@@ -17,7 +17,6 @@ from tests.fakes.bench import STEPS, eventually
 from tests.flows.conftest import Drive
 
 SOLVE = "echo 42 > answer"
-ASKS_TO_BE_DONE = {*STEPS, "since_start"}
 
 
 def _runs(uid: str) -> list[FlowRun]:
@@ -38,7 +37,7 @@ def test_runs_and_tasks_are_named_by_loop_number_and_step(drive: Drive) -> None:
     driven = drive([says(), says(PROMISE, shell=SOLVE)], name="auth-fix")
     runs = {run.name: run for run in _runs(driven.state.uid)}
     assert set(runs) == {"auth-fix", "auth-fix #1", "auth-fix #2"}
-    named = {f"#2 {step}" for step in ASKS_TO_BE_DONE}
+    named = {f"#2 {step}" for step in STEPS}
     assert eventually(lambda: _task_names(runs["auth-fix #2"]) == named), _task_names(runs["auth-fix #2"])
 
 

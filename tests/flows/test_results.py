@@ -48,7 +48,7 @@ def told(storage: str | None) -> tuple[bool, bool, bool]:
 
     from tasks.engine.results import is_kept, require_results
     from tasks.engine.step import step
-    from tasks.loop.step_keys import by_step
+    from tasks.loop.steps import by_step
 
     @step(by_step)
     def prompt(repository: str, state: LoopState) -> str:

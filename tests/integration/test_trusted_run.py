@@ -37,7 +37,7 @@ def judged(work: Work, check: str = CHECK, **invariants: Any) -> tuple[TrustedRu
     config = LoopConfig.model_validate({**_same_workspace(work), "checks": (check,), "invariants": invariants})
     state = work.state.model_copy(update={"config": config})
     done = execution(work, work.start)
-    copy = steps.trusted_run.fn(work.place, state, done, config.checks)
+    copy = steps.trusted_run(work.place, state, done, config.checks)
     return copy, list(outcomes(steps.checks.fn(work.place, state, done), copy, {check}, "x", config.invariants).findings)
 
 
@@ -99,7 +99,7 @@ def test_tests_inside_of_a_source_run_as_they_were_on_the_new_source(work: Work)
     )
     done = execution(work, begun)
     state = work.state.model_copy(update={"config": config, "base_commit": begun})
-    copy = steps.trusted_run.fn(work.place, state, done, config.checks)
+    copy = steps.trusted_run(work.place, state, done, config.checks)
     assert copy.put_back == ("lib.rs",)
     assert copy.report is not None
     assert (copy.report.results[0].passed, "u8 { 3 }" in copy.report.results[0].head) == (False, True)
@@ -128,7 +128,7 @@ def test_a_check_that_breaks_off_leaves_the_branch_where_it_was(work: Work) -> N
     done = execution(work, work.start)
     cancel.touch()
     with pytest.raises(Exception, match="cancelled"):
-        steps.trusted_run.fn(work.place, state, done, state.config.checks)
+        steps.trusted_run(work.place, state, done, state.config.checks)
     assert unmoved(work, head)
 
 
@@ -142,7 +142,7 @@ def test_only_a_test_that_fails_on_the_source_of_the_start_shows_the_work(work: 
 
     def compared(*, run: bool = True) -> SinceStart:
         done = execution(work, work.start)
-        found = steps.since_start.fn(work.place, state, done, steps.checks.fn(work.place, state, done), run=run)
+        found = steps.since_start(work.place, state, done, steps.checks.fn(work.place, state, done), run=run)
         return found.model_copy(update={"on_start": None})
 
     assert compared() == SinceStart(unchanged=True)

@@ -14,8 +14,7 @@ from helmsman.records.checks import CheckReport
 from helmsman.records.iteration import Completed, WorkingMemory
 from helmsman.records.proof import JudgeMemory, Rejection
 from tasks.loop.prepare import prepare, read_notes
-from tasks.loop.step_keys import checks_fingerprint
-from tasks.loop.steps import checks
+from tasks.loop.steps import checks, checks_fingerprint
 from tasks.repository.git import current_branch
 from tasks.repository.worktree import dirty_paths, settle_work
 from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, record_of
