@@ -3,7 +3,7 @@
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from helmsman.config import LoopConfig
@@ -103,34 +103,33 @@ def another_goal(path: Path, found: Alignment, remedy: str) -> OperatorError:
 # --- a loop that starts -------------------------------------------------------------------------------------------
 
 
-def aligned(repository: Repository, config: LoopConfig, file: str, reached: Iterable[str] = ()) -> LoopConfig:
+def aligned(repository: Repository, config: LoopConfig, file: str, *, others: bool = False) -> LoopConfig:
     """The configuration whose goal holds what was agreed on in this file; unchanged where there is nothing to hold to.
 
-    `reached`: goals that are reached already by the work that the loop begins with.
+    `others`: an alignment about another goal is another loop's, and says nothing of this one.
     Raises OperatorError where the file cannot be read, is about another goal, or still asks something.
     """
     if repository.bare:
         return config
     answered = _answered(repository.top, file)
-    return _held_to(repository.top / file, answered and with_kept(repository, file, answered), config, reached)
+    return _held_to(repository.top / file, answered and with_kept(repository, file, answered), config, others=others)
 
 
 def aligned_in(top: Path, config: LoopConfig, file: str) -> LoopConfig:
     """The same for a folder that holds what a repository has at its top."""
-    return _held_to(top / file, _answered(top, file), config, ())
+    return _held_to(top / file, _answered(top, file), config, others=False)
 
 
-def aligned_by(text: str, where: Path, config: LoopConfig, reached: Iterable[str] = ()) -> LoopConfig:
-    """The same for the text of `config.alignment`, of which `where` says to people where it stands."""
-    return _held_to(where, _without_questions(where, _meant(where, text, config.alignment)), config, reached)
+def aligned_by(text: str, where: Path, config: LoopConfig) -> LoopConfig:
+    """The same for the text of `config.alignment` in another loop's work, of which `where` says to people where it stands."""
+    return _held_to(where, _without_questions(where, _meant(where, text, config.alignment)), config, others=True)
 
 
-def _held_to(path: Path, alignment: Alignment | None, config: LoopConfig, reached: Iterable[str]) -> LoopConfig:
+def _held_to(path: Path, alignment: Alignment | None, config: LoopConfig, *, others: bool) -> LoopConfig:
     if alignment is None:
         return config
-    goal = alignment.specification.goal
-    if not same_goal(goal, config.goal):
-        if spent(alignment) or any(same_goal(goal, one) for one in reached):
+    if not same_goal(alignment.specification.goal, config.goal):
+        if others or spent(alignment):
             return config
         remedy = "align this goal: remove the file, then helmsman align GOAL; or start without it: --set alignment="
         raise another_goal(path, alignment, remedy)

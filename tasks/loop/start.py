@@ -3,11 +3,8 @@
 import hashlib
 import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from itertools import islice
 from pathlib import Path
 
 from helmsman.config import LoopConfig
@@ -19,11 +16,9 @@ from helmsman.oversee.answers import reconfigured
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.ladder import relieved
 from helmsman.oversee.limits import reached
-from helmsman.parsers.alignment_file import own_goal
 from helmsman.records.agents import Agent
 from helmsman.records.decision import Outcome
 from helmsman.records.hats import Preset
-from helmsman.records.proof import JudgeMemory
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, reopen
 from helmsman.records.triggers import OWN_BRANCHES
@@ -41,7 +36,6 @@ from tasks.repository.git import (
     Repository,
     commit_and_tree,
     current_branch,
-    git,
     open_repository,
     read_ref,
     require_head,
@@ -50,7 +44,7 @@ from tasks.repository.hidden import require_outside
 from tasks.repository.own_template import own_template
 from tasks.repository.plan import begun_plan
 from tasks.repository.remote import require_remote
-from tasks.repository.state_ref import known_state, list_loops, read_state, replace_state, state_ref, write_state
+from tasks.repository.state_ref import known_state, read_state, replace_state, state_ref, write_state
 from tasks.repository.worktree import require_clean
 from tasks.sandbox.enter import git_folder
 from tasks.system.lock import exclusive_driver
@@ -59,9 +53,6 @@ from tasks.system.secrets import settings_with_secrets, without_secrets
 from tasks.system.trust import consent_of
 from tasks.trackers.remembering import forget
 
-LOOPS_LOOKED_AT = 50
-"""As many as a chain may have."""
-PRINCIPLES_HANDED_ON = 10
 SUFFIXES = 6, 12, 24
 """Digits that make a loop's id its own; more of them where another run's loop has the shorter id already."""
 
@@ -132,17 +123,7 @@ def first_state(
         preset=resolved.preset,
         agent=resolved.agent,
         plan=begun_plan(repository, commit, config),
-        judge=_handed_on(repository, config),
     )
-
-
-def _handed_on(repository: Repository, config: LoopConfig) -> JudgeMemory:
-    """The last principles of the judge of the repository's latest loop that had any; of states that Helmsman signed."""
-    if not config.judge.criteria:
-        return JudgeMemory()
-    latest = islice(list_loops(repository, lambda _: None), LOOPS_LOOKED_AT)
-    notes = next((display.state.judge.notes for display in latest if display.state.judge.notes and not display.unverified), ())
-    return JudgeMemory(notes=tuple(f"earlier: {note.removeprefix('earlier: ')}" for note in notes[-PRINCIPLES_HANDED_ON:]))
 
 
 def write_first(repository: Repository, state: LoopState, subject: str) -> bool:
@@ -207,23 +188,13 @@ def _base(repository: Repository, config: LoopConfig, begin_with: str) -> str:
 
 
 def _aligned(repository: Repository, config: LoopConfig, begin_with: str, base: str) -> LoopConfig:
-    """A loop's work has the alignment file as that loop left it: the checkout's does not say yet that its goal is reached."""
+    """A loop's work has the alignment file as that loop left it; one about another goal was for that loop, or one before it."""
     if repository.bare or not begin_with.startswith(OWN_BRANCHES):
         return aligned(repository, config, config.alignment)
-    text, reached = text_at(repository, base, config.alignment), _reached(repository, base)
+    text = text_at(repository, base, config.alignment)
     if text is None:
-        return aligned(repository, config, config.alignment, reached)
-    return aligned_by(text, Path(f"{begin_with}:{config.alignment}"), config, reached)
-
-
-def _reached(repository: Repository, base: str) -> Iterator[str]:
-    """Goals of the loops whose work is in a commit, the latest first, as far as their branches are there still."""
-    those = f"--merged={base}", "--sort=-committerdate", f"--count={LOOPS_LOOKED_AT}", f"refs/heads/{OWN_BRANCHES}"
-    for branch in git(repository.common, "for-each-ref", "--format=%(refname:lstrip=2)", *those).split():
-        with suppress(OperatorError):  # of another version: what it reached is not known, and that hinders no other loop
-            state = _chained(repository, branch)
-            if state is not None and state.outcome is Outcome.COMPLETED:
-                yield own_goal(state.config.goal)
+        return aligned(repository, config, config.alignment, others=True)
+    return aligned_by(text, Path(f"{begin_with}:{config.alignment}"), config)
 
 
 def _inherited(repository: Repository, config: LoopConfig, begin_with: str, base: str) -> str:

@@ -10,7 +10,6 @@ from helmsman.errors import OperatorError
 from helmsman.memory.handoff import KEPT
 from helmsman.parsers.alignment_file import own_goal, render
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
-from helmsman.records.decision import Outcome
 from helmsman.records.iteration import Completed, WorkingMemory
 from helmsman.records.state import LoopState
 from tasks.agents.catalogue import LoopSettings
@@ -18,7 +17,7 @@ from tasks.loop.handoff import hand_over
 from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_context
-from tasks.repository.state_ref import read_state, replace_state, state_ref
+from tasks.repository.state_ref import replace_state
 from tasks.repository.worktree import ensure_worktree, remove_worktree
 from tests.fakes.repositories import NOW, commit, make_repository, sh, write
 from tests.unit.builders import STOP, config
@@ -128,36 +127,10 @@ def test_what_the_work_before_it_agrees_on_for_this_very_goal_is_held_to(tmp_pat
     assert sh(top, "show", f"HEAD:{ALIGNMENT}") == agreed(ONE).rstrip("\n")
 
 
-@pytest.mark.parametrize("sections", [{}, NO_HANDOFF], ids=["handed over", "not handed over"])
-def test_an_alignment_about_a_goal_that_nobody_has_reached_stops_a_start_and_its_place_is_told(
-    tmp_path: Path, sections: Mapping[str, Any]
-) -> None:
+def test_an_alignment_about_another_goal_in_the_work_before_it_is_not_its_own(tmp_path: Path) -> None:
     top = aligned_repository(tmp_path)
-    completed(top, begun(top, 1, ONE, **sections), {ALIGNMENT: agreed(THREE)})
-    with pytest.raises(OperatorError, match=f"helmsman/num-1:{ALIGNMENT} is about another goal\n.*{THREE}"):
-        begun(top, 2, TWO, "helmsman/num-1", **sections)
-
-
-def test_a_goal_that_was_not_reached_is_not_over(tmp_path: Path) -> None:
-    top = aligned_repository(tmp_path)
-    first = begun(top, 1, ONE)
-    sh(top, "branch", first.branch)
-    stopped = first.model_copy(update={"ending": STOP.model_copy(update={"outcome": Outcome.STOPPED})})
-    replace_state(open_repository(top), first, stopped, "stopped")
-    with pytest.raises(OperatorError, match="another goal"):
-        begun(top, 2, TWO, first.branch)
-
-
-def test_another_loop_whose_state_cannot_be_read_hinders_no_start(tmp_path: Path) -> None:
-    """Another version wrote it; what it reached is not known."""
-    top = aligned_repository(tmp_path)
-    (first,) = chained(top, ONE, **NO_HANDOFF)
-    completed(top, first)
-    sh(top, "branch", "helmsman/another", first.branch)
-    sh(top, "update-ref", state_ref("another"), "HEAD")
-    with pytest.raises(OperatorError, match="cannot be read"):
-        read_state(open_repository(top), "another")
-    assert begun(top, 2, TWO, first.branch, **NO_HANDOFF).config.goal == TWO
+    completed(top, begun(top, 1, ONE), {ALIGNMENT: agreed(THREE)})
+    assert begun(top, 2, TWO, "helmsman/num-1").config.goal == TWO
 
 
 def test_a_question_that_is_open_in_the_work_before_it_stops_a_start(tmp_path: Path) -> None:
