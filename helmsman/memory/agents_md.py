@@ -13,7 +13,6 @@ from helmsman.memory.merge import SAME, alike
 from helmsman.oversee.imperatives import imperatives
 from helmsman.parsers.markdown_text import upper_headings
 from helmsman.plain import inert
-from helmsman.records.control import Imperative
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Tier
 from helmsman.records.state import LoopState
 
@@ -49,18 +48,17 @@ def learnings(
     present: str,
     *,
     commands: Collection[str] = (),
-    orders: Sequence[Imperative] = (),
 ) -> tuple[str, ...]:
     """Lines that are worth proposing, the surest first.
 
-    `present`: AGENTS.md as it is. `commands`: those that the project's own files name; `orders`: those of other documents.
+    `present`: AGENTS.md as it is. `commands`: those that the project's own files name.
     """
     lines = present.replace("\r\n", "\n").split("\n")
     room = MOST_LINES - sum(bool(_ITEM.fullmatch(line)) for line in lines[slice(*_section(lines) or (0, 0))])
     # sentences of the file, code and lists included; of a long one the first ones
     parts = (_LIST_MARK.sub("", part).strip() for line in lines for part in (line, *_SENTENCE_END.split(line)))
     said = list(dict.fromkeys(filter(None, parts)))[:_MOST_SAID]
-    known = (*imperatives("AGENTS.md", present), *orders)
+    known = imperatives("AGENTS.md", present)
     kept: list[_Candidate] = []
     for new in (*_commands(state, present, commands), *list(_candidates(lessons, guardrails))[:_CANDIDATES]):
         if len(kept) >= room:

@@ -4,10 +4,8 @@ from collections.abc import Sequence
 
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.memory.agents_md import learnings, with_lines
-from helmsman.oversee.imperatives import imperatives
 from helmsman.parsers.project import find_commands
 from helmsman.plain import one_line
-from helmsman.records.control import Imperative
 from helmsman.records.decision import Outcome
 from helmsman.records.lessons import Guardrail, Lesson
 from helmsman.records.state import LoopState
@@ -29,8 +27,6 @@ from tasks.system.secrets import redact
 
 AGENTS = "AGENTS.md"
 PATCH = "AGENTS.md.patch"
-_OTHERS = ("CLAUDE.md", "RUBRIC.md")
-"""Documents at the top that order something as well."""
 _DIFF = (
     "-p", "--text", "--full-index", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv",
     "--src-prefix=a/", "--dst-prefix=b/",
@@ -72,7 +68,7 @@ def _proposed(
     repository = context.repository
     name, mode, present = _file(repository, state.head)
     own = {one.command for one in find_commands(read_project(repository)).candidates}
-    found = learnings(state, lessons, guardrails, present, commands=own, orders=_orders(repository, state.head))
+    found = learnings(state, lessons, guardrails, present, commands=own)
     # what only looks like a secret goes too: nobody misses such a line
     lines = tuple(line for line in found if redact(line) == line and not any(shapes_in(line)))
     path = context.folder.root / PATCH
@@ -97,15 +93,3 @@ def _file(repository: Repository, commit: str) -> tuple[str, str, str]:
     if "\0" in text:
         raise OperatorError(f"{name} cannot be added to", expected="text", found="zero bytes")
     return name, held.mode if held else NEW_FILE, text
-
-
-def _orders(repository: Repository, commit: str) -> list[Imperative]:
-    """What other documents at the top order; one that cannot be read orders nothing."""
-    found: list[Imperative] = []
-    for name in _OTHERS:
-        try:
-            held = held_in(repository, commit, name)
-        except HelmsmanError:
-            continue
-        found += imperatives(name, held.content.decode("utf-8-sig", "replace")) if held else ()
-    return found

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -114,14 +113,14 @@ def keep_notes(context: LoopContext, state: LoopState) -> None:
 def _lay_out_memory(context: LoopContext, state: LoopState, guardrails: Sequence[Guardrail]) -> None:
     folder = context.worktree / OWN_FOLDER
     if folder.is_symlink() or not folder.is_dir():
-        _remove(folder)
+        remove(folder)
         folder.mkdir()
     open_up(folder)
     ignore = "".join(f"/{name}\n" for name in OWN_FILES)
     _write_anew(folder / ".gitignore", f"# the loop's own files; they are never committed\n{ignore}")
     _write_anew(folder / "progress.md", render(planned_anew(state.memory, state)))
     if state.researching:
-        _remove(folder / RESEARCH_FILE)  # what it says was found now
+        remove(folder / RESEARCH_FILE)  # what it says was found now
     _write_anew(folder / "guardrails.md", render_guardrails(guardrails))
     _lay_out_logs(context, state)
     if state.config.judge.criteria:
@@ -131,7 +130,7 @@ def _lay_out_memory(context: LoopContext, state: LoopState, guardrails: Sequence
 
 def _lay_out_logs(context: LoopContext, state: LoopState) -> None:
     """What the failing checks printed, for an agent that needs more than a line of each failure."""
-    _remove(context.worktree / LOGS)
+    remove(context.worktree / LOGS)
     (context.worktree / LOGS).mkdir()
     reported = state.checks.results if state.checks else ()
     for path, text in logs((*reported, *((state.plan.own,) if state.plan.own else ()))).items():
@@ -140,16 +139,9 @@ def _lay_out_logs(context: LoopContext, state: LoopState) -> None:
 
 def _write_anew(path: Path, text: str) -> None:
     """Write a file of our own where the agent may have put anything: a link leads out of the worktree, a pipe blocks."""
-    _remove(path)
+    remove(path)
     with path.open("x", encoding="utf-8") as file:
         file.write(text)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def begin_verification(context: LoopContext, state: LoopState) -> None:

@@ -17,7 +17,6 @@ from helmsman.records.state import LoopState
 from tasks.observers.report import write_report
 from tasks.repository.git import current_branch, git, read_ref
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import PREFIX, free_ref, read_records, replace_state
 from tasks.repository.worktree import dirty_paths, go_back_to, hold_branch, keep, recover, salvage
 from tasks.system.clock import now_utc
@@ -75,8 +74,9 @@ def left_at_best(context: LoopContext, state: LoopState) -> LoopState:
     if kept is not None and kept.rule == LATER and state.head == kept.back_to:
         with _telling(f"the branch is put to {best.commit[:10]} by whoever goes on with the loop"):
             _go_back(context, state, kept)
-        with _telling("the remote or the report do not have it yet"):
-            _tell(context, state)
+        with _telling("the report does not have it yet"):
+            if record := next(read_records(context.repository, state.loop), None):
+                write_report(context, state, record)
     return state
 
 
@@ -131,11 +131,3 @@ def _go_back(context: LoopContext, state: LoopState, kept: Failed) -> None:
     recover(context.repository, context.worktree, state.branch)
     salvage(context.repository, context.worktree, state, kept.commit)
     go_back_to(context.worktree, state.branch, kept.back_to, before=kept.commit)
-
-
-def _tell(context: LoopContext, state: LoopState) -> None:
-    record = next(read_records(context.repository, state.loop), None)
-    if record:
-        write_report(context, state, record)
-    if state.config.remote.push:
-        push_loop(context.repository, state)

@@ -14,7 +14,6 @@ from typing import Any
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.client.schemas.responses import SetStateStatus
-from prefect.context import FlowRunContext
 from prefect.exceptions import ObjectNotFound
 from prefect.states import AwaitingRetry, Scheduled
 
@@ -33,8 +32,6 @@ from tasks.repository.state_ref import read_state
 from tasks.system.clock import now_utc
 from tasks.system.lock import holder
 
-SWEEPS_KEPT = timedelta(hours=1)
-"""Runs of the sweep itself are of no interest afterwards."""
 IDLE = "NothingToDo"
 _log = logging.getLogger(__name__)
 OURS: dict[str, Any] = {"tags": {"all_": ["helmsman"]}}
@@ -61,7 +58,6 @@ def swept(settled_seconds: float, unstarted_seconds: float = UNSTARTED_SECONDS) 
         unstarted = reschedule_unstarted(client, now_utc(), unstarted_seconds)
         asleep = runs_where(client, **OURS, state={"name": {"any_": ["Suspended"]}})  # they have left their processes
         woken = [words for run in asleep if (words := _wake(run, now_utc()))]
-        _forget_old_sweeps(client, now_utc())
     found = {"waiting": len(asleep) - len(woken), "woken": woken, "revived": revived, "rescheduled": unstarted}
     told = f"{found['waiting']} wait for a person; woken: {_listed(woken)}; revived after a crash: {_listed(revived)}"
     told += f"; taken up anew, since no process of theirs came: {_listed(unstarted)}" if unstarted else ""
@@ -111,16 +107,6 @@ def _settled(run: FlowRun, now: datetime) -> tuple[LoopState, Gate, Answer] | No
 def _loop_of(run: FlowRun) -> tuple[str, str]:
     """Where the loop of a run is, and its name."""
     return str(run.labels.get(REPOSITORY, "")), tagged(run, "loop:")
-
-
-def _forget_old_sweeps(client: SyncPrefectClient, now: datetime) -> None:
-    context = FlowRunContext.get()
-    deployment = context.flow_run.deployment_id if context and context.flow_run else None
-    if deployment is None:
-        return
-    over = {"type": {"any_": [StateType.COMPLETED, StateType.CANCELLED]}}
-    for run in runs_where(client, deployment_id={"any_": [deployment]}, state=over, end_time={"before_": now - SWEEPS_KEPT}):
-        client.delete_flow_run(run.id)
 
 
 def revive_crashed(client: SyncPrefectClient, settled_seconds: float = SETTLED_SECONDS) -> list[str]:

@@ -7,7 +7,6 @@ same time need no lock: each page and each archive is written whole, and INDEX.m
 """
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -21,6 +20,7 @@ from tasks.repository.git import Repository, git_bytes
 from tasks.repository.instructions import read_orders
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.objects import read_objects
+from tasks.repository.products import remove
 from tasks.repository.staging import open_up
 from tasks.repository.state_ref import read_records
 from tasks.system.files import FOR_ALL, read_within, write_atomic
@@ -159,13 +159,11 @@ def _write_decisions(folder: Path, state: LoopState) -> Iterator[str]:
 def _laid_out(source: Path, context: LoopContext, _: LoopState) -> Iterator[str]:
     own = context.worktree / ".helmsman"
     if own.is_symlink() or not own.is_dir():
-        own.unlink(missing_ok=True)
+        remove(own)
         own.mkdir()
     open_up(own)
     laid = own / "wiki"
-    if laid.is_dir() and not laid.is_symlink():
-        shutil.rmtree(laid)
-    laid.unlink(missing_ok=True)
+    remove(laid)
     laid.mkdir()
     (laid / ".gitignore").write_text("*\n")
     room = LAID_BYTES

@@ -103,13 +103,9 @@ class ObjectStore:
 
     def _keep_neutral(self) -> None:
         """What runs in a checkout could have written here, where no sandbox holds it."""
-        for path, text in (
-            (self.folder / "config", self.config(bare=True)),
-            (
-                self.folder / "own.config",
-                "[safe]\n\tdirectory = *\n",
-            ),  # the source may be somebody else's whom git was told to trust
-        ):
+        trusting = "[safe]\n\tdirectory = *\n"  # the source may be somebody else's whom git was told to trust
+        for name, text in (("config", self.config(bare=True)), ("own.config", trusting)):
+            path = self.folder / name
             if not path.is_file() or path.read_text() != text:
                 path.write_text(text)
         for name in ("info", "hooks"):

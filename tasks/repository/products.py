@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tasks.repository.staging import open_up
 from tasks.system.files import write_atomic
 
 Seen = list[int]
@@ -115,14 +116,8 @@ def remove(path: Path) -> None:
     try:
         shutil.rmtree(path)
     except PermissionError:
-        _open_up(path)
+        open_up(path)
         shutil.rmtree(path)
-
-
-def _open_up(folder: Path) -> None:
-    for name in _names(folder):
-        if (folder / name).is_dir() and not (folder / name).is_symlink():
-            _open_up(folder / name)
 
 
 def _names(folder: Path) -> list[str]:

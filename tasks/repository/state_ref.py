@@ -162,15 +162,13 @@ def accept_state(repository: Repository, loop: str) -> None:
 
 
 def _stored(repository: Repository, ref: str) -> Stored | None:
-    """Each name is looked up by itself: where a writer came between them, they are read again."""
-    names = [ref, *(f"{ref}:{name}" for name in ("state.json", "record.json", "signature")), ref]
-    while True:
-        header, *files, again = read_objects(repository.common, names)
-        if header is None:
-            return None
-        if again == header:
-            state, record, signature = (one[1] if one else b"" for one in files)
-            return Stored(*header, state, record, signature.decode(errors="replace").strip())
+    """All of it of one commit: a writer may come in between."""
+    header = read_objects(repository.common, [ref])[0]
+    if header is None:
+        return None
+    names = [f"{header[0]}:{name}" for name in ("state.json", "record.json", "signature")]
+    state, record, signature = (one[1] if one else b"" for one in read_objects(repository.common, names))
+    return Stored(*header, state, record, signature.decode(errors="replace").strip())
 
 
 def known_state(repository: Repository, loop: str) -> LoopState | None:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from helmsman.memory.agents_md import LONGEST_LINE, MOST_LINES, SECTION, learnings, with_lines
 from helmsman.memory.learned_guardrails import LONGEST_PLACE, words
-from helmsman.oversee.imperatives import imperatives
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType, Tier
 from tests.unit.builders import NOW, check, report, state
@@ -140,12 +139,10 @@ def test_a_command_that_does_not_fit_a_line_is_not_proposed(command: str) -> Non
     assert learnings(state(checks=report(check(passed=True, command=command))), (), (), "", commands={command, ""}) == ()
 
 
-def test_what_contradicts_an_order_of_the_file_or_of_another_document_is_not_proposed() -> None:
+def test_what_contradicts_an_order_of_the_file_is_not_proposed() -> None:
     edits = [convention("Edit the files in vendor/ directly.")]
     assert proposed(lessons=edits) == (edits[0].text,)
     assert proposed("Never edit files in vendor/.\n", edits) == ()
-    elsewhere = imperatives("CLAUDE.md", "Never edit files in vendor/.\n")
-    assert learnings(QUIET, edits, (), "", orders=elsewhere) == ()
 
 
 def test_of_two_that_contradict_each_other_or_say_the_same_the_surer_one_is_proposed() -> None:
