@@ -19,7 +19,7 @@ MOST_TEXT = 5_000_000
 """Characters of added lines in all."""
 LARGEST_FILE = 5_000_000
 """Bytes."""
-MOST_READ = 32 * 1024 * 1024
+MOST_READ = 32_000_000
 """Bytes of all files, as they are and as they were before."""
 MESSAGE = "commit message"
 _RAW = ("--raw", "-z", "-r", "-M", "--no-abbrev", "--no-ext-diff")
@@ -94,48 +94,30 @@ def _edits(raw: bytes) -> Iterator[Entry]:
     return (entry for entry in changed_files(raw) if entry.after)
 
 
-def _read(worktree: Path, now: Sequence[Entry], past: Sequence[Entry]) -> tuple[tuple[Part, ...], str]:
+def _read(worktree: Path, now: Sequence[Entry], past: Sequence[Entry]) -> tuple[list[Part], str]:
     """Small files first, so that a large one takes no other's room; the tree before what is only history."""
     names = sorted({name for edit in (*now, *past) for name in edit.ids})
     sizes = {header.id: header.size for header in read_headers(worktree, names) if header is not None}
     ordered = [edit for edits in (now, past) for edit in sorted(edits, key=lambda edit: sizes.get(edit.after, 0))]
     fit = [edit for edit in ordered if sizes.get(edit.after, 0) <= LARGEST_FILE]
-    chosen = list(_affordable(fit, sizes))
-    wanted = sorted({name for edit in chosen for name in edit.ids if sizes.get(name, LARGEST_FILE + 1) <= LARGEST_FILE})
-    found = ((one[0], _text(one[1])) for one in read_objects(worktree, wanted) if one)
-    texts = {name: text for name, text in found if text is not None}
-    parts, beyond = _within(chosen, texts)
-    large, left = len(ordered) - len(fit), len(fit) - len(chosen) + beyond
+    parts, room, text, left = list[Part](), MOST_READ, MOST_TEXT, len(fit)
+    for edit in fit[:MOST_FILES]:
+        wanted = [name for name in edit.ids if sizes.get(name, LARGEST_FILE + 1) <= LARGEST_FILE]
+        room -= sum(sizes[name] for name in wanted)
+        if room < 0:
+            break
+        found = dict(filter(None, read_objects(worktree, wanted)))
+        lines = _new_lines(_text(found.get(edit.before, b"")), _text(found.get(edit.after, b"")))
+        text -= sum(len(line.text) for line in lines)
+        if text < 0:
+            break
+        parts += [Part(edit.path, edit.commit, lines)] if lines else []
+        left -= 1
     told = (
-        f"{large} files above {LARGEST_FILE / 1e6:g} MB" if large else "",
+        f"{len(ordered) - len(fit)} files above {LARGEST_FILE / 1e6:g} MB" if len(ordered) > len(fit) else "",
         f"{left} files beyond {MOST_FILES:,} files or {MOST_TEXT / 1e6:g} MB of new lines" if left else "",
     )
-    return tuple(parts), ", ".join(filter(None, told))
-
-
-def _affordable(edits: Iterable[Entry], sizes: dict[str, int]) -> Iterator[Entry]:
-    room, seen = MOST_READ, set[str]()
-    for edit in edits:
-        names = {*edit.ids} - seen
-        room -= sum(sizes.get(name, 0) for name in names)
-        if room < 0:
-            return
-        seen |= names
-        yield edit
-
-
-def _within(edits: Sequence[Entry], texts: dict[str, str]) -> tuple[list[Part], int]:
-    """The parts, and how many files were beyond the bounds."""
-    parts: list[Part] = []
-    room = MOST_TEXT
-    for number, edit in enumerate(edits):
-        lines = _new_lines(texts.get(edit.before, ""), texts.get(edit.after, ""))
-        room -= sum(len(line.text) for line in lines)
-        if room < 0 or len(parts) >= MOST_FILES:
-            return parts, len(edits) - number
-        if lines:
-            parts.append(Part(edit.path, edit.commit, lines))
-    return parts, 0
+    return parts, ", ".join(filter(None, told))
 
 
 def _new_lines(before: str, after: str) -> list[Line]:
@@ -143,8 +125,9 @@ def _new_lines(before: str, after: str) -> list[Line]:
     return [Line(number, text) for number, text in enumerate(after.splitlines(), start=1) if text not in held]
 
 
-def _text(content: bytes) -> str | None:
+def _text(content: bytes) -> str:
+    """Empty for a binary file."""
     marked = next((encoding for mark, encoding in _MARKS if content.startswith(mark)), "")
     if not marked and b"\0" in content[:8000]:
-        return None
+        return ""
     return content.decode(marked or "utf-8", errors="replace")
