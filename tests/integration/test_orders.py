@@ -24,15 +24,13 @@ def sources(folder: Path, goal: str = "It works.") -> list[str]:
 def test_orders_come_from_goal_criteria_rubric_guides_guard_rails_specifications_and_named_documents(tmp_path: Path) -> None:
     for name in ("RUBRIC.md", "AGENTS.md", "CLAUDE.md", ".helmsman/guardrails.md", "specs/b.md", "specs/a.md", "docs/plan.md"):
         write(tmp_path, name)
-    write(tmp_path, "web/AGENTS.md")
     write(tmp_path, "docs/other.md")
-    write(tmp_path, "node_modules/x/AGENTS.md")
     of = config("Implement docs/plan.md.", judge={"criteria": [{"id": "c1", "text": "Every route must answer."}]})
     assert [(order.source, order.line) for order in read_orders(tmp_path, of)] == [
         ("goal", 1),
         ("criteria c1", 1),
         *((name, 1) for name in ("RUBRIC.md", "AGENTS.md", "CLAUDE.md", ".helmsman/guardrails.md", "docs/plan.md")),
-        *((name, 1) for name in ("specs/a.md", "specs/b.md", "web/AGENTS.md")),
+        *((name, 1) for name in ("specs/a.md", "specs/b.md")),
     ]
 
 
