@@ -25,8 +25,6 @@ MOST_CANDIDATES = 16
 """Commands at most; whoever has more of them knows better which ones count."""
 MOST_FOLDERS = 20
 """Folders below the root that are looked into at most."""
-AUTOCHECKS = ".claude/autochecks.sh"
-WORKFLOWS, GITLAB = ".github/workflows/", ".gitlab-ci.yml"
 SCRIPTS = tuple(
     f"{folder}{stem}{ending}"
     for stem in ("test", "tests", "run_tests", "run-tests", "runtests", "check")
@@ -137,15 +135,13 @@ _LISTS: Mapping[str, Any] = _TABLE["lists"]
 _DEPENDENCIES: Sequence[str] = _LISTS["python_dependencies"]
 _PROJECT = frozenset({*_DEPENDENCIES, "tox.ini", "noxfile.py"})
 _READ = {name for row in (*OWN, *PYTHON, *USUAL) if row.named or row.keys or row.holds for name in row.files}
-TEXTS = _PROJECT | _READ | {GITLAB, "package.json", *(path.rpartition("/")[2] for path in SCRIPTS)}
+TEXTS = _PROJECT | _READ | {"package.json", *(path.rpartition("/")[2] for path in SCRIPTS)}
 """Names of the files whose text is worth reading."""
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,60}")
 
 
 def find_commands(folders: Mapping[str, Folder]) -> Found:
-    """The commands of the root, whose name is empty. Where it has none for tests: its scripts, else what the folders
-    below it have, else the steps of its CI.
-    """
+    """The commands of the root, whose name is empty. Where it has none for tests: its scripts, else what folders below have."""
     root = folders.get("", Folder())
     below = [name for name in sorted(folders) if may_hold_a_project(name)]
     found = list(_in_folder("", root))
@@ -153,8 +149,6 @@ def find_commands(folders: Mapping[str, Folder]) -> Found:
         found += _scripts(root)
     if not _has_tests(found):
         found += [one for name in below[:MOST_FOLDERS] for one in _in_folder(name, folders[name])]
-    if not _has_tests(found):
-        found += _steps(root)
     first: dict[str, Candidate] = {}
     for one in found:
         if isinstance(one, Candidate):
@@ -180,11 +174,7 @@ def may_hold_a_project(name: str) -> bool:
 
 def is_read(path: str) -> bool:
     """Whether the text of a file is looked at: its path is from the folder in question."""
-    return path.rpartition("/")[2] in TEXTS or _is_workflow(path) or _is_test_module(path)
-
-
-def _is_workflow(path: str) -> bool:
-    return path.startswith(WORKFLOWS) and path.endswith((".yml", ".yaml"))
+    return path.rpartition("/")[2] in TEXTS or _is_test_module(path)
 
 
 def _has_tests(found: Iterable[Discovery]) -> bool:
@@ -370,14 +360,9 @@ def _is_test_module(path: str) -> bool:
     return folder in {*_TEST_FOLDERS, ""} and fnmatchcase(name, "test*.py")
 
 
-# --- where no tool tells how it is tested: scripts with a usual name, and the steps of its CI -----------------------
+# --- where no tool tells how it is tested: scripts with a usual name ------------------------------------------------
 
 _SHEBANG = re.compile(r"#![^\n]{0,100}?\b(bash|sh|zsh|python|node|ruby|perl)\b")
-_RUNS_TESTS = tuple(re.compile(pattern + r"(?: [\w./=:@,+-]{1,100}){0,12}") for pattern in _LISTS["steps"])
-_LONGEST_LINE = 500
-_PREFIX = re.compile(r"[ \t]*(?:- )?(?:run|script)?:?[ \t]*")
-_NO_COMMAND = frozenset({"test", "tests", "check"})
-"""Words that fit the last pattern and are keys or names of jobs rather than commands."""
 
 
 def _scripts(folder: Folder) -> Iterator[Candidate]:
@@ -387,14 +372,3 @@ def _scripts(folder: Folder) -> Iterator[Candidate]:
         shebang = _SHEBANG.match(folder.text(path))
         named = {"python": "python3"}.get(shebang[1], shebang[1]) if shebang else ""
         yield Candidate(f"{named or _LISTS['interpreters'].get(splitext(path)[1], 'sh')} {path}", Kind.TESTS, path)
-
-
-def _steps(folder: Folder) -> Iterator[Candidate]:
-    """Lines of CI files that are nothing but a call of something that runs tests. The core reads no YAML, and needs none here."""
-    for file in sorted(name for name in folder.texts if name == GITLAB or _is_workflow(name)):
-        for line in folder.text(file).splitlines():
-            said = _PREFIX.sub("", line, count=1).strip() if len(line) <= _LONGEST_LINE else ""
-            said = said[1:-1] if said[:1] in {"'", '"'} and said[-1:] == said[:1] else said
-            named = said in _NO_COMMAND or said.endswith(":")
-            if not named and any(pattern.fullmatch(said) for pattern in _RUNS_TESTS):
-                yield Candidate(re.sub(r"\bpython (?=-m )", "python3 ", said), Kind.TESTS, f"{file}, a step", "CI")

