@@ -10,12 +10,9 @@ RECOMMENDATION: one line
 ---END_RALPH_STATUS---
 """
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
 
-from helmsman.parsers.loose import items, mapping, text
 from helmsman.parsers.markdown_text import outside_code
 from helmsman.plain import short_line
 from helmsman.records.claims import LONGEST_BLOCKED, Claims, StatusReport
@@ -24,8 +21,6 @@ LAST_LINES = 10
 """Of a program that prints more than its agent's last message, the lines with words that may ask: a block and a promise fit."""
 _LONGEST = 20_000
 """Characters from the end that are looked at: a report stands at the end."""
-_OBJECTS = 40
-"""JSON objects that are tried, from the end; a report holds one or two."""
 
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)[^`\n]*\1(?!`)")
 _LAST_WORD = re.compile(r"[ \t>*_#-]*(BLOCKED|IMPOSSIBLE|CONTINUE)[*_]*:[*_ \t]*(.*)")
@@ -76,72 +71,45 @@ def _last_word(lines: list[str]) -> tuple[str, str]:
     return "", ""
 
 
-_Found = tuple[int, Mapping[str, object]]
-"""Where a report ends, and its fields."""
-_NOTHING: _Found = (0, {})
-
-
 def read_status(message: str) -> StatusReport | None:
-    """Read the last report of a message, as JSON, as a whole block or line by line. None where there is none; never raises."""
-    kept = message[-_LONGEST:]
-    _, found = max((*_objects(kept), *_lines(kept)), key=lambda one: one[0], default=_NOTHING)
+    """Read the last report of a message, a whole block or line by line. None where there is none; never raises."""
+    *_, found = [{}, *filter(None, _reports(message[-_LONGEST:]))]
     fields = {name: read(found[key]) for key, (name, read) in _FIELDS.items() if key in found}
-    return StatusReport.model_validate(fields) if found else None
+    return StatusReport.model_validate(fields) if fields else None
 
 
-def _objects(kept: str) -> Iterator[_Found]:
-    """JSON objects with the fields of a report, fenced or not, alone or under RALPH_STATUS."""
-    decoder = json.JSONDecoder()
-    for start in [match.start() for match in re.finditer(r"\{", kept)][-_OBJECTS:]:
-        try:
-            value, end = decoder.raw_decode(kept, start)
-        except (ValueError, RecursionError):  # prose, a cut object, nesting beyond all measure
-            continue
-        inner = mapping(_upper(value).get("RALPH_STATUS"))
-        fields = _upper(inner or value)
-        if inner or _OWN & fields.keys():
-            yield end, fields
-
-
-def _upper(value: object) -> dict[str, Any]:
-    return {key.upper(): item for key, item in mapping(value).items()}
-
-
-def _lines(kept: str) -> Iterator[_Found]:
+def _reports(kept: str) -> Iterator[dict[str, str]]:
     """Fields line by line: behind a mark any of them makes a report. One that comes again begins another report."""
-    fields: dict[str, object] = {}
-    place, end, marked = 0, 0, False
-    for line in (*kept.splitlines(keepends=True), "---END_RALPH_STATUS---"):
+    fields: dict[str, str] = {}
+    marked = False
+    for line in (*kept.splitlines(), "---END_RALPH_STATUS---"):
         mark, field = _MARK.search(line), _FIELD.match(line)
         if mark or (field and field[1].upper() in fields):
             if marked or _OWN & fields.keys():
-                yield end, fields
+                yield fields
             fields, marked = {}, not mark[1] if mark else marked
-        place += len(line)
         if field:
-            fields[field[1].upper()], end = field[2].strip(" \t\r\n,*_`\"'"), place
+            fields[field[1].upper()] = field[2].strip(" \t\r\n,*_`\"'")
 
 
-def _word(value: object) -> str:
+def _word(value: str) -> str:
     """`IN PROGRESS` and `**in-progress** (half)` are `in_progress`."""
-    plain = _REMARK.sub("", text(value).strip())
-    return re.sub(r"[^a-z0-9]+", "_", plain.lower()).strip("_")
+    return re.sub(r"[^a-z0-9]+", "_", _REMARK.sub("", value).lower()).strip("_")
 
 
-def _one_of(**words: str) -> Callable[[object], str]:
+def _one_of(**words: str) -> Callable[[str], str]:
     """The value that one of its words means; none where it is another word."""
     known = {word: value for value, of in words.items() for word in (value, *of.split())}
     return lambda value: known.get(_word(value), "")
 
 
-def _flag(value: object) -> bool | None:
-    return value if isinstance(value, bool) else {"true": True, "yes": True, "false": False, "no": False}.get(_word(value))
+def _flag(value: str) -> bool | None:
+    return {"true": True, "yes": True, "false": False, "no": False}.get(_word(value))
 
 
-def _number(value: object) -> int | None:
-    """A count of 0 to 999,999; a list is counted."""
-    listed = items(value)
-    match = _COUNT.match(str(len(listed)) if listed else text(value) or ("" if isinstance(value, bool) else str(value)))
+def _number(value: str) -> int | None:
+    """A count of 0 to 999,999."""
+    match = _COUNT.match(value)
     return int(match[1]) if match else None
 
 
@@ -156,14 +124,14 @@ _TESTS = _one_of(
     failing="failed fail red broken",
     not_run="notrun none skipped n_a unknown not_applicable",
 )
-_FIELDS: dict[str, tuple[str, Callable[[object], object]]] = {
+_FIELDS: dict[str, tuple[str, Callable[[str], object]]] = {
     "STATUS": ("status", _STATUS),
     "TASKS_COMPLETED_THIS_LOOP": ("tasks_completed", _number),
     "TASKS_COMPLETED": ("tasks_completed", _number),
     "FILES_MODIFIED": ("files_modified", _number),
     "TESTS_STATUS": ("tests_status", _TESTS),
     "EXIT_SIGNAL": ("exit_signal", _flag),
-    "RECOMMENDATION": ("recommendation", lambda value: " ".join(text(value, 301).split())[:300]),
+    "RECOMMENDATION": ("recommendation", short_line),
 }
 _OWN = _FIELDS.keys() - {"STATUS", "RECOMMENDATION"}
 """Without the words that stand before a colon in any message: alone they make no report."""

@@ -82,10 +82,9 @@ def test_what_is_quoted_mentioned_or_taken_back_does_not_ask(text: str) -> None:
         "- **EXIT_SIGNAL**: true",
         "---STATUS---\nTASKS: 3\nEXIT_SIGNAL: true\n---END---",
         '{\n  "EXIT_SIGNAL": "true"\n}',
-        '```json\n{"status": "done", "EXIT_SIGNAL": true}\n```',
     ],
 )
-def test_an_exit_signal_asks_in_a_block_and_in_json(text: str) -> None:
+def test_an_exit_signal_asks_in_a_block_and_by_itself(text: str) -> None:
     assert read_ending(f"Status:\n{text}\n", PROMISE).how == "EXIT_SIGNAL"
 
 
@@ -151,16 +150,14 @@ def test_an_agent_says_that_work_remains(said: str, goes_on: bool) -> None:
         f"```\n{BLOCK}\n```",
         BLOCK.replace("\n", "\r\n"),
         BLOCK.replace("---", "--- ", 1).replace("S---", "S ---"),
-        f"Here {{it}} is: {json.dumps({**VALUES, 'EXIT_SIGNAL': False, 'details': {'a': [1]}})} and that is all.",
         f"```json\n{json.dumps({'ralph_status': {key.lower(): value for key, value in VALUES.items()}}, indent=2)}\n```",
-        f"---RALPH_STATUS---\n{json.dumps(VALUES)}\n---END_RALPH_STATUS---",
         "\n".join(f"* **{key}:** {value}" for key, value in VALUES.items()),
         "\n\n".join(f"> `{key.lower()}` = `{value}`" for key, value in VALUES.items()),
         f"---RALPH_STATUS---\n{LINES}",
         json.dumps(VALUES, indent=2).replace("\n}", ",\n}"),
     ],
 )
-def test_a_report_is_read_as_a_block_as_json_and_line_by_line(text: str) -> None:
+def test_a_report_is_read_as_a_block_and_line_by_line(text: str) -> None:
     assert read_status(f"I worked on it.\n\n{text}\n") == REPORT
 
 
@@ -173,7 +170,6 @@ def test_a_report_is_read_as_a_block_as_json_and_line_by_line(text: str) -> None
         ("I shall report STATUS and EXIT_SIGNAL at the end", None),
         ("---RALPH_STATUS---\n---END_RALPH_STATUS---\nStatus: ok", None),
         ("---RALPH_STATUS---\nSTATUS: COMPLETE\n---END_RALPH_STATUS---", StatusReport(status="complete")),
-        ('{"RALPH_STATUS": {"STATUS": "BLOCKED"}}', StatusReport(status="blocked")),
     ],
 )
 def test_words_that_stand_in_any_message_are_a_report_only_under_its_name(text: str, report: StatusReport | None) -> None:
@@ -181,8 +177,8 @@ def test_words_that_stand_in_any_message_are_a_report_only_under_its_name(text: 
 
 
 @pytest.mark.feature("O9")
-@pytest.mark.parametrize("first", [BLOCK, LINES, json.dumps(VALUES)])
-@pytest.mark.parametrize("second", ['{"EXIT_SIGNAL": true}', "EXIT_SIGNAL: true", '{"RALPH_STATUS": {"EXIT_SIGNAL": true}}'])
+@pytest.mark.parametrize("first", [BLOCK, LINES])
+@pytest.mark.parametrize("second", ["EXIT_SIGNAL: true", "---RALPH_STATUS---\nEXIT_SIGNAL: true"])
 def test_the_last_report_wins(first: str, second: str) -> None:
     assert read_status(f"{first}\n\nLater:\n\n{second}") == StatusReport(exit_signal=True)
 
@@ -199,14 +195,11 @@ def test_the_last_report_wins(first: str, second: str) -> None:
         ("FILES_MODIFIED: 3 (a.py, b.py, c.py)", "files_modified", 3),
         ("FILES_MODIFIED: 3/5", "files_modified", None),
         ("EXIT_SIGNAL: yes", "exit_signal", True),
-        (f"RECOMMENDATION: {'a' * 500}", "recommendation", "a" * 300),
-        ('{"FILES_MODIFIED": ["a.py", "b.py"]}', "files_modified", 2),
-        ('{"FILES_MODIFIED": true}', "files_modified", None),
-        ('{"EXIT_SIGNAL": true, "RECOMMENDATION": "\\ud800 a\\n\\n b"}', "recommendation", "? a b"),
+        (f"RECOMMENDATION: {'a' * 500}", "recommendation", "a" * 299 + "…"),
     ],
 )
 def test_a_field_is_read_or_left_empty(line: str, field: str, value: object) -> None:
-    text = line if line.startswith("{") else f"---RALPH_STATUS---\nTASKS_COMPLETED: 1\n{line}\n---END_RALPH_STATUS---"
+    text = f"---RALPH_STATUS---\nTASKS_COMPLETED: 1\n{line}\n---END_RALPH_STATUS---"
     report = read_status(text)
     assert report is not None
     assert getattr(report, field) == value
