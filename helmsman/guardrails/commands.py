@@ -10,7 +10,7 @@ from helmsman.guardrails.git import QUESTIONS, Scene, branches_made, commits_aft
 from helmsman.guardrails.paths import Kind, locate
 from helmsman.guardrails.rules import Finding, Row, Rule, Rules, rows, table
 from helmsman.parsers.shell import HOME, PARENT, Command, commands
-from helmsman.parsers.shell_words import INTERPRETER, SHELLS, UNKNOWN, ShellCall, has_flag, operands, script_of, shell_call
+from helmsman.parsers.shell_words import INTERPRETER, SHELLS, UNKNOWN, has_flag, operands, script_of, shell_call
 from helmsman.plain import word_set
 
 
@@ -99,7 +99,7 @@ def _reads_script(command: Command) -> bool:
     program, words = command.program, command.arguments
     if program in SHELLS:
         call = shell_call(words)
-        return not ("c" in call.letters or _only_checks(call)) and ("s" in call.letters or call.first in _STDIN)
+        return {"c", "n"}.isdisjoint(call.letters) and ("s" in call.letters or call.first in _STDIN)  # -n only checks it
     if program in _SOURCES:
         return "".join(words[:1]) in _STDIN
     if INTERPRETER.fullmatch(program) or program in _INTERPRETERS:
@@ -107,17 +107,10 @@ def _reads_script(command: Command) -> bool:
     return False
 
 
-def _only_checks(call: ShellCall) -> bool:
-    """`-n` reads a script and runs nothing; not every shell heeds it where it is interactive."""
-    return "n" in call.letters and "i" not in call.letters
-
-
 def _runs_words(command: Command) -> bool:
     """`$(curl …)`, `sh -c "$(curl …)"`, `bash <(curl …)`, `eval`: what was fetched is run, and not an argument of what runs."""
     if _runs(command, UNKNOWN):
         return True
-    if command.program in SHELLS and _only_checks(shell_call(command.arguments)):
-        return False
     script = script_of(command.words, command.stdin).replace(UNKNOWN, _FETCHED)
     return any(_runs(one, _FETCHED) for one in commands(script, ""))
 
@@ -127,8 +120,7 @@ def _runs(command: Command, mark: str) -> bool:
     program, words = command.program, command.arguments
     scripts: Iterable[str] = ()
     if program in SHELLS:
-        call = shell_call(words)
-        scripts = () if _only_checks(call) else (call.first, call.start_up)
+        scripts = (shell_call(words).first,)
     elif INTERPRETER.fullmatch(program) or program in _INTERPRETERS:
         file = next((word for word in words if not word.startswith("-")), "") if "-m" not in words else ""
         scripts = (file, *(script for flag, script in pairwise(words) if flag in {"-c", "-e"}))

@@ -1,4 +1,4 @@
-"""When a session gets nowhere: failures in a row, the same failure again, approaches that alternate, edits taken back.
+"""When a session gets nowhere: failures in a row, the same failure again, failures that take turns, edits taken back.
 
 Values are folded call by call; what has to be said comes back as advice, once for each occasion. A failure counts as another one
 where its class, place or message differs, and as progress where fewer things fail. All counts begin again when a command that
@@ -20,7 +20,9 @@ GUTTER = 3
 """Times the failures in a row at which the agent was told, until a fresh session serves better: it was told three times."""
 LONGEST_TOLD = 160
 """Characters of foreign text in a sentence."""
-KEPT_MOVES, KEPT_FAULTS, KEPT_CONTENTS, KEPT_FILES = 4, 16, 20, 100
+TURNS = 4
+"""Failures of which each is followed by the other one."""
+KEPT_FAULTS, KEPT_CONTENTS, KEPT_FILES = 16, 20, 100
 _BROKEN = frozenset({FailureClass.BUILD, FailureClass.SYNTAX, FailureClass.TYPES})
 """Failures after which new work stands on nothing."""
 
@@ -58,8 +60,6 @@ class Trouble:
     """How often it came back one after the other, each time after something was changed and with no smaller extent."""
     changed: bool = False
     """Whether a file was changed since then."""
-    moves: tuple[str, ...] = ()
-    """Commands that failed since the last change, newest last."""
     faults: tuple[Fault, ...] = ()
     """Failures since the last success, newest last, of one command each once until another comes."""
     versions: tuple[Versions, ...] = ()
@@ -76,7 +76,7 @@ Told = tuple[Trouble, tuple[Advise, ...]]
 def succeeded(trouble: Trouble, call: ToolCall) -> Trouble:
     """A call came through. A look and an edit say nothing of the failure that they are about."""
     if call.path:
-        return replace(trouble, changed=True, moves=(), looks_in_row=0, edits_in_row=0)
+        return replace(trouble, changed=True, looks_in_row=0, edits_in_row=0)
     if only_looks(call):
         return replace(trouble, looks_in_row=0)
     return Trouble(longest=trouble.longest, versions=trouble.versions)
@@ -130,7 +130,6 @@ def _command_failed(trouble: Trouble, command: str, error: ErrorVector) -> Troub
         fewest=error.extent if got_past or not same else min(error.extent, trouble.fewest),
         same=trouble.same + trouble.changed if same and not fewer else 1,
         changed=False,
-        moves=(*(() if trouble.changed else trouble.moves), command)[-KEPT_MOVES:],
         faults=known if of_command[-1:] == [fault] and known else (*known, fault)[-KEPT_FAULTS:],
     )
 
@@ -144,31 +143,23 @@ def _said(before: Trouble, after: Trouble, error: ErrorVector, limit: int) -> To
         return after, _advise(Rule.SAME_FAILURE, error, times=after.same)
     if said := _in_row(after.in_row, error, limit):
         return after, said
-    if _takes_turns(after.moves):
-        return replace(after, moves=()), _advise(Rule.ALTERNATING)
     last = after.faults[-1].command if after.faults else ""
-    of_last = tuple(one.failure for one in after.faults if one.command == last)
-    if after.faults != before.faults and _takes_turns(of_last[-KEPT_MOVES:]):
-        return replace(after, faults=()), _advise(Rule.ALTERNATING, text="alternating_failures")
+    turns = [one.failure for one in after.faults if one.command == last][-TURNS:]
+    if after.faults != before.faults and len(turns) == TURNS and turns[:2] == turns[2:] and turns[0] != turns[1]:
+        return replace(after, faults=()), _advise(Rule.ALTERNATING)
     return after, ()
-
-
-def _takes_turns(kept: tuple[str, ...]) -> bool:
-    return len(kept) == KEPT_MOVES and kept[:2] == kept[2:] and kept[0] != kept[1]
 
 
 def _in_row(times: int, error: ErrorVector, limit: int) -> tuple[Advise, ...]:
     return () if times == 0 or times % limit else _advise(Rule.FAILURES, error, times=times)
 
 
-def _advise(
-    rule: Rule, error: ErrorVector | None = None, *, text: str = "", times: int = 0, path: str = ""
-) -> tuple[Advise, ...]:
+def _advise(rule: Rule, error: ErrorVector | None = None, *, times: int = 0, path: str = "") -> tuple[Advise, ...]:
     """In the words of guardrails.toml, with what to do next about this class of failure."""
     told = remedy = ""
     if error:
         where = f" at {clean(error.where[:LONGEST_TOLD])}" if error.where else ""
         told = f"{error.kind}{where}" + (f" ({clean(error.message[:LONGEST_TOLD])})" if error.message else "")
         remedy = table()["remedies"][error.kind]
-    words = table()["advice"][text or rule]
+    words = table()["advice"][rule]
     return (Advise(rule, words.format(times=times, error=told, path=clean(path[:LONGEST_TOLD]), remedy=remedy).rstrip()),)

@@ -21,9 +21,8 @@ _REMOTES = ("origin/", "upstream/", "refs/remotes/", "remotes/")
 _EVERYWHERE = frozenset({"--global", "--system"})
 """Such a configuration acts in this repository too, whichever folder it is set in."""
 _REBASE_VALUED = word_set("-x --exec -s --strategy -X --strategy-option --onto")
-_REBASES = re.compile(r"--rebase(?:=|\Z)|-[^-rsXSjo]*r")
+_REBASES = re.compile(r"--rebase(?:=(?!false|no|off|0)|\Z)|-[^-rsXSjo]*r")
 """Of a pull; in a cluster such as `-qr`, but not in the value of another letter: `-Xours`."""
-_MERGES = word_set("--no-rebase --rebase=false --rebase=no --rebase=off --rebase=0 -rfalse")
 _CONFIG_VALUED = word_set("-f --file --blob --type --default --value --comment --url")
 _CONFIG_READS = "-l --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool --list"
 _CONFIG_SECTIONS = word_set("--rename-section --remove-section rename-section remove-section")
@@ -164,12 +163,6 @@ def _rebases_too_far(scene: Scene) -> bool:
     return not names or has_flag(words, "--root") or any(_too_old(name, scene) for name in names)
 
 
-def _pulls_by_rebase(scene: Scene) -> bool:
-    """The last option that says how wins."""
-    rebases = [word not in _MERGES for word in scene.git.words if word in _MERGES or _REBASES.match(word)]
-    return rebases[-1:] == [True]
-
-
 def _forces_another_branch(scene: Scene) -> bool:
     """By force a branch is deleted, set elsewhere, or overwritten by another one's new name."""
     words, names = scene.git.words, list(operands(scene.git.words))
@@ -219,7 +212,7 @@ QUESTIONS: Mapping[str, Callable[[Scene], bool]] = {
     "filters_too_far": lambda scene: (
         not any(_is_start(word.partition("..")[0], scene.rules) for word in scene.git.words if ".." in word)
     ),
-    "pulls_by_rebase": _pulls_by_rebase,
+    "pulls_by_rebase": lambda scene: any(map(_REBASES.match, scene.git.words)),
     "forces_another_branch": _forces_another_branch,
     "removes_a_worktree": _removes_a_worktree,
     "leaves_the_branch": _leaves_the_branch,

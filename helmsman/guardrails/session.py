@@ -13,7 +13,7 @@ from helmsman.guardrails.git import branches_made, commits_after, git_of
 from helmsman.guardrails.paths import Kind, display, locate, write_finding
 from helmsman.guardrails.rules import Advise, Allow, Deny, Finding, Judgement, Rule, Rules, table
 from helmsman.parsers.agent_actions import WRITERS
-from helmsman.parsers.shell import LONGEST, Command, commands
+from helmsman.parsers.shell import Command, commands
 from helmsman.plain import word_set
 
 KEPT_CALLS, KEPT_BRANCHES = 200, 50
@@ -122,9 +122,6 @@ def _findings(call: ToolCall, session: Session, rules: Rules) -> Iterator[Findin
     yield from work_findings(call, script, rules)
     if is_counted(call):
         yield from _repeated(call, session, rules)
-    if len(call.command) > LONGEST:
-        text = f"Only the first {LONGEST} characters of this command were read. Use the Write tool for long files."
-        yield Finding(Rule.UNREAD, text)
 
 
 def _repeated(call: ToolCall, session: Session, rules: Rules) -> Iterator[Finding]:

