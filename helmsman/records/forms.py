@@ -1,7 +1,7 @@
 """The forms that gates are answered by, as pydantic models: their titles, help and defaults are what a person reads in the UI."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Literal, TypeVar, cast
 
@@ -10,16 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from helmsman.config.layers import from_assignments
 from helmsman.errors import OperatorError
 from helmsman.records.gates import LONGEST_GUIDANCE, Choice, Gate, GateKind
-from helmsman.toml_of import toml_of
 
 LONGEST_NAME = 100
 LONGEST_SETTINGS = 4000
 LEFT = "-"
 """An answer that leaves a question to whoever does the work."""
 LEAVE = f"Empty: the question stays open. {LEFT} leaves it to the agent."
-MOST_WITHIN = 20
-"""Semicolons that one value may have before what looks like a key."""
-_NEXT = re.compile(r";\s*(?=[\w-]+(?:\.[\w-]+)*=)", re.ASCII)
+_NEXT = re.compile(r";\s*(?=[a-z_]+(?:\.[a-z_]+)*=)")
+"""A semicolon separates where a key follows it. Keys are in small letters, so that `CI=1` in a command is none."""
 
 
 NAME: Any = Field(default="", title="Your name", description="For the record. It may stay empty.", max_length=LONGEST_NAME)
@@ -139,24 +137,4 @@ def extension(form: Form, limits: BaseModel) -> dict[str, Any]:
 
 
 def _lines(settings: str) -> list[str]:
-    return [part.strip() for line in settings.splitlines() for part in _parts(line) if part.strip()]
-
-
-def _parts(line: str) -> Iterator[str]:
-    """A semicolon separates where a key follows it, but not inside of a string or a list: `["cd web; CI=1 make"]` is one."""
-    ends = [*(found.span() for found in _NEXT.finditer(line)), (len(line), len(line))]
-    begin = 0
-    while ends:
-        whole = (number for number, (end, _) in enumerate(ends[:MOST_WITHIN]) if not _is_cut(line[begin:end]))
-        last = next(whole, 0)
-        yield line[begin : ends[last][0]]
-        begin, ends = ends[last][1], ends[last + 1 :]
-
-
-def _is_cut(setting: str) -> bool:
-    """Whether what opens its value is not closed."""
-    value = setting.partition("=")[2].strip()
-    try:
-        return value.startswith(('"', "'", "[", "{")) and not toml_of(f"value = {value}")
-    except (ValueError, RecursionError):
-        return True
+    return [part.strip() for line in settings.splitlines() for part in _NEXT.split(line) if part.strip()]
