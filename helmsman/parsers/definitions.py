@@ -27,7 +27,7 @@ NOT_HERE: Mapping[str, str] = {
 R = TypeVar("R", bound=Record)
 Problems = Iterable[tuple[int, str]]
 """With their lines; 0 where there is no file."""
-_SOURCE = re.compile(r" \((?:line (\d+)|[^()]*)\): ")
+_SOURCE = re.compile(r" \([^()]*\): ")
 
 
 class _File(NamedTuple):
@@ -100,27 +100,16 @@ def _require_short(text: str, where: str) -> None:
 
 
 def _settings(settings: Mapping[str, Any], found: _File) -> Iterator[tuple[int, str]]:
-    """One layer for each leaf, so that a complaint about it tells its line."""
     for key, why in NOT_HERE.items():
         if key in settings:
             yield found.line(f"settings.{key}"), f"settings.{key}: not in a preset: {why}"
     rest = {key: value for key, value in settings.items() if key not in NOT_HERE}
-    layers = [Layer(f"line {found.line(f'settings.{key}')}", table) for key, table in _leaves(rest)]
     try:
-        resolve([*layers, Layer("any", {"goal": "any"})])
+        resolve([Layer("preset", rest), Layer("any", {"goal": "any"})])
     except OperatorError as error:
         for complaint in error.problem.split("\n  ")[1:]:
-            key, source, cause = _SOURCE.split(complaint, maxsplit=1)
-            yield int(source) if source else found.line(f"settings.{key}"), f"settings.{key}: {cause}"
-
-
-def _leaves(settings: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each value below a section as a table of its own."""
-    for name, value in settings.items():
-        inner = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-        yield from ((f"{name}.{key}", {name: {key: one}}) for key, one in inner.items())
-        if not inner:
-            yield name, {name: value}
+            key, cause = _SOURCE.split(complaint, maxsplit=1)
+            yield found.line(f"settings.{key}"), f"settings.{key}: {cause}"
 
 
 def _made(record: type[R], found: _File, where: str, problems: Problems = (), body: str = "") -> R:

@@ -27,9 +27,6 @@ _JOB = re.compile(
 )
 """What a tool does, or a script is called, that builds, tests or checks."""
 _CONTAINERS = frozenset({"docker", "docker-compose", "podman", "kubectl"})
-_READERS = word_set("cat head tail less more bat grep egrep fgrep rg sed awk")
-_PATTERN_FIRST = word_set("grep egrep fgrep rg sed awk")
-
 _NEGATED = re.compile(r"(?:^|[;&|\n])\s*!\s")
 _OBJECTS = frozenset({FailureClass.TYPES, FailureClass.LINT, FailureClass.BUILD})
 
@@ -40,7 +37,7 @@ def failed_by_output(command: str, output: str) -> bool:
     found = ran(script)
     if _NEGATED.search(script) or not any(_runs(one) and _is_hidden(number, found, script) for number, one in enumerate(found)):
         return False
-    return not _reads_elsewhere(found) and _says_failed("\n".join(excerpt(output)), programs(found))
+    return _says_failed("\n".join(excerpt(output)), programs(found))
 
 
 def _runs(one: Command) -> bool:
@@ -65,19 +62,6 @@ def _is_hidden(number: int, found: Sequence[Command], script: str) -> bool:
     if piped and ("pipefail" not in options or piped[-1].sure):
         return "pipefail" not in options
     return not stops
-
-
-def _reads_elsewhere(found: Sequence[Command]) -> bool:
-    """Whether a file is shown that this very script did not write: its words may be another run's."""
-    written = {file for one in found for file in (*one.writes, *(one.arguments if one.program == "tee" else ()))}
-    return any(_shown(one) - written for one in found if not one.upstream)
-
-
-def _shown(one: Command) -> set[str]:
-    if one.program not in _READERS:
-        return set()
-    files = [word for word in one.arguments if not word.startswith("-") and not word.lstrip("+").isdigit()]
-    return set(files[one.program in _PATTERN_FIRST :])
 
 
 def _says_failed(text: str, names: Programs) -> bool:

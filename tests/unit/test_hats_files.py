@@ -151,7 +151,7 @@ def test_what_is_wrong_with_a_hat_is_told_with_file_line_and_key(text: str, word
         (SHEET.replace('title = "Mine"', f"title = 'Mine'\nhats = {['a'] * 30}"), (":4: hats:",)),
         (SHEET.replace('title = "Mine"', "title = 'Mine'\nprompt = 'x'"), (":4: 'prompt': unknown key",)),
         (SHEET.replace("iterations = 5", "tokens = 1\n[settings.tracker]\nkind = 'gitea'"),
-         (":9: settings.tracker: expected tracker.repository",)),
+         (":8: settings.tracker: expected tracker.repository",)),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_preset_is_told_with_file_line_and_key(text: str, words: tuple[str, ...]) -> None:
