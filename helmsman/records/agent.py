@@ -15,17 +15,13 @@ class FailureClass(StrEnum):
     """What kind of thing failed, read from the output of a tool. The class tells a recurring failure, the text does not."""
 
     TEST = "test"
-    """A test ran and failed."""
     BUILD = "build"
     """A compiler, linker or build tool stopped, or test files could not be imported."""
     TYPES = "types"
-    """A type checker objects."""
     LINT = "lint"
     """A linter or formatter objects."""
     SYNTAX = "syntax"
-    """The code cannot be parsed."""
     MISSING_MODULE = "missing_module"
-    """An import or a package is not there."""
     MISSING_FILE = "missing_file"
     MISSING_COMMAND = "missing_command"
     USAGE = "usage"
@@ -42,7 +38,6 @@ class FailureClass(StrEnum):
     EXCEPTION = "exception"
     """A program died of an error of its own."""
     OTHER = "other"
-    """Nothing that is known."""
 
 
 class ErrorVector(Record):
@@ -56,7 +51,6 @@ class ErrorVector(Record):
     extent: int = 0
     """How many things failed, as the output counts them; 0 where nothing tells."""
     times: int = 1
-    """How often it was seen in the call."""
 
 
 class Compaction(Record):
@@ -83,7 +77,6 @@ class ContextUse(Record):
     noise: int = 0
     """Of those: error output, output that was there before, files that were read again unchanged."""
     compactions: tuple[Compaction, ...] = ()
-    """The last 20."""
 
     @property
     def noise_share(self) -> float:
@@ -98,7 +91,6 @@ class StopAttempt(Record):
     why: str
     """Why it was sent back, or why not."""
     failing: tuple[str, ...] = ()
-    """Checks that failed, by name."""
     failing_tests: int = 0
     seconds: float = 0.0
 
@@ -108,7 +100,6 @@ class KeptSession(Record):
 
     id: str
     used_at: datetime
-    """When it was used last."""
     total: Usage = Usage()
     """The CLI's account, which goes on over all calls of one session."""
     calls: int = 1
@@ -144,7 +135,6 @@ class LastCall(Record):
     words: str = ""
     """What the agent said last, 600 characters at most: for people, never for another agent."""
     blocked: bool = False
-    """Whether it said that it is blocked."""
 
 
 # --- processes ------------------------------------------------------------------------------------------------------
@@ -176,11 +166,8 @@ class AgentOutcome(StrEnum):
     FINISHED = "finished"
     """It ended its turn by itself."""
     MAX_TURNS = "max_turns"
-    """It used up the turns of one call."""
     CALL_BUDGET = "call_budget"
-    """It used up the dollars of one call."""
     TIMED_OUT = "timed_out"
-    """It ran longer than the call may."""
     HUNG = "hung"
     """It printed nothing for longer than the idle timeout."""
     ROTATED = "rotated"
@@ -198,17 +185,13 @@ class AgentOutcome(StrEnum):
     BILLING = "billing"
     """No credit, or the account is on hold."""
     BAD_MODEL = "bad_model"
-    """The model does not exist or may not be used."""
     REJECTED_REQUEST = "rejected_request"
     """The API refused the request for its content (400, 413)."""
     REFUSED_START = "refused_start"
     """The CLI refused to start: flag, root user, settings file."""
     UNKNOWN_SESSION = "unknown_session"
-    """The session to resume is not known."""
     BLOCKED_BY_HOOK = "blocked_by_hook"
-    """A hook of the repository or user stopped it."""
     ABORTED = "aborted"
-    """It was interrupted from outside."""
     CRASHED = "crashed"
     """It died, or ended without a result."""
 
@@ -247,14 +230,11 @@ class RateLimit(Record):
     """five_hour, seven_day, … as the CLI names it."""
     resets_at: datetime | None = None
     utilization: float | None = None
-    """Share of the window that is used, 0 to 1."""
     windows: tuple[UsageWindow, ...] = ()
     """Every window whose share was told, 10 at most."""
 
 
 class CommandRun(Record):
-    """A command that the agent ran."""
-
     command: str
     """Its first 300 characters."""
     failed: bool
@@ -300,7 +280,6 @@ class AgentCall(Record):
     """Tool calls that guard rails denied or advised on, 50 at most."""
     silent_hooks: tuple[str, ...] = ()
     """Hooks that its program had to call and did not: from then on no guard rail was active."""
-    api_retries: int = 0
     context: ContextUse = ContextUse()
     errors: tuple[ErrorVector, ...] = ()
     """Failures of its tools, each once, the one seen last at the end, 20 at most."""
@@ -335,7 +314,6 @@ class Interrupted(Record):
     """A call that began and never ended, because the process that made it died or was cancelled."""
 
     start: str
-    """Commit at which it began."""
     started_at: datetime
     ended_at: datetime
     """When it was last heard of."""
@@ -344,8 +322,6 @@ class Interrupted(Record):
 
 
 class Commit(Record):
-    """One commit by its id and first line."""
-
     id: str
     subject: str
 
@@ -370,8 +346,6 @@ class Change(Record):
 
 
 class Execution(Record):
-    """The agent's call and what it changed."""
-
     call: AgentCall
     change: Change
     put_back: tuple[str, ...] = ()

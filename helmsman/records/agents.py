@@ -30,8 +30,6 @@ class Part(Record):
 
 
 class Condition(Part):
-    """What an event must say."""
-
     when: Mapping[Path, tuple[Value, ...]] = Field(default_factory=dict[str, tuple[Value, ...]])
     """Each of these has one of its values, or, with none named, any at all. `*` at the end stands for all that begin so."""
     unless: Mapping[Path, tuple[Value, ...]] = Field(default_factory=dict[str, tuple[Value, ...]])
@@ -47,8 +45,6 @@ class Tools(Part):
 
 
 class ToolUse(Part):
-    """A call begins."""
-
     id: Path
     name: Paths
     """The first that is there."""
@@ -56,8 +52,6 @@ class ToolUse(Part):
 
 
 class ToolEnd(Part):
-    """A call has ended."""
-
     id: Path
     known: Path | None = None
     """Where it is empty, nobody knows what came of the call."""
@@ -68,11 +62,8 @@ class ToolEnd(Part):
 
 
 class Spent(Part):
-    """Tokens and dollars."""
-
     input: Path
     cached: Path | None = None
-    """Tokens that came from the cache."""
     cached_in_input: bool = False
     """Whether `input` counts them as well."""
     written: Path | None = None
@@ -82,10 +73,7 @@ class Spent(Part):
 
 
 class Rule(Condition):
-    """What one kind of event says."""
-
     on: Annotated[str, Field(min_length=1)]
-    """Its `type`."""
     each: Path | None = None
     """A list in it: the rest is said of each of its items, in their order."""
     main: bool = False
@@ -93,9 +81,8 @@ class Rule(Condition):
     session: Path | None = None
     model: Path | None = None
     turn: bool = False
-    """It begins a turn."""
     retry: bool = False
-    """It tries again to reach its model."""
+    """It tries again to reach its model, which is a sign of life and nothing else."""
     say: Path | None = None
     """What the agent says; `a.[].b` joins what each item of a list says."""
     more: Path | None = None
@@ -142,13 +129,10 @@ class Capability(StrEnum):
     STREAM = "stream"
     """It prints events while it works, so that a hang is seen and an end is known after a crash."""
     TOOLS = "tools"
-    """It tells which tools it used."""
     COMMANDS = "commands"
     """It tells how each of its commands ended."""
     TOKENS = "tokens"
-    """It tells how many tokens it used."""
     COST = "cost"
-    """It tells what it cost in dollars."""
     MODEL = "model"
     """A model can be chosen for it."""
     CONTEXT = "context"
@@ -217,7 +201,6 @@ class AgentKind(Record):
     model_options: tuple[str, ...] = ()
     """Arguments that choose a model, with `{model}`; they take the place of `{options}`, with those of the configuration."""
     prompt: PromptWay = "stdin"
-    """How it gets its prompt."""
     output: Format = "text"
     stream: Stream | None = None
     """For `output = "events"`: how its events are read."""
@@ -269,11 +252,8 @@ class AgentKind(Record):
 
 
 class Agent(Record):
-    """The agent of a loop, where it is not Claude Code."""
-
     kind: AgentKind
     unused: tuple[str, ...] = ()
-    """Settings that were made by hand and do nothing with it."""
 
 
 def prints_text(agent: Agent | None) -> bool:

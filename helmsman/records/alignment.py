@@ -61,8 +61,6 @@ class Specification(Record):
 
 
 class Stage(Record):
-    """One stage of the work."""
-
     what: Line
     proof: Annotated[str, AfterValidator(one_line), _at_most(LONGEST_LINE)] = ""
     """What can be looked at once it is done. Empty: nobody has said."""
@@ -81,14 +79,11 @@ class Evaluation(Record):
     """How it is known to be reached: it bridges the gulf of evaluation."""
 
     machine_checks: Lines = ()
-    """Commands."""
     behavioural_checks: Lines = ()
     edge_cases: Lines = ()
 
 
 class Asked(Record):
-    """A question to a person."""
-
     question: Line
     answer: Annotated[str, AfterValidator(one_line), _at_most(LONGEST_ANSWER)] | None = None
     """None: it is open. Empty: it is left to whoever does the work."""
@@ -145,8 +140,6 @@ class Made(Record):
 
 
 class Alignment(Record):
-    """The four sections of the alignment file."""
-
     specification: Specification
     process: Process = Process()
     evaluation: Evaluation = Evaluation()
@@ -211,8 +204,6 @@ class RepositoryFacts(Record):
 
 
 class Proposal(Record):
-    """One answer of a model."""
-
     text: str
     stop: str
     """Why the model stopped, as the API names it; `late` where it did not answer in time."""
@@ -228,7 +219,6 @@ class AlignResult(Record):
     """By its path from the top of the repository."""
     goal: str
     questions: tuple[str, ...]
-    """Those that are open."""
     by: Literal["model", "template", "person"]
     round: int
     cost_usd: float

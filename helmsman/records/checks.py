@@ -29,8 +29,6 @@ class TestCounts(Record):
 
 
 class CheckResult(Record):
-    """One command, run once."""
-
     name: str
     command: str
     passed: bool
@@ -149,8 +147,6 @@ class Weight(StrEnum):
 
 
 class Finding(Record):
-    """One violation, at one place."""
-
     rule: str
     """Name of the rule, for example `tests.gone`."""
     weight: Weight
@@ -195,8 +191,6 @@ class Leak(Record):
 
 
 class Harm(StrEnum):
-    """How severe a scanner finds a weakness."""
-
     HIGH = "high"
     MEDIUM = "medium"
     LOW = "low"
@@ -217,8 +211,6 @@ class Weakness(Record):
 
 
 class Scan(Record):
-    """What one run of a security scan found."""
-
     commit: str = ""
     findings: tuple[Weakness, ...] = ()
     """The severest first, 200 at most."""
@@ -241,7 +233,6 @@ class JudgementOutcome(StrEnum):
     APPROVED = "approved"
     """Every criterion is met. Only this lets a loop complete."""
     REJECTED = "rejected"
-    """A criterion is not met."""
     UNDECIDED = "undecided"
     """None is unmet, and of one it cannot be told from what the judge was shown, also after what it asked for."""
 
@@ -255,7 +246,6 @@ class CriterionVerdict(Record):
     """One criterion, with the votes that it got."""
 
     criterion: str
-    """Its id."""
     met: bool
     """Whether at least as many votes as it needs say so."""
     cannot_tell: bool = False

@@ -18,12 +18,9 @@ class StatusReport(Record):
     tests_status: Literal["", "passing", "failing", "not_run"] = ""
     exit_signal: bool | None = None
     recommendation: str = ""
-    """300 characters at most."""
 
 
 class ClaimKind(StrEnum):
-    """What can be compared."""
-
     FILE_CHANGED = "file_changed"
     """Subject: a path that it says it made, changed or removed."""
     FILES_MODIFIED = "files_modified"
@@ -39,8 +36,6 @@ class ClaimKind(StrEnum):
 
 
 class Claim(Record):
-    """One statement."""
-
     kind: ClaimKind
     subject: str = ""
     said: str
@@ -49,8 +44,6 @@ class Claim(Record):
 
 
 class Claims(Record):
-    """Everything that was found in what it said."""
-
     wants_to_finish: bool = False
     how: str = ""
     """The words that asked for it: the promise text or EXIT_SIGNAL."""
@@ -60,14 +53,12 @@ class Claims(Record):
     """Whether it says that work remains, and does not ask to be done."""
     status: StatusReport | None = None
     claims: tuple[Claim, ...] = ()
-    """50 at most."""
 
 
 class ClaimLayer(StrEnum):
     """In what way words and evidence differ, the gravest first."""
 
     CONTRADICTION = "contradiction"
-    """The evidence says the opposite."""
     UNCOMMITTED = "uncommitted"
     """It asks to be done, or says that it committed, and work was left uncommitted."""
     UNTICKED = "unticked"
@@ -77,8 +68,6 @@ class ClaimLayer(StrEnum):
 
 
 class Contradiction(Record):
-    """One claim that did not hold."""
-
     layer: ClaimLayer
     said: str
     """In the agent's words, 200 characters at most."""
@@ -92,8 +81,6 @@ class Trust(Record):
 
     checked: int = 0
     """Claims that could be compared with evidence."""
-    drift: Drift = Drift()
-    """Nobody fills it; states that were written have it. What the last session did is in `LoopState.last_call`."""
     contradicted: int = 0
     """Of these, those in the layer of contradictions."""
 
@@ -106,11 +93,8 @@ class Trust(Record):
 class ClaimsCheck(Record):
     """What the agent said of one iteration, and what of it did not hold."""
 
-    __test__ = False  # not a pytest class
-
     claims: Claims
     contradictions: tuple[Contradiction, ...] = ()
-    """20 at most."""
     checked: int = 0
     """Claims that could be compared with evidence."""
     drift: Drift = Drift()

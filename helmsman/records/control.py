@@ -72,13 +72,10 @@ def short_level(rung: int) -> str:
 
 
 class LevelChange(Record):
-    """One change of rung."""
-
     iteration: int
     before: EscalationLevel
     after: EscalationLevel
     reason: str
-    """300 characters at most."""
     at: datetime
 
 
@@ -93,9 +90,7 @@ class Ladder(Record):
     clean: int = 0
     """Clean iterations on this rung."""
     last_good: EscalationLevel = EscalationLevel.PATCH
-    """Rung of the last clean iteration."""
     climbs: tuple[LevelChange, ...] = ()
-    """The last 10."""
 
 
 class Feedback(StrEnum):
@@ -110,7 +105,6 @@ class Feedback(StrEnum):
     GUTTER = "gutter"
     """The session drowned in failures: a fresh context."""
     NONE = "none"
-    """Nothing was checked."""
 
 
 # --- moments --------------------------------------------------------------------------------------------------------
@@ -127,7 +121,6 @@ class Progress(Record):
     tests: float | None = None
     criteria: float | None = None
     items: float | None = None
-    """Of a plan."""
     completion: float = 0.0
     """All shares in one, 0 to 1. 1 only where completion is proven."""
 
@@ -164,15 +157,12 @@ class IterationSummary(Record):
     completion: float
     """`Progress.completion`."""
     checked: bool = True
-    """Whether checks ran."""
     green: bool = False
-    """Whether every check passed."""
     start: str = ""
     """Commit that it began with."""
     commit: str = ""
     tree: str = ""
     files: tuple[str, ...] = ()
-    """Changed paths, 20 at most."""
     files_changed: int = 0
     insertions: int = 0
     deletions: int = 0
@@ -189,18 +179,15 @@ class IterationSummary(Record):
     untold: tuple[str, ...] = ()
     """What the agent's program does not tell, as `Capability` names it."""
     denials: int = 0
-    """Permissions that the CLI denied."""
     reverted: int = 0
     """Files that the guard rails saw edited back to what they were."""
     relevance: float = 1.0
     """Share of its deeds that had to do with the task (POSIWID)."""
     asked: bool = False
-    """Whether it asked to be done."""
     test_only: bool = False
     undone: bool = False
     """Whether its work was taken off the branch since."""
     rung: int = 0
-    """Rung of the ladder that it was made on."""
 
 
 # --- oversight ------------------------------------------------------------------------------------------------------
@@ -215,7 +202,6 @@ class Diagnosis(StrEnum):
     DOUBLE_BIND = "double_bind"
     """Two of its orders contradict each other: no note helps, a person has to choose."""
     STUCK = "stuck"
-    """It does the same in vain."""
     PRODUCTIVE = "productive"
     """A stable cycle that gets on: leave it alone."""
 
@@ -232,7 +218,6 @@ class Imperative(Record):
     line: int = 0
     """Counted from 1; 0 where there are no lines."""
     text: str
-    """300 characters at most."""
     modality: Modality
 
     @property
@@ -248,7 +233,6 @@ class Conflict(Record):
     first: Imperative
     second: Imperative
     about: str
-    """What both speak of."""
     by: Literal["rules", "model"] = "rules"
     """Who found it. A model's reading weighs less: alone it asks for nobody."""
 
@@ -259,7 +243,6 @@ class ConflictSearch(Record):
     orders: str
     """Fingerprint of the orders that it was asked about; it is not asked about them again."""
     conflicts: tuple[Conflict, ...] = ()
-    """5 at most."""
 
 
 class Learning(Record):
@@ -323,7 +306,6 @@ class Failed(Record):
     why: str
     """For a person, 300 characters at most."""
     files: tuple[str, ...] = ()
-    """20 at most."""
 
 
 class Stance(StrEnum):
@@ -355,12 +337,10 @@ class Oversight(Record):
     progress: Progress = Progress()
     control: Control = Control()
     idle: int = 0
-    """Iterations in a row that did not get on."""
     ladder: Ladder = Ladder()
     feedback: Feedback = Feedback.NONE
     diagnosis: Diagnosis = Diagnosis.NONE
     conflicts: tuple[Conflict, ...] = ()
-    """5 at most."""
     sought: ConflictSearch | None = None
     """None: no model was asked."""
     learning: tuple[Learning, ...] = ()
@@ -369,7 +349,6 @@ class Oversight(Record):
     """One for each of the last iterations, newest last, 10 at most."""
     strategy: Strategy = Strategy()
     issues: tuple[Issue, ...] = ()
-    """10 at most."""
     gaps: tuple[str, ...] = ()
     """REMAINING_GAP of progress.md after each of the last iterations, newest last, 5 at most of 1,000 characters."""
     baseline: Scan | None = None
@@ -385,8 +364,6 @@ class Oversight(Record):
 
 
 class Overseen(Record):
-    """What the step `oversee` returns."""
-
     signals: tuple[Alert, ...] = ()
     oversight: Oversight = Oversight()
     moment: IterationSummary | None = None

@@ -8,8 +8,6 @@ from helmsman.records.verification import Grounds
 
 
 class Severity(StrEnum):
-    """How strongly a signal intervenes."""
-
     LOG = "LOG"
     """It is told."""
     WARN = "WARN"
@@ -19,7 +17,6 @@ class Severity(StrEnum):
     PAUSE = "PAUSE"
     """A person has to look."""
     ABORT = "ABORT"
-    """The loop ends."""
 
 
 PAIN = "pain."
@@ -67,8 +64,6 @@ class DecisionKind(StrEnum):
 
 
 class Considered(Record):
-    """One question on the way to a decision."""
-
     rule: str
     question: str
     held: bool
@@ -89,11 +84,9 @@ class Decision(Record):
     at: datetime
     """When it was taken; the end of its iteration."""
     until: datetime | None = None
-    """When a wait is over."""
     repeat: bool = False
     """Whether the same iteration is due again: the agent never got to work, so it does not count."""
     outcome: Outcome | None = None
-    """What a stop amounts to."""
     fault: str = ""
     """operator, agent or world, when the outcome is `failed`."""
     path: tuple[Considered, ...] = ()

@@ -15,8 +15,6 @@ from helmsman.records.tracking import Merged
 
 
 class Event(Record):
-    """Something that happened."""
-
     @computed_field
     @property
     def event(self) -> str:
@@ -104,8 +102,6 @@ class ToolCalled(Event):
 
 
 class ToolReturned(Event):
-    """A tool call came to an end."""
-
     id: str
     failed: bool
 
@@ -121,8 +117,6 @@ class ToolGuarded(Event):
 
 
 class StopAnswered(Event):
-    """The agent wanted to end its turn."""
-
     attempt: StopAttempt
 
 
@@ -163,8 +157,6 @@ class LoopMerged(Event):
 
 
 class GateOpened(Event):
-    """A person is asked."""
-
     loop: str
     gate: Gate
 

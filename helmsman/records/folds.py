@@ -269,7 +269,7 @@ def remember(before: JudgeMemory, record: IterationRecord, limit: int, *, reset:
     after = known.model_copy(update={"rejections": rejection.consecutive, "feedback": kept})
     if not reset or rejection.consecutive < limit:
         return after
-    return after.model_copy(update={"rejections": 0, "resets": before.resets + 1, "reset_at": record.iteration})
+    return after.model_copy(update={"rejections": 0, "reset_at": record.iteration})
 
 
 def _rejection(before: JudgeMemory, record: IterationRecord, judgement: Judgement) -> Rejection:

@@ -17,10 +17,7 @@ LONGEST_GUIDANCE = 4000
 
 
 class GateKind(StrEnum):
-    """Why a person is asked."""
-
     PLAN = "plan"
-    """Before the first iteration."""
     QUESTIONS = "questions"
     """An alignment could not be finished without answers."""
     MILESTONE = "milestone"
@@ -36,9 +33,7 @@ class GateKind(StrEnum):
     HUMAN = "human"
     """E-III of the ladder, or a signal that asks for a person."""
     BUDGET = "budget"
-    """A limit is reached."""
     MERGE = "merge"
-    """The work is proven to be done."""
     UNMERGED = "unmerged"
     """Something that only a person can clear away keeps proven work from being merged."""
     LEARNINGS = "learnings"
@@ -151,13 +146,10 @@ Way = Literal["engine", "command line", "tracker", "timeout"]
 
 
 class Gate(Record):
-    """A question that is open."""
-
     key: str = Field(pattern=PLAIN_NAME)
     """Unique in its loop."""
     kind: GateKind
     question: str
-    """One sentence."""
     evidence: str = ""
     """What was seen, as Markdown."""
     questions: tuple[str, ...] = ()
@@ -180,7 +172,6 @@ class Answer(Record):
     """What a person, or the lapse of time, decided."""
 
     gate: str
-    """Key of the gate."""
     kind: GateKind
     choice: Choice
     guidance: str = Field(default="", max_length=LONGEST_GUIDANCE)

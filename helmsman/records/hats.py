@@ -98,8 +98,6 @@ class Condition(Record):
 
 
 class Hat(Record):
-    """A persona with its prompt, its model and its tools."""
-
     name: Name
     title: Title
     when: tuple[Condition, ...] = Field(default=(), max_length=10)
@@ -113,7 +111,6 @@ class Hat(Record):
     disallowed_tools: tuple[Tool, ...] = Field(default=(), max_length=50)
     """Tools that it may not use, besides those of the configuration."""
     prompt: Annotated[str, Field(min_length=1, max_length=LONGEST_PROMPT), BeforeValidator(_plain)]
-    """The persona, as the agent is told."""
 
     @field_validator("when")
     @classmethod
@@ -124,8 +121,6 @@ class Hat(Record):
 
 
 class Sheet(Record):
-    """What the file of a preset says."""
-
     name: Name
     title: Title
     about: Line
@@ -149,7 +144,6 @@ class Preset(Record):
     hats: tuple[Hat, ...] = Field(max_length=MOST_HATS)
     """Its usual one first, then in the order of the sheet, then those that only the ladder asks for."""
     source: str = ""
-    """Where it was found."""
     replaces: str | None = ""
     """The `claude.model` that a hat's model takes the place of. None: the operator named one by hand, which stays."""
 
@@ -159,10 +153,7 @@ class Preset(Record):
 
 
 class Worn(Record):
-    """The hat of one iteration."""
-
     name: str
     title: str = ""
     why: str
-    """In a clause."""
     preset: str = ""

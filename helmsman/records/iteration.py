@@ -31,14 +31,12 @@ class Question(Record):
     """Everything foreign in it is fenced."""
     closing: str
     form: dict[str, Any]
-    """JSON schema of the answer."""
 
 
 class Focus(Record):
     """What an iteration should look at, in a model's words. It adds to the fixed prompt and replaces nothing of it."""
 
     prompt: str
-    """4,000 characters at most."""
     system_context: str = ""
     """What it should know, 2,000 characters at most."""
     areas: tuple[str, ...] = ()
@@ -50,21 +48,16 @@ class Compacted(Record):
     """Everything before an iteration, in short."""
 
     end_goal: str
-    """1,000 characters at most."""
     approach: str = ""
-    """1,500 characters at most."""
     completed: tuple[str, ...] = ()
     """20 at most of 300 characters each, newest last."""
     current_state: str = ""
-    """1,500 characters at most."""
     next_steps: tuple[str, ...] = ()
     """10 at most of 300 characters each, the most important first."""
     by: Literal["model", "template"] = "template"
 
 
 class Writing(Record):
-    """What asking for it took."""
-
     reason: str = ""
     """Why nothing of a model's could be used, 500 characters at most; empty where it could."""
     usage: Usage = Usage()
@@ -100,7 +93,6 @@ class Research(Record):
     gaps: tuple[str, ...] = ()
     """What nobody has said, and what is missing."""
     approaches: tuple[str, ...] = ()
-    """Ways that were weighed."""
     approach: str = ""
     """The way that was chosen, and why."""
     confidence: int | None = None
@@ -147,7 +139,6 @@ class WorkingMemory(Record):
     problems: tuple[str, ...] = ()
     """What was wrong with the file when it was read last, told to the agent in the next prompt."""
     research: Research = Research()
-    """What was found out before the work began; from a file of its own."""
 
 
 # --- briefing -------------------------------------------------------------------------------------------------------
@@ -158,7 +149,6 @@ class Orientation(Record):
 
     started_at: datetime
     start_commit: str
-    """Commit that the iteration begins with."""
     commits: tuple[Commit, ...] = ()
     """The loop's own commits so far, newest first."""
     recalled: Recalled = Recalled()
@@ -171,15 +161,12 @@ class Orientation(Record):
 
 
 class Briefing(Record):
-    """The prompt of one call and what it was made of."""
-
     system: str = ""
     """What is the same in every iteration, so that the provider's cache serves it."""
     prompt: str
     sections: tuple[tuple[str, int], ...] = ()
     """Section names with their size in tokens, in order."""
     trimmed: tuple[str, ...] = ()
-    """Sections that did not fit whole."""
 
 
 # --- iteration ------------------------------------------------------------------------------------------------------
@@ -199,7 +186,6 @@ class Evidence(Record):
     """What the invariants found, blocking ones first, 30 at most."""
     claims: Claims = Claims()
     contradictions: tuple[Contradiction, ...] = ()
-    """Claims that did not hold, 20 at most."""
     claims_checked: int = 0
     """Claims that could be compared with evidence."""
     drift: Drift = Drift()
@@ -217,7 +203,6 @@ class Evidence(Record):
     """What came of cases that a model wrote; None where none are wanted, or something else denies that the work is done."""
     proof: Proof = Proof()
     judgement: Judgement | None = None
-    """None where no judge was asked."""
     block_judged: Judgement | None = None
     """Whether the judge sees what the agent says stands in its way; None where it was not asked that."""
     plan: InHand | None = None
@@ -227,7 +212,6 @@ class Evidence(Record):
     noted: str = ""
     """Id of the item in hand, where the agent notes it as done."""
     item: ItemProof | None = None
-    """Whether that item is proven."""
 
     def judged(self, verdict: Verdict) -> "Evidence":
         return self.model_copy(update=dict(verdict))
@@ -279,7 +263,6 @@ class IterationRecord(Evidence):
     failed: Failed | None = None
     """Work that was taken off the branch at its end."""
     recalled: Recalled = Recalled()
-    """What memory had to say to it."""
     hat: Worn | None = None
     """The hat that it was made in; None where hats are not used."""
     tick: Tick | None = None

@@ -19,8 +19,6 @@ MOST_SOURCES = 20
 
 
 class TaskType(StrEnum):
-    """What kind of work a goal asks for."""
-
     FEATURE = "feature"
     BUGFIX = "bugfix"
     TEST_FIX = "test_fix"
@@ -30,7 +28,6 @@ class TaskType(StrEnum):
     MIGRATION = "migration"
     """Another version, library, language or format."""
     TESTS = "tests"
-    """Tests are to be written."""
     DOCS = "docs"
     REVIEW = "review"
     RESEARCH = "research"
@@ -39,11 +36,9 @@ class TaskType(StrEnum):
 
 class LessonKind(StrEnum):
     STRATEGY = "strategy"
-    """What led to success."""
     ANTIPATTERN = "antipattern"
     """What failed again and again, and what was tried in vain."""
     CONVENTION = "convention"
-    """How this project does things."""
 
 
 class Tier(StrEnum):
@@ -71,17 +66,14 @@ class Graded(Record):
     """What the judge found of a criterion in one iteration."""
 
     criterion: str
-    """Its id."""
     met: bool
     reason: str = ""
-    """160 characters at most."""
 
 
 class Episode(Record):
     """One iteration as memory keeps it: bounded, whatever the iteration was."""
 
     uid: str
-    """Of its loop."""
     loop: str
     iteration: int
     attempt: int
@@ -104,7 +96,6 @@ class Episode(Record):
     approach: str = ""
     """What was done, by its commits' subjects, 300 characters at most."""
     files: tuple[str, ...] = ()
-    """20 at most."""
     told: tuple[str, ...] = ()
     """Ids of the lessons that its prompt carried."""
     guarded: tuple[str, ...] = ()
@@ -123,7 +114,6 @@ class Summary(Record):
     subject: Subject
     outcome: Outcome
     rule: str
-    """What ended it."""
     iterations: int
     seconds: float
     cost_usd: float
@@ -141,7 +131,6 @@ class Observation(Record):
     text: str = Field(max_length=LONGEST_TEXT)
     """For an agent: what to do, or what to do instead."""
     detail: str = Field(default="", max_length=LONGEST_DETAIL)
-    """What it rests on."""
     subject: Subject
     failure: FailureClass | None = None
     """Of an antipattern: the class that it is about."""
@@ -149,13 +138,10 @@ class Observation(Record):
     good: bool
     """Whether the work that it comes from got on."""
     source: str
-    """uid of the loop."""
     by: Literal["rules", "model", "person"] = "rules"
 
 
 class Learned(Record):
-    """What one iteration taught."""
-
     lessons: tuple[str, ...] = ()
     """As they are kept, before they merge with what other loops taught."""
 
@@ -170,8 +156,6 @@ class ExtractedLessons(Record):
 
 
 class Lesson(Record):
-    """Something known, with what speaks for it."""
-
     id: str
     kind: LessonKind
     tier: Tier = Tier.EPISODIC
@@ -253,8 +237,6 @@ class Range(Record):
 
 
 class Estimate(Record):
-    """What similar work took."""
-
     task_type: TaskType
     project: str = ""
     """Empty: loops of all projects."""
@@ -269,10 +251,7 @@ class Estimate(Record):
 
 
 class Reminder(Record):
-    """A lesson that a prompt carries."""
-
     lesson: str
-    """Its id."""
     kind: LessonKind
     text: str
     why: str
@@ -281,8 +260,6 @@ class Reminder(Record):
 
 
 class Recalled(Record):
-    """What memory has to say to one iteration."""
-
     subject: Subject | None = None
     reminders: tuple[Reminder, ...] = ()
     """The most fitting first: 5 and 2 antipatterns at most."""

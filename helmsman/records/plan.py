@@ -44,8 +44,6 @@ class PlanItem(Record):
 
 
 class Plan(Record):
-    """A plan as its file says it."""
-
     kind: Kind
     items: tuple[PlanItem, ...] = ()
     """In the order of the file."""
@@ -64,7 +62,6 @@ class Sketched(Record):
 
     id: str
     title: str
-    """60 characters at most."""
     needs: tuple[str, ...] = ()
     """Of those that are sketched too."""
     done: bool = False
@@ -82,7 +79,6 @@ class InHand(Record):
     left: tuple[str, ...] = ()
     """Ids of what this loop has still to do, the item in hand included; the first 20."""
     remaining: int = 0
-    """How many that are."""
     next: str = ""
     """Id of the item that is due once this one is done; empty: none."""
     anew: bool = False
@@ -97,7 +93,6 @@ class PlanTouched(Record):
     kept: bool = False
     """Whether its new plan counts: it was asked for one, and the file can be followed. Otherwise the file was put back."""
     why: str
-    """In a clause."""
 
 
 class ItemProof(Record):

@@ -12,8 +12,6 @@ from helmsman.records.verification import OutcomeTable
 
 
 class Denial(Record):
-    """One thing that stands against being done."""
-
     rule: Literal[
         "checks", "unchanged", "unproven", "expectations", "invariants", "claims", "required_tests", "indicators", "plan",
         "processes", "hidden", "probes", "looked_up", "judge"
@@ -74,12 +72,9 @@ class SinceStart(Record):
 
 
 class Proof(Record):
-    """The gates of completion in one iteration."""
-
     asked: bool = False
     """Whether the agent asks to be done, or its last iterations say so by changing nothing but tests."""
     how: str = ""
-    """In what way it asked."""
     green: bool = False
     """Whether every check passed on the committed tree, or none is configured and the operator agreed to that."""
     denied: tuple[Denial, ...] = ()
@@ -134,7 +129,6 @@ class Rejection(Record):
     consecutive: int
     """How many rejections in a row this one made."""
     reason: str
-    """1,500 characters at most."""
     criteria: tuple[str, ...] = ()
     """Ids of the criteria that were not met."""
     repeated: int = 0
@@ -150,7 +144,6 @@ class PastVerdict(Record):
     criterion: str
     given: Given
     reason: str
-    """300 characters at most."""
 
 
 class JudgeMemory(Record):
@@ -164,8 +157,6 @@ class JudgeMemory(Record):
     """By criterion, newest last, 40 at most."""
     notes: tuple[str, ...] = ()
     """One principle a verdict, newest last, 40 at most."""
-    resets: int = 0
-    """How often another approach was demanded instead of more of the same."""
     reset_at: int = 0
     """Iteration whose rejection demanded it last; 0: never."""
 

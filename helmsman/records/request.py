@@ -215,8 +215,6 @@ class ParallelRequest(Request):
 
 
 class ParallelLoop(Record):
-    """How one loop of a group stands."""
-
     loop: str
     goal: str
     approach: str = ""
@@ -232,8 +230,6 @@ class ParallelLoop(Record):
 
 
 class Choice(Record):
-    """Which of several completed loops is kept, and why."""
-
     loop: str
     reason: str
     cost_usd: float = 0.0

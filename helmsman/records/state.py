@@ -73,8 +73,6 @@ class Spending(Record):
 
 
 class Waiting(Record):
-    """The loop does nothing until a time."""
-
     until: datetime
     rule: str
     reason: str
@@ -108,7 +106,6 @@ class LoopState(Record):
     """Ends of agent calls in the hour before `updated_at`."""
     waiting: Waiting | None = None
     checks: CheckReport | None = None
-    """The last report."""
     memory: WorkingMemory = WorkingMemory()
     failed_calls: int = 0
     """Agent calls in a row that came to nothing."""

@@ -158,7 +158,6 @@ class Trouble(Record):
     head: str
     """The commit that the iterations after it begin with."""
     files: tuple[Conflicted, ...] = ()
-    """50 at most."""
     ours: tuple[Commit, ...] = ()
     """What the loop did there, newest first, 10 at most."""
     theirs: tuple[Commit, ...] = ()

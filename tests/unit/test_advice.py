@@ -41,7 +41,7 @@ MOMENT = IterationSummary(
     iteration=1, at=NOW, outcome=AgentOutcome.FINISHED, movement=Movement.STILL, completion=0.4, tool_calls=3, files_changed=1
 )
 REFUSED = DoneSignals(refused=(Denial(rule="checks", why="the check fails"),))
-REJECTED = JudgeMemory(feedback=(Rejection(iteration=3, at=NOW, consecutive=5, reason="no"),), resets=1, reset_at=3)
+REJECTED = JudgeMemory(feedback=(Rejection(iteration=3, at=NOW, consecutive=5, reason="no"),), reset_at=3)
 LOST = LastCall(drift=Drift(deeds=4, strangers=("a.md", "b.md", "c.md")))
 
 
