@@ -45,8 +45,6 @@ class Names(NamedTuple):
     pattern: str
     always: bool = False
     """Also where nothing is counted as failed."""
-    where: Words = ()
-    """Only where one of these is counted."""
     below: bool = False
     after: str = ""
     """Below the last of these lines; everywhere, where it is in the part of the output that was not kept."""
@@ -59,12 +57,6 @@ class Names(NamedTuple):
     """A line that names what follows, and what it has to name."""
     as_section: str = ""
     """What stands for a name where the whole section failed."""
-    joined: bool = False
-    """The name of the section stands before."""
-    otherwise: bool = False
-    """Only where nothing was found before."""
-    twice: bool = False
-    """A name is given again in brackets."""
     message: bool = False
     """A message follows behind a dash."""
 
@@ -79,7 +71,6 @@ class Runner(NamedTuple):
     session: Mapping[str, str] = {}
     ends: str = ""
     beside: Mapping[int, str] = {}
-    above: str = ""
     read: tuple[int, ...] = (0,)
     last: int = 0
     """Lines from the first of the summary to its last."""
@@ -127,12 +118,11 @@ def _runs(runner: Runner, lines: list[str]) -> Iterable[Run]:
 
 def _summaries(runner: Runner, lines: list[str]) -> Iterator[Run]:
     """Of each summary what stands above it up to the one before, and below it up to the next."""
-    spans = list[Span]()
-    for number, match in matching(runner.ends, lines):
-        beside = all(re.fullmatch(pattern, line_at(lines, number + at)) for at, pattern in runner.beside.items())
-        start = spans[-1][0] if spans else 0
-        if beside and (not runner.above or match["level"] or runner.above in lines[start:number]):
-            spans.append((number, number + runner.last))
+    spans: list[Span] = [
+        (number, number + runner.last)
+        for number, _ in matching(runner.ends, lines)
+        if all(re.fullmatch(pattern, line_at(lines, number + at)) for at, pattern in runner.beside.items())
+    ]
     start = 0
     for (first, last), below in zip(spans, between(spans, lines), strict=True):
         yield Run(first, last, _counts(runner, first, lines, lines[start:first], below))
@@ -141,8 +131,7 @@ def _summaries(runner: Runner, lines: list[str]) -> Iterator[Run]:
 
 def _counts(runner: Runner, number: int, lines: list[str], above: list[str], below: list[str]) -> TestCounts:
     tally = tally_of(" ".join(line_at(lines, number + at) for at in runner.read), labels=runner.labels)
-    found = [[*_names(rule, below if rule.below else above)] for rule in runner.names]
-    named = [(rule, section, name) for rule, names in zip(runner.names, found, strict=True) for section, name in names]
+    named = [(rule, *found) for rule in runner.names for found in _names(rule, below if rule.below else above)]
     broken = {section for rule, section, name in named if name == rule.as_section}
     of_tests, skipped = total(tally, runner.failed), total(tally, runner.skipped)
     failed = of_tests + total(tally, runner.failed_outside) + len(broken) + _numbers(runner.more_failed, above)
@@ -150,10 +139,7 @@ def _counts(runner: Runner, number: int, lines: list[str], above: list[str], bel
     if not failed and runner.else_failed:
         failed = total(tally_of(line_at(lines, number + runner.else_failed)), runner.failed)
     passed = total(tally, runner.passed) if runner.passed else _ran(runner, lines[number], tally, above) - of_tests - skipped
-    told = list[str]()
-    for rule, names in zip(runner.names, found, strict=True):
-        if (failed or rule.always) and not (rule.otherwise and told) and (not rule.where or total(tally, rule.where)):
-            told += (_shown(rule, section, name) for section, name in names)
+    told = (_shown(rule, section, name) for rule, section, name in named if failed or rule.always)
     return run_counts(passed, failed, skipped, told)
 
 
@@ -185,10 +171,8 @@ def _names(rule: Names, lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _shown(rule: Names, section: str, name: str) -> str:
-    if rule.joined or (rule.as_section and name == rule.as_section):
-        return f"{section} > {name}" if rule.joined else section
-    if rule.twice and name.endswith(" ]"):
-        return name.partition(" [ ")[0]
+    if rule.as_section and name == rule.as_section:
+        return section
     return _without_message(name) if rule.message else name
 
 

@@ -205,7 +205,7 @@ SITUATIONS: dict[str, Situation] = {
     "phpunit_failing": told(
         2, 2, 3, 0, "CalcTest::testDivides", "CalcTest::testSubtracts", 'CalcTest::testTable with data set "minus one" (-1)'
     ),
-    "phpunit_failing_named": told(2, 2, 3, 0, "Calc > Subtracts", "Calc > Divides", 'Calc > Table with data set "minus one"'),
+    "phpunit_failing_named": told(2, 2, 3, 0),
     "phpunit_skipped": told(0, 0, 0, 2, also="named"),
     "phpunit_todo": told(0, 0, 0, 1, also="named"),
     "phpunit_risky": told(0, 1, 0, 0),
