@@ -19,7 +19,6 @@ class FailureClass(StrEnum):
     """A compiler, linker or build tool stopped, or test files could not be imported."""
     TYPES = "types"
     LINT = "lint"
-    """A linter or formatter objects."""
     SYNTAX = "syntax"
     MISSING_MODULE = "missing_module"
     MISSING_FILE = "missing_file"
@@ -236,7 +235,6 @@ class RateLimit(Record):
 
 class CommandRun(Record):
     command: str
-    """Its first 300 characters."""
     failed: bool
 
 
@@ -275,7 +273,6 @@ class AgentCall(Record):
     final_text: str = ""
     """The last message of the main thread, its last 8,000 characters."""
     permission_denials: tuple[str, ...] = ()
-    """Tools that were denied, 20 at most."""
     guarded: tuple[Guarded, ...] = ()
     """Tool calls that guard rails denied or advised on, 50 at most."""
     silent_hooks: tuple[str, ...] = ()
@@ -330,14 +327,11 @@ class Change(Record):
     """What an iteration did to the tree, read from git."""
 
     start: str
-    """Commit at which the iteration began."""
     commit: str
-    """Commit at which it ended."""
     tree: str
     commits: tuple[Commit, ...] = ()
     """Newest first, 50 at most."""
     files: tuple[str, ...] = ()
-    """Changed paths, 200 at most."""
     files_changed: int = 0
     insertions: int = 0
     deletions: int = 0

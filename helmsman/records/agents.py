@@ -67,7 +67,6 @@ class Spent(Part):
     cached_in_input: bool = False
     """Whether `input` counts them as well."""
     written: Path | None = None
-    """Tokens that went into the cache."""
     output: Paths
     cost: Path | None = None
 
@@ -130,11 +129,9 @@ class Capability(StrEnum):
     """It prints events while it works, so that a hang is seen and an end is known after a crash."""
     TOOLS = "tools"
     COMMANDS = "commands"
-    """It tells how each of its commands ended."""
     TOKENS = "tokens"
     COST = "cost"
     MODEL = "model"
-    """A model can be chosen for it."""
     CONTEXT = "context"
     """It tells how full its context is, so that a session is ended in time."""
     HOOKS = "hooks"
@@ -144,7 +141,6 @@ class Capability(StrEnum):
     RULES = "rules"
     """Tools can be allowed and denied to it by name."""
     RESETS = "resets"
-    """It tells when a used-up allowance is there again."""
 
 
 _EVENTS = frozenset({Capability.STREAM, Capability.TOOLS})
@@ -203,7 +199,6 @@ class AgentKind(Record):
     prompt: PromptWay = "stdin"
     output: Format = "text"
     stream: Stream | None = None
-    """For `output = "events"`: how its events are read."""
     environment: tuple[Variable, ...] = ()
     """Environment variables that it may see; `*` at the end stands for all that begin so."""
     login: tuple[Variable, ...] = ()
@@ -211,7 +206,6 @@ class AgentKind(Record):
     remedy: str = ""
     """What a person does where it has no credentials."""
     exits: Mapping[ExitCode, Ending] = Field(default_factory=dict[ExitCode, Ending])
-    """What an exit code of its own means."""
     words: Mapping[Phrase, Ending] = Field(default_factory=dict[Phrase, Ending])
     """What a phrase of its own means where it complains. The agent's words are never looked through."""
     version: str = ""

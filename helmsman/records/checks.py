@@ -42,7 +42,6 @@ class CheckResult(Record):
     """What failed, a line each, 30 at most; the last lines of the output where nothing in it is known."""
     timed_out: bool = False
     error: str = ""
-    """Why it could not run, where that is so."""
     remark: str = ""
     """What a person should know of it although it ran."""
     counts: TestCounts | None = None
@@ -82,8 +81,6 @@ def checks_fail(failed: int, total: int) -> str:
 
 
 class CheckReport(Record):
-    """All commands on one committed tree."""
-
     tree: str
     results: tuple[CheckResult, ...] = ()
     left_behind: tuple[str, ...] = ()
@@ -123,7 +120,6 @@ class TrustedRun(Record):
     put_back: tuple[str, ...] = ()
     """Paths that were as at the start; none where nothing protected has changed, and then nothing was run. 200 at most."""
     report: CheckReport | None = None
-    """None where nothing was run."""
 
 
 # --- findings -------------------------------------------------------------------------------------------------------
@@ -187,7 +183,6 @@ class Leak(Record):
     weight: Weight
     """`block` is pain; `warn` is only told."""
     doubt: str = ""
-    """Why it is only told."""
 
 
 class Harm(StrEnum):
@@ -215,7 +210,6 @@ class Scan(Record):
     findings: tuple[Weakness, ...] = ()
     """The severest first, 200 at most."""
     left_out: int = 0
-    """How many more there were."""
     error: str = ""
     """Why nothing is known, where that is so."""
 
@@ -243,8 +237,6 @@ class JudgementOutcome(StrEnum):
 
 
 class CriterionVerdict(Record):
-    """One criterion, with the votes that it got."""
-
     criterion: str
     met: bool
     """Whether at least as many votes as it needs say so."""
@@ -308,7 +300,6 @@ class Probe(Record):
     says: str
     """What it asks for, in a sentence without its values; this is what the agent is told."""
     code: str
-    """A test file of its own."""
     right: bool = False
     """Whether it failed, was read once more, and was found right."""
 
@@ -329,4 +320,3 @@ class Probed(Record):
     reason: str = ""
     """Why there are none, or why nobody read those that fail."""
     usage: Usage = Usage()
-    """What writing and reading them took."""

@@ -96,7 +96,6 @@ class ClaimsCheck(Record):
     claims: Claims
     contradictions: tuple[Contradiction, ...] = ()
     checked: int = 0
-    """Claims that could be compared with evidence."""
     drift: Drift = Drift()
     noted: str = ""
     """Id of the plan's item in hand, where progress.md says that it is done."""

@@ -16,8 +16,6 @@ Phase = Literal["exploration", "focused", "aggressive"]
 
 
 class Gains(Record):
-    """Weights of the three terms."""
-
     kp: float = 0.3
     ki: float = 0.1
     kd: float = 0.2
@@ -42,7 +40,6 @@ class Control(Record):
     derivative: float = 0.0
     """D: change of completion an iteration, positive where it grows."""
     gains: Gains = Gains()
-    """As smoothed."""
     phase: Phase = "exploration"
     output: float = 0.0
     """Urgency, 0 to 1."""
@@ -88,7 +85,6 @@ class Ladder(Record):
     spent: int = 0
     """Iterations that the rung has had since the last clean one."""
     clean: int = 0
-    """Clean iterations on this rung."""
     last_good: EscalationLevel = EscalationLevel.PATCH
     climbs: tuple[LevelChange, ...] = ()
 
@@ -151,15 +147,12 @@ class IterationSummary(Record):
     tokens: int = 0
     """In and out, cache reads included."""
     written: int = 0
-    """Tokens that the agent wrote."""
     outcome: AgentOutcome
     movement: Movement
     completion: float
-    """`Progress.completion`."""
     checked: bool = True
     green: bool = False
     start: str = ""
-    """Commit that it began with."""
     commit: str = ""
     tree: str = ""
     files: tuple[str, ...] = ()
@@ -170,7 +163,6 @@ class IterationSummary(Record):
     passing_tests: int = 0
     failing_tests: int = 0
     failing: tuple[str, ...] = ()
-    """Failing checks and tests by name, 20 at most."""
     errors: tuple[ErrorVector, ...] = ()
     """What the failing checks say, one each, 5 at most."""
     troubles: tuple[ErrorVector, ...] = ()
@@ -186,7 +178,6 @@ class IterationSummary(Record):
     asked: bool = False
     test_only: bool = False
     undone: bool = False
-    """Whether its work was taken off the branch since."""
     rung: int = 0
 
 
@@ -227,8 +218,6 @@ class Imperative(Record):
 
 
 class Conflict(Record):
-    """Two orders that cannot both be followed."""
-
     kind: ConflictKind
     first: Imperative
     second: Imperative
@@ -300,11 +289,9 @@ class Failed(Record):
     ref: str
     commit: str
     back_to: str
-    """Commit that the branch went back to."""
     rule: str = ""
     """What took it off: `regressing`, `later`, or the rule of a pain."""
     why: str
-    """For a person, 300 characters at most."""
     files: tuple[str, ...] = ()
 
 
@@ -315,8 +302,6 @@ class Stance(StrEnum):
 
 
 class Strategy(Record):
-    """How the next iteration goes about it."""
-
     stance: Stance = Stance.PERSIST
     reasoning: str = ""
     priorities: tuple[str, ...] = ()

@@ -67,11 +67,9 @@ class Considered(Record):
     rule: str
     question: str
     held: bool
-    """Whether it decided."""
     because: str
     """The numbers with their thresholds, in a clause."""
     otherwise: str = ""
-    """What would have changed the answer."""
 
 
 class Decision(Record):
@@ -80,7 +78,6 @@ class Decision(Record):
     kind: DecisionKind
     rule: str
     reason: str
-    """A sentence with the numbers in it."""
     at: datetime
     """When it was taken; the end of its iteration."""
     until: datetime | None = None

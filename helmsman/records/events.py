@@ -90,7 +90,6 @@ class AgentStarted(Event):
     """What the loop had used up before, and the tokens likewise."""
     tokens: int = 0
     cost_limit: float | None = None
-    """US dollars that the loop may use up in all."""
 
 
 class ToolCalled(Event):
@@ -149,8 +148,6 @@ class MergeFailed(Event):
 
 
 class LoopMerged(Event):
-    """The work is in the branch that it was for."""
-
     merged: Merged
     notes: tuple[str, ...] = ()
     """What a person may have to do in their own checkout."""

@@ -54,8 +54,6 @@ class Choice(StrEnum):
 
 
 class Rule(NamedTuple):
-    """What belongs to one kind of gate."""
-
     title: str
     choices: Mapping[Choice, str]
     """What each choice will do, in a sentence."""
@@ -151,7 +149,6 @@ class Gate(Record):
     kind: GateKind
     question: str
     evidence: str = ""
-    """What was seen, as Markdown."""
     questions: tuple[str, ...] = ()
     """What is asked one by one, where it is more than a choice; 20 at most."""
     asked_at: datetime
@@ -179,6 +176,5 @@ class Answer(Record):
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Configuration that is changed, nested as in helmsman.toml."""
     by: str = ""
-    """Who, as far as the way tells."""
     via: Way
     at: datetime

@@ -67,8 +67,6 @@ class Writing(Record):
 
 
 class Planned(Record):
-    """What a model was asked to write for one iteration."""
-
     focus: Focus | None = None
     compacted: Compacted | None = None
     sought: ConflictSearch | None = None
@@ -94,7 +92,6 @@ class Research(Record):
     """What nobody has said, and what is missing."""
     approaches: tuple[str, ...] = ()
     approach: str = ""
-    """The way that was chosen, and why."""
     confidence: int | None = None
     """0 to 100: the agent's own, a claim."""
     problems: tuple[str, ...] = ()
@@ -113,7 +110,6 @@ class Completed(Record):
 
     text: str
     confidence: int | None = None
-    """0 to 100."""
 
 
 class Choice(Record):
@@ -187,7 +183,6 @@ class Evidence(Record):
     claims: Claims = Claims()
     contradictions: tuple[Contradiction, ...] = ()
     claims_checked: int = 0
-    """Claims that could be compared with evidence."""
     drift: Drift = Drift()
     writing: Usage = Usage()
     """What a model used up that wrote for the prompt."""
@@ -259,14 +254,11 @@ class IterationRecord(Evidence):
     decision: Decision
     oversight: Oversight = Oversight()
     moment: IterationSummary | None = None
-    """In short, as the overseer remembers it."""
     failed: Failed | None = None
-    """Work that was taken off the branch at its end."""
     recalled: Recalled = Recalled()
     hat: Worn | None = None
     """The hat that it was made in; None where hats are not used."""
     tick: Tick | None = None
-    """The item of the plan that was ticked at its end."""
     learned: Learned = Learned()
     """What it taught; empty where memory is not used."""
 

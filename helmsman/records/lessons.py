@@ -57,9 +57,7 @@ class Subject(Record):
     text: str
     """The goal's own words, 2,000 characters at most."""
     failures: tuple[FailureClass, ...] = ()
-    """Classes of what fails now."""
     tests: tuple[str, ...] = ()
-    """Tests that fail now, 20 at most."""
 
 
 class Graded(Record):
@@ -147,8 +145,6 @@ class Learned(Record):
 
 
 class ExtractedLessons(Record):
-    """What a model made of a loop that has ended."""
-
     observations: tuple[Observation, ...] = ()
     usage: Usage = Usage()
     reason: str = ""
@@ -165,11 +161,9 @@ class Lesson(Record):
     detail: str = Field(default="", max_length=LONGEST_DETAIL)
     failure: FailureClass | None = None
     tests: tuple[str, ...] = ()
-    """Names of tests that it is about, 20 at most."""
     confidence: float = Field(ge=0, le=1)
     """Averaged over all that was merged into it."""
     observed: int = Field(default=1, ge=1)
-    """Observations that were merged into it."""
     uses: int = Field(default=1, ge=0)
     """Times that it was put to the test: seen in a loop, or told to one that has ended since."""
     successes: int = Field(default=0, ge=0)
@@ -198,9 +192,7 @@ class Guardrail(Record):
     failure: FailureClass | None = None
     """None: a person wrote it, of no class."""
     trigger: str = Field(default="", max_length=300)
-    """When it is to be thought of."""
     instruction: str = Field(max_length=LONGEST_TEXT)
-    """What to do, in positive words."""
     origin: str = Field(default="", max_length=300)
     """What it was made of: loop, iterations, numbers."""
     by: Literal["helmsman", "person"] = "helmsman"
@@ -241,7 +233,6 @@ class Estimate(Record):
     project: str = ""
     """Empty: loops of all projects."""
     loops: int
-    """Completed loops that it rests on."""
     completed: float
     """Share of the ended loops of this sort that completed."""
     iterations: Range

@@ -40,13 +40,11 @@ class PlanItem(Record):
     """A command that proves it with exit code 0. Empty: it has none of its own."""
     done: bool = False
     line: int = 0
-    """Where it stands in the file, from 1."""
 
 
 class Plan(Record):
     kind: Kind
     items: tuple[PlanItem, ...] = ()
-    """In the order of the file."""
 
     def item(self, name: str) -> PlanItem | None:
         return next((item for item in self.items if item.id == name), None)
@@ -102,7 +100,6 @@ class ItemProof(Record):
     title: str = ""
     proven: bool = False
     missing: tuple[str, ...] = ()
-    """Clauses: what stands against it."""
     needs_word: bool = False
     """Whether nothing but the word of a judge or of a person is missing, and the agent asks for it."""
     tried: bool = True
@@ -144,7 +141,6 @@ class PlanProgress(Record):
     floor: dict[str, int] = Field(default_factory=dict[str, int])
     """By check command: how many tests failed at the last tick or else at the beginning; 0: it passed, -1: not known how many."""
     touched: PlanTouched | None = None
-    """What the last iteration did to the file."""
     sketch: tuple[Sketched, ...] = ()
 
     @property

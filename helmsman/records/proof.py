@@ -18,7 +18,6 @@ class Denial(Record):
     ]  # fmt: skip
     """`claims` stands in older records only: no self-report denies anything."""
     why: str
-    """A clause with the evidence."""
 
 
 NEEDS_WORD = frozenset({"unproven", "expectations", "looked_up"})
@@ -30,7 +29,6 @@ class Mutants(Record):
 
     made: int
     survived: tuple[str, ...] = ()
-    """Those that no check noticed, by place and change."""
     low: float
     high: float
     """Ends of the interval of the share that is noticed, at 95 %."""
@@ -82,7 +80,6 @@ class Proof(Record):
     looks_complete: bool = False
     """Whether this iteration counts as an indicator of completion for the dual gate."""
     test_only: bool = False
-    """Whether it changed nothing but tests."""
 
     @property
     def open(self) -> bool:
@@ -127,10 +124,8 @@ class Rejection(Record):
     iteration: int
     at: datetime
     consecutive: int
-    """How many rejections in a row this one made."""
     reason: str
     criteria: tuple[str, ...] = ()
-    """Ids of the criteria that were not met."""
     repeated: int = 0
     """How many of the kept rejections before it failed on one of the same criteria."""
 

@@ -140,7 +140,6 @@ class LoopState(Record):
     collected_at_start: tuple[str, ...] = ()
     """Files that the checks had tests of before any work although they are not named like tests."""
     best_checks: CheckReport | None = None
-    """The report on `oversight.best`."""
     failed: Failed | None = None
     """Work that was taken off the branch after the last iteration."""
     verified: str = ""
@@ -148,17 +147,13 @@ class LoopState(Record):
     merging: Merging = Merging()
     """Where it stands on its way into another branch."""
     merged: Merged | None = None
-    """How it arrived there."""
     gate: Gate | None = None
-    """The question that is open."""
     gates_asked: int = 0
-    """Questions asked so far."""
     task_type: TaskType | None = None
     """What kind of work the goal asks for, as memory reads it."""
     estimate: Estimate | None = None
     """What similar work took, as it was known at the start."""
     answers: tuple[Answer, ...] = ()
-    """What was answered, newest last, 20 at most."""
     inherited: str = ""
     """What earlier loops left to know, as it was known at the start; bounded."""
     preset: Preset | None = None
@@ -172,7 +167,6 @@ class LoopState(Record):
     proposed: tuple[str, ...] = ()
     """What it learnt for the project's AGENTS.md, where a person is to agree; 10 lines at most."""
     guidance: tuple[str, ...] = ()
-    """What people said to the iteration that is due."""
     issue: IssueLink | None = None
     """The issue that it was started for; None: none."""
     notes: tuple[str, ...] = ()

@@ -29,8 +29,6 @@ class IssueLink(Record):
 
 
 class PullRequest(Record):
-    """A pull request as a forge tells it."""
-
     number: int
     url: str
     is_open: bool = True
@@ -62,7 +60,6 @@ class Escalation(Record):
     at: datetime
     """Since when it stands so."""
     gate: Gate | None = None
-    """The question that is open about it."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -70,8 +67,6 @@ class Escalation(Record):
 
 
 class Found(Record):
-    """An issue as a tracker tells it."""
-
     number: int
     is_open: bool
     author: str = ""
@@ -80,8 +75,6 @@ class Found(Record):
 
 
 class Comment(Record):
-    """A comment as a tracker tells it."""
-
     identity: int
     author: str = ""
     """Empty where nobody vouches for it."""
@@ -111,8 +104,6 @@ class Act(StrEnum):
 
 
 class TrackerAction(Record):
-    """What is to be done at the tracker."""
-
     act: Act
     detection: str
     number: int = 0
@@ -138,11 +129,8 @@ class Change(Record):
 
 
 class Conflicted(Record):
-    """A file that both sides changed."""
-
     path: str
     how: str
-    """What each side did to it."""
 
 
 class Trouble(Record):
@@ -163,7 +151,6 @@ class Trouble(Record):
     theirs: tuple[Commit, ...] = ()
     """What the other branch got meanwhile, likewise."""
     why: str
-    """In a clause, for people."""
 
 
 class Prepared(Record):
@@ -193,8 +180,6 @@ class Merging(Record):
 
 
 class Merged(Record):
-    """Work that has arrived."""
-
     into: str
     base: str
     """The branch's commit before."""

@@ -121,11 +121,9 @@ class IssueEvent(Record):
     moment: str = Field(max_length=100)
     """What tells this event from others of the kind at the same issue: the comment's id, or when the issue was changed."""
     by: Login
-    """Who did it."""
     title: str = Field(default="", max_length=LONGEST_TITLE)
     body: str = Field(default="", max_length=LONGEST_BODY)
     comment: int = 0
-    """Id of the comment."""
     said: str = Field(default="", max_length=LONGEST_COMMENT)
     """The comment's text."""
     source: Literal["github", "gitea"]

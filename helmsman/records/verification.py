@@ -15,8 +15,6 @@ UNCHANGED: frozenset[OutcomeName] = frozenset({"PASS_TO_PASS", "FAIL_TO_FAIL"})
 
 
 class Consequence(StrEnum):
-    """What a case does to the verdict."""
-
     PROVES = "proves"
     NOTHING = "nothing"
     REPORTED = "reported"
@@ -77,8 +75,6 @@ class Grounds(Record):
 
 
 class Word(StrEnum):
-    """The verdict in a word."""
-
     VERIFIED = "verified"
     NOT_VERIFIED = "not_verified"
     INCONCLUSIVE = "inconclusive"
@@ -89,8 +85,6 @@ EXIT_STATUS = {Word.VERIFIED: 0, Word.NOT_VERIFIED: 1, Word.INCONCLUSIVE: 2}
 
 
 class Reason(Record):
-    """One thing that the verdict was made of."""
-
     rule: str
     verdict: Word
     why: str
