@@ -114,7 +114,8 @@ def read_toml(text: str) -> Plan:
     tables, blocks = _tables(values), _blocks(text)
     if len(tables) != len(blocks):
         raise PlanError(0, "write each item as a table of its own, under a line [[item]], so that it can be ticked")
-    return Plan(kind="toml", items=tuple(_of_table(table, text, *block) for table, block in zip(tables, blocks, strict=True)))
+    items = (item_of(Item, table, text.count("\n", 0, start) + 1) for table, (start, _) in zip(tables, blocks, strict=True))
+    return Plan(kind="toml", items=tuple(items))
 
 
 def tick_toml(text: str, place: int) -> str:
@@ -138,16 +139,6 @@ def _tables(values: Mapping[str, Any]) -> list[dict[str, Any]]:
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in cast("list[Any]", found)):
         raise PlanError(0, "item: expected [[item]] tables, in double brackets")
     return cast("list[dict[str, Any]]", found)
-
-
-def _of_table(values: Mapping[str, Any], text: str, start: int, end: int) -> PlanItem:
-    line = text.count("\n", 0, start) + 1
-
-    def at(key: str) -> int:
-        found = re.search(rf"^[ \t]*[\"']?{re.escape(key)}[\"']?[ \t]*=", text[start:end], re.MULTILINE)
-        return line + text.count("\n", start, start + found.start()) if found else line
-
-    return item_of(Item, values, line, at)
 
 
 # --- any of them ------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The form of an item, one for all kinds of plans, and what is said where a plan cannot be followed."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, Field, ValidationError
@@ -127,8 +127,8 @@ class Story(Item):
         return PlanItem.model_validate({**self.model_dump(), "details": details})
 
 
-def item_of(form: type[Item], values: Mapping[str, Any], line: int, line_of: Callable[[str], int] | None = None) -> PlanItem:
-    """The item that begins on this line. Raises PlanError, with the line of the key where that is known."""
+def item_of(form: type[Item], values: Mapping[str, Any], line: int) -> PlanItem:
+    """The item that begins on this line. Raises PlanError."""
     try:
         return form.model_validate({**values, _LINE: line}).as_item()
     except ValidationError as error:
@@ -137,7 +137,7 @@ def item_of(form: type[Item], values: Mapping[str, Any], line: int, line_of: Cal
         why = f"{key}: {problem_of(wrong)}"
         if wrong["type"] == "extra_forbidden":
             why = f"unknown key {display(key)}{did_you_mean(key, form.model_fields.keys() - {'line'})}"
-        raise PlanError(line_of(key) if line_of else line, why) from None
+        raise PlanError(line, why) from None
 
 
 def require_few_items(lines: Sequence[int]) -> None:
