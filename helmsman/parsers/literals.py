@@ -279,15 +279,6 @@ def _minus(node: "Node", env: Env, depth: int) -> Any:
     return -_number(inner, env, depth) if inner.type in {"number", "int_literal", "float_literal"} else unknown(node)
 
 
-def _entries(node: "Node", env: Env, depth: int) -> Any:
-    """JavaScript's `Object.entries(…)`."""
-    given = node.child_by_field_name("arguments")
-    if text_of(node.child_by_field_name("function")) != "Object.entries" or not (given and given.named_children):
-        return unknown(node)
-    found = value_of(given.named_children[0], env, depth)
-    return [[key, value] for key, value in cast("Env", found).items()] if isinstance(found, dict) else []
-
-
 def _field(node: "Node", env: Env, _depth: int) -> Any:
     """Go's field of a row."""
     head, _, field = text_of(node).partition(".")
@@ -332,5 +323,4 @@ _READ: Mapping[str, Callable[["Node", Env, int], Any]] = {
     "array": lambda node, env, depth: [value_of(one, env, depth) for one in node.named_children if one.type != "comment"],
     "object": lambda node, env, depth: dict(_pair(one, env, depth) for one in node.named_children if one.type != "comment"),
     "unary_expression": _minus,
-    "call_expression": _entries,
 }
