@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from helmsman.config.layers import display
+from helmsman.parsers.markdown_text import CodeBlocks
 from helmsman.parsers.plan_form import RANKS, Item, PlanError, item_of, require_few_items, slug
 from helmsman.records.plan import LAST_RANK, Plan, PlanItem
 
@@ -24,9 +25,7 @@ _ALMOST = re.compile(
 )
 """What people write for a box and nobody reads as one."""
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
-_QUOTED = r"(?P<lead>[ \t]*(?:>[ \t]*)*)"
-_FENCE = re.compile(rf"{_QUOTED}(?:(?:[-*+]|\d{{1,9}}[.)])[ \t]+)?(?P<marks>`{{3,}}(?=[^`]*$)|~{{3,}})")
-_COMMENT = re.compile(rf"{_QUOTED}<!--")
+_LEAD = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
 _SURE_ID = re.compile(r"[A-Z]{1,3}\d{2,5}|[A-Z]{1,6}-\d{2,5}")
 """Such an id is one, and there twice it is a mistake; any other may be a number that only looks like one."""
@@ -127,29 +126,23 @@ def _told(text: str) -> Iterator[tuple[int, int, str]]:
 
     Raises PlanError where one is never closed and boxes stand in it: whoever wrote them meant them.
     """
-    closes, quoted, begun, boxes = "", False, 0, False
+    code, comment, begun, boxes = CodeBlocks(), False, 0, False
     for number, found in enumerate(_LINE.finditer(text), 1):
         mark = number == 1 and found[1].startswith("\ufeff")
         line, begin = found[1][mark:], found.start() + mark
-        if quoted and not line.lstrip().startswith(">"):
-            closes = ""  # what is part of a quotation ends with it
-        if closes:
-            boxes = boxes or bool(_BOX.fullmatch(line))
-            closes = "" if _closed(line, closes) else closes
-        elif opened := _FENCE.match(line) or _COMMENT.match(line):
-            closes, quoted, begun, boxes = opened.groupdict().get("marks", COMMENT_ENDS), ">" in opened["lead"], number, False
-            closes = "" if closes == COMMENT_ENDS and _closed(line, closes) else closes
-        else:
+        bare, inside = _LEAD.sub("", line, count=1), comment or code.open
+        comment = (comment or (not inside and bare.startswith("<!--"))) and COMMENT_ENDS not in line
+        hidden = inside or bare.startswith("<!--")
+        if not hidden or code.open:
+            hidden = code.holds(bare)
+        if not hidden:
             yield number, begin, line
-    if closes and boxes:
+        elif not inside:
+            begun, boxes = number, False
+        else:
+            boxes = boxes or bool(_BOX.fullmatch(line))
+    if (comment or code.open) and boxes:
         raise PlanError(begun, "what begins here (code or a comment) is never closed, and there are boxes in it")
-
-
-def _closed(line: str, closes: str) -> bool:
-    if closes == COMMENT_ENDS:
-        return COMMENT_ENDS in line
-    bare = line.strip(" \t>")
-    return bare.startswith(closes) and not bare.strip(closes[0])
 
 
 def _box(found: re.Match[str], number: int, begin: int, rank: int, heading: str) -> _Box:

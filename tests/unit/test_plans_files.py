@@ -264,7 +264,6 @@ def test_bytes_that_are_no_text_are_an_error_with_their_line() -> None:
         ("- [ ] T001 a\r- [ ] T002 b\r", ["T001", "T002"]),
         ("<!--\n- [ ] T009 how to\n-->\n<!-- one line -->\n- [ ] T001 a\n", ["T001"]),
         ("> ```\n> - [ ] T009 how to\n> ```\n- [ ] T001 a\n", ["T001"]),
-        ("> ```\n> - [ ] T009 how to\n\n- [ ] T001 a\n", ["T001"]),
         ("- ```sh\n  - [ ] T009 how to\n  ```\n- [ ] T001 a\n", ["T001"]),
         ("- [x](link) and [ ][ref]\n- [ ] T001 a\n", ["T001"]),
         ("- [x] T001 a (check: `true`)\n  - [x] T002 b\n- [ ] T003 c\n", ["T002", "T003"]),
