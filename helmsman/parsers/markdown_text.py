@@ -31,7 +31,8 @@ _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uf
 _FENCE = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
 _FENCES = re.compile("```|~~~")
 _UPPER_HEADING = re.compile(r"#{1,2}[ \t]+\S.*")
-_TAB = 4
+_TAB, _DEEPEST_FENCE = 4, 3
+"""Columns of a tab, and columns that a fence is set in at most."""
 
 # --- blocks ---------------------------------------------------------------------------------------------------------
 
@@ -112,9 +113,8 @@ def blocks(text: str) -> list[Block]:
 class CodeBlocks:
     """Is told the lines of a text in their order, and knows which of them belong to a block of code."""
 
-    def __init__(self, deepest: int = 3) -> None:
-        """`deepest`: columns that a fence is set in at most; in an entry of a list it may be more than the three of a text."""
-        self._deepest = deepest
+    def __init__(self) -> None:
+        """No block is open."""
         self._fence = ""
 
     @property
@@ -127,7 +127,7 @@ class CodeBlocks:
         plain = line.expandtabs(_TAB)
         bare = plain.lstrip(" ")
         found = _FENCE.match(bare)
-        inside, fence = self.open, found[0] if found and len(plain) - len(bare) <= self._deepest else ""
+        inside, fence = self.open, found[0] if found and len(plain) - len(bare) <= _DEEPEST_FENCE else ""
         if fence and not inside:
             self._fence = fence
         elif inside and fence.startswith(self._fence) and not line.strip(" \t\r`~"):

@@ -5,9 +5,9 @@ import pytest
 from helmsman.parsers.markdown_text import CodeBlocks
 
 
-def code(text: str, deepest: int = 3) -> str:
+def code(text: str) -> str:
     """The lines as letters: those of a block as `c`."""
-    blocks = CodeBlocks(deepest)
+    blocks = CodeBlocks()
     return "".join("c" if blocks.holds(line) else "." for line in text.split("\n"))
 
 
@@ -30,7 +30,3 @@ def code(text: str, deepest: int = 3) -> str:
 )
 def test_a_block_reaches_from_its_fence_to_one_like_it(text: str, found: str) -> None:
     assert code(text) == found
-
-
-def test_a_fence_in_an_entry_of_a_list_is_one_where_the_reader_says_so() -> None:
-    assert code("- a\n\t```\n\t- b\n\t```\n- c", deepest=12) == ".ccc."
