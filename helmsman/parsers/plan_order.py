@@ -50,34 +50,27 @@ def in_order(plan: Plan) -> list[PlanItem]:
     return sorted(plan.items, key=lambda item: item.priority)
 
 
-def due_item(plan: Plan, ticked: Collection[str] = ()) -> PlanItem | None:
+def due_item(plan: Plan) -> PlanItem | None:
     """The open item with the highest priority whose prerequisites are done; None where nothing is open."""
-    return next(iter(_ready(plan, _done(plan, ticked))), None)
+    return next(iter(_ready(plan)), None)
 
 
 def small_item(plan: Plan) -> PlanItem | None:
     """Of the items that may come next the smallest, by its criteria, then by its words. None: nothing is open."""
-    ready = _ready(plan, _done(plan, ()))
-    may = ready if _says_needs(plan) else [*takewhile(lambda item: item.parallel, ready)] or ready[:1]
+    ready = _ready(plan)
+    may = ready if any(item.needs for item in plan.items) else [*takewhile(lambda item: item.parallel, ready)] or ready[:1]
     return min(may, key=lambda item: (len(item.acceptance), len(item.title) + len(item.details)), default=None)
 
 
-def open_needs(plan: Plan, item: PlanItem, ticked: Collection[str] = ()) -> tuple[str, ...]:
+def open_needs(plan: Plan, item: PlanItem) -> tuple[str, ...]:
     """Prerequisites of an item that are not done."""
-    done = _done(plan, ticked)
-    return tuple(name for name in item.needs if name not in done)
+    left = {one.id for one in plan.left}
+    return tuple(name for name in item.needs if name in left)
 
 
-def _ready(plan: Plan, done: Collection[str]) -> Sequence[PlanItem]:
-    return [item for item in in_order(plan) if item.id not in done and all(name in done for name in item.needs)]
-
-
-def _done(plan: Plan, ticked: Collection[str]) -> frozenset[str]:
-    return frozenset(ticked) | {item.id for item in plan.items if item.done}
-
-
-def _says_needs(plan: Plan) -> bool:
-    return any(item.needs for item in plan.items)
+def _ready(plan: Plan) -> Sequence[PlanItem]:
+    left = {one.id for one in plan.left}
+    return [item for item in in_order(plan) if item.id in left and left.isdisjoint(item.needs)]
 
 
 # --- a plan made anew ------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ def names(items: tuple[PlanItem, ...]) -> list[str]:
 
 
 def due(of: Plan, *ticked: str) -> str:
-    found = due_item(of, ticked)
+    found = due_item(with_done(of, ticked))
     return found.id if found else ""
 
 
