@@ -36,25 +36,15 @@ def _said(text: str) -> str:
     return text
 
 
-def _at_most(characters: int) -> AfterValidator:
-    def bounded(text: str) -> str:
-        if len(text) > characters:
-            raise PydanticCustomError("long", "expected {most} characters at most", {"most": f"{characters:,}"})
-        return text
-
-    return AfterValidator(bounded)
-
-
-Line = Annotated[str, AfterValidator(one_line), AfterValidator(_said), _at_most(LONGEST_LINE)]
+Line = Annotated[str, Field(max_length=LONGEST_LINE), AfterValidator(one_line), AfterValidator(_said)]
 Lines = Annotated[tuple[Line, ...], Field(max_length=MOST_LINES)]
-Prose = Annotated[str, AfterValidator(prose)]
 Inside = Annotated[str, AfterValidator(inside)]
 
 
 class Specification(Record):
     """What is wanted: it bridges the gulf of envisioning."""
 
-    goal: Annotated[Prose, AfterValidator(_said), _at_most(LONGEST_GOAL)]
+    goal: Annotated[str, Field(max_length=LONGEST_GOAL), AfterValidator(prose), AfterValidator(_said)]
     """In the words of whoever ordered it; no model changes them."""
     deliverables: Lines = ()
     out_of_scope: Lines = ()
@@ -62,14 +52,14 @@ class Specification(Record):
 
 class Stage(Record):
     what: Line
-    proof: Annotated[str, AfterValidator(one_line), _at_most(LONGEST_LINE)] = ""
+    proof: Annotated[str, Field(max_length=LONGEST_LINE), AfterValidator(one_line)] = ""
     """What can be looked at once it is done. Empty: nobody has said."""
 
 
 class Process(Record):
     """How it is to be reached: it bridges the gulf of execution."""
 
-    approach: Annotated[Prose, _at_most(LONGEST_PROSE)] = ""
+    approach: Annotated[str, Field(max_length=LONGEST_PROSE), AfterValidator(prose)] = ""
     sequence: Annotated[tuple[Stage, ...], Field(max_length=MOST_LINES)] = ()
     assumptions: Lines = ()
     """Of languages, libraries, tools and services."""
@@ -85,7 +75,7 @@ class Evaluation(Record):
 
 class Asked(Record):
     question: Line
-    answer: Annotated[str, AfterValidator(one_line), _at_most(LONGEST_ANSWER)] | None = None
+    answer: Annotated[str, Field(max_length=LONGEST_ANSWER), AfterValidator(one_line)] | None = None
     """None: it is open. Empty: it is left to whoever does the work."""
 
     @property
@@ -145,7 +135,7 @@ class Alignment(Record):
     evaluation: Evaluation = Evaluation()
     gaps: GapCheck = GapCheck()
     made: Made = Made()
-    more: Annotated[str, AfterValidator(str.rstrip), _at_most(LONGEST_MORE)] = ""
+    more: Annotated[str, Field(max_length=LONGEST_MORE), AfterValidator(str.rstrip)] = ""
     """Sections that others have added behind the four, as they stand."""
 
     @property

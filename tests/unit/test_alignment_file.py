@@ -176,7 +176,7 @@ def test_a_file_that_a_person_wrote_in_another_manner_is_understood() -> None:
         ("Export the rows\nas CSV\n", "", "specification goal: expected some words"),
         ("### GOAL\nExport the rows\nas CSV\n", "", "specification goal: Field required"),
         ("- Which order?", "- [ ]", "gaps questions question"),
-        ("- make lint", f"- {'x' * 1001}", "1,000 characters"),
+        ("- make lint", f"- {'x' * 1001}", "1000 characters"),
         ("- make lint", "- y\n" * 61, "evaluation machine checks: Tuple should have at most 60 items"),
         ("- Which order?", "\n".join(f"- [ ] q{n}" for n in range(20)), "gaps questions: Tuple should have at most 20 items"),
     ],
