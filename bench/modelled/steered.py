@@ -19,7 +19,7 @@ from helmsman.oversee.summary import with_baseline
 from helmsman.records.control import EscalationLevel, Failed
 from helmsman.records.decision import DecisionKind, Outcome, Severity
 from helmsman.records.iteration import Evidence, IterationRecord, Orientation, WorkingMemory
-from helmsman.records.state import LoopState, advance, record_of
+from helmsman.records.state import LoopState, advance, record_of, with_its_end
 
 START = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 BASE = "b" * 40
@@ -112,7 +112,7 @@ def _record(state: LoopState, found: Evidence, started: datetime, now: datetime)
             files=change.files[:20],
         )
     orientation = Orientation(started_at=started, start_commit=state.head)
-    return record_of(state, orientation, found, WorkingMemory(), overseen, decision, failed)
+    return with_its_end(record_of(state, orientation, found, WorkingMemory(), overseen, decision), failed, None)
 
 
 def fresh(of: Character, settings: LoopConfig) -> Loop:

@@ -54,7 +54,7 @@ class DialectReader:
         self.finished = self.spoke = False
         self.session = self.model = self.said = ""
         self.usage = Usage()
-        self.turns = self.retries = 0
+        self.turns = 0
         self._kind, self._stream = kind, stream
         self._tools = stream.tools if stream else Tools()
         self._ended_well: bool | None = None
@@ -101,7 +101,6 @@ class DialectReader:
             usage=self.usage,
             turns=self.turns,
             final_text=self.said.strip(),
-            api_retries=self.retries,
             untold=tuple(one.value for one in Capability if one not in tells),
             **self._actions.told(),
         )
@@ -121,7 +120,6 @@ class DialectReader:
     def _apply(self, rule: Rule, part: object) -> None:
         self._begin(part, rule.session, rule.model)
         self.turns += rule.turn
-        self.retries += rule.retry
         if rule.say:
             said = "".join(last(words, FINAL) for words in _all_at(part, rule.say))
             self.say(said, more=rule.more is not None and at(part, rule.more) is True)

@@ -129,7 +129,7 @@ class ClaudeReader:
         self._denied: dict[str, None] = {}
         self._hooked = set[str]()
         self._actions, self._context, self._turn = ActionReader(_TOOLS), ContextReader(), TurnReader()
-        self._turns = self._retries = self._window = 0
+        self._turns = self._window = 0
         self._result: ResultEvent | None = None
         self._limit: RateLimit | None = None
         self._billed = Usage()
@@ -137,7 +137,6 @@ class ClaudeReader:
         self._unbilled, self._unfinished_turns = SpentReader(), 0
         self._readers = {
             "system init": self._start,
-            "system api_retry": self._retry,
             "system permission_denied": self._denial,
             "system thinking_tokens": self._unbilled.think,
             "assistant": self._message,
@@ -184,7 +183,6 @@ class ClaudeReader:
             turns=self._turns + self._unfinished_turns,
             final_text=self._words or spare,
             permission_denials=tuple(self._denied),
-            api_retries=self._retries,
             context=self._context.use(self._window),
             resumed=self._resumed is not None and self._spoke and outcome is not AgentOutcome.UNKNOWN_SESSION,
             rate_limit=reached(self._limit, words, now) if used_up else ahead(self._limit, now),
@@ -225,9 +223,6 @@ class ClaudeReader:
             identity = text(block.get("tool_use_id"), LONGEST_ID)
             failed = block.get("is_error") is True or wrong
             self._actions.result(identity, failed=None if identity in refused else failed)
-
-    def _retry(self, _: Event) -> None:
-        self._retries += 1
 
     def _denial(self, event: Event) -> None:
         """What a hook or a rule of ours refused is guidance, and no permission that the agent lacks."""

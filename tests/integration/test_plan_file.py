@@ -16,7 +16,7 @@ from tasks.agents.catalogue import LoopSettings
 from tasks.checks.audit import audit, revert_protected
 from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
-from tasks.repository.plan import plan_in_hand, put_back, stand_at, tick
+from tasks.repository.plan import plan_in_hand, put_back, tick
 from tasks.repository.worktree import hold_branch, measure_change, restore, settle_work
 from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, record_of
 
@@ -140,11 +140,6 @@ def test_a_driver_that_died_anywhere_in_a_tick_does_it_again_to_the_same_end(wor
         assert ticked(work, evidence) == done
         assert work.sh("rev-parse", BRANCH) == done.commit
     assert work.sh("log", "--format=%s", f"{work.start}..{BRANCH}").splitlines() == ["Tick T001: Write a", "work"]
-    restore(work.path, before)
-    hold_branch(work.path, BRANCH, before)  # as checks leave it that are asked again after a crash
-    stand_at(work.place, work.state, done)
-    assert work.sh("rev-parse", BRANCH) == done.commit
-    assert work.sh("status", "--porcelain") == ""
 
 
 def test_where_everything_is_protected_the_loops_own_ticks_are_no_findings(work: Work) -> None:

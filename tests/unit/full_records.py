@@ -92,7 +92,6 @@ CALL = AgentCall(
     final_text="It is nearly done.\nOne test fails.",
     permission_denials=("WebFetch",),
     guarded=(Guarded(rule="no-verify", tool="Bash", detail="git commit -n", denied=True),),
-    api_retries=2,
     context=ContextUse(
         tokens=50,
         peak=90_000,

@@ -59,7 +59,6 @@ def test_a_successful_call_is_folded_into_one_record() -> None:
         "silent_hooks": (),
         "final_text": "The addition is mended.\n\n<promise>COMPLETE</promise>",
         "permission_denials": (),
-        "api_retries": 0,
         "context": {"tokens": 21100, "peak": 21100, "window": 1_000_000, "heard": 61, "noise": 0, "compactions": ()},
         "errors": (),
         "failures_in_row": 0,
@@ -206,12 +205,6 @@ def test_a_count_that_is_none_is_read_as_0(count: Any) -> None:
 @pytest.mark.parametrize("cost", [-1, True, "7", None, 10**400, float("nan"), float("inf")])
 def test_a_cost_that_is_none_is_read_as_0(cost: Any) -> None:
     assert fold({"type": "result", "total_cost_usd": cost}).usage.cost_usd == 0
-
-
-@pytest.mark.feature("E4")
-@pytest.mark.parametrize("name", ["retried_then_success", "model_fallback"])
-def test_the_cli_s_own_retries_are_counted(name: str) -> None:
-    assert replay(name).api_retries == 2
 
 
 def test_the_model_and_its_window_are_those_that_answered_last() -> None:

@@ -12,7 +12,7 @@ from helmsman.records.checks import Finding, Leak, TestCounts, Weight
 from helmsman.records.control import EscalationLevel, Failed, Ladder, LevelChange, Movement, Oversight, Stance, Strategy
 from helmsman.records.decision import Decision, DecisionKind
 from helmsman.records.iteration import WorkingMemory
-from helmsman.records.state import LoopState, advance, record_of, reopen
+from helmsman.records.state import LoopState, advance, record_of, reopen, with_its_end
 from tests.unit.builders import HOUR, MINUTE, NOW, call, check, config, orientation, report, sight, state, usage_limited
 
 LEAK = Leak(path="a.py", line=3, kind="AWS Access Key", digest="abcdef", weight=Weight.BLOCK)
@@ -189,7 +189,7 @@ def test_after_work_was_taken_back_the_loop_goes_on_from_where_it_was_best() -> 
     decision = decide(Situation(now, looked.evidence, overseen.signals, moment, overseen.oversight))
     failed = Failed(iteration=4, ref="refs/x", commit=f"{4:040x}", back_to=decision.back_to, rule="regressing", why="it fell")
     begun = orientation(started_at=moment - MINUTE)
-    after = advance(now, record_of(now, begun, looked.evidence, WorkingMemory(), overseen, decision, failed))
+    after = advance(now, with_its_end(record_of(now, begun, looked.evidence, WorkingMemory(), overseen, decision), failed, None))
     assert after.head == f"{2:040x}"
     assert [one.undone for one in after.history] == [False, False, True, True]
     assert (after.checks, after.findings) == (ran(4, 1), ())
