@@ -145,7 +145,6 @@ SITUATIONS: tuple[tuple[str, Callable[[LoopState], bool]], ...] = (
     ("gutter", lambda state: state.oversight.feedback is Feedback.GUTTER),
     ("judge", lambda state: any(one.iteration == state.judge.reset_at for one in state.judge.feedback[-1:])),
     ("refused", lambda state: bool(state.done.refused) or any(one.weight is Weight.BLOCK for one in state.findings)),
-    ("only documents", lambda state: bool(state.last_call.drift.documents)),
     ("off the task", lambda state: flagged(state.last_call.drift)),
     ("warned", lambda state: bool(state.oversight.instructions)),
     ("gets on", lambda state: state.oversight.ladder.rung in (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN)),

@@ -34,11 +34,7 @@ _SOURCE = word_set(
     "py pyi js jsx ts tsx mjs cjs go rs java kt rb php c h cc cpp hpp cs swift scala ex exs erl hs ml clj dart lua pl jl gd vue "
     "svelte astro sql sh css scss less html erb tpl tf"
 )
-_DOCUMENTS, _DOCUMENT_FOLDERS = word_set("md mdx rst adoc org"), word_set("docs doc documentation man")
 _APART = JUNK | word_set("fixtures snapshots __snapshots__ testdata generated gen migrations")
-_ASKS_FOR_DOCUMENTS = re.compile(
-    r"\b(?:doc(?:s|ument\w*)?|readme|changelog|guides?|manuals?|tutorials?|\w+\.(?:md|rst|adoc))\b", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True)
@@ -85,21 +81,12 @@ def drift(task: Task, execution: Execution, worktree: str) -> Drift:
     ways = {path: parts(path)[:-1] for path in (*changed, *read)}
     related |= {path for path, own in ways.items() if any(own[at:] in folders for at in range(len(own) or 1))}
     odd = [path for path in changed if path not in {*related, *read} and _is_judged(path)] if named or related else []
-    # all that was changed is documents, tests fail, and no word of the task asks for documents
-    asked = not task.failing or any(map(_ASKS_FOR_DOCUMENTS.search, task.asked))
-    documents = changed if not asked and all(map(_is_document, changed)) else []
     done = not related.isdisjoint(changed)
     return Drift(
         deeds=len(related) + len(odd),
         related=len(related),
         strangers=() if done else tuple(map(display, odd[:STRANGERS_KEPT])),
-        documents=() if done else tuple(map(display, documents[:STRANGERS_KEPT])),
     )
-
-
-def _is_document(path: str) -> bool:
-    *above, name = parts(path) or ("",)
-    return name.rpartition(".")[2] in _DOCUMENTS or not _DOCUMENT_FOLDERS.isdisjoint(above)
 
 
 def _is_judged(path: str) -> bool:
@@ -138,13 +125,11 @@ def display(path: str, longest: int = _SHOWN) -> str:
 
 def flagged(drift: Drift) -> bool:
     """Whether it is worth a word."""
-    return bool(drift.documents) or len(drift.strangers) >= LEAST_STRANGERS
+    return len(drift.strangers) >= LEAST_STRANGERS
 
 
 def sentence(drift: Drift) -> str:
     """One line for a signal."""
-    if drift.documents:
-        return f"only documents changed while tests fail: {', '.join(drift.documents)}"
     number = f"{STRANGERS_KEPT} or more" if len(drift.strangers) >= STRANGERS_KEPT else str(len(drift.strangers))
     verb = "file has" if len(drift.strangers) == 1 else "files have"
     return f"{number} changed {verb} nothing to do with the task by path or word: {', '.join(drift.strangers)}"

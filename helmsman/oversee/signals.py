@@ -106,9 +106,7 @@ def _session(view: IterationView) -> Iterator[Found]:
 
 def _off_task(view: IterationView) -> Iterator[Found]:
     drift = view.evidence.drift
-    if drift.documents:
-        yield Found(sentence(drift), len(drift.documents), rule="documents")
-    elif flagged(drift):
+    if flagged(drift):
         yield Found(sentence(drift), len(drift.strangers), LEAST_STRANGERS, rule="strangers")
 
 

@@ -113,8 +113,6 @@ class Drift(Record):
     """Of those the ones that have to do with the task by path or word."""
     strangers: tuple[str, ...] = ()
     """Changed files that have nothing to do with it, 10 at most."""
-    documents: tuple[str, ...] = ()
-    """Changed files, 10 at most, where they are all documents and the task asks for none."""
 
     @property
     def relevance(self) -> float:

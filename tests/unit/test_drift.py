@@ -101,28 +101,6 @@ def test_of_honest_iterations_one_is_flagged_and_of_drifting_ones_all_that_left_
     assert raised == [{"first step in a new package"}, DRIFTING.keys() - {"did it and added a forum"}]
 
 
-BUG = goal("Fix the parser: a nested list loses its last element", "tests/test_parser.py::test_nested")
-
-
-@pytest.mark.parametrize(
-    ("task", "changed", "told"),
-    [
-        (BUG, "README.md docs/setup/install.html", True),
-        (BUG, "README.md CMakeLists.txt", False),
-        (BUG, "README.md src/lexer.py", False),
-        (BUG, "docs/parser.md", False),
-        (goal("Fix the parser and describe it in the README", *BUG.failing), "README.md", False),
-        (goal(BUG.asked[0]), "README.md", False),
-    ],
-    ids=["documents alone", "a build file", "code as well", "about the task", "asked for", "no test fails"],
-)
-def test_documents_alone_while_tests_fail_are_told_apart_from_work(task: Task, changed: str, *, told: bool) -> None:
-    seen = found(task, changed)
-    assert flagged(seen) is told
-    if told:
-        assert sentence(seen) == "only documents changed while tests fail: README.md, docs/setup/install.html"
-
-
 # --- what is related ----------------------------------------------------------------------------------------------
 
 
