@@ -20,7 +20,6 @@ from pathlib import Path
 
 from bench.pathologies import wander
 from helmsman.config import LoopConfig
-from helmsman.config.oversight import ControlConfig
 from helmsman.orient.allowance import checks_allowance, claude_config
 from helmsman.oversee.pid import steer
 from helmsman.oversee.progress import progress_of
@@ -63,16 +62,16 @@ def swings(completions: Sequence[float]) -> bool:
     return sum(one * other < 0 for one, other in pairwise(changes)) >= SIGN_CHANGES
 
 
-def controlled(completions: Sequence[float], config: ControlConfig) -> Iterator[Control]:
+def controlled(completions: Sequence[float]) -> Iterator[Control]:
     history, control = moments(completions), Control()
     for end in range(1, len(history) + 1):
-        control = steer(control, history[:end], config, swinging=swings(completions[:end]))
+        control = steer(control, history[:end], swinging=swings(completions[:end]))
         yield control
 
 
 def show(name: str, completions: Sequence[float]) -> None:
     print(f"\n{name}\n  # completion     P      I       D  phase         kp   output  band")
-    for number, control in enumerate(controlled(completions, ControlConfig()), 1):
+    for number, control in enumerate(controlled(completions), 1):
         terms = f"{control.proportional:5.2f}  {control.integral:5.2f}  {control.derivative:+6.3f}"
         gains = f"{control.phase:<12} {control.gains.kp:4.2f}"
         print(f"{number:3}       {completions[number - 1]:4.2f} {terms}  {gains}   {control.output:5.2f}  {control.band}")
@@ -142,7 +141,7 @@ def cost(history: Sequence[IterationSummary]) -> float:
         begun = time.perf_counter()
         progress = progress_of(found, Progress(), {"pytest": 42})
         moment = moment_of(state, found, progress, NOW, NOW + timedelta(minutes=1))
-        steer(Control(), [*history, moment], ControlConfig(), swinging=False)
+        steer(Control(), [*history, moment], swinging=False)
         times.append(time.perf_counter() - begun)
     return min(times) * 1000
 

@@ -141,9 +141,8 @@ def tried(root: Path, kit: Kit, number: int, *, probes: bool) -> Outcome:
     lay_out(own, kit.hidden.items())
     base, head = laid_out(folder, kit, change)
     hidden = [{"command": kit.hidden_check, "folder": str(own)}]
-    once = {"largest_failing_set": 0}  # nothing here fails by chance
     unseen = {"proof": {"probes": 1}} if probes else {"hidden": hidden}
-    config = LoopConfig.model_validate({"goal": kit.goal, "checks": [kit.check], "flaky": once, **unseen})
+    config = LoopConfig.model_validate({"goal": kit.goal, "checks": [kit.check], **unseen})
     found, word, why, passes = verified(Range(open_repository(folder), base, head, config))
     return Outcome(kit.name, change, word, passes, why, hinted(found))
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from deployments.demo_model import Request, ScriptedModel, Turn, bash, call, environment, say
-from helmsman.config import ContextConfig, SteeringConfig
+from helmsman.config import SteeringConfig
 from helmsman.guardrails import Rules
 from tasks.agents.hook_server import TOKEN, HookServer, hook_server
 from tasks.agents.steering import Steering, SteeringActions, settings
@@ -107,9 +107,7 @@ def _session(kind: str, calls: int, own: list[float]) -> list[float]:
         home = Path(name) / "home"
         home.mkdir()
         variables = {"PATH": os.environ["PATH"], **environment(url, home)}
-        steers = Steering(
-            Rules(worktree=name), SteeringConfig(), ContextConfig(), SteeringActions(_nothing, _nothing, _empty), Turns()
-        )
+        steers = Steering(Rules(worktree=name), SteeringConfig(), SteeringActions(_nothing, _nothing, _empty), Turns())
 
         def answer(event: Mapping[str, Any]) -> Mapping[str, Any]:
             begun = time.perf_counter()

@@ -102,7 +102,7 @@ def _run_loop(folder: Path, iterations: int) -> list[Held]:
     settings = {
         "claude": {"binary": str(_agent(folder)), "permission_mode": "acceptEdits"},
         "steering": {"hooks": False},  # a shell script calls none
-        "limits": {"iterations": iterations, "calls_per_hour": 10**6, "many_iterations": 10**6, "wall_clock_hours": None},
+        "limits": {"iterations": iterations, "calls_per_hour": 10**6, "wall_clock_hours": None},
     }
     request = LoopRequest(repository=str(_repository(folder)), goal="count", checks=("true",), loop="bench", settings=settings)
     with listening(watch):

@@ -1,6 +1,6 @@
 """Whether control between iterations helps: modelled agents through the real core, against rules that anybody could write.
 
-    python bench/simulate.py [--loops 2000] [--seed 1] [--kind NAME]… [--response 0 0.3] [--set detect.stuck_iterations=4]…
+    python bench/simulate.py [--loops 2000] [--seed 1] [--kind NAME]… [--response 0 0.3] [--set ladder.patience=4]…
     python bench/simulate.py --kind NAME --trace SEED
 
 An agent is a seeded generator that works in a small model of a repository; Prefect, git, the CLI and its model are left out, all
@@ -74,7 +74,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _settings(given: Sequence[str]) -> dict[str, Any]:
-    """`detect.plateau=9` as a tree."""
+    """`ladder.patience=9` as a tree."""
     found = defaultdict[str, dict[str, Any]](dict)
     for setting in given:
         key, _, value = setting.partition("=")

@@ -63,7 +63,7 @@ _COUNTERS: Mapping[str, str] = {
 
 
 def _step(event: ladder.Event, step: ladder.Step, config: LadderConfig) -> str:
-    return _COUNTERS[step.counter].format(event=_EVENTS[event], needs=ladder.needed(step, config))
+    return _COUNTERS[step.counter].format(event=_EVENTS[event], needs=step.needs or config.patience)
 
 
 if __name__ == "__main__":

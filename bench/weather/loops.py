@@ -25,8 +25,6 @@ ALWAYS = (
     "limits.calls_per_hour=100000",
     "retry.attempts=2",
     "retry.first_delay_seconds=0.3",
-    "retry.longest_delay_seconds=1",
-    "claude.stop_grace_seconds=1",
 )
 """Delays as short as a storm's faults are; else the product as it is."""
 INSTANT = ("claude.permission_mode=acceptEdits", "steering.hooks=false")

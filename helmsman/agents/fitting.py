@@ -33,10 +33,9 @@ NEEDS = (
 )
 ONLY_CLAUDE_S = (
     "claude.binary", "claude.block", "claude.model", "claude.fallback_model", "claude.permission_mode", "claude.allowed_tools",
-    "claude.disallowed_tools", "claude.setting_sources", "claude.append_system_prompt", "claude.max_turns",
-    "claude.max_cost_usd", "claude.environment", "claude.session_hours", "steering.failures_in_row", "steering.stop_seconds",
-    "steering.stop_blocks", "context.window", "context.warn_at", "context.rotate_at",
-    "context.noise_at", "context.noise_tokens",
+    "claude.disallowed_tools", "claude.setting_sources", "claude.max_turns",
+    "claude.max_cost_usd", "claude.environment", "steering.stop_seconds",
+    "context.window",
 )  # fmt: skip
 """Settings that say nothing to another agent."""
 _ASKING = "claude.binary", "claude.block", "claude.environment"
@@ -112,7 +111,7 @@ LACKS: Mapping[Capability, Missing] = {
     Capability.SESSIONS: Missing("sessions", "each iteration begins with an empty context"),
     Capability.RULES: Missing("tool rules", "tools are not allowed or denied to it by name; a hat's tools do not bind it"),
     Capability.RESETS: Missing(
-        "resets of limits", "it does not tell when a used-up allowance is back; the loop waits usage_limit.unknown_wait_minutes"
+        "resets of limits", "it does not tell when a used-up allowance is back; the loop tries again each hour"
     ),
 }
 """The gravest first."""

@@ -118,13 +118,6 @@ HiddenChecks = Annotated[tuple[HiddenCheckConfig, ...], _tables("command", "name
 """Numbered, because the command is not told."""
 
 
-class FlakyConfig(Section):
-    """Which failing checks are run once more on the same tree: those with a test that did not fail before."""
-
-    largest_failing_set: int = Field(default=5, ge=0)
-    """Failing tests at most; more of them do not fail by chance. 0: nothing is run again."""
-
-
 class CompletionConfig(Section):
     """When the agent counts as asking to be done. Asking is never enough: the checks decide."""
 
@@ -134,8 +127,6 @@ class CompletionConfig(Section):
     """Dual gate: of the last five iterations this many must look complete before asking counts. 0: asking is enough."""
     test_only_limit: Count = 3
     """Iterations in a row that change nothing but tests while every gate is green; then the work counts as done."""
-    ask_limit: Count = 5
-    """Requests in a row under green checks that something else denies; then the loop stops for a person to look."""
     required_tests: tuple[str, ...] = ()
     """Names of tests that must be in the tree and must have run, unskipped, before the loop completes."""
     force_max: bool = False
@@ -191,12 +182,6 @@ class JudgeConfig(Section):
     """Rejections in a row before the loop waits for a person."""
     reset_strategy: bool = False
     """After that many rejections demand another approach instead of waiting for a person."""
-    source_tokens: int = Field(default=24_000, ge=1000)
-    """Tokens of the changed files and of the diff that it is shown, each."""
-    output_tokens: int = Field(default=8_000, ge=500)
-    """Tokens of check output that it is shown."""
-    answer_tokens: int = Field(default=16_000, ge=500)
-    """Tokens of its answer at most, its thinking included. One that is cut off there cannot be read."""
     timeout_seconds: float = Field(default=300, gt=0, le=3600)
     """Seconds that one vote may take."""
 
@@ -243,7 +228,7 @@ class ProofConfig(Section):
 
 
 class LimitsConfig(Section):
-    """What a loop may spend. It warns at `warn_at`, alarms at `alarm_at` and stops at the limit itself."""
+    """What a loop may spend. It warns at 70 % of a limit, alarms at 90 % and stops at the limit itself."""
 
     iterations: int = Field(default=30, ge=1)
     """Iterations that count; waiting for a usage limit does not."""
@@ -260,12 +245,6 @@ class LimitsConfig(Section):
     pause first (breaker.cool_down_minutes)."""
     nesting: int = Field(default=0, ge=0, le=9)
     """Loops that may be started inside of this one, one within the other. 0: the agent starts none."""
-    warn_at: float = Field(default=0.7, gt=0, le=1)
-    """Share of a limit at which the loop warns."""
-    alarm_at: float = Field(default=0.9, gt=0, le=1)
-    """Share of a limit at which the loop alarms."""
-    many_iterations: int = Field(default=50, ge=1)
-    """A limit of iterations above this is warned of at the start."""
 
 
 class UsageLimitConfig(Section):
@@ -273,12 +252,6 @@ class UsageLimitConfig(Section):
 
     margin_seconds: float = Field(default=60, ge=0, le=LONGEST_HOURS * 3600)
     """Seconds added to the announced reset, for clocks that differ."""
-    unknown_wait_minutes: float = Field(default=60, gt=0, le=LONGEST_HOURS * 60)
-    """Minutes to wait when the message names no reset."""
-    longest_wait_hours: float = Field(default=24 * 8, gt=0, le=LONGEST_HOURS)
-    """Hours to wait at most; the longest window seen is a week."""
-    warn_at: float = Field(default=0.9, gt=0, le=1)
-    """Share of a window from which people are told and small work comes first; the CLI itself warns there of its 5-hour one."""
     pause_at: Share = None
     """Share of the 5-hour window at which the loop waits for its reset, and leaves the rest to people. "none": it uses it up."""
     pause_at_weekly: Share = None
@@ -289,13 +262,9 @@ class RetryConfig(Section):
     """Retries of network and server errors (overload, 5xx). Nothing else is ever retried."""
 
     attempts: int = Field(default=8, ge=0, le=50)
-    """Tries after the first; with the delays below they bridge about twenty minutes of outage."""
+    """Tries after the first; with the usual delays they bridge about twenty minutes of outage."""
     first_delay_seconds: float = Field(default=10, gt=0, le=LONGEST_HOURS * 3600)
-    """Seconds before the first retry; doubled each time."""
-    longest_delay_seconds: float = Field(default=300, gt=0, le=LONGEST_HOURS * 3600)
-    """Seconds between retries at most."""
-    jitter: float = Field(default=0.3, ge=0, le=1)
-    """Share by which delays vary, so that many loops do not return at once."""
+    """Seconds before the first retry; doubled each time, up to five minutes."""
 
 
 class PromptConfig(Section):
@@ -308,18 +277,14 @@ class PromptConfig(Section):
     """How this loop shall go about it, where others with its goal go other ways (`helmsman parallel`). Empty: as it likes."""
     orientation_tokens: int = Field(default=6000, ge=500)
     """Tokens of orientation (history, failures, memory) at most, as `helmsman.tokens` counts them."""
-    history_commits: int = Field(default=10, ge=0, le=200)
-    """Commits of the branch that are shown."""
     written: bool = False
     """Have a model write the iteration's focus from objective, state, control and strategy; templates where that fails."""
     model: str = ""
     """Model that writes focus and compaction and looks for contradictions. Empty: the judge's."""
     timeout_seconds: float = Field(default=90, gt=0, le=600)
     """Seconds that each of them may take; then the loop goes on with templates and rules."""
-    compact_tokens: int = Field(default=4000, ge=500)
-    """Tokens of history and working memory from which they are rewritten in short by a fresh call."""
     compact: bool = False
-    """Have a model do that. False: the oldest is cut off."""
+    """Have a model rewrite history and working memory in short where they have grown long. False: the oldest is cut off."""
     contradictions: bool = False
     """Have a model look for orders that contradict each other, where rules found none and the loop is in trouble (E-I or higher).
     It is asked once until the orders change. What it finds is told; with a loop that goes round it asks for a person."""

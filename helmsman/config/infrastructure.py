@@ -15,7 +15,7 @@ PromptWay = Literal["stdin", "argument", "file"]
 
 
 class AgentConfig(Section):
-    """The agent's program. What `claude.*` says of time (timeout, idle timeout, grace) holds for every agent."""
+    """The agent's program. What `claude.*` says of time (timeout, idle timeout) holds for every agent."""
 
     owner: ClassVar[Owner] = Owner.OPERATOR
 
@@ -57,8 +57,6 @@ class ClaudeConfig(Section):
     """Tools refused even when permissions are bypassed. Pushing is the loop's business, not the agent's."""
     setting_sources: OperatorKey[tuple[Literal["user", "project", "local"], ...]] = ("project",)
     """Which settings of the CLI apply; `project` keeps the repository's CLAUDE.md."""
-    append_system_prompt: str = ""
-    """Text appended to the CLI's system prompt."""
     max_turns: Count = None
     """Turns of one call at most. "none": no limit but the time."""
     max_cost_usd: Dollars = None
@@ -69,15 +67,11 @@ class ClaudeConfig(Section):
     idle_timeout_minutes: float = Field(default=5, gt=0, le=120)
     """Minutes without a line of output before the call counts as hung; a retry of the CLI's own is a line. While a command of the
     agent runs, that command's own time limit is added."""
-    stop_grace_seconds: float = Field(default=5, gt=0, le=60)
-    """Seconds between TERM and KILL; the CLI was seen to need up to 1.6 to end its tools, and a cancel must be through in 10."""
     environment: OperatorKey[tuple[str, ...]] = ()
     """Names of further environment variables that the agent may see."""
     session: Literal["fresh", "resume", "hybrid"] = "fresh"
     """`fresh`: each iteration begins with an empty context. `resume`: it goes on with the last session until its context is full.
     `hybrid`: it goes on where the last iteration got further, and begins anew where it did not."""
-    session_hours: float = Field(default=24, gt=0)
-    """Hours after its last use until a session is not resumed any more (24 is what a public loop uses)."""
 
 
 class SteeringConfig(Section):
@@ -85,12 +79,8 @@ class SteeringConfig(Section):
 
     hooks: OperatorKey[bool] = True
     """Answer the CLI's hooks: guard rails deny or advise on tool calls. No sandbox. Without it nothing below acts."""
-    failures_in_row: int = Field(default=5, ge=2)
-    """Tool calls that fail one after the other until the agent is told to change its approach."""
     stop_seconds: float = Field(default=120, ge=0, le=3600)
     """Seconds that checks may take in all when the agent says that it is done; those that fail are handed back. 0: none runs."""
-    stop_blocks: int = Field(default=2, ge=0, le=7)
-    """Times that a session is sent back to work because checks fail although it says that it is done."""
 
 
 class ContextConfig(Section):
@@ -98,14 +88,6 @@ class ContextConfig(Section):
 
     window: Count = None
     """Tokens that the model's context window holds. "none": what the CLI told, else what is known of the model."""
-    warn_at: float = Field(default=0.6, gt=0, le=1)
-    """Share of the window from which the agent is told to write down what it knows (60 and 80 %: where public loops rotate)."""
-    rotate_at: float = Field(default=0.8, gt=0, le=1)
-    """Share of the window from which the session is ended and the next iteration begins with an empty context."""
-    noise_at: float = Field(default=0.7, gt=0, le=1)
-    """Share of what tools answered that is error output or repetition from which the session is ended at `warn_at` already."""
-    noise_tokens: int = Field(default=20_000, ge=0)
-    """Tokens of tool answers from which their noise counts at all."""
 
 
 class HatsConfig(Section):
@@ -229,8 +211,6 @@ class ResearchConfig(Section):
 
     use: bool = False
     """Begin with an iteration that changes no source and chooses an approach."""
-    tries: int = Field(default=3, ge=1, le=10)
-    """Iterations that it may take until its result is complete; then the work begins with what there is."""
 
 
 class MemoryConfig(Section):
@@ -243,22 +223,10 @@ class MemoryConfig(Section):
     user's. A URL with a password stands in the variable HELMSMAN_MEMORY_URL instead, which wins and is in no record."""
     tokens: int = Field(default=1200, ge=0, le=20_000)
     """Tokens of a prompt that lessons and guardrails may take."""
-    lessons: int = Field(default=5, ge=0, le=50)
-    """Strategies and conventions in one prompt at most."""
-    antipatterns: int = Field(default=2, ge=0, le=50)
-    """Antipatterns in one prompt at most."""
-    min_confidence: float = Field(default=0.7, ge=0, le=1)
-    """Confidence from which a lesson is told."""
-    min_success: float = Field(default=0.6, ge=0, le=1)
-    """Share of uses that went well, from which a lesson is told. Of an antipattern: of loops that heeded it."""
-    guardrail_after: int = Field(default=3, ge=2, le=50)
-    """Iterations of a project in which one class of failure has to be seen until it makes a guardrail."""
     guardrails: int = Field(default=8, ge=0, le=50)
     """Guardrails that stand at a time in one project."""
     extraction: Literal["rules", "model"] = "rules"
     """Who draws lessons from a loop that has ended: rules alone, or a model as well (one cheap call a loop)."""
-    backups: int = Field(default=7, ge=1, le=365)
-    """Daily copies of the SQLite file that are kept."""
     handoff: bool = True
     """Append what a completed loop leaves to know to its alignment file, for the next one."""
     wiki: bool = False
@@ -300,8 +268,6 @@ class GatesConfig(Section):
     """Hours until `at_timeout` takes the place of an answer (72: a question asked on Friday evening lasts until Monday)."""
     at_timeout: Literal["stop", "approve"] = "stop"
     """What an unanswered question comes to. `approve` never accepts work or extends a budget: those stop all the same."""
-    asked_of: str = ""
-    """Who is asked, for the forms and the tracker: a name, a team. Empty: whoever comes."""
 
 
 class OnPushConfig(Section):
@@ -328,8 +294,6 @@ class TrackerConfig(Section):
     """Name of a Tracker block in Prefect that holds the token. Empty: the variable HELMSMAN_TRACKER_TOKEN."""
     allowed_users: tuple[str, ...] = ()
     """Logins whose comments may answer. Empty: nobody's."""
-    poll_seconds: float = Field(default=30, ge=1, le=3600)
-    """Seconds between two looks for an answer while a question is open."""
     from_rung: int = Field(default=2, ge=1, le=4)
     """Rung of the ladder from which a climb is told (2: a redesign; what is tried below it needs nobody)."""
     notify: tuple[str, ...] = ()

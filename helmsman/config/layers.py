@@ -9,6 +9,8 @@ import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time
+from functools import reduce
+from operator import attrgetter
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -67,10 +69,7 @@ def leaves(config: LoopConfig) -> dict[str, Any]:
 
 def value_of(config: LoopConfig, key: str) -> Any:
     """What stands at a dotted key."""
-    value: Any = config
-    for name in key.split("."):
-        value = getattr(value, name)
-    return value
+    return attrgetter(key)(config)
 
 
 def describe(key: str) -> str:
@@ -91,7 +90,7 @@ def resolve(layers: Sequence[Layer]) -> Resolved:
         for key, value in pairs(layer.values):
             if key in _LEAVES and key not in sources:
                 sources[key] = layer.source
-                _put(tree, key, _with_tuples(value))
+                tree = merged(tree, _nested(key, _with_tuples(value)))
     try:
         # Strict, or `true` would count as the number 1 and "5" as the number 5.
         config = LoopConfig.model_validate(tree, strict=True)
@@ -269,36 +268,22 @@ def from_assignments(pairs: Sequence[str]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
-        if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+)*", key.strip(), re.ASCII):
+        if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+){0,9}", key.strip(), re.ASCII):
             raise OperatorError(
                 "a setting cannot be read",
                 expected="KEY=VALUE with a dotted key, for example limits.iterations=5",
                 found=display(pair),
                 remedy="`helmsman config` shows every key",
             )
-        _put(tree, key.strip(), _value(text))
+        tree = merged(tree, _nested(key.strip(), _value(text)))
     return tree
 
 
-def _put(tree: dict[str, Any], key: str, value: Any) -> None:
-    *path, last = key.split(".")
-    table = tree
-    for name in path:
-        below: Any = table.setdefault(name, {})
-        if not isinstance(below, dict):
-            raise _conflict(key)
-        table = cast("dict[str, Any]", below)
-    if (isinstance(value, dict) and last in table) or isinstance(table.get(last), dict):
-        raise _conflict(key)
-    table[last] = value
-
-
-def _conflict(key: str) -> OperatorError:
-    return OperatorError(
-        f"the settings contradict each other at {display(key)}",
-        expected="a key set once as a table, or its parts one by one",
-        found="both, or a table and a value",
-    )
+def _nested(key: str, value: Any) -> dict[str, Any]:
+    """A dotted key as tables in one another."""
+    for name in reversed(key.split(".")):
+        value = {name: value}
+    return cast("dict[str, Any]", value)
 
 
 def _value(text: str) -> Any:
@@ -317,10 +302,7 @@ def from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     unknown = [_unknown_variable(name) for name in sorted(ours) if name not in keys]
     if unknown:
         raise OperatorError("\n  ".join(["the environment cannot be read", *unknown]))
-    tree: dict[str, Any] = {}
-    for name, text in ours.items():
-        _put(tree, keys[name], _value(text))
-    return tree
+    return reduce(merged, (_nested(keys[name], _value(text)) for name, text in ours.items()), {})
 
 
 def _variable(key: str) -> str:

@@ -26,7 +26,6 @@ class LoopConfig(Section):
     """Run the checks once before the first iteration: each is shown to work or to fail, and the agent is told what fails."""
     allow_no_checks: bool = False
     """Start without any check. Nothing is verified then, and the loop says so."""
-    flaky: goals.FlakyConfig = goals.FlakyConfig()
     completion: goals.CompletionConfig = goals.CompletionConfig()
     plan: goals.PlanConfig = goals.PlanConfig()
     judge: goals.JudgeConfig = goals.JudgeConfig()
@@ -42,7 +41,6 @@ class LoopConfig(Section):
     steering: infrastructure.SteeringConfig = infrastructure.SteeringConfig()
     context: infrastructure.ContextConfig = infrastructure.ContextConfig()
     limits: goals.LimitsConfig = goals.LimitsConfig()
-    control: oversight.ControlConfig = oversight.ControlConfig()
     detect: oversight.DetectConfig = oversight.DetectConfig()
     breaker: oversight.BreakerConfig = oversight.BreakerConfig()
     ladder: oversight.LadderConfig = oversight.LadderConfig()

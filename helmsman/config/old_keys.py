@@ -3,8 +3,37 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
+_FIXED = "what was its default holds for every loop"
+_SENSITIVITY = "detect.sensitivity says how soon detectors speak: low, normal or high"
+_STOPS = "an agent that says it is done is sent back twice; steering.stop_seconds = 0 does without"
+_ALIKE: tuple[tuple[str, str, str], ...] = (
+    ("control", "window deadband decay integral_limit exploration focused aggressive volatility error smoothing", _FIXED),
+    ("control", "exploring", _FIXED),
+    ("detect", "stuck_iterations sign_changes falls same_error denials empty_sessions plateau", _SENSITIVITY),
+    ("context", "warn_at rotate_at noise_at noise_tokens", _FIXED),
+    ("ladder", "redesign_clean refactor_clean", _FIXED),
+    ("limits", "warn_at alarm_at many_iterations", _FIXED),
+    ("usage_limit", "unknown_wait_minutes longest_wait_hours warn_at", _FIXED),
+    ("retry", "longest_delay_seconds jitter", _FIXED),
+    ("memory", "lessons antipatterns min_confidence min_success guardrail_after backups", _FIXED),
+    ("judge", "source_tokens output_tokens answer_tokens", _FIXED),
+    ("prompt", "history_commits compact_tokens", _FIXED),
+    ("claude", "stop_grace_seconds session_hours", _FIXED),
+    ("tracker", "poll_seconds", _FIXED),
+    ("research", "tries", _FIXED),
+    ("detect", "stuck_gain relevance output_decline remembered", _FIXED),
+)
+"""Keys of one section of which the same became."""
 OLD_KEYS: Mapping[str, str] = {
-    "steering.stop_no_progress": "steering.stop_blocks says how often an agent is sent back that says it is done",
+    **{f"{section}.{name}": became for section, names, became in _ALIKE for name in names.split()},
+    "gates.asked_of": "it changed nothing; tracker.allowed_users says who may answer in a tracker",
+    "flaky.largest_failing_set": _FIXED,
+    "completion.ask_limit": _FIXED,
+    "steering.failures_in_row": _FIXED,
+    "pain.budget": _FIXED,
+    **{f"pain.{name}": f'pain.off = ["{name}"] says it' for name in ("all_tests", "secrets", "destructive")},
+    **dict.fromkeys(("steering.stop_no_progress", "steering.stop_blocks"), _STOPS),
+    "claude.append_system_prompt": "CLAUDE.md, prompt.approach and prompt.template say what the agent is told",
     "invariants.off": "what a text shows is a hint and blocks nothing; invariants.allow excepts paths from what does",
     "breaker.half_open_after": "lack of progress leads up the ladder without a pause; ladder.patience says how soon",
     "on_push.mode": "a push starts the loop; what is open before it is asked by helmsman align, and pushed with the commit",
@@ -21,4 +50,4 @@ def without_old_keys(values: Any) -> Any:
         table = kept.get(section)
         if isinstance(table, Mapping):
             kept[section] = {field: value for field, value in cast("Mapping[str, Any]", table).items() if field != name}
-    return kept
+    return {key: value for key, value in kept.items() if value != {}}  # a section may be gone as a whole

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
-from helmsman.config import ContextConfig
 from helmsman.records.agent import ContextUse
 
 _SMALL, _LARGE = 200_000, 1_000_000
@@ -22,6 +21,16 @@ UNKNOWN_WINDOW = _LARGE
 """Of a model that is not listed, an alias for the newest of a family included: the CLI assumes the same."""
 
 
+WARN_AT, ROTATE_AT = 0.6, 0.8
+"""Shares of the window from which the agent is told to write down what it knows, and from which its session ends: where public
+loops rotate.
+"""
+NOISE_AT = 0.7
+"""Share of what tools answered that is error output or repetition from which the session ends at `WARN_AT` already."""
+NOISE_TOKENS = 20_000
+"""Tokens of tool answers from which their noise counts at all."""
+
+
 class Tier(StrEnum):
     """How full a context is."""
 
@@ -38,31 +47,31 @@ def known_window(model: str, told: Mapping[str, int], configured: int | None) ->
     return configured or told.get(model, 0) or listed
 
 
-def tier(tokens: int, window: int, config: ContextConfig) -> Tier:
+def tier(tokens: int, window: int) -> Tier:
     """How full a window is; one of unknown size (0) is never full."""
-    if window <= 0 or tokens < min(config.warn_at, config.rotate_at) * window:
+    if window <= 0 or tokens < WARN_AT * window:
         return Tier.HEALTHY
-    return Tier.WARN if tokens < config.rotate_at * window else Tier.FULL
+    return Tier.WARN if tokens < ROTATE_AT * window else Tier.FULL
 
 
-def rotation(use: ContextUse, config: ContextConfig) -> str:
+def rotation(use: ContextUse) -> str:
     """Why the session should be ended, "" where it should go on. The window of `use` is the one that holds."""
-    filled, reasons = tier(use.tokens, use.window, config), list[str]()
+    filled, reasons = tier(use.tokens, use.window), list[str]()
     if filled is Tier.FULL:
-        reasons.append(f"{_fullness(use)} (limit {_percent(config.rotate_at)})")
-    if filled is not Tier.HEALTHY and use.heard >= config.noise_tokens and use.noise_share >= config.noise_at:
+        reasons.append(f"{_fullness(use)} (limit {_percent(ROTATE_AT)})")
+    if filled is not Tier.HEALTHY and use.heard >= NOISE_TOKENS and use.noise_share >= NOISE_AT:
         share = f"{use.noise * 100 // use.heard} % of the {use.heard:,} tokens that tools answered"
-        reasons.append(f"{share} are errors or repetition (limit {_percent(config.noise_at)})")
+        reasons.append(f"{share} are errors or repetition (limit {_percent(NOISE_AT)})")
     return " and ".join(reasons)
 
 
-def advice(use: ContextUse, config: ContextConfig) -> str:
+def advice(use: ContextUse) -> str:
     """What the agent should hear about its context, "" where there is nothing to say."""
-    reason = rotation(use, config)
+    reason = rotation(use)
     if reason:
         return closing(reason)
-    if tier(use.tokens, use.window, config) is Tier.WARN:
-        return _sentence(f"{_fullness(use)}. {_WRITE_DOWN} At {_percent(config.rotate_at)} this session ends; {_NEXT}")
+    if tier(use.tokens, use.window) is Tier.WARN:
+        return _sentence(f"{_fullness(use)}. {_WRITE_DOWN} At {_percent(ROTATE_AT)} this session ends; {_NEXT}")
     return ""
 
 

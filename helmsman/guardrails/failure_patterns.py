@@ -12,7 +12,7 @@ from helmsman.guardrails.commands import may_change
 from helmsman.guardrails.rules import Advise, Rule, table
 from helmsman.guardrails.session import ToolCall, key_of, only_looks
 from helmsman.plain import clean
-from helmsman.records.agent import ErrorVector, FailureClass
+from helmsman.records.agent import FAILURES_IN_ROW, ErrorVector, FailureClass
 
 SAME_FAILURE = 5
 """How often the same failure may come back over changes: as often as calls may fail in a row."""
@@ -82,16 +82,16 @@ def succeeded(trouble: Trouble, call: ToolCall) -> Trouble:
     return Trouble(longest=trouble.longest, versions=trouble.versions)
 
 
-def failed(trouble: Trouble, call: ToolCall, error: ErrorVector, limit: int) -> Told:
+def failed(trouble: Trouble, call: ToolCall, error: ErrorVector) -> Told:
     """A call failed. The first thing there is to say about it comes back, at each multiple of a limit."""
     if call.path:
         after = _longest(replace(trouble, edits_in_row=trouble.edits_in_row + 1))
-        return after, _in_row(after.edits_in_row, error, limit)
+        return after, _in_row(after.edits_in_row, error)
     if only_looks(call):
         after = _longest(replace(trouble, looks_in_row=trouble.looks_in_row + (error.kind is not FailureClass.OTHER)))
-        return after, _in_row(after.looks_in_row, error, limit) if after != trouble else ()
+        return after, _in_row(after.looks_in_row, error) if after != trouble else ()
     before = replace(trouble, changed=trouble.changed or may_change(call.commands("")))
-    return _said(before, _longest(_command_failed(before, key_of(call, ""), error)), error, limit)
+    return _said(before, _longest(_command_failed(before, key_of(call, ""), error)), error)
 
 
 def saw(trouble: Trouble, path: str, content: str) -> Told:
@@ -106,9 +106,9 @@ def saw(trouble: Trouble, path: str, content: str) -> Told:
     return replace(trouble, versions=(*others, versions)[-KEPT_FILES:]), _advise(Rule.REVERTED, path=path) if back else ()
 
 
-def gutter(trouble: Trouble, limit: int) -> str:
+def gutter(trouble: Trouble) -> str:
     """Why a fresh session serves better; empty where it does not."""
-    in_row, most = max(trouble.in_row, trouble.edits_in_row), GUTTER * limit
+    in_row, most = max(trouble.in_row, trouble.edits_in_row), GUTTER * FAILURES_IN_ROW
     return f"{in_row} tool calls failed one after the other ({most} are allowed)" if in_row >= most else ""
 
 
@@ -138,10 +138,10 @@ def _longest(trouble: Trouble) -> Trouble:
     return replace(trouble, longest=max(trouble.longest, trouble.in_row, trouble.edits_in_row, trouble.looks_in_row))
 
 
-def _said(before: Trouble, after: Trouble, error: ErrorVector, limit: int) -> Told:
+def _said(before: Trouble, after: Trouble, error: ErrorVector) -> Told:
     if after.same > before.same and after.same % SAME_FAILURE == 0:
         return after, _advise(Rule.SAME_FAILURE, error, times=after.same)
-    if said := _in_row(after.in_row, error, limit):
+    if said := _in_row(after.in_row, error):
         return after, said
     last = after.faults[-1].command if after.faults else ""
     turns = [one.failure for one in after.faults if one.command == last][-TURNS:]
@@ -150,8 +150,8 @@ def _said(before: Trouble, after: Trouble, error: ErrorVector, limit: int) -> To
     return after, ()
 
 
-def _in_row(times: int, error: ErrorVector, limit: int) -> tuple[Advise, ...]:
-    return () if times == 0 or times % limit else _advise(Rule.FAILURES, error, times=times)
+def _in_row(times: int, error: ErrorVector) -> tuple[Advise, ...]:
+    return () if times == 0 or times % FAILURES_IN_ROW else _advise(Rule.FAILURES, error, times=times)
 
 
 def _advise(rule: Rule, error: ErrorVector | None = None, *, times: int = 0, path: str = "") -> tuple[Advise, ...]:

@@ -1,15 +1,16 @@
-"""Whether the agent may end its turn where it says that something is done: what the checks say of that, twice by default."""
+"""Whether the agent may end its turn where it says that something is done: what the checks say of that."""
 
 from collections.abc import Iterator, Sequence
 
 from helmsman.budget import fit
-from helmsman.config import SteeringConfig
 from helmsman.plain import short_line
 from helmsman.prompts import render_pieces
 from helmsman.records.agent import StopAttempt
 from helmsman.records.checks import CheckResult, checks_fail
 from helmsman.texts import plural
 
+STOP_BLOCKS = 2
+"""Times that a session is sent back to work: a third time it would hear the same, and a fresh session reads it anew."""
 MOST_ATTEMPTS = 20
 """Of one session. Who asks more often than that is kept by something else than us."""
 TEXT_TOKENS = 200
@@ -21,13 +22,13 @@ LINES_SHOWN = 3
 NAME_SHOWN = 150
 
 
-def allow_stop(before: Sequence[StopAttempt], *, active: bool, config: SteeringConfig, full: bool) -> str:
+def allow_stop(before: Sequence[StopAttempt], *, active: bool, full: bool) -> str:
     """Why it may end whatever the checks would say, so that none need run. Empty: the checks decide."""
     sent_back = sum(attempt.blocked for attempt in before)
     answers = (
         (active and not sent_back, "another hook keeps it from ending"),
         (full, "its context is full: a new session serves better"),
-        (sent_back >= config.stop_blocks, f"it was blocked {plural(sent_back, 'time')}, as often as it may be"),
+        (sent_back >= STOP_BLOCKS, f"it was blocked {plural(sent_back, 'time')}, as often as it may be"),
         (len(before) >= MOST_ATTEMPTS, f"it wanted to end {len(before)} times already"),
     )
     return next((why for holds, why in answers if holds), "")

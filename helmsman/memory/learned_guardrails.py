@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from helmsman.config.infrastructure import MemoryConfig
 from helmsman.memory.guardrail_effect import NO_GOOD, Verdict, failed, persons, retired, verdict
 from helmsman.oversee.conflicts import MOST_ORDERS, conflicts
 from helmsman.oversee.cycles import OF_THE_WORLD
@@ -23,6 +22,8 @@ from helmsman.records.control import Conflict, Imperative, Movement
 from helmsman.records.lessons import Episode, Guardrail
 from helmsman.texts import plural
 
+GUARDRAIL_AFTER = 3
+"""Iterations of a project in which one class of failure has to be seen until it makes a guardrail (L5)."""
 AGAIN = 2
 """Iterations that have to name one place until it counts as named again and again."""
 LONGEST_PLACE = 120
@@ -135,7 +136,7 @@ def create(
     known: Iterable[Guardrail],
     counts: Mapping[FailureClass, tuple[int, int]],
     orders: Sequence[Imperative],
-    config: MemoryConfig,
+    most: int,
     now: datetime,
 ) -> Created:
     """Guardrails that the iterations of a loop, oldest first, make. `known`: all of the project's, retired ones too.
@@ -145,15 +146,15 @@ def create(
     """
     by_id = {one.id: one for one in known}
     written, refused = dict[str, Guardrail](), list[Refused]()
-    for case in _cases(episodes, counts, config):
+    for case in _cases(episodes, counts):
         proposed = _proposed(project, case, by_id, now)
         if proposed is None:
             continue
         active = [one for one in by_id.values() if not one.retired]
         conflict = contradiction(proposed.instruction, orders, active)
-        giving_way = _giving_way(proposed.id, active, episodes, config.guardrails, now)
+        giving_way = _giving_way(proposed.id, active, episodes, most, now)
         if conflict is not None or giving_way is None:
-            refused.append(_refused(proposed, conflict, config))
+            refused.append(_refused(proposed, conflict, most))
             continue
         made = {one.id: one for one in (*giving_way, proposed)}
         by_id |= made
@@ -166,7 +167,7 @@ def code(text: str) -> str:
     return f"g{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
-def _cases(episodes: Sequence[Episode], counts: Mapping[FailureClass, tuple[int, int]], config: MemoryConfig) -> list[_Case]:
+def _cases(episodes: Sequence[Episode], counts: Mapping[FailureClass, tuple[int, int]]) -> list[_Case]:
     """What is due, the most frequent first."""
     due = list[_Case]()
     for kind in FailureClass:
@@ -178,7 +179,7 @@ def _cases(episodes: Sequence[Episode], counts: Mapping[FailureClass, tuple[int,
         # host or a program is no file that somebody can change; and what has nothing in common but that nobody knows it needs a
         # place.
         helps = "::" in place or _CODE.fullmatch(place) if kind in OF_THE_WORLD else place or kind is not FailureClass.OTHER
-        if vain and helps and seen - forward >= config.guardrail_after:
+        if vain and helps and seen - forward >= GUARDRAIL_AFTER:
             due.append(_Case(kind, place, vain, seen, max(of, seen)))
     return sorted(due, key=lambda case: -len(case.vain))
 
@@ -238,9 +239,9 @@ def _giving_way(
     return [retired(f"{GAVE_WAY} to {new}: {verdict(one)}, {told[one.id]}", one, now) for one in free[:excess]]
 
 
-def _refused(proposed: Guardrail, conflict: Conflict | None, config: MemoryConfig) -> Refused:
+def _refused(proposed: Guardrail, conflict: Conflict | None, most: int) -> Refused:
     if conflict is None:
-        why = f"{config.guardrails} guardrails stand at most, and those that do are a person's or needed now"
+        why = f"{most} guardrails stand at most, and those that do are a person's or needed now"
         return Refused(guardrail=proposed, why=f"{why}; delete one in guardrails.md, or raise memory.guardrails")
     sides = ((one, f"{one.source}:{one.line}" if one.line else one.source) for one in (conflict.first, conflict.second))
     first, second = (f"“{clean(one.text)}” ({clean(where)})" for one, where in sides)

@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from helmsman.budget import whole
-from helmsman.config.infrastructure import MemoryConfig
 from helmsman.memory.estimates import in_words
 from helmsman.memory.words import terms
 from helmsman.plain import clean
@@ -22,6 +21,10 @@ from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Recalled, Re
 from helmsman.texts import plural
 from helmsman.tokens import tokens
 
+MIN_CONFIDENCE, MIN_SUCCESS = 0.7, 0.6
+"""Confidence, and share of uses that went well, from which a lesson is told (L4). Of an antipattern: of loops that heeded it."""
+MOST_LESSONS, MOST_ANTIPATTERNS = 5, 2
+"""Strategies and conventions, and antipatterns, in one prompt (L4)."""
 SAME_TEST = 0.6
 """What it counts for, from 0 to 1, that the tests a lesson is about fail now…"""
 SAME_CLASS = 0.26
@@ -87,28 +90,26 @@ class _Weighed(NamedTuple):
         return -self.score, -self.lesson.updated_at.timestamp(), self.lesson.id
 
 
-def reminders(
-    found: Iterable[Found], subject: Subject, config: MemoryConfig, now: datetime, allowance: int
-) -> tuple[Reminder, ...]:
+def reminders(found: Iterable[Found], subject: Subject, now: datetime, allowance: int) -> tuple[Reminder, ...]:
     """What is told of all that was found, in so many tokens.
 
     The best are chosen; told are this project's before those of others, and antipatterns last.
     """
     # each lesson once, as it fits best, whichever way it was come upon
     best = {one.lesson.id: one for one in sorted(found, key=lambda one: one.text)}
-    weighed = [_weigh(one, subject, now) for one in best.values() if _may_be_told(one.lesson, subject, config)]
+    weighed = [_weigh(one, subject, now) for one in best.values() if _may_be_told(one.lesson, subject)]
     relevant = sorted((one for one in weighed if one is not None), key=lambda one: one.rank)
-    chosen = _chosen(relevant, subject, config, now, allowance)
+    chosen = _chosen(relevant, subject, now, allowance)
     return tuple(told for _, told in sorted(chosen, key=lambda pair: (pair[0].warns, not pair[0].own, pair[0].rank)))
 
 
-def _may_be_told(lesson: Lesson, subject: Subject, config: MemoryConfig) -> bool:
+def _may_be_told(lesson: Lesson, subject: Subject) -> bool:
     """Whether it has proved itself. Other projects have other conventions; and a warning is for those who stand where it
     applies.
     """
     if lesson.tier is not Tier.SEMANTIC or lesson.retired or not lesson.text.strip():
         return False
-    if lesson.confidence < config.min_confidence or lesson.success_rate < config.min_success:
+    if lesson.confidence < MIN_CONFIDENCE or lesson.success_rate < MIN_SUCCESS:
         return False
     if lesson.kind is LessonKind.CONVENTION:
         return lesson.project == subject.project
@@ -139,11 +140,9 @@ def _age(lesson: Lesson, now: datetime) -> timedelta:
     return max(now - lesson.updated_at, timedelta(0))
 
 
-def _chosen(
-    ranked: Sequence[_Weighed], subject: Subject, config: MemoryConfig, now: datetime, allowance: int
-) -> list[tuple[_Weighed, Reminder]]:
+def _chosen(ranked: Sequence[_Weighed], subject: Subject, now: datetime, allowance: int) -> list[tuple[_Weighed, Reminder]]:
     """From the best on: so many of either sort, nothing twice, as far as the allowance reaches."""
-    room = {True: config.antipatterns, False: config.lessons}
+    room = {True: MOST_ANTIPATTERNS, False: MOST_LESSONS}
     chosen: list[tuple[_Weighed, Reminder]] = []
     said: list[tuple[LessonKind, frozenset[str]]] = []
     for one in ranked:

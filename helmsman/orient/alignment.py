@@ -47,7 +47,7 @@ _REASON = 500
 WHOLE = frozenset({"end_turn", "tool_use", "stop_sequence"})
 _BROKEN_OFF = {
     "refusal": "the model declined to answer",
-    "max_tokens": "the answer was cut off at its longest length (judge.answer_tokens)",
+    "max_tokens": "the answer was cut off at its longest length",
     "structured_output_retry_exhausted": "the model kept answering in another form",
     "late": "the model did not answer in time (prompt.timeout_seconds)",
 }

@@ -112,7 +112,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
     """What is known, the most specific first."""
     done, last = state.done, state.last_call
     research = () if state.researching else render_pieces("research_findings", found=state.memory.research)
-    scarce = near(state.config.usage_limit, state.usage, orientation.started_at)
+    scarce = near(state.usage, orientation.started_at)
     return [
         ("refusal", _refusal(state)),
         ("blocked", render_pieces("blocked", done=done)),
@@ -242,6 +242,6 @@ def _notes(memory: WorkingMemory) -> Sequence[Piece]:
 def _past(state: LoopState, orientation: Orientation, planned: Planned) -> Sequence[Piece]:
     """Commit by commit; in short where a model wrote that, or where it has outgrown its allowance."""
     past = past_of(state, orientation)
-    outgrown = planned.compacted is None and needs_compaction(past, state.config.prompt.compact_tokens)
+    outgrown = planned.compacted is None and needs_compaction(past)
     short = compact_by_template(past) if outgrown else planned.compacted
     return compacted_section(short) if short else render_pieces("commits", commits=orientation.commits)

@@ -24,6 +24,8 @@ from helmsman.records.state import LoopState
 from helmsman.texts import plural
 from helmsman.tokens import tokens, trim
 
+COMPACT_TOKENS = 4_000
+"""Of history and working memory, from which they are made short."""
 GOAL_TOKENS = 5_000
 FACTS_TOKENS = 12_000
 GOAL, PROSE, LINE, DONE, STEPS = 1000, 1500, 300, 20, 10
@@ -74,12 +76,12 @@ def past_of(state: LoopState, orientation: Orientation) -> Past:
 
 def compacts(state: LoopState, orientation: Orientation) -> bool:
     """Whether the iteration that is due reads the past in short: for a redesign, or where it has outgrown its allowance."""
-    return advise(state).anew or needs_compaction(past_of(state, orientation), state.config.prompt.compact_tokens)
+    return advise(state).anew or needs_compaction(past_of(state, orientation))
 
 
-def needs_compaction(past: Past, allowance: int) -> bool:
-    """Whether history and working memory have outgrown so many tokens."""
-    return tokens(_commits(past)) + tokens(render_notes(past.memory)) > allowance
+def needs_compaction(past: Past) -> bool:
+    """Whether history and working memory have outgrown what a prompt has room for."""
+    return tokens(_commits(past)) + tokens(render_notes(past.memory)) > COMPACT_TOKENS
 
 
 def compaction_request(past: Past) -> Question:

@@ -11,7 +11,7 @@ from helmsman.guardrails import RESEARCH_FILE as FILE
 from helmsman.parsers.progress_file import percent
 from helmsman.plain import clean, clean_lines
 from helmsman.prompts import Piece, render_pieces
-from helmsman.records.iteration import Research
+from helmsman.records.iteration import RESEARCH_TRIES, Research
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
 
@@ -60,7 +60,7 @@ def research_phase(state: LoopState) -> Iterator[tuple[str, Sequence[Piece]]]:
         return
     found = state.memory.research
     if found.problems:
-        yield "research problems", render_pieces("research_problems", found=found, most=state.config.research.tries)
+        yield "research problems", render_pieces("research_problems", found=found, most=RESEARCH_TRIES)
     yield "research", render_pieces("research", file=FILE)
 
 

@@ -1,14 +1,16 @@
 """Which session of the agent's command line an iteration goes on with, and why it begins with an empty context instead."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from helmsman.guardrails.context import Tier, tier
 from helmsman.oversee.advice import advise
 from helmsman.records.agent import KeptSession
 from helmsman.records.state import LoopState
 
 Reason = Callable[[LoopState, KeptSession, datetime], bool]
-_HOUR = 3600
+SESSION_EXPIRES = timedelta(hours=24)
+"""After its last use; 24 is what a public loop uses (E2)."""
 
 
 def session_to_resume(state: LoopState, now: datetime) -> KeptSession | None:
@@ -25,17 +27,15 @@ def why_fresh(state: LoopState, now: datetime) -> str:
 
 
 def _is_full(state: LoopState) -> bool:
-    context, config = state.last_call.context, state.config.context
-    window = config.window or context.window
-    return window > 0 and context.peak >= config.rotate_at * window
+    context = state.last_call.context
+    window = state.config.context.window or context.window
+    return tier(context.peak, window) is Tier.FULL
 
 
 # What `hybrid` adds is not here: an iteration that did not get further leaves no session behind.
 _REASONS: dict[str, Reason] = {
     "every iteration begins with an empty context": lambda state, _, __: state.config.claude.session == "fresh",
-    "its session was last used too long ago": lambda state, session, now: (
-        (now - session.used_at).total_seconds() > state.config.claude.session_hours * _HOUR
-    ),
+    "its session was last used too long ago": lambda _, session, now: now - session.used_at > SESSION_EXPIRES,
     "the last session was ended for the sake of a fresh one": lambda state, _, __: bool(state.last_call.rotated),
     "the context of the last session was full": lambda state, _, __: _is_full(state),
     "another approach begins with an empty context": lambda state, _, __: advise(state).fresh,

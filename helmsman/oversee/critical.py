@@ -30,6 +30,8 @@ PATIENCE = 3
 """Iterations in a row in which a broken build lets no test run: a refactoring is often broken between two or three of them."""
 UNJUDGED = UNRUNNABLE | OF_THE_WORLD | {FailureClass.TYPES, FailureClass.USAGE, FailureClass.PERMISSION}
 """Failures that keep tests from saying anything about the code: a build that is broken, a database that is down."""
+BLOWN_AT = 1.25
+"""Share of a budget from which it is blown: a limit stops the loop at 1, so one call used the rest."""
 SHOWN = 5
 _LONGEST = 120
 
@@ -50,16 +52,16 @@ def critical_events(
     `destroyed` why commands that ran were destructive, one sentence each.
     """
     found = (
-        *(_all_tests(state, history, evidence) if config.all_tests else ()),
-        *(_secret(state, evidence, leaks) if config.secrets else ()),
+        *(_all_tests(state, history, evidence) if "all_tests" not in config.off else ()),
+        *(_secret(state, evidence, leaks) if "secrets" not in config.off else ()),
         *_several(
             "pain.destructive",
             "destructive command",
-            destroyed if config.destructive else (),
+            destroyed if "destructive" not in config.off else (),
             "ran in spite of the guard rails",
             "see what is gone or was sent, and bring it back, before anything runs here again",
         ),
-        *_budget(state, history, spending, config.budget),
+        *_budget(state, history, spending),
         *_several(
             "pain.security",
             "finding",
@@ -123,17 +125,17 @@ def _leaks(leaks: Sequence[Leak]) -> str:
     return _some(f"{leak.path}:{leak.line} {leak.kind}{f' ({leak.doubt})' if leak.doubt else ''}" for leak in leaks)
 
 
-def _budget(state: LoopState, history: Sequence[IterationSummary], spending: Spending, blown: float) -> Iterator[Found]:
+def _budget(state: LoopState, history: Sequence[IterationSummary], spending: Spending) -> Iterator[Found]:
     """Cost, tokens and time. The wait before the last iteration is left out: it is the limit's that was waited for."""
     worked = state.spending.seconds + history[-1].seconds if history else spending.seconds
     used = spending.model_copy(update={"seconds": min(spending.seconds, worked)})
     for gauge in gauges(state.config.limits, used, state.iteration):
-        if gauge.name != "iterations" and gauge.share >= blown:
+        if gauge.name != "iterations" and gauge.share >= BLOWN_AT:
             message = (
-                f"{gauge.told} used: {gauge.share:.0%} of the limit, pain begins at {blown:.0%};"
+                f"{gauge.told} used: {gauge.share:.0%} of the limit, pain begins at {BLOWN_AT:.0%};"
                 f" find out what used so much in one iteration before limits.{gauge.name} is raised"
             )
-            yield Found(message, gauge.used, gauge.limit * blown, rule="pain.budget")
+            yield Found(message, gauge.used, gauge.limit * BLOWN_AT, rule="pain.budget")
 
 
 def _several(rule: str, noun: str, seen: Sequence[str], about: str, remedy: str) -> Iterator[Found]:

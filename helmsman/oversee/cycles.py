@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import groupby, islice
 
-from helmsman.config.oversight import DetectConfig
+from helmsman.config.oversight import Sensitivity
 from helmsman.oversee.detector import Found
 from helmsman.oversee.progress import at_work, compared_with, is_base, made_progress, place
 from helmsman.plain import clean
@@ -81,7 +81,7 @@ UNDONE = 2
 """Iterations in a row that edited and took it back."""
 
 
-def recurring_trees(history: Sequence[IterationSummary], _config: DetectConfig) -> Iterator[Found]:
+def recurring_trees(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
     """The same trees in turn, A/B/A/B or A/B/C/A/B/C by hash (S5), or one tree that edits left and came back to twice."""
     window = [summary for summary in worked_from(history, CYCLE_WINDOW) if summary.tree]
     period = _period([summary.tree for summary in window], TREE_PERIODS)
@@ -99,7 +99,7 @@ def recurring_trees(history: Sequence[IterationSummary], _config: DetectConfig) 
     yield Found(message, len(trees), 1)
 
 
-def limit_cycle(history: Sequence[IterationSummary], _config: DetectConfig) -> Iterator[Found]:
+def limit_cycle(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
     """The same failures in turn, two full rounds of 2 to 4 steps or one trade and back, whatever the trees (S14).
 
     Another try would go round again.

@@ -52,7 +52,7 @@ def changes(before: LoopState, after: LoopState) -> tuple[Change, ...]:
     fresh = (Change(escalation=one) for key, one in new.items() if key not in old or one.at > old[key].at)
     over = (Change(escalation=one, over=True) for key, one in old.items() if key not in new)
     # a usage limit that is near passes by itself, so it is news and no issue at a tracker
-    near = newly_near(after.config.usage_limit, before.usage, after.usage, after.updated_at)
+    near = newly_near(before.usage, after.usage, after.updated_at)
     told = ((window.name, ("comes near a usage limit", in_words(window))) for window in near)
     limits = (_escalation(after, "usage_limit.near", name, "notice", words, after.updated_at) for name, words in told)
     return (*fresh, *over, *(Change(escalation=one) for one in limits))

@@ -45,7 +45,6 @@ def opened(state: LoopState, kind: GateKind, question: str, now: datetime) -> Ga
         asked_at=now,
         deadline=now + timedelta(hours=config.timeout_hours),
         at_timeout=Choice.APPROVE if approves else Choice.STOP,
-        asked_of=config.asked_of,
     )
 
 

@@ -56,16 +56,16 @@ class Step(NamedTuple):
 
     after: EscalationLevel
     counter: Literal["spent", "clean", ""] = ""
-    needs: Literal["patience", "redesign_clean", "refactor_clean", ""] = ""
-    """Key of the configuration that the counter has to reach."""
+    needs: int = 0
+    """What the counter of clean iterations has to reach; `spent` has to reach the patience."""
 
 
 STEPS: Mapping[tuple[EscalationLevel, Event], Step] = {
     (EscalationLevel.PATCH, Event.TROUBLE): Step(EscalationLevel.REFACTOR),
-    (EscalationLevel.REFACTOR, Event.TROUBLE): Step(EscalationLevel.REDESIGN, "spent", "patience"),
-    (EscalationLevel.REDESIGN, Event.TROUBLE): Step(EscalationLevel.HUMAN, "spent", "patience"),
-    (EscalationLevel.REDESIGN, Event.CLEAN): Step(EscalationLevel.REFACTOR, "clean", "redesign_clean"),
-    (EscalationLevel.REFACTOR, Event.CLEAN): Step(EscalationLevel.PATCH, "clean", "refactor_clean"),
+    (EscalationLevel.REFACTOR, Event.TROUBLE): Step(EscalationLevel.REDESIGN, "spent"),
+    (EscalationLevel.REDESIGN, Event.TROUBLE): Step(EscalationLevel.HUMAN, "spent"),
+    (EscalationLevel.REDESIGN, Event.CLEAN): Step(EscalationLevel.REFACTOR, "clean", 2),
+    (EscalationLevel.REFACTOR, Event.CLEAN): Step(EscalationLevel.PATCH, "clean", 3),
     **{
         (rung, Event.PERSON): Step(EscalationLevel.HUMAN)
         for rung in (EscalationLevel.PATCH, EscalationLevel.REFACTOR, EscalationLevel.REDESIGN)
@@ -91,7 +91,7 @@ def ladder_after(
     elif summary.movement is not Movement.WAITED:
         seen = before.model_copy(update={"spent": before.spent + 1})
     step = STEPS.get((before.rung, event))
-    if step is None or not _due(step, seen, config, trials(summary, signals, config, clean=seen.clean > 0)):
+    if step is None or not _due(step, seen, trials(summary, signals, config, clean=seen.clean > 0)):
         return seen
     return _climbed(seen, step.after, summary.iteration, _reason(event, seen, signals, idle), now)
 
@@ -160,17 +160,11 @@ def trials(summary: IterationSummary, signals: Sequence[Alert], config: LadderCo
     return config.patience * (2 if seen <= COARSE else 1)
 
 
-def _due(step: Step, ladder: Ladder, config: LadderConfig, patience: int) -> bool:
+def _due(step: Step, ladder: Ladder, patience: int) -> bool:
     """A rung on which something got on gets twice as long: slow work is no standstill."""
-    counts = {"spent": ladder.spent, "clean": ladder.clean, "": 0}
-    slow = 2 if ladder.clean and patience > 1 else 1
-    return counts[step.counter] >= needed(step, config, slow * patience)
-
-
-def needed(step: Step, config: LadderConfig, patience: int = 0) -> int:
-    """Iterations that a step needs; `patience` where that is not the usual."""
-    known = {"": 0, **config.model_dump(), "patience": patience or config.patience}
-    return int(known[step.needs])
+    if step.counter == "spent":
+        return ladder.spent >= (2 if ladder.clean and patience > 1 else 1) * patience
+    return ladder.clean >= step.needs
 
 
 def _climbed(before: Ladder, after: EscalationLevel, iteration: int, reason: str, now: datetime) -> Ladder:

@@ -13,6 +13,13 @@ from helmsman.records.decision import Alert, Severity
 from helmsman.records.state import Spending
 from helmsman.texts import duration, money
 
+WARN_AT, ALARM_AT = 0.7, 0.9
+"""Shares of a limit at which the loop warns and alarms (E6)."""
+MANY_ITERATIONS = 50
+"""A limit of iterations above this is warned of at the start (E6)."""
+NEARLY_USED_UP = 0.9
+"""Share of a usage window from which people are told and small work comes first; the CLI itself warns there of its 5-hour one."""
+
 
 @dataclass(frozen=True)
 class Gauge:
@@ -52,7 +59,7 @@ def gauges(limits: LimitsConfig, spending: Spending, iterations: int) -> tuple[G
 
 def gauges_near(limits: LimitsConfig, spending: Spending, iterations: int) -> Iterator[Found]:
     """The limits that are near or reached, each by the highest of its thresholds that is."""
-    steps = (1.0, "", Severity.ABORT), (limits.alarm_at, ".alarm", Severity.WARN), (limits.warn_at, ".warn", Severity.LOG)
+    steps = (1.0, "", Severity.ABORT), (ALARM_AT, ".alarm", Severity.WARN), (WARN_AT, ".warn", Severity.LOG)
     for gauge in gauges(limits, spending, iterations):
         for threshold, suffix, severity in steps:
             if gauge.share >= threshold:
@@ -71,11 +78,11 @@ def reached(limits: LimitsConfig, spending: Spending, iterations: int) -> tuple[
 
 def many_iterations(limits: LimitsConfig) -> Alert | None:
     """A warning for the start: more iterations than usual work needs."""
-    if limits.iterations <= limits.many_iterations:
+    given, most = limits.iterations, MANY_ITERATIONS
+    if given <= most:
         return None
-    most, rule = limits.many_iterations, "limits.many_iterations"
-    message = f"{limits.iterations} iterations are allowed; loops that need more than {most} are better split"
-    return Alert(rule=rule, severity=Severity.WARN, message=message, value=limits.iterations, threshold=most)
+    message = f"{given} iterations are allowed; loops that need more than {most} are better split"
+    return Alert(rule="limits.many_iterations", severity=Severity.WARN, message=message, value=given, threshold=most)
 
 
 WEEKLY = "seven_day"
@@ -94,18 +101,16 @@ def open_windows(limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, .
     return tuple(one for one in known if one.resets_at is None or one.resets_at > now)
 
 
-def near(config: UsageLimitConfig, limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
+def near(limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
     """Windows that are nearly used up, the fullest first."""
-    found = [one for one in open_windows(limit, now) if one.utilization >= config.warn_at]
+    found = [one for one in open_windows(limit, now) if one.utilization >= NEARLY_USED_UP]
     return tuple(sorted(found, key=lambda one: -one.utilization))
 
 
-def newly_near(
-    config: UsageLimitConfig, before: RateLimit | None, after: RateLimit | None, now: datetime
-) -> tuple[UsageWindow, ...]:
+def newly_near(before: RateLimit | None, after: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
     """Those that were not near when last heard of: a person is told once a window."""
-    known = {one.name for one in near(config, before, now)}
-    return tuple(one for one in near(config, after, now) if one.name not in known)
+    known = {one.name for one in near(before, now)}
+    return tuple(one for one in near(after, now) if one.name not in known)
 
 
 def used_up(config: UsageLimitConfig, limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:

@@ -27,6 +27,7 @@ from helmsman.oversee.validation import after, before
 from helmsman.oversee.variety import variety_signal
 from helmsman.records.checks import Leak, Scan, Weight
 from helmsman.records.control import (
+    REMEMBERED,
     Checkpoint,
     Conflict,
     ConflictSearch,
@@ -140,7 +141,7 @@ def _view(iteration: IterationView, observed: Observed, guard: Guard, earlier: O
     most, judged = most_tests(state.most_tests, evidence.checks), bool(state.config.judge.criteria)
     progress = guard("progress", earlier.progress, lambda: progress_of(evidence, earlier.progress, most, judged=judged))
     summary = moment_of(state, evidence, progress, iteration.started_at, iteration.now)
-    history = (*state.history, summary)[-state.config.detect.remembered :]
+    history = (*state.history, summary)[-REMEMBERED:]
     return _View(iteration, observed, guard, earlier, progress, summary, history, signals)
 
 
@@ -169,7 +170,7 @@ def _oversight(view: _View) -> Oversight:
         earlier.ladder,
         lambda: ladder_after(earlier.ladder, summary, signals, idle=idle, now=view.iteration.now, config=config.ladder),
     )
-    control = guard("control", earlier.control, lambda: steer(earlier.control, view.history, config.control, swinging=goes_round))
+    control = guard("control", earlier.control, lambda: steer(earlier.control, view.history, swinging=goes_round))
     known = {"idle": idle, "ladder": ladder, "control": control, "learning": learning, "diagnosis": diagnosis}
     known |= {"conflicts": contradictions, "variety": variety}
     return guard("oversight", earlier, lambda: _concluded(view, known))

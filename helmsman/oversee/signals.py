@@ -6,8 +6,8 @@ from datetime import datetime
 
 from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.drift import LEAST_STRANGERS, flagged, sentence
-from helmsman.oversee.limits import gauges_near, in_words, newly_near
-from helmsman.records.agent import AgentOutcome
+from helmsman.oversee.limits import NEARLY_USED_UP, gauges_near, in_words, newly_near
+from helmsman.records.agent import FAILURES_IN_ROW, AgentOutcome
 from helmsman.records.decision import Severity
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState, Spending, killed_at_once, spend
@@ -46,10 +46,10 @@ def _limits(view: IterationView) -> Iterator[Found]:
 
 def _usage(view: IterationView) -> Iterator[Found]:
     """A window of the subscription that is nearly used up, once until it is reset. Where one is used up the wait says it."""
-    config, call = view.state.config.usage_limit, view.evidence.execution.call
+    call = view.evidence.execution.call
     if call.outcome is not AgentOutcome.USAGE_LIMIT:
-        for window in newly_near(config, view.state.usage, call.rate_limit, view.now):
-            yield Found(f"{in_words(window)}; small work comes first until then", window.utilization, config.warn_at)
+        for window in newly_near(view.state.usage, call.rate_limit, view.now):
+            yield Found(f"{in_words(window)}; small work comes first until then", window.utilization, NEARLY_USED_UP)
 
 
 def _requests(view: IterationView) -> Iterator[Found]:
@@ -94,11 +94,11 @@ def _put_back(view: IterationView) -> Iterator[Found]:
 
 def _session(view: IterationView) -> Iterator[Found]:
     """The outer loop's view of a session: one class of failure that came back and back, and why it was ended."""
-    call, limit = view.evidence.execution.call, view.state.config.steering.failures_in_row
-    if call.failures_in_row >= limit:
+    call = view.evidence.execution.call
+    if call.failures_in_row >= FAILURES_IN_ROW:
         kinds = ", ".join(dict.fromkeys(error.kind for error in call.errors[::-1]))
         told = f"{call.failures_in_row} tool calls failed one after the other in this session; classes of failure: {kinds}"
-        yield Found(told, call.failures_in_row, limit, rule="failures")
+        yield Found(told, call.failures_in_row, FAILURES_IN_ROW, rule="failures")
     if why := call.rotated:
         told = f"the session was ended in good order, the next one begins with an empty context: {why}"
         yield Found(told, rule="rotated")

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from helmsman.oversee.cycles import checked
 from helmsman.oversee.cycles import worked as worked_in
-from helmsman.oversee.limits import gauges
+from helmsman.oversee.limits import ALARM_AT, gauges
 from helmsman.plain import clean
 from helmsman.records.agent import ErrorVector, FailureClass
 from helmsman.records.checks import CheckReport, checks_fail
@@ -109,11 +109,10 @@ def _blockers(history: Sequence[IterationSummary], checks: CheckReport | None) -
 
 
 def _budgets(state: LoopState) -> Iterator[Issue]:
-    limits = state.config.limits
-    for gauge in gauges(limits, state.spending, state.iteration):
-        if gauge.share > limits.alarm_at:
+    for gauge in gauges(state.config.limits, state.spending, state.iteration):
+        if gauge.share > ALARM_AT:
             used = f"{gauge.told} are used"
-            yield _issue("budget", f"{used} ({gauge.share:.0%}, more than {limits.alarm_at:.0%})")
+            yield _issue("budget", f"{used} ({gauge.share:.0%}, more than {ALARM_AT:.0%})")
 
 
 def _issue(rule: str, message: str, *, critical: bool = False) -> Issue:

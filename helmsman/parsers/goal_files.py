@@ -1,7 +1,9 @@
 """What users of other loops bring along: `.ralphrc`, lines of KEY=VALUE for a shell, and the promise in PROMPT.md."""
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from helmsman.config.layers import did_you_mean, display
@@ -17,10 +19,6 @@ class RcLine(NamedTuple):
     """As nested configuration."""
 
 
-def _share(text: str) -> float:
-    return float(text.removesuffix("%")) / 100
-
-
 def _program(text: str) -> str:
     (program,) = text.split()
     return program
@@ -34,7 +32,6 @@ _SESSION = {"true": "resume", "false": "fresh"}.__getitem__
 EXPECTED: Mapping[Callable[[str], object], str] = {
     int: "a whole number",
     float: "a number",
-    _share: "a number of per cent",
     _SESSION: "true or false",
     _program: "one program without arguments",
 }
@@ -48,16 +45,11 @@ KEYS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "ALLOWED_TOOLS": ("claude.allowed_tools", _tools),
     "CLAUDE_ALLOWED_TOOLS": ("claude.allowed_tools", _tools),
     "SESSION_CONTINUITY": ("claude.session", _SESSION),
-    "SESSION_EXPIRY_HOURS": ("claude.session_hours", float),
-    "CB_NO_PROGRESS_THRESHOLD": ("detect.stuck_iterations", int),
-    "CB_SAME_ERROR_THRESHOLD": ("detect.same_error", int),
-    "CB_PERMISSION_DENIAL_THRESHOLD": ("detect.denials", int),
-    "CB_OUTPUT_DECLINE_THRESHOLD": ("detect.output_decline", _share),
     "CB_COOLDOWN_MINUTES": ("breaker.cool_down_minutes", float),
 }
 """Keys of `.ralphrc`, what they set here, and how their values are read."""
 NO_EFFECT = re.compile(
-    "PROJECT_(NAME|TYPE|ROOT)|CLAUDE_(OUTPUT_FORMAT|AUTO_UPDATE|MIN_VERSION)|CB_AUTO_RESET|VERBOSE(_PROGRESS)?|SLEEP_DURATION|"
+    "PROJECT_(NAME|TYPE|ROOT)|CLAUDE_(OUTPUT_FORMAT|AUTO_UPDATE|MIN_VERSION)|CB_(AUTO_RESET|[A-Z_]+_THRESHOLD)|SESSION_EXPIRY_HOURS|VERBOSE(_PROGRESS)?|SLEEP_DURATION|"
     "TASK_SOURCES|DRY_RUN|KEEP_MONITOR_AFTER_EXIT|(RALPH|LOG|GITHUB|BEADS|LINEAR|SANDBOX_(DOCKER|E2B))_[A-Z_]+"
 )
 """Keys for what does not exist here, or is not the loop's to decide: they are read over."""
@@ -70,12 +62,8 @@ INSTEAD: Mapping[str, tuple[str, str]] = {
 }
 """Keys that would be missed: the one value that changes nothing, and what to do about any other."""
 
-_ASSIGNMENT = re.compile(
-    r"""[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_]\w*)=(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[^\s"'#;&|]*))"""
-    r"[ \t]*(?:#[^\n]*)?(?:\n|\Z)"
-)
-_NOTHING = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
-_LINE = re.compile(r"(?P<line>[^\n]+)\n?")
+LONGEST_VALUE = 20
+"""Lines of one quoted value; a quote that is closed later is a mistake."""
 _OWN_DEFAULT = re.compile(r"\$\{(?P<name>\w+):-(?P<default>[^${}]*)\}")
 MOST_PROMISES = 5
 _PROMISE = re.compile(r"<promise>[^<>\n]{1,200}</promise>")
@@ -84,9 +72,10 @@ _PROMISE = re.compile(r"<promise>[^<>\n]{1,200}</promise>")
 def read_rc(text: str) -> tuple[list[RcLine], list[Problem]]:
     """What `.ralphrc` sets, a later line over an earlier one of the same name; and the first of what cannot be understood."""
     lines, flaws = dict[str, RcLine](), list[Problem]()
-    for number, name, value in _assignments(text):
+    for number, said in _assignments(text):
         try:
-            lines[name] = RcLine(number, name, _meant(name, value))
+            name, values = _meant(said)
+            lines[name] = RcLine(number, name, values)
         except _Unusable as error:
             flaws.append(Problem(number, *error.args))
         if len(flaws) == MOST_PROBLEMS:
@@ -110,43 +99,36 @@ class _Unusable(Exception):  # noqa: N818 - it never leaves this file
     """Why an assignment cannot be used, and what to do."""
 
 
-def _assignments(text: str) -> Iterator[tuple[int, str, str | None]]:
-    """Numbers of lines, names and values; None for a value that only a shell knows. What is no assignment has no name."""
-    at, number = 0, 1
-    while at < len(text):
-        found = _NOTHING.match(text, at) or _ASSIGNMENT.match(text, at) or _LINE.match(text, at)
-        assert found is not None  # noqa: S101 - for the type checker; anything is a line
-        said = found.groupdict()
-        if said.get("name"):
-            yield number, said["name"], _literal(said["name"], said["single"], said["double"] or said["bare"] or "")
-        elif said.get("line"):
-            yield number, "", said["line"].strip()
-        number += text.count("\n", at, found.end())
-        at = found.end()
+def _assignments(text: str) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers, unquoted as a shell does, which reads none of them; a quoted value may go over several."""
+    lines, at = text.split("\n"), 0
+    while at < len(lines):
+        words, end = [lines[at].strip()], at + 1  # a quote that nothing closes
+        for last in range(at + 1, min(at + LONGEST_VALUE, len(lines)) + 1):
+            with suppress(ValueError):
+                words, end = shlex.split("\n".join(lines[at:last]), comments=True), last
+                break
+        if said := " ".join(words).removeprefix("export "):
+            yield at + 1, said
+        at = end
 
 
-def _literal(name: str, single: str | None, other: str) -> str | None:
-    """A value without quotes; `${NAME:-default}` of the same name is its default."""
-    if single is not None:
-        return single
-    plain = _OWN_DEFAULT.sub(lambda found: found["default"] if found["name"] == name else found[0], other.replace("\\\n", ""))
-    return None if re.search(r"[$`\\]", plain) else plain
-
-
-def _meant(name: str, value: str | None) -> Mapping[str, Mapping[str, object]]:
-    """What a line sets; nothing where it has no effect here. Raises _Unusable."""
-    if not name:
-        raise _Unusable(f"expected KEY=value, found {display(value)}", "take the line out: no shell reads it here")
+def _meant(said: str) -> tuple[str, Mapping[str, Mapping[str, object]]]:
+    """The key of an assignment and what it sets; nothing where it has no effect here. Raises _Unusable."""
+    name, equals, value = said.partition("=")
+    if not equals or not name.isidentifier():
+        raise _Unusable(f"expected KEY=value, found {display(said)}", "take the line out: no shell reads it here")
+    value = _OWN_DEFAULT.sub(lambda found: found["default"] if found["name"] == name else found[0], value)
     if NO_EFFECT.fullmatch(name) or value == "":
-        return {}
+        return name, {}
     if name in INSTEAD:
         harmless, remedy = INSTEAD[name]
         if value in {harmless, f"@{harmless}"}:
-            return {}
+            return name, {}
         raise _Unusable(f"there is nothing like {name} here", remedy)
     if name not in KEYS:
         raise _Unusable(f"unknown key {display(name)}{did_you_mean(name, KEYS)}", "correct it, or take the line out")
-    if value is None:
+    if re.search(r"[$`\\]", value):
         raise _Unusable(f"only a shell knows the value of {name}", "write it out")
     (section, key), read = KEYS[name][0].split("."), KEYS[name][1]
     try:
@@ -154,6 +136,6 @@ def _meant(name: str, value: str | None) -> Mapping[str, Mapping[str, object]]:
     except (ValueError, KeyError):
         raise _Unusable(f"{name}: expected {EXPECTED[read]}, found {display(value)}", "correct it") from None
     if read is _program and found == "claude":  # as it is called anyway
-        return {}
+        return name, {}
     # Other loops refuse whatever is not in the list, so that mode comes with it.
-    return {section: {key: found, **({"permission_mode": "dontAsk"} if read is _tools else {})}}
+    return name, {section: {key: found, **({"permission_mode": "dontAsk"} if read is _tools else {})}}

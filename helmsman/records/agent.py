@@ -247,6 +247,10 @@ class Guarded(Record):
     """It did not run; else it was only advised on."""
 
 
+FAILURES_IN_ROW = 5
+"""Tool calls that fail one after the other until the agent is told to change its approach."""
+
+
 class AgentCall(Record):
     """One call of the agent's program, folded from its event stream. Bounded whatever the stream holds."""
 

@@ -106,6 +106,8 @@ class Feedback(StrEnum):
 # --- moments --------------------------------------------------------------------------------------------------------
 
 
+REMEMBERED = 50
+"""Iterations that the overseer remembers: the longest window that a detector looks at."""
 MOST_NAMES, MOST_ERRORS = 20, 5
 """Files or failures, and errors, that a summary lists."""
 

@@ -7,7 +7,7 @@ from typing import Any
 from helmsman.records.agent import AgentCall, AgentOutcome, KeptSession, LastCall
 from helmsman.records.checks import CheckReport, CriterionVerdict, Judgement, checks_fail
 from helmsman.records.claims import ClaimLayer, Contradiction, Trust
-from helmsman.records.control import Failed, Feedback, IterationSummary, Oversight, Stance, Strategy
+from helmsman.records.control import REMEMBERED, Failed, Feedback, IterationSummary, Oversight, Stance, Strategy
 from helmsman.records.iteration import Evidence, IterationRecord
 from helmsman.records.plan import InHand, ItemProof, PlanProgress, Sketched, Tick
 from helmsman.records.proof import (
@@ -187,9 +187,9 @@ def at_tick(oversight: Oversight, commit: str, tick: Tick | None) -> Oversight:
     return oversight.model_copy(update={"best": best.model_copy(update={"commit": tick.commit})})
 
 
-def history(before: Sequence[IterationSummary], record: IterationRecord, most: int) -> tuple[IterationSummary, ...]:
+def history(before: Sequence[IterationSummary], record: IterationRecord) -> tuple[IterationSummary, ...]:
     """The last iterations in short. Those whose work was taken off the branch are marked."""
-    moments = (*before, *([record.moment] if record.moment else ()))[-most:]
+    moments = (*before, *([record.moment] if record.moment else ()))[-REMEMBERED:]
     return undone_after(moments, record.failed.back_to) if record.failed else moments
 
 

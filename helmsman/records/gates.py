@@ -155,8 +155,6 @@ class Gate(Record):
     deadline: datetime | None = None
     """When the declared outcome takes the place of an answer; None: never."""
     at_timeout: Choice = Choice.STOP
-    asked_of: str = ""
-    """Who is asked; empty: whoever comes."""
     refused: str = ""
     """Why the last answer was not taken, in one line; empty: none was refused."""
 

@@ -79,6 +79,10 @@ class Planned(Record):
 # --- research -------------------------------------------------------------------------------------------------------
 
 
+RESEARCH_TRIES = 3
+"""Iterations until the result of research is complete; then the work begins with what there is."""
+
+
 class Research(Record):
     """The content of research.md, as far as it holds."""
 

@@ -40,7 +40,7 @@ from helmsman.records.folds import (
 )
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.hats import Preset
-from helmsman.records.iteration import Evidence, IterationRecord, Orientation, WorkingMemory
+from helmsman.records.iteration import RESEARCH_TRIES, Evidence, IterationRecord, Orientation, WorkingMemory
 from helmsman.records.lessons import Estimate, TaskType
 from helmsman.records.plan import PlanProgress, Tick
 from helmsman.records.proof import DoneSignals, JudgeMemory
@@ -132,7 +132,7 @@ class LoopState(Record):
     oversight: Oversight = Oversight()
     """What the overseer made of the last iteration; the next one's begins there."""
     history: tuple[IterationSummary, ...] = ()
-    """The last iterations in short, newest last, `detect.remembered` of them."""
+    """The last iterations in short, newest last, `REMEMBERED` of them."""
     green_at_start: bool | None = None
     """Whether every check passed before any work; None: nobody looked."""
     without_test_at_start: tuple[str, ...] = ()
@@ -193,8 +193,8 @@ class LoopState(Record):
     @property
     def researching(self) -> bool:
         """Whether the iteration that is due looks only."""
-        found, settings = self.memory.research, self.config.research
-        return settings.use and not found.complete and found.tries < settings.tries
+        found = self.memory.research
+        return self.config.research.use and not found.complete and found.tries < RESEARCH_TRIES
 
     @property
     def outcome(self) -> Outcome | None:
@@ -228,7 +228,7 @@ def _gone_on(state: LoopState, record: IterationRecord) -> dict[str, Any]:
 
 def _on_the_branch(state: LoopState, record: IterationRecord) -> dict[str, Any]:
     """The work that is there, and what is known of it. Work that was taken off the branch is not there any more."""
-    best, remembered = best_checks(state.best_checks, record), history(state.history, record, state.config.detect.remembered)
+    best, remembered = best_checks(state.best_checks, record), history(state.history, record)
     return {
         "head": record.failed.back_to if record.failed else record.head,
         "checks": best if record.failed else record.checks or state.checks,

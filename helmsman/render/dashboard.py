@@ -11,7 +11,8 @@ from statistics import median
 from typing import NamedTuple
 
 from helmsman.oversee.cycles import worked
-from helmsman.oversee.limits import gauges, in_words, open_windows
+from helmsman.oversee.limits import WARN_AT, gauges, in_words, open_windows
+from helmsman.oversee.pid import DEADBAND, WINDOW
 from helmsman.oversee.progress import UNPROVEN, made_progress, still_told
 from helmsman.oversee.variety import score
 from helmsman.plain import LONGEST_LINE, shortened, spelled
@@ -203,7 +204,7 @@ def _control(state: LoopState, record: IterationRecord | None) -> System:
     nearest = max((gauge.share for gauge in used), default=0.0)
     sign = _worst(
         (ladder.rung >= EscalationLevel.HUMAN or nearest >= 1 or strong - {Severity.REDIRECT}, Sign.BAD),
-        (ladder.rung > EscalationLevel.PATCH or strong or nearest >= limits.warn_at, Sign.WATCH),
+        (ladder.rung > EscalationLevel.PATCH or strong or nearest >= WARN_AT, Sign.WATCH),
         (steered.band in {Band.ADJUST, Band.PIVOT} or state.waiting, Sign.WATCH),
     )
     full = [(gauge, max(0, min(STEPS, round(gauge.share * STEPS)))) for gauge in used]
@@ -248,12 +249,12 @@ def _audit(state: LoopState, record: IterationRecord | None) -> System:
 
 def _ahead(state: LoopState) -> System:
     """4: where the work is going, how fast, and what is planned."""
-    deadband, seen = state.config.control.deadband, outlook(state.history, state.config.control.window)
+    seen = outlook(state.history)
     oversight, best, measured = state.oversight, state.oversight.best, state.oversight.progress
     pace = seen.pace if seen.pace is not None else math.inf
     sign = _worst(
-        (pace <= -deadband, Sign.BAD),
-        (pace < deadband, Sign.WATCH),
+        (pace <= -DEADBAND, Sign.BAD),
+        (pace < DEADBAND, Sign.WATCH),
         otherwise=Sign.IDLE if seen.left is None and seen.pace is None else Sign.GOOD,
     )
     shares = (("tests", measured.tests), ("checks", measured.checks), ("criteria", measured.criteria), ("plan", measured.items))
@@ -321,9 +322,9 @@ class Outlook(NamedTuple):
     """The numbers behind it."""
 
 
-def outlook(history: Sequence[IterationSummary], window: int) -> Outlook:
+def outlook(history: Sequence[IterationSummary]) -> Outlook:
     """Read from the last iterations whose work was checked and is still there."""
-    last = [summary for summary in history if still_told(summary)][-max(window, LEAST) :]
+    last = [summary for summary in history if still_told(summary)][-WINDOW:]
     done = last[-1].completion if last else 0.0
     if done >= UNPROVEN - 1e-9:  # all that is measured is green
         return Outlook("proven" if done >= 1 else "what is missing is the proof", 0)

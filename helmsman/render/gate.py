@@ -98,7 +98,6 @@ def evidence(state: LoopState, worktree: str) -> str:
 
 def gate_lines(gate: Gate, loop: str) -> list[str]:
     """Question, evidence, choices with their commands, and what happens when nobody answers."""
-    asked_of = f", of {clean(gate.asked_of)}" if gate.asked_of else ""
     effect = gate.choices.get(gate.at_timeout)
     unanswered = f"unanswered until then: {gate.at_timeout}{f' ({effect})' if effect else ''}"
     deadline = (
@@ -110,7 +109,7 @@ def gate_lines(gate: Gate, loop: str) -> list[str]:
         (f"{choice:<10} {effect}", f"{_INDENT}{answer_command(gate, choice, loop)}") for choice, effect in gate.choices.items()
     ]
     return [
-        f"asked      {GATES[gate.kind].title} ({clean(gate.key)}), {gate.asked_at:%Y-%m-%d %H:%M} UTC{asked_of}",
+        f"asked      {GATES[gate.kind].title} ({clean(gate.key)}), {gate.asked_at:%Y-%m-%d %H:%M} UTC",
         f"question   {clean(gate.question)}",
         *([f"not taken  {clean(gate.refused)}"] if gate.refused else ()),
         *_evidence_lines(gate),

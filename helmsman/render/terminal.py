@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from helmsman.oversee.limits import gauges
+from helmsman.oversee.limits import ALARM_AT, WARN_AT, gauges
 from helmsman.plain import clean
 from helmsman.records.base import Usage
 from helmsman.records.gates import Answer
@@ -203,7 +203,7 @@ def _spent(screen: ScreenModel) -> Iterator[Row]:
     spending = before.model_copy(update=more)
     every = gauges(limits, spending, state.iteration)
     nearest = max(gauge.share for gauge in every)
-    style = "red" if nearest >= limits.alarm_at else "yellow" if nearest >= limits.warn_at else ""
+    style = "red" if nearest >= ALARM_AT else "yellow" if nearest >= WARN_AT else ""
     share = {gauge.name: f" ({gauge.share:.0%})" for gauge in every}
     cost = f"{money_text(spending.cost_usd, limits.cost_usd, state.untold)}{share.get('cost_usd', '')}"
     tokens = "" if limits.tokens is None else f" of {limits.tokens:,}{share['tokens']}"

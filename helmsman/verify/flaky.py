@@ -4,8 +4,11 @@ from collections.abc import Collection, Sequence
 
 from helmsman.records.checks import CheckReport, CheckResult
 
+LARGEST = 5
+"""Failing tests that are run again at most; more of them do not fail by chance."""
 
-def suspects(results: Sequence[CheckResult], largest: int, before: CheckReport | None = None) -> list[int]:
+
+def suspects(results: Sequence[CheckResult], before: CheckReport | None = None) -> list[int]:
     """Places of the results that are worth running again on the same tree.
 
     So few named tests failed that chance may be to blame, and one of them did not fail in the report before: what fails again
@@ -13,13 +16,13 @@ def suspects(results: Sequence[CheckResult], largest: int, before: CheckReport |
     run again.
     """
     known = {name for result in before.results for name in _failing(result)} if before else set[str]()
-    return [place for place, result in enumerate(results) if _may_be_flaky(result, largest, known)]
+    return [place for place, result in enumerate(results) if _may_be_flaky(result, known)]
 
 
-def _may_be_flaky(result: CheckResult, largest: int, known: Collection[str]) -> bool:
+def _may_be_flaky(result: CheckResult, known: Collection[str]) -> bool:
     failing, failed = _failing(result), result.counts.failed if result.counts else 0
     ended = not result.passed and not result.timed_out and not result.error
-    return ended and failed <= largest and any(name not in known for name in failing)
+    return ended and failed <= LARGEST and any(name not in known for name in failing)
 
 
 def _failing(result: CheckResult) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from helmsman.records.iteration import Question
 from helmsman.tokens import tokens, trim
 from helmsman.verify.called_languages import CALLED, Language
 from helmsman.verify.judge.fence import fence
+from helmsman.verify.judge.request import SOURCE_TOKENS
 from helmsman.verify.objections import some
 
 Reading = Literal["right", "wrong", "unclear"]
@@ -154,7 +155,7 @@ def reading_request(config: LoopConfig, failing: Sequence[tuple[Probe, str]], so
     return Question(
         rules=render("probe_read_system"),
         task=_ordered(config),
-        facts=render("probe_read_facts", source=_files(sources, config.judge.source_tokens), cases=cases),
+        facts=render("probe_read_facts", source=_files(sources, SOURCE_TOKENS), cases=cases),
         closing=render("probe_read_form", number=len(cases)),
         form=closed(readings=many(reading)),
     )

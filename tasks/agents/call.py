@@ -63,7 +63,6 @@ def run_program(
             tag=order.place.tag(state),
             deadline=_call_seconds(state),
             idle=idle,
-            grace=state.config.claude.stop_grace_seconds,
             stdin=stdin,
             output_file=folder.transcript,
             on_line=on_line,

@@ -65,7 +65,7 @@ def arguments(
         ("--setting-sources", ",".join(config.setting_sources)),
         ("--model", config.model),
         ("--fallback-model", config.fallback_model),
-        ("--append-system-prompt", "\n\n".join(text for text in (system, config.append_system_prompt) if text)),
+        ("--append-system-prompt", system),
         ("--allowedTools", ",".join(config.allowed_tools)),
         ("--disallowedTools", ",".join(config.disallowed_tools)),
         ("--max-turns", str(config.max_turns or "")),

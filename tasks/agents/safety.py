@@ -22,6 +22,7 @@ from helmsman.guardrails import Rule, Rules
 from helmsman.guardrails.commands import findings
 from helmsman.guardrails.git import Git, git_of
 from helmsman.guardrails.paths import Kind, locate
+from helmsman.oversee.critical import BLOWN_AT
 from helmsman.parsers.agent_actions import Called, ToolResult
 from helmsman.parsers.shell import HOME, Command, commands, placed
 from helmsman.parsers.shell_words import UNKNOWN, has_flag, operands
@@ -87,7 +88,7 @@ class Watch:
 
         What was made after `since`, in seconds since 1970, is the session's own to remove; without it, after now.
         """
-        self._config, self._rules = config, _rules(worktree, home)
+        self._watches, self._rules = "destructive" not in config.off, _rules(worktree, home)
         self._used, self._most = used, most
         self._since = time.time() if since is None else since
         self._exists, self._standing = exists, standing or standing_since
@@ -101,8 +102,7 @@ class Watch:
         """Why the session must end now; empty where it may go on."""
         if not self._reason and self._most is not None and self._used() >= self._most:
             self._reason = (
-                f"this call has used {self._used():,} tokens; with what was used before, that is {self._config.budget:.0%}"
-                " of limits.tokens"
+                f"this call has used {self._used():,} tokens; with what was used before, that is {BLOWN_AT:.0%} of limits.tokens"
             )
         return self._reason
 
@@ -113,7 +113,7 @@ class Watch:
             return
         stands = not called.parent and not any(not one.called.parent for one in self._pending.values())
         folder = (self._folder if stands else None) or self._rules.worktree
-        targets = self._targets(command, folder) if self._config.destructive else ()
+        targets = self._targets(command, folder) if self._watches else ()
         self._pending[called.identity] = _Noted(called, folder, targets)
         if len(self._pending) > _PENDING:
             del self._pending[next(iter(self._pending))]
@@ -124,7 +124,7 @@ class Watch:
         if noted is None:
             return
         command = str(noted.called.arguments["command"])
-        if self._config.destructive:
+        if self._watches:
             gone = next((path for path in noted.targets if not self._exists(path)), None)  # however the command ended
             why = self._done(command, noted, result) if gone is None else _loss(gone, self._rules)
             self._reason = self._reason or (f"{DESTROYED}{why}" if why else "")
@@ -154,7 +154,7 @@ class Watch:
 def tokens_left(state: LoopState) -> float | None:
     """Tokens of a call that is about to begin, from which on the loop's budget is blown; None where there is no limit."""
     limit = state.config.limits.tokens
-    return None if limit is None else state.config.pain.budget * limit - state.spending.tokens
+    return None if limit is None else BLOWN_AT * limit - state.spending.tokens
 
 
 def standing_since(pattern: str, moment: float) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def steering(
     gate, turns, config = _gate(context, state, start, stop, item), Turns(), state.config
     stops = Stops(gate.run, lambda attempt: publish(StopAnswered(attempt=attempt)), turns) if gate else None
     means = SteeringActions(tell, rotate, content=lambda path: _content(context.worktree, path))
-    steers = Steering(_rules(context, state, start, home), config.steering, config.context, means, turns, stops)
+    steers = Steering(_rules(context, state, start, home), config.steering, means, turns, stops)
     with hook_server(steers.answer) as server:
         try:
             yield steers, server
@@ -62,7 +62,7 @@ def steering(
 def stop_seconds(state: LoopState, item: str = "") -> float:
     """Seconds that checks may take when the agent wants to stop; 0 where none runs then."""
     config = state.config
-    asked = checks_allowance(state) if (config.checks or item) and config.steering.stop_blocks and not state.researching else 0
+    asked = checks_allowance(state) if (config.checks or item) and not state.researching else 0
     return min(asked, SHARE_OF_IDLE * config.claude.idle_timeout_minutes * 60)
 
 

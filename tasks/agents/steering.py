@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from helmsman.config import ContextConfig, SteeringConfig
+from helmsman.config import SteeringConfig
 from helmsman.guardrails import Advise, Deny, Rule, Rules, Session, ToolCall, after, before, judge
 from helmsman.guardrails.context import Tier, advice, closing, rotation, tier
 from helmsman.guardrails.failure_patterns import Told, Trouble, failed, gutter, saw, succeeded
@@ -65,7 +65,6 @@ class Steering:
         self,
         rules: Rules,
         steering: SteeringConfig,
-        context: ContextConfig,
         means: SteeringActions,
         turns: Turns,
         stops: Stops | None = None,
@@ -75,7 +74,7 @@ class Steering:
         """Whether the CLI has told of its prompt, as it does before the model is asked."""
         self.guarded: list[Guarded] = []
         self.errors: tuple[ErrorVector, ...] = ()
-        self._rules, self._config, self._context, self._means = rules, steering, context, means
+        self._rules, self._config, self._means = rules, steering, means
         self._lock = threading.Lock()
         self._session = Session(worktree=rules.worktree)
         self._threads: dict[str, _Thread] = {}
@@ -99,7 +98,7 @@ class Steering:
     @property
     def ending(self) -> str:
         """Why the session is to end; empty where it is not."""
-        return self._full or gutter(self._thread("").trouble, self._config.failures_in_row)
+        return self._full or gutter(self._thread("").trouble)
 
     @property
     def overdue(self) -> bool:
@@ -176,10 +175,10 @@ class Steering:
     def observe(self, use: ContextUse) -> None:
         """The context of the main thread has grown, or was compacted."""
         with self._lock:
-            self._full = self._full or rotation(use, self._context)
-            filling = tier(use.tokens, use.window, self._context) is not Tier.HEALTHY
+            self._full = self._full or rotation(use)
+            filling = tier(use.tokens, use.window) is not Tier.HEALTHY
             if filling and not self._filling and not self.ending:
-                said = advice(use, self._context)
+                said = advice(use)
                 self._advise("", Advise(Rule.CONTEXT, said), _session_itself(said))
             self._filling = filling
             self._heed_ending()
@@ -230,7 +229,7 @@ class Steering:
             output = result.output.replace(f"{self._rules.worktree}/", "")  # the same failure in another worktree is the same
             error = failure_of(call.tool, call.command or call.path, output)
             self.errors = merge(self.errors, error)
-            self._take(agent, failed(thread.trouble, call, error, self._config.failures_in_row), call)
+            self._take(agent, failed(thread.trouble, call, error), call)
         else:
             thread.trouble = succeeded(thread.trouble, call)
         self._heed_ending()
@@ -258,7 +257,7 @@ class Steering:
         if self._over:
             return self._over
         if agent:
-            return gutter(thread.trouble, self._config.failures_in_row)
+            return gutter(thread.trouble)
         knew = self._told_at is not None and self._turns > self._told_at + GRACE
         return self.ending if knew else ""
 

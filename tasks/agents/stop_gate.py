@@ -79,7 +79,7 @@ class StopGate:
         with self._lock:
             began = time.monotonic()
             try:
-                why = allow_stop(before, active=active, config=self._config.steering, full=full)
+                why = allow_stop(before, active=active, full=full)
                 until = began + self._config.steering.stop_seconds
                 found = _Found(hindrance=why) if why else self._check(len(before) + 1, said, until)
                 attempt = judge_stop(found.results, found.hindrance, time.monotonic() - began)
@@ -133,7 +133,7 @@ class StopGate:
 
     def _run_again(self, check_context: CheckContext, found: _Found, until: float) -> None:
         """What fails by chance sends nobody back; whether it is tolerated is decided when the checks run on a commit."""
-        for number in suspects(found.results, self._config.flaky.largest_failing_set, self._known):
+        for number in suspects(found.results, self._known):
             if self._ended():
                 return
             check = found.checks[number]

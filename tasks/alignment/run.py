@@ -56,7 +56,7 @@ def making(request: AlignRequest) -> Generator[Work]:
     with ExitStack() as stack:
         stack.enter_context(exclusive_folder(folder, f"the alignment {request.out}", "wait for it, or end that process"))
         work = Work(repository, config, request.out, aligning.attempt_id(folder, config.goal), asks=request.ask)
-        end_tagged(f"align-{work.uid}/", prefix=True, grace=config.claude.stop_grace_seconds)
+        end_tagged(f"align-{work.uid}/", prefix=True)
         marks = {"helmsman", "align", f"loop:{work.name}", f"uid:{work.uid}"}
         stack.enter_context(driving_run(work.name, work.uid, marks, folder.cancel))
         yield work

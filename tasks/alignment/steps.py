@@ -64,5 +64,4 @@ def open_gate(work: Work, key: str, questions: tuple[str, ...]) -> Gate:
         questions=questions,
         asked_at=now,
         deadline=now + timedelta(hours=gates.timeout_hours),
-        asked_of=gates.asked_of,
     )

@@ -95,7 +95,7 @@ def run_checks(
     for _, group in groupby(enumerate(config.checks), key=_group_of):
         results += _run_group(check_context, list(group))
     left = [*checkout.reset()] if not checkout.clean else []
-    for place in suspects(results, config.flaky.largest_failing_set, check_context.before):
+    for place in suspects(results, check_context.before):
         check = config.checks[place]
         left += checkout.reset()
         (again,) = _run_group(check_context, [(place, check)])

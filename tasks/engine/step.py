@@ -24,6 +24,8 @@ from tasks.system.faults import delays_of, raising_transient_errors
 from tasks.system.journal import publish
 from tasks.system.secrets import redacting_errors, without_secrets
 
+JITTER = 0.3
+"""Share by which delays vary, so that many loops do not return at once."""
 P = ParamSpec("P")
 R = TypeVar("R")
 Key = Callable[[TaskRunContext, dict[str, Any]], str | None]
@@ -75,7 +77,7 @@ def with_retries(what: Task[P, R], retry: RetryConfig) -> Callable[P, R]:
     retried = what.with_options(
         retries=retry.attempts,
         retry_delay_seconds=delays_of(retry) or 0,
-        retry_jitter_factor=retry.jitter,
+        retry_jitter_factor=JITTER,
         retry_condition_fn=_is_world_error,
     )
     return partial(_opaquely, retried)

@@ -47,7 +47,9 @@ def observe(context: LoopContext, state: LoopState, evidence: Evidence, memory: 
     read, config, change = partial(_read, faults), state.config, evidence.execution.change
     # the watch over the session has seen it, which knew where the shell stood
     destroyed = (call.pain.removeprefix(DESTROYED),) if call.pain.startswith(DESTROYED) else ()
-    scanned = read("secrets", Scanned(), lambda: secrets_in(context.worktree, change) if config.pain.secrets else Scanned())
+    scanned = read(
+        "secrets", Scanned(), lambda: secrets_in(context.worktree, change) if "secrets" not in config.pain.off else Scanned()
+    )
     faults.extend(filter(None, (scanned.unread,)))
     if evidence.checks is None:  # a usage limit, or pain
         return Observed(memory=memory, leaks=scanned.leaks, destroyed=destroyed, faults=tuple(faults))

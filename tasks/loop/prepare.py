@@ -45,6 +45,8 @@ _log = logging.getLogger(__name__)
 OWN_FOLDER = ".helmsman"
 _BYTES = 4
 """Of one character in UTF-8 at most."""
+HISTORY_COMMITS = 10
+"""Commits of the branch that are shown."""
 OWN_FILES = ".gitignore", "progress.md", "guardrails.md", RESEARCH_FILE, "JUDGE_FEEDBACK.md", "JUDGE_EVOLUTION.md", "checks"
 
 
@@ -63,10 +65,10 @@ def facts_at(context: LoopContext, state: LoopState, start: str, remembered: Rec
     return Orientation(
         started_at=now,
         start_commit=start,
-        commits=commits_between(common, state.base_commit, start, state.config.prompt.history_commits),
+        commits=commits_between(common, state.base_commit, start, HISTORY_COMMITS),
         recalled=remembered,
         hat=worn(state),
-        plan=plan_in_hand(context, state, start, small=bool(near(state.config.usage_limit, state.usage, now))),
+        plan=plan_in_hand(context, state, start, small=bool(near(state.usage, now))),
         template=own_template(context.repository, state.base_commit, state.config),
     )
 

@@ -19,7 +19,7 @@ from tasks.system.process import end_tagged
 
 def end_processes(state: LoopState) -> None:
     """Whatever still runs of the loop on this machine. The caller holds the lock: none of it is a driver's who lives."""
-    end_tagged(f"{state.uid}/", prefix=True, grace=state.config.claude.stop_grace_seconds)
+    end_tagged(f"{state.uid}/", prefix=True)
 
 
 def keep_work(context: LoopContext, state: LoopState, start: str) -> Salvage | None:

@@ -202,7 +202,7 @@ def _guarded(change: Change, context: LoopContext, state: LoopState, kept: Episo
     known = change.guardrails(project, retired=True)
     counts = {kind: change.failures(project, kind) for kind in FailureClass}
     orders = read_orders(context.worktree, state.config)
-    made = create(project, change.episodes(kept.uid, LOOKED_AT), known, counts, orders, state.config.memory, now)
+    made = create(project, change.episodes(kept.uid, LOOKED_AT), known, counts, orders, state.config.memory.guardrails, now)
     for one in made.guardrails:
         change.put_guardrail(one)
     return (*_told_of(made.guardrails), *_refusals(made.refused, kept))
@@ -235,7 +235,7 @@ def _told_of(guardrails: Iterable[Guardrail]) -> Iterator[str]:
 @contextmanager
 def _store(state: LoopState, now: datetime) -> Generator[Store]:
     config = state.config.memory
-    with opening(chosen_url(config.url), now, config.backups) as store:
+    with opening(chosen_url(config.url), now) as store:
         _note(store.warnings)
         yield store
 

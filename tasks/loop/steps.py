@@ -109,7 +109,7 @@ def by_tree(_run: TaskRunContext, inputs: dict[str, Any]) -> str | None:
 
 def checks_fingerprint(config: LoopConfig) -> str:
     """Changes when any check does, or what is looked for in it: a report speaks only for what made it."""
-    asked = [[check.model_dump(mode="json") for check in config.checks], required_tests(config), config.flaky.model_dump()]
+    asked = [[check.model_dump(mode="json") for check in config.checks], required_tests(config)]
     told = json.dumps([*asked, [config.workspace.clean, config.workspace.setup]], sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 

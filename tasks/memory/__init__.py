@@ -39,7 +39,7 @@ __all__ = [
 
 
 @contextmanager
-def opening(url: str, now: datetime, backups: int = 7) -> Generator[Store]:
+def opening(url: str, now: datetime) -> Generator[Store]:
     """A store while the block runs; an empty URL is this user's own file. Raises TransientError when there can be none."""
     if is_server(url):
         from tasks.memory.postgres import opened_server  # brings the database library in
@@ -48,7 +48,7 @@ def opening(url: str, now: datetime, backups: int = 7) -> Generator[Store]:
     else:
         from tasks.memory.sqlite import opened_file
 
-        opened = opened_file(file_of(url), now, backups, ours=not url)
+        opened = opened_file(file_of(url), now, ours=not url)
     with opened as store:
         yield store
 

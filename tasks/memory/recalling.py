@@ -49,11 +49,10 @@ def _recalled(store: "Reads", subject: Subject, config: MemoryConfig, now: datet
     own = store.summaries(subject.task_type, subject.project, limit=NEWEST)
     enough = sum(one.outcome is Outcome.COMPLETED for one in own) >= FEWEST
     room = config.tokens - guardrails_cost(guardrails)
-    wanted = room > 0 and config.lessons + config.antipatterns > 0
     return Recalled(
         subject=subject,
         guardrails=tuple(guardrails),
-        reminders=reminders(_found(store, subject), subject, config, now, room) if wanted else (),
+        reminders=reminders(_found(store, subject), subject, now, room) if room > 0 else (),
         estimate=estimate(own if enough else store.summaries(subject.task_type, limit=NEWEST), subject),
     )
 

@@ -38,6 +38,8 @@ SETTINGS = (
 )
 MAGIC, HEADER = b"SQLite format 3\x00", 100
 DAMAGED_KEPT = 3
+COPIES = 7
+"""Daily copies that are kept: a week of them."""
 COPY, DAMAGED = re.compile(r"\.backup-\d{4}-\d\d-\d\d"), re.compile(r"\.damaged-\d{8}T\d{6}")
 
 
@@ -93,7 +95,7 @@ def _set_up(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
 
 
 @contextmanager
-def opened_file(file: Path, now: datetime, backups: int, *, ours: bool) -> Generator[Store]:
+def opened_file(file: Path, now: datetime, *, ours: bool) -> Generator[Store]:
     """The store of this file, looked at, repaired where it was damaged, in the newest version. A folder that is not `ours` keeps
     its mode.
     """
@@ -105,7 +107,7 @@ def opened_file(file: Path, now: datetime, backups: int, *, ours: bool) -> Gener
             warnings.append(f"{begun}; if that was not meant, put {copies[0].name} in its place")
     for _ in range(ATTEMPTS):
         try:
-            database = _looked_at(file, now, backups, warnings)
+            database = _looked_at(file, now, warnings)
             break
         except Damaged:
             with _disk(file):
@@ -132,7 +134,7 @@ def copied_file(file: Path) -> Generator[SqliteFile | None]:
         yield SqliteFile(Path(folder, file.name))
 
 
-def _looked_at(file: Path, now: datetime, backups: int, warnings: list[str]) -> SqliteFile:
+def _looked_at(file: Path, now: datetime, warnings: list[str]) -> SqliteFile:
     """Every page is read once a day and after somebody has met damage. A process or machine that dies is no reason: SQLite's log
     is made for that, and reading a whole store takes seconds. Raises Damaged.
     """
@@ -145,7 +147,7 @@ def _looked_at(file: Path, now: datetime, backups: int, warnings: list[str]) -> 
         with _disk(file):
             day = checked.read_text("utf-8", errors="replace") if checked.is_file() else ""
             if day != now.date().isoformat() and _holds_something(database):
-                warnings += _daily(file, now, backups)
+                warnings += _daily(file, now)
     except BaseException:
         database.close()
         raise
@@ -239,7 +241,7 @@ def _suspect(file: Path) -> None:
 # --- copies -------------------------------------------------------------------------------------------------------
 
 
-def _daily(file: Path, now: datetime, keep: int) -> list[str]:
+def _daily(file: Path, now: datetime) -> list[str]:
     """Look at every page, copy what is good, and remove the oldest copies; of several processes one does it. A copy that fails is
     a warning, and tried again tomorrow: the store works.
     """
@@ -250,7 +252,7 @@ def _daily(file: Path, now: datetime, keep: int) -> list[str]:
             copy = _beside(file, f".backup-{today}")
             if not copy.exists():
                 _copy(file, "mode=rw", copy)
-            for old in _like(file, COPY)[keep:]:
+            for old in _like(file, COPY)[COPIES:]:
                 old.unlink(missing_ok=True)
         except (OSError, sqlite3.Error) as error:
             warnings.append(f"the memory store could not be copied today ({error}): {file}")

@@ -11,7 +11,7 @@ from helmsman.records.base import Usage
 from helmsman.records.checks import Judgement
 from helmsman.verify.judge.answers import Answer
 from helmsman.verify.judge.question import JudgeQuestion, Shelf
-from helmsman.verify.judge.request import JudgeRequest, build_request
+from helmsman.verify.judge.request import SOURCE_TOKENS, JudgeRequest, build_request
 from helmsman.verify.judge.votes import UnreadableError, Vote, count_votes, read_vote
 from tasks.models.judge_api import ask_by_api
 from tasks.models.judge_cli import ask_by_cli
@@ -89,7 +89,7 @@ def _vote(ask: Ask, request: JudgeRequest, config: JudgeConfig, shelf: Shelf) ->
     if not vote.needs:
         return vote
     found = without_secrets(tuple(shelf(vote.needs)))
-    return _read_vote(ask, request.with_files(vote.needs, found, config.source_tokens // 2), config)
+    return _read_vote(ask, request.with_files(vote.needs, found, SOURCE_TOKENS // 2), config)
 
 
 def _read_vote(ask: Ask, request: JudgeRequest, config: JudgeConfig) -> Vote:
@@ -106,5 +106,5 @@ def _read_vote(ask: Ask, request: JudgeRequest, config: JudgeConfig) -> Vote:
             "the judge's answer cannot be read, so the work is neither approved nor rejected",
             expected="an answer in the form that it is asked for, at the second try",
             found=str(error),
-            remedy="set judge.model to a model with structured outputs, or raise judge.answer_tokens; then resume the loop",
+            remedy="set judge.model to a model with structured outputs; then resume the loop",
         ) from error

@@ -17,7 +17,7 @@ from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientEr
 from helmsman.parsers.loose import mapping, text
 from helmsman.prices import priced
 from helmsman.verify.judge.answers import Answer, MessageReader
-from helmsman.verify.judge.request import JudgeRequest
+from helmsman.verify.judge.request import ANSWER_TOKENS, JudgeRequest
 from tasks.system.secrets import redact
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _WORDS = 500
 
 _CREDENTIALS = ("the judge's credentials were refused", "give a valid ANTHROPIC_API_KEY, in the environment or in a block")
 _CREDIT = ("the judge's account has no credit", "add credit to the account of the key, or set judge.way to claude")
-_REQUEST = ("the judge's request was refused", "set judge.model to one with structured outputs, or lower judge.source_tokens")
+_REQUEST = ("the judge's request was refused", "set judge.model to one with structured outputs and a larger context")
 _MODEL = ("the judge's model is not known to the API", "set judge.model to a model that the key may use")
 _ADDRESS = ("the judge's API has no usable address", "correct ANTHROPIC_BASE_URL; it begins with https:// or http://")
 
@@ -120,7 +120,7 @@ def _events(client: "Anthropic", request: JudgeRequest, config: JudgeConfig) -> 
     """The events of one message. Up to the end of the evidence all votes on a question are alike, so it is cached."""
     with client.messages.create(
         model=config.model,
-        max_tokens=config.answer_tokens,
+        max_tokens=ANSWER_TOKENS,
         system=[{"type": "text", "text": request.rules}],
         messages=[{"role": "user", "content": _content(request)}],
         output_config={"format": {"type": "json_schema", "schema": dict(request.schema)}},

@@ -12,7 +12,7 @@ from helmsman.parsers.agent_actions import parse_event
 from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.agent import AgentCall, AgentOutcome
 from helmsman.verify.judge.answers import Answer, CliReader
-from helmsman.verify.judge.request import JudgeRequest
+from helmsman.verify.judge.request import ANSWER_TOKENS, JudgeRequest
 from tasks.system.claude_binary import find_binary
 from tasks.system.process import Ended, run
 from tasks.system.secrets import redact
@@ -30,8 +30,8 @@ _FIXABLE = {
     AgentOutcome.AUTHENTICATION: ("the judge's credentials were refused", "log in with `claude`, or give a valid key or token"),
     AgentOutcome.BILLING: ("the judge's account has no credit", "add credit, or judge with another account"),
     AgentOutcome.BAD_MODEL: ("the judge's model is not known", "set judge.model to a model that the account may use"),
-    AgentOutcome.REJECTED_REQUEST: ("the judge's request was refused", "lower judge.source_tokens and judge.output_tokens"),
-    AgentOutcome.CONTEXT_FULL: ("the judge's request is too long", "lower judge.source_tokens and judge.output_tokens"),
+    AgentOutcome.REJECTED_REQUEST: ("the judge's request was refused", "set judge.model to one with a larger context"),
+    AgentOutcome.CONTEXT_FULL: ("the judge's request is too long", "set judge.model to one with a larger context"),
     AgentOutcome.REFUSED_START: ("the judge's CLI refused to start", "fix what it says, or install a newer one"),
     AgentOutcome.BLOCKED_BY_HOOK: ("a hook stopped the judge's CLI", "let managed hooks pass for it"),
 }
@@ -61,10 +61,9 @@ def ask_by_cli(
         ended = run(
             [str(binary), *arguments(request, config)],
             cwd=Path(empty),
-            env={**environment, **_ALONE, "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(config.answer_tokens)},
+            env={**environment, **_ALONE, "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(ANSWER_TOKENS)},
             tag=tag,
             deadline=config.timeout_seconds,
-            grace=claude.stop_grace_seconds,
             stdin=request.prompt.encode(),
             on_line=listen,
             stop=stop,

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+LONGEST_DELAY = 300
+"""Seconds between retries."""
 OF_A_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 EXHAUSTED = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 """There is no room for another process or for another open file. Others end, and there is."""
@@ -47,7 +49,7 @@ def raising_transient_errors() -> Generator[None]:
 
 def delays_of(retry: "RetryConfig") -> list[float]:
     """Seconds before each further try."""
-    return [min(retry.first_delay_seconds * 2**n, retry.longest_delay_seconds) for n in range(retry.attempts)]
+    return [min(retry.first_delay_seconds * 2**n, LONGEST_DELAY) for n in range(retry.attempts)]
 
 
 def patiently(what: Callable[[], R], delays: Iterable[float], nap: Callable[[float], None] = time.sleep) -> R:

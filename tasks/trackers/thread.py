@@ -23,6 +23,8 @@ from tasks.trackers.forges import IssueTracker, open_tracker
 from tasks.trackers.notify import notify
 from tasks.trackers.remembering import remember, remembered
 
+POLL_SECONDS = 30.0
+"""Between two looks for an answer while a question is open."""
 TELLING_SECONDS = 30.0
 """For all calls of one telling."""
 LISTENING_SECONDS = 10.0
@@ -66,7 +68,7 @@ def answer_from_tracker(state: LoopState, context: LoopContext) -> Answer | None
 
 
 class TrackerListener:
-    """Listens for an answer to a question as often as is configured, however often it is asked."""
+    """Listens for an answer to a question now and then, however often it is asked."""
 
     def __init__(self, state: LoopState, context: LoopContext) -> None:
         """It listens the first time that it is asked."""
@@ -75,7 +77,7 @@ class TrackerListener:
     def __call__(self) -> Answer | None:
         if time.monotonic() < self._next:
             return None
-        self._next = time.monotonic() + self._state.config.tracker.poll_seconds
+        self._next = time.monotonic() + POLL_SECONDS
         return answer_from_tracker(self._state, self._place)
 
 

@@ -25,7 +25,7 @@ checks = ["grep -q one one.txt"]
 goal = "{SECOND}"
 checks = ["grep -q one two.txt && grep -q two two.txt"]
 """
-ALONE = ("--set", "limits.iterations=1", "--set", "steering.stop_blocks=0")
+ALONE = ("--set", "limits.iterations=1", "--set", "steering.stop_seconds=0")
 
 
 def script(folder: Path) -> Script:

@@ -57,7 +57,7 @@ def test_a_group_whose_driver_is_killed_leaves_nothing_at_work_and_goes_on_by_th
     make_repository(tmp_path / "repository", FILES)
     (tmp_path / "hold").touch()
     goals = [part for name in ("loud", "warm") for part in ("--goal", f"The greeting is {name}")]
-    how = ("--check", "sh check.sh", "--name", "greet", "--set", "steering.stop_blocks=0", "--json")
+    how = ("--check", "sh check.sh", "--name", "greet", "--set", "steering.stop_seconds=0", "--json")
 
     def held(request: Request) -> Turn:
         loop = "loud" if "The greeting is loud" in request.prompt.split("Iteration ")[0] else "warm"
@@ -91,7 +91,7 @@ def test_three_agents_that_change_the_same_line_at_once_are_all_merged_and_the_b
 ) -> None:
     make_repository(tmp_path / "repository", FILES)
     goals = [part for name in WORDS for part in ("--goal", f"The greeting is {name}")]
-    how = ("--check", "sh check.sh", "--merge", ".", "--name", "greet", "--set", "steering.stop_blocks=0", "--json")
+    how = ("--check", "sh check.sh", "--merge", ".", "--name", "greet", "--set", "steering.stop_seconds=0", "--json")
     as_script: Script = script
     with driving(tmp_path, prefect_server.url, as_script) as helmsman:
         with Sampler(tmp_path / "repository") as sampler:

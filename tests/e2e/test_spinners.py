@@ -45,18 +45,6 @@ def drive(
         return list(read_records(open_repository(helmsman.repository), "loop"))[::-1], helmsman.model.requests
 
 
-@pytest.mark.slow
-def test_a_session_that_never_gives_up_stopping_is_let_go_before_the_command_line_loses_patience(
-    tmp_path: Path, prefect_server: PrefectServer
-) -> None:
-    patient = ("steering.stop_blocks=7", "limits.iterations=1")
-    records, requests = drive(tmp_path, prefect_server, lambda _: DONE, *patient)
-    (record, *_) = records
-    assert [attempt.blocked for attempt in record.execution.call.stops] == [True] * 7 + [False]
-    assert sum(request.call == 0 for request in requests) == 8
-    assert record.execution.call.outcome is AgentOutcome.FINISHED
-
-
 def test_a_session_that_asks_to_be_done_is_sent_back_twice_with_a_word_that_it_hears_once(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:

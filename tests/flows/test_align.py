@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[2]
 ASKS, KNOWS = say(json.dumps(GOOD)), say(json.dumps(GOOD | {"approach": "With semicolons.", "blockingQuestions": []}))
 ANSWER = {"answer_1": "a semicolon"}
 AWAY = Fault(status=529, headers={"x-should-retry": "false"})
-QUICK = {"retry": {"attempts": 1, "first_delay_seconds": 0.01, "jitter": 0}}
+QUICK = {"retry": {"attempts": 1, "first_delay_seconds": 0.01}}
 
 
 @dataclass(frozen=True)

@@ -79,12 +79,11 @@ def gate(
     *checks: Any,
     last: Any = None,
     item: str = "",
-    flaky: int = 5,
     stop: Callable[[], bool] = never,
     workspace: Any = None,
     **steering: Any,
 ) -> Session:
-    sections = {"steering": steering, "flaky": {"largest_failing_set": flaky}, "workspace": workspace or {}}
+    sections = {"steering": steering, "workspace": workspace or {}}
     config = LoopConfig.model_validate({"goal": "make it work", "checks": checks, **sections})
     checkout = checkout_for(work.place, work.state.model_copy(update={"config": config}))
     return Session(StopGate(StopPlace(work.path, work.start, checkout), tag, config, last, stop, item))

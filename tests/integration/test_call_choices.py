@@ -30,7 +30,6 @@ def test_a_large_window_is_known_by_the_name_that_it_was_asked_for_by() -> None:
 def test_the_checks_of_a_stop_never_take_so_long_that_the_silence_looks_like_a_hang() -> None:
     assert stop_seconds(configured()) == 120
     assert stop_seconds(configured(claude={"idle_timeout_minutes": 1})) == 30
-    assert stop_seconds(configured(steering={"stop_blocks": 0})) == 0
 
 
 @pytest.mark.feature("S2", "A4")

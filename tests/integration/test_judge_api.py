@@ -220,7 +220,7 @@ def test_a_judge_that_takes_too_long_is_not_waited_for(turn: Turn | Raw) -> None
         (Fault(status=404, error_message="model: no-such-model"), "model", "judge.model"),
         (Fault(status=400, error_message="Your credit balance is too low to access the Anthropic API."), "no credit", "credit"),
         (Fault(status=400, error_message="output_config: not supported"), "refused", "judge.model"),
-        (Fault(status=413), "refused", "judge.source_tokens"),
+        (Fault(status=413), "refused", "a larger context"),
         (Raw(b"who are you?", status=401), "credentials", "ANTHROPIC_API_KEY"),
     ],
 )

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from helmsman.config.old_keys import OLD_KEYS
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState, advance
 from tasks.repository.state_ref import parse_state
@@ -20,10 +21,10 @@ REPLACED = {".execution.call.context_tokens", ".execution.call.context_window"}
 
 
 GONE = (
-    ".config.breaker.half_open_after",
-    ".config.invariants.off",
-    ".config.on_push.mode",
-    ".config.steering.stop_no_progress",
+    *(f".config.{key}" for key in OLD_KEYS),
+    ".config.control:",
+    ".config.flaky:",
+    ".gate.asked_of",
     ".oversight.breaker",
     ".execution.call.first_used",
 )

@@ -313,7 +313,7 @@ def test_pain_stays_and_its_first_reason_is_kept() -> None:
 
 
 def test_what_is_switched_off_does_not_hurt() -> None:
-    hearing = Hearing(*OLD, destructive=False)
+    hearing = Hearing(*OLD, off=("destructive",))
     assert hearing.ran("rm -rf ~/projects; git push -f", f"{HOME}/projects", f"{TREE}/.git") == ""
 
 

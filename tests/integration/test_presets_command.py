@@ -99,7 +99,7 @@ def test_a_start_takes_the_preset_by_name_or_by_a_path_from_where_it_was_given(h
 def test_what_others_wrote_reaches_the_terminal_without_control_characters(helmsman: CommandLine) -> None:
     hostile = hat("evil", Condition(first=True), prompt=EVIL)
     put(helmsman.repository, ".helmsman/hats", "evil", hat_text(hostile))
-    sheet = Sheet(name="mine", title="Mine", about="Ours.", hats=("evil",), settings={"claude": {"append_system_prompt": EVIL}})
+    sheet = Sheet(name="mine", title="Mine", about="Ours.", hats=("evil",), settings={"claude": {"model": EVIL}})
     put(helmsman.repository, ".helmsman/presets", "mine", sheet_text(sheet.model_copy(update={"guidance": EVIL})))
     put(helmsman.repository, ".helmsman/presets", "broken", f"+++\nname = '{EVIL}'\n+++\n")
     for arguments in (("list",), ("show", "mine")):

@@ -51,18 +51,18 @@ def test_a_prompt_with_two_promises_is_refused_until_one_is_said(tmp_path: Path)
 
 
 def test_settings_of_ralphrc_hold_under_those_of_helmsman_toml(tmp_path: Path) -> None:
-    rc = "MAX_CALLS_PER_HOUR=50\nCB_NO_PROGRESS_THRESHOLD=4\n"
+    rc = "MAX_CALLS_PER_HOUR=50\nCLAUDE_TIMEOUT_MINUTES=4\n"
     bring(tmp_path, {".ralphrc": rc, "helmsman.toml": "limits.calls_per_hour = 60\n"})
     resolved = configured(tmp_path, "g")
-    assert (resolved.config.limits.calls_per_hour, resolved.config.detect.stuck_iterations) == (60, 4)
-    assert resolved.origins["detect.stuck_iterations"] == ".ralphrc line 2 (CB_NO_PROGRESS_THRESHOLD)"
+    assert (resolved.config.limits.calls_per_hour, resolved.config.claude.timeout_minutes) == (60, 4)
+    assert resolved.origins["claude.timeout_minutes"] == ".ralphrc line 2 (CLAUDE_TIMEOUT_MINUTES)"
 
 
 @pytest.mark.parametrize(
     ("rc", "why"),
     [
         ("\nFOO=1\n", r"\.ralphrc:2: unknown key 'FOO'"),
-        ("CB_SAME_ERROR_THRESHOLD=1", r"detect.same_error \(.ralphrc line 1 \(CB_SAME_ERROR_THRESHOLD\)\): expected at least 2"),
+        ("MAX_ITERATIONS=0", r"limits.iterations \(.ralphrc line 1 \(MAX_ITERATIONS\)\): expected at least 1"),
     ],
 )
 def test_a_ralphrc_that_cannot_be_honoured_is_refused_with_its_line(tmp_path: Path, rc: str, why: str) -> None:

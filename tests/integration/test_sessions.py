@@ -69,9 +69,9 @@ def test_a_transcript_that_was_about_to_be_set_aside_is_no_call(tmp_path: Path) 
 
 
 @pytest.mark.feature("O2")
-def test_the_constant_text_is_appended_to_the_system_text_before_the_operators_own() -> None:
-    line = arguments(ClaudeConfig(append_system_prompt="mine"), system="ours")
-    assert line[line.index("--append-system-prompt") + 1] == "ours\n\nmine"
+def test_the_constant_text_is_appended_to_the_system_text() -> None:
+    line = arguments(ClaudeConfig(), system="ours")
+    assert line[line.index("--append-system-prompt") + 1] == "ours"
 
 
 def call_with(tmp_path: Path, *calls: Call, died_after: str = "") -> tuple[AgentCall, Work]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.config import ContextConfig, SteeringConfig
+from helmsman.config import SteeringConfig
 from helmsman.guardrails import Rules
 from helmsman.parsers.agent_actions import Called, ToolResult
 from helmsman.records.agent import AgentOutcome, ContextUse, FailureClass, Guarded
@@ -37,7 +37,7 @@ def means(**given: Any) -> SteeringActions:
 
 def steers(steering: SteeringConfig | None = None, world: SteeringActions | None = None, **rules: Any) -> Steering:
     known: dict[str, Any] = {"worktree": "/nest/tree", **rules}
-    return Steering(Rules(**known), steering or SteeringConfig(), ContextConfig(), world or means(), Turns(catch_up=0))
+    return Steering(Rules(**known), steering or SteeringConfig(), world or means(), Turns(catch_up=0))
 
 
 def done(identity: str, output: str = "", *, failed: bool = False) -> ToolResult:

@@ -39,7 +39,7 @@ def test_a_good_copy_in_an_ignored_folder_lets_nobody_go(work: Work, tag: str) -
 
 def test_what_the_agent_does_while_its_checks_run_is_not_undone(work: Work, tag: str, tmp_path: Path) -> None:
     wait = f"touch '{tmp_path}/began'; until test -e '{tmp_path}/goes-on'; do sleep 0.02; done; grep -q meanwhile app.py"
-    gated = gate(work, tag, wait, flaky=0)
+    gated = gate(work, tag, wait)
     thread = threading.Thread(target=gated.run, kwargs={"active": False, "full": False, "said": ASKS})
     thread.start()
     assert eventually((tmp_path / "began").exists)

@@ -18,10 +18,10 @@ FAILS = f"printf '{NAMES}'; exit 1"
 
 
 def attempts(
-    work: Work, *checks: str, last: CheckReport | None = None, seconds: float = 120, largest: int = 5, times: int = 1
+    work: Work, *checks: str, last: CheckReport | None = None, seconds: float = 120, times: int = 1
 ) -> list[StopAttempt]:
     with own_tag() as tag:
-        gated = gate(work, tag, *checks, last=last, flaky=largest, stop_seconds=seconds)
+        gated = gate(work, tag, *checks, last=last, stop_seconds=seconds)
         return [ended(gated, active=number > 0) for number in range(times)]
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from helmsman.config import ContextConfig, SteeringConfig
+from helmsman.config import SteeringConfig
 from helmsman.guardrails import Rules
 from helmsman.parsers.agent_actions import Called, ToolResult
 from helmsman.parsers.claude_stream import ClaudeReader
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.feature("A4")
 def steers(gate: Gate, tell: Callable[[StopAttempt], None] | None = None) -> Steering:
     turns = Turns(catch_up=0)
     stops = Stops(gate, tell or nothing, turns)
-    return Steering(Rules("/nest/tree"), SteeringConfig(), ContextConfig(), SteeringActions(nothing, nothing, str), turns, stops)
+    return Steering(Rules("/nest/tree"), SteeringConfig(), SteeringActions(nothing, nothing, str), turns, stops)
 
 
 def nothing(_: object) -> None:

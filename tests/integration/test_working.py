@@ -216,14 +216,6 @@ def test_a_check_that_passes_when_it_is_run_again_on_the_same_tree_is_flaky(
     assert dirty_paths(work.path) == ()
 
 
-@pytest.mark.feature("V3")
-def test_with_a_limit_of_0_nothing_is_run_again(work: Work, tmp_path: Path) -> None:
-    change = settle_work(work.repository, work.path, work.state, work.start)
-    command = FAILS_FIRST.format(marker=tmp_path / "marker")
-    report = checked(work, change, checks=(command,), flaky={"largest_failing_set": 0})
-    assert (report.results[0].flaky, report.passed) == ((), False)
-
-
 @pytest.mark.feature("V10")
 def test_the_required_tests_that_a_report_lists_are_noted(work: Work) -> None:
     change = settle_work(work.repository, work.path, work.state, work.start)

@@ -27,7 +27,7 @@ def api(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 def configured(api: TrackerApi, **more: Any) -> TrackerConfig:
-    users = {"allowed_users": ("Alice", "bob"), "poll_seconds": 3600}
+    users = {"allowed_users": ("Alice", "bob")}
     return TrackerConfig.model_validate({"kind": api.kind, "url": api.url, "repository": REPOSITORY, **users, **more})
 
 

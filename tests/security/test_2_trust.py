@@ -29,7 +29,7 @@ OPERATORS = {
     "agent.kind", "agent.binary", "agent.arguments", "agent.environment", "agent.command", "agent.prompt", "agent.output",
     "sandbox.kind", "sandbox.network", "sandbox.hosts", "sandbox.login", "sandbox.checks", "sandbox.checks_network",
     "sandbox.read", "sandbox.write", "sandbox.hide",
-    "tracker.kind", "tracker.url", "tracker.repository", "tracker.block", "tracker.allowed_users", "tracker.poll_seconds",
+    "tracker.kind", "tracker.url", "tracker.repository", "tracker.block", "tracker.allowed_users",
     "tracker.from_rung", "tracker.notify", "hidden", "proof.probes",
 }  # fmt: skip
 LOOKING = (["config"], ["list"], ["doctor"], ["rubric", "check"], ["trust", "--json"], ["memory", "list"], ["presets", "list"])

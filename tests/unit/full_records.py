@@ -242,7 +242,6 @@ def full_state(**fields: Any) -> LoopState:
         questions=("Which of the two orders counts?",),
         asked_at=NOW,
         deadline=NOW + HOUR,
-        asked_of="the team",
     )
     known: Mapping[str, Any] = {
         "updated_at": NOW + timedelta(minutes=2),

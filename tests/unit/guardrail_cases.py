@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from helmsman.config.infrastructure import MemoryConfig
 from helmsman.records.agent import ErrorVector, FailureClass
 from helmsman.records.control import Movement
 from helmsman.records.lessons import Episode, Guardrail, Subject, TaskType
@@ -13,7 +12,6 @@ from tests.unit.builders import NOW
 PROJECT = "p1"
 SUBJECT = Subject(project=PROJECT, task_type=TaskType.TEST_FIX, text="make the tests pass")
 TEST, TYPES, LINT, NETWORK = FailureClass.TEST, FailureClass.TYPES, FailureClass.LINT, FailureClass.NETWORK
-DEFAULTS = MemoryConfig()
 Counts = Mapping[FailureClass, tuple[int, int]]
 
 

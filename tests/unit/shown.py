@@ -125,7 +125,6 @@ def troubled_gate(text: str) -> Gate:
         questions=(text, text),
         asked_at=NOW,
         deadline=NOW + 72 * HOUR,
-        asked_of=text,
     )
 
 

@@ -193,10 +193,10 @@ def test_a_file_s_budget_is_the_operator_s_word_however_the_file_is_called(sourc
 
 
 def test_settings_that_do_nothing_are_named_where_somebody_made_them() -> None:
-    said = {"claude": {"max_turns": 5, "timeout_minutes": 20, "binary": "c"}, "context": {"rotate_at": 0.5}}
-    assert unused(*resolved(**said)) == ("claude.binary", "claude.max_turns", "context.rotate_at")
+    said = {"claude": {"max_turns": 5, "timeout_minutes": 20, "binary": "c"}, "context": {"window": 100_000}}
+    assert unused(*resolved(**said)) == ("claude.binary", "claude.max_turns", "context.window")
     assert unused(*resolved()) == ()
-    assert unused(*resolved(**said, judge={"criteria": ["it is so"]})) == ("claude.max_turns", "context.rotate_at")
+    assert unused(*resolved(**said, judge={"criteria": ["it is so"]})) == ("claude.max_turns", "context.window")
     assert set(ONLY_CLAUDE_S) <= set(leaves(LoopConfig(goal="g")))
 
 

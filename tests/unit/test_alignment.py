@@ -191,7 +191,7 @@ def test_an_answer_becomes_the_four_sections_and_the_goal_stays_the_persons() ->
         (json.dumps(GOOD | {"approach": "x" * 3001}), "end_turn", "approach"),
         (json.dumps({**GOOD, "goal": "another"}), "end_turn", "goal"),
         (json.dumps(GOOD), "refusal", "declined"),
-        (json.dumps(GOOD), "max_tokens", "judge.answer_tokens"),
+        (json.dumps(GOOD), "max_tokens", "cut off at its longest length"),
         (json.dumps(GOOD), "late", "prompt.timeout_seconds"),
         (json.dumps(GOOD), "something\x1b[2J", "unknown reason"),
     ],

@@ -72,11 +72,10 @@ def past(**fields: Any) -> Past:
 
 
 def test_it_is_due_where_history_and_memory_outgrow_their_allowance() -> None:
-    assert not needs_compaction(past(), 500)
+    assert not needs_compaction(past())
     grown = WorkingMemory(completed=tuple(Completed(text=f"{number} {'x' * 390}") for number in range(10)))
-    assert needs_compaction(past(memory=grown), 500)
-    assert not needs_compaction(past(memory=grown), 4000)
-    assert needs_compaction(past(commits=tuple(Commit(id="a" * 40, subject="one word " * 10) for _ in range(200))), 4000)
+    assert not needs_compaction(past(memory=grown))
+    assert needs_compaction(past(commits=tuple(Commit(id="a" * 40, subject="one word " * 10) for _ in range(200))))
 
 
 def test_the_template_has_the_five_parts_from_records_alone() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from helmsman.config.base import LONGEST_HOURS
 from helmsman.oversee.decide import Situation, decide
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import CheckReport, CriterionVerdict, Finding, Judgement, JudgementOutcome, Weight
@@ -220,17 +219,6 @@ def test_a_usage_limit_is_waited_for(resets_at: datetime | None, wait: timedelta
     assert f"{decision.until:%Y-%m-%d %H:%M:%S} UTC" in decision.reason
 
 
-@pytest.mark.feature("E7")
-@pytest.mark.parametrize("field", ["margin_seconds", "unknown_wait_minutes"])
-def test_the_longest_wait_that_can_be_configured_has_a_date(field: str) -> None:
-    most = LONGEST_HOURS * (3600 if field == "margin_seconds" else 60)
-    for_ever = state(config(usage_limit={"longest_wait_hours": LONGEST_HOURS, field: most}))
-    resets_at = NOW + HOUR if field == "margin_seconds" else None
-    decision = decide(situation(state=for_ever, execution=execution(usage_limited(resets_at)), checks=None))
-    assert decision.until is not None
-    assert decision.until == NOW + LONGEST_HOURS * HOUR
-
-
 @pytest.mark.feature("E6", "E7")
 def test_a_usage_limit_cannot_keep_a_loop_waiting_beyond_its_own_limits_and_is_not_counted_then_either() -> None:
     decision: Decision = decide(situation(execution=execution(usage_limited()), checks=None, signals=(LIMIT_REACHED,)))
@@ -357,8 +345,6 @@ def test_the_fifth_denied_request_in_a_row_ends_the_loop_with_what_stands_agains
     assert "asked to be done 5 times in a row under green checks" in fifth.reason
     assert fifth.reason.endswith("""helmsman resume mend-it --set 'invariants.allow=["t.py"]'""")
     assert asked(findings=(GONE,), before={"done": DoneSignals(asked_in_row=3)}).kind is CONTINUE
-    unlimited = {"completion": {"ask_limit": "none"}}
-    assert asked(unlimited, findings=(GONE,), before={"done": DoneSignals(asked_in_row=99)}).kind is CONTINUE
 
 
 FORCED: dict[str, Any] = {"completion": {"force_max": True}}

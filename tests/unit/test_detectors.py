@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from helmsman.config import DetectConfig
+from helmsman.config.oversight import Sensitivity
 from helmsman.oversee.cycles import OF_THE_WORLD
 from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.detectors import DETECTORS, detect
@@ -259,12 +260,15 @@ def test_what_only_looks_like_a_pattern_does_not_trip_its_detector(rule: str, st
     assert found(rule, *steps) is None
 
 
-@pytest.mark.parametrize(("rule", "steps"), cases(TRIPPED))
+FIRST = {rule: rows[:1] for rule, rows in TRIPPED.items()}
+
+
+@pytest.mark.parametrize(("rule", "steps"), cases(FIRST))
 def test_a_detector_that_is_turned_off_is_not_asked(rule: str, steps: list[Step]) -> None:
     assert found(rule, *steps, off=(rule,)) is None
 
 
-@pytest.mark.parametrize(("rule", "steps"), cases(TRIPPED))
+@pytest.mark.parametrize(("rule", "steps"), cases(FIRST))
 def test_a_wait_after_a_pattern_does_not_tell_it_a_second_time(rule: str, steps: list[Step]) -> None:
     assert found(rule, *steps, waited()) is None
 
@@ -276,7 +280,7 @@ def test_every_detector_has_its_pattern_its_look_alike_and_its_severity() -> Non
 
 
 @pytest.mark.feature("S6")
-@pytest.mark.parametrize(("rule", "steps"), cases(TRIPPED))
+@pytest.mark.parametrize(("rule", "steps"), cases(FIRST))
 def test_a_signal_tells_numbers_and_what_redirects_says_what_to_do(rule: str, steps: list[Step]) -> None:
     signal = found(rule, *steps)
     assert signal is not None
@@ -345,24 +349,30 @@ def test_a_hostile_place_is_told_short_and_on_one_line() -> None:
     assert signal.message.isprintable()
 
 
-def test_the_thresholds_are_those_of_the_configuration() -> None:
-    assert found("stuck", *[step()] * 2, stuck_iterations=2) is not None
-    assert found("stuck", step(FORWARD), *[step()] * 3, stuck_gain=0.0) is None
-    assert found("regressing", LOST, falls=1) is not None
-    assert found("same_error", *[wrong()] * 2, same_error=2) is not None
-    assert found("denied", REFUSED, denials=1) is not None
-    assert found("empty_sessions", IDLE, empty_sessions=1) is not None
-    assert found("plateau", *[step()] * 3, plateau=3) is not None
-    assert found("oscillating", *at(0.5, 0.7, 0.5, 0.7), sign_changes=2) is not None
-    assert found("off_objective", *[BESIDE] * 2, relevance=0.2) is None
-    assert found("output_decline", *[step()] * 3, step(written=900), output_decline=0.5) is not None
+SOONER: list[tuple[str, list[Step], list[Step]]] = [
+    ("stuck", [step()] * 2, [step()] * 4),
+    ("oscillating", at(0.5, 0.7, 0.5, 0.7), at(0.5, 0.7, 0.5, 0.7, 0.5, 0.7)),
+    ("regressing", [LOST] * 2, [LOST] * 3),
+    ("same_error", [wrong()] * 3, [wrong()] * 8),
+    ("denied", [REFUSED] * 2, [REFUSED] * 3),
+    ("empty_sessions", [IDLE] * 2, [IDLE] * 3),
+    ("plateau", [step()] * 5, [step()] * 12),
+    ("same_words", [wrong()] * 5, [wrong()] * 12),
+]
+
+
+@pytest.mark.parametrize(("rule", "high", "low"), SOONER)
+def test_sensitivity_says_how_many_iterations_trip_a_detector(rule: str, high: list[Step], low: list[Step]) -> None:
+    for sensitivity, least in (("high", high), ("low", low)):
+        assert found(rule, *least, sensitivity=sensitivity) is not None
+        assert found(rule, *least[:-1], sensitivity=sensitivity) is None
 
 
 def test_a_detector_that_breaks_is_named_and_the_others_are_heard() -> None:
-    def broken(_history: Sequence[IterationSummary], _config: DetectConfig) -> tuple[Found, ...]:
+    def broken(_history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> tuple[Found, ...]:
         raise ZeroDivisionError
 
-    def heard(_history: Sequence[IterationSummary], _config: DetectConfig) -> tuple[Found, ...]:
+    def heard(_history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> tuple[Found, ...]:
         return (Found(""),)
 
     detectors = [Detector("broken", Severity.WARN, broken), Detector("heard", Severity.LOG, heard)]

@@ -15,10 +15,10 @@ PLACE = "before\n<!-- diagram: one -->\n{}<!-- end of diagram -->\nafter\n"
 
 @pytest.mark.feature("S8")
 def test_every_step_of_the_ladder_is_drawn_with_what_it_needs() -> None:
-    lines = ladder_diagram(LadderConfig(patience=4, redesign_clean=7)).splitlines()
+    lines = ladder_diagram(LadderConfig(patience=4)).splitlines()
     assert sum(" --> " in line for line in lines) == len(STEPS) + 1
     assert "    refactor --> redesign : trouble, after 4 iterations here" in lines
-    assert "    redesign --> refactor : 7 clean here" in lines
+    assert "    redesign --> refactor : 2 clean here" in lines
 
 
 def test_a_label_holds_nothing_that_ends_it() -> None:

@@ -10,7 +10,6 @@ from helmsman.records.agent import ErrorVector, FailureClass
 
 pytestmark = pytest.mark.feature("A3")
 
-LIMIT = 5
 Step = ToolCall | tuple[ToolCall, ErrorVector]
 EDIT = ToolCall("Edit", {"file_path": "app.py"})
 READ = ToolCall("Read", {"file_path": "app.py"})
@@ -33,7 +32,7 @@ def live(*steps: Step) -> tuple[Trouble, list[Rule]]:
         if isinstance(step, ToolCall):
             trouble = succeeded(trouble, step)
         else:
-            trouble, said = failed(trouble, *step, LIMIT)
+            trouble, said = failed(trouble, *step)
             told += [one.rule for one in said]
     return trouble, told
 
@@ -116,8 +115,8 @@ def test_a_file_that_goes_back_and_forth_between_two_contents_shows_two_approach
 
 
 def test_the_gutter_is_reached_after_three_times_the_failures_and_says_the_numbers() -> None:
-    assert gutter(live(*different(14))[0], LIMIT) == ""
-    assert gutter(live(*different(15))[0], LIMIT) == "15 tool calls failed one after the other (15 are allowed)"
+    assert gutter(live(*different(14))[0]) == ""
+    assert gutter(live(*different(15))[0]) == "15 tool calls failed one after the other (15 are allowed)"
 
 
 def test_a_broken_build_is_known_until_a_command_succeeds() -> None:
@@ -129,7 +128,7 @@ def test_a_broken_build_is_known_until_a_command_succeeds() -> None:
 @pytest.mark.parametrize("kind", FailureClass)
 def test_guidance_ends_with_a_remedy_for_the_class_and_foreign_text_in_it_is_printable_and_short(kind: FailureClass) -> None:
     ugly = ErrorVector(kind=kind, where="\x1b[2J\n" * 1000, message="\0" * 5000)
-    (advice,) = failed(live(*different(4))[0], bash("x"), ugly, LIMIT)[1]
+    (advice,) = failed(live(*different(4))[0], bash("x"), ugly)[1]
     assert len(advice.text.partition("that tests this. ")[2]) > 20
     assert (advice.text.isprintable(), len(advice.text) < 1000) == (True, True)
 

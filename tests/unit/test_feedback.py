@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.config import ContextConfig
 from helmsman.guardrails.context import rotation
 from helmsman.guardrails.failure_patterns import Trouble, gutter
 from helmsman.oversee.progress import UNRUNNABLE, feedback_of
@@ -13,9 +12,9 @@ from helmsman.records.control import Feedback, IterationSummary, Movement
 from tests.unit.builders import NOW
 
 pytestmark = pytest.mark.feature("S12")
-FAILURES = gutter(Trouble(in_row=100), 5)
-NOISE = rotation(ContextUse(tokens=130_000, window=200_000, heard=100_000, noise=90_000), ContextConfig())
-FULL = rotation(ContextUse(tokens=190_000, window=200_000, heard=100_000, noise=1_000), ContextConfig())
+FAILURES = gutter(Trouble(in_row=100))
+NOISE = rotation(ContextUse(tokens=130_000, window=200_000, heard=100_000, noise=90_000))
+FULL = rotation(ContextUse(tokens=190_000, window=200_000, heard=100_000, noise=1_000))
 
 
 def moment(*kinds: FailureClass, green: bool = False, checked: bool = True, passing: int = 0) -> IterationSummary:

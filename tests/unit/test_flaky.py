@@ -20,24 +20,24 @@ PASSES = check(passed=True, counts=TestCounts(passed=3))
     ("result", "again"),
     [
         (failing("a"), True),
-        (failing("a", "b", "c"), True),
-        (failing("a", "b", "c", "d"), False),
+        (failing(*"abcde"), True),
+        (failing(*"abcdef"), False),
         (failing("a", failed=60), False),
         (failing("a", timed_out=True), False),
         (failing("a", error="no such command"), False),
         (check(passed=False), False),
         (PASSES, False),
     ],
-    ids=["one", "three", "too many", "more than are named", "timeout", "not started", "unnamed", "passes"],
+    ids=["one", "five", "too many", "more than are named", "timeout", "not started", "unnamed", "passes"],
 )
 def test_only_a_small_set_of_named_failures_is_worth_running_again(result: CheckResult, again: bool) -> None:
-    assert suspects([PASSES, result], 3) == ([1] if again else [])
+    assert suspects([PASSES, result]) == ([1] if again else [])
 
 
 def test_what_failed_on_the_tree_before_as_well_is_broken_and_not_run_twice() -> None:
-    assert suspects([failing("a", "b")], 3, report(failing("a"), failing("b"))) == []
-    assert suspects([failing("a", "c")], 3, report(failing("a"), failing("b"))) == [0]
-    assert suspects([failing("a")], 3, report(PASSES)) == [0]
+    assert suspects([failing("a", "b")], report(failing("a"), failing("b"))) == []
+    assert suspects([failing("a", "c")], report(failing("a"), failing("b"))) == [0]
+    assert suspects([failing("a")], report(PASSES)) == [0]
 
 
 def test_what_passes_the_second_time_is_flaky_and_still_no_pass() -> None:

@@ -23,9 +23,9 @@ def gate(kind: GateKind = GateKind.MERGE, **fields: object) -> Gate:
 
 
 def test_every_part_of_a_question_is_told() -> None:
-    asked = gate(evidence="All **4** tests pass.\n\nThe judge approves.", deadline=LATER, asked_of="the team")
+    asked = gate(evidence="All **4** tests pass.\n\nThe judge approves.", deadline=LATER)
     assert gate_lines(asked, "mend-it") == [
-        "asked      Proven: may it be merged? (merge-3), 2026-11-22 12:00 UTC, of the team",
+        "asked      Proven: may it be merged? (merge-3), 2026-11-22 12:00 UTC",
         "question   May it be merged?",
         "evidence   All **4** tests pass.",
         "           The judge approves.",
@@ -98,7 +98,7 @@ def test_without_evidence_there_is_no_line_for_it() -> None:
 
 @given(st.text() | st.just(EVIL), st.sampled_from(GateKind))
 def test_nothing_that_others_wrote_moves_a_cursor_or_breaks_a_line(text: str, kind: GateKind) -> None:
-    lines = gate_lines(gate(kind, question=text, evidence=text, asked_of=text, questions=(text,)), text)
+    lines = gate_lines(gate(kind, question=text, evidence=text, questions=(text,)), text)
     assert all(line.isprintable() for line in lines)
 
 

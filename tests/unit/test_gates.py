@@ -372,9 +372,9 @@ def test_a_form_says_who_is_asked_how_the_loop_stands_what_fails_and_what_each_c
     tests = tuple(f"test_a.py::test_{number}" for number in range(10))
     red = builders.check(passed=False, counts=TestCounts(passed=4, failed=10, failing=tests))
     report = builders.report(red, builders.check(passed=True))
-    state = loop({"asked_of": "the platform team"}, iteration=3, ending=stopped, checks=report)
+    state = loop(iteration=3, ending=stopped, checks=report)
     assert form_text(opened(state, GateKind.HUMAN, "Does `it` do?", NOW), in_short(state)).split("\n\n") == [
-        "**Does 'it' do?** Asked of: the platform team.",
+        "**Does 'it' do?**",
         "\n".join(f"- **{choice}**: {effect}" for choice, effect in GATES[GateKind.HUMAN].choices.items()),
         "Without an answer by 2026-03-04 12:00 UTC: **stop**.",
         f"3 of 30 iterations · $0.00 of $50.00 · 0.0 s · 1 of 2 checks green · `{state.branch}`",

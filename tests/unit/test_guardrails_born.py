@@ -8,14 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmsman.config.infrastructure import MemoryConfig
 from helmsman.memory.learned_guardrails import REMOVED, Created, advice, create
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import Imperative, Movement
 from helmsman.records.lessons import LONGEST_TEXT, Episode, Guardrail
 from tests.unit.builders import NOW
 from tests.unit.guardrail_cases import (
-    DEFAULTS,
     LINT,
     NETWORK,
     PROJECT,
@@ -38,12 +36,12 @@ def made(
     known: Sequence[Guardrail] = (),
     counts: Counts | None = None,
     orders: Sequence[Imperative] = (),
-    config: MemoryConfig = DEFAULTS,
+    most: int = 8,
 ) -> Created:
     """What is made, where the project has no other loops unless `counts` says so."""
     seen = {kind: sum(any(one.kind is kind for one in found.errors) for found in episodes) for kind in FailureClass}
     seen_of = counts or {kind: (times, len(episodes)) for kind, times in seen.items()}
-    return create(PROJECT, episodes, known, seen_of, orders, config, NOW)
+    return create(PROJECT, episodes, known, seen_of, orders, most, NOW)
 
 
 def one(found: Created) -> Guardrail:
@@ -83,12 +81,6 @@ def test_iterations_of_this_loop_that_got_on_do_not_count_toward_the_three() -> 
 @pytest.mark.parametrize("fields", [{"checked": False}, {"movement": Movement.WAITED}])
 def test_iterations_of_which_nothing_is_known_make_none(fields: dict[str, Any]) -> None:
     assert made(vain(5, **fields)).guardrails == ()
-
-
-def test_the_operator_says_after_how_many() -> None:
-    config = MemoryConfig(guardrail_after=5)
-    assert made(vain(4), config=config).guardrails == ()
-    assert made(vain(5), config=config).guardrails != ()
 
 
 @pytest.mark.parametrize("kind", [FailureClass.NETWORK, FailureClass.RESOURCES, FailureClass.TIMEOUT])
@@ -234,13 +226,11 @@ def test_what_was_unneeded_stands_again_with_its_record_when_the_failure_is_back
 
 # --- room ---------------------------------------------------------------------------------------------------------
 
-TWO = MemoryConfig(guardrails=2)
-
 
 def test_the_least_effective_gives_way_with_a_reason() -> None:
     poor = guardrail(id="g0000000a", failure=LINT, before_seen=9, before_of=9, after_seen=9, after_of=9, loops=3, loaded_at=NOW)
     unknown = guardrail(id="g0000000b", failure=TYPES)
-    gone, new = made(vain(3), known=[unknown, poor], config=TWO).guardrails
+    gone, new = made(vain(3), known=[unknown, poor], most=2).guardrails
     assert gone.id == poor.id
     assert gone.retired == f"gave way to {new.id}: ineffective, told last on 2026-11-22"
     assert gone.retired_at == NOW
@@ -250,30 +240,30 @@ def test_of_equals_the_one_that_was_told_the_longest_ago_gives_way_and_an_effect
     good = guardrail(id="g0000000a", failure=LINT, before_seen=9, before_of=9, after_of=20, loops=3)
     lately = guardrail(id="g0000000b", failure=TYPES, loaded_at=NOW)
     ago = guardrail(id="g0000000c", failure=FailureClass.BUILD, loaded_at=NOW - timedelta(days=9))
-    gone, _ = made(vain(3), known=[good, lately, ago], config=MemoryConfig(guardrails=3)).guardrails
+    gone, _ = made(vain(3), known=[good, lately, ago], most=3).guardrails
     assert gone.id == ago.id
-    gone, _ = made(vain(3), known=[good, lately], config=TWO).guardrails
+    gone, _ = made(vain(3), known=[good, lately], most=2).guardrails
     assert gone.id == lately.id
 
 
 def test_nobody_gives_way_where_all_are_a_persons_or_needed_now() -> None:
     hers = guardrail(id="g0000000a", failure=None, by="person")
     reworded = guardrail(id="g0000000b", failure=LINT, edited=True)
-    found = made(vain(3), known=[hers, reworded], config=TWO)
+    found = made(vain(3), known=[hers, reworded], most=2)
     assert found.guardrails == ()
     assert found.refused[0].why.startswith("2 guardrails stand at most")
 
 
 def test_two_classes_that_fail_by_turns_do_not_push_each_other_out() -> None:
-    loop, config = [*vain(3, TYPES), *vain(3, LINT)], MemoryConfig(guardrails=1)
-    first = made(loop, config=config)
+    loop = [*vain(3, TYPES), *vain(3, LINT)]
+    first = made(loop, most=1)
     assert len(first.guardrails) == len(first.refused) == 1
-    again = made(loop, known=first.guardrails, config=config)
+    again = made(loop, known=first.guardrails, most=1)
     assert again.guardrails == ()
 
 
 def test_none_stand_where_the_operator_wants_none() -> None:
-    assert made(vain(9), config=MemoryConfig(guardrails=0)).guardrails == ()
+    assert made(vain(9), most=0).guardrails == ()
 
 
 @settings(max_examples=60)
@@ -291,7 +281,7 @@ def test_over_any_number_of_loops_no_more_stand_than_are_allowed_and_each_once(
     known = dict[str, Guardrail]()
     for errors in loops:
         lived = [episode(number, *(failure(kind, where) for kind, where in errors)) for number in range(3)]
-        found = made(lived, known=list(known.values()), config=MemoryConfig(guardrails=most))
+        found = made(lived, known=list(known.values()), most=most)
         known |= {item.id: item for item in found.guardrails}
         standing = [item for item in known.values() if not item.retired]
         assert len(standing) <= most

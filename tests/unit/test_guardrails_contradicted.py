@@ -9,7 +9,7 @@ from helmsman.oversee.imperatives import imperatives
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import Imperative
 from tests.unit.builders import NOW
-from tests.unit.guardrail_cases import DEFAULTS, LINT, PROJECT, guardrail, vain
+from tests.unit.guardrail_cases import LINT, PROJECT, guardrail, vain
 from tests.unit.honest_projects import PROJECTS, orders_of
 
 pytestmark = [pytest.mark.feature("L5"), pytest.mark.feature("S11")]
@@ -22,7 +22,7 @@ def orders(text: str, source: str = "AGENTS.md") -> Sequence[Imperative]:
 
 def test_one_that_orders_what_is_forbidden_is_refused_with_both_sentences() -> None:
     forbidden = orders("- Use tabs.\n- Never run the project's formatter.\n")
-    found = create(PROJECT, vain(3, LINT), (), {LINT: (3, 3)}, forbidden, DEFAULTS, NOW)
+    found = create(PROJECT, vain(3, LINT), (), {LINT: (3, 3)}, forbidden, 8, NOW)
     assert found.guardrails == ()
     (refused,) = found.refused
     assert refused.guardrail.failure is LINT
@@ -34,7 +34,7 @@ def test_one_that_orders_what_is_forbidden_is_refused_with_both_sentences() -> N
 
 def test_one_that_contradicts_a_standing_guardrail_is_refused() -> None:
     hers = guardrail(failure=None, by="person", instruction="Never run the project's formatter.")
-    found = create(PROJECT, vain(3, LINT), (hers,), {LINT: (3, 3)}, (), DEFAULTS, NOW)
+    found = create(PROJECT, vain(3, LINT), (hers,), {LINT: (3, 3)}, (), 8, NOW)
     assert found.guardrails == ()
     assert "(guardrails.md:1)" in found.refused[0].why
 

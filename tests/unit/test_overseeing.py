@@ -9,7 +9,17 @@ from helmsman.oversee.ladder import relieved
 from helmsman.oversee.oversee import Guard, Observed, oversee
 from helmsman.records.agent import Change, Execution
 from helmsman.records.checks import Finding, Leak, TestCounts, Weight
-from helmsman.records.control import EscalationLevel, Failed, Ladder, LevelChange, Movement, Oversight, Stance, Strategy
+from helmsman.records.control import (
+    REMEMBERED,
+    EscalationLevel,
+    Failed,
+    Ladder,
+    LevelChange,
+    Movement,
+    Oversight,
+    Stance,
+    Strategy,
+)
 from helmsman.records.decision import Decision, DecisionKind
 from helmsman.records.iteration import WorkingMemory
 from helmsman.records.state import LoopState, advance, record_of, reopen, with_its_end
@@ -169,13 +179,13 @@ def test_work_that_falls_twice_is_taken_back() -> None:
 
 
 def test_the_state_stays_small_whatever_the_number_of_iterations() -> None:
-    now = state(config(detect={"remembered": 10}, ladder={"act": False}, limits={"iterations": 1000}))
+    now = state(config(ladder={"act": False}, limits={"iterations": 1000}))
     sizes: list[int] = []
-    for number in range(1, 61):
+    for number in range(1, 91):
         now, _ = stepped(now, execution=worked(number, files=300), checks=ran(3, 200))
         sizes.append(len(now.model_dump_json()))
-    assert len(now.history) == 10
-    assert sizes[-1] < 1.1 * sizes[20]
+    assert len(now.history) == REMEMBERED
+    assert sizes[-1] < 1.1 * sizes[60]
 
 
 @pytest.mark.feature("S17")

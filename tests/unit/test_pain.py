@@ -23,7 +23,7 @@ from tests.unit.histories import LEGITIMATE
 
 pytestmark = pytest.mark.feature("S13")
 
-OFF = CriticalConfig(all_tests=False, secrets=False, destructive=False)
+OFF = CriticalConfig(off=("all_tests", "secrets", "destructive"))
 LEAK = Leak(path="src/app.py", line=3, kind="AWS Access Key", digest="aabbcc", weight=Weight.BLOCK)
 DOUBTFUL = LEAK.model_copy(update={"path": "tests/a.py", "weight": Weight.HINT, "doubt": "a placeholder"})
 WEAK = Weakness(rule="B602/subprocess", path="src/app.py", line=6, severity=Harm.HIGH, digest="01234567")

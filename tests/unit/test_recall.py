@@ -7,8 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmsman.config.infrastructure import MemoryConfig
-from helmsman.memory.recall import HALF_LIFE, OLD, POWER, Found, cost, reminders
+from helmsman.memory.recall import (
+    HALF_LIFE,
+    MIN_CONFIDENCE,
+    MIN_SUCCESS,
+    MOST_ANTIPATTERNS,
+    MOST_LESSONS,
+    OLD,
+    POWER,
+    Found,
+    cost,
+    reminders,
+)
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Lesson, LessonKind, Reminder, Subject, TaskType, Tier
 from tests.unit.builders import NOW
@@ -20,7 +30,6 @@ TEST = "tests/test_checkout.py::test_voucher"
 SUBJECT = Subject(
     project="shop", task_type=TaskType.BUGFIX, text="mend the voucher", failures=(FailureClass.TYPES,), tests=(TEST,)
 )
-CONFIG = MemoryConfig()
 
 
 def lesson(id: str = "a", text: str = "", **fields: Any) -> Lesson:  # noqa: A002 - the record's own word
@@ -43,12 +52,12 @@ def found(of: Lesson, text: float = 0.8, words: int = 5) -> Found:
     return Found(of, text, words)
 
 
-def told(*lessons: Found, subject: Subject = SUBJECT, config: MemoryConfig = CONFIG, allowance: int = PLENTY) -> list[str]:
-    return [one.lesson for one in reminders(lessons, subject, config, NOW, allowance)]
+def told(*lessons: Found, subject: Subject = SUBJECT, allowance: int = PLENTY) -> list[str]:
+    return [one.lesson for one in reminders(lessons, subject, NOW, allowance)]
 
 
 def score(of: Found, subject: Subject = SUBJECT) -> float:
-    return reminders([of], subject, CONFIG, NOW, PLENTY)[0].score
+    return reminders([of], subject, NOW, PLENTY)[0].score
 
 
 # --- what is told -------------------------------------------------------------------------------------------------
@@ -125,10 +134,10 @@ def test_an_antipattern_is_told_where_its_class_fails_now_or_its_type_of_work_fi
 
 def test_what_does_not_fit_into_the_allowance_leaves_its_room_to_what_does() -> None:
     long, short = lesson("long", "Warm the kiln " * 20), lesson("short", "Wait")
-    both, whole = [found(long, 0.9), found(short)], cost(reminders([found(long), found(short)], SUBJECT, CONFIG, NOW, PLENTY))
+    both, whole = [found(long, 0.9), found(short)], cost(reminders([found(long), found(short)], SUBJECT, NOW, PLENTY))
     assert told(*both, allowance=whole) == ["long", "short"]
     assert told(*both, allowance=whole - 1) == ["long"]
-    least = cost(reminders([found(short)], SUBJECT, CONFIG, NOW, PLENTY))
+    least = cost(reminders([found(short)], SUBJECT, NOW, PLENTY))
     assert told(*both, allowance=least) == ["short"]
     assert told(*both, allowance=least - 1) == []
 
@@ -169,7 +178,7 @@ def test_why_one_was_chosen_is_told_in_words_with_numbers() -> None:
         confidence=0.85,
         updated_at=NOW - timedelta(days=12),
     )
-    (reminder,) = reminders([found(one, 0.62)], SUBJECT, CONFIG, NOW, PLENTY)
+    (reminder,) = reminders([found(one, 0.62)], SUBJECT, NOW, PLENTY)
     assert reminder.why == (
         "of this project; the same type of work (bugfix); it holds 5 words of what is asked, 62% by weight; 1 of its 2 tests "
         "fails now; its class of failure (types) is there now; confidence 0.85; 3 of 4 uses went well; seen 12 days ago"
@@ -198,40 +207,29 @@ LESSONS = st.builds(
     updated_at=st.integers(-10, 400).map(lambda days: NOW - timedelta(days=days)),
 )
 FOUND = st.lists(st.builds(Found, LESSONS, st.floats(0, 1), st.integers(0, 16)), max_size=25, unique_by=lambda one: one.lesson.id)
-CONFIGS = st.builds(
-    MemoryConfig,
-    lessons=st.integers(0, 6),
-    antipatterns=st.integers(0, 3),
-    min_confidence=st.floats(0, 1),
-    min_success=st.floats(0, 1),
-)
 
 
-def recalled(those: list[Found], config: MemoryConfig, allowance: int) -> tuple[Reminder, ...]:
-    return reminders(those, SUBJECT, config, NOW, allowance)
+def recalled(those: list[Found], allowance: int) -> tuple[Reminder, ...]:
+    return reminders(those, SUBJECT, NOW, allowance)
 
 
-@given(FOUND, CONFIGS, st.integers(-5, 400))
+@given(FOUND, st.integers(-5, 400))
 @settings(max_examples=200)
-def test_no_more_is_told_than_the_allowance_and_the_numbers_allow(
-    those: list[Found], config: MemoryConfig, allowance: int
-) -> None:
-    chosen = recalled(those, config, allowance)
+def test_no_more_is_told_than_the_allowance_and_the_numbers_allow(those: list[Found], allowance: int) -> None:
+    chosen = recalled(those, allowance)
     assert cost(chosen) <= max(allowance, 0)
     warnings = sum(one.kind is LessonKind.ANTIPATTERN for one in chosen)
-    assert warnings <= config.antipatterns
-    assert len(chosen) - warnings <= config.lessons
+    assert warnings <= MOST_ANTIPATTERNS
+    assert len(chosen) - warnings <= MOST_LESSONS
 
 
-@given(FOUND, CONFIGS)
-def test_nothing_is_told_below_the_minima_and_nothing_that_is_no_business_of_others(
-    those: list[Found], config: MemoryConfig
-) -> None:
+@given(FOUND)
+def test_nothing_is_told_below_the_minima_and_nothing_that_is_no_business_of_others(those: list[Found]) -> None:
     of = {one.lesson.id: one.lesson for one in those}
-    for one in recalled(those, config, PLENTY):
+    for one in recalled(those, PLENTY):
         known = of[one.lesson]
-        assert known.confidence >= config.min_confidence
-        assert known.success_rate >= config.min_success
+        assert known.confidence >= MIN_CONFIDENCE
+        assert known.success_rate >= MIN_SUCCESS
         assert known.tier is Tier.SEMANTIC
         assert not known.retired
         assert known.project == "shop" or known.kind is not LessonKind.CONVENTION
@@ -239,18 +237,16 @@ def test_nothing_is_told_below_the_minima_and_nothing_that_is_no_business_of_oth
         assert 0 <= one.score <= max(known.successes, 1)
 
 
-@given(FOUND, CONFIGS, st.integers(0, 400), st.randoms())
-def test_what_is_told_does_not_depend_on_the_order_in_which_it_was_found(
-    those: list[Found], config: MemoryConfig, allowance: int, drawn: Any
-) -> None:
-    chosen = recalled(those, config, allowance)
+@given(FOUND, st.integers(0, 400), st.randoms())
+def test_what_is_told_does_not_depend_on_the_order_in_which_it_was_found(those: list[Found], allowance: int, drawn: Any) -> None:
+    chosen = recalled(those, allowance)
     mixed = [*those, *those]
     drawn.shuffle(mixed)
-    assert recalled(mixed, config, allowance) == chosen
+    assert recalled(mixed, allowance) == chosen
 
 
-@given(FOUND, CONFIGS)
-def test_this_project_comes_first_and_warnings_last(those: list[Found], config: MemoryConfig) -> None:
+@given(FOUND)
+def test_this_project_comes_first_and_warnings_last(those: list[Found]) -> None:
     of = {one.lesson.id: one.lesson for one in those}
-    places = [(one.kind is LessonKind.ANTIPATTERN, of[one.lesson].project != "shop") for one in recalled(those, config, PLENTY)]
+    places = [(one.kind is LessonKind.ANTIPATTERN, of[one.lesson].project != "shop") for one in recalled(those, PLENTY)]
     assert places == sorted(places)

@@ -29,7 +29,7 @@ WHOLE = f"""\
 
 
 def looking(tries: int = 0, problems: tuple[str, ...] = ()) -> LoopState:
-    begun = state(config(research={"use": True, "tries": 3}))
+    begun = state(config(research={"use": True}))
     found = Research(tries=tries, problems=problems)
     return begun.model_copy(update={"memory": begun.memory.model_copy(update={"research": found})})
 

@@ -27,7 +27,7 @@ APPROVED = Judgement(outcome=JudgementOutcome.APPROVED, cause="")
 
 
 def keeping(mode: str = "resume", *, used: ContextUse | None = None, rotated: str = "", **fields: Any) -> LoopState:
-    claude = {"session": mode, "session_hours": fields.pop("session_hours", 24)}
+    claude = {"session": mode}
     of = config(claude=claude, context=fields.pop("context", {}))
     return state(of, **{"session": KEPT, "last_call": LastCall(context=used or ContextUse(), rotated=rotated), **fields})
 
@@ -44,11 +44,9 @@ def test_the_kept_session_is_gone_on_with(mode: str) -> None:
         (keeping("fresh"), MINUTE, "every iteration begins"),
         (keeping(session=None), MINUTE, "no session is kept"),
         (keeping(), 24 * HOUR + MINUTE, "too long ago"),
-        (keeping(session_hours=0.5), HOUR, "too long ago"),
         (keeping(rotated="noise"), MINUTE, "for the sake of a fresh one"),
         (keeping(used=ContextUse(tokens=10, peak=160, window=200)), MINUTE, "full"),
         (keeping(used=ContextUse(peak=160), context={"window": 200}), MINUTE, "full"),
-        (keeping(used=ContextUse(peak=100, window=200), context={"rotate_at": 0.5}), MINUTE, "full"),
     ],
 )
 def test_a_session_is_left_with_the_reason(before: LoopState, later: timedelta, why: str) -> None:
@@ -60,13 +58,12 @@ def test_a_session_is_left_with_the_reason(before: LoopState, later: timedelta, 
     ("before", "later"),
     [
         (keeping(), 24 * HOUR),
-        (keeping(session_hours=1e300), 10_000 * HOUR),
         (keeping(), -HOUR),
         (keeping(used=ContextUse(peak=159, window=200)), MINUTE),
         (keeping(used=ContextUse(peak=10**9)), MINUTE),
         (keeping(used=ContextUse(peak=160, window=200), context={"window": 1000}), MINUTE),
     ],
-    ids=["just in time", "for ever", "clock set back", "almost full", "no window known", "a window that was told is larger"],
+    ids=["just in time", "clock set back", "almost full", "no window known", "a window that was told is larger"],
 )
 def test_a_session_that_has_room_and_is_not_too_old_is_kept(before: LoopState, later: timedelta) -> None:
     assert session_to_resume(before, NOW + later) == KEPT

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.config import SteeringConfig
-from helmsman.guardrails.stop import MOST_ATTEMPTS, TEXT_TOKENS, allow_stop, judge_stop, reason
+from helmsman.guardrails.stop import MOST_ATTEMPTS, STOP_BLOCKS, TEXT_TOKENS, allow_stop, judge_stop, reason
 from helmsman.records.agent import StopAttempt
 from helmsman.records.checks import CheckResult, TestCounts
 from helmsman.tokens import tokens
@@ -16,7 +15,6 @@ from tests.unit.builders import check
 
 pytestmark = pytest.mark.feature("A4")
 
-CONFIG = SteeringConfig()
 PASSES = check(passed=True)
 HANGS = check(passed=False, exit_code=None, timed_out=True)
 CANNOT_START = check(passed=False, exit_code=None, error="no such program")
@@ -35,18 +33,16 @@ def judged(
     active: bool = False,
     full: bool = False,
     hindrance: str = "",
-    **config: Any,
 ) -> StopAttempt:
-    steering = SteeringConfig.model_validate(config)
-    why = allow_stop(before, active=active, config=steering, full=full)
+    why = allow_stop(before, active=active, full=full)
     return judge_stop(results, why or hindrance, 1.23456)
 
 
-def session(*rounds: Sequence[CheckResult], active: bool = True, **config: Any) -> list[StopAttempt]:
+def session(*rounds: Sequence[CheckResult], active: bool = True) -> list[StopAttempt]:
     """One attempt to end after the other, whatever comes of each."""
     attempts: list[StopAttempt] = []
     for number, results in enumerate(rounds):
-        attempts.append(judged(*results, before=attempts, active=active and number > 0, **config))
+        attempts.append(judged(*results, before=attempts, active=active and number > 0))
     return attempts
 
 
@@ -87,9 +83,8 @@ def test_why_nothing_could_be_run_is_told_where_it_is_known() -> None:
     [
         ({"active": True}, "another hook keeps it from ending"),
         ({"full": True}, "its context is full: a new session serves better"),
-        ({"stop_blocks": 0}, "it was blocked 0 times, as often as it may be"),
     ],
-    ids=["another hook", "full", "turned off"],
+    ids=["another hook", "full"],
 )
 def test_some_things_let_it_end_whatever_the_checks_say(given: dict[str, Any], why: str) -> None:
     attempt = judged(fails(), **given)
@@ -98,11 +93,11 @@ def test_some_things_let_it_end_whatever_the_checks_say(given: dict[str, Any], w
 
 def test_what_lets_it_end_anyway_is_known_before_a_check_runs() -> None:
     sent_back = judged(fails())
-    assert allow_stop([], active=False, config=CONFIG, full=False) == ""
-    assert allow_stop([sent_back], active=True, config=CONFIG, full=False) == ""
-    assert allow_stop([sent_back], active=True, config=CONFIG, full=True) != ""
-    assert allow_stop([sent_back] * CONFIG.stop_blocks, active=True, config=CONFIG, full=False) != ""
-    assert allow_stop([judged(PASSES)] * MOST_ATTEMPTS, active=False, config=CONFIG, full=False) != ""
+    assert allow_stop([], active=False, full=False) == ""
+    assert allow_stop([sent_back], active=True, full=False) == ""
+    assert allow_stop([sent_back], active=True, full=True) != ""
+    assert allow_stop([sent_back] * STOP_BLOCKS, active=True, full=False) != ""
+    assert allow_stop([judged(PASSES)] * MOST_ATTEMPTS, active=False, full=False) != ""
 
 
 def test_the_hook_that_is_active_after_we_sent_it_back_is_ours() -> None:
@@ -112,7 +107,6 @@ def test_the_hook_that_is_active_after_we_sent_it_back_is_ours() -> None:
 def test_it_is_sent_back_twice_whether_or_not_failures_grow_fewer() -> None:
     assert blocked(session(*[[fails(tests=3)]] * 4)) == [True, True, False, False]
     assert blocked(session(*[[fails(tests=tests)] for tests in (9, 8, 7, 6)])) == [True, True, False, False]
-    assert blocked(session(*[[fails()]] * 4, stop_blocks=3)) == [True, True, True, False]
 
 
 RESULTS = st.one_of(
@@ -124,10 +118,10 @@ RESULTS = st.one_of(
 ROUNDS = st.lists(st.lists(RESULTS, max_size=3), max_size=30)
 
 
-@given(rounds=ROUNDS, active=st.booleans(), stop_blocks=st.integers(min_value=0, max_value=7))
-def test_it_is_never_sent_back_more_often_than_it_may_be(rounds: list[list[CheckResult]], active: bool, stop_blocks: int) -> None:
-    attempts = session(*rounds, active=active, stop_blocks=stop_blocks)
-    assert sum(blocked(attempts)) <= stop_blocks
+@given(rounds=ROUNDS, active=st.booleans())
+def test_it_is_never_sent_back_more_often_than_it_may_be(rounds: list[list[CheckResult]], active: bool) -> None:
+    attempts = session(*rounds, active=active)
+    assert sum(blocked(attempts)) <= STOP_BLOCKS
     assert all(attempt.failing for attempt in attempts if attempt.blocked)
     assert all(attempt.why for attempt in attempts)
 

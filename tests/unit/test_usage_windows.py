@@ -11,7 +11,7 @@ from helmsman.config.goals import UsageLimitConfig
 from helmsman.orient.brief import brief
 from helmsman.oversee.decide import decide
 from helmsman.oversee.escalation import changes, concerns
-from helmsman.oversee.limits import in_words, near, newly_near, used_up
+from helmsman.oversee.limits import NEARLY_USED_UP, in_words, near, newly_near, used_up
 from helmsman.oversee.signals import SOURCES
 from helmsman.parsers.plan_order import due_item, in_hand, small_item
 from helmsman.parsers.usage_limits import read_limit
@@ -37,7 +37,6 @@ from tests.unit.builders import (
 
 pytestmark = pytest.mark.feature("E13")
 
-CONFIG = UsageLimitConfig()
 SHARES = st.floats(0, 1)
 WINDOWS = st.builds(
     UsageWindow,
@@ -96,18 +95,17 @@ def test_ten_windows_are_kept_and_the_one_that_speaks_is_among_them() -> None:
 @given(
     before=LIMITS,
     after=LIMITS,
-    warn=st.floats(0.01, 1),
     pause=st.none() | st.floats(0.01, 1),
     weekly=st.none() | st.floats(0.01, 1),
 )
 def test_nothing_follows_from_a_window_that_was_reset_or_has_room(
-    before: RateLimit | None, after: RateLimit | None, warn: float, pause: float | None, weekly: float | None
+    before: RateLimit | None, after: RateLimit | None, pause: float | None, weekly: float | None
 ) -> None:
-    of = UsageLimitConfig(warn_at=warn, pause_at=pause, pause_at_weekly=weekly)
-    for found in near(of, after, NOW), used_up(of, after, NOW), newly_near(of, before, after, NOW):
+    of = UsageLimitConfig(pause_at=pause, pause_at_weekly=weekly)
+    for found in near(after, NOW), used_up(of, after, NOW), newly_near(before, after, NOW):
         assert all(one.resets_at is None or one.resets_at > NOW for one in found)
-    assert all(one.utilization >= warn for one in near(of, after, NOW))
-    assert newly_near(of, after, after, NOW) == ()
+    assert all(one.utilization >= NEARLY_USED_UP for one in near(after, NOW))
+    assert newly_near(after, after, NOW) == ()
     for one in used_up(of, after, NOW):
         allowed = weekly if one.name.startswith("seven_day") else pause
         assert allowed is not None

@@ -62,8 +62,8 @@ def rules_page() -> str:
         "What the overseer notices, what a diff may hint at, and how it is decided what follows. How they work together is "
         "told in [How a loop is kept from going nowhere](../control.md).",
         "## Detectors",
-        "Each looks at the last iterations. `detect.off` takes these names. Numbers are those of `[detect]` in the "
-        "[configuration](settings.md). S4, S5 and the like are rows of [what it does](../features.md).",
+        "Each looks at the last iterations. `detect.off` takes these names. `detect.sensitivity` changes how many. "
+        "S4, S5 and the like are rows of [what it does](../features.md).",
         table(("detector", "what sets it off"), [(code(d.rule), cell(inspect.getdoc(d.evaluate) or "")) for d in DETECTORS]),
         "## Hints",
         "Each reads the diff since the loop began. People and the judge see them; they block nothing. A change of what "

@@ -22,6 +22,8 @@ from helmsman.texts import are_allowed, plural
 from helmsman.verify.completion import UNCHANGED
 from helmsman.verify.grounds import grounds_of_loop
 
+ASK_LIMIT = 5
+"""Requests in a row under green checks that something else denies; then the loop stops for a person to look."""
 CONFLICTS_TOLD = 2
 OPERATORS_FAULT: Mapping[AgentOutcome, str] = {AgentOutcome(ending): why for ending, why in TEXTS["faults"].items()}
 """Outcomes that will be the same next time until a person acts."""
@@ -240,11 +242,11 @@ def tries(s: Situation) -> Answer:
 
 @question("completion.denied", lambda s: s.evidence.proof.objections or "nothing speaks against it")
 def denied(s: Situation) -> Answer:
-    most, proof = s.state.config.completion.ask_limit, s.evidence.proof
+    proof = s.evidence.proof
     asked, in_row = proof.asked and proof.green, s.state.done.asked_in_row + 1
-    because = f"{in_row if asked and proof.denied else 0} in a row, {most or 'any number'} may be"
+    because = f"{in_row if asked and proof.denied else 0} in a row, {ASK_LIMIT} may be"
     others = any(denial.rule != "plan" for denial in proof.denied)  # which counts its own tries
-    if most is None or not (asked and others) or in_row < most:
+    if not (asked and others) or in_row < ASK_LIMIT:
         return because, None
     paths = {finding.path for finding in s.evidence.findings if finding.weight is Weight.BLOCK}
     allow = json.dumps([*s.state.config.invariants.allow, *sorted(paths)[:3]], ensure_ascii=False)

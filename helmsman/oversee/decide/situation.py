@@ -29,6 +29,10 @@ MOST_REFUSED = 2
 """Requests for nothing, or for what nothing shows: after the first the agent is told what is missing."""
 BLOWN = "pain.budget"
 """The pain that says nothing against the work."""
+UNKNOWN_WAIT = timedelta(hours=1)
+"""Until the next try, where a usage limit names no reset."""
+LONGEST_WAIT = timedelta(days=8)
+"""At most, whatever is announced; the longest window seen is a week."""
 
 
 @dataclass(frozen=True)
@@ -247,9 +251,8 @@ def on_better_tree(s: Situation, decision: Decision) -> Decision:
 
 def in_time(s: Situation, reset: datetime | None) -> datetime:
     """When to try again, where the provider resets what is used up then, or never said when."""
-    config = s.state.config.usage_limit
-    margin, unknown = timedelta(seconds=config.margin_seconds), timedelta(minutes=config.unknown_wait_minutes)
-    return min(reset + margin if reset else s.now + unknown, s.now + timedelta(hours=config.longest_wait_hours))
+    margin = timedelta(seconds=s.state.config.usage_limit.margin_seconds)
+    return min(reset + margin if reset else s.now + UNKNOWN_WAIT, s.now + LONGEST_WAIT)
 
 
 def yes(held: bool) -> str:

@@ -25,6 +25,12 @@ from helmsman.verify.judge.view import (
 
 GENERATED = 20
 """Names of generated files that are told."""
+SOURCE_TOKENS = 24_000
+"""Of the changed files that it is shown."""
+ANSWER_TOKENS = 16_000
+"""Of its answer at most, its thinking included. One that is cut off there cannot be read."""
+OUTPUT_TOKENS = 8_000
+"""Of check output that it is shown."""
 _GOAL_TOKENS = 5_000
 
 
@@ -71,20 +77,20 @@ class JudgeRequest:
 
 
 def build_request(question: JudgeQuestion, config: JudgeConfig) -> JudgeRequest:
-    changed, named = _view_files(question, config.source_tokens)
+    changed, named = _view_files(question, SOURCE_TOKENS)
     criteria = tuple(criterion.id for criterion in config.criteria)
     suspects = {finding.path for finding in question.findings} | {path for path, _ in question.named}
     work = render(
         "judge_work",
         files=view_paths(question.paths, {path for path, _ in question.sources}),
-        diff=view_diff(question.diff, question.commits, suspects, min(DIFF_TOKENS, config.source_tokens)),
+        diff=view_diff(question.diff, question.commits, suspects, DIFF_TOKENS),
         changed=changed.text,
         generated=name_list("changed files that are binary or generated, NOT shown", question.generated, GENERATED),
         named=named.text if question.named else "",
     )
     evidence = render(
         "judge_evidence",
-        checks=view_outputs(question.outputs, config.output_tokens),
+        checks=view_outputs(question.outputs, OUTPUT_TOKENS),
         blocked=fence("what the agent says", question.blocked_by) if question.blocked_by else "",
         findings=view_findings(question.findings),
         earlier=view_earlier(question.earlier, criteria),

@@ -26,7 +26,7 @@ _STOPS = {
     "end_turn": None,
     "tool_use": None,
     "refusal": "the model declined to answer",
-    "max_tokens": "the answer was cut off at its longest length (judge.answer_tokens)",
+    "max_tokens": "the answer was cut off at its longest length",
     "model_context_window_exceeded": "the answer was cut off where the model's context was full",
     "pause_turn": "the model paused before its answer was whole",
     "structured_output_retry_exhausted": "the model kept answering in another form",
