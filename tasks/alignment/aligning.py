@@ -26,7 +26,7 @@ from tasks.loop.alignment_file import (
     with_kept,
     write_alignment,
 )
-from tasks.models.asking import LateAnswer, ask
+from tasks.models.asking import Asking, LateAnswer, ask
 from tasks.repository.git import Repository
 from tasks.system.files import write_atomic
 from tasks.system.paths import AlignFolder
@@ -134,7 +134,7 @@ def propose(
     seconds = min(LONGEST_TIMEOUT, THOUGHT * config.prompt.timeout_seconds)
     patient = config.model_copy(update={"prompt": config.prompt.model_copy(update={"timeout_seconds": seconds})})
     try:
-        answer = ask(question, config=patient, credentials=credentials, tag=tag, stop=stop)
+        answer = ask(Asking(patient, lambda: credentials, tag, stop), question)
     except LateAnswer as late:
         return Proposal(text="", stop="late", usage=late.usage)
     return Proposal(text=answer.text, stop=answer.stop, usage=answer.usage)

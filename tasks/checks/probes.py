@@ -25,8 +25,7 @@ from helmsman.verify.probes import (
 from tasks.checks.context import check_context, work_of
 from tasks.checks.run import CheckContext, laid, run_command
 from tasks.checks.trusted_run import Range, changed_since_start, tests_as_they_were
-from tasks.models.writing import Asking, Credentials
-from tasks.models.writing import written as ask
+from tasks.models.asking import Asking, Credentials, written
 from tasks.repository.diffs import read_texts, tree_of
 from tasks.repository.hidden import keep_probes, kept_probes
 from tasks.repository.loop_context import LoopContext
@@ -66,17 +65,17 @@ def probe(check_context: CheckContext, work: Range, kept: Sequence[Probe], askin
         return Probed(reason=runner), tuple(kept)
     sources, tests = _sources(work, runner, changed), _tests_of_start(work, runner, changed)
     folder = dirname(next(iter(tests), ""))
-    written, spent, reason = tuple(kept), Usage(), ""
+    probes, spent, reason = tuple(kept), Usage(), ""
     if not kept:
         request = probe_request(work.config, runner, folder, sources, tests)
-        found, writing = ask(asking, lambda: request, partial(read_probes, config=work.config))
-        written, spent, reason = found or (), writing.usage, writing.reason or ("" if found else "the model wrote none")
-    ran = _run(check_context, work, runner, folder, written)
+        found, writing = written(asking, lambda: request, partial(read_probes, config=work.config))
+        probes, spent, reason = found or (), writing.usage, writing.reason or ("" if found else "the model wrote none")
+    ran = _run(check_context, work, runner, folder, probes)
     unread = [(one.probe, one.printed) for one in ran if one.passed is False and not one.probe.right]
     read: Sequence[Reading] = ()
     if unread:
         request = reading_request(work.config, unread, sources)
-        readings, reading = ask(asking, lambda: request, partial(read_readings, number=len(unread)))
+        readings, reading = written(asking, lambda: request, partial(read_readings, number=len(unread)))
         untold: Sequence[Reading] = [UNCLEAR for _ in unread]
         read, spent, reason = readings or untold, spent.plus(reading.usage), reading.reason
     return _weighed(ran, dict(zip([probe.code for probe, _ in unread], read, strict=True)), bool(kept), reason, spent)

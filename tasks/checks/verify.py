@@ -27,8 +27,8 @@ from tasks.checks.ready import require_ready
 from tasks.checks.run import CheckContext, tear_down
 from tasks.checks.targets import Run, Shown, Target, run_on_start, run_target, run_trusted
 from tasks.checks.trusted_run import Range, Sides, change_of, changed_since_start
+from tasks.models.asking import Asking
 from tasks.models.judge import ask_judge
-from tasks.models.writing import Asking
 from tasks.repository.clean_checkout import CleanCheckout, own_checkout
 from tasks.repository.diffs import read_texts, tree_of
 from tasks.repository.git import Repository, commit_and_tree

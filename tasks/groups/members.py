@@ -32,7 +32,7 @@ from tasks.engine.end_states import EndState
 from tasks.engine.runs import driving_run
 from tasks.groups.parallel import Group, WorkerExit, candidates, departed, due_loops, group_result, keep, opened
 from tasks.loop.run import STOPPED_FROM_OUTSIDE
-from tasks.models.writing import Asking, written
+from tasks.models.asking import Asking, written
 from tasks.observers.follow import newest_record
 from tasks.repository.folders import group_folder, loop_folder
 from tasks.repository.git import Repository, git, open_repository

@@ -36,7 +36,7 @@ from helmsman.records.lessons import (
 )
 from helmsman.records.state import LoopState
 from tasks.memory import Change, Reads, Store, chosen_url, looking, opening, project_of, recall, sync_edits, write_down
-from tasks.models.writing import Asking, Credentials, written
+from tasks.models.asking import Asking, Credentials, written
 from tasks.repository.instructions import read_orders
 from tasks.repository.loop_context import LoopContext
 from tasks.system.journal import publish

@@ -1,28 +1,39 @@
-"""Asking a model one question in a fresh context: by the Messages API where a key is known, else by the CLI without tools.
+"""Asking a model one question in a fresh context: a focus, the past in short, contradictions, lessons, probes, an alignment.
 
 The way is the judge's, with its isolation and its credentials; only the question, the model and the time limit differ.
 """
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
 
-from helmsman.config import JudgeConfig, LoopConfig
-from helmsman.errors import Cancelled, TransientError
+from helmsman.config import LoopConfig
+from helmsman.errors import Cancelled, HelmsmanError, TransientError
 from helmsman.prices import priced
 from helmsman.records.base import Usage
-from helmsman.records.iteration import Question
+from helmsman.records.iteration import Question, Writing
 from helmsman.tokens import tokens
 from helmsman.verify.judge.answers import Answer
 from helmsman.verify.judge.request import JudgeRequest
 from helmsman.verify.judge.view import View
-from tasks.models.judge import way_of
-from tasks.models.judge_api import ask_by_api
-from tasks.models.judge_cli import ask_by_cli
+from tasks.models.judge import send
 from tasks.system.environment import agent_environment, ours
 from tasks.system.process import never
 from tasks.system.secrets import redact, register_credentials, without_secrets
 
+T = TypeVar("T")
+Credentials = Callable[[], Mapping[str, str]]
+"""Variables on top of the environment's own, looked up only where a model is asked."""
+
 _SLACK = 1.0  # seconds that the way's own limit comes after ours, so that it is always ours that is told
+_REASON = 500
+_WHOLE = frozenset({"end_turn", "tool_use", "stop_sequence"})
+_BROKEN_OFF = {
+    "refusal": "the model declined to answer",
+    "max_tokens": "the answer was cut off at its longest length",
+    "structured_output_retry_exhausted": "the model kept answering in another form",
+}
 
 
 class LateAnswer(TransientError):  # noqa: N818 - what happened, as in BrokenFile
@@ -36,58 +47,65 @@ class LateAnswer(TransientError):  # noqa: N818 - what happened, as in BrokenFil
         super().__init__("the model did not answer in time", expected=expected, found=found)
 
 
-def ask(
-    question: Question,
-    *,
-    config: LoopConfig,
-    credentials: Mapping[str, str],
-    tag: str,
-    stop: Callable[[], bool] = never,
-    judging: bool = False,
-) -> Answer:
+@dataclass(frozen=True)
+class Asking:
+    """Who asks, and until when."""
+
+    config: LoopConfig
+    credentials: Credentials
+    tag: str
+    """No other process may carry it meanwhile."""
+    stop: Callable[[], bool] = never
+    judging: bool = False
+    """Whether the judge's model is asked, for `judge.timeout_seconds`."""
+
+
+def written(by: Asking, question: Callable[[], Question], read: Callable[[str], T | str]) -> tuple[T | None, Writing]:
+    """What `read` made of an answer that helps and is not needed, and what asking took; whatever goes wrong is a reason in words.
+
+    `read` gives a text where the answer is of no use: the reason. Raises nothing but Cancelled.
+    """
+    started, usage = time.monotonic(), Usage()
+    try:
+        answer = ask(by, question())
+        usage = answer.usage
+        unknown = f"the model stopped for an unknown reason: {answer.stop[:60]!r}"
+        found = read(answer.text) if answer.stop in _WHOLE else _BROKEN_OFF.get(answer.stop, unknown)
+    except Cancelled:
+        raise
+    except Exception as error:  # noqa: BLE001 - a helper that breaks must not break the loop
+        usage, found = error.usage if isinstance(error, LateAnswer) else usage, _in_words(error)
+    reason = found[:_REASON] if isinstance(found, str) else ""
+    model = writing_model(by.config, judging=by.judging)
+    writing = Writing(reason=reason, usage=usage, model=model, seconds=time.monotonic() - started)
+    return (None if isinstance(found, str) else found), writing
+
+
+def ask(by: Asking, question: Question) -> Answer:
     """The answer, unread but free of our secrets, with its usage. It takes `prompt.timeout_seconds` at most.
 
-    `judging`: asked of the judge's model, for `judge.timeout_seconds`.
-    `credentials` are variables on top of the environment's own. No other process may carry `tag` meanwhile.
-    Raises OperatorError, TransientError (Late where the time is over), Cancelled.
+    Raises OperatorError, TransientError (LateAnswer where the time is over), Cancelled.
     """
+    config, credentials = by.config, by.credentials()
     register_credentials(credentials)
-    key = "judge.timeout_seconds" if judging else "prompt.timeout_seconds"
-    config = _as_judge(config) if judging else config
-    limit = config.prompt.timeout_seconds
-    late = time.monotonic() + limit
+    key, limits = ("judge", config.judge) if by.judging else ("prompt", config.prompt)
+    model, seconds = writing_model(config, judging=by.judging), limits.timeout_seconds
     environment = {**agent_environment(ours(), config.claude.environment), **credentials}
-    question = without_secrets(question)
+    request, late = _request(without_secrets(question)), time.monotonic() + seconds
+    how = config.judge.model_copy(update={"model": model, "timeout_seconds": seconds + _SLACK})
     try:
-        answer = _answer(question, config, environment, tag, lambda: stop() or time.monotonic() > late)
+        answer = send(request, how, config.claude, environment, by.tag, lambda: by.stop() or time.monotonic() > late)
     except Cancelled as cancelled:
-        if stop():
+        if by.stop():
             raise
-        raise LateAnswer(limit, _question_alone(question, config), key) from cancelled
+        spent = priced(Usage(input_tokens=tokens(f"{request.rules}\n{request.prompt}")), model)
+        raise LateAnswer(seconds, spent, f"{key}.timeout_seconds") from cancelled
     return Answer(redact(answer.text), answer.stop, answer.usage)
 
 
-def writing_model(config: LoopConfig) -> str:
+def writing_model(config: LoopConfig, *, judging: bool = False) -> str:
     """The model that is asked."""
-    return config.prompt.model or config.judge.model
-
-
-def _as_judge(config: LoopConfig) -> LoopConfig:
-    given = {"model": config.judge.model, "timeout_seconds": config.judge.timeout_seconds}
-    return config.model_copy(update={"prompt": config.prompt.model_copy(update=given)})
-
-
-def _question_alone(question: Question, config: LoopConfig) -> Usage:
-    """What reading the question costs at least, by an estimate of its tokens; thinking and answer are left out."""
-    request = _request(question)
-    return priced(Usage(input_tokens=tokens(f"{request.rules}\n{request.prompt}")), writing_model(config))
-
-
-def _answer(question: Question, config: LoopConfig, environment: Mapping[str, str], tag: str, stop: Callable[[], bool]) -> Answer:
-    request, how = _request(question), _how(config)
-    if way_of(config.judge, environment) == "api":
-        return ask_by_api(request, how, environment=environment, stop=stop)
-    return ask_by_cli(request, how, claude=config.claude, environment=environment, tag=tag, stop=stop)
+    return (not judging and config.prompt.model) or config.judge.model
 
 
 def _request(question: Question) -> JudgeRequest:
@@ -101,6 +119,9 @@ def _request(question: Question) -> JudgeRequest:
     )
 
 
-def _how(config: LoopConfig) -> JudgeConfig:
-    given = {"model": writing_model(config), "timeout_seconds": config.prompt.timeout_seconds + _SLACK}
-    return config.judge.model_copy(update=given)
+def _in_words(error: Exception) -> str:
+    """The problem without the judge's remedies: the way is the judge's, the work is not."""
+    if not isinstance(error, HelmsmanError):
+        return f"asking the model broke: {type(error).__name__}: {error}"
+    parts = (error.problem.replace("the judge", "the writing model"), error.expected, error.found)
+    return "; ".join(part for part in parts if part)

@@ -46,7 +46,6 @@ def ask_judge(
     register_credentials(credentials)
     started = time.monotonic()
     environment = {**agent_environment(ours(), claude.environment), **credentials}
-    way = way_of(config, environment)
     request = build_request(without_secrets(question), config)
     usages: list[Usage] = []
 
@@ -54,10 +53,7 @@ def ask_judge(
         if stop():
             raise Cancelled("cancelled while the judge was asked")
         keep(request)
-        if way == "api":
-            answer = ask_by_api(request, config, environment=environment, stop=stop)
-        else:
-            answer = ask_by_cli(request, config, claude=claude, environment=environment, tag=tag, stop=stop)
+        answer = send(request, config, claude, environment, tag, stop)
         usages.append(answer.usage)
         return answer
 
@@ -66,7 +62,21 @@ def ask_judge(
     votes = [_vote(ask, request, config, shelf) for _ in range(most)]
     judgement = count_votes(config.criteria, votes)
     spent = {"usage": reduce(Usage.plus, usages, Usage()), "calls": len(usages), "seconds": time.monotonic() - started}
-    return without_secrets(judgement).model_copy(update={"model": config.model, "way": way, **spent})
+    return without_secrets(judgement).model_copy(update={"model": config.model, "way": way_of(config, environment), **spent})
+
+
+def send(
+    request: JudgeRequest,
+    config: JudgeConfig,
+    claude: ClaudeConfig,
+    environment: Mapping[str, str],
+    tag: str,
+    stop: Callable[[], bool],
+) -> Answer:
+    """One request, by whichever way it goes."""
+    if way_of(config, environment) == "api":
+        return ask_by_api(request, config, environment=environment, stop=stop)
+    return ask_by_cli(request, config, claude=claude, environment=environment, tag=tag, stop=stop)
 
 
 def asks_claude_code(config: LoopConfig) -> bool:

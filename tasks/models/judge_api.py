@@ -14,7 +14,6 @@ import httpx
 
 from helmsman.config import JudgeConfig
 from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientError
-from helmsman.parsers.loose import mapping, text
 from helmsman.prices import priced
 from helmsman.verify.judge.answers import Answer, MessageReader
 from helmsman.verify.judge.request import ANSWER_TOKENS, JudgeRequest
@@ -35,16 +34,6 @@ _REQUEST = ("the judge's request was refused", "set judge.model to one with stru
 _MODEL = ("the judge's model is not known to the API", "set judge.model to a model that the key may use")
 _ADDRESS = ("the judge's API has no usable address", "correct ANTHROPIC_BASE_URL; it begins with https:// or http://")
 
-_BY_KIND = {
-    "authentication_error": _CREDENTIALS,
-    "permission_error": _CREDENTIALS,
-    "billing_error": _CREDIT,
-    "not_found_error": _MODEL,
-    "invalid_request_error": _REQUEST,
-    "request_too_large": _REQUEST,
-}
-"""What the operator can fix, by the API's own name of the error; everything else may pass by itself."""
-
 _BY_STATUS = {
     400: _REQUEST,
     401: _CREDENTIALS,
@@ -54,7 +43,7 @@ _BY_STATUS = {
     413: _REQUEST,
     422: _REQUEST,
 }
-"""The same for a gateway that does not name its errors."""
+"""What the operator can fix, by the status of the answer; everything else may pass by itself."""
 
 
 def ask_by_api(request: JudgeRequest, config: JudgeConfig, *, environment: Mapping[str, str], stop: Callable[[], bool]) -> Answer:
@@ -164,9 +153,7 @@ def _blamed(error: "APIError") -> HelmsmanError:
         return _fixable(_ADDRESS, found)
     if "credit balance" in error.message:  # a plain 400 by its kind
         return _fixable(_CREDIT, found)
-    kind = text(mapping(mapping(error.body).get("error")).get("type"))
-    status = getattr(error, "status_code", 0)
-    fixing = _BY_KIND.get(kind) if kind else _BY_STATUS.get(status)
+    fixing = _BY_STATUS.get(getattr(error, "status_code", 0))
     if fixing:
         return _fixable(fixing, found)
     return TransientError("the judge could not be reached", found=found[:_WORDS], remedy="it is asked again by itself")

@@ -9,7 +9,7 @@ from helmsman.oversee.conflict_question import conflict_request, in_trouble, rea
 from helmsman.records.control import Imperative
 from helmsman.records.iteration import Orientation, Planned, Writing
 from helmsman.records.state import LoopState
-from tasks.models.writing import Asking, Credentials, written
+from tasks.models.asking import Asking, Credentials, written
 from tasks.repository.instructions import read_orders
 from tasks.repository.loop_context import LoopContext
 

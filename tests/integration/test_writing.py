@@ -17,7 +17,7 @@ from helmsman.oversee.imperatives import imperatives
 from helmsman.records.control import ConflictSearch, Oversight
 from helmsman.records.iteration import Compacted, Focus, Writing
 from helmsman.tokens import tokens
-from tasks.models.writing import Asking, Credentials, written
+from tasks.models.asking import Asking, Credentials, written
 from tasks.system.secrets import register
 from tests.fakes.claude_cli import bundled_cli, subscription
 from tests.fakes.faults import Fault
