@@ -5,8 +5,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from helmsman.parsers.agent_actions import READERS, WRITERS
-from helmsman.parsers.loose import amount, count, items, mapping, text
+from helmsman.parsers.loose import count, items, mapping, text
 from helmsman.prices import priced
 from helmsman.records.agent import Compaction, ContextUse
 from helmsman.records.base import Usage
@@ -20,14 +19,9 @@ _CHARACTERS = 3  # of one token, in code and JSON; rather too many tokens than t
 _MESSAGES = 256  # events of one message come close together, also where subagents run in parallel
 _SHORTEST = 200  # characters from which a text that comes again is a repetition: "ok" says something every time
 _KEPT = 500
-_PENDING = 100  # a message calls a handful of tools at once
 _COMPACTIONS = 20
 _DIGEST = 8  # bytes; among 500 texts nobody meets the same one by chance
 _WORD = 20
-_RANGE = ("offset", "limit", "pages")
-_LOOKS = ("Grep", "Glob", "LS", "NotebookRead", "TodoRead", "TodoWrite", "WebFetch", "WebSearch")
-_SUBJECTS = {**dict.fromkeys(_LOOKS, ""), **WRITERS, **READERS}
-"""Tools of which is known which file they change, if any. Commands, subagents and all others may change any."""
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
@@ -112,29 +106,18 @@ def _characters(block: object) -> int:
     return len(text(told.get("text"), 10**6)) + (len(str(told["input"])) if "input" in told else 0)
 
 
-class _Call(NamedTuple):
-    """A call of a tool that tells which file it reads or changes."""
-
-    tool: str
-    path: bytes
-    part: bytes
-    """The range of lines or pages that it asked for."""
-
-
 class ContextReader:
     """What fills the context of the main thread, in bounded memory: what tools answered, and what of that was there before."""
 
     def __init__(self) -> None:
         """Nothing is in the context yet."""
         self._tokens = self._peak = 0
-        self._pending: dict[bytes, _Call] = {}
         self._compactions: deque[Compaction] = deque(maxlen=_COMPACTIONS)
         self._clear()
 
     def _clear(self) -> None:
         self._heard = self._noise = 0
         self._texts: dict[bytes, None] = {}
-        self._reads: dict[tuple[bytes, bytes], None] = {}
 
     def feed(self, event: Mapping[str, Any]) -> None:
         """Take in one event; unknown ones and those of subagents change nothing."""
@@ -165,23 +148,15 @@ class ContextReader:
         usage = mapping(message_of(event).get("usage"))
         self._tokens = sum(count(usage.get(key)) for key in _REPORTED[:3])
         self._peak = max(self._peak, self._tokens)
-        for block in blocks_of(event):
-            if block.get("type") == "tool_use" and text(block.get("name")) in _SUBJECTS:
-                _keep(self._pending, _digest(text(block.get("id"), LONGEST_ID)), _call(block), _PENDING)
 
     def _results(self, event: Mapping[str, Any]) -> None:
-        refused = never_ran(event)
+        """Noise is what failed, and what was there before: a file that is read again unchanged is the same text."""
         for block in blocks_of(event):
-            if block.get("type") != "tool_result":
-                continue
-            identity, failed = text(block.get("tool_use_id"), LONGEST_ID), block.get("is_error") is True
-            call, words = self._pending.pop(_digest(identity), None), "".join(texts_of(block))
-            size, again = tokens(words), self._was_said(words)
-            again = again or (call is not None and call.tool in READERS and (call.path, call.part) in self._reads)
-            self._heard += size
-            self._noise += size if failed or again else 0
-            if identity not in refused:
-                self._note(call, failed=failed)
+            if block.get("type") == "tool_result":
+                words = "".join(texts_of(block))
+                size, again = tokens(words), self._was_said(words)
+                self._heard += size
+                self._noise += size if again or block.get("is_error") is True else 0
 
     def _was_said(self, words: str) -> bool:
         if len(words) < _SHORTEST:
@@ -191,27 +166,11 @@ class ContextReader:
         _keep(self._texts, known, None, _KEPT)
         return before
 
-    def _note(self, call: _Call | None, *, failed: bool) -> None:
-        """Which files lie in the context as they are now."""
-        if call is None:
-            self._reads.clear()  # also where it failed: a command may do so half-way
-        elif call.tool in READERS and not failed:
-            _keep(self._reads, (call.path, call.part), None, _KEPT)
-        elif call.tool in WRITERS and not failed:
-            self._reads = {known: None for known in self._reads if known[0] != call.path}
-
     def _compacted(self, told: Mapping[str, Any]) -> None:
         before, after = count(told.get("pre_tokens")), count(told.get("post_tokens"))
         self._compactions.append(Compaction(trigger=text(told.get("trigger"), _WORD), before=before, after=after))
         self._tokens = after or self._tokens
         self._clear()
-
-
-def _call(block: Mapping[str, Any]) -> _Call:
-    tool, given = text(block.get("name")), mapping(block.get("input"))
-    path = given.get(_SUBJECTS[tool])
-    part = "|".join(text(given.get(key), _WORD) or str(amount(given.get(key))) for key in _RANGE)
-    return _Call(tool, _digest(path if isinstance(path, str) else ""), _digest(part))
 
 
 def _keep(known: dict[_Key, _Value], key: _Key, value: _Value, most: int) -> None:
