@@ -3,7 +3,7 @@
 import hashlib
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from helmsman.parsers.loose import count, items, mapping, text
 from helmsman.prices import priced
@@ -53,14 +53,6 @@ def usage_of(counts: Mapping[str, Any], keys: tuple[str, str, str, str] = _REPOR
     return Usage(input_tokens=fresh, cache_creation_tokens=written, cache_read_tokens=read, output_tokens=out)
 
 
-class _Spoken(NamedTuple):
-    """What is known of the output of one message, which comes in several events."""
-
-    characters: int = 0
-    counted: int = 0
-    """Tokens of it that are in the sum."""
-
-
 class SpentReader:
     """What was used up since the CLI told of it, which it does only with its result.
 
@@ -72,7 +64,7 @@ class SpentReader:
         """Nothing has been said yet."""
         self.usage = Usage()
         """The dollars are those of the price list; none of a model that is not in it."""
-        self._messages: dict[str, _Spoken] = {}
+        self._messages: dict[str, None] = {}
         self._thought = 0
 
     def think(self, event: Mapping[str, Any]) -> None:
@@ -82,18 +74,18 @@ class SpentReader:
     def add(self, message: Mapping[str, Any], *, main: bool) -> bool:
         """Take in one event of a message, at the price of the model that spoke it; whether it is the first."""
         identity, told = text(message.get("id")), mapping(message.get("usage"))
-        known = self._messages.get(identity)
-        before = known or _Spoken()
-        used = usage_of(told) if known is None else Usage(output_tokens=before.counted)
-        said = before.characters + sum(map(_characters, items(message.get("content"))))
+        first = identity not in self._messages
+        said = sum(map(_characters, items(message.get("content")))) // _CHARACTERS
         if main:
-            said, self._thought = said + self._thought * _CHARACTERS, 0
-        output = max(used.output_tokens, said // _CHARACTERS)
-        more = used.model_copy(update={"output_tokens": output - before.counted})
-        hourly = 0 if known else count(mapping(told.get("cache_creation")).get("ephemeral_1h_input_tokens"))
-        self.usage = self.usage.plus(priced(more, text(message.get("model")), min(hourly, more.cache_creation_tokens)))
-        _keep(self._messages, identity, _Spoken(said, output), _MESSAGES)
-        return known is None
+            said, self._thought = said + self._thought, 0
+        counted, hourly = Usage(output_tokens=said), 0
+        if first:
+            counted = usage_of(told)
+            counted = counted.model_copy(update={"output_tokens": max(counted.output_tokens, said)})
+            hourly = count(mapping(told.get("cache_creation")).get("ephemeral_1h_input_tokens"))
+        self.usage = self.usage.plus(priced(counted, text(message.get("model")), min(hourly, counted.cache_creation_tokens)))
+        _keep(self._messages, identity, None, _MESSAGES)
+        return first
 
     def clear(self) -> None:
         """The CLI has told what all of it came to."""

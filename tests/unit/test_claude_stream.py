@@ -100,7 +100,7 @@ def test_of_several_results_the_last_one_speaks_for_all() -> None:
 @pytest.mark.feature("E6")
 def test_a_call_that_was_killed_shows_the_tokens_and_the_dollars_of_the_messages_that_came() -> None:
     call = replay("sigterm", 143)
-    tokens = Usage(input_tokens=200, cache_creation_tokens=2000, cache_read_tokens=40_000, output_tokens=56)
+    tokens = Usage(input_tokens=200, cache_creation_tokens=2000, cache_read_tokens=40_000, output_tokens=54)
     assert call.usage == approx(priced(tokens, call.model))
     assert (call.turns, call.context.tokens, call.tool_calls) == (2, 21_100, 2)
 
