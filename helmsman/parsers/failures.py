@@ -22,8 +22,6 @@ _LOOKS = word_set(
     "diff sort uniq cut tr tree file stat chmod ln printf date sleep export set source . test [ [[ fd tee jq xargs pushd popd "
     "for case env find kill wait ps sudo local read unset trap exit :"
 )
-_QUIET = re.compile(r"-(?:-|q+|v+|x|s|l|ra|rA|rf|n|j|[nj]?[0-9]+|-tb=\w+|-no-header|-color\S*|-verbose|-quiet|-silent|-ci|-run)")
-_EVERYTHING = frozenset({".", "./..."})
 _READ = 4000
 
 
@@ -33,11 +31,11 @@ def ran(script: str) -> list[Command]:
 
 
 def words_of(one: Command) -> tuple[str, ...]:
-    """The words that say what is run: no path to the program, no flag that only changes what is printed.
+    """The words that say what is run, without the path to the program and without options.
 
     `CI=1 .venv/bin/python -m pytest -q` is `pytest`, `npm run test` is `npm test`.
     """
-    rest = [word for word in one.arguments if not _QUIET.fullmatch(word) and word not in _EVERYTHING]
+    rest = [word for word in one.arguments if not word.startswith("-")]
     if one.program in {"npm", "yarn", "pnpm", "bun"} and rest[:1] == ["run"]:
         rest = rest[1:]
     return ("python" if INTERPRETER.fullmatch(one.program) else one.program, *rest)

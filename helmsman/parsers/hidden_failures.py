@@ -43,7 +43,7 @@ def failed_by_output(command: str, output: str) -> bool:
 def _runs(one: Command) -> bool:
     """Whether it visibly builds, tests or checks."""
     name, *rest = words_of(one)
-    if {"--version", "--help", "--collect-only"} & set(rest):
+    if {"--version", "--help", "--collect-only"} & set(one.arguments):
         return False
     if name in _CONTAINERS:
         return bool(_RUN & set(rest))

@@ -12,10 +12,10 @@ from helmsman.parsers.failures import ran, words_of
         ("CI=1 .venv/bin/python -m pytest -q --tb=short 2>&1", "pytest"),
         ("timeout 60 uv run pytest tests", "pytest tests"),
         ("npm run test -- --ci", "npm test"),
-        ("go test ./...", "go test"),
-        ("ruff check .", "ruff check"),
+        ("go test ./...", "go test ./..."),
+        ("ruff check .", "ruff check ."),
         ("python3 test_calc.py", "python test_calc.py"),
-        ("pytest -k dates", "pytest -k dates"),
+        ("pytest -k dates", "pytest dates"),
     ],
 )
 def test_a_command_is_reduced_to_what_it_runs(command: str, words: str) -> None:
