@@ -25,7 +25,6 @@ _REBASES = re.compile(r"--rebase(?:=(?!false|no|off|0)|\Z)|-[^-rsXSjo]*r")
 """Of a pull; in a cluster such as `-qr`, but not in the value of another letter: `-Xours`."""
 _CONFIG_VALUED = word_set("-f --file --blob --type --default --value --comment --url")
 _CONFIG_READS = "-l --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool --list"
-_CONFIG_SECTIONS = word_set("--rename-section --remove-section rename-section remove-section")
 _LOOPS_REFS = "refs/helmsman"
 _COMMITS = {"commit": "--amend --dry-run", **dict.fromkeys(("revert", "cherry-pick"), "-n --no-commit --abort --quit --skip")}
 """Verbs that add a commit, unless one of the options is there."""
@@ -196,10 +195,6 @@ def _sets_a_kept_key(scene: Scene) -> bool:
     verb = "".join(names[:1])
     if has_flag(words, _CONFIG_READS) or verb in {"get", "list"}:
         return False
-    if has_flag(words, "-e --edit") or verb == "edit":
-        return True
-    if not _CONFIG_SECTIONS.isdisjoint(words):
-        return any(name.lower().partition(".")[0] in {key.partition(".")[0] for key in kept} for name in names)
     sets = len(names) > 1 or has_flag(words, "--add --replace-all --unset --unset-all")
     keys = names[1:2] if verb in {"set", "unset"} else names[:1] if sets else []
     return any(fnmatchcase(key.lower(), pattern) for key in keys for pattern in kept)
@@ -209,9 +204,6 @@ QUESTIONS: Mapping[str, Callable[[Scene], bool]] = {
     "resets_too_far": _resets_too_far,
     "rebases_too_far": _rebases_too_far,
     "has_no_commit": lambda scene: not scene.commits,
-    "filters_too_far": lambda scene: (
-        not any(_is_start(word.partition("..")[0], scene.rules) for word in scene.git.words if ".." in word)
-    ),
     "pulls_by_rebase": lambda scene: any(map(_REBASES.match, scene.git.words)),
     "forces_another_branch": _forces_another_branch,
     "removes_a_worktree": _removes_a_worktree,
