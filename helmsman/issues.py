@@ -173,7 +173,8 @@ def _why_not_by(told: IssueTold, happened: Happened, allowed: Allowed, source: s
         return "" if listed else f"{clean(who.login)} is not among the people that the operator lists"
     if who.type == "Bot" or who.login.endswith("[bot]") or who.login in BOTS:
         return f"{clean(who.login)} is a program, and the operator does not list it"
-    if happened is Happened.LABELLED and not _is_author(who, told.issue):
+    author = told.issue.user or who
+    if happened is Happened.LABELLED and who.login.casefold() != author.login.casefold():
         return ""  # a forge lets nobody label another's issue who may not
     if happened is Happened.LABELLED:  # a template of the repository may have set the label for anybody
         association = told.issue.author_association
@@ -185,10 +186,6 @@ def _why_not_by(told: IssueTold, happened: Happened, allowed: Allowed, source: s
 def _speaker(told: IssueTold) -> tuple[_Person, str]:
     comment = told.comment
     return (comment.user or _Person(), comment.author_association) if comment else (_Person(), "")
-
-
-def _is_author(who: _Person, issue: _Issue) -> bool:
-    return issue.user is None or who.login.casefold() == issue.user.login.casefold()
 
 
 def _event(told: IssueTold, happened: Happened, facts: Mapping[str, Any]) -> IssueEvent:

@@ -247,17 +247,13 @@ def forms(secret: str) -> frozenset[str]:
     """The secret itself, and what base64, hexadecimal, URLs, JSON and HTML make of it. None is shorter than the secret."""
     octets = secret.encode(errors="surrogateescape")
     escaped = secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], html.escape(secret)
-    return frozenset((*escaped, *_in_urls(octets), *_hexadecimal(octets), *_base64(octets)))
+    return frozenset((*escaped, *_in_urls(octets), octets.hex(), octets.hex().upper(), *_base64(octets)))
 
 
 def _in_urls(octets: bytes) -> tuple[str, str, str]:
     """In a part of a path, in a whole path, and in a form."""
     part = "".join(chr(octet) if octet in _AS_IT_IS else f"%{octet:02X}" for octet in octets)
     return part, part.replace("%2F", "/"), part.replace("%20", "+")
-
-
-def _hexadecimal(octets: bytes) -> tuple[str, str]:
-    return octets.hex(), octets.hex().upper()
 
 
 def _base64(octets: bytes) -> Iterator[str]:

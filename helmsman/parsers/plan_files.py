@@ -74,12 +74,8 @@ def _after(text: str, place: int) -> int:
 def _parsed_json(text: str) -> object:
     try:
         return json.loads(text)
-    except RecursionError:
-        raise PlanError(1, "it is nested too deeply") from None
-    except json.JSONDecodeError as error:
-        raise PlanError(error.lineno, f"no JSON: {error.msg} at column {error.colno}") from None
-    except ValueError as error:  # a number with too many digits
-        raise PlanError(0, f"no JSON: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise PlanError(getattr(error, "lineno", 0), f"no JSON: {error}") from None
 
 
 def _list(text: str, value: object) -> int:

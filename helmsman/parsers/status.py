@@ -103,10 +103,6 @@ def _one_of(**words: str) -> Callable[[str], str]:
     return lambda value: known.get(_word(value), "")
 
 
-def _flag(value: str) -> bool | None:
-    return {"true": True, "yes": True, "false": False, "no": False}.get(_word(value))
-
-
 def _number(value: str) -> int | None:
     """A count of 0 to 999,999."""
     match = _COUNT.match(value)
@@ -124,13 +120,14 @@ _TESTS = _one_of(
     failing="failed fail red broken",
     not_run="notrun none skipped n_a unknown not_applicable",
 )
+_FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 _FIELDS: dict[str, tuple[str, Callable[[str], object]]] = {
     "STATUS": ("status", _STATUS),
     "TASKS_COMPLETED_THIS_LOOP": ("tasks_completed", _number),
     "TASKS_COMPLETED": ("tasks_completed", _number),
     "FILES_MODIFIED": ("files_modified", _number),
     "TESTS_STATUS": ("tests_status", _TESTS),
-    "EXIT_SIGNAL": ("exit_signal", _flag),
+    "EXIT_SIGNAL": ("exit_signal", lambda value: _FLAGS.get(_word(value))),
     "RECOMMENDATION": ("recommendation", short_line),
 }
 _OWN = _FIELDS.keys() - {"STATUS", "RECOMMENDATION"}
