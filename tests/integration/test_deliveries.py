@@ -80,11 +80,6 @@ def test_what_waits_for_its_run_is_never_forgotten(deliveries: Deliveries) -> No
     assert deliveries.waiting() == [push(), push("b2" * 20)]
 
 
-def test_another_process_finds_what_the_first_had_left(deliveries: Deliveries, tmp_path: Path) -> None:
-    deliveries.accept("one", [push()], NOW)
-    assert Deliveries(tmp_path / "state" / "deliveries.sqlite").waiting() == [push()]
-
-
 def test_of_several_receivers_at_once_exactly_one_takes_each_push(deliveries: Deliveries, tmp_path: Path) -> None:
     file = str(tmp_path / "state" / "deliveries.sqlite")
     racers = [

@@ -97,13 +97,6 @@ def test_why_a_driver_could_not_start_is_told_with_its_exit_status_and_stays_in_
     assert "soon" in Path(result["output"]).read_text("utf-8")
 
 
-def test_what_a_person_got_wrong_is_refused_before_any_process_is_left_behind(helmsman: CommandLine) -> None:
-    told = helmsman.run("run", "--check", "true", "--repo", "repository", "--detach")
-    assert told.exit_code == 2
-    assert "goal" in told.errors
-    assert not processes("HOME", helmsman.variables["HOME"])
-
-
 def test_a_name_that_is_taken_is_refused_with_who_drives_the_loop_and_what_can_be_done(helmsman: CommandLine) -> None:
     repository = open_repository(helmsman.repository)
     create_loop(repository, LoopSettings(config("make it so"), {}), "loop", NOW)

@@ -101,10 +101,6 @@ def test_a_missing_object_is_named_with_what_to_do(top: Path, name: str) -> None
         unchanged_tests(top, tree_of(top, "HEAD"), read_diff(top, "HEAD~1", "HEAD"))
 
 
-def test_two_equal_commits_differ_in_nothing(top: Path) -> None:
-    assert read_diff(top, "HEAD", "HEAD").files == ()
-
-
 def test_what_does_not_fit_beside_the_others_is_marked_and_tests_that_were_there_come_first(
     top: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

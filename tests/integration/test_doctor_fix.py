@@ -290,16 +290,6 @@ def test_a_database_that_somebody_uses_is_not_touched(broken: Broken) -> None:
     assert (told.fix, f"process {os.getpid()} has it open" in told.found, file.exists()) == (None, True, True)
 
 
-def test_a_database_that_somebody_uses_by_another_name_is_not_touched(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = broken.repository.parent / "PREFECT_HOME"
-    a_newer_one(folder / "prefect.db")
-    (folder.parent / "link").symlink_to(folder)
-    monkeypatch.setenv("PREFECT_HOME", str(folder.parent / "link"))
-    with (folder / "prefect.db").open("rb"):
-        told, _ = broken.doctor("database", fix=True)
-    assert (told.fix, f"process {os.getpid()} has it open" in told.found) == (None, True)
-
-
 def test_a_database_that_is_put_aside_keeps_what_is_in_its_log_only(tmp_path: Path) -> None:
     (tmp_path / "live").mkdir()
     with closing(sqlite3.connect(tmp_path / "live" / "prefect.db")) as database:

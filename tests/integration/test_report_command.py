@@ -48,16 +48,6 @@ def test_without_a_file_it_goes_into_the_loops_own_folder_and_never_into_the_che
     assert git(repository.top, "status", "--porcelain", "--ignored") == ""
 
 
-def test_a_dash_prints_the_page_and_nothing_else(
-    repository: Repository, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    report(repository.top, LOOP, Path("-"))
-    report(repository.top, LOOP, tmp_path / "same.html")
-    printed = capsysbinary.readouterr().out
-    assert printed.startswith((tmp_path / "same.html").read_bytes())
-    assert printed.count(b"<!DOCTYPE html>") == 1
-
-
 def test_the_command_writes_the_page(repository: Repository, tmp_path: Path) -> None:
     helmsman = looking(tmp_path)
     written = helmsman.run("report", LOOP, "--repo", repository.top, "-o", "page.html")

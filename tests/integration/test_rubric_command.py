@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from deployments.definitions import check_rubric
-from helmsman.errors import OperatorError
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import state_ref, write_state
 from tests.fakes.command_line import looking, make_repository
@@ -85,31 +84,10 @@ def test_what_was_understood_is_told_to_scripts(capsys: pytest.CaptureFixture[st
     assert (first["id"], first["needed"], first["votes"], first["checks"]) == ("errors", 2, 3, [])
 
 
-def test_every_flaw_is_shown_with_its_line_and_ends_with_2(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
-    (repository / "RUBRIC.md").write_text(
-        "---\nmodle: x\n---\n## Checks\n- `a` (timout: 5)\n## Judge criteria\n- b (4 of 3 votes)\n"
-    )
-    assert check_rubric(repository, None, as_json=False) == 2
-    assert capsys.readouterr().out.splitlines()[-3:] == [
-        "RUBRIC.md:2: unknown key 'modle'; did you mean model?",
-        (
-            "RUBRIC.md:5: (timout: 5) is no part of a command; write one command in backticks an item,"
-            " and set a remark behind it apart with a dash"
-        ),
-        "RUBRIC.md:7: (4 of 3 votes): expected K of N votes, K from 1 to N, N at most 9; correct votes",
-    ]
-    assert [flaw["line"] for flaw in told(capsys, repository, code=2)["flaws"]] == [2, 5, 7]
-
-
 def test_another_file_can_be_looked_at_without_a_repository(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "draft.md").write_text("## Checks\n- `a`\n- `b` (name: x)\n")
     found = told(capsys, tmp_path, tmp_path / "draft.md", code=2)
     assert (found["file"], found["audit"]["checks_from"]) == ("draft.md", "draft.md")
-
-
-def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(OperatorError, match="cannot be read"):
-        check_rubric(tmp_path, None, as_json=True)
 
 
 def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str], repository: Path) -> None:

@@ -20,7 +20,7 @@ from helmsman.records.events import Event, ToolCalled
 from helmsman.records.state import LoopState
 from tasks.agents import calling
 from tasks.agents.call import Order
-from tasks.agents.call_folder import CallFolder, begin, finished_call, interrupted_call
+from tasks.agents.call_folder import CallFolder, begin, finished_call
 from tasks.agents.finding import agent_names, find_agent, find_program
 from tasks.agents.template import environment_of
 from tasks.system.journal import listening
@@ -200,16 +200,6 @@ def test_a_call_that_ended_is_not_made_again_when_its_driver_died(tmp_path: Path
     assert (made.outcome, made.final_text, made.usage.tokens, starts(tmp_path / "agent")) == ("finished", "add adds now", 330, 0)
     assert (finished_call(folder), folder.packed.exists()) == (made, True)
     assert call(work) == made
-
-
-def test_a_call_that_did_not_come_to_its_end_is_interrupted_with_what_it_had_used(tmp_path: Path) -> None:
-    work = loop(tmp_path, str(program(tmp_path / "agent", "echo never")), output="codex")
-    folder = CallFolder(work.place.folder.call(1, 1), work.state.uid)
-    begin(folder, "go on", work.start, None, work.state.agent.kind if work.state.agent else None)
-    folder.transcript.write_text("".join(CODEX.splitlines(keepends=True)[:-1]))
-    found = interrupted_call(folder)
-    assert found
-    assert (found.start, found.usage.tokens) == (work.start, 0)
 
 
 DRIVER = """

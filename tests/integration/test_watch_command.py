@@ -17,7 +17,6 @@ from helmsman.records.events import CheckFinished, Event, GateAnswered, GateOpen
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
 from tasks.approvals.answers import put
-from tasks.observers.follow import newest_record
 from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state, write_state
@@ -250,15 +249,6 @@ def test_a_pipe_gets_a_line_for_each_thing_as_it_comes_and_no_cursor_movement(he
     assert not {character for character in told if not character.isprintable()} - {"\n"}
 
 
-def test_colours_that_are_forced_do_not_make_a_pipe_a_screen(helmsman: CommandLine, loop: Driven) -> None:
-    loop.create(ending=None)
-    loop.drive()
-    forced = CommandLine(helmsman.folder, {**helmsman.variables, "FORCE_COLOR": "1"})
-    with piped(forced) as (_, output):
-        assert says(output, "driven by  process")
-        assert ON not in output.read_text("utf-8")
-
-
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "none": lambda path: path.unlink(),
     "cut off": lambda path: os.truncate(path, path.stat().st_size - 9),
@@ -296,15 +286,3 @@ def test_as_json_the_end_is_waited_for_and_told_in_the_shape_of_status(helmsman:
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
-
-
-def test_the_newest_record_is_found_below_states_that_have_none(loop: Driven) -> None:
-    loop.create()
-    assert newest_record(loop.repository, loop.name) is None
-    loop.move(iteration=1, record=builders.record(iteration=1))
-    loop.move(iteration=2, record=builders.record(iteration=2))
-    loop.move(gate=GATE)
-    loop.move(gate=None)
-    found = newest_record(loop.repository, loop.name)
-    assert found
-    assert found.iteration == 2
