@@ -137,15 +137,6 @@ def test_older_iterations_that_come_later_push_no_newer_ones_out(store_url: str,
         assert len(kept) < 10
 
 
-def test_older_ends_that_come_later_push_no_newer_ones_out(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.memory.store.MOST_SUMMARIES", 6)
-    monkeypatch.setattr("tasks.memory.store.AT_A_TIME", 3)
-    with opening(store_url, NOW) as store, store.change() as change:
-        for number in range(12):
-            change.put_summary(summary(f"u{number:02}", NOW - number * DAY))
-        assert [one.uid for one in change.summaries()] == [f"u{number:02}" for number in range(6)]
-
-
 def test_summaries_come_newest_first(store_url: str) -> None:
     with opening(store_url, NOW) as store:
         with store.change() as change:

@@ -176,11 +176,8 @@ SIGNED: list[tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = [
     (_with(version=2), "written by a newer version of this program"),
     (_with(version=True), "version is wrong"),
     (_less("lessons"), "lessons is wrong"),
-    (_with(episodes={}), "episodes is wrong"),
     (_with(surprise=1), "surprise is wrong"),
-    (_with(lessons=[None]), r"lessons\[0\] is wrong"),
     (_lessons(confidence=2), r"lessons\[5\].confidence is wrong"),
-    (_lessons(text="x" * 601), r"lessons\[5\].text is wrong"),
     (_lessons(tests=["x" * 70_000]), r"lessons\[5\] is too big"),
     (_with(guardrails=[{"id": "\x1b[2J"}]), r"guardrails\[0\]"),
 ]
@@ -188,11 +185,11 @@ SIGNED: list[tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = [
 
 @pytest.mark.parametrize(("change", "place"), SIGNED, ids=[place for _, place in SIGNED])
 def test_a_document_that_is_wrong_somewhere_changes_nothing_and_names_the_place(
-    store_url: str, tmp_path: Path, document: dict[str, Any], change: Callable[[dict[str, Any]], dict[str, Any]], place: str
+    tmp_path: Path, document: dict[str, Any], change: Callable[[dict[str, Any]], dict[str, Any]], place: str
 ) -> None:
     file = tmp_path / "memory.json"
     file.write_text(signed(change(document)))
-    with opening(store_url, NOW) as store:
+    with opening(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
         with pytest.raises(OperatorError, match=place):
             store.import_(file)
         assert store.stats().lessons == store.stats().episodes == 0
@@ -201,11 +198,8 @@ def test_a_document_that_is_wrong_somewhere_changes_nothing_and_names_the_place(
 RAW: list[tuple[Callable[[bytes], bytes], str]] = [
     (lambda raw: raw.replace(b"kiln", b"oven", 1), "sha256 is not as expected"),
     (lambda raw: raw[: len(raw) // 2], "no whole JSON document"),
-    (lambda _: b"", "no whole JSON document"),
     (lambda _: b"\xff\xfe\x00", "no whole JSON document"),
     (lambda _: b"[" * 100_000, "no whole JSON document"),
-    (lambda _: b'{"format": NaN}', "no whole JSON document"),
-    (lambda _: b'{"version": ' + b"9" * 10_000 + b"}", "no whole JSON document"),
     (lambda raw: raw.replace(b'"seconds": 60.0', b'"seconds": 1e999', 1), "no whole JSON document"),
     (lambda _: b"[1, 2]", "no exported memory"),
     (lambda _: b'{"format": "helmsman-memory", "version": 1}', "is not as expected"),
@@ -214,11 +208,11 @@ RAW: list[tuple[Callable[[bytes], bytes], str]] = [
 
 @pytest.mark.parametrize(("spoil", "place"), RAW, ids=range(len(RAW)))
 def test_a_file_that_was_changed_or_cut_changes_nothing(
-    store_url: str, tmp_path: Path, document: dict[str, Any], spoil: Callable[[bytes], bytes], place: str
+    tmp_path: Path, document: dict[str, Any], spoil: Callable[[bytes], bytes], place: str
 ) -> None:
     file = tmp_path / "memory.json"
     file.write_bytes(spoil(signed(document).encode()))
-    with opening(store_url, NOW) as store:
+    with opening(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
         with pytest.raises(OperatorError, match=place):
             store.import_(file)
         assert content(store) == {**content(store), "lessons": [], "episodes": [], "guardrails": [], "summaries": []}

@@ -1,4 +1,4 @@
-"""What an iteration is told out of a real store, on either database."""
+"""What an iteration is told out of a real store."""
 
 import shutil
 from datetime import timedelta
@@ -27,6 +27,12 @@ SUBJECT = Subject(
     tests=("tests/test_checkout.py::test_gift_card",),
 )
 CONFIG = MemoryConfig()
+
+
+@pytest.fixture
+def store_url(tmp_path: Path) -> str:
+    """On one database: that both tell the same is shown of the store itself."""
+    return f"sqlite:///{tmp_path / 'memory' / 'memory.db'}"
 
 
 def known(id: str, text: str, **more: Any) -> Lesson:  # noqa: A002 - the record's own word
