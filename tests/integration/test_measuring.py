@@ -54,7 +54,7 @@ def test_a_file_that_moved_is_read_under_its_new_name(top: Path, cache: Path) ->
     assert found.variety.public_names == COUNTS.public_names - 1
 
 
-@pytest.mark.parametrize("broken", [b"", b"{", b"\xff\xfe", b"[]", b'{"reading": 1, "files": {"shop/cart.py": 5}}', b"null"])
+@pytest.mark.parametrize("broken", [b"[]", b"\xff\xfe", b'{"reading": 1, "files": {"shop/cart.py": 5}}'])
 def test_a_broken_cache_is_read_anew_and_mended(top: Path, cache: Path, broken: bytes) -> None:
     cache.parent.mkdir()
     cache.write_bytes(broken)

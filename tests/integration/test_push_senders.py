@@ -143,21 +143,7 @@ def test_a_push_succeeds_whatever_the_hook_lacks(missing: str, served: Served, e
     install_hook(served, ear.url)
     path = os.environ["PATH"]
     if missing == "curl":
-        path = _only(
-            tmp_path / "bin",
-            "git",
-            "git-receive-pack",
-            "sh",
-            "cat",
-            "basename",
-            "date",
-            "od",
-            "tr",
-            "mkdir",
-            "mktemp",
-            "mv",
-            "rm",
-        )
+        path = _only(tmp_path / "bin", "git git-receive-pack sh cat basename date od tr mkdir mktemp mv rm")
     elif missing == "folder":
         (served.bare / "helmsman-unsent").write_text("a file where a folder should be")
     else:
@@ -166,9 +152,9 @@ def test_a_push_succeeds_whatever_the_hook_lacks(missing: str, served: Served, e
     assert sh(served.bare, "rev-parse", "refs/heads/one") == sh(served.clone, "rev-parse", "HEAD")
 
 
-def _only(folder: Path, *names: str) -> str:
+def _only(folder: Path, names: str) -> str:
     folder.mkdir()
-    for name in names:
+    for name in names.split():
         found = shutil.which(name)
         assert found
         (folder / name).symlink_to(found)

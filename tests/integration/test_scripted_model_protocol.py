@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from deployments.demo_model import ScriptedModel, Turn, bash, by_call, read, say
+from deployments.demo_model import ScriptedModel, Turn, by_call, read, say
 from tests.fakes.faults import Fault
 
 ASK: dict[str, Any] = {"model": "m", "stream": True, "tools": [{"name": "Bash"}], "messages": [{"role": "user", "content": "go"}]}
@@ -60,18 +60,6 @@ def said(body: bytes) -> str:
     return "".join(event["delta"].get("text", "") for event in events(body) if event["type"] == "content_block_delta")
 
 
-def test_a_stream_opens_each_block_fills_it_and_closes_it() -> None:
-    status, headers, body = answer(Turn(text="so", tools=(bash("ls"),)))
-    stream = events(body)
-    block = ["content_block_start", "content_block_delta", "content_block_stop"]
-    assert (status, headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
-    assert [event["type"] for event in stream] == ["message_start", *block, *block, "message_delta", "message_stop"]
-    assert [event["delta"]["type"] for event in stream if event["type"] == "content_block_delta"] == [
-        "text_delta",
-        "input_json_delta",
-    ]
-
-
 def test_a_request_that_does_not_stream_gets_the_same_message_as_one_object() -> None:
     _, headers, body = answer(Turn(text="so", tools=(read("a.py"),)), ASK | {"stream": False})
     message = json.loads(body)
@@ -79,28 +67,6 @@ def test_a_request_that_does_not_stream_gets_the_same_message_as_one_object() ->
     assert (message["type"], message["role"], message["stop_reason"]) == ("message", "assistant", "tool_use")
     assert message["content"][0] == {"type": "text", "text": "so"}
     assert message["content"][1]["input"] == {"file_path": "a.py"}
-
-
-def test_a_request_without_tools_is_answered_and_not_counted() -> None:
-    with ScriptedModel(by_call([[say("main")]])) as model, connection(model.url) as to:
-        aside = said(post(to, {key: value for key, value in ASK.items() if key != "tools"}).read())
-        main = said(post(to).read())
-    assert (aside, main) == ("ok", "main")
-    assert [request.number for request in model.requests] == [0]
-
-
-def test_sessions_are_numbered_by_appearance_and_each_counts_its_own_turns() -> None:
-    with ScriptedModel(by_call([])) as model, connection(model.url) as to:
-        for session in ("b", "a", "b", "b", "a"):
-            post(to, session=session).read()
-    assert [(request.call, request.turn) for request in model.requests] == [(0, 0), (1, 0), (0, 1), (0, 2), (1, 1)]
-    assert [request.number for request in model.requests] == [0, 1, 2, 3, 4]
-
-
-def test_turns_and_sessions_beyond_the_script_get_the_last_word() -> None:
-    with ScriptedModel(by_call([[say("only")]], after=say("after"))) as model, connection(model.url) as to:
-        texts = [said(post(to, session=session).read()) for session in ("a", "a", "b")]
-    assert texts == ["only", "after", "after"]
 
 
 def test_parallel_requests_are_each_counted_once() -> None:
@@ -112,17 +78,6 @@ def test_parallel_requests_are_each_counted_once() -> None:
         answers = list(pool.map(ask, range(8)))
     assert sorted(request.number for request in model.requests) == list(range(80))
     assert sorted(answers) == [[f"{session}.{turn}" for turn in range(10)] for session in range(8)]
-
-
-def test_a_cut_stream_breaks_off_after_its_first_delta() -> None:
-    cut = pytest.raises(IncompleteRead)
-    with ScriptedModel(by_call([[Fault(text="half", cut=True)]])) as model, connection(model.url) as to, cut as error:
-        post(to).read()
-    assert [event["type"] for event in events(error.value.partial)] == [
-        "message_start",
-        "content_block_start",
-        "content_block_delta",
-    ]
 
 
 def test_stopping_ends_hanging_and_idle_connections_and_leaves_no_thread_or_port() -> None:

@@ -24,8 +24,7 @@ from tasks.repository.state_ref import (
     state_ref,
     write_state,
 )
-from tasks.repository.worktree import ensure_worktree
-from tests.fakes.repositories import BRANCH, LOOP, commit, loop_state, make_repository, record_of, sh
+from tests.fakes.repositories import LOOP, loop_state, make_repository, record_of, sh
 
 pytestmark = pytest.mark.feature("E3")
 
@@ -118,7 +117,7 @@ def test_a_state_of_a_newer_version_is_refused_with_the_remedy_and_stays(reposit
 @pytest.mark.feature("X4")
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", "null", '{"schema_version": 1e400}', '{"schema_version": NaN}', "[" * 10**5, '{"loop": "\x00"}', "\ufffd"],
+    ["", "[]", '{"schema_version": 1e400}', "[" * 10**5, '{"loop": "\x00"}'],
 )
 def test_a_state_that_is_damaged_is_an_error_with_the_place_to_look_at(repository: Repository, text: str) -> None:
     put_state(repository, text)
@@ -242,24 +241,6 @@ def test_the_lock_of_a_writer_that_was_killed_is_broken_when_it_is_old_and_only_
     os.utime(lock, (long_ago, long_ago))
     assert read_state(repository, LOOP)[1] == first
     assert write(repository, at(state, 1), first) == chain(repository)[0]
-
-
-def test_another_clone_goes_on_after_fetching_branch_and_state(repository: Repository, state: LoopState, tmp_path: Path) -> None:
-    write(repository, state, None)
-    ensure_worktree(repository, tmp_path / "tree", BRANCH, state.head)
-    done = commit(tmp_path / "tree", "work", {"work": "x"})
-    replace_state(repository, state, state.model_copy(update={"head": done}), "iteration 1", record_of(state, 1))
-    sh(tmp_path, "clone", "--quiet", "top", "clone")
-    clone = open_repository(tmp_path / "clone")
-    with pytest.raises(OperatorError) as caught:
-        read_state(clone, LOOP)
-    assert caught.value.remedy.endswith(f"git fetch origin {REF}:{REF} {BRANCH}:{BRANCH}")
-    sh(clone.top, "fetch", "--quiet", "origin", f"{REF}:{REF}", f"{BRANCH}:{BRANCH}")
-    found, last = read_state(clone, LOOP)
-    ensure_worktree(clone, tmp_path / "other-tree", found.branch, found.head)
-    assert (tmp_path / "other-tree" / "work").read_text() == "x"
-    assert write(clone, at(found, 1), last) == read_ref(clone.common, REF)
-    assert [record.iteration for record in read_records(clone, LOOP)] == [1, 1]
 
 
 @pytest.mark.feature("X3")
