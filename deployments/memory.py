@@ -35,8 +35,6 @@ from tasks.repository.git import Repository, open_repository
 from tasks.system.clock import now_utc
 from tasks.system.environment import ours
 
-KEEP_ALL = 365
-"""Daily copies: a command that looks removes none, whatever the loops of a repository are told to keep."""
 WITHOUT = "loops go on without a memory that fails, and with memory.use = false they do not try"
 GUARDRAIL = "guardrail"
 HEAD = f"{'id':<13}{'kind':<12}{'tier':<10}{'sure':>5}{'went well':>11}  text"
@@ -75,7 +73,7 @@ def opened_memory(repo: Path) -> Generator[Memory]:
         layers = [Layer("environment", from_environment(ours())), *read_user_layer(), Layer("not given yet", {"goal": "…"})]
         url = resolve(layers).config.memory.url
     try:
-        with opening(url, now, KEEP_ALL) as store:
+        with opening(url, now) as store:
             yield Memory(store, repository, now, list(store.warnings))
     except TransientError as error:
         first = error.remedy.removesuffix(", or set memory.use to false")

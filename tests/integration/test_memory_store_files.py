@@ -123,17 +123,17 @@ def test_an_empty_file_without_copies_is_a_new_store(file: Path) -> None:
 
 
 def test_a_copy_is_made_once_a_day_and_the_newest_are_kept(file: Path) -> None:
-    for day in range(5):
+    for day in range(9):
         for _ in range(2):
-            with opening(url(file), NOW + day * DAY, backups=3) as store:
+            with opening(url(file), NOW + day * DAY) as store:
                 with store.change() as change:
                     change.put_lesson(lesson(f"day{day}"))
                 assert store.warnings == ()
-    names = [f"memory.db.backup-2026-11-{day}" for day in (26, 25, 24)]
-    with opening(url(file), NOW + 4 * DAY, backups=3) as store:
+    names = [f"memory.db.backup-2026-11-{day}" for day in range(30, 23, -1)]
+    with opening(url(file), NOW + 8 * DAY) as store:
         assert list(store.stats().backups) == names
     with opening(url(file.with_name(names[0])), NOW) as copy:  # made at the day's first opening
-        assert sorted(one.id for one in copy.lessons()) == ["day0", "day1", "day2", "day3"]
+        assert sorted(one.id for one in copy.lessons()) == [f"day{day}" for day in range(8)]
 
 
 @pytest.mark.parametrize("damaged", DAMAGES, ids=lambda deed: deed.__name__)

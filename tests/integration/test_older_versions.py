@@ -27,6 +27,9 @@ GONE = (
     ".gate.asked_of",
     ".oversight.breaker",
     ".execution.call.first_used",
+    ".execution.call.api_retries",
+    ".trust.drift",
+    ".judge.resets",
 )
 """What older versions noted and nothing goes by any more."""
 
