@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import CheckConfig, LoopConfig
+from helmsman.config.base import STORED
 from helmsman.config.layers import RESERVED, Layer, describe, display, from_assignments, from_environment, leaves, merged, resolve
+from helmsman.config.old_keys import OLD_KEYS
 from helmsman.errors import OperatorError
 
 pytestmark = pytest.mark.feature("E11")
@@ -84,6 +86,13 @@ def test_checks_are_read_as_a_command_a_list_or_tables() -> None:
     expected = checks({"command": "make"}, {"command": "pytest -q", "timeout_seconds": 60, "environment": ("CI",)})
     assert resolve([GOAL, toml(written)]).config.checks == expected
     assert resolve([GOAL, toml('checks = "make"')]).config.checks == expected[:1]
+
+
+def test_each_key_that_is_gone_is_refused_with_what_became_of_it_and_a_stored_loop_loses_it() -> None:
+    for key, became in OLD_KEYS.items():
+        assert f"{key} (helmsman.toml): this key is gone: {became}" in complaint(GOAL, Layer("helmsman.toml", nested({key: 1})))
+        stored = merged(LoopConfig(goal="any").model_dump(), nested({key: 1}))
+        assert LoopConfig.model_validate(stored, context=STORED) == LoopConfig(goal="any")
 
 
 def test_a_missing_goal_says_the_three_ways_to_give_one() -> None:
@@ -222,7 +231,7 @@ def test_assignments_build_one_tree_and_the_last_of_the_same_key_counts() -> Non
     assert from_assignments(["limits=5", "limits.tokens=6"]) == {"limits": {"tokens": 6}}
 
 
-@pytest.mark.parametrize("pair", ["limits.iterations", "=5", "limits..iterations=5", ".goal=x", "a b=c", ""])
+@pytest.mark.parametrize("pair", ["limits.iterations", "=5", "limits..iterations=5", ".goal=x", "a b=c", "", f"a{'.a' * 10}=1"])
 def test_a_malformed_assignment_is_an_error_that_shows_it(pair: str) -> None:
     with pytest.raises(OperatorError) as caught:
         from_assignments(["goal=x", pair])

@@ -90,6 +90,20 @@ def test_lessons_of_this_project_come_before_those_of_others_and_antipatterns_la
     assert told(found(other, 1.0), found(warning, 1.0), found(own, 0.6)) == ["own", "other", "warning"]
 
 
+def test_a_lesson_is_told_from_a_confidence_of_70_and_a_success_of_60_percent_on() -> None:
+    assert told(found(lesson(confidence=0.7, uses=5, successes=3))) == ["a"]
+    assert told(found(lesson(confidence=0.69))) == []
+    assert told(found(lesson(uses=100, successes=59))) == []
+
+
+def test_five_lessons_and_two_antipatterns_are_told_at_most() -> None:
+    words = "kiln voucher ledger parcel anchor beacon candle drawer"
+    many = [found(lesson(word, f"{word} {word}s")) for word in words.split()]
+    warnings = [found(lesson(f"no-{word}", f"{word} again", kind=LessonKind.ANTIPATTERN)) for word in words.split()[:4]]
+    chosen = told(*many, *warnings)
+    assert [name.startswith("no-") for name in chosen] == [False] * 5 + [True] * 2
+
+
 def test_what_has_nothing_in_common_with_the_work_is_not_told_even_alone() -> None:
     assert told(found(lesson(confidence=1), 0.1)) == []
     assert told(found(lesson(confidence=1), 0.0, 0)) == []
