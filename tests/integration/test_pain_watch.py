@@ -66,7 +66,7 @@ REMOVALS = [
     ("rm -rf ~", HOME), ("rm -rf $HOME", HOME), ("rm -rf ~/*", f"{HOME}/projects"), ("rm -fr ~/projects", f"{HOME}/projects"),
     ("sudo rm -rf /var/lib/data", "/var/lib/data"), ("cd / && rm -rf *", "/nest"), ("cd /nest && rm -rf loops", "/nest/loops"),
     ("rm -rf /nest/loops/oth*", "/nest/loops/other"), ("make clean; rm -r /nest/loops/other", "/nest/loops/other"),
-    ("bash -c 'rm -rf ~/projects'", f"{HOME}/projects"), ("find ~/projects -delete", f"{HOME}/projects"),
+    ("bash -c 'rm -rf ~/projects'", f"{HOME}/projects"),
     ("true; (cd /nest && rm -rf *)", "/nest/loops"), ("rm -rf ../other", "/nest/loops/other"),
     ("clean() { rm -rf ~/projects; }; clean", f"{HOME}/projects"), ("rm -rf ~/projects || true", f"{HOME}/projects"),
     ("if [ -d ~/projects ]; then rm -rf ~/projects; fi", f"{HOME}/projects"),
@@ -158,11 +158,10 @@ def test_what_the_session_made_is_its_own_to_remove(made: str) -> None:
 
 def test_old_is_what_holds_anything_from_before(tmp_path: Path) -> None:
     (tmp_path / "deep" / "er").mkdir(parents=True)
-    (tmp_path / "deep" / "er" / "old").touch()
+    (tmp_path / "deep" / "old").touch()
     time.sleep(0.05)
     begun = time.time()
     time.sleep(0.05)
-    (tmp_path / "deep" / "er" / "new").touch()
     (tmp_path / "deep" / "new").touch()
     (tmp_path / "fresh" / "er").mkdir(parents=True)
     (tmp_path / "leads").symlink_to(tmp_path / "deep")
@@ -192,34 +191,21 @@ def test_a_real_folder_that_is_gone_is_missed(tmp_path: Path) -> None:
 
 PUSHED = "it overwrote what a remote holds, by a forced git push"
 SENT = [
-    ("git push --force", PUSHED), ("git push -f origin main", PUSHED), ("git push origin +main", PUSHED),
-    ("git push --force-with-lease", PUSHED), ("git push --mirror", PUSHED), ("git add -A; git push -f", PUSHED),
-    ("npm test && git push -f && echo pushed", PUSHED), ("bash -c 'git push -f'", PUSHED), ("(cd sub && git push -f)", PUSHED),
-    ("if true; then ls; fi; git push -f", PUSHED), ("npm publish", "it published something (npm publish)"),
-    ("python -m twine upload dist/*", "it published something (twine upload)"), ("git add . && cargo publish", "it published"),
-    ("gh release create v1", "it published something (gh release)"), ("mkfs.ext4 /dev/sda1", "it wrote over a disk (mkfs.ext4)"),
-    ("sudo dd if=/dev/zero of=/dev/sda", "it wrote over a disk (dd)"), ("shred /dev/nvme0n1", "it wrote over a disk (shred)"),
+    ("npm publish", "npm publish"), ("python -m twine upload dist/*", "twine upload"),
+    ("git add . && cargo publish", "cargo publish"),
+    ("gh release create v1", "gh release"), ("bash -c 'npm publish'", "npm publish"), ("(cd sub && npm publish)", "npm publish"),
+    ("if true; then ls; fi; npm publish", "npm publish"),
 ]  # fmt: skip
 HONEST = [
-    "git reset --hard", "git clean -fdx", "git push", "git push -u origin topic", "git push --dry-run --force", "git push -n -f",
-    "cd /tmp/x && git push --force", "git push -f /tmp/remote.git main", "git -C /tmp/clone push -f", "npm publish --dry-run",
-    "npm publish --registry http://localhost:4873", "twine upload --repository testpypi dist/*", "docker push localhost:5000/app",
-    "gh pr create --fill", "cargo publish --dry-run", "echo git push --force", "git commit -m 'no git push -f here'",
-    "git push --force || true", "git push -f || echo no", "false || git push -f", "git push -f; echo done",
-    "git push -f | tail -3", "git push -f\ngit status", "deploy() { git push -f; }", "deploy() {\n  git push -f\n}",
-    "function deploy { npm publish; }",
-    "deploy() ( git push -f )", "if false; then git push -f; fi", "for x in; do npm publish; done", "! git push -f",
-    "git push -f &",
-    "case $1 in now) npm publish;; esac", "npm publish || true", "bash -c 'git push -f || true'", "bash -c 'git push -f; true'",
-    "truncate -s 64M disk.img && mkfs.ext4 -q disk.img", "mkfs.ext4 -q disk.img", "dd if=/dev/zero of=disk.img",
-    "shred -u key.pem",
-    "sudo dd if=/dev/zero of=/tmp/swap", "mkfs.ext4 /dev/loop0", "dd if=a of=/dev/null", "mkfs.ext4 /dev/sda1 || true",
+    "npm publish --dry-run", "npm publish --registry http://localhost:4873", "twine upload --repository testpypi dist/*",
+    "docker push localhost:5000/app", "gh pr create --fill", "deploy() { npm publish; }", "for x in; do npm publish; done",
+    "npm publish || true", "npm publish &", "bash -c 'npm publish; true'", "git reset --hard", "git push -f",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("command", "said"), SENT)
 def test_what_surely_ran_to_a_good_end_is_named(command: str, said: str) -> None:
-    assert Hearing().ran(command).startswith(said)
+    assert Hearing().ran(command) == f"it published something ({said})"
     assert Hearing().ran(command, failed=True) == Hearing().ran(command, background=True) == ""
 
 
@@ -231,17 +217,31 @@ def test_what_may_not_have_run_or_does_no_harm_is_not(command: str) -> None:
 TOLD = " + 1a2b3c4...5d6e7f8 main -> main (forced update)\n"
 
 
-@pytest.mark.parametrize("command", ["git push -f 2>&1 | tail -3", "git push -f || true", "git push -f; git status"])
-def test_git_s_own_words_tell_of_a_forced_push_that_may_have_failed(command: str) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push --force",
+        "git push origin +main",
+        "git push --force-with-lease",
+        "git push --mirror",
+        "(cd sub && git push -f)",
+        "git push -f 2>&1 | tail -3",
+        "git push -f || true",
+    ],
+)
+def test_git_s_own_words_tell_of_a_forced_push(command: str) -> None:
     assert Hearing().ran(command, said=TOLD) == PUSHED
+    assert Hearing().ran(command, said=TOLD, failed=True) == Hearing().ran(command, said=TOLD, background=True) == ""
 
 
 @pytest.mark.parametrize(
     ("command", "said"),
     [
         ("git push -f", " * [new branch]      topic -> topic\n"),
-        ("git push -f", "   1a2b3c4..5d6e7f8  main -> main\n"),
         ("git push -f", "Everything up-to-date\n"),
+        ("git push -f /tmp/remote.git main", TOLD),
+        ("cd /tmp/x && git push --force", TOLD),
+        ("git -C /tmp/clone push -f", TOLD),
         ("git push", TOLD),
         ("git fetch; git push -f || true", TOLD),
     ],
@@ -289,32 +289,21 @@ def test_no_recorded_session_hurts(path: Path) -> None:
     assert replay(path.stem, {}) == ""
 
 
-BESIDE = "/nest/loops/build"
-
-
-def test_the_watch_knows_where_the_shell_stands() -> None:
-    hearing = Hearing(BESIDE, f"{TREE}/build")
+def test_what_is_named_from_a_folder_that_the_shell_stood_in_is_not_taken_for_another() -> None:
+    hearing = Hearing("/nest/loops/build", f"{TREE}/build")
     assert hearing.ran("cd sub && npm test") == ""
     assert hearing.ran("rm -rf ../build", f"{TREE}/build") == ""
-    assert hearing.ran("cd /nest") == ""
-    assert BESIDE in hearing.ran("rm -rf ../build", BESIDE)
-
-
-def test_a_subagent_stands_somewhere_else() -> None:
-    hearing = Hearing(BESIDE)
-    hearing.ran(f"cd {TREE}/sub", parent="t0")
-    assert BESIDE in hearing.ran("rm -rf ../build", BESIDE)
 
 
 def test_pain_stays_and_its_first_reason_is_kept() -> None:
     hearing = Hearing(*OLD)
     first = hearing.ran("rm -rf ~/projects", f"{HOME}/projects")
-    assert hearing.ran("git push -f") == first != ""
+    assert hearing.ran("npm publish") == first != ""
 
 
 def test_what_is_switched_off_does_not_hurt() -> None:
     hearing = Hearing(*OLD, off=("destructive",))
-    assert hearing.ran("rm -rf ~/projects; git push -f", f"{HOME}/projects", f"{TREE}/.git") == ""
+    assert hearing.ran("rm -rf ~/projects; npm publish", f"{HOME}/projects", f"{TREE}/.git") == ""
 
 
 @pytest.mark.parametrize("command", [None, 7, ["rm", "-rf", "/"], {"a": 1}, "rm -rf \ud800 \0 ~\ud800"])
@@ -324,8 +313,8 @@ def test_arguments_of_any_type_are_heard(command: object) -> None:
 
 def test_a_tool_call_without_an_id_or_of_another_tool_is_passed_over() -> None:
     hearing = Hearing(*OLD)
-    hearing.watch.announce(Called("", "Bash", {"command": "git push -f"}))
-    hearing.watch.announce(Called("t1", "Write", {"file_path": "a.sh", "command": "git push -f"}))
+    hearing.watch.announce(Called("", "Bash", {"command": "npm publish"}))
+    hearing.watch.announce(Called("t1", "Write", {"file_path": "a.sh", "command": "npm publish"}))
     for identity in ("", "t1", "t2"):
         hearing.watch.conclude(ToolResult(identity, failed=False, output=""))
     assert hearing.watch.pain == ""
