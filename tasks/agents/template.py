@@ -16,8 +16,7 @@ from tasks.agents.listener import Listener, allowed_cost
 from tasks.repository.git import IDENTITY, commit_and_tree, has_identity
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.worktree import dirty_paths
-from tasks.sandbox.commit_import import take_over_work
-from tasks.sandbox.enter import Agent, Command, agent_box
+from tasks.sandbox.enter import Agent, Command, agent_box, take_over_work
 from tasks.system.environment import other_environment, ours
 from tasks.system.nesting import inner_depth
 

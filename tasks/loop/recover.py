@@ -12,7 +12,7 @@ from tasks.agents.call_folder import CallFolder, has_begun, interrupted_call
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import replace_state
 from tasks.repository.worktree import ensure_worktree, salvage
-from tasks.sandbox.commit_import import take_over_work
+from tasks.sandbox.enter import take_over_work
 from tasks.system.journal import publish
 from tasks.system.process import end_tagged
 

@@ -78,7 +78,7 @@ from tasks.repository.remote import push_loop
 from tasks.repository.setup import SetupFailed
 from tasks.repository.state_ref import replace_state
 from tasks.repository.worktree import measure_change, settle_work
-from tasks.sandbox.commit_import import take_over_work
+from tasks.sandbox.enter import take_over_work
 from tasks.system.clock import now_utc
 from tasks.system.journal import publish
 from tasks.trackers.pull_request import open_pull_request as request_pull

@@ -11,14 +11,17 @@ from pathlib import Path
 
 from helmsman.config.infrastructure import SandboxConfig
 from helmsman.errors import OperatorError
+from helmsman.records.state import LoopState
 from helmsman.sandbox.box import DOORS, INSIDE, Box, Mount, arguments
 from helmsman.sandbox.reach import CLAUDE_HOSTS, Reach, proxied, reach_of
 from tasks.repository.checkout_environment import toolchains
 from tasks.repository.clean_checkout import CleanCheckout
+from tasks.repository.loop_context import LoopContext
+from tasks.repository.worktree import recover
 from tasks.sandbox import inside
 from tasks.sandbox.host_mounts import hidden, named, refuse_hidden_in, tools, unreadable, written_out
 from tasks.sandbox.login import Login
-from tasks.sandbox.own_git import OwnGit, make_git
+from tasks.sandbox.own_git import OwnGit, make_git, take_over
 from tasks.sandbox.parent_proxy import upstream_of
 from tasks.sandbox.probe import find_bubblewrap
 from tasks.sandbox.proxy import doors
@@ -53,6 +56,14 @@ class Agent:
 def git_folder(folder: LoopFolder) -> Path:
     """Where the repository of the agent's box lies: what it committed stays there until it is taken over."""
     return folder.root / "sandbox" / "git"
+
+
+def take_over_work(context: LoopContext, state: LoopState) -> None:
+    """Bring home what the agent committed in its box, before anybody looks at the branch. None of its processes may live."""
+    made = git_folder(context.folder)
+    if made.exists():
+        recover(context.repository, context.worktree, state.branch)  # a driver that was killed in here left locks of git's
+        take_over(context.repository, context.worktree, state.branch, made)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from helmsman.errors import TransientError
 from tasks.repository.git import GitError, git, open_repository
 from tasks.repository.loop_context import LoopContext
 from tasks.sandbox import own_git
-from tasks.sandbox.commit_import import take_over_work
+from tasks.sandbox.enter import take_over_work
 from tests.fakes.boxes import BRANCH, Scene, make_scene
 from tests.fakes.repositories import loop_state, sh
 
