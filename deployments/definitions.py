@@ -22,10 +22,10 @@ from helmsman.parsers.rubric import Rubric
 from helmsman.parsers.rubric_items import RubricCheck, RubricCriterion
 from helmsman.plain import clean, clean_lines
 from helmsman.records.checks import CheckReport
-from helmsman.records.hats import LONGEST_NAME, Sheet, is_name
+from helmsman.records.hats import LONGEST_NAME, is_name
 from helmsman.texts import plural
 from helmsman.verify.redundancy import Audit, audit
-from tasks.hats.finding import BUILT_IN, Known, add_preset, find_preset, known_presets, read_known
+from tasks.hats.finding import BUILT_IN, Known, add_preset, find_preset, known_presets, preset_text, read_known
 from tasks.loop.files import RUBRIC, RubricFile, read_rubric_file
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import loop_names, read_records
@@ -203,8 +203,8 @@ def new_preset(repo: Path, name: str, copied: str, *, as_json: bool) -> None:
         raise unfit_name("a preset", LONGEST_NAME, name, "give another one")
     replaces = any(known.name == name and known.source == BUILT_IN for known in known_presets(repository.top))
     top = repository.top
-    sheet = find_preset(top, from_here(copied)).sheet.model_copy(update={"name": name}) if copied else _first(name)
-    path = add_preset(top, sheet)
+    title = name.replace("-", " ").capitalize()
+    path = add_preset(top, name, preset_text(top, from_here(copied), name) if copied else _FIRST.format(name=name, title=title))
     rows = (
         ("written", str(path)),
         ("note", f"in this repository it takes the place of the preset {name} that comes with Helmsman" if replaces else ""),
@@ -213,16 +213,21 @@ def new_preset(repo: Path, name: str, copied: str, *, as_json: bool) -> None:
     answer({"name": name, "file": str(path), "replaces": BUILT_IN if replaces else None}, fields(rows), as_json=as_json)
 
 
-def _first(name: str) -> Sheet:
-    return Sheet(
-        name=name,
-        title=name.replace("-", " ").capitalize(),
-        about="What this kind of work is, in a sentence.",
-        hats=("planner", "build-engineer", "debugger", "reviewer"),
-        checks=("what a command should show at the end",),
-        settings={"limits": {"iterations": 20, "cost_usd": 20}},
-        guidance="- What every iteration should know of this kind of work.",
-    )
+_FIRST = """\
++++
+name = "{name}"
+title = "{title}"
+about = "What this kind of work is, in a sentence."
+hats = ["planner", "build-engineer", "debugger", "reviewer"]
+checks = ["what a command should show at the end"]
+
+[settings.limits]
+iterations = 20
+cost_usd = 20
++++
+
+- What every iteration should know of this kind of work.
+"""
 
 
 def _top(repo: Path) -> Path:

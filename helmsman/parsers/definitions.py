@@ -1,4 +1,4 @@
-"""Files of hats, presets and agents: from their text to a record, and back. All that is wrong is told at once, with its line."""
+"""Files of hats, presets and agents: from their text to a record. All that is wrong is told at once, with its line."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +13,7 @@ from helmsman.errors import OperatorError
 from helmsman.records.agents import TEMPLATE, AgentKind
 from helmsman.records.base import Record
 from helmsman.records.hats import Condition, Hat, Sheet
-from helmsman.toml_of import fault_of, line_of, toml_line, toml_of
+from helmsman.toml_of import fault_of, line_of, toml_of
 
 MARK = "+++"
 LARGEST = 16_384
@@ -143,52 +143,3 @@ def _broken(where: str, problems: Problems) -> OperatorError:
     told = [f"{where}:{line}: {cause}" for line, cause in sorted(problems)]
     form = "docs/agents.md" if where.endswith(".toml") else "docs/presets.md"
     return OperatorError("\n  ".join(told), remedy=f"fix the file; {form} shows its form")
-
-
-# --- back to text -------------------------------------------------------------------------------------------------
-
-
-def hat_text(hat: Hat) -> str:
-    fields = hat.model_dump(mode="json", exclude_defaults=True, exclude={"when", "prompt"})
-    conditions = (
-        line for one in hat.when for line in ("", "[[when]]", *_pairs(one.model_dump(mode="json", include={*one.asked})))
-    )
-    return "\n".join([MARK, *_pairs(fields), *conditions, MARK, "", hat.prompt, ""])
-
-
-def sheet_text(sheet: Sheet) -> str:
-    fields = sheet.model_dump(mode="json", exclude_defaults=True, exclude={"settings", "guidance"})
-    settings = ("", *_table("settings", sheet.settings)) if sheet.settings else ()
-    return "\n".join([MARK, *_pairs(fields), *settings, MARK, "", sheet.guidance, ""])
-
-
-def _table(name: str, values: Mapping[str, Any]) -> Iterator[str]:
-    """A table and those below it, each under a heading of its own."""
-    tables = {key: cast("dict[str, Any]", value) for key, value in values.items() if isinstance(value, dict) and value}
-    yield f"[{name}]"
-    yield from _pairs({key: value for key, value in values.items() if key not in tables})
-    for key, table in tables.items():
-        yield ""
-        yield from _table(f"{name}.{_key(key)}", table)
-
-
-def _pairs(values: Mapping[str, Any]) -> Iterator[str]:
-    yield from (f"{_key(key)} = {_value(value)}" for key, value in values.items())
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[\w-]+", key, re.ASCII) else toml_line(key)
-
-
-def _value(value: Any) -> str:
-    match value:
-        case bool():
-            return str(value).lower()
-        case str():
-            return toml_line(value)
-        case dict():
-            return f"{{ {', '.join(_pairs(cast('dict[str, Any]', value)))} }}"
-        case list() | tuple():
-            return f"[{', '.join(map(_value, cast('list[Any]', value)))}]"
-        case _:
-            return repr(value)

@@ -1,6 +1,7 @@
 """Finding presets and hats."""
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 from helmsman.config.layers import COMMAND_LINE, Layer, did_you_mean, display
 from helmsman.errors import OperatorError
 from helmsman.orient.hats import CALLED
-from helmsman.parsers.definitions import read_hat, read_sheet, sheet_text
+from helmsman.parsers.definitions import read_hat, read_sheet
 from helmsman.records.hats import Hat, Preset, Sheet
 from tasks.agents.catalogue import Catalogue, LoopSettings
 from tasks.system.files import lies_within, read_text, resolve_inside
@@ -127,9 +128,16 @@ def _require_hats(models: dict[str, str], preset: Preset, top: Path) -> None:
             )
 
 
-def add_preset(top: Path, sheet: Sheet) -> Path:
+def preset_text(top: Path, named: str, name: str) -> str:
+    """The text of a preset's file, under another name. Raises OperatorError."""
+    find_preset(top, named)
+    path = top / os.path.expanduser(named) if is_path(named) else PRESETS.all(top)[named]  # noqa: PTH111 - as find_preset
+    return re.sub(r"(?m)^name\b.*$", f'name = "{name}"', read_text(path, FORM), count=1)
+
+
+def add_preset(top: Path, name: str, text: str) -> Path:
     """Write its file. Raises OperatorError where one is there, or the folder leads out of the repository."""
-    path = top / PRESETS.folder / f"{sheet.name}.md"
+    path = top / PRESETS.folder / f"{name}.md"
     if not lies_within(top, path.parent):
         raise OperatorError(
             "the folder for presets leads out of the repository",
@@ -140,7 +148,7 @@ def add_preset(top: Path, sheet: Sheet) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
-            file.write(sheet_text(sheet))
+            file.write(text)
     except FileExistsError:
         raise OperatorError(f"{PRESETS.where(path)} is there already", remedy="edit it, or give another name") from None
     except OSError as error:

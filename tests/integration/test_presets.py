@@ -14,18 +14,19 @@ from helmsman.errors import OperatorError
 from helmsman.orient.hats import CALLED, USUAL, choose
 from helmsman.oversee.advice import Persona
 from helmsman.oversee.answers import reconfigured
-from helmsman.parsers.definitions import hat_text, read_sheet, sheet_text
+from helmsman.parsers.definitions import read_sheet
 from helmsman.records.hats import IMPLEMENTER, Condition, Sheet
 from helmsman.records.request import LoopRequest
 from tasks.agents.catalogue import LoopSettings
 from tasks.hats import finding
-from tasks.hats.finding import BUILT_IN, INTEGRATOR, add_preset, find_preset, known_presets, read_known
+from tasks.hats.finding import BUILT_IN, INTEGRATOR, add_preset, find_preset, known_presets, preset_text, read_known
 from tasks.loop.configure import configure
 from tasks.loop.start import create_loop, open_loop
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state
 from tasks.system.files import LARGEST_FILE
 from tests.fakes.command_line import make_repository
+from tests.fakes.definition_files import file_of
 from tests.unit.hats_shown import DEBUGGER, QUIET, hat, scene_for
 
 pytestmark = pytest.mark.feature("M10")
@@ -53,9 +54,9 @@ SCRIBE = hat("scribe", Condition(first=True))
 def top(tmp_path: Path) -> Path:
     """A repository with a preset and hats of its own."""
     make_repository(tmp_path / "repository")
-    put(tmp_path / "repository", PRESETS, "mine", sheet_text(SHEET))
-    put(tmp_path / "repository", HATS, "debugger", hat_text(DEBUGGER))
-    put(tmp_path / "repository", HATS, "scribe", hat_text(SCRIBE))
+    put(tmp_path / "repository", PRESETS, "mine", file_of(SHEET))
+    put(tmp_path / "repository", HATS, "debugger", file_of(DEBUGGER))
+    put(tmp_path / "repository", HATS, "scribe", file_of(SCRIBE))
     return tmp_path / "repository"
 
 
@@ -127,14 +128,14 @@ def test_a_preset_of_the_repository_is_found_with_its_own_hats_and_ours(top: Pat
 
 
 def test_files_of_the_repository_take_the_place_of_ours(top: Path) -> None:
-    put(top, PRESETS, "bugfix", sheet_text(SHEET.model_copy(update={"name": "bugfix"})))
+    put(top, PRESETS, "bugfix", file_of(SHEET.model_copy(update={"name": "bugfix"})))
     assert find_preset(top, "bugfix").sheet.about == "Ours."
     assert find_preset(top, "docs").hats[0].name == "writer"
     assert next(hat for hat in find_preset(top, "docs").hats if hat.name == "debugger").prompt == DEBUGGER.prompt
 
 
 def test_a_preset_is_found_by_the_path_of_its_file(top: Path, tmp_path: Path) -> None:
-    elsewhere = put(tmp_path, "team", "shared", sheet_text(SHEET.model_copy(update={"name": "of-a-team"})))
+    elsewhere = put(tmp_path, "team", "shared", file_of(SHEET.model_copy(update={"name": "of-a-team"})))
     assert find_preset(top, str(elsewhere)).name == "of-a-team"
     assert find_preset(top, "../team/shared.md").source == "../team/shared.md"
 
@@ -183,11 +184,11 @@ def test_a_loop_keeps_its_preset_whatever_becomes_of_the_files(top: Path) -> Non
 
 
 BROKEN: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "an unknown key": (sheet_text(SHEET).replace("about", "abuot"), (f"{PRESETS}/mine.md:4: 'abuot'", "did you mean about")),
+    "an unknown key": (file_of(SHEET).replace("about", "abuot"), (f"{PRESETS}/mine.md:4: 'abuot'", "did you mean about")),
     "no text": ("\0" * 10, (f"{PRESETS}/mine.md:1:",)),
-    "another name": (sheet_text(SHEET).replace('"mine"', '"yours"'), ('name = "mine"', "'yours'")),
-    "a hat that is not there": (sheet_text(SHEET).replace("scribe", "scribbe"), ("'scribbe'; did you mean scribe?",)),
-    "a large one": (sheet_text(SHEET) + "x" * LARGEST_FILE, (f"it is larger than {LARGEST_FILE} bytes",)),
+    "another name": (file_of(SHEET).replace('"mine"', '"yours"'), ('name = "mine"', "'yours'")),
+    "a hat that is not there": (file_of(SHEET).replace("scribe", "scribbe"), ("'scribbe'; did you mean scribe?",)),
+    "a large one": (file_of(SHEET) + "x" * LARGEST_FILE, (f"it is larger than {LARGEST_FILE} bytes",)),
 }  # fmt: skip
 
 
@@ -200,8 +201,8 @@ def test_a_broken_preset_is_refused_with_its_place(what: str, top: Path) -> None
 
 
 def test_a_broken_hat_is_refused_with_its_place(top: Path) -> None:
-    put(top, HATS, "scribe", hat_text(SCRIBE).replace("first = true", "frist = true"))
-    assert f"{HATS}/scribe.md:6: when.0.'frist': unknown key; did you mean first?" in refused(top, preset="mine")
+    put(top, HATS, "scribe", file_of(SCRIBE).replace("first = true", "frist = true"))
+    assert f"{HATS}/scribe.md:4: when.0.'frist': unknown key; did you mean first?" in refused(top, preset="mine")
 
 
 def test_a_slip_in_a_name_is_told_with_what_was_meant(top: Path) -> None:
@@ -220,7 +221,7 @@ def test_a_link_that_leads_out_of_the_repository_is_refused(folder: str, top: Pa
 
 @pytest.mark.parametrize("named", ["../outside/mine.md", "/dev/zero", "link.md"])
 def test_a_file_of_the_repository_names_no_preset_outside_of_it(named: str, top: Path, tmp_path: Path) -> None:
-    target = put(tmp_path, "outside", "mine", sheet_text(SHEET))
+    target = put(tmp_path, "outside", "mine", file_of(SHEET))
     (top / "link.md").symlink_to(target)
     (top / "helmsman.toml").write_text(f'preset = "{named}"\n')
     assert "leads out of its repository" in refused(top)
@@ -231,14 +232,14 @@ def test_a_file_of_the_repository_names_no_preset_outside_of_it(named: str, top:
 
 
 def test_a_new_preset_is_written_once_and_into_the_repository(top: Path, tmp_path: Path) -> None:
-    path = add_preset(top, SHEET.model_copy(update={"name": "next"}))
+    path = add_preset(top, "next", preset_text(top, "mine", "next"))
     assert read_sheet(path.read_text(), "x.md").name == "next"
     with pytest.raises(OperatorError, match="is there already"):
-        add_preset(top, SHEET.model_copy(update={"name": "next"}))
+        add_preset(top, "next", "")
     (top / PRESETS).rename(tmp_path / "outside")
     (top / PRESETS).symlink_to(tmp_path / "outside")
     with pytest.raises(OperatorError, match="leads out of the repository"):
-        add_preset(top, SHEET.model_copy(update={"name": "third"}))
+        add_preset(top, "third", "")
 
 
 # --- what they promise ----------------------------------------------------------------------------------------------

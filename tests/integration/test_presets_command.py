@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from deployments.settings import configuration
-from helmsman.parsers.definitions import hat_text, sheet_text
 from helmsman.records.hats import Condition, Sheet
 from tasks.hats.finding import find_preset
 from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
 from tests.fakes.bench import Ended
 from tests.fakes.command_line import CommandLine, the_object
+from tests.fakes.definition_files import file_of
 from tests.integration.test_presets import NOW, WANTED, put
 from tests.unit.hats_shown import hat
 
@@ -81,7 +81,7 @@ def test_a_start_takes_the_preset_by_name_or_by_a_path_from_where_it_was_given(h
         helmsman.folder,
         "team",
         "shared",
-        sheet_text(Sheet(name="shared", title="S", about="A.", settings={"limits": {"tokens": 9}})),
+        file_of(Sheet(name="shared", title="S", about="A.", settings={"limits": {"tokens": 9}})),
     )
     arguments = ("run", "g", "--check", "true", "--repo", "repository", "--set", "claude.binary=nowhere/claude")
     assert "nowhere/claude" in helmsman.run(*arguments, "--preset", "team/shared.md").errors  # everything before that was right
@@ -98,9 +98,9 @@ def test_a_start_takes_the_preset_by_name_or_by_a_path_from_where_it_was_given(h
 
 def test_what_others_wrote_reaches_the_terminal_without_control_characters(helmsman: CommandLine) -> None:
     hostile = hat("evil", Condition(first=True), prompt=EVIL)
-    put(helmsman.repository, ".helmsman/hats", "evil", hat_text(hostile))
+    put(helmsman.repository, ".helmsman/hats", "evil", file_of(hostile))
     sheet = Sheet(name="mine", title="Mine", about="Ours.", hats=("evil",), settings={"claude": {"model": EVIL}})
-    put(helmsman.repository, ".helmsman/presets", "mine", sheet_text(sheet.model_copy(update={"guidance": EVIL})))
+    put(helmsman.repository, ".helmsman/presets", "mine", file_of(sheet.model_copy(update={"guidance": EVIL})))
     put(helmsman.repository, ".helmsman/presets", "broken", f"+++\nname = '{EVIL}'\n+++\n")
     for arguments in (("list",), ("show", "mine")):
         told = tell(helmsman, *arguments)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from helmsman.errors import OperatorError, TransientError
-from helmsman.parsers.definitions import hat_text, sheet_text
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
@@ -19,6 +18,7 @@ from tasks.repository.state_ref import loop_names, read_state, replace_state, st
 from tasks.sandbox.enter import git_folder
 from tasks.system.lock import exclusive_driver
 from tasks.triggers.pushes import begin, find_repository
+from tests.fakes.definition_files import file_of
 from tests.fakes.pushing import Served, served_repository
 from tests.fakes.repositories import loop_state, sh
 from tests.integration.test_presets import SCRIBE, SHEET
@@ -94,7 +94,7 @@ def test_the_file_that_on_push_names_holds_the_goal(served: Served) -> None:
 
 @pytest.mark.feature("M10")
 def test_a_preset_with_its_hats_is_that_of_the_commit(served: Served) -> None:
-    texts = [sheet_text(SHEET), hat_text(SCRIBE)]
+    texts = [file_of(SHEET), file_of(SCRIBE)]
     files = dict(zip((".helmsman/presets/mine.md", ".helmsman/hats/scribe.md"), texts, strict=True))
     push = pushed(served, **{"helmsman.toml": f'preset = "mine"\n{CONFIGURATION}', **files})
     pushed(served, **{".helmsman/presets/mine.md": "later"})
@@ -293,7 +293,7 @@ def test_no_goal_file_leads_out_of_the_repository(where: str, named: str, served
 @pytest.mark.feature("M10", "X3")
 @pytest.mark.parametrize("named", ["/etc/mine.md", "../../mine.md", "link.md", "gone.md", "~/mine.md"])
 def test_no_preset_leads_out_of_the_repository(named: str, served: Served, tmp_path: Path) -> None:
-    (tmp_path / "mine.md").write_text(sheet_text(SHEET))
+    (tmp_path / "mine.md").write_text(file_of(SHEET))
     (served.clone / "link.md").symlink_to(tmp_path / "mine.md")
     push = pushed(served, **{"helmsman.toml": f"preset = {json.dumps(named)}\n{CONFIGURATION}"})
     with pytest.raises(OperatorError, match="the preset of the pushed commit cannot be read"):
