@@ -15,10 +15,11 @@ from fnmatch import fnmatchcase
 from importlib.resources import files
 from itertools import takewhile
 from posixpath import splitext
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import TypeAdapter
 
+from helmsman.parsers.loose import at, mapping
 from helmsman.toml_of import toml_of
 
 MOST_CANDIDATES = 16
@@ -228,7 +229,7 @@ def _keys(file: str, text: str, path: str) -> Iterable[str] | None:
     if file.endswith(("yml", "yaml")):
         return _yaml_keys(text, path)
     table = read_table(file, text)
-    return None if table is None else _table(table, path)
+    return None if table is None else mapping(at(table, path))
 
 
 _TASK = re.compile(r"( {1,8})[\"']?([\w:-]{1,60})[\"']?:")
@@ -242,17 +243,10 @@ def _yaml_keys(text: str, key: str) -> list[str]:
     return [match[2] for match in keys if match[1] == keys[0][1]]
 
 
-def _table(values: Any, path: str = "") -> Mapping[str, Any]:
-    """A table of a file that somebody else wrote, by its keys with dots between them; empty where it is something else."""
-    for key in filter(None, path.split(".")):
-        values = cast("Mapping[str, Any]", values).get(key) if isinstance(values, Mapping) else None
-    return cast("Mapping[str, Any]", values) if isinstance(values, Mapping) else {}
-
-
 def read_table(file: str, text: str) -> Mapping[str, Any] | None:
     """What a file of TOML, by its name, or else of JSON says; None where it is neither."""
     try:
-        return _table((toml_of if file.endswith(".toml") else json.loads)(text))
+        return mapping((toml_of if file.endswith(".toml") else json.loads)(text))
     except (ValueError, RecursionError):
         return None
 
@@ -273,7 +267,7 @@ def _node(folder: Folder) -> Iterator[Discovery]:
     execute, named = _LISTS["node_managers"], str(said.get("packageManager", "")).partition("@")[0]
     locked = next((manager for lock, manager in _LISTS["node_locks"].items() if lock in folder.names), "")
     manager = locked or (named if named in execute else "npm")
-    doubts = {name: _doubt(str(script)) for name, script in _table(said, "scripts").items()}
+    doubts = {name: _doubt(str(script)) for name, script in mapping(said.get("scripts")).items()}
     usual = list(_usual(name for name, doubt in doubts.items() if not doubt))
     for kind, name in usual:
         call = f"{manager} test" if (manager, name) == ("npm", "test") else f"{manager} run {name}"
@@ -306,7 +300,8 @@ def _python(folder: Folder) -> Iterator[Discovery]:
     said = read_table("pyproject.toml", folder.text("pyproject.toml"))
     if said is None:
         yield Passed("pyproject.toml", "it is no TOML")
-    run, tool = next((run for lock, run in _LISTS["python_locks"].items() if lock in folder.names), ""), _table(said, "tool")
+    run = next((run for lock, run in _LISTS["python_locks"].items() if lock in folder.names), "")
+    tool = mapping(at(said, "tool"))
     if found := _python_tests(folder, tool):
         yield Candidate(f"{run}{found[0]}", Kind.TESTS, found[1], "python")
     for row in PYTHON:
@@ -314,7 +309,7 @@ def _python(folder: Folder) -> Iterator[Discovery]:
         if not row.kind:
             yield from _of_row(row._replace(tool=about), folder, before)
         elif where := _set_up(row, folder, tool):
-            chosen = not row.everything_without or _table(tool, row.settings).keys() & set(row.everything_without)
+            chosen = not row.everything_without or mapping(at(tool, row.settings)).keys() & set(row.everything_without)
             yield Candidate(f"{before}{row.command}{'' if chosen else ' .'}", row.kind, where, about)
 
 
@@ -322,7 +317,7 @@ def _set_up(row: Row, folder: Folder, tool: Mapping[str, Any]) -> str:
     """Where a tool has its settings; empty where it has none."""
     own = (name for name in row.files if name in folder.names)
     parent, _, name = row.settings.rpartition(".")
-    inside = (f"pyproject.toml, tool.{row.settings}" for _ in range(name in _table(tool, parent)))
+    inside = (f"pyproject.toml, tool.{row.settings}" for _ in range(name in mapping(at(tool, parent) if parent else tool)))
     held = ((file, set(_SECTION.findall(folder.text(file)))) for file in ("setup.cfg", "tox.ini"))
     shared = (f"{file}, [{name}]" for file, names in held for name in row.sections if name in names)
     return next((where for found in (own, inside, shared) for where in found), "")
