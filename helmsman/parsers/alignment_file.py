@@ -82,10 +82,6 @@ _INNER = 2
 """Columns from which an item belongs to the one above."""
 
 
-class _Flaw(Exception):  # noqa: N818 - it never leaves this file
-    """Why a text is no alignment."""
-
-
 # --- writing ------------------------------------------------------------------------------------------------------
 
 
@@ -172,12 +168,12 @@ def read(text: str) -> Alignment | str:
         return f"its first line is not `{TITLE}`"
     try:
         return _alignment(text.replace("\r\n", "\n").split("\n"))
-    except _Flaw as flaw:
-        return str(flaw)
     except ValidationError as error:  # the first thing that is wrong, without its words
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = " ".join(str(part).replace("_", " ") for part in first["loc"] if isinstance(part, str))
         return f"{clean(place)[:100]}: {first['msg']}"
+    except ValueError as error:
+        return str(error)
 
 
 def _alignment(lines: Sequence[str]) -> Alignment:
@@ -199,10 +195,10 @@ def _alignment(lines: Sequence[str]) -> Alignment:
             sections.append(_new(heading[2], _LAYOUT, sections, number))
             for at, line in enumerate(body, number + 2):
                 if line.strip():
-                    raise _Flaw(f"line {at}: {clean(line)[:60]!r} stands right under a section; write it under a heading")
+                    raise ValueError(f"line {at}: {clean(line)[:60]!r} stands right under a section; write it under a heading")
     missing = ", ".join(f"## {title}" for title in _LAYOUT if title not in sections)
     if missing:
-        raise _Flaw(f"a section is missing: {missing}")
+        raise ValueError(f"a section is missing: {missing}")
     return Alignment.model_validate({**found, "made": _made(lines[:end]), "more": "\n".join(lines[end:]).rstrip()})
 
 
@@ -214,9 +210,9 @@ def _new(said: str, known: Iterable[str], before: Sequence[str], number: int) ->
     name = _known(said, known)
     if name is None:
         expected = ", ".join(known) or "a section before it"
-        raise _Flaw(f"line {number + 1}: the heading {clean(said)[:60]!r} is not known here; expected: {expected}")
+        raise ValueError(f"line {number + 1}: the heading {clean(said)[:60]!r} is not known here; expected: {expected}")
     if name in before:
-        raise _Flaw(f"line {number + 1}: the heading {name!r} stands there twice")
+        raise ValueError(f"line {number + 1}: the heading {name!r} stands there twice")
     return name
 
 

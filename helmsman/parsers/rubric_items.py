@@ -190,7 +190,7 @@ def _criterion(line: int, said: str, number: int) -> Iterator[RubricCriterion | 
         yield Problem(line, told, "correct votes")
     elif not sentence:
         yield Problem(line, f"criterion {name} says nothing", "write a sentence that can be answered with yes or no")
-    elif not options:
+    else:
         try:
             said_of = {"needed": votes[0], "votes": votes[1], "id": name, "text": sentence}
             yield RubricCriterion(line, CriterionConfig.model_validate(said_of))

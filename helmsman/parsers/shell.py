@@ -108,10 +108,6 @@ def _parser() -> "Parser":
     return Parser(Language(grammar))
 
 
-class _TooDeepError(Exception):
-    """It never leaves this file."""
-
-
 class _Around(NamedTuple):
     """What a command gets from what it stands in."""
 
@@ -154,11 +150,9 @@ class _Reader:
         root = _parser().parse((text if whole else text[: signs[-1]]).encode(errors="replace")).root_node
         if not whole:
             self.leave_out()
-        if root.has_error and _BOMB.search(text):
-            self.commands.append(Command(words=(FORK_BOMB,)))
         try:
             self._run(root, _Around(sure=sure and whole and not root.has_error))
-        except _TooDeepError:
+        except RecursionError:
             self.leave_out()
 
     def leave_out(self) -> None:
@@ -169,7 +163,7 @@ class _Reader:
     def _run(self, node: "Node", around: _Around) -> tuple[str, ...]:
         """All that a node runs, in order; give the programs."""
         if around.depth > _DEEPEST_NODE:
-            raise _TooDeepError
+            raise RecursionError
         return _STATEMENTS.get(node.type, _Reader.sequence)(self, node, around._replace(depth=around.depth + 1))
 
     def sequence(self, node: "Node", around: _Around) -> tuple[str, ...]:
@@ -310,7 +304,7 @@ class _Reader:
             name = match[1] or match[2]
             return (self.folder or UNKNOWN) if name == "PWD" else self.variables.get(name, UNKNOWN)
         if around.depth > _DEEPEST_NODE:
-            raise _TooDeepError
+            raise RecursionError
         start, folder = len(self.commands), self.folder
         if raw.startswith("`") and "\\" in raw:
             self._aside(re.sub(r"\\([`\\$])", r"\1", raw[1:-1]))

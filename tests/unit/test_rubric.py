@@ -274,6 +274,7 @@ def test_a_flaw_among_the_checks_names_line_cause_and_remedy(body: str, line: in
         ("- [RFC](x.md) is kept.", {"text": "[RFC](x.md) is kept.", "id": "c1"}),
         ("- It works (RFC 9457).", {"text": "It works (RFC 9457).", "id": "c1"}),
         ("- It works (see docs: errors)", {"text": "It works (see docs: errors)", "id": "c1"}),
+        ("- It works (since 2024 (12)) (12)", {"text": "It works (since 2024 (12)) (12)", "id": "c1"}),
         ("- It works (tests included)", {"text": "It works (tests included)", "id": "c1"}),
         ("- It works (2 of 3 votes)", {"text": "It works", "id": "c1", "needed": 2, "votes": 3}),
         ("- It works (2 of 3)", {"text": "It works", "id": "c1", "needed": 2, "votes": 3}),

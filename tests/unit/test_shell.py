@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.parsers.shell import Command, commands
+from helmsman.parsers.shell import UNREAD, Command, commands
 from helmsman.parsers.shell_words import UNKNOWN
 
 pytestmark = pytest.mark.feature("A2")
@@ -149,13 +149,20 @@ def test_what_a_command_reads_is_known() -> None:
 
 
 SURE = ("a", "x; a", "x && a", "x | a", "(x && a)", "bash -c a", "{ a; }", "a > b # c")
-UNSURE = ("x || a", "a | x", "! a", "if x; then a; fi", "x() { y; }; a", "a )", "a; x")
+UNSURE = ("x || a", "a | x", "! a", "if x; then a; fi", "x() { y; }; a", "a )", "x &&& a", "a; x")
 
 
 @pytest.mark.parametrize(("scripts", "sure"), [(SURE, True), (UNSURE, False)], ids=["sure", "unsure"])
 def test_a_command_surely_ran_where_the_end_of_the_script_depends_on_it(scripts: tuple[str, ...], sure: bool) -> None:
     found = {script: [one.sure for one in commands(script, TREE) if one.words == ("a",)] for script in scripts}
     assert found == {script: [sure] for script in scripts}
+
+
+def test_what_is_left_out_of_a_script_is_told_and_nothing_of_it_is_sure() -> None:
+    for script in ("a | " * 301 + "b", "(" * 60 + "a" + ")" * 60, f"a{' ' * 20_000}; b"):
+        assert (UNREAD,) in words(script)
+        assert not [one for one in commands(script, TREE) if one.sure]
+    assert (UNREAD,) not in words("a | " * 300 + "b")
 
 
 SLOW = {

@@ -169,6 +169,7 @@ def test_a_report_is_read_as_a_block_and_line_by_line(text: str) -> None:
         ('{"status": "COMPLETE", "recommendation": "none"}', None),
         ("I shall report STATUS and EXIT_SIGNAL at the end", None),
         ("---RALPH_STATUS---\n---END_RALPH_STATUS---\nStatus: ok", None),
+        (f"{BLOCK}\n---RALPH_STATUS---\n---END_RALPH_STATUS---", REPORT),
         ("---RALPH_STATUS---\nSTATUS: COMPLETE\n---END_RALPH_STATUS---", StatusReport(status="complete")),
     ],
 )
