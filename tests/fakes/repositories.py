@@ -37,6 +37,15 @@ def sh(cwd: Path, *arguments: str, env: Mapping[str, str] | None = None) -> str:
     return os.fsdecode(done.stdout).rstrip("\n")
 
 
+def shell(folder: Path, script: str) -> None:
+    """What an agent's shell does there, with the same settings of git; the first command that fails ends it."""
+    own = {"GIT_CONFIG_COUNT": str(len(SOMEBODY))}
+    for number, (name, _, value) in enumerate(setting.partition("=") for setting in SOMEBODY):
+        own |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    done = subprocess.run(["sh", "-ec", script], cwd=folder, env={**os.environ, **own}, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+
+
 def write(folder: Path, files: Mapping[str, str]) -> None:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

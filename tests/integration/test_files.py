@@ -1,8 +1,6 @@
 """Files in a tree that an agent writes to: what it plants or swaps leads nowhere, and nothing hangs."""
 
-import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
@@ -15,6 +13,7 @@ from tasks.checks.run import CheckContext, run_check
 from tasks.repository.worktree_checkout import Worktree
 from tasks.system.files import lies_within, read_plain, read_within, remove_within
 from tasks.system.process import never
+from tests.fakes.repositories import shell
 from tests.unit.builders import config, state
 
 pytestmark = pytest.mark.feature("X3", "X4")
@@ -30,41 +29,19 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path / "tree"
 
 
-def link_to_a_file(tree: Path) -> None:
-    (tree / "out" / "r.xml").symlink_to(tree.parent / "outside" / "r.xml")
-
-
-def link_to_a_folder(tree: Path) -> None:
-    (tree / "out").rmdir()
-    (tree / "out").symlink_to("../outside")
-
-
-def pipe(tree: Path) -> None:
-    os.mkfifo(tree / "out" / "r.xml")
-
-
-def device(tree: Path) -> None:
-    (tree / "out" / "r.xml").symlink_to("/dev/zero")
-
-
-def folder(tree: Path) -> None:
-    (tree / "out" / "r.xml").mkdir()
-
-
-def circle(tree: Path) -> None:
-    (tree / "out" / "r.xml").symlink_to("r.xml")
-
-
-def nothing(tree: Path) -> None:
-    """As it is."""
-
-
-PLANTED = [link_to_a_file, link_to_a_folder, pipe, device, folder, circle, nothing]
+PLANTED = {
+    "a link to a file": "ln -s ../../outside/r.xml out/r.xml",
+    "a link to a folder": "rmdir out; ln -s ../outside out",
+    "a pipe": "mkfifo out/r.xml",
+    "a device": "ln -s /dev/zero out/r.xml",
+    "a folder": "mkdir out/r.xml",
+    "a circle": "ln -s r.xml out/r.xml",
+}
 
 
 @pytest.mark.parametrize("plant", PLANTED)
-def test_what_is_no_file_of_the_tree_is_not_read_and_nothing_outside_goes(tree: Path, plant: Callable[[Path], None]) -> None:
-    plant(tree)
+def test_what_is_no_file_of_the_tree_is_not_read_and_nothing_outside_goes(tree: Path, plant: str) -> None:
+    shell(tree, PLANTED[plant])
     assert read_within(tree, "out/r.xml", 1000) is None
     remove_within(tree, "out/r.xml")
     assert (tree.parent / "outside" / "r.xml").read_text() == REPORT.format("secret")
@@ -120,9 +97,9 @@ def test_whatever_is_swapped_while_we_look_nothing_outside_is_read_or_removed(tr
     assert (tree.parent / "outside" / "r.xml").exists()
 
 
-@pytest.mark.parametrize("plant", [pipe, device, folder])
-def test_what_would_block_or_never_end_is_an_error(tree: Path, plant: Callable[[Path], None]) -> None:
-    plant(tree)
+@pytest.mark.parametrize("plant", ["a pipe", "a device", "a folder"])
+def test_what_would_block_or_never_end_is_an_error(tree: Path, plant: str) -> None:
+    shell(tree, PLANTED[plant])
     with pytest.raises(OSError, match=r"file|directory"):
         read_plain(tree / "out" / "r.xml", 1000)
 
@@ -168,8 +145,8 @@ def test_a_report_that_is_not_read_because_it_lies_outside_is_told(tree: Path, c
 
 
 @pytest.mark.parametrize("plant", PLANTED)
-def test_a_report_that_was_there_before_neither_counts_nor_takes_others_along(tree: Path, plant: Callable[[Path], None]) -> None:
-    plant(tree)
+def test_a_report_that_was_there_before_neither_counts_nor_takes_others_along(tree: Path, plant: str) -> None:
+    shell(tree, PLANTED[plant])
     assert counts(tree, "true") == (None, ())
     assert (tree.parent / "outside" / "r.xml").exists()
 

@@ -1,16 +1,16 @@
 """A person's guardrails.md on a real disk: no edit is overwritten, whoever saves when, and what is no file is left alone."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from helmsman.memory.guardrails_page import LARGEST, render
+from helmsman.memory.guardrails_page import render
 from helmsman.records.lessons import Guardrail
 from tasks.memory import guardrails_place, opening, write_down
 from tasks.memory.guardrails_file import ReadFile, read_edits, write
 from tasks.repository.git import git, open_repository
+from tests.fakes.repositories import shell
 from tests.unit.builders import NOW
 from tests.unit.guardrail_cases import LINT, PROJECT, guardrail
 
@@ -64,15 +64,6 @@ def test_no_file_is_no_edit_and_the_first_writing_makes_it_with_its_folder(path:
     assert others(path) == []
 
 
-def test_an_edit_is_read_and_survives_the_next_writing(written: Path) -> None:
-    written.write_text(written.read_text(encoding="utf-8").replace("Read it first.", "Read it twice."), encoding="utf-8")
-    found = seen(written)
-    assert found.edits is not None
-    assert [one.instruction for one in found.edits.changed] == ["Read it twice."]
-    assert write(written, render(found.edits.guardrails, found.edits.rest), found)
-    assert "Read it twice." in written.read_text(encoding="utf-8")
-
-
 def test_what_is_the_same_is_not_written(written: Path) -> None:
     before = written.stat()
     assert not write(written, render(KNOWN), seen(written))
@@ -116,45 +107,22 @@ def test_a_file_that_somebody_made_between_is_not_overwritten(path: Path) -> Non
     assert path.read_text(encoding="utf-8") == "mine"
 
 
-def test_a_file_that_a_person_deleted_is_not_put_back(written: Path) -> None:
-    assert write(written, render((ONE,)), seen(written))
-    written.unlink()
-    assert seen(written).data is None
-    assert others(written) == []
-
-
-def make_link(path: Path) -> None:
-    target = path.with_name("elsewhere.md")
-    target.write_text("theirs", encoding="utf-8")
-    path.symlink_to(target)
-
-
-def make_binary(path: Path) -> None:
-    path.write_bytes(b"\xff\xfe# Guardrails")
-
-
-def make_large(path: Path) -> None:
-    path.write_text("# Guardrails\n" + "x" * LARGEST, encoding="utf-8")
-
-
-def make_own(path: Path) -> None:
-    path.write_text("# Our rules\n\n## Be kind\n\nAlways.\n", encoding="utf-8")
+A_LINK = "printf theirs > elsewhere.md; ln -s elsewhere.md guardrails.md"
 
 
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (make_link, "it is a link"),
-        (Path.mkdir, "something else than a file"),
-        (os.mkfifo, "something else than a file"),
-        (make_binary, "bytes that are no UTF-8"),
-        (make_large, "longer than 200,000 characters"),
-        (make_own, "neither `# Guardrails` nor Helmsman's last line is in it"),
+        (A_LINK, "it is a link"),
+        ("mkfifo guardrails.md", "something else than a file"),
+        ("printf '\\377\\376# Guardrails' > guardrails.md", "bytes that are no UTF-8"),
+        ("(echo '# Guardrails'; head -c 200000 /dev/zero | tr '\\0' x) > guardrails.md", "longer than 200,000 characters"),
+        ("echo '# Our rules' > guardrails.md", "neither `# Guardrails` nor Helmsman's last line is in it"),
     ],
 )
-def test_what_is_no_file_of_ours_is_left_alone_with_a_warning(path: Path, make: Callable[[Path], None], why: str) -> None:
+def test_what_is_no_file_of_ours_is_left_alone_with_a_warning(path: Path, make: str, why: str) -> None:
     path.parent.mkdir(parents=True)
-    make(path)
+    shell(path.parent, make)
     before = (path.lstat().st_ino, path.lstat().st_size)
     found = seen(path)
     assert not found.usable
@@ -165,7 +133,7 @@ def test_what_is_no_file_of_ours_is_left_alone_with_a_warning(path: Path, make: 
 def test_a_link_that_takes_its_place_after_reading_is_not_followed(written: Path) -> None:
     before = seen(written)
     written.unlink()
-    make_link(written)
+    shell(written.parent, A_LINK)
     with pytest.raises(OSError, match="it is a link"):
         write(written, render((ONE,)), before)
     assert written.with_name("elsewhere.md").read_text(encoding="utf-8") == "theirs"

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from helmsman.records.agent import Change
 from tasks.repository.git import current_branch, succeeds
 from tasks.repository.worktree import dirty_paths, settle_work
-from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh, with_submodule, write
+from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh, shell, with_submodule, write
 
 pytestmark = pytest.mark.feature("M2", "E3")
 
@@ -88,93 +87,30 @@ def test_ignored_files_stay_where_they_are(work: Work) -> None:
     assert (work.path / "debug.log").read_text() == "x"
 
 
-def elsewhere(work: Work) -> None:
-    commit(work.path, "first, where it should be", {"first": "x"})
-    work.sh("switch", "--quiet", "--create", "elsewhere")
-    commit(work.path, "then elsewhere", {"second": "x"})
+SECOND = "printf x > second"
+COMMIT = "git add --all; git commit -qm"
+DEEDS = {
+    "elsewhere": f"printf x > first; {COMMIT} 'first, where it should be';"
+    f"git switch -qc elsewhere; {SECOND}; {COMMIT} 'then elsewhere'",
+    "detached": f"git checkout -q --detach; {SECOND}; {COMMIT} detached",
+    "back in history": f"printf x > first; {COMMIT} 'to be lost'; git switch -q --detach HEAD~3; {SECOND}",
+    "reset": f"git reset -q --hard HEAD~3; {SECOND}; {COMMIT} instead",
+    "amended": f"{SECOND}; git add second; git commit -q --amend -m amended",
+    "branch deleted": f"git switch -qc elsewhere; git branch -qD {BRANCH}; {SECOND}; {COMMIT} work",
+    "ref deleted": f"git update-ref -d refs/heads/{BRANCH}; {SECOND}",
+    "orphan": f"git switch -q --orphan fresh; {SECOND}",
+    "orphan with a commit": f"git switch -q --orphan fresh; {SECOND}; {COMMIT} 'a new root'",
+    "branch renamed": f"git branch -qm mine-now; {SECOND}; {COMMIT} work",
+    "own repository": f"rm .git; git init -q; {SECOND}; git add second",
+    "link deleted": f"rm .git; {SECOND}",
+}
 
 
-def detached(work: Work) -> None:
-    work.sh("checkout", "--quiet", "--detach")
-    commit(work.path, "detached", {"second": "x"})
-
-
-def back_in_history(work: Work) -> None:
-    commit(work.path, "to be lost", {"first": "x"})
-    work.sh("switch", "--quiet", "--detach", "HEAD~3")
-    write(work.path, {"second": "x"})
-
-
-def reset_hard(work: Work) -> None:
-    work.sh("reset", "--quiet", "--hard", "HEAD~3")
-    commit(work.path, "instead", {"second": "x"})
-
-
-def amended(work: Work) -> None:
-    write(work.path, {"second": "x"})
-    work.sh("add", "second")
-    work.sh("commit", "--quiet", "--amend", "-m", "amended")
-
-
-def deleted_branch(work: Work) -> None:
-    work.sh("switch", "--quiet", "--create", "elsewhere")
-    work.sh("branch", "--quiet", "-D", BRANCH)
-    commit(work.path, "work", {"second": "x"})
-
-
-def deleted_ref(work: Work) -> None:
-    work.sh("update-ref", "-d", f"refs/heads/{BRANCH}")
-    write(work.path, {"second": "x"})
-
-
-def orphan(work: Work) -> None:
-    work.sh("switch", "--quiet", "--orphan", "fresh")
-    write(work.path, {"second": "x"})
-
-
-def orphan_with_commit(work: Work) -> None:
-    orphan(work)
-    commit(work.path, "a new root")
-
-
-def renamed_branch(work: Work) -> None:
-    work.sh("branch", "--quiet", "--move", "mine-now")
-    commit(work.path, "work", {"second": "x"})
-
-
-def own_repository(work: Work) -> None:
-    (work.path / ".git").unlink()
-    work.sh("init", "--quiet")
-    write(work.path, {"second": "x"})
-    work.sh("add", "second")
-
-
-def link_deleted(work: Work) -> None:
-    (work.path / ".git").unlink()
-    write(work.path, {"second": "x"})
-
-
-@pytest.mark.parametrize(
-    "deed",
-    [
-        elsewhere,
-        detached,
-        back_in_history,
-        reset_hard,
-        amended,
-        deleted_branch,
-        deleted_ref,
-        orphan,
-        orphan_with_commit,
-        renamed_branch,
-        own_repository,
-        link_deleted,
-    ],
-)
-def test_whatever_the_agent_does_to_branches_its_files_are_on_the_loops_branch(work: Work, deed: Callable[[Work], None]) -> None:
+@pytest.mark.parametrize("deed", DEEDS)
+def test_whatever_the_agent_does_to_branches_its_files_are_on_the_loops_branch(work: Work, deed: str) -> None:
     known = set(work.sh("rev-list", "--all").split())
-    deed(work)
-    inside = "" if deed in {own_repository, link_deleted} else work.sh("rev-list", "--all", "--reflog")
+    shell(work.path, DEEDS[deed])
+    inside = "" if deed in {"own repository", "link deleted"} else work.sh("rev-list", "--all", "--reflog")
     made = set(inside.split()) - known
     files = {path.name: path.read_text() for path in work.path.iterdir() if path.is_file() and path.name != ".git"}
     settle(work)
@@ -183,14 +119,14 @@ def test_whatever_the_agent_does_to_branches_its_files_are_on_the_loops_branch(w
 
 
 def test_commits_on_a_detached_head_or_another_branch_are_taken_over_as_they_are(work: Work) -> None:
-    elsewhere(work)
+    shell(work.path, DEEDS["elsewhere"])
     change = settle(work)
     assert [one.subject for one in change.commits] == ["then elsewhere", "first, where it should be"]
     assert (work.refs(), change.leftovers_committed) == ([], False)
 
 
 def test_the_old_commits_of_a_rewritten_history_are_on_a_ref_of_their_own(work: Work) -> None:
-    amended(work)
+    shell(work.path, DEEDS["amended"])
     theirs = work.sh("rev-parse", "HEAD")
     settle(work)
     assert work.refs() == [f"refs/helmsman/{LOOP}/salvage/1-1"]

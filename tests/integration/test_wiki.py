@@ -2,7 +2,6 @@
 
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from tasks.loop.prepare import prepare
 from tasks.loop.wiki import archive, keep_up, lay_out, wiki_folder
 from tasks.repository.state_ref import replace_state, write_state
 from tasks.repository.worktree import dirty_paths, remove_worktree, settle_work
-from tests.fakes.repositories import LOOP, NOW, Work, begin, commit, make_repository, record_of
+from tests.fakes.repositories import LOOP, NOW, Work, begin, commit, make_repository, record_of, shell
 from tests.unit.builders import STOP
 
 pytestmark = pytest.mark.feature("L8")
@@ -76,12 +75,6 @@ def test_it_lies_beside_the_loops_and_is_made_of_what_the_project_says(work: Wor
     assert everything(wiki(work)) == pages
 
 
-@pytest.mark.usefixtures("umask_of_a_recluse")
-def test_colleagues_can_read_its_pages_whoever_wrote_them(work: Work) -> None:
-    keep_up(work.place, with_wiki(work.state))
-    assert {stat.S_IMODE(path.stat().st_mode) for path in wiki(work).glob("*.md")} == {0o644}
-
-
 def test_without_the_wish_for_a_wiki_nothing_is_written(work: Work) -> None:
     state = work.state.model_copy(update={"ending": STOP})
     assert keep_up(work.place, state) == archive(work.place, state) == lay_out(work.place, state) == ()
@@ -105,26 +98,12 @@ def test_a_persons_edits_stay_and_our_parts_are_renewed(work: Work) -> None:
     assert "The window" in page.read_text()
 
 
-def link(path: Path) -> None:
-    path.unlink()
-    path.symlink_to("/etc/hostname")
-
-
-def folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-def huge(path: Path) -> None:
-    path.write_bytes(b"x" * 300_000)
-
-
-@pytest.mark.parametrize("deed", [link, huge])
+@pytest.mark.parametrize("deed", ["ln -sf /etc/hostname", "head -c 300000 /dev/zero | tr '\\0' x >"])
 @pytest.mark.parametrize("name", [SPEC, INDEX])
-def test_what_lies_in_a_pages_place_is_told_and_left(work: Work, name: str, deed: Callable[[Path], None]) -> None:
+def test_what_lies_in_a_pages_place_is_told_and_left(work: Work, name: str, deed: str) -> None:
     state = completed(work)
     keep_up(work.place, state)
-    deed(wiki(work) / name)
+    shell(wiki(work), f"{deed} {name}")
     before = as_it_lies(wiki(work) / name)
     problems = (*keep_up(work.place, state), *archive(work.place, state))
     assert any(name in problem and "left as it is" in problem for problem in problems)
@@ -188,19 +167,10 @@ def test_a_loop_that_has_not_completed_is_not_archived(work: Work) -> None:
     assert not wiki(work).exists()
 
 
-def added(path: Path) -> None:
-    (path / "more.md").write_text("x")
-
-
-def removed(path: Path) -> None:
-    (path / ITERATIONS).unlink()
-
-
-@pytest.mark.parametrize("deed", [added, removed])
-def test_an_archive_is_never_written_again_whatever_became_of_it(work: Work, deed: Callable[[Path], None]) -> None:
+def test_an_archive_is_never_written_again_whatever_became_of_it(work: Work) -> None:
     state = completed(work)
     archive(work.place, state)
-    deed(wiki(work) / "loops" / LOOP)
+    (wiki(work) / "loops" / LOOP / ITERATIONS).unlink()
     before = everything(wiki(work))
     assert archive(work.place, state) == keep_up(work.place, state) == ()
     assert everything(wiki(work) / "loops") == {name[6:]: text for name, text in before.items() if name.startswith("loops/")}
@@ -268,30 +238,20 @@ def test_an_agent_finds_a_read_only_copy_that_is_no_work(work: Work) -> None:
     assert not work.path.exists()
 
 
-def laid_link(work: Work, outside: Path) -> None:
-    (work.path / ".helmsman").mkdir()
-    (work.path / ".helmsman" / "wiki").symlink_to(outside)
+LAID = {
+    "a link": "mkdir .helmsman; ln -s {outside} .helmsman/wiki",
+    "a link above": "ln -s {outside} .helmsman",
+    "read only": "mkdir -p .helmsman/wiki/loops; cd .helmsman/wiki/loops; ln -s {outside} x; chmod 500 .",
+}
 
 
-def laid_link_above(work: Work, outside: Path) -> None:
-    (work.path / ".helmsman").symlink_to(outside)
-
-
-def laid_read_only(work: Work, outside: Path) -> None:
-    (work.path / ".helmsman" / "wiki" / "loops").mkdir(parents=True)
-    (work.path / ".helmsman" / "wiki" / "loops" / "x").symlink_to(outside)
-    (work.path / ".helmsman" / "wiki" / "loops").chmod(0o500)
-
-
-@pytest.mark.parametrize("deed", [laid_link, laid_link_above, laid_read_only])
-def test_whatever_an_agent_put_there_is_replaced_and_nothing_outside_is_touched(
-    work: Work, tmp_path: Path, deed: Callable[[Work, Path], None]
-) -> None:
+@pytest.mark.parametrize("deed", LAID)
+def test_whatever_an_agent_put_there_is_replaced_and_nothing_outside_is_touched(work: Work, tmp_path: Path, deed: str) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "precious.md").write_text("x")
     state = with_wiki(work.state)
     keep_up(work.place, state)
-    deed(work, tmp_path / "outside")
+    shell(work.path, LAID[deed].format(outside=tmp_path / "outside"))
     assert lay_out(work.place, state) == ()
     assert everything(tmp_path / "outside") == {"precious.md": b"x"}
     laid = work.path / ".helmsman" / "wiki"

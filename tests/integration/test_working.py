@@ -1,8 +1,5 @@
 """The steps in the worktree: working memory goes out and comes back, and no file of the agent's leads us astray."""
 
-import os
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +14,7 @@ from tasks.loop.prepare import prepare, read_notes
 from tasks.loop.steps import checks, checks_fingerprint
 from tasks.repository.git import current_branch
 from tasks.repository.worktree import dirty_paths, settle_work
-from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, record_of
+from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, record_of, shell
 
 pytestmark = pytest.mark.feature("O4")
 
@@ -73,56 +70,32 @@ def test_a_file_without_end_and_bytes_that_are_no_text_are_read_up_to_a_bound(wo
     assert len(read_notes(work.place, work.state).notes) <= KEPT_CHARACTERS
 
 
-def link_to_file(work: Work, outside: Path) -> None:
-    progress(work).unlink(missing_ok=True)
-    progress(work).symlink_to(outside)
+IN_ITS_PLACE = {
+    "a link to a file": "rm .helmsman/progress.md; ln -s {outside} .helmsman/progress.md",
+    "a link to a folder": "rm -r .helmsman; ln -s {folder} .helmsman",
+    "a pipe": "rm .helmsman/progress.md; mkfifo .helmsman/progress.md",
+    "a folder": "rm .helmsman/progress.md; mkdir -p .helmsman/progress.md/deeper",
+    "a file instead of our folder": "rm -r .helmsman; printf x > .helmsman",
+}
+TO_WRITE = {
+    **IN_ITS_PLACE,
+    "a hard link": "rm .helmsman/progress.md; ln {outside} .helmsman/progress.md",
+    "read only": "chmod 400 .helmsman/progress.md; chmod 500 .helmsman",
+    "a link that git ignores by": "rm .helmsman/.gitignore; ln -s {outside} .helmsman/.gitignore",
+}
 
 
-def link_to_folder(work: Work, outside: Path) -> None:
-    shutil.rmtree(work.path / ".helmsman")
-    (work.path / ".helmsman").symlink_to(outside.parent)
-
-
-def hard_link(work: Work, outside: Path) -> None:
-    progress(work).unlink()
-    progress(work).hardlink_to(outside)
-
-
-def pipe(work: Work, outside: Path) -> None:
-    progress(work).unlink()
-    os.mkfifo(progress(work))
-
-
-def folder(work: Work, outside: Path) -> None:
-    progress(work).unlink()
-    (progress(work) / "deeper").mkdir(parents=True)
-
-
-def file_instead_of_folder(work: Work, outside: Path) -> None:
-    link_to_folder(work, outside)
-    (work.path / ".helmsman").unlink()
-    (work.path / ".helmsman").write_text("x")
-
-
-def read_only(work: Work, outside: Path) -> None:
-    progress(work).chmod(0o400)
-    (work.path / ".helmsman").chmod(0o500)
-
-
-def ignore_file_is_a_link(work: Work, outside: Path) -> None:
-    (work.path / ".helmsman" / ".gitignore").unlink()
-    (work.path / ".helmsman" / ".gitignore").symlink_to(outside)
+def planted(work: Work, outside: Path, deed: str) -> None:
+    shell(work.path, TO_WRITE[deed].format(outside=outside, folder=outside.parent))
 
 
 @pytest.mark.feature("X3")
-@pytest.mark.parametrize(
-    "deed", [link_to_file, link_to_folder, hard_link, pipe, folder, file_instead_of_folder, read_only, ignore_file_is_a_link]
-)
+@pytest.mark.parametrize("deed", TO_WRITE)
 def test_whatever_lies_in_the_place_of_our_files_is_replaced_and_nothing_outside_is_written(
-    work: Work, outside: Path, deed: Callable[[Work, Path], None]
+    work: Work, outside: Path, deed: str
 ) -> None:
     prepare(work.place, work.state, NOW)
-    deed(work, outside)
+    planted(work, outside, deed)
     prepare(work.place, work.state, NOW)
     assert outside.read_text() == "## COMPLETED\n- precious\n"
     assert list(outside.parent.iterdir()) == [outside]
@@ -132,10 +105,10 @@ def test_whatever_lies_in_the_place_of_our_files_is_replaced_and_nothing_outside
 
 
 @pytest.mark.feature("X1", "X3")
-@pytest.mark.parametrize("deed", [link_to_file, link_to_folder, pipe, folder, file_instead_of_folder])
-def test_what_a_link_leads_to_is_not_read_into_the_state(work: Work, outside: Path, deed: Callable[[Work, Path], None]) -> None:
+@pytest.mark.parametrize("deed", IN_ITS_PLACE)
+def test_what_a_link_leads_to_is_not_read_into_the_state(work: Work, outside: Path, deed: str) -> None:
     prepare(work.place, work.state, NOW)
-    deed(work, outside)
+    planted(work, outside, deed)
     memory = read_notes(work.place, work.state)
     assert memory.completed == ()
     assert "gone" in memory.problems[0]
