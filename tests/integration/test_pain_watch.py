@@ -63,11 +63,9 @@ class Hearing:
 # what is gone ---------------------------------------------------------------------------------------------------------
 
 REMOVALS = [
-    ("rm -rf ~", HOME), ("rm -rf $HOME", HOME), ("rm -rf ~/*", f"{HOME}/projects"), ("rm -fr ~/projects", f"{HOME}/projects"),
+    ("rm -rf ~", HOME), ("rm -rf $HOME", HOME), ("rm -rf ~/*", f"{HOME}/projects"), ("rm -fr ../other", "/nest/loops/other"),
     ("sudo rm -rf /var/lib/data", "/var/lib/data"), ("cd / && rm -rf *", "/nest"), ("cd /nest && rm -rf loops", "/nest/loops"),
-    ("rm -rf /nest/loops/oth*", "/nest/loops/other"), ("make clean; rm -r /nest/loops/other", "/nest/loops/other"),
-    ("bash -c 'rm -rf ~/projects'", f"{HOME}/projects"),
-    ("true; (cd /nest && rm -rf *)", "/nest/loops"), ("rm -rf ../other", "/nest/loops/other"),
+    ("rm -rf /nest/loops/oth*", "/nest/loops/other"), ("bash -c 'rm -rf ~/projects'", f"{HOME}/projects"),
     ("clean() { rm -rf ~/projects; }; clean", f"{HOME}/projects"), ("rm -rf ~/projects || true", f"{HOME}/projects"),
     ("if [ -d ~/projects ]; then rm -rf ~/projects; fi", f"{HOME}/projects"),
 ]  # fmt: skip
