@@ -32,8 +32,8 @@ from tasks.repository.loop_context import LoopContext
 from tasks.system.secrets import without_secrets
 
 Credentials = Callable[[], Mapping[str, str]]
-Keep = Callable[[JudgeRequest], None]
 """Looked up only where the judge is asked."""
+Keep = Callable[[JudgeRequest], None]
 MOST_NAMED = 12
 """Unchanged files that the judge is shown."""
 MOST_ASKED_FOR = 20

@@ -11,7 +11,6 @@ from enum import StrEnum
 from pathlib import Path
 
 from helmsman.config import CheckConfig
-from helmsman.errors import OperatorError
 from helmsman.parsers.project import (
     MOST_FOLDERS,
     SCRIPTS,
@@ -26,7 +25,6 @@ from tasks.checks.run import CheckContext, run_check
 from tasks.repository.diffs import read_texts, tree_of
 from tasks.repository.git import GitError, Repository, commit_and_tree, git, succeeds
 from tasks.repository.staging import missing_submodules
-from tasks.repository.worktree import restore
 from tasks.repository.worktree_checkout import Worktree
 from tasks.system.paths import state_home
 from tasks.system.process import never
@@ -122,8 +120,6 @@ class Scratch:
     path: Path
     commit: str
     tag: str
-    link: bytes
-    """What ties it to the repository."""
     flaw: str = ""
     """Why it is not whole, where that is so."""
 
@@ -140,7 +136,7 @@ def scratch(repository: Repository) -> Generator[Scratch]:
         with folder:
             git(repository.common, "worktree", "add", "--quiet", "--detach", str(path), commit)
             flaw = _add_submodules(path)
-            yield Scratch(path, commit, f"init-{secrets.token_hex(8)}", (path / ".git").read_bytes(), flaw)
+            yield Scratch(path, commit, f"init-{secrets.token_hex(8)}", flaw)
     finally:
         succeeds(repository.common, "worktree", "remove", "--force", "--force", str(path))
 
@@ -171,26 +167,15 @@ def try_all(
 
 def try_one(place: Scratch, candidate: Candidate, longest: float = LONGEST_TRY) -> Tried:
     """Run it as a check is run, on the committed files. What it changes is put back; what is ignored stays, as in a loop."""
-    check_context = CheckContext(Worktree(place.path), place.tag, never)
-    result = run_check(check_context, 0, CheckConfig(command=candidate.command), longest)
-    _put_back(place, candidate)
+    checkout = Worktree(place.path)
+    checkout.prepare(place.commit)
+    result = run_check(CheckContext(checkout, place.tag, never), 0, CheckConfig(command=candidate.command), longest)
+    checkout.require_intact([candidate.command])
+    checkout.reset()
     tests = result.counts.executed if result.counts else None
     failed = result.counts.failed if result.counts else None
     tail = (result.tail or result.head)[-TAIL:]
     return Tried(candidate, _fate(result), result.exit_code, result.seconds, tests, failed, tail or result.error)
-
-
-def _put_back(place: Scratch, candidate: Candidate) -> None:
-    """Without its link, git would take whatever repository lies above for this one, and reset that."""
-    link = place.path / ".git"
-    if link.is_symlink() or not link.is_file() or link.read_bytes() != place.link:
-        raise OperatorError(
-            "a command broke the git link of the checkout that it was tried in",
-            expected="a command that leaves .git alone",
-            found=candidate.command,
-            remedy="fix it, or write helmsman.toml by hand without it",
-        )
-    restore(place.path, place.commit)
 
 
 def _fate(result: CheckResult) -> Fate:

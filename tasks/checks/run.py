@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -71,6 +71,8 @@ class CheckContext:
     """Whether nobody who reads along is told what the commands are and print: the agent can read the journal."""
     every_case: bool = False
     """Whether the names of tests that pass are kept as well."""
+    allowance: Callable[[CheckConfig], float] = lambda check: check.timeout_seconds
+    """Seconds that a check may take; one that has none is not begun."""
 
     @property
     def root(self) -> Path:
@@ -91,17 +93,25 @@ def run_checks(
     checkout = check_context.checkout
     checkout.prepare(commit, overlay)
     set_up(check_context, config)
-    results: list[CheckResult] = []
+    results, left = run_laid_out(check_context, config)
+    return CheckReport(tree=tree, results=tuple(results), left_behind=tuple(dict.fromkeys(left)), clean=checkout.clean)
+
+
+def run_laid_out(check_context: CheckContext, config: LoopConfig) -> tuple[list[CheckResult], list[str]]:
+    """Run every check on what is laid out, twice where it may have failed by chance; and paths that they left otherwise."""
+    checkout, results = check_context.checkout, list[CheckResult]()
     for _, group in groupby(enumerate(config.checks), key=_group_of):
         results += _run_group(check_context, list(group))
     left = [*checkout.reset()] if not checkout.clean else []
     for place in suspects(results, check_context.before):
         check = config.checks[place]
+        if check_context.allowance(check) < results[place].seconds:
+            continue
         left += checkout.reset()
         (again,) = _run_group(check_context, [(place, check)])
         results[place] = after_rerun(results[place], again, tolerate=check.tolerate_flaky)
         left += checkout.reset() if not checkout.clean else ()
-    return CheckReport(tree=tree, results=tuple(results), left_behind=tuple(dict.fromkeys(left)), clean=checkout.clean)
+    return results, left
 
 
 def set_up(check_context: CheckContext, config: LoopConfig) -> None:
@@ -184,38 +194,57 @@ def _side_by_side(check_context: CheckContext, checks: list[Numbered]) -> list[C
 
 def _run_numbered(check_context: CheckContext, numbered: Numbered) -> CheckResult:
     place, check = numbered
+    seconds = check_context.allowance(check)
+    if seconds <= 0:
+        return _not_run(check, "there was no time left for it")
     publish(CheckStarted(name=check.title))
-    result = run_check(check_context, place, check, check.timeout_seconds)
+    result = run_check(check_context, place, check, seconds)
     publish(CheckFinished(result=result.unseen if check_context.hidden else result))
     return result
 
 
-def boxed_check(check_context: CheckContext, command: str, names: Sequence[str]) -> AbstractContextManager[Command]:
-    """A shell command in the environment, and in the box, that the checks run in."""
-    environment = check_context.checkout.environment(check_environment(ours(), names))
-    clean = check_context.checkout if isinstance(check_context.checkout, CleanCheckout) else None
-    return check_box(check_context.sandbox, check_context.root, Command(["sh", "-c", command], environment), clean)
+def run_boxed(
+    check_context: CheckContext,
+    command: str,
+    names: Sequence[str],
+    *,
+    tag: object,
+    deadline: float,
+    keep: int = KEPT_BYTES,
+    merge_stderr: bool = True,
+    network: Network = "host",
+) -> Ended:
+    """Run a shell command in the environment, and in the box, that the checks run in. Whatever carries its tag ends with it."""
+    root, checkout = check_context.root, check_context.checkout
+    plain = Command(["sh", "-c", command], checkout.environment(check_environment(ours(), names)))
+    clean = checkout if isinstance(checkout, CleanCheckout) else None
+    with check_box(check_context.sandbox, root, plain, clean) as boxed:
+        return run(
+            boxed.arguments,
+            cwd=root,
+            env=boxed.environment,
+            tag=f"{check_context.tag}/{tag}",
+            deadline=deadline,
+            merge_stderr=merge_stderr,
+            stop=check_context.stop,
+            keep=keep,
+            network=network,
+        )
 
 
 def run_check(check_context: CheckContext, place: int, check: CheckConfig, deadline: float) -> CheckResult:
     """Run one check for so many seconds at most, on whatever lies in the worktree. Nothing is put back, nobody is told."""
     _forget_report(check_context.root, check)
+    network = _network(check_context, check)
     try:
-        with boxed_check(check_context, check.command, check.environment) as boxed:
-            ended = run(
-                boxed.arguments,
-                cwd=check_context.root,
-                env=boxed.environment,
-                tag=f"{check_context.tag}/{place}",  # whatever carries the tag of a command ends with it
-                deadline=deadline,
-                merge_stderr=True,
-                stop=check_context.stop,
-                keep=KEPT_BYTES,
-                network=_network(check_context, check),
-            )
+        ended = run_boxed(check_context, check.command, check.environment, tag=place, deadline=deadline, network=network)
     except OperatorError as error:
-        return CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=str(error))
+        return _not_run(check, str(error))
     return _result(check_context, check, ended)
+
+
+def _not_run(check: CheckConfig, why: str) -> CheckResult:
+    return CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=why)
 
 
 def _network(check_context: CheckContext, check: CheckConfig) -> Network:

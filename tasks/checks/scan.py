@@ -6,7 +6,6 @@ A line that says `pragma: allowlist secret` is allowed, with a warning.
 """
 
 import base64
-import binascii
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,14 +13,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from helmsman.errors import OperatorError
+from helmsman.parsers.security_scan import read_scan
 from helmsman.parsers.test_files import is_test_file
 from helmsman.plain import word_set
 from helmsman.records.agent import Change
-from helmsman.records.checks import MOST_LEAKS, Leak, Weight
+from helmsman.records.checks import MOST_LEAKS, Leak, Scan, Weight
 from helmsman.secret_shapes import AWS, JWT, URL, Found, is_mixed, is_placeholder, private_keys, shapes_in
 from helmsman.verify.diff import Line
+from tasks.checks.run import CheckContext, run_boxed
 from tasks.repository.added_text import Part, added_text
 from tasks.repository.git import GitError, git
+from tasks.system.process import Ended
 from tasks.system.secrets import redact, register
 
 MOST_FOUND = 500
@@ -32,6 +35,10 @@ OVERLAP = 300
 LONGEST = 2000
 """Characters of a secret."""
 
+SECONDS = 600
+"""That the security scan may take which the operator names."""
+LARGEST = 16 * 1024 * 1024
+"""Bytes of its report that are read; some scanners quote a lot."""
 _AROUND = " \t\r\"',+"
 """What a line of a key stands in, in source code."""
 _ALLOWED = re.compile(r"pragma: ?(?:allow|white)list[ -]secret")
@@ -47,15 +54,10 @@ _MADE_UP = re.compile(
     re.IGNORECASE,
 )
 """Hosts that nobody outside reaches: reserved names, this machine, and names without a dot as in a compose file."""
-_SAMPLES = ('"John Doe"', '"anon"', '"supabase-demo"', "example.")
+_SAMPLES = (b'"John Doe"', b'"anon"', b'"supabase-demo"', b"example.")
 """What the tokens say that documentations show, and those that are public by design."""
-_CLAIMS = ('"iss"', '"sub"', '"aud"', '"exp"', '"nbf"', '"iat"', '"jti"')
-_LEAST_CLAIMS = 2
-"""Claims that RFC 7519 registers; what an issuer signed has some, what shows how tokens work often none."""
 _PASSWORD = 8
 """Characters of a password that is one."""
-_SIGNATURE = 20
-"""Characters of the shortest signature of a token."""
 _ID = re.compile(r"[A-Z0-9]{20}")
 _MOST_SLASHES = 3
 _SHORT = 12
@@ -182,15 +184,40 @@ def _of_url(secret: str, piece: str) -> str:
 
 
 def _of_jwt(secret: str, _: str) -> str:
-    _, payload, signature = f"{secret}..".split(".")[:3]
-    if len(signature) < _SIGNATURE:
-        return "without a signature"
+    payload = secret.split(".")[1]
     try:
-        told = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)).decode("utf-8", "replace")
-    except (ValueError, binascii.Error):
+        told = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
+    except ValueError:
         return "no token"
-    sample = any(words in told for words in _SAMPLES) or sum(claim in told for claim in _CLAIMS) < _LEAST_CLAIMS
-    return "a sample" if sample else ""
+    return "a sample" if any(words in told for words in _SAMPLES) else ""
 
 
 _DOUBTS = {AWS: _of_aws, URL: _of_url, JWT: _of_jwt}
+
+
+# --- the security scan that the operator names ---------------------------------------------------------------------
+
+
+def security_findings(command: str, check_context: CheckContext, commit: str) -> Scan:
+    """What `pain.scan` finds on this commit. Its exit code says nothing: scanners exit with 1 where they find something.
+
+    A scan that cannot be read has an `error` and no findings: it is no pain, and nothing may be compared with it.
+    """
+    check_context.checkout.prepare(commit)
+    try:
+        ended = run_boxed(check_context, command, (), tag="scan", deadline=SECONDS, keep=LARGEST, merge_stderr=False)
+    except OperatorError as error:
+        return Scan(commit=commit, error=str(error))
+    finally:
+        check_context.checkout.reset()
+    check_context.heed()
+    return _read(ended, str(check_context.root), commit)
+
+
+def _read(ended: Ended, worktree: str, commit: str) -> Scan:
+    if ended.by != "itself":
+        return Scan(commit=commit, error=f"the scan did not end within {SECONDS} s")
+    if ended.output_bytes > 2 * LARGEST:
+        return Scan(commit=commit, error=f"the scan printed {ended.output_bytes} bytes, of which {2 * LARGEST} would be read")
+    scan = read_scan(ended.head + ended.tail, worktree, commit)
+    return scan.model_copy(update={"error": f"{scan.error}; it ended with {ended.exit_code}"}) if scan.error else scan

@@ -3,11 +3,11 @@
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from helmsman.errors import OperatorError
-from helmsman.records.checks import CheckReport, CheckResult, Judgement, Probed, TrustedRun, Weight
-from helmsman.records.proof import Mutants
+from helmsman.records.checks import CheckReport, Judgement, Probed, TrustedRun, Weight
 from helmsman.records.verification import EXIT_STATUS, Consequence, Reason, Verification
 from helmsman.verify.case_table import Names, outcome_table
 from helmsman.verify.completion import required_tests
@@ -38,6 +38,7 @@ from tasks.system.process import never
 
 NAMES = Names("the base", "the head")
 Say = Callable[[str], None]
+T = TypeVar("T")
 MOST_ASKED_FOR = 20
 """Files that the judge may ask for."""
 
@@ -56,26 +57,6 @@ def clean_checkout_of(repository: Repository, base: str) -> Generator[CleanCheck
             checkout.store.forget()
 
 
-@dataclass
-class _Runner:
-    """Runs the checks, and counts how often."""
-
-    check_context: CheckContext
-    say: Say
-    runs: int = 0
-
-    def __call__(self, target: Target) -> CheckReport:
-        self.runs += 1
-        return run_target(self.check_context, target)
-
-    def titled(self, title: str) -> Run:
-        def run(target: Target) -> CheckReport:
-            self.say(title)
-            return self(target)
-
-        return run
-
-
 def verify(
     checkout: CleanCheckout, work: Range, *, credentials: Callable[[], Mapping[str, str]], say: Say, further: Sequence[str] = ()
 ) -> Verification:
@@ -83,9 +64,9 @@ def verify(
     started, config = time.monotonic(), work.config
     checkout = replace(checkout, setup=config.workspace.setup)
     check_context = CheckContext(checkout, checkout.uid, never, required_tests(config), sandbox=config.box, every_case=True)
-    runner, changed = _Runner(check_context, say), changed_since_start(work)
+    changed = changed_since_start(work)
     try:
-        runs = _run(runner, work, changed)
+        runs = _run(check_context, work, changed, say)
         runs = replace(runs, probed=_probed(check_context, work, runs, credentials, say), further=(*_further(work), *further))
     finally:
         tear_down(check_context, config)
@@ -93,6 +74,7 @@ def verify(
     runs = replace(runs, findings=weigh(noticed, config.invariants) if changed else ())
     runs = replace(runs, judgement=_judgement(work, runs, credentials, say))
     word, reasons = verdict(runs)
+    reports = (runs.head, runs.base, runs.trusted.report, runs.on_base) if changed else ()
     return Verification(
         verdict=word,
         exit_status=EXIT_STATUS[word],
@@ -110,25 +92,32 @@ def verify(
         probed=runs.probed,
         hints=tuple(one for one in runs.findings if one.weight is Weight.HINT),
         judgement=runs.judgement,
-        runs=runner.runs,
+        runs=sum(report is not None for report in reports) + bool(runs.hidden),
         seconds=round(time.monotonic() - started, 3),
     )
 
 
-def _run(runner: _Runner, work: Range, changed: Mapping[str, Sides]) -> Runs:
+def _run(check_context: CheckContext, work: Range, changed: Mapping[str, Sides], say: Say) -> Runs:
     top, config = work.repository.top, work.config
     (base, base_tree), (head, head_tree) = commit_and_tree(top, work.base), commit_and_tree(top, work.commit)
     if not changed:
         nothing, why = CheckReport(tree=head_tree, clean=True), "nothing differs"
         return Runs(nothing, nothing, names=NAMES, unchanged=True, trusted_not_due=why, new_not_due=why)
-    at_base = runner.titled(f"base {base[:12]}")(Target(base, base_tree, config))
+
+    def titled(title: str) -> Run:
+        return lambda target: _told(say, title, lambda: run_target(check_context, target))
+
+    at_base = titled(f"base {base[:12]}")(Target(base, base_tree, config))
     work = replace(work, collected=at_base.collected)
-    runner.check_context = replace(runner.check_context, before=at_base)  # what is red on both sides is not run once more
-    at_head = runner.titled(f"head {head[:12]}")(Target(head, head_tree, config))
-    trusted, trusted_not_due = _trusted(runner, work, head_tree, at_head)
+    check_context = replace(check_context, before=at_base)  # what is red on both sides is not run once more
+    at_head = titled(f"head {head[:12]}")(Target(head, head_tree, config))
+    trusted, trusted_not_due = TrustedRun(), "no check passes on the head"
+    if any(result.passed for result in at_head.results):
+        trusted = run_trusted(work, head_tree, titled("the base's tests and settings on the head's source"))
+        trusted_not_due = "" if trusted.report else "no test or setting that the base has was changed"
     shown, new_not_due = Shown(), "the checks fail on the head"
     if at_head.passed:
-        shown = run_on_start(work, head_tree, changed, at_head, runner.titled("the head's tests on the base's source"))
+        shown = run_on_start(work, head_tree, changed, at_head, titled("the head's tests on the base's source"))
         new_not_due = "" if shown.report else "no test was added or changed"
     table = outcome_table(at_head, at_base, trusted.report, shown.report, NAMES)
     return Runs(
@@ -142,36 +131,26 @@ def _run(runner: _Runner, work: Range, changed: Mapping[str, Sides]) -> Runs:
         proving=shown.tests,
         new_not_due=new_not_due,
         test_asked_for=asks_for_tests(config.goal),
-        hidden=_hidden(runner, work) if at_head.passed and config.hidden else (),
-        looked_up=_looked_up(runner, work) if at_head.passed and config.proof.neighbours else None,
-        mutants=_mutants(runner, work, at_head) if at_head.passed and config.proof.mutants else None,
+        **(_further_runs(check_context, work, at_head, say) if at_head.passed else {}),
         judge_not_asked="the checks already say no" if config.judge.criteria else "no goal or rubric was given",
         unnamed=unnamed_in(at_head),
     )
 
 
-def _hidden(runner: _Runner, work: Range) -> tuple[CheckResult, ...]:
-    runner.say("hidden checks on the head")
-    runner.runs += 1
-    return tuple(result.unseen for result in run_hidden(runner.check_context, work))
+def _further_runs(check_context: CheckContext, work: Range, head: CheckReport, say: Say) -> dict[str, Any]:
+    """What is run only on a head whose checks pass, as far as it is asked for."""
+    hidden, proof = work.config.hidden, work.config.proof
+    looks: Sequence[tuple[str, object, str, Callable[[], object]]] = (
+        ("hidden", hidden, "hidden checks on the head", lambda: tuple(one.unseen for one in run_hidden(check_context, work))),
+        ("looked_up", proof.neighbours, "calls beside those of the head's tests", lambda: looked_up_in(check_context, work)),
+        ("mutants", proof.mutants, "the checks on mutants of changed lines", lambda: mutants_in(check_context, work, head)),
+    )
+    return {name: _told(say, title, look) for name, asked, title, look in looks if asked}
 
 
-def _looked_up(runner: _Runner, work: Range) -> tuple[str, ...]:
-    runner.say("calls beside those of the head's tests")
-    return looked_up_in(runner.check_context, work)
-
-
-def _mutants(runner: _Runner, work: Range, own: CheckReport) -> Mutants | None:
-    runner.say("the checks on mutants of changed lines")
-    return mutants_in(runner.check_context, work, own)
-
-
-def _trusted(runner: _Runner, work: Range, tree: str, head: CheckReport) -> tuple[TrustedRun, str]:
-    """The run with the base's tests, or why there is none."""
-    if not any(result.passed for result in head.results):
-        return TrustedRun(), "no check passes on the head"
-    copy = run_trusted(work, tree, runner.titled("the base's tests and settings on the head's source"))
-    return copy, "" if copy.report else "no test or setting that the base has was changed"
+def _told(say: Say, title: str, look: Callable[[], T]) -> T:
+    say(title)
+    return look()
 
 
 def _probed(

@@ -16,8 +16,7 @@ from helmsman.records.state import LoopState
 from tasks.agents.safety import DESTROYED
 from tasks.checks.context import check_context
 from tasks.checks.measure import measure
-from tasks.checks.scan import Scanned, secrets_in
-from tasks.checks.security import security_findings
+from tasks.checks.scan import Scanned, secrets_in, security_findings
 from tasks.loop.merge_work import stand_on
 from tasks.repository.instructions import read_orders
 from tasks.repository.loop_context import LoopContext

@@ -10,7 +10,7 @@ from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport
 from tasks.checks.run import CheckContext, run_checks
-from tasks.checks.security import security_findings
+from tasks.checks.scan import security_findings
 from tasks.loop.steps import baseline
 from tasks.repository.git import commit_and_tree
 from tasks.repository.worktree import ensure_worktree, hold_branch, restore
