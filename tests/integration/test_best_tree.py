@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.config import RemoteConfig
 from helmsman.records.state import LoopState
 from tasks.loop.rollback import left_at_best, stand_at_best
 from tasks.repository.git import GitError
-from tasks.repository.state_ref import read_state, replace_state
+from tasks.repository.state_ref import read_state
 from tasks.repository.worktree import go_back_to
 from tests.fakes.repositories import BRANCH, LOOP, Work, commit, write
 from tests.integration.best_tree_process import ended_loop, left_whole
@@ -92,17 +91,6 @@ def test_a_branch_that_somebody_moved_and_a_worktree_that_is_gone_are_left_alone
     assert leave(work) == work.state
     assert "the branch stays at its last tree" in caplog.text
     assert work.repository.common.joinpath("refs/heads", BRANCH).read_text().strip() == tip
-
-
-def test_a_remote_that_is_away_changes_nothing_of_where_the_loop_is_left(work: Work, caplog: pytest.LogCaptureFixture) -> None:
-    pushes = work.state.config.model_copy(update={"remote": RemoteConfig(push=True)})
-    state = replace_state(work.repository, work.state, work.state.model_copy(update={"config": pushes}), "pushes")
-    work.sh("remote", "add", "origin", str(work.path / "gone"))
-    after = left_at_best(work.place, state)
-    assert after == read_state(work.repository, LOOP)[0]
-    assert left_whole(work)
-    assert "the remote or the report do not have it yet" in caplog.text
-    assert "stays at its last tree" not in caplog.text
 
 
 def test_a_branch_that_is_moved_at_the_last_moment_stays_there(work: Work) -> None:

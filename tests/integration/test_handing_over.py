@@ -115,12 +115,15 @@ def test_a_loop_that_works_in_place_commits_there_and_leaves_a_clean_checkout(tm
     assert HEADING in (top / "docs" / "align.md").read_text()
 
 
-def test_what_a_person_has_in_hand_of_the_file_stays_in_hand(tmp_path: Path) -> None:
+def test_what_a_person_has_in_hand_of_the_file_stays_in_hand_and_is_in_the_way(tmp_path: Path) -> None:
     work = begun(tmp_path)
     state = completed(work)
     (work.path / ALIGNMENT).write_text("a person's\n")
-    assert hand_over(work.place, state) == ""
+    assert "that checkout cannot come along" in hand_over(work.place, state)
     assert (work.path / ALIGNMENT).read_text() == "a person's\n"
+    assert HEADING not in work.at(ALIGNMENT)
+    (work.path / ALIGNMENT).write_text(work.at(ALIGNMENT) + "\n")
+    assert hand_over(work.place, state) == ""
     assert HEADING in work.at(ALIGNMENT)
 
 
