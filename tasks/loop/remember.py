@@ -240,10 +240,6 @@ def _store(state: LoopState, now: datetime) -> Generator[Store]:
         yield store
 
 
-_last_fault = list[str]()
-"""The fault that people were told of last in this process: a store that is away is met at every step."""
-
-
 @contextmanager
 def _observed(what: str, problems: list[str] | None = None) -> Generator[None]:
     """An observer: what breaks in the block is told, and the loop goes on."""
@@ -252,18 +248,10 @@ def _observed(what: str, problems: list[str] | None = None) -> Generator[None]:
     except Cancelled:
         raise
     except Exception as error:  # noqa: BLE001 - memory must never stop the work
-        told = _in_a_line(error)
-        again, _last_fault[:] = told in _last_fault, [told]
-        _note((f"nothing could be done ({what}): {'the same again' if again else told}",))
+        told = clean(error.in_a_line if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}")[:500]
+        _note((f"nothing could be done ({what}): {told}",))
         if problems is not None:
             problems.append(told)
-
-
-def _in_a_line(error: Exception) -> str:
-    """Problem, finding and remedy; what was expected of a store is known."""
-    known = isinstance(error, HelmsmanError)
-    parts = (error.problem, error.found, error.remedy) if known else (type(error).__name__, str(error))
-    return clean("; ".join(" ".join(part.split()) for part in parts if part))[:500]
 
 
 def _note(lines: Iterable[str]) -> None:
