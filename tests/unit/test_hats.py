@@ -37,9 +37,17 @@ from tests.unit import builders
 from tests.unit.builders import CONTINUE, NOW, check, config, orientation, report
 from tests.unit.full_records import full_record, full_state
 from tests.unit.hats_shown import DEBUGGER, QUIET, hat, preset, scene_for
-from tests.unit.test_hats_files import CONDITIONS
 
 pytestmark = pytest.mark.feature("M10")
+
+CONDITIONS = st.builds(
+    Condition,
+    rung=st.lists(st.sampled_from(["patch", "refactor", "redesign"]), max_size=3).map(tuple),
+    failing=st.lists(st.sampled_from(FailureClass), min_size=1, max_size=3).map(tuple),
+    in_row=st.none() | st.integers(1, 100),
+    idle=st.none() | st.integers(1, 100),
+    first=st.sampled_from([None, True]),
+)
 
 SCENES = st.builds(
     Scene,
