@@ -26,12 +26,12 @@ from helmsman.parsers.agent_actions import (
 )
 from helmsman.parsers.agent_ending import FINAL, WORDS, Ended, EndedBy, other_ending
 from helmsman.parsers.loose import amount, at, count, ends, items, key_ending, last, mapping, text
+from helmsman.parsers.shell_words import script_of
 from helmsman.records.agent import AgentCall
 from helmsman.records.agents import AgentKind, Capability, Condition, Rule, Spent, Stream, ToolEnd, Tools, ToolUse, Value
 from helmsman.records.base import Usage
 
 Event = Mapping[str, Any]
-_SHELLS = frozenset({"bash", "sh", "zsh", "dash"})
 _LONGEST_COMMAND = 20_000
 _OPEN = 200
 _NEWS = 1000
@@ -231,11 +231,9 @@ def _unwrapped(command: object) -> str:
     """The command itself, of `/bin/bash -lc '…'`."""
     told = text(command, _LONGEST_COMMAND)
     try:
-        words = shlex.split(told)
+        return script_of(shlex.split(told), "") or told
     except ValueError:
         return told
-    shell = len(words) == 3 and words[0].rpartition("/")[2] in _SHELLS and words[1] in {"-c", "-lc"}  # noqa: PLR2004 - shell, option, text
-    return words[2] if shell else told
 
 
 class TextReader(DialectReader):
