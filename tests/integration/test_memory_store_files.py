@@ -259,7 +259,7 @@ def test_a_store_that_vanished_is_begun_anew_and_its_copies_are_named(file: Path
 
 
 def test_few_damaged_files_are_kept(file: Path) -> None:
-    for day in range(5):
+    for day in range(9):
         with opening(url(file), NOW + day * DAY) as store:
             assert len(store.warnings) == (day > 0)
         nonsense(file)
