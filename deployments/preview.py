@@ -10,7 +10,7 @@ from deployments.settings import configuration
 from deployments.show import existing_loop
 from helmsman.config.base import Owner
 from helmsman.config.layers import describe, leaves
-from helmsman.config.owners import owner_of
+from helmsman.config.owners import OWNERS
 from helmsman.errors import OperatorError
 from helmsman.plain import clean, clean_lines
 from helmsman.texts import plural
@@ -33,7 +33,7 @@ def show_configuration(repo: Path, *, key: str, changed: bool, as_json: bool, **
     if changed:
         values = {name: value for name, value in values.items() if origins[name] != DEFAULT}
     rows = {
-        name: {"value": _plain_value(value), "source": origins[name], "owner": owner_of(name)} for name, value in values.items()
+        name: {"value": _plain_value(value), "source": origins[name], "owner": OWNERS[name]} for name, value in values.items()
     }
     answer(rows, _value_lines(rows), as_json=as_json)
 

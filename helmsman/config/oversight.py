@@ -1,43 +1,15 @@
 """Control between iterations: what is noticed, and what follows."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from helmsman.config.base import LONGEST_HOURS, Section
-from helmsman.plain import did_you_mean
 
-DETECTOR_NAMES = (
-    "denied",
-    "limit_cycle",
-    "recurring_trees",
-    "oscillating",
-    "regressing",
-    "same_error",
-    "same_words",
-    "stuck",
-    "plateau",
-    "empty_sessions",
-    "off_objective",
-    "resource_burn",
-    "output_decline",
-    "reverted",
-    "growing_diff",
-    "test_only",
-)
-
-
-def _known(name: str) -> str:
-    if name in DETECTOR_NAMES:
-        return name
-    hint = did_you_mean(name.lower(), DETECTOR_NAMES)
-    raise PydanticCustomError("unknown_detector", "one of {names}{hint}", {"names": ", ".join(DETECTOR_NAMES), "hint": hint})
-
-
-DetectorName = Annotated[str, AfterValidator(_known)]
-
-
+DetectorName = Literal[
+    "denied", "limit_cycle", "recurring_trees", "oscillating", "regressing", "same_error", "same_words", "stuck", "plateau",
+    "empty_sessions", "off_objective", "resource_burn", "output_decline", "reverted", "growing_diff", "test_only",
+]  # fmt: skip
 Sensitivity = Literal["low", "normal", "high"]
 
 

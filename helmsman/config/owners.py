@@ -67,11 +67,6 @@ def violations(pairs: Iterable[tuple[str, Any]]) -> list[Setting]:
     return found
 
 
-def owner_of(key: str) -> Owner:
-    """Of a dotted key. Raises KeyError where there is no such key."""
-    return OWNERS[key]
-
-
 def as_json(value: Any) -> str:
     """The same text for the same value, whoever wrote it in which order."""
     return json.dumps(value, sort_keys=True, default=str, ensure_ascii=False)
