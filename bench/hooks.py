@@ -23,11 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from deployments.demo_model import Request, ScriptedModel, Turn, bash, call, environment, say
-from helmsman.config import SteeringConfig
 from helmsman.guardrails import Rules
 from tasks.agents.hook_server import TOKEN, HookServer, hook_server
-from tasks.agents.steering import Steering, SteeringActions, settings
-from tasks.agents.stops import Turns
+from tasks.agents.steering import Steering, settings
 from tests.fakes.claude_cli import ARGUMENTS, bundled_cli
 
 BEFORE = ("PreToolUse",)
@@ -107,7 +105,7 @@ def _session(kind: str, calls: int, own: list[float]) -> list[float]:
         home = Path(name) / "home"
         home.mkdir()
         variables = {"PATH": os.environ["PATH"], **environment(url, home)}
-        steers = Steering(Rules(worktree=name), SteeringConfig(), SteeringActions(_nothing, _nothing, _empty), Turns())
+        steers = Steering(Rules(worktree=name), _nothing, _empty)
 
         def answer(event: Mapping[str, Any]) -> Mapping[str, Any]:
             begun = time.perf_counter()

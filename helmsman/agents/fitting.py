@@ -31,15 +31,11 @@ NEEDS = (
     Needs("limits.tokens", Capability.TOKENS, None, 'set limits.tokens = "none", and limit hours or iterations'),
     Needs("agent.model", Capability.MODEL, "", "take agent.model out, or let the command name {model}"),
 )
-ONLY_CLAUDE_S = (
-    "claude.binary", "claude.block", "claude.model", "claude.fallback_model", "claude.permission_mode", "claude.allowed_tools",
-    "claude.disallowed_tools", "claude.setting_sources", "claude.max_turns",
-    "claude.max_cost_usd", "claude.environment", "steering.stop_seconds",
-    "context.window",
-)  # fmt: skip
-"""Settings that say nothing to another agent."""
+_CLAUDE_S = "claude.", "steering.", "context."
+_ANYBODY_S = {"claude.timeout_minutes", "claude.idle_timeout_minutes", *(need.key for need in NEEDS)}
+"""Settings in these sections that say something to another agent too, or are refused above; the others do nothing."""
 _ASKING = "claude.binary", "claude.block", "claude.environment"
-"""Those of them that serve a model which is asked: a judge, or a writer."""
+"""Those of the others that serve a model which is asked: a judge, or a writer."""
 
 
 def fitted(config: LoopConfig, origins: Mapping[str, str], kind: AgentKind) -> tuple[LoopConfig, dict[str, str]]:
@@ -57,7 +53,8 @@ def unused(config: LoopConfig, origins: Mapping[str, str]) -> tuple[str, ...]:
     """Settings that somebody made and that do nothing with an agent other than Claude Code."""
     prompt = config.prompt
     asked = bool(config.judge.criteria) or prompt.written or prompt.compact or prompt.contradictions
-    return tuple(key for key in ONLY_CLAUDE_S if _is_said(origins[key]) and not (asked and key in _ASKING))
+    only_claude_s = (key for key in origins if key.startswith(_CLAUDE_S) and key not in _ANYBODY_S)
+    return tuple(key for key in only_claude_s if _is_said(origins[key]) and not (asked and key in _ASKING))
 
 
 def require_able(config: LoopConfig, kind: AgentKind) -> None:

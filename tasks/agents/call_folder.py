@@ -20,7 +20,6 @@ from helmsman.records.agent import AgentCall, AgentOutcome, Interrupted, KeptSes
 from helmsman.records.agents import AgentKind
 from helmsman.records.base import Usage
 from helmsman.records.iteration import Briefing
-from helmsman.tokens import tokens
 from helmsman.verify.judge.request import JudgeRequest
 from tasks.system.files import write_atomic
 from tasks.system.keys import authentic, signed
@@ -56,14 +55,6 @@ class CallFolder:
     transcript = Within("transcript.jsonl")
     packed = Within("transcript.jsonl.gz")
     call = Within("call.json")
-    rotated = Within("rotated.txt")
-
-    def note_rotation(self, why: str) -> None:
-        """Before the session is ended: its own account will only say that a hook stopped it. Empty: it is not to end any more."""
-        if why:
-            write_atomic(self.rotated, why)
-        else:
-            self.rotated.unlink(missing_ok=True)
 
 
 def interrupted_call(folder: CallFolder) -> Interrupted | None:
@@ -89,14 +80,7 @@ def finished_call(folder: CallFolder) -> AgentCall | None:
     seconds = _at_work(folder).total_seconds()
     if isinstance(reader, DialectReader):
         return reader.conclude(exit_code=None, ended_by="itself", stderr="", seconds=seconds)
-    call = reader.conclude(exit_code=None, ended_by="itself", stderr="", seconds=seconds, now=datetime.now(UTC))
-    return with_rotation(call, folder.rotated.read_text(encoding="utf-8") if folder.rotated.exists() else "")
-
-
-def with_rotation(call: AgentCall, why: str) -> AgentCall:
-    """The call with the reason why we brought it to its end, and under its own name where it was us that stopped it."""
-    stopped = {"outcome": AgentOutcome.ROTATED, "error": ""} if why and call.outcome in STOPPED else {}
-    return call.model_copy(update={"rotated": why, **stopped})
+    return reader.conclude(exit_code=None, ended_by="itself", stderr="", seconds=seconds, now=datetime.now(UTC))
 
 
 def session_asked_for(folder: CallFolder) -> KeptSession | None:
@@ -110,7 +94,6 @@ def begin(folder: CallFolder, prompt: str, start: str, session: KeptSession | No
     folder.root.mkdir(parents=True, exist_ok=True)
     folder.prompt.write_text(prompt, encoding="utf-8")
     folder.transcript.unlink(missing_ok=True)
-    folder.rotated.unlink(missing_ok=True)
     resumed = session.model_dump(mode="json") if session else None
     other = {"agent": agent.model_dump(mode="json")} if agent else {}
     note = {"start": start, "at": datetime.now(UTC).isoformat(), "session": resumed, **other}
@@ -191,8 +174,6 @@ def _at_work(folder: CallFolder) -> timedelta:
 
 # --- what agent and judge were sent: kept for people, and nothing is decided by it ------------------------------------------
 
-_FOLLOWS = "\n\n"
-
 
 def keep_briefing(folder: CallFolder, briefing: Briefing) -> None:
     folder.root.mkdir(parents=True, exist_ok=True)
@@ -200,16 +181,11 @@ def keep_briefing(folder: CallFolder, briefing: Briefing) -> None:
 
 
 def keep_request(folder: CallFolder, request: JudgeRequest) -> None:
-    """Keep what the judge is sent; of one that is asked again, what is new, behind what was there."""
-    request = without_secrets(request)
-    asked, more, before = request.briefing, request.more, kept(folder, judge=True)
-    if before is not None and before.prompt.startswith(asked.prompt.removesuffix(f"{_FOLLOWS}{more}")):
-        if more in before.prompt:
-            return
-        sections = (*before.sections, ("asked again", tokens(more)))
-        asked = before.model_copy(update={"prompt": f"{before.prompt}{_FOLLOWS}{more}", "sections": sections})
-    folder.root.mkdir(parents=True, exist_ok=True)
-    write_atomic(folder.judge, asked.model_dump_json(indent=1))
+    """Keep what the judge is sent. Of several requests it is the longest: one that is asked again is sent all, and more."""
+    sent, before = without_secrets(request).briefing, kept(folder, judge=True)
+    if before is None or len(sent.prompt) >= len(before.prompt):
+        folder.root.mkdir(parents=True, exist_ok=True)
+        write_atomic(folder.judge, sent.model_dump_json(indent=1))
 
 
 def kept(folder: CallFolder, *, judge: bool) -> Briefing | None:

@@ -13,13 +13,12 @@ from helmsman.orient.allowance import claude_config
 from helmsman.parsers.agent_actions import ToolPatience, parse_event
 from helmsman.parsers.claude_stream import ClaudeReader, spoken_by_model, tool_calls, tool_results
 from helmsman.prices import known_price
-from helmsman.records.agent import AgentCall, AgentOutcome, Guarded, KeptSession
-from helmsman.records.events import ToolGuarded
+from helmsman.records.agent import AgentCall, AgentOutcome, KeptSession
 from helmsman.records.state import LoopState
 from helmsman.render.spans import trace_context
 from tasks.agents.call import Order, kept, run_program
-from tasks.agents.call_folder import CallFolder, begin, finished_call, session_asked_for, set_aside, with_rotation
-from tasks.agents.hook_server import TOKEN, HookServer
+from tasks.agents.call_folder import STOPPED, CallFolder, begin, finished_call, session_asked_for, set_aside
+from tasks.agents.hook_server import TOKEN
 from tasks.agents.listener import Listener, allowed_cost
 from tasks.agents.project_settings import pinned
 from tasks.agents.steered import steering, stop_seconds, window_of
@@ -29,7 +28,6 @@ from tasks.repository.loop_context import LoopContext
 from tasks.sandbox.enter import BOXED, Agent, Command, agent_box
 from tasks.system.claude_binary import find_binary
 from tasks.system.environment import agent_environment, ours
-from tasks.system.journal import publish
 from tasks.system.nesting import inner_depth
 from tasks.system.process import Ended
 
@@ -95,36 +93,32 @@ def _make_call(order: Order, environment: dict[str, str], session: KeptSession |
     config = claude_config(state)
     allowed, here = allowed_cost(state, config.max_cost_usd), prices_known(config, state, environment)
     reader = ClaudeReader(session, config.disallowed_tools)
-    listener = ClaudeListener(order, environment, reader, allowed if here else None)
+    allowed_here = allowed if here else None
     options = arguments(config, max_cost=None if here else allowed, system=order.system, session=session)
     if not state.config.steering.hooks:
         alone = json.dumps({"env": pinned(environment, state.config)})
         command = Command([str(binary), "--settings", alone, *options], environment)
+        listener = ClaudeListener(order, environment, reader, allowed_here)
         return _conclude(listener, _run(order, command, listener, lambda: order.stop() or listener.must_end))
-    return _steered_call(order, environment, str(binary), options, listener)
-
-
-def _steered_call(
-    order: Order, environment: dict[str, str], binary: str, options: list[str], listener: "ClaudeListener"
-) -> AgentCall:
-    state, home = order.state, environment.get("HOME", "")
-    tell, rotate, stop = listener.guarded, order.folder.note_rotation, order.stop
-    with steering(order.place, state, order.start, home, tell=tell, rotate=rotate, stop=stop, item=order.item) as (
-        steers,
-        server,
-    ):
-        listener.follow(steers, lambda model: window_of(state, model))
-        own = pinned(environment, state.config)
-        options = ["--settings", settings(server, stop_seconds(state, order.item), own), *options]
-        command = Command([binary, *options], {**environment, TOKEN: server.token})
+    home, item, own = environment.get("HOME", ""), order.item, pinned(environment, state.config)
+    with steering(order.place, state, order.start, home, order.stop, item) as (steers, server):
+        listener = ClaudeListener(order, environment, reader, allowed_here, steers)
+        options = ["--settings", settings(server, stop_seconds(state, item), own), *options]
+        command = Command([str(binary), *options], {**environment, TOKEN: server.token})
         enough = lambda: bool(listener.watch.pain) or steers.overdue or listener.deaf  # noqa: E731 - what it says is all
-        ended = _run(order, command, listener, lambda: stop() or enough(), hooks=(server.port,))
+        ended = _run(order, command, listener, lambda: order.stop() or enough(), hooks=(server.port,))
     if listener.deaf:
-        raise _without_hooks(listener.reader, server)
+        raise _without_hooks(listener.reader)
     if steers.overdue:
         ended = replace(ended, by="itself")
-    call = with_rotation(_conclude(listener, ended), steers.ending)
+    call = _with_rotation(_conclude(listener, ended), steers.ending)
     return call.model_copy(update=steers.account(call.outcome))
+
+
+def _with_rotation(call: AgentCall, why: str) -> AgentCall:
+    """The call with the reason why we brought it to its end, and under its own name where it was us that stopped it."""
+    stopped = {"outcome": AgentOutcome.ROTATED, "error": ""} if why and call.outcome in STOPPED else {}
+    return call.model_copy(update={"rotated": why, **stopped})
 
 
 def _run(
@@ -139,24 +133,24 @@ def _run(
 class ClaudeListener(Listener):
     """Hears the event stream of one call: folds it, and has the guard rails follow it."""
 
-    def __init__(self, order: Order, environment: Mapping[str, str], reader: ClaudeReader, allowed: float | None) -> None:
+    def __init__(
+        self,
+        order: Order,
+        environment: Mapping[str, str],
+        reader: ClaudeReader,
+        allowed: float | None,
+        steers: Steering | None = None,
+    ) -> None:
         """Nothing has been said yet."""
         super().__init__(order, environment, reader, allowed)
-        self.reader = reader
+        self.reader, self._steers, self._state = reader, steers, order.state
         self.patience = ToolPatience(claude_config(order.state).idle_timeout_minutes * 60, environment)
-        self.followers.insert(0, self.patience)
+        self.followers[:0] = [self.patience, steers] if steers else [self.patience]
         self.deaf = False
         """Whether the model spoke before any hook had heard its prompt: a CLI passes over hooks that it does not know in silence.
 
         The prompt comes first, so what is posted later in its place changes nothing.
         """
-        self._steers: Steering | None = None
-        self._window: Callable[[str], int] = lambda _: 0
-
-    def follow(self, steers: Steering, window: Callable[[str], int]) -> None:
-        """Tell the guard rails what came of calls, and how full the context is of a model with this window."""
-        self._steers, self._window = steers, window
-        self.followers.insert(1, steers)
 
     def hear(self, line: bytes) -> None:
         event = parse_event(line)
@@ -172,27 +166,17 @@ class ClaudeListener(Listener):
         self.tell(heard)
         if self._steers:
             self._steers.follow(event)
-            self._steers.observe(self.reader.context(self._window(self.reader.model)))
-
-    def guarded(self, guarded: Guarded) -> None:
-        publish(ToolGuarded(guarded=guarded.model_copy(update={"detail": self.worded(guarded.detail)})))
+            self._steers.observe(self.reader.context(window_of(self._state, self.reader.model)))
 
 
-def _without_hooks(reader: ClaudeReader, server: HookServer) -> OperatorError:
-    if server.refused:
-        return OperatorError(
-            "the agent's program asks its hooks with a wrong token, so nothing would steer it",
-            expected=f"{TOKEN} as the loop sets it",
-            found="another value, as the repository's own settings of Claude Code may set it",
-            remedy="look for env in .claude/settings.json, or set claude.setting_sources = []",
-        )
+def _without_hooks(reader: ClaudeReader) -> OperatorError:
     return OperatorError(
         "the agent's program works without asking its hooks, so nothing would steer it",
-        expected="a Claude Code that calls hooks of type http",
+        expected=f"a Claude Code that calls hooks of type http, with {TOKEN} as the loop sets it",
         found=reader.cli_version or "a program that does not say its version",
         remedy=(
-            "look for disableAllHooks in .claude/settings.json, install a newer Claude Code, or set steering.hooks = false"
-            " to do without guard rails"
+            "look for disableAllHooks and env in .claude/settings.json, install a newer Claude Code, or set"
+            " steering.hooks = false to do without guard rails"
         ),
     )
 

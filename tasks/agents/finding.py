@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,9 +23,12 @@ OF_ANY_OTHER = "binary", "model", "arguments", "environment"
 def settled(resolved: LoopSettings, top: Path) -> LoopSettings:
     """With the agent that a loop keeps, and without what that cannot do. Raises OperatorError."""
     kind = find_agent(top, resolved.config.agent)
-    _require_template(resolved)
+    if resolved.config.agent.kind != TEMPLATE:
+        remedy = f"set that, or take them out; for changes to a kind write {AGENTS.folder}/NAME.toml"
+        _refuse(resolved, OF_A_TEMPLATE, "a template", f'agent.kind = "{TEMPLATE}"', remedy)
     if kind is None:
-        _require_other(resolved)
+        expected = "agent.kind, or claude.binary, claude.model and claude.environment"
+        _refuse(resolved, OF_ANY_OTHER, "another agent", expected, "name the agent (--agent NAME), or take them out")
         return resolved
     config, changed = fitted(resolved.config, resolved.origins, kind)
     agent = Agent(kind=kind, unused=unused(config, resolved.origins))
@@ -73,30 +76,12 @@ def find_program(kind: AgentKind, config: AgentConfig, top: Path) -> Path:
     return Path(found).absolute()
 
 
-def _require_template(resolved: LoopSettings) -> None:
-    """What describes a template would be passed over in silence with another kind."""
-    said = _said(resolved, OF_A_TEMPLATE)
-    if said and resolved.config.agent.kind != TEMPLATE:
-        raise OperatorError(
-            f"{' and '.join(said)}: only a template has that, and agent.kind is {resolved.config.agent.kind}",
-            expected=f'agent.kind = "{TEMPLATE}"',
-            remedy=f"set that, or take them out; for changes to a kind write {AGENTS.folder}/NAME.toml",
-        )
-
-
-def _require_other(resolved: LoopSettings) -> None:
-    """What is meant for another agent would be passed over in silence by Claude Code, with permissions of its own."""
-    said = _said(resolved, OF_ANY_OTHER)
+def _refuse(resolved: LoopSettings, names: Sequence[str], owner: str, expected: str, remedy: str) -> None:
+    """What is meant for another agent would be passed over in silence."""
+    said = [key for key in (f"agent.{name}" for name in names) if resolved.origins[key] != "default"]
     if said:
-        raise OperatorError(
-            f"{' and '.join(said)}: only another agent has that, and agent.kind is {CLAUDE}",
-            expected="agent.kind, or claude.binary, claude.model and claude.environment",
-            remedy="name the agent (--agent NAME), or take them out",
-        )
-
-
-def _said(resolved: LoopSettings, names: tuple[str, ...]) -> list[str]:
-    return [key for key in (f"agent.{name}" for name in names) if resolved.origins[key] != "default"]
+        problem = f"{' and '.join(said)}: only {owner} has that, and agent.kind is {resolved.config.agent.kind}"
+        raise OperatorError(problem, expected=expected, remedy=remedy)
 
 
 def named_in(top: Path) -> dict[str, Path]:

@@ -38,8 +38,6 @@ class HookServer:
 
     port: int
     token: str
-    refused: int = 0
-    """Requests that showed another token."""
 
     @property
     def url(self) -> str:
@@ -72,7 +70,6 @@ class _Exchange(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         server = cast("_Server", self.server)
         if not hmac.compare_digest(self.headers.get(HEADER, "").encode(), server.known.token.encode()):
-            server.known.refused += 1
             self.close_connection = True  # what it sent is not read, and would pass for its next request
             self._send(HTTPStatus.FORBIDDEN, {})
             return

@@ -36,6 +36,11 @@ def allowed_cost(state: LoopState, of_call: float | None = None) -> float | None
     return max(min(costs), LEAST) if costs else None
 
 
+def worded(detail: str, worktree: str) -> str:
+    """As people are told of it: paths from the top of the worktree, and no secret."""
+    return redact(detail.replace(f"{worktree}/", ""))
+
+
 class Meter:
     """Counts one call. The CLI would hold a limit by itself, but then tells the agent after each tool call what is left."""
 
@@ -72,7 +77,7 @@ class Listener:
         self.meter = Meter(allowed)
         self.watch = Watch(state.config.pain, worktree, home, lambda: reader.usage.tokens, tokens_left(state), since=since)
         self.followers: list[Follower] = [self.watch]
-        self._order, self._reader, self._top = order, reader, f"{worktree}/"
+        self._order, self._reader, self._worktree = order, reader, worktree
 
     @property
     def must_end(self) -> bool:
@@ -82,15 +87,11 @@ class Listener:
         for one in heard:
             if isinstance(one, Called):
                 detail = detail_of(without_secrets(one.arguments))  # which cuts
-                publish(ToolCalled(tool=one.tool, detail=self.worded(detail), id=self.worded(one.identity[:LONGEST_ID])))
+                publish(ToolCalled(tool=one.tool, detail=worded(detail, self._worktree), id=redact(one.identity[:LONGEST_ID])))
             else:
-                publish(ToolReturned(id=self.worded(one.identity[:LONGEST_ID]), failed=one.failed))
+                publish(ToolReturned(id=redact(one.identity[:LONGEST_ID]), failed=one.failed))
             for follower in self.followers:
                 follower.announce(one) if isinstance(one, Called) else follower.conclude(one)
-
-    def worded(self, detail: str) -> str:
-        """As people are told of it: paths from the top of the worktree, and no secret."""
-        return redact(detail.replace(self._top, ""))
 
     def ended_by(self, ended: Ended) -> EndedBy:
         """How a call ended, as a record has it. Raises Cancelled where it was stopped and there is no end to record."""

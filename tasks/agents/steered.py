@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from helmsman.guardrails import Rules, is_fix
@@ -13,13 +13,14 @@ from helmsman.orient.allowance import checks_allowance, claude_config
 from helmsman.parsers.alignment_file import own_goal
 from helmsman.parsers.test_files import is_test_file
 from helmsman.records.agent import Guarded
-from helmsman.records.events import StopAnswered
+from helmsman.records.events import StopAnswered, ToolGuarded
 from helmsman.records.state import LoopState
 from tasks.agents.hook_server import HookServer, hook_server
-from tasks.agents.steering import Steering, SteeringActions
-from tasks.agents.stop_gate import StopGate, StopPlace
-from tasks.agents.stops import Stops, Turns
-from tasks.checks.context import checkout_for
+from tasks.agents.listener import worded
+from tasks.agents.steering import Steering
+from tasks.agents.stop_gate import StopGate
+from tasks.agents.stops import Stops
+from tasks.checks.context import clean_checkout
 from tasks.repository.git import git
 from tasks.repository.loop_context import LoopContext
 from tasks.system.files import read_plain
@@ -33,24 +34,17 @@ SHARE_OF_IDLE = 0.5
 
 @contextmanager
 def steering(
-    context: LoopContext,
-    state: LoopState,
-    start: str,
-    home: str,
-    *,
-    tell: Callable[[Guarded], None],
-    rotate: Callable[[str], None],
-    stop: Callable[[], bool],
-    item: str = "",
+    context: LoopContext, state: LoopState, start: str, home: str, stop: Callable[[], bool], item: str = ""
 ) -> Generator[tuple[Steering, HookServer]]:
     """Guard rails for a call that begins at this commit, and where its CLI finds them. At the end nothing of it runs any more.
 
     `item`: the own check of the plan's item in hand.
     """
-    gate, turns, config = _gate(context, state, start, stop, item), Turns(), state.config
-    stops = Stops(gate.run, lambda attempt: publish(StopAnswered(attempt=attempt)), turns) if gate else None
-    means = SteeringActions(tell, rotate, content=lambda path: _content(context.worktree, path))
-    steers = Steering(_rules(context, state, start, home), config.steering, means, turns, stops)
+    gate = _gate(context, state, start, stop, item)
+    stops = Stops(gate.run, lambda attempt: publish(StopAnswered(attempt=attempt))) if gate else None
+    rules, content = _rules(context, state, start, home), lambda path: _content(context.worktree, path)
+    tell = partial(_tell, str(context.worktree))
+    steers = Steering(rules, tell, content, stops)
     with hook_server(steers.answer) as server:
         try:
             yield steers, server
@@ -59,11 +53,18 @@ def steering(
                 gate.close()
 
 
+def _tell(worktree: str, guarded: Guarded) -> None:
+    publish(ToolGuarded(guarded=guarded.model_copy(update={"detail": worded(guarded.detail, worktree)})))
+
+
 def stop_seconds(state: LoopState, item: str = "") -> float:
-    """Seconds that checks may take when the agent wants to stop; 0 where none runs then."""
+    """Seconds that checks may take when the agent wants to stop; 0 where none runs then.
+
+    Without a clean checkout none does: it would change the files that the agent works on.
+    """
     config = state.config
-    asked = checks_allowance(state) if (config.checks or item) and not state.researching else 0
-    return min(asked, SHARE_OF_IDLE * config.claude.idle_timeout_minutes * 60)
+    due = (config.checks or item) and config.workspace.clean and not state.researching
+    return min(checks_allowance(state) if due else 0, SHARE_OF_IDLE * config.claude.idle_timeout_minutes * 60)
 
 
 def window_of(state: LoopState, model: str) -> int:
@@ -78,8 +79,7 @@ def _gate(context: LoopContext, state: LoopState, start: str, stop: Callable[[],
         return None
     allowed = state.config.steering.model_copy(update={"stop_seconds": seconds})
     config = state.config.model_copy(update={"steering": allowed})
-    where = StopPlace(context.worktree, start, checkout_for(context, state))
-    return StopGate(where, context.tag(state), config, state.checks, stop, item)
+    return StopGate(clean_checkout(context, state), start, context.tag(state), config, state.checks, stop, item)
 
 
 def _rules(context: LoopContext, state: LoopState, start: str, home: str) -> Rules:
@@ -97,7 +97,7 @@ def _rules(context: LoopContext, state: LoopState, start: str, home: str) -> Rul
         start=start,
         home=home,
         resolve=os.path.realpath,
-        exists=_exists,
+        exists=os.path.lexists,
         tests=_tests_before(context.worktree, state.base_commit),
     )
 
@@ -111,13 +111,6 @@ def _tests_before(worktree: Path, commit: str) -> Callable[[str], bool]:
         return frozenset(filter(is_test_file, found))
 
     return lambda path: is_test_file(path) and path in names()
-
-
-def _exists(path: str) -> bool:
-    try:
-        return os.path.lexists(path)
-    except ValueError:  # a null byte
-        return False
 
 
 def _content(worktree: Path, path: str) -> str | None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from helmsman.config import SteeringConfig
 from helmsman.guardrails import Advise, Deny, Rule, Rules, Session, ToolCall, after, before, judge
 from helmsman.guardrails.context import Tier, advice, closing, rotation, tier
 from helmsman.guardrails.failure_patterns import Told, Trouble, failed, gutter, saw, succeeded
@@ -19,7 +18,7 @@ from helmsman.parsers.hidden_failures import failed_by_output
 from helmsman.parsers.loose import ends, mapping, text
 from helmsman.records.agent import AgentOutcome, ContextUse, ErrorVector, Guarded, StopAttempt
 from tasks.agents.hook_server import HEADER, TOKEN, HookServer
-from tasks.agents.stops import Output, Stops, Turns
+from tasks.agents.stops import Output, Stops
 
 GUARDED_KEPT = 50
 TIMEOUT = 10
@@ -34,20 +33,9 @@ UNJUDGED = "unjudged"
 FORGED_STOP = "forged_stop"
 """In place of a rule: a Stop came that the event stream does not bear out. Noted once in a session."""
 GRACE = 5
-"""Messages with tool calls that the main thread may still send once it knows that its session is to end."""
+"""Messages with tool calls that the main thread may still send once its session is to end."""
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class SteeringActions:
-    """What steering calls outside of itself. None of it may take long."""
-
-    tell: Callable[[Guarded], None]
-    rotate: Callable[[str], None]
-    """Note durably that the session is to end, and why; empty where it is not any more."""
-    content: Callable[[str], str | None]
-    """Digest of a file, empty where there is none, None where that cannot be told."""
 
 
 @dataclass
@@ -64,17 +52,16 @@ class Steering:
     def __init__(
         self,
         rules: Rules,
-        steering: SteeringConfig,
-        means: SteeringActions,
-        turns: Turns,
+        tell: Callable[[Guarded], None],
+        content: Callable[[str], str | None],
         stops: Stops | None = None,
     ) -> None:
-        """Nothing has been heard yet."""
+        """Nothing has been heard yet. `content`: digest of a file, empty where there is none, None where that can't be told."""
         self.heard = False
         """Whether the CLI has told of its prompt, as it does before the model is asked."""
         self.guarded: list[Guarded] = []
         self.errors: tuple[ErrorVector, ...] = ()
-        self._rules, self._config, self._means = rules, steering, means
+        self._rules, self._tell, self._content = rules, tell, content
         self._lock = threading.Lock()
         self._session = Session(worktree=rules.worktree)
         self._threads: dict[str, _Thread] = {}
@@ -82,12 +69,11 @@ class Steering:
         self._announced: dict[str, Called] = {}
         self._asked: dict[str, None] = {}
         self._unasked = False
-        self._turns_over, self._stops = turns, stops
+        self._stops = stops
         self._filling = False
         self._full = self._message = ""
         self._turns = 0
-        self._told_at: int | None = None
-        self._due_at = 0
+        self._due_at: int | None = None
         self._over, self._over_at = "", 0
         self._answers: Mapping[str, Callable[[Mapping[str, Any]], Output]] = {
             "PreToolUse": self._before,
@@ -103,7 +89,7 @@ class Steering:
     @property
     def overdue(self) -> bool:
         """Whether a session that is to end goes on without asking: calls that are wrong in form reach no hook."""
-        late = bool(self.ending) and self._turns > self._due_at + 2 * GRACE
+        late = self._due_at is not None and self._turns > self._due_at + 2 * GRACE
         return late or (bool(self._over) and self._turns > self._over_at + GRACE)
 
     @property
@@ -158,7 +144,8 @@ class Steering:
 
     def follow(self, event: Mapping[str, Any]) -> None:
         """An event of the stream, which shows when a turn has ended."""
-        self._turns_over.hear(event)
+        if self._stops:
+            self._stops.hear(event)
 
     def conclude(self, result: ToolResult) -> None:
         """A call has come to an end, by whichever way that is heard first."""
@@ -197,7 +184,7 @@ class Steering:
                 return _output("PreToolUse", **_denial(judgement.reason))
             # what a file holds is looked at before each edit only: when an edit is heard of, the next one may have been made
             _keep(self._pending, identity, (agent, call), PENDING_KEPT)
-            content = self._means.content(call.path) if call.path else None
+            content = self._content(call.path) if call.path else None
             if content is not None:
                 self._take(agent, saw(self._thread(agent).trouble, call.path, content), call)
             if isinstance(judgement, Advise):
@@ -243,12 +230,9 @@ class Steering:
     def _heed_ending(self) -> None:
         """Tell the main thread once that its session is to end, and take it back where a success came in time."""
         why = self.ending
-        if bool(why) == bool(self._due_at):
+        if bool(why) == (self._due_at is not None):
             return
-        self._due_at = max(self._turns, 1) if why else 0
-        self._told_at = None
-        with suppress(OSError):  # a full disk: then only a crash forgets why it ended
-            self._means.rotate(why)
+        self._due_at = self._turns if why else None
         if why:
             self._advise("", Advise(Rule.ENDING, closing(why)), _session_itself(why))
 
@@ -258,8 +242,7 @@ class Steering:
             return self._over
         if agent:
             return gutter(thread.trouble)
-        knew = self._told_at is not None and self._turns > self._told_at + GRACE
-        return self.ending if knew else ""
+        return self.ending if self._due_at is not None and self._turns > self._due_at + GRACE else ""
 
     def _thread(self, agent: str) -> _Thread:
         if agent not in self._threads:
@@ -274,8 +257,6 @@ class Steering:
     def _advised(self, event: str, agent: str) -> Output:
         thread = self._thread(agent)
         said, thread.advice = thread.advice, []
-        if said and not agent and self._due_at and self._told_at is None:
-            self._told_at = self._turns
         return _output(event, additionalContext="\n".join(said)) if said else {}
 
     def _note(self, call: ToolCall, rule: str, *, denied: bool) -> None:
@@ -283,7 +264,7 @@ class Steering:
         if len(self.guarded) < GUARDED_KEPT:
             self.guarded.append(guarded)
         with suppress(Exception):  # who is told must not decide
-            self._means.tell(guarded)
+            self._tell(guarded)
 
 
 _FIRST = "UserPromptSubmit"

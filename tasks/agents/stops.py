@@ -27,18 +27,25 @@ LONGEST_SAID = 20_000
 """Characters of the end of that."""
 
 
-class Turns:
-    """Follows the main thread of one session. Called by the thread that reads the stream and by those that serve hooks."""
+class Stops:
+    """Follows the main thread of one session and answers its Stop events by what the gate says.
 
-    def __init__(self, catch_up: float = CATCH_UP) -> None:
-        """Nothing has been printed yet."""
-        self._changed, self._catch_up = threading.Condition(), catch_up
-        self._session = ""
+    Called by the thread that reads the stream and by those that serve hooks.
+    """
+
+    def __init__(self, gate: Gate, tell: Callable[[StopAttempt], None], catch_up: float = CATCH_UP) -> None:
+        """Nothing has been printed yet, and no Stop has come."""
+        self.attempts: list[StopAttempt] = []
+        self.asked = False
+        """Whether a Stop has come that the stream bears out."""
+        self._gate, self._tell, self._catch_up = gate, tell, catch_up
+        self._changed, self._answering = threading.Condition(), threading.Lock()
+        self._reader, self._session, self._said = TurnReader(), "", ""
         self._running: set[str] = set()
         self._spoke_last = False
-        self._number, self._judged = 1, 0
+        self._turn, self._judged = 1, 0
         self._sent_back: set[int] = set()
-        self._reader, self._said = TurnReader(), ""
+        self._output: Output = {}
 
     def hear(self, event: Mapping[str, Any]) -> None:
         """Fold an event of the stream; those of subagents say nothing about the session's turn."""
@@ -48,8 +55,8 @@ class Turns:
         with self._changed:
             self._session = text(event.get("session_id"))
             back = self._reader.feed(event)
-            self._sent_back |= {self._number} if back else set()
-            self._number += back or kind == "user"
+            self._sent_back |= {self._turn} if back else set()
+            self._turn += back or kind == "user"
             self._said = "" if back or kind == "user" else self._said
             self._said = f"{self._said}\n{spoken_text(event, LONGEST_SAID)}".strip("\n")[-LONGEST_SAID:]
             self._running |= {called.identity for called in tool_calls(event)}
@@ -57,61 +64,29 @@ class Turns:
             self._spoke_last = kind == "assistant"
             self._changed.notify_all()
 
-    @property
-    def said(self) -> str:
-        """What the main thread said last."""
-        return self._said
-
-    def over(self, session: str, *, active: bool) -> int | None:
-        """The number of the turn that a Stop ends; None where the stream shows, also after a while, that none has ended.
-
-        `active`: a Stop hook already sent the agent back, so the stream is to show more than the turn that was judged last.
-        """
-        with self._changed:
-            ended = self._changed.wait_for(lambda: self._is_over(session, active=active), self._catch_up)
-            return self._number if ended else None
-
-    def judge(self, number: int) -> bool:
-        """Whether the stream shows that the turn judged before this one was sent back; from now on this one is judged."""
-        with self._changed:
-            before, self._judged = self._judged, number
-            return before in self._sent_back
-
-    def _is_over(self, session: str, *, active: bool) -> bool:
-        stale = active and self._number == self._judged
-        return session == self._session and self._spoke_last and not self._running and not stale
-
-
-class Stops:
-    """Answers the Stop events of one session by what the gate says."""
-
-    def __init__(self, gate: Gate, tell: Callable[[StopAttempt], None], turns: Turns) -> None:
-        """No Stop has come yet."""
-        self.attempts: list[StopAttempt] = []
-        self.asked = False
-        """Whether a Stop has come that the stream bears out."""
-        self._gate, self._tell, self._turns = gate, tell, turns
-        self._lock = threading.Lock()
-        self._judged = 0
-        self._output: Output = {}
-
     def answer(self, event: Mapping[str, Any], *, full: bool) -> Output | None:
-        """What the hook answers; None for a Stop that the stream does not bear out."""
-        active = event.get("stop_hook_active") is True
-        turn = self._turns.over(text(event.get("session_id")), active=active)
-        if turn is None:
-            return None
+        """What the hook answers; None for a Stop that the stream does not bear out, also after a while."""
+        session, active = text(event.get("session_id")), event.get("stop_hook_active") is True
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._is_over(session, active=active), self._catch_up):
+                return None
+            turn, said = self._turn, self._said
         self.asked = True
-        with self._lock:
+        with self._answering:
             if turn > self._judged:  # else it is the same end of the same turn, which has its answer
-                self._output = self._judge(turn, active=active, full=full)
+                self._output = self._judge(turn, said, active=active, full=full)
             return self._output
 
-    def _judge(self, turn: int, *, active: bool, full: bool) -> Output:
-        if not self._turns.judge(turn) and self._judged:  # the agent went on without our answer: that Stop was not its own
+    def _is_over(self, session: str, *, active: bool) -> bool:
+        """`active`: a Stop hook already sent the agent back, so the stream is to show more than the turn that was judged last."""
+        stale = active and self._turn == self._judged
+        return session == self._session and self._spoke_last and not self._running and not stale
+
+    def _judge(self, turn: int, said: str, *, active: bool, full: bool) -> Output:
+        if self._judged and self._judged not in self._sent_back:  # the agent went on unanswered: that Stop was not its own
             self.attempts = self.attempts[:-1]
-        attempt, reason = self._gate(self.attempts, active, full, self._turns.said)
         self._judged = turn
+        attempt, reason = self._gate(self.attempts, active, full, said)
         self.attempts = [*self.attempts, attempt][:MOST_ATTEMPTS]
         with suppress(Exception):  # who is told must not decide
             self._tell(attempt)

@@ -10,13 +10,14 @@ from tasks.checks.targets import with_checks
 from tasks.checks.trusted_run import Range
 from tasks.repository.clean_checkout import CleanCheckout, checkout_folder
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.worktree_checkout import Checkout, Worktree
+from tasks.repository.worktree_checkout import Worktree
 
 
 def check_context(context: LoopContext, state: LoopState) -> CheckContext:
     """Where the loop's checks run that decide."""
     tests, box = required_tests(state.config), state.config.box
-    return CheckContext(checkout_for(context, state), context.tag(state), context.folder.cancel.exists, tests, state.checks, box)
+    checkout = clean_checkout(context, state) if state.config.workspace.clean else Worktree(context.worktree)
+    return CheckContext(checkout, context.tag(state), context.folder.cancel.exists, tests, state.checks, box)
 
 
 def work_of(context: LoopContext, state: LoopState, commit: str, checks: Sequence[CheckConfig] | None = None) -> Range:
@@ -25,13 +26,8 @@ def work_of(context: LoopContext, state: LoopState, commit: str, checks: Sequenc
     return Range(context.repository, state.base_commit, commit, config, state.collected_at_start)
 
 
-def checkout_for(context: LoopContext, state: LoopState) -> Checkout:
-    """The checkout that the loop's checks run in, for one run of them at a time."""
-    return clean_checkout(context, state) if state.config.workspace.clean else Worktree(context.worktree)
-
-
 def clean_checkout(context: LoopContext, state: LoopState) -> CleanCheckout:
-    """The loop's clean checkout, which may still have to be made."""
+    """The loop's clean checkout, for one run of checks at a time. It may still have to be made."""
     return CleanCheckout(
         repository=context.repository,
         worktree=context.worktree,

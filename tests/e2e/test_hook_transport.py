@@ -100,9 +100,9 @@ def test_a_subagent_and_its_tools_are_asked_about_as_well(tmp_path: Path) -> Non
     assert session.result["result"] == "done"
 
 
-PLANTED = {
-    "a token of its own": ({"env": {TOKEN: "mine"}}, "wrong token"),
-    "hooks turned off": ({"disableAllHooks": True}, "without asking its hooks"),
+PLANTED: dict[str, dict[str, object]] = {
+    "a token of its own": {"env": {TOKEN: "mine"}},
+    "hooks turned off": {"disableAllHooks": True},
 }
 
 
@@ -110,10 +110,9 @@ PLANTED = {
 def test_a_repository_whose_settings_cut_the_loop_off_is_stopped_with_the_reason(
     planted: str, tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
-    content, reason = PLANTED[planted]
-    make_repository(tmp_path / "repository", {".claude/settings.json": json.dumps(content)})
+    make_repository(tmp_path / "repository", {".claude/settings.json": json.dumps(PLANTED[planted])})
     with driving(tmp_path, prefect_server.url, by_call([[*[call(bash("echo x"))] * 20, DONE]])) as helmsman:
         helmsman.run("trust", "--yes", "--repo", helmsman.repository)
         told = helmsman.run_loop("g", "--check", "true", "--json")
     assert told.exit_code == 2, told.output
-    assert reason in told.output
+    assert "without asking its hooks" in told.output

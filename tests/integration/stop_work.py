@@ -10,8 +10,8 @@ import pytest
 
 from helmsman.config import LoopConfig
 from helmsman.records.agent import StopAttempt
-from tasks.agents.stop_gate import StopGate, StopPlace
-from tasks.checks.context import checkout_for
+from tasks.agents.stop_gate import StopGate
+from tasks.checks.context import clean_checkout
 from tasks.system.process import never
 from tests.fakes.repositories import Work, begin, make_repository, write
 
@@ -85,8 +85,8 @@ def gate(
 ) -> Session:
     sections = {"steering": steering, "workspace": workspace or {}}
     config = LoopConfig.model_validate({"goal": "make it work", "checks": checks, **sections})
-    checkout = checkout_for(work.place, work.state.model_copy(update={"config": config}))
-    return Session(StopGate(StopPlace(work.path, work.start, checkout), tag, config, last, stop, item))
+    checkout = clean_checkout(work.place, work.state.model_copy(update={"config": config}))
+    return Session(StopGate(checkout, work.start, tag, config, last, stop, item))
 
 
 def ended(session: Session, *, active: bool = False, full: bool = False, said: str = ASKS) -> StopAttempt:

@@ -17,7 +17,7 @@ from tasks.repository.worktree import ensure_worktree, hold_branch, restore
 from tasks.repository.worktree_checkout import Worktree
 from tasks.system.process import never
 from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh, write
-from tests.integration.test_stop_gate_flaky import FAILS
+from tests.integration.test_stop_gate import FAILS
 
 pytestmark = pytest.mark.feature("M2")
 

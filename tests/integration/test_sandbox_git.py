@@ -12,7 +12,7 @@ from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.records.agent import StopAttempt
 from helmsman.sandbox.git_config import config_text, listed
-from tasks.agents.stop_gate import StopGate, StopPlace
+from tasks.agents.stop_gate import StopGate
 from tasks.checks.run import CheckContext, run_check
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.git import git, open_repository
@@ -210,27 +210,23 @@ def test_what_could_be_moved_away_cannot_be_hidden(scene: Scene, hidden: str) ->
         scene.inside("true", config=config)
 
 
-def stopped(scene: Scene, command: str, *, clean: bool = True) -> StopAttempt:
+def stopped(scene: Scene, command: str) -> StopAttempt:
     """What the gate says to an agent whose box still stands."""
     base = git(scene.repository, "rev-parse", BRANCH).strip()
     made = CleanCheckout(open_repository(scene.repository), scene.worktree, scene.root / "checkouts/loop", "u", BRANCH, base)
-    place = StopPlace(scene.worktree, base, made if clean else Worktree(scene.worktree))
     told = {"goal": "g", "checks": [command], "sandbox": {"kind": "bubblewrap"}, "steering": {"stop_seconds": 30}}
-    return StopGate(place, f"gate-{scene.root}", LoopConfig.model_validate(told)).run(
+    return StopGate(made, base, f"gate-{scene.root}", LoopConfig.model_validate(told)).run(
         (), active=False, full=False, said="<promise>COMPLETE</promise>"
     )[0]
 
 
-@pytest.mark.parametrize("clean", [True, False], ids=["clean checkout", "in its folder"])
-def test_at_a_stop_a_check_sees_what_the_agent_has_committed_in_its_box(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, *, clean: bool
-) -> None:
+def test_at_a_stop_a_check_sees_what_the_agent_has_committed_in_its_box(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(scene.home))
     works = f"{AS_ADA} echo '*.log' > .gitignore; echo 2 > app.py; git add -A; git commit -qm two"
     with scene.box("sh", "-c", works) as boxed:
         scene.run(boxed, 30)
         sees = "git diff --exit-code HEAD && grep -q 2 app.py"
-        assert stopped(scene, sees, clean=clean).why == "every check that ran passes"
+        assert stopped(scene, sees).why == "every check that ran passes"
     assert subjects(scene) == ["start"]
     scene.take_over()
     assert subjects(scene) == ["two", "start"]

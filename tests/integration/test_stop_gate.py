@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+from helmsman.config import LoopConfig
+from tasks.checks.context import clean_checkout
+from tasks.checks.run import CheckContext, run_laid_out
+from tasks.system.process import never
 from tests.fakes.repositories import Work, write
 from tests.integration.processes import STUBBORN, carriers, eventually
 from tests.integration.stop_work import ASKS, ended, gate, picture, work
@@ -14,7 +18,8 @@ from tests.unit.builders import check, report
 __all__ = ["work"]
 pytestmark = pytest.mark.feature("A4")
 
-FAILS = "echo 'FAILED tests/test_a.py::test_one'; echo '1 failed, 2 passed in 0.1s'; exit 1"
+NAMES = "=== short test summary info ===\\nFAILED tests/test_a.py::test_one - boom\\n=== 1 failed, 2 passed in 0.1s ===\\n"
+FAILS = f"printf '{NAMES}'; exit 1"
 
 
 # what it answers ------------------------------------------------------------------------------------------------------
@@ -70,7 +75,7 @@ def test_the_agent_fixes_it_and_may_end(work: Work, tag: str) -> None:
     ("checks", "asked", "why"),
     [
         ((), {}, "there are no checks"),
-        (("RUN",), {"stop_seconds": 0}, "checks are given no time before the end"),
+        (("RUN",), {"stop_seconds": 0}, "every check takes longer than it may"),
         (("RUN",), {"full": True}, "its context is full: a new session serves better"),
         (("RUN",), {"active": True}, "another hook keeps it from ending"),
     ],
@@ -106,12 +111,28 @@ def test_attempts_from_several_threads_wait_for_one_another(work: Work, tag: str
     assert not (tmp_path / "one").exists()
 
 
+def failing_until(marker: Path, until: int) -> str:
+    """A check whose named test fails until it has been run so often."""
+    return f"echo >> '{marker}'; test $(wc -l < '{marker}') -ge {until} && exit 0; {FAILS}"
+
+
+def test_what_passes_when_it_is_run_again_sends_nobody_back(work: Work, tag: str, tmp_path: Path) -> None:
+    attempt = ended(gate(work, tag, failing_until(tmp_path / "ran", 2)))
+    assert (attempt.blocked, attempt.why, attempt.failing) == (False, "every check that ran passes", ())
+
+
+def test_what_failed_before_is_not_doubted_any_more(work: Work, tag: str, tmp_path: Path) -> None:
+    gated = gate(work, tag, failing_until(tmp_path / "ran", 99))
+    assert [ended(gated).blocked, ended(gated, active=True).blocked] == [True, True]
+    assert len((tmp_path / "ran").read_text().splitlines()) == 3
+
+
 # the allowance --------------------------------------------------------------------------------------------------------
 
 
 def test_a_check_that_takes_longer_than_what_is_left_is_not_started(work: Work, tag: str, tmp_path: Path) -> None:
     slow, quick = f"touch '{tmp_path}/slow'", f"touch '{tmp_path}/quick'; exit 1"
-    last = report(check(passed=True, command=slow, seconds=31), check(passed=True, command=quick, seconds=29))
+    last = report(check(passed=True, command=slow, seconds=31), check(passed=True, command=quick, seconds=9))
     attempt, _ = gate(work, tag, slow, quick, last=last, stop_seconds=30).run(active=False, full=False, said=ASKS)
     assert (attempt.blocked, attempt.failing) == (True, (quick,))
     assert not (tmp_path / "slow").exists()
@@ -125,6 +146,15 @@ def test_a_check_that_hangs_is_ended_and_sends_nobody_back(work: Work, tag: str)
     assert (attempt.blocked, attempt.why) == (False, "no check could be run to its end")
     assert carriers(tag) == []
     assert picture(work.path) == before
+
+
+def test_a_check_is_run_again_only_where_the_allowance_lasts(work: Work, tag: str, tmp_path: Path) -> None:
+    left = iter((60.0, 0.0))
+    room = CheckContext(clean_checkout(work.place, work.state), tag, never, allowance=lambda _: next(left))
+    room.checkout.prepare(work.start)
+    config = LoopConfig.model_validate({"goal": "g", "checks": [failing_until(tmp_path / "ran", 2)]})
+    (result,), _ = run_laid_out(room, config)
+    assert (result.passed, result.flaky, (tmp_path / "ran").read_text()) == (False, (), "\n")
 
 
 def test_a_check_has_no_longer_than_its_own_time(work: Work, tag: str) -> None:

@@ -11,7 +11,6 @@ from tests.integration.stop_work import ASKS, ended, gate, picture, staged, work
 
 __all__ = ["work"]
 pytestmark = pytest.mark.feature("A4")
-IN_PLACE = {"clean": False}
 
 
 def conflicted(work: Work) -> None:
@@ -72,43 +71,3 @@ def test_set_up_never_runs_at_a_stop_as_it_could_leave_what_no_commit_shows(work
     attempt = ended(gate(work, tag, f"touch '{tmp_path}/ran'; exit 1", workspace={"setup": [f"touch '{tmp_path}/ran'"]}))
     assert (attempt.blocked, attempt.why[:29]) == (False, "set-up has to run again first")
     assert not (tmp_path / "ran").exists()
-
-
-# in the agent's folder ------------------------------------------------------------------------------------------------
-
-DEEDS = {
-    "leaves files": "echo x > new; mkdir -p d/e; echo x > d/e/f; ln -s f d/l; echo x > 'a b'; echo x > ./-n",
-    "deletes all": "find . -mindepth 1 -maxdepth 1 ! -name .git ! -name build ! -name venv -exec rm -rf {} +",
-    "file to folder": "rm app.py notes; mkdir -p app.py/in notes; touch app.py/in/x app.py/y.log",
-    "commits": "git add --all; git -c user.name=c -c user.email=c@c commit -qm 'by a check'",
-    "another branch": "git checkout -q -f -b other; echo x > app.py; git -c user.name=c -c user.email=c@c commit -qam x",
-    "leaves a lock": 'echo x > app.py; touch "$(git rev-parse --git-path index.lock)"',
-}  # fmt: skip
-
-
-def contents(work: Work) -> dict[str, tuple[object, ...]]:
-    """Files and links that are not ignored, with what git knows of their modes, and what they hold."""
-    shown = picture(work.path)
-    names = work.sh("ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
-    return {name: (shown[name][0] & 0o100, shown[name][1]) for name in names if name in shown}
-
-
-@pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
-def test_without_a_clean_checkout_what_a_check_does_to_the_agent_s_files_is_undone(work: Work, tag: str, deed: str) -> None:
-    (work.path / "kept.txt").write_text("line endings as git writes them, which it does when it puts a file back\n")
-    before, known = contents(work), staged(work)
-    attempt = ended(gate(work, tag, f"{deed}; exit 9", workspace=IN_PLACE))
-    assert attempt.blocked, attempt.why
-    assert contents(work) == before
-    assert staged(work) == known
-
-
-def test_without_a_clean_checkout_what_is_ignored_is_there_and_stays_as_a_check_leaves_it(work: Work, tag: str) -> None:
-    assert ended(gate(work, tag, "grep -q t venv/bin/tool && echo 2 > build/out && exit 9; exit 0", workspace=IN_PLACE)).blocked
-    assert (work.path / "build" / "out").read_text() == "2\n"
-
-
-def test_without_a_clean_checkout_a_worktree_that_is_cut_off_is_left_alone(work: Work, tag: str) -> None:
-    attempt = ended(gate(work, tag, "rm .git; exit 1", workspace=IN_PLACE))
-    assert (attempt.blocked, attempt.why) == (False, "the checks cut the worktree off from its repository")
-    assert (work.path / "app.py").read_text() == "changed\n"

@@ -7,15 +7,14 @@ from typing import Any, cast
 
 import pytest
 
-from helmsman.config import SteeringConfig
 from helmsman.guardrails import Rules
 from helmsman.parsers.agent_actions import Called, ToolResult
 from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.agent import AgentOutcome, ContextUse, StopAttempt
 from tasks.agents.call import Order
 from tasks.agents.claude import ClaudeListener
-from tasks.agents.steering import FORGED_STOP, STOPS_KEPT, Steering, SteeringActions
-from tasks.agents.stops import LONGEST_SAID, Gate, Stops, Turns
+from tasks.agents.steering import FORGED_STOP, STOPS_KEPT, Steering
+from tasks.agents.stops import LONGEST_SAID, Gate, Stops
 from tasks.repository.loop_context import LoopContext
 from tests.fakes.repositories import loop_state
 
@@ -23,9 +22,8 @@ pytestmark = pytest.mark.feature("A4")
 
 
 def steers(gate: Gate, tell: Callable[[StopAttempt], None] | None = None) -> Steering:
-    turns = Turns(catch_up=0)
-    stops = Stops(gate, tell or nothing, turns)
-    return Steering(Rules("/nest/tree"), SteeringConfig(), SteeringActions(nothing, nothing, str), turns, stops)
+    stops = Stops(gate, tell or nothing, catch_up=0)
+    return Steering(Rules("/nest/tree"), nothing, str, stops)
 
 
 def nothing(_: object) -> None:
@@ -162,8 +160,7 @@ def test_hooks_that_fall_silent_are_known_by_a_call_that_succeeded_and_an_end_th
 @pytest.mark.parametrize("first", ["the hook", "the model"])
 def test_a_prompt_that_is_told_of_after_the_model_spoke_does_not_pass_for_the_cli_s_own(first: str) -> None:
     steering, place = steers(answering(blocked=False)), cast("LoopContext", SimpleNamespace(worktree="/nest/tree"))
-    listener = ClaudeListener(Order(place, loop_state("b" * 40), "", ""), {}, ClaudeReader(), None)
-    listener.follow(steering, lambda _: 0)
+    listener = ClaudeListener(Order(place, loop_state("b" * 40), "", ""), {}, ClaudeReader(), None, steering)
     parts = [
         lambda: steering.answer({"hook_event_name": "UserPromptSubmit"}),
         lambda: listener.hear(b'{"type": "assistant", "message": {"model": "m", "content": []}}'),

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.agents.command import LONGEST_ARGUMENT, command_line
-from helmsman.agents.fitting import LACKS, NEEDS, ONLY_CLAUDE_S, fitted, in_short, introduction, lacks, unused, value_of
+from helmsman.agents.fitting import LACKS, NEEDS, fitted, in_short, introduction, lacks, unused, value_of
 from helmsman.config import LoopConfig
 from helmsman.config.infrastructure import AgentConfig
-from helmsman.config.layers import Layer, leaves, resolve
+from helmsman.config.layers import Layer, resolve
 from helmsman.errors import OperatorError
 from helmsman.memory.handoff import handoff_of
 from helmsman.oversee.answers import reconfigured
@@ -197,7 +197,6 @@ def test_settings_that_do_nothing_are_named_where_somebody_made_them() -> None:
     assert unused(*resolved(**said)) == ("claude.binary", "claude.max_turns", "context.window")
     assert unused(*resolved()) == ()
     assert unused(*resolved(**said, judge={"criteria": ["it is so"]})) == ("claude.max_turns", "context.window")
-    assert set(ONLY_CLAUDE_S) <= set(leaves(LoopConfig(goal="g")))
 
 
 def test_every_capability_has_words_and_every_lack_is_told() -> None:
