@@ -60,8 +60,9 @@ class StopGate:
             began = time.monotonic()
             try:
                 why = allow_stop(before, active=active, full=full)
-                until = began + self._config.steering.stop_seconds
-                results, why = ([], why) if why else self._check(len(before) + 1, said, until)
+                results: list[CheckResult] = []
+                if not why:
+                    results, why = self._check(len(before) + 1, said, began + self._config.steering.stop_seconds)
                 attempt = judge_stop(results, why, time.monotonic() - began)
                 return attempt, reason(results) if attempt.blocked else ""
             except Exception as error:  # noqa: BLE001 - a fault of ours must not keep an agent from its end

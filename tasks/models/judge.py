@@ -39,10 +39,6 @@ def ask_judge(
     `credentials` are variables on top of the environment's own; `tag` is the verdict's own, for the processes that it starts.
     Raises OperatorError, also where an answer could not be read twice; TransientError where it may be asked again; Cancelled.
     """
-    if not config.criteria:
-        raise OperatorError(
-            "there is nothing to judge", expected="judge.criteria", remedy="write criteria, or do not ask the judge"
-        )
     register_credentials(credentials)
     started = time.monotonic()
     environment = {**agent_environment(ours(), claude.environment), **credentials}
