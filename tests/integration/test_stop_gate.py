@@ -162,8 +162,8 @@ def test_a_check_has_no_longer_than_its_own_time(work: Work, tag: str) -> None:
     assert (attempt.blocked, attempt.failing) == (True, ("exit 1",))
 
 
-def test_a_check_that_was_ended_is_known_to_take_that_long(work: Work, tag: str) -> None:
-    gated = gate(work, tag, "sleep 300", stop_seconds=1)
+def test_a_check_that_was_ended_is_not_begun_again(work: Work, tag: str) -> None:
+    gated = gate(work, tag, {"command": "sleep 300", "timeout_seconds": 0.5})
     assert ended(gated).why == "no check could be run to its end"
     assert ended(gated).why == "every check takes longer than it may"
 
