@@ -4,11 +4,10 @@ Each kind is rare by construction: a false alarm ejects honest work. A limit tha
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-from helmsman.config import CriticalConfig
 from helmsman.oversee.cycles import OF_THE_WORLD
 from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.limits import gauges
@@ -43,7 +42,6 @@ def critical_events(
     leaks: Sequence[Leak],
     scan: Sequence[Weakness],
     spending: Spending,
-    config: CriticalConfig,
     destroyed: Sequence[str] = (),
 ) -> tuple[Alert, ...]:
     """What hurts after an iteration, ABORT each; leaks in doubt are only told, as a warning.
@@ -51,25 +49,26 @@ def critical_events(
     `history` ends with this iteration. `scan` holds findings that are new since the loop began, `spending` what is used up now,
     `destroyed` why commands that ran were destructive, one sentence each.
     """
-    found = (
-        *(_all_tests(state, history, evidence) if "all_tests" not in config.off else ()),
-        *(_secret(state, evidence, leaks) if "secrets" not in config.off else ()),
-        *_several(
+    kinds: Mapping[str, Iterable[Found]] = {
+        "all_tests": _all_tests(state, history, evidence),
+        "secrets": _secret(state, evidence, leaks),
+        "destructive": _several(
             "pain.destructive",
             "destructive command",
-            destroyed if "destructive" not in config.off else (),
+            destroyed,
             "ran in spite of the guard rails",
             "see what is gone or was sent, and bring it back, before anything runs here again",
         ),
-        *_budget(state, history, spending),
-        *_several(
+        "budget": _budget(state, history, spending),
+        "security": _several(
             "pain.security",
             "finding",
             [f"{one.path}:{one.line} {one.rule}" for one in scan],
             "of high severity in the security scan, new since the loop began",
             "run the command of pain.scan to read them, then fix the code or tell the scanner why it is wrong",
         ),
-    )
+    }
+    found = [one for kind, seen in kinds.items() if kind not in state.config.pain.off for one in seen]
     return tuple(Detector("", Severity.ABORT, lambda: found).alerts())
 
 

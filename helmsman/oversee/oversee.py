@@ -198,7 +198,7 @@ def _diverged(view: _View) -> Alert | None:
 def _critical(view: _View) -> Signals:
     iteration, observed, baseline = view.iteration, view.observed, view.earlier.baseline
     fresh = new_findings(baseline, observed.scan) if baseline and observed.scan else ()
-    seen = observed.leaks, fresh, iteration.spending, view.config.pain, observed.destroyed
+    seen = observed.leaks, fresh, iteration.spending, observed.destroyed
     return critical_events(iteration.state, view.history, iteration.evidence, *seen)
 
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.config import CriticalConfig
 from helmsman.oversee.critical import critical_events, new_findings
 from helmsman.parsers.security_scan import read_scan
 from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
@@ -23,7 +22,7 @@ from tests.unit.histories import LEGITIMATE
 
 pytestmark = pytest.mark.feature("S13")
 
-OFF = CriticalConfig(off=("all_tests", "secrets", "destructive"))
+OFF = {"off": ("all_tests", "secrets", "destructive")}
 LEAK = Leak(path="src/app.py", line=3, kind="AWS Access Key", digest="aabbcc", weight=Weight.BLOCK)
 DOUBTFUL = LEAK.model_copy(update={"path": "tests/a.py", "weight": Weight.HINT, "doubt": "a placeholder"})
 WEAK = Weakness(rule="B602/subprocess", path="src/app.py", line=6, severity=Harm.HIGH, digest="01234567")
@@ -49,12 +48,9 @@ def felt(
     of: LoopState | None = None,
     found: Evidence | None = None,
     spending: Spending | None = None,
-    pain: CriticalConfig | None = None,
 ) -> tuple[Alert, ...]:
     loop = of or state()
-    return critical_events(
-        loop, history, found or evidence(loop), leaks, scan, spending or Spending(), pain or CriticalConfig(), destroyed
-    )
+    return critical_events(loop, history, found or evidence(loop), leaks, scan, spending or Spending(), destroyed)
 
 
 def rules(signals: Sequence[Alert]) -> list[tuple[str, Severity]]:
@@ -203,7 +199,7 @@ def test_a_loop_without_limits_has_no_budget_to_blow() -> None:
 
 
 def test_what_is_switched_off_is_not_felt() -> None:
-    assert felt(moment(1, 10), moment(2, 0, 10), leaks=[LEAK, DOUBTFUL], destroyed=["it went"], pain=OFF) == ()
+    assert felt(moment(1, 10), moment(2, 0, 10), leaks=[LEAK, DOUBTFUL], destroyed=["it went"], of=state(config(pain=OFF))) == ()
 
 
 @given(st.text(max_size=300), st.integers(1, 40))
