@@ -96,9 +96,6 @@ _FORGETS = (
     f"the last {SWING} iterations went to and fro between two states (A, B, A, B), and no two orders contradict each other: "
     "each session undoes what the one before it learnt"
 )
-_BIND = f"nothing gained in {STUCK_FOR} iterations, two orders cannot both be followed"
-_CHECKS_BIND = "two checks may exclude each other, each failed where the other passed, twice"
-_READ_BIND = "it goes round, and a model reads two orders as a contradiction"
 _LOOK_AT = (
     "Two of your orders may contradict each other, by a model's reading: look at {} and {}. Find a way that follows both. Where "
     "there is none, do the part of the work on which they agree, and write the two orders and the question that decides between "
@@ -112,21 +109,20 @@ def bind_signal(diagnosis: Diagnosis, conflicts: Sequence[Conflict], told: Seque
     if diagnosis is Diagnosis.AMNESIAC:
         instruction = INSTRUCTIONS["amnesiac"]
         return Alert(rule="amnesiac", severity=Severity.REDIRECT, message=_FORGETS, value=SWING, instruction=instruction)
-    if diagnosis is Diagnosis.DOUBLE_BIND and conflicts:
-        first = conflicts[0]
-        kind = _READ_BIND if first.by == "model" else _CHECKS_BIND if first.first.source == CHECKS else _BIND
-        more = f" (and {len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
-        message = f"{kind}: {_pair(first, _CITED_AS_REASON)}{more}; a person has to choose"  # the decision tells the ways out
-        return Alert(rule="double_bind", severity=Severity.PAUSE, message=message, value=len(conflicts), threshold=0)
-    fresh = [one for one in conflicts if one not in told]
-    if not fresh or diagnosis is not Diagnosis.NONE:
+    binds = diagnosis is Diagnosis.DOUBLE_BIND
+    fresh = [one for one in conflicts if binds or one not in told]
+    if not fresh or not (binds or diagnosis is Diagnosis.NONE):
         return None
     one, read = fresh[0], fresh[0].by == "model"
     found = "a model reads two orders as a contradiction" if read else "two orders seem to contradict each other"
-    more = f"; {len(fresh) - 1} more like it" if len(fresh) > 1 else ""
+    more = f" (and {len(fresh) - 1} more)" if len(fresh) > 1 else ""
+    if binds:
+        why = "it goes round" if read else f"nothing gained in {STUCK_FOR} iterations"
+        message = f"{why}, and {found}: {_pair(one, _CITED_AS_REASON)}{more}; a person has to choose"  # the decision tells how
+        return Alert(rule="double_bind", severity=Severity.PAUSE, message=message, value=len(fresh), threshold=0)
     message = (
-        f"{found} ({one.kind}, about {one.about}){', rules found none' if read else ''}: {_pair(one, _CITED)}{more}. "
-        f"The loop goes on; if it {'goes round' if read else 'gets stuck'} over this, it stops for a person"
+        f"{found} ({one.kind}, about {one.about}): {_pair(one, _CITED)}{more}. "
+        "The loop goes on; if it does not get on over this, it stops for a person"
     )
     places = (cut_between_words(order.place, _PLACE) for order in (one.first, one.second))
     instruction = _LOOK_AT.format(*places) if read else ""

@@ -92,7 +92,7 @@ def test_it_is_told_as_a_warning_with_an_order_that_names_the_places_and_none_of
     signal = told(Diagnosis.NONE, READ)
     assert (signal.rule, signal.severity) == ("orders.conflict", Severity.WARN)
     assert "a model reads two orders as a contradiction" in signal.message
-    assert "rules found none: “Answers must be odd.” (AGENTS.md:1)" in signal.message
+    assert "“Answers must be odd.” (AGENTS.md:1)" in signal.message
     assert "look at AGENTS.md:1 and AGENTS.md:2." in signal.instruction
     assert "odd" not in signal.instruction
     assert bind_signal(Diagnosis.NONE, (READ,), told=(READ,)) is None
