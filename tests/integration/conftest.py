@@ -10,6 +10,8 @@ import pytest
 from tests.fakes.command_line import CommandLine, looking, make_repository
 from tests.fakes.needs import need
 from tests.fakes.postgres import Postgres, programs
+from tests.fakes.repositories import Work, begin
+from tests.fakes.repositories import make_repository as make_work_repository
 from tests.integration.processes import own_tag
 
 
@@ -37,6 +39,13 @@ def postgres() -> Iterator[Postgres]:
 
 
 @pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A state folder of the test's own."""
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.fixture
 def umask_of_a_recluse() -> Iterator[None]:
     before = os.umask(0o077)
     try:
@@ -50,6 +59,12 @@ def helmsman(tmp_path: Path) -> CommandLine:
     """In an empty repository, with nothing that drives a loop."""
     make_repository(tmp_path / "repository")
     return looking(tmp_path)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    """A loop in its worktree, at the start of its first iteration."""
+    return begin(make_work_repository(tmp_path / "top"), tmp_path / "tree")
 
 
 @pytest.fixture

@@ -21,15 +21,10 @@ from tasks.repository.worktree import ensure_worktree, remove_worktree
 from tests.fakes.repositories import NOW, commit, make_repository
 from tests.unit.builders import STOP
 
-pytestmark = pytest.mark.feature("M11")
+pytestmark = [pytest.mark.feature("M11"), pytest.mark.usefixtures("home")]
 GOALS = "the first", "the second", "the third"
 QUESTION = Gate(key="learnings-1-1", kind=GateKind.LEARNINGS, question="May that be committed?", asked_at=NOW)
 ENDED = STOP.model_copy(update={"outcome": Outcome.STOPPED})
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
 
 
 @pytest.fixture
@@ -180,7 +175,6 @@ def test_what_is_said_of_all_loops_counts_when_they_are_looked_at_before_the_sta
     [
         ("[[loops]]\nchecks = ['true']\n", r"loops\.0\.goal"),
         ("not toml", "the group of loops cannot be read"),
-        (CHAIN.replace("[[loops]]", "[[loops]]\nturns = 3", 1), r"loops\.0\.turns"),
         (f'name = "No Name"\n{CHAIN}', "no name for a group"),
     ],
 )
