@@ -20,14 +20,9 @@ from tasks.repository.git import open_repository
 from tests.fakes.command_line import looking
 from tests.fakes.repositories import commit, make_repository, sh, write
 
-pytestmark = pytest.mark.feature("O1")
+pytestmark = [pytest.mark.feature("O1"), pytest.mark.usefixtures("home")]
 
 MAKEFILE = "test:\n\t@echo '3 passed in 0.10s'\nlint:\n\t@echo it is ugly; exit 3\nbuild:\n\t@no-such-tool\n"
-
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "home of helmsman"))
 
 
 @pytest.fixture
@@ -63,13 +58,12 @@ def test_the_last_commit_is_read_and_not_the_checkout(top: Path) -> None:
     assert [one.command for one in found.candidates] == ["make test", "make lint", "make build"]
 
 
-def test_folders_below_and_the_autochecks_are_read(top: Path) -> None:
-    commit(top, "more", {"web/package.json": "{}", "a b/go.mod": "", ".claude/autochecks.sh": "true", "web/deep/go.mod": ""})
+def test_folders_below_are_read(top: Path) -> None:
+    commit(top, "more", {"web/package.json": "{}", "a b/go.mod": "", "web/deep/go.mod": ""})
     folders = read_project(open_repository(top))
     assert folders.keys() == {"", "web"}
     assert folders["web"].names == {"package.json", "deep"}
     assert folders["web"].texts == {"package.json": "{}"}
-    assert ".claude/autochecks.sh" in folders[""].names
 
 
 def test_links_and_files_beyond_the_bound_are_not_read(top: Path) -> None:
@@ -91,11 +85,6 @@ def test_each_command_is_tried_and_its_fate_told(top: Path) -> None:
     assert [one.proves for one in every] == [True, False, False, False, False]
 
 
-def test_a_command_that_never_ends_is_ended_and_told_as_too_slow(top: Path) -> None:
-    (one,) = tried(top, ["echo begun; exec sleep 600"], longest=1)
-    assert (one.fate, one.exit_code, one.tail) == (Fate.TOO_SLOW, None, "begun\n")
-
-
 def test_what_there_is_no_time_left_for_is_not_tried(top: Path) -> None:
     heard: list[Candidate] = []
     candidates = [Candidate(command, Kind.TESTS, "here") for command in ("sleep 600", "true")]
@@ -111,7 +100,7 @@ def test_trying_leaves_nothing_in_the_repository(tmp_path: Path, top: Path) -> N
     wreck = "echo x > Makefile; echo y > new; mkdir -p shut/in; chmod 500 shut; git checkout -q --detach"
     assert [one.fate for one in tried(top, [wreck, "git diff --exit-code && test ! -e new"])] == [Fate.WORKS, Fate.WORKS]
     assert footprint(top) == before
-    assert [*(tmp_path / "home of helmsman" / "worktrees").iterdir()] == []
+    assert [*(tmp_path / "state" / "worktrees").iterdir()] == []
 
 
 @pytest.mark.parametrize("breaks", ["rm .git", "rm .git; git init -q .", "rm .git; ln -s ../x .git", "echo gitdir: /x > .git"])
@@ -173,14 +162,6 @@ def test_tests_that_fail_now_are_the_first_check_and_said_to_be_the_work(
     assert f"{command} {said}; that is what the loop will work on" in found["notes"]
 
 
-def test_tests_that_cannot_start_are_left_out_with_the_reason(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    files = {"Makefile": "test:\n\t@no-such-tool\nlint:\n\t@true\n"}
-    top = make_repository(tmp_path / "unstarted", files)
-    found = told(capsys, top)
-    assert found["checks"] == ["make lint"]
-    assert "#   make test   (Makefile, target test: cannot start, exit 2)\n" in (top / "helmsman.toml").read_text()
-
-
 def test_tests_that_work_are_preferred_to_those_that_fail(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     files = {"Makefile": "test:\n\t@false\n", "tests/test_shop.py": RED.replace("3)", "2)")}
     assert told(capsys, make_repository(tmp_path / "both", files))["checks"] == ["python3 -m unittest discover -s tests"]
@@ -201,9 +182,7 @@ HOSTILE_GOALS = [
     'say "hi" and \\ and \'\'\' and """',
     'several\nlines\n\twith """" marks\r\nand "ends"\n"',
     "\n\n# not a comment\n[limits]\niterations = 1\n",
-    'x"\n[limits]\niterations = 1 #',
     "émoji 🚢, right-to-left \u202e, line \u2028 break, \x1b[2J, \x00",
-    "]]>---\n+++",
 ]
 
 
@@ -297,8 +276,8 @@ def test_what_a_checkout_has_and_a_loop_will_not_is_told(capsys: pytest.CaptureF
 
 
 def in_terminal(tmp_path: Path, *answers: str, arguments: Sequence[str] = ()) -> str:
-    (tmp_path / "home of helmsman").mkdir(exist_ok=True)
-    command = looking(tmp_path, HELMSMAN_HOME=str(tmp_path / "home of helmsman"))
+    (tmp_path / "state").mkdir(exist_ok=True)
+    command = looking(tmp_path, HELMSMAN_HOME=str(tmp_path / "state"))
     typed = "".join(f"{answer}\n" for answer in answers)
     ended = command.run_in_terminal("init", "--repo", "repository", *arguments, typed=typed)
     assert ended.exit_code == 0, ended.output
@@ -316,10 +295,3 @@ def test_in_a_terminal_goal_checks_and_criteria_are_asked_for(tmp_path: Path, to
     assert config.goal == 'Make "it" work'
     assert [check.command for check in config.checks] == ["make test", "make lint", "echo 1 passed in 1.00s", "exit 8"]
     assert [(one.text, one.votes) for one in config.judge.criteria] == [("It is calm", 3)]
-
-
-def test_in_a_terminal_nothing_is_run_by_who_declines_it(tmp_path: Path, top: Path) -> None:
-    commit(top, "telling", {"Makefile": f"test:\n\ttouch {tmp_path / 'ran'}\n"})
-    in_terminal(tmp_path, "no", "", "none", "", "")
-    assert not (tmp_path / "ran").exists()
-    assert configuration(open_repository(top), {"goal": "g"}).config.checks == ()
