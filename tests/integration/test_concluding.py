@@ -16,7 +16,7 @@ from tasks.loop.remember import conclude, to_be_asked
 from tasks.memory import opening, project_of
 from tasks.memory.projects import URL
 from tasks.system.secrets import without_secrets
-from tests.fakes.repositories import Work, begin, make_repository
+from tests.fakes.repositories import Work
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson
 from tests.unit.builders import STOP, check, report
 
@@ -25,8 +25,9 @@ LATER = NOW + DAY
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Work:
-    return begin(make_repository(tmp_path / "top"), tmp_path / "tree")
+def store_url(tmp_path: Path) -> str:
+    """On one database: that both tell the same is shown of the store itself."""
+    return f"sqlite:///{tmp_path / 'memory' / 'memory.db'}"
 
 
 @pytest.fixture

@@ -1,10 +1,8 @@
 """The step `plan` where orders may contradict each other: when a model is asked, and what of it is kept and charged."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,9 +27,7 @@ READ = json.dumps({"conflicts": [{"first": 2, "second": 3, "kind": "pattern", "a
 
 
 @pytest.fixture
-def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoopContext:
-    for name in [name for name in os.environ if name.startswith(("ANTHROPIC_", "CLAUDE_"))]:
-        monkeypatch.delenv(name)
+def context(tmp_path: Path) -> LoopContext:
     work = tmp_path / "work"
     work.mkdir()
     git(work, "init", "--quiet", "--initial-branch=main")
@@ -90,8 +86,8 @@ def test_a_loop_that_need_not_ask_pays_nothing(context: LoopContext, before: Loo
 
 @pytest.mark.parametrize(
     ("answer", "seconds"),
-    [(say("I see none."), 60), (Fault(delay=60), 3), (Fault(status=401), 60)],
-    ids=["words", "late", "refused"],
+    [(say("I see none."), 60), (Fault(delay=60), 3)],
+    ids=["words", "late"],
 )
 def test_a_call_that_fails_changes_nothing_and_says_why(context: LoopContext, answer: Turn, seconds: float) -> None:
     plan, asked = planned(context, stands(seconds=seconds), answer)
@@ -101,14 +97,9 @@ def test_a_call_that_fails_changes_nothing_and_says_why(context: LoopContext, an
 
 
 @pytest.mark.feature("O5", "O8")
-@pytest.mark.parametrize("turn", [say("no"), Fault(status=401), Fault(text="no", stop_reason="refusal")])
+@pytest.mark.parametrize("turn", [say("no"), Fault(status=401)])
 def test_where_no_model_can_write_the_templates_serve_with_the_reasons(context: LoopContext, turn: Turn) -> None:
     of = config("make it so", prompt={"written": True, "compact": True, "timeout_seconds": 20})
     redesign = Oversight(ladder=Ladder(rung=EscalationLevel.REDESIGN, reason="stuck"))
     plan, asked = planned(context, state(of, iteration=1, history=history(step()), oversight=redesign), turn, turn)
     assert (plan.focus, plan.compacted and plan.compacted.by, asked, len(plan.reasons)) == (None, "template", 2, 2)
-
-
-def test_what_was_planned_survives_its_way_through_the_engine(context: LoopContext) -> None:
-    plan: Any = planned(context, stands())[0]
-    assert Planned.model_validate_json(plan.model_dump_json()) == plan
