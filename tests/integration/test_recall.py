@@ -107,7 +107,6 @@ def test_guardrails_come_first_a_person_s_before_all_and_take_their_part_of_the_
             assert tokens(whole(lessons_section(recalled))) <= allowance
         few = recall(store, SUBJECT, CONFIG.model_copy(update={"guardrails": 1}), NOW)
         assert [one.id for one in few.guardrails] == ["person"]
-        assert len(few.reminders) == 2
 
 
 def test_the_estimate_is_of_this_project_where_it_has_enough_loops_and_of_all_else(store_url: str) -> None:
