@@ -14,7 +14,7 @@ from tasks.agents.call import Order
 from tasks.agents.call_folder import CallFolder, interrupted_call
 from tasks.agents.calling import call_agent
 from tests.fakes.agents import Call, calls_made, scripted_agent
-from tests.fakes.repositories import Work, begin, make_repository
+from tests.fakes.repositories import Work
 
 pytestmark = pytest.mark.feature("E3", "X4")
 
@@ -53,11 +53,6 @@ def order_for(work: Work, *calls: Call, folder: Path) -> Order:
     claude = ClaudeConfig(binary=str(scripted_agent(folder, calls)), permission_mode="acceptEdits")
     config = work.state.config.model_copy(update={"claude": claude, "steering": SteeringConfig(hooks=False)})
     return Order(work.place, work.state.model_copy(update={"config": config}), "go on", work.start)
-
-
-@pytest.fixture
-def work(tmp_path: Path) -> Work:
-    return begin(make_repository(tmp_path / "top"), tmp_path / "tree")
 
 
 def test_a_call_that_fills_the_disk_is_cut_off_and_stays_one_that_was_begun(work: Work, tmp_path: Path) -> None:

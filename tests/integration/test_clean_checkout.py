@@ -20,7 +20,7 @@ from tasks.repository.setup import SetupFailed
 from tasks.repository.worktree import settle_work
 from tests.fakes.repositories import Work, begin, commit, make_repository, record_of, sh, with_submodule, write
 
-pytestmark = pytest.mark.feature("V18")
+pytestmark = [pytest.mark.feature("V18"), pytest.mark.usefixtures("home")]
 
 
 def begun(tmp_path: Path, top: Path, **settings: Any) -> Work:
@@ -28,11 +28,6 @@ def begun(tmp_path: Path, top: Path, **settings: Any) -> Work:
     work = begin(top, tmp_path / "tree")
     config = LoopConfig.model_validate({"goal": "x", **settings})
     return replace(work, state=work.state.model_copy(update={"config": config}))
-
-
-@pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
 
 
 def checked(work: Work, files: Mapping[str, str] | None = None, final_text: str = "") -> CheckReport:

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
 from prefect.logging import disable_run_logger
@@ -17,17 +16,12 @@ from tasks.loop.run import end_from_outside
 from tasks.repository.state_ref import Fenced, read_state, replace_state
 from tasks.system.journal import listening
 from tasks.system.process import TAG
-from tests.fakes.repositories import LOOP, NOW, Work, begin, make_repository, record_of
+from tests.fakes.repositories import LOOP, NOW, Work, record_of
 
 pytestmark = pytest.mark.feature("E3")
 
 REFUSED = TransientError("the loop could not be pushed to remote origin", found="closed for the night")
 DONE = Decision(kind=DecisionKind.STOP, rule="completion.verified", reason="done", at=NOW, outcome=Outcome.COMPLETED)
-
-
-@pytest.fixture
-def work(tmp_path: Path) -> Work:
-    return begin(make_repository(tmp_path / "top"), tmp_path / "tree")
 
 
 def recorded(work: Work, before: LoopState, decision: Decision | None = None) -> LoopState:

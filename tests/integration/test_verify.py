@@ -18,18 +18,13 @@ from tests.fakes.judge_api import JudgeApi
 from tests.fakes.judge_questions import answer, one, saying
 from tests.fakes.repositories import commit, make_repository, sh, write
 
-pytestmark = pytest.mark.feature("V19")
+pytestmark = [pytest.mark.feature("V19"), pytest.mark.usefixtures("home")]
 
 PYTEST = f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -q -p no:cacheprovider"
 WRONG, RIGHT = "def half(n):\n    return n\n", "def half(n):\n    return n / 2\n"
 IMPORT = "import sys; sys.path[:0] = ['.']\nfrom calc import half\n\n"
 TESTS = f"{IMPORT}def test_zero():\n    assert half(0) == 0\n\ndef test_four():\n    assert half(4) == 2\n"
 SHELL = 'sh tests/check.sh && test "$(cat answer)" != broken'
-
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "home of helmsman"))
 
 
 def python(tmp_path: Path) -> Path:
@@ -195,9 +190,7 @@ def test_it_reads_node_s_own_runner(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert any("halves" in name for name in cases(found))
 
 
-@pytest.mark.parametrize(
-    "name", ["--help", "--upload-pack=x..HEAD", "..;rm -rf .", "HEAD..--output=x", "a\nb..HEAD", "no-such..HEAD"]
-)
+@pytest.mark.parametrize("name", ["--help", "--upload-pack=x..HEAD", "HEAD..--output=x", "a\nb..HEAD"])
 def test_a_range_that_names_no_commit_is_refused_and_reaches_git_as_no_option(tmp_path: Path, name: str) -> None:
     top = plain(tmp_path)
     with pytest.raises(OperatorError, match="not in this repository"):
