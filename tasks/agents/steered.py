@@ -42,7 +42,7 @@ def steering(
     """
     gate = _gate(context, state, start, stop, item)
     stops = Stops(gate.run, lambda attempt: publish(StopAnswered(attempt=attempt))) if gate else None
-    rules, content = _rules(context, state, start, home), lambda path: _content(context.worktree, path)
+    rules, content = _rules(context, state, start, home), partial(_content, context.worktree)
     tell = partial(_tell, str(context.worktree))
     steers = Steering(rules, tell, content, stops)
     with hook_server(steers.answer) as server:

@@ -297,7 +297,7 @@ def test_legitimate_work_stays_on_the_lowest_rung(lived: Sequence[IterationSumma
 @pytest.mark.feature("S10")
 def test_what_cannot_be_learnt_comes_before_a_person_by_way_of_every_rung() -> None:
     words = (red(Movement.SIDEWAYS, f"test_{number}") for number in range(20))
-    ladder = steered(history(*words), DetectConfig(off=tuple(one.rule for one in DETECTORS)))[-1]
+    ladder = steered(history(*words), DetectConfig.model_validate({"off": [one.rule for one in DETECTORS]}))[-1]
     assert [(climb.iteration, climb.after, climb.reason.split(":")[0]) for climb in ladder.climbs] == [
         (3, EscalationLevel.REFACTOR, "learning.stagnation"),
         (9, EscalationLevel.REDESIGN, "learning.unlearnable"),
