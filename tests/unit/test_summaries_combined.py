@@ -85,6 +85,11 @@ def test_names_are_read_from_the_tail_when_their_heading_was_not_kept() -> None:
     assert read(head[:300] + "\n[9 bytes left out]\n" + names) == read(RECORDINGS["pytest_red"])
 
 
+def test_where_nothing_failed_what_looks_like_a_name_was_printed_by_a_test() -> None:
+    counts = read_summary(" FAIL  src/a.test.ts > a\n\n Test Files  1 passed (1)\n      Tests  2 passed (2)\n")
+    assert counts == TestCounts(passed=2)
+
+
 def test_windows_line_ends_change_nothing() -> None:
     for text in RECORDINGS.values():
         assert read_summary(text.replace("\n", "\r\n")) == read_summary(text)
