@@ -67,11 +67,6 @@ def test_a_session_that_gets_nowhere_is_told_so_once_for_each_occasion(steps: li
     assert live(*steps)[1] == told
 
 
-@pytest.mark.parametrize("look", [READ, bash("ls"), bash("git status"), bash("cat app.py")])
-def test_a_look_that_succeeds_does_not_hide_that_everything_else_fails(look: ToolCall) -> None:
-    assert live(*different(5, look))[1] == [Rule.FAILURES]
-
-
 TURNS = [(left, name) for left in range(12, 0, -1) for name in ("tsc", "pytest")]
 
 
@@ -93,11 +88,6 @@ def test_work_that_gets_on_slowly_is_told_nothing(steps: list[Step], in_row: int
     assert (told, trouble.in_row) == ([], in_row)
 
 
-def test_a_success_sets_the_count_back_and_the_longest_row_is_remembered() -> None:
-    trouble, _ = live(*different(4), bash("pytest"), *different(2))
-    assert (trouble.in_row, trouble.longest) == (2, 4)
-
-
 def seen(contents: str) -> list[Rule]:
     """Contents that a file is found with before one edit after the other."""
     trouble, told = Trouble(), list[Rule]()
@@ -117,12 +107,6 @@ def test_a_file_that_goes_back_and_forth_between_two_contents_shows_two_approach
 def test_the_gutter_is_reached_after_three_times_the_failures_and_says_the_numbers() -> None:
     assert gutter(live(*different(14))[0]) == ""
     assert gutter(live(*different(15))[0]) == "15 tool calls failed one after the other (15 are allowed)"
-
-
-def test_a_broken_build_is_known_until_a_command_succeeds() -> None:
-    broken = fails("make", kind=BUILD)
-    rows = ([broken, EDIT], [broken, EDIT, bash("make")], [fails()])
-    assert [live(*steps)[0].broken is not None for steps in rows] == [True, False, False]
 
 
 @pytest.mark.parametrize("kind", FailureClass)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.parsers.failure_words import MESSAGE, WHERE, merge, normal, place, same_error
+from helmsman.parsers.failure_words import MESSAGE, WHERE, merge, same_error
 from helmsman.parsers.failures import failure_of
 from helmsman.parsers.hidden_failures import failed_by_output
 from helmsman.records.agent import ErrorVector
@@ -151,12 +151,6 @@ def test_what_is_said_can_be_stored(output: str) -> None:
     assert ErrorVector.model_validate_json(vector.model_dump_json()) == vector
 
 
-@given(st.text())
-def test_a_text_is_normal_once_and_for_all(text: str) -> None:
-    assert same_error(*(ErrorVector(kind=Class.OTHER, message=one) for one in (normal(text), normal(normal(text)))))
-    assert len(place(text)) <= WHERE
-
-
 LONG = 1_000_000
 PIECES = [
     "a", "(", " ", "\n", "\t", "1", "/", ":", "a.", "a:", "a: ", "\x1b[", "\x1b", '"', "'", "a/b.go:1:1: x\n", "E   \n", "E   a", "error: ",
@@ -165,10 +159,11 @@ PIECES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("piece", PIECES)
-def test_an_endless_output_is_read_in_bounded_work(piece: str) -> None:
-    output = piece * (LONG // len(piece))
-    for text in (output, f"Exit code 1\n{output}", f"{output}\n1 failed in 0.1s"):
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("form", ["{}", "Exit code 1\n{}", "{}\n1 failed in 0.1s"])
+def test_an_endless_output_is_read_in_bounded_work(form: str) -> None:
+    for piece in PIECES:
+        text = form.format(piece * (LONG // len(piece)))
         assert bounded(failure_of("Bash", "pytest", text))
         assert failed_by_output(piece * 100_000, text) is False
         assert isinstance(failed_by_output("pytest | tail", text), bool)
@@ -179,11 +174,6 @@ def test_the_failure_at_the_end_of_a_megabyte_is_read() -> None:
         "Bash", "pytest", "Exit code 1\n" + "collecting ...\n" * 100_000 + "FAILED a.py::test_x - no\n1 failed in 0.1s"
     )
     assert (vector.kind, vector.where) == (Class.TEST, "a.py::test_x")
-
-
-def test_colours_and_control_characters_change_nothing() -> None:
-    plain, loud = "E   assert 1 == 2\n1 failed in 0.1s", "\x1b[31mE   assert 1\x00 == 2\x1b[0m\n\x1b[1m1 failed\x1b[0m in 0.1s"
-    assert failure_of("Bash", "pytest", plain) == failure_of("Bash", "pytest", loud)
 
 
 @pytest.mark.parametrize(

@@ -51,10 +51,6 @@ def test_tests_that_fail_alike_in_one_place_share_a_line_that_counts_them() -> N
     assert told == ("lib.py:3 | T.test_a, T.test_b, T.test_c and 2 more | x.y | KeyError: 1 | ×5",)  # noqa: RUF001
 
 
-def test_of_an_output_that_nothing_knows_the_last_lines_are_told_each_once() -> None:
-    assert listed("first\n" + "total: 3\n" * 2 + "not equal\n") == ("first", "total: 3 ×2", "not equal")  # noqa: RUF001
-
-
 def test_ten_failures_take_some_600_tokens_whatever_the_output_is() -> None:
     output = "".join(f"E {'x' * 900}\na{at}.py:{at}:1: F401 {'unused ' * 200}\n" for at in range(10))
     assert sum(map(len, listed(output, "ruff check"))) / 4 <= 620

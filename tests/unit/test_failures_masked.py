@@ -91,16 +91,13 @@ HONEST = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("command", "output"), HIDDEN)
-def test_a_hidden_failure_is_noticed(command: str, output: str) -> None:
-    assert failed_by_output(command, output)
+def test_a_hidden_failure_is_noticed() -> None:
+    assert [one for one in HIDDEN if not failed_by_output(*one)] == []
 
 
-@pytest.mark.parametrize(("command", "output"), HONEST)
-def test_an_honest_success_is_no_failure(command: str, output: str) -> None:
-    assert not failed_by_output(command, output)
+def test_an_honest_success_is_no_failure() -> None:
+    assert [one for one in HONEST if failed_by_output(*one)] == []
 
 
-@pytest.mark.parametrize(("command", "_"), HIDDEN)
-def test_a_hidden_runner_that_says_nothing_of_failures_passed(command: str, _: str) -> None:
-    assert not failed_by_output(command, "All good, 5 passed")
+def test_a_hidden_runner_that_says_nothing_of_failures_passed() -> None:
+    assert [command for command, _ in HIDDEN if failed_by_output(command, "All good, 5 passed")] == []

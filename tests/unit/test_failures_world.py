@@ -112,22 +112,15 @@ REFUSALS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "tool", "detail", "output", "where"), CLI)
-def test_what_the_cli_itself_says_is_read(kind: Class, tool: str, detail: str, output: str, where: str) -> None:
-    vector = failure_of(tool, detail, output)
-    assert (vector.kind, vector.where) == (kind, where)
-    assert vector.message
+CALLS = [
+    *CLI,
+    *((kind, "Bash", command, f"Exit code {code}\n{output}".rstrip(), where) for kind, command, code, output, where in EXITS),
+    *((kind, "Bash", command, f"Exit code 1\n{output}", where) for kind, command, output, where in REFUSALS),
+]
 
 
-@pytest.mark.parametrize(("kind", "command", "code", "output", "where"), EXITS)
-def test_an_exit_code_that_says_all_is_believed(kind: Class, command: str, code: int, output: str, where: str) -> None:
-    vector = failure_of("Bash", command, f"Exit code {code}\n{output}".rstrip())
-    assert (vector.kind, vector.where) == (kind, where)
-    assert vector.message
-
-
-@pytest.mark.parametrize(("kind", "command", "output", "where"), REFUSALS)
-def test_what_the_world_refuses_is_told_apart(kind: Class, command: str, output: str, where: str) -> None:
-    vector = failure_of("Bash", command, f"Exit code 1\n{output}")
-    assert (vector.kind, vector.where) == (kind, where)
-    assert vector.message
+def test_what_the_cli_says_an_exit_code_that_says_all_and_what_the_world_refuses_are_told_apart() -> None:
+    for kind, tool, detail, output, where in CALLS:
+        vector = failure_of(tool, detail, output)
+        assert (vector.kind, vector.where) == (kind, where), output
+        assert vector.message

@@ -17,7 +17,6 @@ RECORDINGS = {
     path.stem: text if (text := path.read_text(encoding="utf-8")).endswith("\n") else f"{text}\n"
     for path in sorted((Path(__file__).parent.parent / "recordings" / "summaries").glob("*.txt"))
 }
-LINES = sorted({line for text in RECORDINGS.values() for line in text.splitlines()})
 HARD_TO_TELL = {name for name in RECORDINGS if name.startswith("pytest_red")} | {
     "pytest_failing_quiet",
     "pytest_nested_quiet",
@@ -40,43 +39,29 @@ def read(output: str) -> TestCounts:
     return found
 
 
-@pytest.mark.parametrize("first", RECORDINGS)
-def test_runs_one_after_the_other_are_added_up(first: str) -> None:
-    runner = first.partition("_")[0]
-    seconds = {name for name in RECORDINGS if name.startswith(runner) or name.endswith(("_failing", "_exiting"))}
-    for second in seconds - {name for name in seconds if first in UNFINISHED and name.startswith("pytest")}:
-        both = totals(read_summary(RECORDINGS[first] + RECORDINGS[second]))
-        parts = [totals(read_summary(RECORDINGS[part])) for part in (first, second)]
-        assert both == tuple(map(sum, zip(*parts, strict=True))), second
+def test_runs_one_after_the_other_are_added_up() -> None:
+    alone = {name: totals(read_summary(text)) for name, text in RECORDINGS.items()}
+    for first, output in RECORDINGS.items():
+        runner = first.partition("_")[0]
+        seconds = {name for name in RECORDINGS if name.startswith(runner) or name.endswith(("_failing", "_exiting"))}
+        for second in seconds - {name for name in seconds if first in UNFINISHED and name.startswith("pytest")}:
+            both = totals(read_summary(output + RECORDINGS[second]))
+            assert both == tuple(map(sum, zip(alone[first], alone[second], strict=True))), (first, second)
 
 
-def test_names_of_several_runners_are_joined_in_the_order_of_the_output() -> None:
-    both = read(RECORDINGS["jest_red"] + RECORDINGS["go_failing"])
-    assert both.failing == read(RECORDINGS["jest_red"]).failing + read(RECORDINGS["go_failing"]).failing
-
-
-@pytest.mark.parametrize(
-    ("outer", "quoted"),
-    [(outer, name) for outer in ("pytest_red", "pytest_red_quiet") for name in RECORDINGS if name not in HARD_TO_TELL],
-)
-def test_a_summary_that_a_failing_test_printed_is_not_counted(outer: str, quoted: str) -> None:
+@pytest.mark.parametrize("outer", ["pytest_red", "pytest_red_quiet"])
+def test_a_summary_that_a_failing_test_printed_is_not_counted(outer: str) -> None:
     place = "Captured stdout call -----------------------------\n"
-    output = RECORDINGS[outer].replace(place, place + RECORDINGS[quoted], 1)
-    assert len(output) > len(RECORDINGS[outer])
-    assert read_summary(output) == read_summary(RECORDINGS[outer])
+    assert place in RECORDINGS[outer]
+    for quoted in RECORDINGS.keys() - HARD_TO_TELL:
+        output = RECORDINGS[outer].replace(place, place + RECORDINGS[quoted], 1)
+        assert read_summary(output) == read_summary(RECORDINGS[outer]), quoted
 
 
 def test_a_session_that_was_killed_does_not_hide_the_next_one() -> None:
     killed = RECORDINGS["pytest_passing"].partition("test_calc.py")[0]
     assert read(killed + RECORDINGS["pytest_red"]) == read(RECORDINGS["pytest_red"])
     assert totals(read(killed + RECORDINGS["pytest_passing"] * 2)) == (4, 0, 0)
-
-
-@pytest.mark.parametrize("name", ["pytest_red", "pytest_red_quiet", "vitest_red", "unittest_red", "jest_red"])
-def test_the_numbers_survive_when_only_head_and_tail_were_kept(name: str) -> None:
-    lines = RECORDINGS[name].splitlines()
-    cut = "\n".join([*lines[:6], "[40960 bytes left out]", *lines[-45:]])
-    assert totals(read_summary(cut)) == totals(read_summary(RECORDINGS[name]))
 
 
 def test_names_are_read_from_the_tail_when_their_heading_was_not_kept() -> None:
@@ -103,29 +88,23 @@ def test_at_most_fifty_names_are_kept_each_once_and_short() -> None:
     assert read(output) == TestCounts(failed=len(names), failing=expected)
 
 
-@pytest.mark.parametrize(
-    "unit",
-    ["=", "= ", "1 passed, ", "9", "\x1b[", "\x1b[0;", "\x1b]", "\x1b ", "FAIL a ( ", " FAIL  x [ ", "--- FAIL: x (",
-     "Tests: 1, A: 1, ", "FAILED x[ - ", "SUBFAILED[(", "  1) a: ", "  ● ", "Ran 1 test in 1", "There were 1 :",
-     "[ERROR]  a", "[ERROR] a(", "[INFO] --- maven-", "Tests run: 1, ", "test (a", "running 1 "],
+UNITS = (
+    "=", "= ", "1 passed, ", "9", "\x1b[", "\x1b[0;", "\x1b]", "\x1b ", "FAIL a ( ", " FAIL  x [ ", "--- FAIL: x (",
+    "Tests: 1, A: 1, ", "FAILED x[ - ", "SUBFAILED[(", "  1) a: ", "  ● ", "Ran 1 test in 1", "There were 1 :",
+    "[ERROR]  a", "[ERROR] a(", "[INFO] --- maven-", "Tests run: 1, ", "test (a", "running 1 ",
 )  # fmt: skip
-def test_a_hostile_line_of_two_megabytes_is_read_in_less_than_a_second(unit: str) -> None:
-    line = unit * (TWO_MEGABYTES // len(unit))
-    begin = time.process_time()
-    assert read_summary(line) is None
-    assert time.process_time() - begin < 1
+LONG_LINES = (
+    "FAILED (" + "a" * 900 + ")", "Tests: 1, Assertions: 1" + ", A: 1" * 150 + ".", "FAILED " + "x[a - " * 150,
+    "SUBFAILED" + "[(" * 450, " FAIL  x" + " [ " * 300, "FAIL a" + " (" * 450, "There were 1 " + ":" * 900,
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["FAILED (" + "a" * 900 + ")", "Tests: 1, Assertions: 1" + ", A: 1" * 150 + ".", "FAILED " + "x[a - " * 150,
-     "SUBFAILED" + "[(" * 450, " FAIL  x" + " [ " * 300, "FAIL a" + " (" * 450, "There were 1 " + ":" * 900],
-)  # fmt: skip
-def test_two_megabytes_of_hostile_lines_are_read_in_less_than_a_second(line: str) -> None:
-    block = f"{'-' * 70}\nRan 1 test in 0.1s\n\n{line}\n!\n{line}\n"
-    begin = time.process_time()
-    read_summary(block * (TWO_MEGABYTES // len(block)))
-    assert time.process_time() - begin < 1
+def test_two_megabytes_of_hostile_output_are_read_in_less_than_a_second() -> None:
+    blocks = [f"{'-' * 70}\nRan 1 test in 0.1s\n\n{line}\n!\n{line}\n" for line in LONG_LINES]
+    for unit in (*UNITS, *blocks):
+        begin = time.process_time()
+        read_summary(unit * (TWO_MEGABYTES // len(unit)))
+        assert time.process_time() - begin < 1, unit[:100]
 
 
 def assert_bounded(found: TestCounts | None) -> None:
@@ -138,11 +117,6 @@ def assert_bounded(found: TestCounts | None) -> None:
 @given(st.text())
 def test_any_text_gives_bounded_numbers_or_nothing(text: str) -> None:
     assert_bounded(read_summary(text))
-
-
-@given(st.lists(st.sampled_from(LINES), max_size=60))
-def test_any_mixture_of_real_lines_gives_bounded_numbers_or_nothing(lines: list[str]) -> None:
-    assert_bounded(read_summary("\n".join(lines)))
 
 
 @given(st.sampled_from(sorted(RECORDINGS)), st.integers(0, 4000), st.integers(0, 4000))
