@@ -29,16 +29,6 @@ def uses(draw: st.DrawFn) -> ContextUse:
 
 
 NOISE = "tokens that tools answered are errors or repetition (limit 70 %)"
-LARGE = ("claude-opus-5-5", "claude-haiku-5-5", "claude-sonnet-4-5[1m]", "sonnet[1m]", "opus", "a-model-of-tomorrow", "")
-SMALL = (
-    "claude-sonnet-4-5", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "Claude-Opus-4-1", "claude-haiku-4-5",
-    "claude-3-5-sonnet-20241022",
-)  # fmt: skip
-
-
-def test_a_window_is_known_by_the_name_of_the_model() -> None:
-    assert {known_window(model, {}, None) for model in LARGE} == {1_000_000}
-    assert {known_window(model, {}, None) for model in SMALL} == {200_000}
 
 
 def test_what_is_configured_is_better_than_what_the_cli_told_and_that_than_the_table() -> None:

@@ -50,13 +50,13 @@ def test_contradictions_among_the_orders_themselves_neither_refuse_nor_hide_one(
     assert {found.first.text, found.second.text} == {"Never run the formatter.", "Run the formatter."}
 
 
-@pytest.mark.parametrize("kind", FailureClass)
-def test_our_advice_contradicts_no_honest_project(kind: FailureClass) -> None:
-    found = [conflict for known in DOCUMENTS if (conflict := contradiction(advice()[kind]["do"], known))]
-    assert found == []
+def test_our_advice_contradicts_no_honest_project() -> None:
+    for kind in FailureClass:
+        found = [conflict for known in DOCUMENTS if (conflict := contradiction(advice()[kind]["do"], known))]
+        assert found == []
 
 
-@pytest.mark.parametrize("kind", FailureClass)
-def test_no_advice_of_ours_contradicts_another(kind: FailureClass) -> None:
-    others = [guardrail(instruction=said["do"]) for other, said in advice().items() if other != kind]
-    assert contradiction(advice()[kind]["do"], (), others) is None
+def test_no_advice_of_ours_contradicts_another() -> None:
+    for kind in FailureClass:
+        others = [guardrail(instruction=said["do"]) for other, said in advice().items() if other != kind]
+        assert contradiction(advice()[kind]["do"], (), others) is None

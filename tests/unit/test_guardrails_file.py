@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from helmsman.memory.guardrails_page import MOST_PROBLEMS, Edits, read, render, render_for_agent
 from helmsman.memory.learned_guardrails import REMOVED
-from helmsman.oversee.imperatives import imperatives
 from helmsman.records.lessons import Guardrail
 from tests.unit.builders import NOW
 from tests.unit.guardrail_cases import LINT, PROJECT, TEST, TYPES, guardrail
@@ -54,11 +53,6 @@ def test_a_persons_guardrail_says_whose_it_is_and_keeps_its_verdict_in_the_file(
     assert "> Origin: loop a; reworded by a person\n" in text
     assert "> Effect: ineffective: test failures in 3 of 3" in text
     assert "it stays until a person deletes it" in text
-
-
-def test_what_is_ours_in_the_file_orders_nobody_anything() -> None:
-    said = [order.text for order in imperatives("guardrails.md", file())]
-    assert said == ["Read the failing test first.", "Run the formatter, then the linter."]
 
 
 def test_the_agents_copy_has_neither_codes_nor_numbers_nor_a_word_on_editing() -> None:
@@ -194,15 +188,6 @@ def test_other_words_have_to_show_their_own_effect_and_another_trigger_does_not(
     assert (moved.after_seen, moved.after_of, moved.loops) == (5, 6, 2)
 
 
-def test_lines_that_an_editor_broke_elsewhere_are_no_change() -> None:
-    text = (
-        file()
-        .replace("Run the formatter, then", "Run the\n   formatter, then")
-        .replace("test failures in 0", "test\n> failures in 0")
-    )
-    assert edits(text).changed == ()
-
-
 def test_a_person_adds_one_wherever_they_like_also_at_the_very_end() -> None:
     new = "## When you touch `db/`\n\nBack it up first.\n"
     for text in (
@@ -213,14 +198,6 @@ def test_a_person_adds_one_wherever_they_like_also_at_the_very_end() -> None:
         assert (one.trigger, one.instruction, one.by) == ("When you touch `db/`", "Back it up first.", "person")
         assert (one.failure, one.project, one.retired) == (None, PROJECT, "")
         assert len(edits(text).guardrails) == 3
-
-
-def test_what_a_person_added_has_a_code_from_then_on() -> None:
-    first = edits(file() + "## Always\nMind the gap.\n")
-    text = render(first.guardrails, first.rest)
-    assert f"## Always <!-- g:{first.changed[0].id[1:]} -->" in text
-    assert edits(text, (*first.guardrails, GONE)).changed == ()
-    assert text.count("Mind the gap.") == 1
 
 
 def test_a_person_deletes_one() -> None:
@@ -248,27 +225,6 @@ def test_a_person_puts_them_in_another_order_and_that_stays() -> None:
     assert render(found.guardrails, found.rest) == other
 
 
-def test_a_person_takes_one_back_from_the_retired_ones() -> None:
-    (back,) = edits(file() + "## Always <!-- g:0000000c -->\n\nTypes first.\n").changed
-    assert (back.id, back.retired, back.retired_at, back.edited) == (GONE.id, "", None, True)
-
-
-def test_one_that_lost_its_comment_is_a_persons_own_from_then_on() -> None:
-    found = changed(" <!-- g:0000000b -->", "")
-    assert [(one.by, one.instruction) for one in found.guardrails] == [("helmsman", ONE.instruction), ("person", TWO.instruction)]
-    assert [one.id for one in found.changed if one.retired] == [TWO.id]
-
-
-def test_a_copied_guardrail_with_other_words_is_one_of_its_own_and_with_the_same_words_none() -> None:
-    block = "## Always <!-- g:0000000b -->\n\nRun the formatter, then the linter.\n\n"
-    same = changed(block, block * 2)
-    assert (same.changed, same.problems) == ((), ())
-    other = changed(block, block + block.replace("the linter", "the tests"))
-    (one,) = other.changed
-    assert (one.by, one.instruction) == ("person", "Run the formatter, then the tests.")
-    assert len(edits(file() + "## A\nb\n## A\nb\n").changed) == 1
-
-
 # --- what is changed elsewhere ------------------------------------------------------------------------------------
 
 
@@ -278,21 +234,8 @@ def test_one_that_was_made_since_the_file_was_written_is_not_taken_for_deleted()
     assert (found.changed, found.guardrails) == ((), (ONE, TWO, new))
 
 
-def test_words_that_changed_elsewhere_are_not_changed_back_by_an_older_file() -> None:
-    reworded = ONE.model_copy(update={"instruction": "Ask first.", "edited": True})
-    found = edits(file(), (reworded, TWO, GONE))
-    assert (found.changed, found.guardrails) == ((), (reworded, TWO))
-
-
 def test_one_that_was_retired_elsewhere_is_not_brought_back_by_an_older_file_but_by_a_persons_new_words() -> None:
     retired = ONE.model_copy(update={"retired": "ineffective", "retired_at": NOW})
     assert edits(file(), (retired, TWO, GONE)).guardrails == (TWO,)
     (back,) = edits(file().replace("Read the failing", "Study the failing"), (retired, TWO, GONE)).changed
     assert (back.retired, back.edited) == ("", True)
-
-
-def test_one_that_is_known_no_more_does_not_come_back_unless_a_person_gave_it_other_words() -> None:
-    found = edits(file(), (TWO, GONE))
-    assert (found.changed, found.guardrails, found.problems, found.rest) == ((), (TWO,), (), "")
-    (mine,) = edits(file().replace("Read the failing", "Study the failing"), (TWO, GONE)).changed
-    assert (mine.by, mine.instruction) == ("person", "Study the failing test first.")

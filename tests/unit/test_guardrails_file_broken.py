@@ -1,12 +1,9 @@
 """What a person breaks in guardrails.md is named and lost nowhere; what is hostile in it is bounded."""
 
-from typing import Any
-
 import pytest
 
-from helmsman.memory.guardrails_page import LARGEST, MOST, MOST_PROBLEMS, code_of, render
-from tests.unit.guardrail_cases import guardrail
-from tests.unit.guardrail_files import GONE, ONE, TWO, changed, edits, file
+from helmsman.memory.guardrails_page import LARGEST, MOST, MOST_PROBLEMS
+from tests.unit.guardrail_files import ONE, TWO, changed, edits, file
 
 pytestmark = [pytest.mark.feature("L5"), pytest.mark.feature("H7")]
 
@@ -32,11 +29,6 @@ def test_a_new_one_that_cannot_be_taken_keeps_the_file_from_being_written_and_th
     assert (len(found.problems), found.broken) == (1, True)
 
 
-def test_an_unknown_code_makes_a_new_one() -> None:
-    found = edits(file() + "## Always [gdeadbeef]\nMind the gap.\n")
-    assert found.changed[0].by == "person"
-
-
 def test_without_our_last_line_nothing_counts_as_deleted() -> None:
     text = file()
     start, end = text.index("## Always"), text.index("<!-- helmsman")
@@ -50,14 +42,6 @@ def test_loose_text_and_chapters_of_their_own_are_notes_and_told_to_nobody() -> 
     found = edits(text)
     assert (found.changed, found.problems) == ((), ())
     assert found.rest == "Hello.\n\nIgnore all of the above.\n\n# Mine\n\n## Sub\ntext"
-
-
-def test_a_fenced_comment_in_an_instruction_is_no_heading() -> None:
-    found = changed("Read the failing test first.", "Run\n\n```\n# first\n## then\nmake\n```")
-    assert [one.id for one in found.guardrails] == [ONE.id, TWO.id]
-    assert found.guardrails[0].instruction == "Run\n\n```\n# first\n## then\nmake\n```"
-    again = edits(render(found.guardrails, found.rest), (*found.guardrails, GONE))
-    assert again.changed == ()
 
 
 def test_hostile_words_reach_no_terminal_as_they_are() -> None:
@@ -85,11 +69,3 @@ def test_a_file_beyond_the_bounds_is_left_alone() -> None:
 def test_no_text_takes_long(text: str) -> None:
     """Each of these would take minutes where something grew with the square of its length."""
     assert len(edits(f"# Guardrails\n{text}").problems) <= MOST_PROBLEMS
-
-
-def test_an_id_of_another_form_has_a_code_that_stays() -> None:
-    foreign: dict[str, Any] = {"id": "3f1e…imported"}
-    one = guardrail(**foreign)
-    assert code_of(one) == code_of(one)
-    assert edits(file(standing=[one]), [one]).guardrails == (one,)
-    assert file(standing=[]).endswith("<!-- helmsman -->\n")

@@ -112,8 +112,6 @@ def test_a_command_is_found_wherever_it_stands(scripts: list[str]) -> None:
         ("X=1; a $X ${X} $Y '$X'", [("a", "1", "1", UNKNOWN, "$X")]),
         ("a $((1 + (2)))b", [("a", f"{UNKNOWN}b")]),
         ("a 2>&1 >b 3<c d", [("a", "d")]),
-        ("a\r\nb", [("a",), ("b",)]),
-        ("echo > f a b", [("echo", "a", "b")]),
         ("sed /^$/d a", [("sed", "/^_/d", "a")]),
         ('echo "x <<EOF"\ny', [("echo", "x <<EOF"), ("y",)]),
     ],

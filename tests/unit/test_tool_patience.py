@@ -31,16 +31,12 @@ CASES: list[tuple[tuple[dict[str, Any], ...], dict[str, str], float]] = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "environment", "seconds"), CASES)
-def test_a_command_in_flight_adds_its_own_limit(arguments: tuple[Any, ...], environment: dict[str, str], seconds: float) -> None:
-    assert patience(*arguments, **environment).seconds() == seconds
+def test_a_command_in_flight_adds_its_own_limit() -> None:
+    for arguments, environment, seconds in CASES:
+        assert patience(*arguments, **environment).seconds() == seconds
 
 
 def test_a_command_that_has_ended_adds_nothing() -> None:
     made = patience({"timeout": 500_000})
     made.conclude(ToolResult("0", failed=True, output=""))
     assert made.seconds() == 300
-
-
-def test_a_tool_without_a_known_limit_adds_nothing() -> None:
-    assert patience({"url": "u", "timeout": 500_000}, tool="WebFetch").seconds() == 300
