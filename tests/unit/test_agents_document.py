@@ -10,7 +10,6 @@ import pytest
 from helmsman.config.layers import Layer, resolve
 from helmsman.parsers.definitions import read_kind, template
 from helmsman.records.agent import AgentOutcome
-from helmsman.records.agents import ENDINGS
 from tools.agents import DOCUMENT, ROOT
 
 pytestmark = pytest.mark.feature("A5")
@@ -34,8 +33,3 @@ def test_the_examples_can_be_read() -> None:
         read_kind(file.replace('output = "text"\n', stream.partition("\n")[0] + "\n") + stream.partition("\n")[2], "it").stream
         is not None
     )
-
-
-def test_the_endings_that_can_be_named_are_endings() -> None:
-    (named,) = re.findall(r"The endings that can be named are (.*?), nothing else", TEXT, re.DOTALL)
-    assert set(re.findall(r"`(\w+)`", named)) == set(ENDINGS)

@@ -78,23 +78,6 @@ def test_a_guardrail_that_was_not_seen_to_help_is_not_proposed(fields: dict[str,
     assert proposed(guardrails=[guardrail("Run the formatter before a commit.", **fields)]) == ()
 
 
-def test_a_guardrail_of_a_person_is_proposed_without_numbers() -> None:
-    assert proposed(guardrails=[guardrail("Ask Ada about taxes.", by="person", after_of=0, loops=0)]) == ("Ask Ada about taxes.",)
-
-
-def test_a_guardrail_is_proposed_with_the_situation_that_it_is_for() -> None:
-    here = guardrail("Run `make fmt`.", trigger="When  `web/app.ts` is changed ", by="person")
-    assert proposed(guardrails=[here]) == ("When `web/app.ts` is changed: Run `make fmt`.",)
-    assert proposed("- When `web/app.ts` is changed: Run `make fmt`.\n", guardrails=[here]) == ()
-
-
-def test_a_guardrail_that_contradicts_an_order_is_not_proposed_whatever_situation_it_is_for() -> None:
-    edits = [guardrail("Edit the files in vendor/ directly.", trigger="Before editing")]
-    assert proposed(guardrails=edits) == ("Before editing: Edit the files in vendor/ directly.",)
-    assert proposed("Never edit files in vendor/.\n", guardrails=edits) == ()
-    assert proposed(lessons=[convention("Never edit files in vendor/.")], guardrails=edits) == proposed(guardrails=edits)
-
-
 @pytest.mark.parametrize("place", ["", f"tests/test_checkout.py::{'x' * (LONGEST_PLACE - 24)}"], ids=["anywhere", "in a test"])
 @pytest.mark.parametrize("kind", FailureClass)
 def test_all_advice_of_ours_fits_a_line(kind: FailureClass, place: str) -> None:
@@ -108,10 +91,6 @@ def test_what_does_not_fit_a_line_is_left_out_and_never_cut(trigger: int, instru
     long = guardrail("y" * instruction, trigger="x" * trigger)
     whole = f"{long.trigger}: {long.instruction}" if trigger else long.instruction
     assert proposed(guardrails=[long]) == ((whole,) if len(whole) <= LONGEST_LINE else ())
-
-
-def test_a_lesson_that_grows_too_long_when_it_is_taken_apart_is_left_out() -> None:
-    assert proposed(lessons=[convention("<a" * 300)]) == ()
 
 
 @pytest.mark.parametrize(
@@ -134,22 +113,10 @@ def test_a_command_that_failed_or_is_for_one_goal_alone_or_is_named_already_is_n
     assert learnings(state(checks=report(check(passed=False))), (), (), "", commands={"pytest"}) == ()
 
 
-@pytest.mark.parametrize("command", ["a\nb", "echo `x`", "x" * 200, " "])
-def test_a_command_that_does_not_fit_a_line_is_not_proposed(command: str) -> None:
-    assert learnings(state(checks=report(check(passed=True, command=command))), (), (), "", commands={command, ""}) == ()
-
-
 def test_what_contradicts_an_order_of_the_file_is_not_proposed() -> None:
     edits = [convention("Edit the files in vendor/ directly.")]
     assert proposed(lessons=edits) == (edits[0].text,)
     assert proposed("Never edit files in vendor/.\n", edits) == ()
-
-
-def test_of_two_that_contradict_each_other_or_say_the_same_the_surer_one_is_proposed() -> None:
-    both = [convention("Never edit files in vendor/.", confidence=0.9), convention("Edit the files in vendor/ directly.")]
-    assert proposed(lessons=both) == ("Never edit files in vendor/.",)
-    same = [convention("Keep SQL in the repositories package", id="b"), convention(SUBJECTS[0], confidence=0.95)]
-    assert proposed(lessons=same) == (SUBJECTS[0],)
 
 
 def test_the_section_stays_short_with_what_is_there_already() -> None:
@@ -183,17 +150,6 @@ def test_our_section_comes_last_and_later_lines_come_to_its_end() -> None:
     assert with_lines(between, ("two",)) == f"# Mine\n\nBe brief.\n\n{SECTION}\n\n- one\n- two\n\n## After\n\ntext"
     assert with_lines(f"{SECTION}\n", ("one",)) == f"{SECTION}\n\n- one\n"
     assert with_lines(SECTION, ("one",)) == f"{SECTION}\n\n- one\n"
-
-
-def test_a_heading_in_a_block_of_code_is_no_section() -> None:
-    shown = f"```\n{SECTION}\n```\n"
-    assert with_lines(shown, ("one",)) == f"{shown}\n{SECTION}\n\n- one\n"
-
-
-def test_line_endings_stay() -> None:
-    present = f"# Mine\r\n\r\n{SECTION}\r\n\r\n- one\r\n\r\n## After\r\n"
-    assert with_lines(present, ("two",)) == f"# Mine\r\n\r\n{SECTION}\r\n\r\n- one\r\n- two\r\n\r\n## After\r\n"
-    assert with_lines("x\r\n", ("one",)) == f"x\r\n\r\n{SECTION}\r\n\r\n- one\r\n"
 
 
 @given(

@@ -59,38 +59,11 @@ def test_dollars_that_nobody_told_are_no_price() -> None:
     assert "$" not in in_words(unpriced)
 
 
-def test_too_few_loops_say_nothing() -> None:
-    assert of(*(summary(number) for number in range(FEWEST - 1))) is None
-    assert of() is None
-
-
-def test_where_this_project_has_too_few_loops_those_of_all_projects_speak() -> None:
-    seen = of(summary(1, 4), summary(2, 5), summary(3, 9, "bank"), summary(4, 9, "inn"))
-    assert seen is not None
-    assert (seen.project, seen.loops, seen.iterations.high) == ("", 4, 9)
-
-
-def test_this_project_s_own_loops_are_enough_where_there_are_some() -> None:
-    seen = of(*(summary(number) for number in range(FEWEST)), *(summary(10 + number, 50, "bank") for number in range(20)))
-    assert seen is not None
-    assert (seen.project, seen.loops, seen.iterations.high) == ("shop", FEWEST, 4)
-
-
-def test_loops_of_another_type_of_work_do_not_count() -> None:
-    assert of(*(summary(number, task_type=TaskType.DOCS) for number in range(9))) is None
-
-
 def test_loops_that_did_not_complete_count_in_the_share_and_in_no_range() -> None:
     stopped = [summary(10 + number, 30, outcome=Outcome.STOPPED) for number in range(2)]
     seen = of(*(summary(number) for number in range(6)), *stopped)
     assert seen is not None
     assert (seen.loops, seen.completed, seen.iterations.high) == (6, 0.75, 4)
-
-
-def test_a_loop_that_waits_or_had_nothing_to_do_says_nothing() -> None:
-    some = [summary(number) for number in range(3)]
-    waiting, idle = summary(8, outcome=Outcome.WAITING), summary(9, 0)
-    assert of(*some, waiting, idle) == of(*some)
 
 
 def test_only_so_many_loops_are_looked_back_on() -> None:

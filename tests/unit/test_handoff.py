@@ -1,7 +1,6 @@
 """What one loop leaves for the next: bounded, quoted, written once, and neither an order nor a question to anybody."""
 
 import re
-from datetime import timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -11,26 +10,22 @@ from helmsman.budget import fit
 from helmsman.config import CriterionConfig
 from helmsman.errors import OperatorError
 from helmsman.memory.handoff import (
-    HANDED_TOKENS,
     KEPT,
     Handoff,
     handed_down,
     handoff_of,
     handoff_section,
-    inherited_from,
     joined,
     spent,
     with_handoff,
     with_section,
 )
-from helmsman.orient.alignment import goal_text
 from helmsman.oversee.imperatives import imperatives
 from helmsman.parsers.alignment_file import read, render
 from helmsman.records.alignment import Alignment, Specification
 from helmsman.records.checks import TestCounts
 from helmsman.records.iteration import Choice, Completed, WorkingMemory
 from helmsman.records.state import LoopState
-from helmsman.tokens import tokens
 from tests.unit.builders import MINUTE, NOW, STOP, check, config, report, state
 
 pytestmark = pytest.mark.feature("L7")
@@ -75,16 +70,6 @@ def test_a_handoff_says_what_was_done_proven_and_decided_and_what_remains() -> N
     )
 
 
-def test_the_goal_is_the_operators_own_without_what_was_agreed_on() -> None:
-    told = completed().model_copy(update={"config": config(goal_text(GOAL, AGREED))})
-    assert "> Goal: Export the rows as CSV\n" in handoff_of(told).text
-
-
-def test_a_check_that_failed_proves_nothing() -> None:
-    failed = completed(checks=report(check(passed=False), check(passed=True, command="ruff check")))
-    assert "Proven by:\n> - ruff check\n" in handoff_of(failed).text
-
-
 @given(HOSTILE, st.integers(1, 40))
 def test_whatever_an_agent_wrote_it_is_bounded_forges_no_heading_orders_nothing_and_asks_nothing(said: str, times: int) -> None:
     memory = WorkingMemory(
@@ -112,13 +97,6 @@ def test_in_the_prompt_it_is_fenced_so_it_orders_nothing_there_either() -> None:
     assert handoff_section("") == ()
 
 
-def test_handing_over_twice_changes_nothing() -> None:
-    once = with_handoff(render(AGREED), numbered(1))
-    assert with_handoff(once, numbered(1)) == once
-    edited = once.replace("the writer", "a person's words")
-    assert with_handoff(edited, numbered(1)) == edited
-
-
 @settings(max_examples=20)
 @given(
     st.integers(0, 2 * KEPT), st.lists(st.sampled_from(["## Notes", "mine", "", "```", "## Earlier handoffs", "## Handoff of x"]))
@@ -132,15 +110,6 @@ def test_sections_of_others_stay_as_they_stand_and_of_the_handoffs_the_newest_on
     if notes.count("```") % 2 == 0:
         newest = [f"loop-{number}" for number in range(max(0, loops - KEPT), loops)]
         assert re.findall(r"^## Handoff of loop (\S+)", more, re.MULTILINE) == newest
-
-
-def test_a_handoff_that_a_person_shows_in_a_block_of_code_is_none() -> None:
-    shown = "".join(f"## Handoff of loop shown-{number} (2026-01-01)\n\n> Goal: {GOAL}\n\n" for number in range(KEPT + 1))
-    theirs = f"## How it looks\n\n~~~~\n{shown}```\n~~~~\n\nmine"
-    after = with_section(theirs, numbered(1))
-    assert after == f"{theirs}\n\n{numbered(1).text}"
-    assert handed_down(theirs) == ""
-    assert not spent(AGREED.model_copy(update={"more": theirs}))
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
@@ -185,34 +154,9 @@ def test_a_loop_is_told_of_the_newest_first_in_bounded_words() -> None:
     assert handed_down("") == handed_down("## Mine\n\ntext") == ""
 
 
-@given(st.lists(st.text(max_size=3_000), min_size=1, max_size=KEPT))
-def test_however_long_a_person_made_them_what_is_told_is_bounded(bodies: list[str]) -> None:
-    more = "\n\n".join(f"## Handoff of loop l{at} (2026-01-01)\n\n> {body * 9}" for at, body in enumerate(bodies))
-    assert tokens(handed_down(more)) <= HANDED_TOKENS
-
-
-def test_who_begins_with_the_work_of_a_loop_is_told_what_that_one_left_and_then_what_it_was_told() -> None:
-    before = inherited_from(completed(loop="first"))
-    assert before.startswith(f"Loop first (2026-11-22)\nGoal: {GOAL}\n")
-    assert inherited_from(completed(loop="second", inherited=before)) == before.replace("first", "second", 1) + f"\n\n{before}"
-
-
-@given(HOSTILE, st.integers(0, 400))
-def test_however_long_a_chain_is_what_is_told_is_bounded_and_the_last_loop_comes_first(said: str, times: int) -> None:
-    memory = WorkingMemory(remaining_gap=said * 99, uncertainties=(said * 99,))
-    told = inherited_from(completed(memory, loop="last", inherited=f"Loop before\n{said}\n" * times))
-    assert tokens(told) <= HANDED_TOKENS
-    assert told.startswith("Loop last (2026-11-22)\nGoal: ")
-
-
 def test_an_alignment_is_spent_once_a_loop_has_completed_its_goal() -> None:
     assert not spent(AGREED)
     done = AGREED.model_copy(update={"more": with_section("", numbered(1))})
     assert spent(done)
     another = done.model_copy(update={"specification": Specification(goal="Import the rows")})
     assert not spent(another)
-
-
-def test_the_day_is_that_of_the_end_so_a_second_attempt_makes_the_same() -> None:
-    late = completed(updated_at=NOW + timedelta(days=3))
-    assert handoff_of(late) == handoff_of(completed())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.memory.levels import effect_lines, effects
+from helmsman.memory.levels import effects
 from helmsman.oversee.learning import learn
 from helmsman.records.control import Learning, Movement
 from helmsman.records.lessons import Episode
@@ -53,18 +53,6 @@ def test_a_level_is_counted_as_it_was_reached_and_by_whether_it_ended_the_class(
     steps: list[Step], told: dict[int, tuple[int, int, int]]
 ) -> None:
     assert log(*steps) == told
-
-
-def test_an_order_that_never_reached_the_agent_is_neither_proven_nor_disproven() -> None:
-    assert log(*[FAILS] * 3, *[FINE] * 3, intervened=False) == {1: FAILED, 2: OPEN}
-
-
-def test_totals_over_many_loops_are_told_class_by_class() -> None:
-    helped, failed, unknown = [FAILS] * 3 + [FINE] * 3, [FAILS] * 5, [FAILS] * 3
-    totals = effects([lived(*steps) for steps in (helped, failed, unknown)])
-    by_level = {one.level: (one.times, one.helped, one.not_helped, one.unsettled) for one in totals}
-    assert by_level == {1: (3, 0, 3, 0), 2: (3, 1, 1, 1), 3: (1, 0, 0, 1)}
-    assert "level 2    test: reached 3 times; ended it 1 time, did not 1 time, open 1" in list(effect_lines(totals))
 
 
 @given(st.lists(st.sampled_from([FAILS, FINE, step(errors=(error(LINT),), failing=("lint",)), waited()]), max_size=25))

@@ -14,7 +14,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.lessons import TaskType
 from tests.unit.builders import HOUR, NOW, STOP, check, config, record, report, state
 from tests.unit.full_records import CALL, CHANGE, OVERSIGHT
-from tests.unit.histories import SIDEWAYS, STILL, error, green, history, red, step, waited
+from tests.unit.histories import SIDEWAYS, STILL, error, history, red
 from tests.unit.lived import subject
 
 pytestmark = pytest.mark.feature("L1")
@@ -42,21 +42,6 @@ def test_a_subject_says_what_fails_now() -> None:
     assert "\x1b" not in found.text
 
 
-def test_an_iteration_that_only_waited_says_nothing_of_failures() -> None:
-    failing = history(step(STILL, errors=(error(FailureClass.BUILD, "src/a.c:3"),)), waited())
-    assert subject_of(state(history=failing), "shop").failures == (FailureClass.BUILD,)
-
-
-def test_the_kind_of_work_stays_what_it_was_when_the_loop_began() -> None:
-    base = history(red(STILL, "test_a"))[0].model_copy(update={"iteration": 0})
-    worked = history(green(files=("README.md",)))
-    goal = config("go on")
-    assert subject_of(state(goal, history=(base,), checks=report(RED)), "shop").task_type is TaskType.TEST_FIX
-    assert subject_of(state(goal, history=(base, *worked)), "shop").task_type is TaskType.TEST_FIX
-    assert subject_of(state(goal, history=worked, checks=report(RED)), "shop").task_type is TaskType.OTHER
-    assert subject_of(state(goal, history=worked), "shop", TaskType.TEST_FIX).task_type is TaskType.TEST_FIX
-
-
 @given(st.text())
 def test_a_subject_is_bounded_whatever_the_goal(goal: str) -> None:
     hostile = config(f"x{goal}" + "long " * 5000)
@@ -82,11 +67,6 @@ def test_an_episode_holds_what_the_record_says() -> None:
     assert kept.learning == OVERSIGHT.learning
 
 
-def test_an_attempt_that_is_not_remembered_was_a_wait() -> None:
-    kept = episode(state(), record(), subject())
-    assert (kept.movement, kept.checked, kept.green, kept.errors) == (Movement.WAITED, False, False, ())
-
-
 def test_the_approach_is_the_agents_own_commits() -> None:
     mixed = with_commits(
         "helmsman: keep what iteration 3 left uncommitted", "Merge branch 'main'", "Do it\x07 well", "Do it\x07 well"
@@ -109,8 +89,3 @@ def test_a_summary_is_a_loop_in_numbers() -> None:
     assert (found.uid, found.outcome, found.rule, found.iterations) == ("u1", Outcome.COMPLETED, "completion.verified", 3)
     assert (found.cost_usd, found.tokens, found.seconds) == (1.5, 900, 120.0)
     assert found.ended_at - found.started_at == timedelta(hours=1)
-
-
-def test_a_loop_that_goes_on_has_no_summary() -> None:
-    with pytest.raises(ValueError, match="mend-it has not ended"):
-        summary(state(), subject())

@@ -110,11 +110,6 @@ def test_sameness_is_a_share_and_has_no_direction(one: Observation, other: Obser
     assert similar(made(one), made(other)) == similar(made(other), made(one))
 
 
-@given(OBSERVATIONS)
-def test_a_lesson_is_the_same_as_what_it_was_made_of(one: Observation) -> None:
-    assert similar(made(one), made(one)) == 1
-
-
 @pytest.mark.parametrize(
     "fields",
     [
@@ -148,13 +143,6 @@ def test_antipatterns_are_one_by_class_and_test() -> None:
     assert grow(made(antipattern()), antipattern(FailureClass.BUILD)).failure is FailureClass.TEST
 
 
-def test_a_new_lesson_has_what_its_observation_says() -> None:
-    found = made(antipattern(FailureClass.TEST, "test_a"))
-    assert (found.id, found.project, found.task_type, found.failure, found.tests) == ("l1", "shop", "bugfix", "test", ("test_a",))
-    assert (found.uses, found.successes, found.observed, found.sources) == (1, 1, 1, ("u1",))
-    assert (found.created_at, found.updated_at, found.used_at, found.retired) == (NOW, NOW, None, "")
-
-
 def test_what_speaks_for_a_lesson_is_work_that_got_on_and_for_an_antipattern_work_that_did_not() -> None:
     assert made(observation(good=True)).successes == 1
     assert made(observation(good=False)).successes == 0
@@ -177,12 +165,6 @@ def test_one_loop_is_one_use_however_often_it_repeats_itself() -> None:
     grown = grow(grown, observation(source="u2"), NOW + HOUR)
     assert (grown.observed, grown.uses, grown.successes, grown.sources) == (3, 2, 2, ("u1", "u2"))
     assert grown.updated_at == NOW + HOUR
-
-
-def test_a_loop_that_was_told_counts_once() -> None:
-    told = grow(made(antipattern()), antipattern(source="u2"), told=True)
-    ended = credited(told, good=False, now=NOW)
-    assert (ended.observed, ended.uses, ended.successes) == (2, 2, 1)
 
 
 def _grown(observations: tuple[Observation, ...]) -> Lesson:
@@ -222,14 +204,6 @@ def test_sources_and_tests_are_bounded_and_the_newest_sources_stay() -> None:
     assert grown.uses == 50
 
 
-def test_the_words_that_are_better_borne_out_stay() -> None:
-    weak, strong = observation("weak words", confidence=0.6), observation("strong words", confidence=0.9)
-    assert grow(made(weak), strong).text == "strong words"
-    assert grow(made(strong), weak).text == "strong words"
-    often = grow(made(weak), weak)
-    assert grow(often, strong).text == "weak words"
-
-
 def test_a_persons_words_are_kept_and_a_models_give_way() -> None:
     person, rules, model = (observation(f"words of {by}", by=by, confidence=0.5) for by in ("person", "rules", "model"))
     assert grow(made(person), rules).text == "words of person"
@@ -250,25 +224,6 @@ def test_a_lesson_that_was_told_is_credited_with_what_came_of_it(good: bool, hou
 
 
 @pytest.mark.parametrize(
-    ("confidence", "uses", "tier"),
-    [
-        (0.6, 2, Tier.SEMANTIC),
-        (0.9, 7, Tier.SEMANTIC),
-        (0.59, 2, Tier.EPISODIC),
-        (0.6, 1, Tier.EPISODIC),
-        (1.0, 1, Tier.EPISODIC),
-        (0.0, 9, Tier.EPISODIC),
-    ],
-)
-def test_a_lesson_is_promoted_at_confidence_and_uses(confidence: float, uses: int, tier: Tier) -> None:
-    assert reviewed(lesson(confidence=confidence, uses=uses, successes=uses), NOW).tier is tier
-
-
-def test_a_promoted_lesson_stays_promoted() -> None:
-    assert reviewed(lesson(tier=Tier.SEMANTIC, confidence=0.3), NOW).tier is Tier.SEMANTIC
-
-
-@pytest.mark.parametrize(
     ("uses", "successes", "retired"), [(5, 1, True), (5, 2, False), (4, 0, False), (10, 3, True), (10, 4, False), (100, 39, True)]
 )
 def test_a_lesson_that_fails_too_often_is_retired(uses: int, successes: int, retired: bool) -> None:
@@ -278,11 +233,6 @@ def test_a_lesson_that_fails_too_often_is_retired(uses: int, successes: int, ret
         assert f"{successes} of {uses} uses" in after.retired
 
 
-def test_the_reason_says_what_an_antipattern_is_measured_by() -> None:
-    failed = lesson(kind=LessonKind.ANTIPATTERN, uses=6, successes=1)
-    assert reviewed(failed, NOW).retired == "it did not recur in 1 of 6 uses, fewer than 40%"
-
-
 def test_what_nobody_met_for_long_is_retired_and_comes_back_when_it_is_met() -> None:
     late = NOW + LONGEST_UNSEEN + HOUR
     gone = reviewed(lesson(), late)
@@ -290,10 +240,6 @@ def test_what_nobody_met_for_long_is_retired_and_comes_back_when_it_is_met() -> 
     assert reviewed(gone, late) == gone
     met = gone.model_copy(update={"updated_at": late})
     assert reviewed(met, late).retired == ""
-
-
-def test_having_been_told_keeps_a_lesson() -> None:
-    assert reviewed(lesson(used_at=NOW + LONGEST_UNSEEN), NOW + LONGEST_UNSEEN + HOUR).retired == ""
 
 
 def test_whoever_retired_it_for_another_reason_has_the_last_word() -> None:

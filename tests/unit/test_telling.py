@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.budget import fit, whole
-from helmsman.memory.recall import cost, guardrails_cost, lessons_section, recalled_lines
+from helmsman.memory.recall import cost, guardrails_cost, lessons_section
 from helmsman.records.agent import FailureClass
-from helmsman.records.lessons import Estimate, Guardrail, LessonKind, Range, Recalled, Reminder, TaskType
+from helmsman.records.lessons import Guardrail, LessonKind, Recalled, Reminder
 from helmsman.tokens import tokens
 from tests.unit.builders import NOW
 from tests.unit.markdown import outside_of_fences
@@ -31,11 +31,6 @@ RECALLED = st.builds(
     reminders=st.lists(st.builds(reminder, HOSTILE, st.sampled_from(LessonKind)), max_size=7).map(tuple),
     guardrails=st.lists(st.builds(guardrail, HOSTILE, trigger=HOSTILE), max_size=4).map(tuple),
 )
-
-
-def test_nothing_recalled_is_no_section() -> None:
-    assert lessons_section(Recalled()) == ()
-    assert cost(()) == guardrails_cost(()) == 0
 
 
 def test_lessons_are_quoted_by_kind_and_guardrails_stand_quoted_as_well_at_the_end() -> None:
@@ -80,22 +75,3 @@ def test_what_it_costs_is_what_it_takes_in_the_prompt(recalled: Recalled) -> Non
     section = lessons_section(recalled)
     assert tokens(whole(section)) <= expected <= tokens(whole(section)) + 2
     assert fit(section, expected) == whole(section)
-
-
-def test_people_read_what_was_told_and_why_and_what_to_expect() -> None:
-    some = Range(low=3, median=4, high=6)
-    expected = Estimate(
-        task_type=TaskType.BUGFIX, project="shop", loops=3, completed=0.75, iterations=some, minutes=some, dollars=some
-    )
-    recalled = Recalled(reminders=(reminder("Freeze \x1b[2Jit"),), guardrails=(guardrail("Read\x07 it."),), estimate=expected)
-    took = "3 to 6 iterations (median 4), 3 to 6 minutes, $3.00 to $6.00"
-    assert list(recalled_lines(recalled)) == [
-        "guardrail  Read  it.",
-        "recalled   strategy: Freeze  [2Jit",
-        "           because: of this project; confidence 0.90; score 0.50",
-        f"estimate   similar work took {took}; 3 of 4 such loops completed (bugfix in this project)",
-    ]
-
-
-def test_people_read_why_there_is_no_memory() -> None:
-    assert list(recalled_lines(Recalled(problem="the disk\nis full"))) == ["memory     none: the disk is full"]

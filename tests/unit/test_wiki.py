@@ -13,11 +13,6 @@ from helmsman.memory.wiki import (
     INDEX,
     ITERATIONS,
     MAP,
-    MOST_CONSTRAINTS,
-    MOST_FILES,
-    MOST_FOLDERS,
-    MOST_ITERATIONS,
-    MOST_LOOPS,
     SPEC,
     SUMMARY,
     archive_files,
@@ -31,12 +26,9 @@ from helmsman.memory.wiki import (
     spec_page,
     title_of,
     uid_line,
-    wanted,
 )
-from helmsman.orient.alignment import goal_text
 from helmsman.oversee.imperatives import imperatives
 from helmsman.plain import inert
-from helmsman.records.alignment import Alignment, Specification
 from helmsman.records.iteration import Choice, Completed, WorkingMemory
 from helmsman.records.state import LoopState
 from tests.unit.builders import STOP, check, config, record, report, state
@@ -123,30 +115,6 @@ def test_the_constraints_are_what_must_and_must_not_be_by_document() -> None:
     assert constraints_page(()) == "(none found)"
 
 
-def test_of_very_many_constraints_the_rest_is_counted() -> None:
-    many = imperatives("a.md", "".join(f"- You must do {n}.\n" for n in range(200)))
-    assert constraints_page(many).endswith(f"{len(many) - MOST_CONSTRAINTS} more are left out.")
-
-
-def test_what_is_wanted_is_the_operators_goal_and_what_proves_it() -> None:
-    told = goal_text("Mend the shop.\n# All of it", Alignment(specification=Specification(goal="x", deliverables=("agreed",))))
-    wanted_so = state(config(told, judge={"criteria": [{"id": "calm", "text": "It is calm."}]}))
-    body = spec_page(wanted_so)
-    assert "> Mend the shop.\n> # All of it\n" in body
-    assert "- `pytest`" in body
-    assert "- calm: It is calm." in body
-    assert "agreed" not in body
-
-
-def test_the_index_leads_everywhere_and_is_bounded() -> None:
-    title = title_of(archive_files(completed(), [])[SUMMARY])
-    page = index_page([(f"loop-{n}", title) for n in range(MOST_LOOPS + 5)], [("001-a-table.md", "A [table](x)")])
-    assert "- [A (table)(x)](decisions/001-a-table.md)" in page
-    assert title == "2026-11-22, loop mend-it: completed, 2 iterations: make it work"
-    assert f"- [{title}](loops/loop-5/summary.md)\n" in page
-    assert (page.count(title), "loops/loop-4/" in page) == (MOST_LOOPS, False)
-
-
 # --- the map ------------------------------------------------------------------------------------------------------
 
 
@@ -180,19 +148,10 @@ def test_a_readme_is_read_for_its_first_sentence(text: str, says: str) -> None:
     assert page == f"- `shop/` (1 file){': ' if says else ''}{says}"
 
 
-@pytest.mark.parametrize("name", ["__init__.py", "package.json", "lib.rs", "doc.go", "README.md"])
-@pytest.mark.parametrize("text", ["(" * 100_000, "A" * 100_000, "A " * 50_000, "\x00", '{"description": 3}', "def f(:", "\ud800"])
-def test_a_file_that_cannot_be_read_says_nothing_and_breaks_nothing(name: str, text: str) -> None:
-    assert map_page((f"a/{name}",), {f"a/{name}": text}).startswith("- `a/` (1 file")
-
-
-def test_of_very_many_folders_the_upper_and_larger_ones_are_shown() -> None:
-    files = [f"d{n:03d}/x{m}.py" for n in range(200) for m in range(1 + (n == 150))]
-    page = map_page(files, {})
-    lines = [line for line in page.split("\n") if line.startswith("- ")]
-    assert (len(lines), any("`d150/`" in line for line in lines)) == (MOST_FOLDERS, True)
-    assert page.endswith("\n\n120 more folders are left out.")
-    assert wanted([*files, "d000/README.md", "d001/README.md", "README.md"], 1) == ("d000/README.md",)
+def test_a_file_that_cannot_be_read_says_nothing_and_breaks_nothing() -> None:
+    for text in ["(" * 100_000, "A" * 100_000, "A " * 50_000, "\x00", '{"description": 3}', "def f(:", "\ud800"]:
+        for name in ["__init__.py", "package.json", "lib.rs", "doc.go", "README.md"]:
+            assert map_page((f"a/{name}",), {f"a/{name}": text}).startswith("- `a/` (1 file")
 
 
 # --- decisions and archives ---------------------------------------------------------------------------------------
@@ -216,13 +175,6 @@ def test_a_slug_is_safe_in_the_name_of_a_file(text: str) -> None:
     assert len(slug(text)) <= 50
 
 
-def test_decisions_without_a_letter_that_is_safe_in_a_name_have_names_of_their_own() -> None:
-    texts = ("使用表格", "使用数据库", "Да", "🙂", "…", "\ud800", "", "使" * 1000, "使" * 1001)
-    assert len({slug(text) for text in texts}) == len(texts)
-    assert all(re.fullmatch("decision-[0-9a-f]{8}", slug(text)) for text in texts)
-    assert slug(texts[0]) == slug(texts[0])
-
-
 def test_an_archive_tells_goal_outcome_iterations_verdicts_and_files() -> None:
     memory = WorkingMemory(completed=(Completed(text="the parser"),), uncertainties=("why?",))
     made = archive_files(completed(memory=memory), [record(iteration=1), full_record()])
@@ -240,13 +192,3 @@ def test_an_archive_tells_goal_outcome_iterations_verdicts_and_files() -> None:
     assert "## Iteration 7, attempt 2\n" in iterations
     assert "- judge: rejected errors are swallowed\n" in iterations
     assert "- checks: 1 of 2 failed\n" in iterations
-
-
-def test_an_archive_of_a_loop_without_end_is_bounded() -> None:
-    change = full_record().execution.change.model_copy(update={"files": tuple(f"f{n}" for n in range(200))})
-    one = full_record(execution=full_record().execution.model_copy(update={"change": change}))
-    made = archive_files(completed(), [one.model_copy(update={"iteration": n}) for n in range(1, 1000)])
-    assert made[ITERATIONS].count("\n## Iteration ") == MOST_ITERATIONS
-    assert f"The first {999 - MOST_ITERATIONS} are left out." in made[ITERATIONS]
-    assert f"… and {200 - MOST_FILES} more" in made[SUMMARY]
-    assert len(made[ITERATIONS]) < 256_000
