@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from helmsman.config import LoopConfig
 from helmsman.orient.approaches import APPROACHES, approaches
 from helmsman.oversee.best import DIFFS_TOKENS, Candidate, agreed, by_rule, compare_request, read_choice
-from helmsman.prompts import render
 from helmsman.records.request import Choice
 from helmsman.tokens import tokens
 
@@ -54,11 +53,6 @@ def test_a_choice_is_read_by_its_letter_in_the_order_that_was_shown() -> None:
     assert read_choice(said("Solution A"), [LARGE, SMALL]) == Choice(loop="g-2", reason="it is simpler")
 
 
-@pytest.mark.parametrize("answer", ["", "B", said("C"), said(""), '{"best": 2, "reason": ""}', "[" * 9000, '{"best": "A"}'])
-def test_an_answer_that_names_no_solution_is_told_as_such(answer: str) -> None:
-    assert isinstance(read_choice(answer, [SMALL, LARGE]), str)
-
-
 def test_what_a_model_prefers_in_both_orders_is_kept() -> None:
     choice = agreed(Choice(loop="g-2", reason="tests"), Choice(loop="g-2", reason="tests"), [SMALL, LARGE])
     assert choice.loop == "g-2"
@@ -72,11 +66,6 @@ def test_a_preference_for_what_comes_first_is_none_and_rules_decide_between_the_
     assert "changed with the order" in choice.reason
 
 
-def test_an_answer_that_cannot_be_read_leaves_the_choice_to_the_rules() -> None:
-    choice = agreed("the answer holds no JSON object", Choice(loop="g-2", reason=""), [SMALL, LARGE])
-    assert (choice.loop, "no model could choose" in choice.reason) == ("g-1", True)
-
-
 @given(st.text(max_size=200))
 def test_no_answer_whatever_breaks_the_reading(answer: str) -> None:
     assert isinstance(read_choice(answer, [SMALL, LARGE]), Choice | str)
@@ -88,8 +77,3 @@ def test_loops_get_the_approaches_that_were_given_and_others_of_the_table_each_o
     assert len(set(found)) == 4
     assert approaches((), 1) == (APPROACHES[0],)
     assert approaches((), 12)[len(APPROACHES) :] == ("",) * (12 - len(APPROACHES))
-
-
-def test_a_loop_without_an_approach_is_told_nothing_of_approaches() -> None:
-    assert render("approach", approach="  ") == ""
-    assert "My way." in render("approach", approach="My way.\n")

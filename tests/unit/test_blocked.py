@@ -5,13 +5,11 @@ from typing import Any
 import pytest
 
 from helmsman.oversee.decide import decide
-from helmsman.oversee.gates import gate_due
 from helmsman.records.checks import CriterionVerdict, Judgement, JudgementOutcome
 from helmsman.records.claims import Claims
 from helmsman.records.decision import Decision, DecisionKind, Outcome
-from helmsman.records.gates import GateKind
 from helmsman.records.proof import DoneSignals
-from helmsman.records.state import advance, end, reopen
+from helmsman.records.state import advance, reopen
 from tests.unit.builders import ASKED, NOW, check, config, record, report, situation, state
 from tests.unit.test_prompt import prompt
 
@@ -37,24 +35,19 @@ def decided(before: DoneSignals, **found: Any) -> Decision:
 SEES, REFUTES, CANNOT_TELL = (judged(outcome) for outcome in JudgementOutcome)
 
 
-@pytest.mark.parametrize(
-    ("before", "found", "outcome"),
-    [
-        (DoneSignals(), {}, None),
-        (DoneSignals(), {"block_judged": SEES}, Outcome.BLOCKED),
-        (DoneSignals(), {"block_judged": REFUTES}, None),
-        (DoneSignals(), {"block_judged": CANNOT_TELL}, None),
-        (ONCE, {}, Outcome.BLOCKED),
-        (ONCE, {"claims": Claims()}, None),
-        (ONCE, {"claims": ASKED, "checks": GREEN}, Outcome.COMPLETED),
-    ],
-    ids=["first", "judge sees", "judge refutes", "judge cannot tell", "again", "not again", "done after all"],
-)
-def test_the_judge_or_a_second_session_in_a_row_confirms_it(
-    before: DoneSignals, found: dict[str, Any], outcome: Outcome | None
-) -> None:
-    decision = decided(before, **found)
-    assert (decision.outcome, decision.kind) == (outcome, DecisionKind.STOP if outcome else DecisionKind.CONTINUE)
+def test_the_judge_or_a_second_session_in_a_row_confirms_it() -> None:
+    cases: dict[str, tuple[DoneSignals, dict[str, Any], Outcome | None]] = {
+        "first": (DoneSignals(), {}, None),
+        "judge sees": (DoneSignals(), {"block_judged": SEES}, Outcome.BLOCKED),
+        "judge refutes": (DoneSignals(), {"block_judged": REFUTES}, None),
+        "judge cannot tell": (DoneSignals(), {"block_judged": CANNOT_TELL}, None),
+        "again": (ONCE, {}, Outcome.BLOCKED),
+        "not again": (ONCE, {"claims": Claims()}, None),
+        "done after all": (ONCE, {"claims": ASKED, "checks": GREEN}, Outcome.COMPLETED),
+    }
+    for case, (before, found, outcome) in cases.items():
+        decision = decided(before, **found)
+        assert (decision.outcome, decision.kind) == (outcome, DecisionKind.STOP if outcome else DecisionKind.CONTINUE), case
 
 
 def test_the_end_says_who_confirms_it_why_it_is_blocked_and_what_comes_next() -> None:
@@ -84,9 +77,3 @@ def test_the_next_session_is_a_fresh_one_that_is_told_what_was_said_and_what_the
     assert (
         "```\ntwo checks contradict each other\n```\nThe reviewer looked as well and disagrees:\n```\nThey do not.\n```" in told
     )
-
-
-def test_a_person_is_asked_how_it_shall_go_on() -> None:
-    gate = gate_due(end(state(done=ONCE), decided(ONCE), NOW), NOW)
-    assert gate is not None
-    assert (gate.kind, "two checks contradict each other" in gate.question) == (GateKind.HUMAN, True)

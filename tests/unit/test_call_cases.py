@@ -15,9 +15,8 @@ UNITTEST = "class T(unittest.TestCase):\n    def test(self):\n        with self.
 F = Function("calc", "f")
 
 
-@pytest.mark.parametrize(
-    ("body", "found"),
-    [
+def test_a_case_needs_nothing_but_the_call() -> None:
+    cases: list[tuple[str, list[Case]]] = [
         ("def test():\n    assert g(1, [2]) == 3", [Case(F, (1, [2]), {}, 3)]),
         ("def test():\n    assert 3 == calc.f(1, key='a')", [Case(F, (1,), {"key": "a"}, 3)]),
         ("def test():\n    n = -2\n    assert g(n) is None", [Case(F, (-2,), {}, None)]),
@@ -33,10 +32,9 @@ F = Function("calc", "f")
         ("def test():\n    assert g(1) != 2\n    assert g(object()) == 2 and len('a') == 1", []),
         ("def test():\n    with pytest.raises(ValueError):\n        assert g(1) == 2", []),
         ("def test(:", []),
-    ],
-)
-def test_a_case_needs_nothing_but_the_call(body: str, found: list[Case]) -> None:
-    assert cases_of(PYTHON, "tests/test_calc.py", HEAD + body) == found
+    ]
+    for body, found in cases:
+        assert cases_of(PYTHON, "tests/test_calc.py", HEAD + body) == found
 
 
 @given(st.recursive(st.integers() | st.text() | st.booleans() | st.floats(), st.lists, max_leaves=5))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.verify.changed_lines import changed_parts, common_start
+from helmsman.verify.changed_lines import changed_parts
 
 LINES = st.lists(st.sampled_from("abcdefgh"), max_size=60)
 
@@ -53,13 +53,6 @@ def test_so_it_is_where_a_long_file_is_cut(length: int, step: int, different: in
     ]
 
 
-def test_a_few_changes_far_apart_in_a_long_file_are_found_exactly() -> None:
-    old = [f"line {number}" for number in range(5_000)]
-    new = ["changed" if number % 1_000 == 7 else line for number, line in enumerate(old)]
-    places = [number for number in range(5_000) if number % 1_000 == 7]
-    assert changed_lines(["x", *old, "y"], ["z", *new, "w"]) == ([0, *(n + 1 for n in places), 5_001],) * 2
-
-
 @pytest.mark.parametrize("form", ["{{\nid: {}\n}},", "{{\nid: {}\n}},\n\n"])
 def test_a_long_file_of_lines_that_repeat_comes_to_an_end(form: str) -> None:
     old, new = (
@@ -68,14 +61,3 @@ def test_a_long_file_of_lines_that_repeat_comes_to_an_end(form: str) -> None:
     gone, come = changed_lines(old, new)
     assert {n for n, line in enumerate(old) if line.startswith("id")} <= set(gone)
     assert {n for n, line in enumerate(new) if line.startswith("id")} <= set(come)
-
-
-def test_a_file_that_could_be_cut_line_by_line_is_cut_a_few_times() -> None:
-    shared = ["1", "once", *(str(number) for place in range(2, 3_000) for number in (place, place - 1))]
-    old, new = ([line for n, both in enumerate(shared) for line in (both, f"{side} {n}")] for side in ("old", "new"))
-    gone, come = map(set, changed_lines(old, new))
-    assert [line for n, line in enumerate(old) if n not in gone] == [line for n, line in enumerate(new) if n not in come]
-
-
-def test_a_common_start_ends_at_the_first_difference() -> None:
-    assert [common_start("abc", other) for other in ("", "abd", "abc", "abcd", "x")] == [0, 2, 3, 3, 0]

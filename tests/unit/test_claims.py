@@ -213,7 +213,7 @@ HONEST = [
 ]
 
 
-@pytest.mark.parametrize("text", HONEST)
-def test_an_honest_agent_is_never_contradicted(text: str) -> None:
-    worked = {"change": change("src/app.py", "tests/test_app.py", "README.md"), "report": check(passed=True)}
-    assert compared(f"{text}\n\n{PROMISE}", **worked)[0] == []
+def test_an_honest_agent_is_never_contradicted() -> None:
+    for text in HONEST:
+        worked = {"change": change("src/app.py", "tests/test_app.py", "README.md"), "report": check(passed=True)}
+        assert compared(f"{text}\n\n{PROMISE}", **worked)[0] == []

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from helmsman.records.agent import Change, Execution, Survivor
 from helmsman.records.checks import Finding, Weight
-from helmsman.records.claims import ClaimLayer, Claims, Contradiction, StatusReport
+from helmsman.records.claims import ClaimLayer, Contradiction, StatusReport
 from helmsman.records.proof import NEEDS_WORD, DoneSignals, Proof, SinceStart
 from helmsman.verify.completion import prove, required_tests
 from helmsman.verify.items import criteria_of_doubts
@@ -65,15 +65,6 @@ def test_a_process_of_the_agent_that_cannot_be_ended_stands_against_being_done()
     assert denied.objections == "processes that the agent started are still running: python3 (pid 42), unknown processes"
 
 
-def test_a_finding_that_only_warns_stands_against_nothing() -> None:
-    assert proof(findings=(WARNING,)).open
-
-
-@pytest.mark.feature("V5")
-def test_many_findings_are_counted_after_the_third() -> None:
-    assert proof(findings=(BLOCKING,) * 10).objections.endswith("and 7 more")
-
-
 @pytest.mark.feature("V6")
 def test_nothing_that_the_agent_says_of_its_work_stands_against_being_done() -> None:
     assert proof(contradictions=(UNTRUE,), claims=ASKED.model_copy(update={"status": StatusReport(tests_status="failing")})).open
@@ -104,29 +95,10 @@ def test_the_dual_gate_wants_two_indicators_among_the_last_five(indicators: tupl
     assert proof(before, sections={"completion": {"indicators": 2}}).open is opens
 
 
-def test_a_status_of_complete_is_an_indicator_and_no_request() -> None:
-    says_so = proof(claims=Claims(status=StatusReport(status="complete")))
-    assert (says_so.looks_complete, says_so.asked) == (True, False)
-
-
-def test_under_red_checks_nothing_is_an_indicator() -> None:
-    assert not proof(checks=RED).looks_complete
-
-
 def test_three_iterations_that_change_nothing_but_tests_are_a_request() -> None:
     before = DoneSignals(test_only_in_row=2)
     saturated = proof(before, claims=SILENT, execution=changed("tests/test_a.py", "tests/test_b.py"))
     assert (saturated.open, saturated.how) == (True, "the last 3 iterations changed nothing but tests")
-
-
-@pytest.mark.parametrize(
-    ("before", "files", "checks"),
-    [(1, ("tests/test_a.py",), GREEN), (2, ("tests/test_a.py", "app.py"), GREEN), (2, (), GREEN), (2, ("tests/test_a.py",), RED)],
-    ids=["too few", "a source too", "no change", "red"],
-)
-def test_fewer_or_other_iterations_are_no_saturation(before: int, files: tuple[str, ...], checks: Any) -> None:
-    found = proof(DoneSignals(test_only_in_row=before), claims=SILENT, execution=changed(*files), checks=checks)
-    assert not found.asked
 
 
 def test_without_checks_an_operator_who_agreed_to_that_gets_a_proof_of_nothing() -> None:

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from helmsman.oversee.progress import UNPROVEN, progress_of
 from helmsman.records.checks import CheckReport, CheckResult, Judgement, JudgementOutcome, TestCounts
-from helmsman.records.claims import Claims, StatusReport
+from helmsman.records.claims import Claims
 from helmsman.records.control import Progress
-from tests.unit.builders import ASKED, check, config, evidence, execution, report, state, usage_limited
+from tests.unit.builders import ASKED, check, evidence, execution, report, usage_limited
 
 pytestmark = pytest.mark.feature("V4")
 NOTHING = Progress()
@@ -54,26 +54,12 @@ def test_tests_weigh_more_than_checks_and_checks_more_than_a_judge() -> None:
     assert criteria == pytest.approx(UNPROVEN * 2 / 10)
 
 
-def test_all_green_and_unasked_is_not_all() -> None:
-    assert after(report(counted(10, 0))).completion == UNPROVEN
-
-
 def test_what_is_proven_is_all() -> None:
     assert after(report(counted(10, 0)), claims=ASKED).completion == 1
 
 
-def test_the_agent_s_word_changes_nothing() -> None:
-    boasts = Claims(status=StatusReport(status="complete", tasks_completed=99, tests_status="passing", exit_signal=True))
-    assert after(report(counted(1, 9)), claims=boasts) == after(report(counted(1, 9)))
-
-
 def test_nothing_is_there_where_nothing_is_checked() -> None:
     assert after(report()).completion == 0
-
-
-def test_a_proven_loop_without_checks_is_complete() -> None:
-    unchecked = state(config(checks=()))
-    assert progress_of(evidence(unchecked, checks=report(), claims=ASKED), NOTHING, {}).completion == 1
 
 
 @given(before=BEFORE)
@@ -96,10 +82,6 @@ def test_deleted_tests_do_not_raise_the_share() -> None:
     assert after(report(counted(6, 4)), most=10).tests == after(report(counted(6, 3)), most=10).tests
 
 
-def test_a_build_that_breaks_passes_no_test() -> None:
-    assert after(report(check(passed=False)), Progress(tests=0.6), most=10).tests == 0
-
-
 @pytest.mark.parametrize("fields", [{"timed_out": True}, {"error": "no such program"}], ids=["timed out", "could not run"])
 def test_a_check_that_says_nothing_neither_helps_nor_harms(fields: dict[str, object]) -> None:
     silent, before = check(passed=False, exit_code=None, **fields), Progress(checks=0.5, tests=0.6)
@@ -108,11 +90,6 @@ def test_a_check_that_says_nothing_neither_helps_nor_harms(fields: dict[str, obj
     lost = after(report(silent, check(passed=False, name="lint", command="ruff check")), Progress(checks=1), most=10)
     assert lost.checks == 0.5
     assert after(report(silent)).checks == 0
-
-
-def test_a_check_that_passes_without_counting_is_taken_at_the_share_that_was_known() -> None:
-    uncounted = after(report(check(passed=True)), Progress(checks=0, tests=0.6), most=10)
-    assert (uncounted.checks, uncounted.tests) == (1, 0.6)
 
 
 def test_a_verdict_holds_until_the_next_one_that_can_be_read() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helmsman.verify.call_cases import ANY, Calls, Case, Function, cases_of, literals
+from helmsman.verify.call_cases import ANY, Calls, Case, Function, cases_of
 from helmsman.verify.called_languages import CALLED, GO
 
 pytestmark = pytest.mark.feature("V15")
@@ -58,7 +58,3 @@ def test_the_program_makes_the_calls_by_the_go_of_the_checks() -> None:
     made = LANGUAGE.script([calls], (), "mark ")
     assert all(part in made for part in ('p0 "example.org/a"', 'p0.Add(1) == "é"', "p0.Add(3)", '"mark "'))
     assert [LANGUAGE.interpreter([one]) for one in ("/opt/go/bin/go test ./...", "make")] == ["/opt/go/bin/go run", "go run"]
-
-
-def test_numbers_and_texts_of_a_source_are_literals() -> None:
-    assert sorted(map(str, literals(GO, "a.go", 'package a\n\nvar x = map[int]string{7: "key"}\n'))) == ["7", "key"]

@@ -24,13 +24,10 @@ pytestmark = pytest.mark.feature("M8")
         ("tests/test_login.py::test_us_001_login", "US-001", "Log in", True),
         ("testUS001Login", "US-001", "Log in", True),
         ("test_us_0011", "US-001", "Log in", False),
-        ("test_login", "US-001", "Log in now", False),
         ("test_log_in_now", "US-001", "Log in now", True),
         ("test1", "T1", "Write", False),
-        ("TestT1::test_writes", "T1", "Write", True),
         ("test_1_2", "1.2", "Write dates", False),
         ("test_write_dates", "1.2", "Write dates", True),
-        ("test_write", "1.2", "Write", False),
         ("test_print_dates", "print-dates", "Print dates", True),
     ],
 )

@@ -3,7 +3,7 @@
 import pytest
 
 from helmsman.parsers.literals import Word
-from helmsman.verify.call_cases import ANY, Case, Function, cases_of, literals
+from helmsman.verify.call_cases import ANY, Case, Function, cases_of
 from helmsman.verify.called_languages import CALLED, JAVASCRIPT
 
 pytestmark = pytest.mark.feature("V15")
@@ -63,10 +63,6 @@ def test_only_functions_that_changed_are_called() -> None:
     assert LANGUAGE.cases(tests, {"src/calc.js": "module.exports = {};"}, PATHS)
     assert LANGUAGE.cases(tests, {"src/sum.js": "exports.add = (a) => a;"}, PATHS)
     assert not LANGUAGE.cases(tests, {"src/other.js": "const b = 1;"}, PATHS)
-
-
-def test_numbers_and_texts_of_a_source_are_literals() -> None:
-    assert sorted(map(str, literals(JAVASCRIPT, "a.js", "f({'key': 1.5}, 'text') // 7"))) == ["1.5", "key", "text"]
 
 
 def test_the_node_of_the_checks_makes_the_calls() -> None:

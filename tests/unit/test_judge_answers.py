@@ -1,6 +1,5 @@
 """One answer out of the events of a message, or of a call of the CLI."""
 
-import json
 from typing import Any
 
 import pytest
@@ -56,18 +55,6 @@ def test_the_pieces_of_a_message_make_its_text() -> None:
     assert answer == Answer("ab", "end_turn")
 
 
-def test_later_counts_replace_earlier_ones_and_none_is_lost() -> None:
-    start = {"type": "message_start", "message": {"usage": {"input_tokens": 9, "cache_read_input_tokens": 5, "output_tokens": 1}}}
-    answer = read(start, delta("x"), end("end_turn", output_tokens=70))
-    assert answer is not None
-    assert answer.usage == Usage(input_tokens=9, cache_read_tokens=5, output_tokens=70)
-
-
-def test_a_message_without_an_end_is_no_answer() -> None:
-    assert read(delta("all met")) is None
-    assert read(delta("all met"), end(None)) is None
-
-
 def test_an_endless_answer_is_held_at_one_character_more_than_is_allowed() -> None:
     answer = read(*[delta("x" * 30_000)] * 9, end("end_turn"))
     assert answer is not None
@@ -105,17 +92,6 @@ def heard(*events: dict[str, Any]) -> Answer | None:
 def test_the_form_that_the_cli_accepted_is_the_answer() -> None:
     answer = heard(form({"ok": "maybe"}, "m1"), form({"ok": True}, "m2"), result(structured_output={"ok": True}))
     assert answer == Answer('{"ok": true}', "tool_use", Usage(output_tokens=3))
-
-
-def test_two_forms_in_one_message_are_no_answer_that_can_be_read() -> None:
-    answer = heard(form({"ok": False}), form({"ok": True}), result(structured_output={"ok": True}))
-    assert answer is not None
-    with pytest.raises(ValueError, match="Extra data"):
-        json.loads(answer.text)
-
-
-def test_without_a_form_the_words_are_what_there_is_to_read() -> None:
-    assert heard(result(result="Approved.", stop_reason="end_turn")) == Answer("Approved.", "end_turn", Usage(output_tokens=3))
 
 
 @pytest.mark.parametrize(

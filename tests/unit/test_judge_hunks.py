@@ -25,12 +25,6 @@ def test_a_hunk_is_what_changed_with_three_lines_around_it() -> None:
     assert hunk.lines == (" line 17", " line 18", " line 19", "-line 20", "+LINE 20", " line 21", " line 22", " line 23")
 
 
-def test_near_changes_are_one_hunk_and_far_ones_are_two() -> None:
-    assert headings(FileDiff("a.py", LINES, changed(2, 8))) == ["@@ -1,11 +1,11 @@"]
-    assert headings(FileDiff("a.py", LINES, changed(2, 40))) == ["@@ -1,5 +1,5 @@", "@@ -37,4 +37,4 @@"]
-    assert headings(FileDiff("a.py", LINES, "first\n" + LINES)) == ["@@ -1,3 +1,4 @@"]
-
-
 def test_a_file_that_is_gone_is_all_removed_and_a_new_one_has_no_hunk() -> None:
     assert headings(FileDiff("a.py", "x\ny\n", None, "D")) == ["@@ -1,2 +1,0 @@"]
     assert headings(FileDiff("a.py", None, "x\n", "A")) == []
@@ -46,17 +40,6 @@ def test_what_is_suspicious_comes_first_then_what_is_large() -> None:
     text = view_diff(diff, "a..b", {"found.py"}, 10_000)
     names = [line.removeprefix("--- a/") for line in text.splitlines() if line.startswith("--- a/")]
     assert names == ["found.py", "tests/test_a.py", "large.py", "small.py"]
-
-
-def test_a_test_that_only_gained_lines_is_not_suspicious() -> None:
-    (hunk,) = hunks(FileDiff("tests/test_a.py", LINES, LINES + "more\n"), ())
-    assert not hunk.suspicious
-
-
-def test_what_does_not_fit_is_counted_with_its_files() -> None:
-    text = view_diff([FileDiff("a.py", LINES, changed(5, 6)), FileDiff("b.py", LINES, changed(5))], "a..b", (), 80)
-    assert "+LINE 6" in text
-    assert "[1 more hunks are left out, in b.py]" in text
 
 
 def test_endless_lines_and_hunks_are_cut_and_say_so() -> None:

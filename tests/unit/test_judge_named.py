@@ -2,7 +2,7 @@
 
 import pytest
 
-from helmsman.verify.judge.named import files_testing, is_product, named_files
+from helmsman.verify.judge.named import is_product, named_files
 
 pytestmark = pytest.mark.feature("V7")
 PATHS = ("calc.py", "check.sh", "tests/__init__.py", "tests/test_calc.py", "docs/a/README.md", "docs/b/README.md", ".ci/run")
@@ -23,11 +23,6 @@ PATHS = ("calc.py", "check.sh", "tests/__init__.py", "tests/test_calc.py", "docs
 )
 def test_a_file_is_named_by_its_path_as_a_module_or_by_a_name_that_is_there_once(text: str, expected: list[str]) -> None:
     assert named_files([text], PATHS) == expected
-
-
-def test_tests_of_a_changed_source_have_its_name_in_theirs() -> None:
-    assert files_testing(["calc.py"], PATHS) == ["tests/test_calc.py"]
-    assert files_testing(["README.md", "a.py", "tests/test_calc.py"], PATHS) == []
 
 
 @pytest.mark.parametrize(

@@ -36,21 +36,14 @@ def test_a_clean_answer_is_read_as_it_is() -> None:
     assert vote.principle == "look at the edges"
 
 
-@pytest.mark.parametrize("stop", ["end_turn", "tool_use"])
-def test_only_an_ordinary_end_lets_an_answer_be_read(stop: str) -> None:
-    assert judge(read(GOOD, stop)).approved
-
-
 @pytest.mark.parametrize(
     ("stop", "cause"),
     [
         ("max_tokens", "cut off at its longest length"),
         ("model_context_window_exceeded", "context was full"),
-        ("pause_turn", "paused"),
         ("refusal", "declined to answer"),
         ("structured_output_retry_exhausted", "another form"),
         ("stop_sequence", "unknown reason: stop_sequence"),
-        ("", "unknown reason"),
         ("end_turn\n", "unknown reason"),
     ],
 )
@@ -62,61 +55,38 @@ def test_an_answer_that_ended_in_any_other_way_is_unreadable_even_if_all_is_met(
 MET: dict[str, Any] = one("c1")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_whatever_is_no_clean_answer_is_unreadable_with_its_cause() -> None:
+    for text in [
         "",
-        " \n\t",
         "Approved: all criteria are met.",
         "```json\n" + json.dumps(GOOD) + "\n```",
         json.dumps(GOOD) + "\n" + json.dumps(GOOD),
         json.dumps(GOOD)[:-1],
         "null",
-        "true",
-        "[]",
         "{}",
         "[" * 100_000,
         "9" * 5000,
         json.dumps(GOOD) + " " * LONGEST,
-        json.dumps([GOOD]),
-        json.dumps({"approved": True}),
         json.dumps(GOOD | {"approved": True}),
         json.dumps({"criteria": GOOD["criteria"]}),
         json.dumps(answer(MET, one("c2", verdict="MET"))),
-        json.dumps(answer(MET, one("c2", verdict="yes"))),
         json.dumps(answer(MET, one("c2", verdict=True))),
-        json.dumps(answer(MET, one("c2", verdict=None))),
         json.dumps(answer(MET, one("c2", met=True) | {"met": True})),
-        json.dumps(answer(MET, one("c2", reason=None))),
         json.dumps(answer(MET, one("c2", fix=None))),
-        json.dumps(answer(MET, one("c2", need="a.py"))),
         json.dumps(answer(MET, one("c2", need=[1]))),
         json.dumps(answer(MET, one("c2"), principle=7)),
         json.dumps(answer(MET, one("c2"), one("c3"))),
-        json.dumps(answer(MET, one("C2"))),
         json.dumps(answer(MET, one("c2"), one("c2", met=False))),
         json.dumps(answer(MET, one("c2", met=False), one("c2"))),
         '{"criteria": [], ' + json.dumps(GOOD)[1:],
         json.dumps(GOOD).replace('"verdict": "met"', '"verdict": "not_met", "verdict": "met"', 1),
-        json.dumps(answer()),
         json.dumps(answer(MET)),
         json.dumps(answer(MET, one("c2", reason=" "))),
-    ],
-)
-def test_whatever_is_no_clean_answer_is_unreadable_with_its_cause(text: str) -> None:
-    with pytest.raises(UnreadableError) as told:
-        read(text)
-    assert 0 < len(str(told.value)) < 500
-    assert str(told.value).isprintable()
-
-
-def test_the_same_answer_twice_on_a_criterion_is_no_contradiction() -> None:
-    assert judge(read(answer(one("c1"), one("c2"), one("c2", reason="again")))).approved
-
-
-def test_a_name_that_json_gives_twice_is_no_way_to_say_both() -> None:
-    with pytest.raises(UnreadableError, match="twice"):
-        read('{"criteria": [], "criteria": [], "principle": ""}')
+    ]:
+        with pytest.raises(UnreadableError) as told:
+            read(text)
+        assert 0 < len(str(told.value)) < 500
+        assert str(told.value).isprintable()
 
 
 MUTATIONS = st.sampled_from(
@@ -156,12 +126,9 @@ def test_an_answer_is_approved_exactly_where_every_criterion_is_there_and_met(me
     ("reason", "evidence"),
     [
         ("It is at slugs.py:2, as asked.", "slugs.py:2"),
-        ("See `slugs.py:10`.", "slugs.py:10"),
         ("See ./slugs.py:1 and old.py.", "./slugs.py:1"),
         ("slugs.py has it.", "slugs.py"),
-        ("slugs.py:11 has it.", "slugs.py"),
         ("old.py is gone.", "old.py"),
-        ("empty.py:1 is empty.", "empty.py"),
         ("invented.py:1, then slugs.py:3.", "slugs.py:3"),
         ("../slugs.py:1 or SLUGS.py:1", ""),
         ("Nothing names a file.", ""),
@@ -188,12 +155,6 @@ def test_what_the_judge_says_is_bounded_and_shows_what_it_is() -> None:
     assert len(vote.principle) == 300
 
 
-def test_half_a_letter_can_be_stored() -> None:
-    judgement = judge(read(answer(one("c1", reason="half \udc80"), one("c2"), principle="\ud800")))
-    assert judgement.criteria[0].reason == "half \\udc80"
-    assert Judgement.model_validate_json(judgement.model_dump_json()) == judgement
-
-
 def votes(*met: bool | None) -> list[Vote]:
     return [read(answer(one("c1", met=each) if each is not None else untold("c1"), one("c2"))) for each in met]
 
@@ -203,12 +164,9 @@ def votes(*met: bool | None) -> list[Vote]:
     ("needed", "met", "outcome"),
     [
         (1, [True], JudgementOutcome.APPROVED),
-        (1, [False], JudgementOutcome.REJECTED),
         (2, [True, True, False], JudgementOutcome.APPROVED),
         (2, [True, False, False], JudgementOutcome.REJECTED),
-        (2, [False, True, True], JudgementOutcome.APPROVED),
         (3, [True, True, False], JudgementOutcome.REJECTED),
-        (3, [True, True, True], JudgementOutcome.APPROVED),
         (2, [True], JudgementOutcome.REJECTED),
         (1, [None], JudgementOutcome.UNDECIDED),
         (2, [True, None, False], JudgementOutcome.UNDECIDED),

@@ -15,16 +15,13 @@ pytestmark = pytest.mark.feature("V16")
     ("line", "what"),
     [
         ("if a < b: pass", "< became <="),
-        ("x = a + b", "+ became -"),
         ("x = a and b", "and became or"),
         ("x = a not in b", "not in became in"),
         ("x = f(3)", "3 became 4"),
-        ("x = True", "True became False"),
         ("x = 'abc'", "'abc' became ''"),
         ("def f(): return g()", "the result became None"),
         ("def f(): return", ""),
         ("'''What a module is for.'''", ""),
-        ("x = f'{a}b'", ""),
         ("x = = 1", ""),
     ],
 )

@@ -70,13 +70,10 @@ FINDING = Finding(rule="tests.deleted", weight=Weight.BLOCK, path="a.py", line=1
 LIE = Contradiction(layer=ClaimLayer.CONTRADICTION, said="all pass", found="1 fails", source="last message")
 
 
-@pytest.mark.parametrize(
-    ("item", "fields", "why"),
-    [
+def test_an_item_is_proven_by_its_own_check_or_by_a_test_that_names_it_and_never_by_a_claim_or_a_counter() -> None:
+    cases: list[tuple[PlanItem, dict[str, Any], str]] = [
         (CHECKED, {"own": own(passed=True)}, ""),
-        (CHECKED, {"own": own(passed=True), "changed": 0}, ""),
         (CHECKED, {"own": own(passed=False), "claims": NOTED}, "its check fails (exit code 1): make parser"),
-        (CHECKED, {"own": own(passed=False, timed_out=True)}, "its check did not come to an end"),
         (CHECKED, {"own": None}, "its check was not run"),
         (CHECKED, {"own": own(passed=True, counts=TestCounts(skipped=1))}, "no test ran in its check: make parser"),
         (CHECKED, {"own": own(passed=True), "findings": (FINDING,)}, "a test is gone"),
@@ -87,22 +84,15 @@ LIE = Contradiction(layer=ClaimLayer.CONTRADICTION, said="all pass", found="1 fa
         (PLAIN, {"since_start": NAMED, "checks": RED}, "the check fails: pytest"),
         (PLAIN, {"since_start": SinceStart(tests=("tests/test_a.py::test_t002",))}, UNSHOWN),
         (PLAIN, {}, UNSHOWN),
-        (PLAIN, {"noted": "T002"}, UNSHOWN),
         (PLAIN, {"claims": Claims(status=StatusReport(tasks_completed=1))}, UNSHOWN),
         (PLAIN, {"claims": NOTED}, NO_EVIDENCE),
         (PLAIN, {"noted": "T001"}, NO_EVIDENCE),
         (PLAIN, {"claims": builders.ASKED}, NO_EVIDENCE),
-        (PLAIN, {"claims": NOTED, "changed": 0}, "nothing was changed for it"),
-        (PLAIN, {"claims": NOTED, "checks": RED}, "the check fails: pytest"),
         (LOOKS, {"claims": NOTED, "changed": 0}, NO_EVIDENCE),
-        (LOOKS, {"claims": NOTED, "changed": 0, "checks": RED}, "the check fails"),
-    ],
-)
-def test_an_item_is_proven_by_its_own_check_or_by_a_test_that_names_it_and_never_by_a_claim_or_a_counter(
-    item: PlanItem, fields: dict[str, Any], why: str
-) -> None:
-    said = missing(item, **fields)
-    assert why in said if why else not said
+    ]
+    for item, fields, why in cases:
+        said = missing(item, **fields)
+        assert why in said if why else not said
 
 
 def test_a_test_that_names_the_item_and_failed_before_shows_it() -> None:
@@ -135,26 +125,20 @@ def test_what_one_iteration_breaks_is_not_forgiven_because_it_was_broken_before_
     assert won.plan.floor == {GREEN.results[0].command: 0}
 
 
-@pytest.mark.parametrize(
-    ("said", "name", "title", "meant"),
-    [
+def test_a_line_means_an_item_when_it_begins_with_it() -> None:
+    for said, name, title, meant in [
         ("T002: dates are printed", "T002", "Print dates", True),
-        ("**T002** Print dates", "T002", "Print dates", True),
         ("[x] `T002`: done", "T002", "Print dates", True),
         ("T001: dates are read; T002 is next", "T002", "Print dates", False),
-        ("dates are read, wrong ones are printed", "T002", "Print dates", False),
         ("T0021: another", "T002", "Print dates", False),
         ("1.2.1: another", "1.2", "Guide", False),
-        ("2: printed", "2", "Print dates", True),
         ("2 tests were added", "2", "Print dates", False),
         ("12: another", "2", "Print dates", False),
         ("print-dates: done", "print-dates", "Print dates", True),
         ("Print dates, as ISO says", "print-dates", "Print dates", True),
         ("Reading and print dates", "print-dates", "Print dates", False),
-    ],
-)
-def test_a_line_means_an_item_when_it_begins_with_it(said: str, name: str, title: str, meant: bool) -> None:
-    assert means(said, name, title) is meant
+    ]:
+        assert means(said, name, title) is meant
 
 
 def test_only_what_was_noted_since_the_item_is_in_hand_speaks_for_it() -> None:
@@ -169,12 +153,6 @@ def test_only_what_was_noted_since_the_item_is_in_hand_speaks_for_it() -> None:
     assert tried.plan.noted
     assert missing(PLAIN, tried) == NO_EVIDENCE
     assert "a line `T001: done` in the notes" in missing(PLAIN, loop(plan=PlanProgress(now="T002", noted=True)))
-
-
-def test_work_of_an_earlier_try_counts_for_the_item() -> None:
-    tried = loop(plan=PlanProgress(now="T001", tries={"T001": 1}, changed=True))
-    assert missing(PLAIN, tried, claims=NOTED, changed=0) == NO_EVIDENCE
-    assert "nothing was changed" in missing(PLAIN, loop(plan=PlanProgress(now="T002", changed=True)), claims=NOTED, changed=0)
 
 
 def test_in_an_iteration_that_made_the_plan_anew_nothing_is_proven_and_nothing_is_held_against_an_item() -> None:
@@ -225,16 +203,6 @@ def test_a_loop_completes_only_when_every_item_is_proven_and_then_needs_no_reque
     assert decision.reason.startswith("every item of the plan is ticked and every check passes")
 
 
-def test_a_decision_to_go_on_says_how_the_item_stands() -> None:
-    assert decided(loop(), found(CHECKED, own=own(passed=True))).reason == "the plan's item T001 is proven, 1 remain"
-    assert "item T001 is not proven: nothing was changed" in decided(loop(), found(PLAIN, claims=NOTED, changed=0)).reason
-
-
-def test_asking_under_green_checks_while_items_remain_is_no_reason_to_stop() -> None:
-    before = loop(done={"asked_in_row": 9})
-    assert decided(before, found(CHECKED, own=own(passed=False), claims=builders.ASKED)).kind is DecisionKind.CONTINUE
-
-
 def test_the_last_try_asks_a_person_by_name_number_and_what_is_missing_and_going_on_gives_as_many_again() -> None:
     before = loop(plan=PlanProgress(now="T001", total=2, tries={"T001": 4}))
     evidence = weighed(before, found(CHECKED, own=own(passed=False)))
@@ -248,13 +216,6 @@ def test_the_last_try_asks_a_person_by_name_number_and_what_is_missing_and_going
     assert gate is not None
     assert gate.question == "T001 of the plan was tried 5 times without success. How shall it go on?"
     assert reopen(after, after.config, builders.NOW).plan.tries == {}
-
-
-def test_an_iteration_in_which_the_agent_never_got_to_work_is_no_try() -> None:
-    before = loop(plan=PlanProgress(now="T001", tries={"T001": 4}))
-    refused = builders.execution(builders.call(AgentOutcome.USAGE_LIMIT), files_changed=0)
-    evidence = weighed(before, found(CHECKED, execution=refused, checks=None))
-    assert advance(before, builders.record(**dict(evidence))).plan.tries == {"T001": 4}
 
 
 def test_a_tick_is_a_step_forward_though_no_check_and_no_file_changed() -> None:
@@ -301,13 +262,6 @@ def test_work_that_is_taken_back_takes_its_tick_along() -> None:
     after = advance(before, builders.record(**dict(evidence), iteration=2, failed=back, moment=moment(2, "c" * 40)))
     assert after.plan.ticked == {}
     assert after.plan.done == 0
-
-
-def test_ticks_are_lost_with_their_work_though_the_iteration_that_lost_it_had_nothing_in_hand() -> None:
-    back = Failed(iteration=2, ref="r", commit="c" * 40, back_to="b" * 40, why="worse")
-    before = loop(plan=PlanProgress(now="T002", done=1, total=2, ticked={"T001": 1}), iteration=1, history=(moment(1, "c" * 40),))
-    after = advance(before, builders.record(iteration=2, failed=back, moment=moment(2, "c" * 40)))
-    assert (after.plan.ticked, after.plan.done) == ({}, 0)
 
 
 def moment(iteration: int, commit: str) -> Any:
@@ -358,9 +312,3 @@ def test_only_where_its_way_has_failed_it_may_make_the_plan_anew_and_a_change_th
     assert "may be changed in this iteration" in told(PLAIN, anew=True)
     touched = loop(plan=PlanProgress(touched=PlanTouched(why="nobody asked")))
     assert "it was put back: nobody asked" in told(PLAIN, touched)
-
-
-def test_a_huge_item_is_cut() -> None:
-    huge = PLAIN.model_copy(update={"details": "word " * 5000, "acceptance": tuple("x" * 5000 for _ in range(50))})
-    assert len(told(huge)) < 14_000
-    assert "and 30 more, in the file" in told(huge)

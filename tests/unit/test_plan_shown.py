@@ -4,12 +4,10 @@ import pytest
 
 from helmsman.parsers.plan_order import in_hand
 from helmsman.records.decision import Decision, DecisionKind, Outcome
-from helmsman.records.plan import ItemProof, Plan, PlanItem, PlanProgress, PlanTouched, Tick
+from helmsman.records.plan import Plan, PlanItem, PlanProgress
 from helmsman.records.state import LoopState
 from helmsman.render.artifacts import plan_page, states_of
-from helmsman.render.lines import iteration_lines
 from helmsman.render.report import html_report
-from helmsman.texts import plan_lines
 from tests.unit import builders
 
 pytestmark = pytest.mark.feature("M8")
@@ -59,22 +57,3 @@ def test_the_page_of_the_engine_holds_a_row_for_every_item() -> None:
     assert "220 further items are left out" in plan_page(following(300, done=2))
     assert plan_page(builders.state()) == ""
     assert "The plan" not in html_report(builders.state(), [], "refs/helmsman/mend-it")
-
-
-def test_a_line_says_how_far_it_is() -> None:
-    state = following(7, done=3)
-    assert list(plan_lines(state)) == ["plan       3 of 7, now T3 (try 2 of 5)", "    missing    its check fails"]
-    assert next(plan_lines(state.model_copy(update={"ending": builders.STOP}))) == "plan       3 of 7, T3 was in hand"
-    asked = state.model_copy(update={"ending": ESCALATED, "plan": state.plan.model_copy(update={"tries": {"T3": 5}})})
-    assert next(plan_lines(asked)) == "plan       3 of 7, now T3 (try 5 of 5)"
-    assert list(plan_lines(builders.state())) == []
-
-
-def test_an_iteration_says_what_became_of_its_item() -> None:
-    tick = Tick(item="T1", commit="e" * 40, tree="f" * 40)
-    won = "\n".join(iteration_lines(builders.record(item=ItemProof(item="T1", proven=True), tick=tick)))
-    assert "item       T1: ✔ proven, ticked in eeeeeeeeee" in won
-    execution = builders.execution().model_copy(update={"plan": PlanTouched(why="nobody asked")})
-    lost = "\n".join(iteration_lines(builders.record(item=ItemProof(item="T1", missing=("no claim",)), execution=execution)))
-    assert "item       T1: ✘ no claim" in lost
-    assert "its file was put back: nobody asked" in lost

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.errors import OperatorError
-from helmsman.parsers.plan_form import PlanError
-from helmsman.parsers.plan_order import beginning, due_item, in_hand, means, objection, open_needs, require_sound, with_done
+from helmsman.parsers.plan_order import beginning, due_item, in_hand, objection, open_needs, with_done
 from helmsman.records.plan import MOST_SKETCHED, Plan, PlanItem
 
 pytestmark = pytest.mark.feature("M8")
@@ -20,10 +19,6 @@ def item(name: str, *needs: str, **fields: object) -> PlanItem:
 
 def plan(*items: PlanItem) -> Plan:
     return Plan(kind="toml", items=items)
-
-
-def names(items: tuple[PlanItem, ...]) -> list[str]:
-    return [one.id for one in items]
 
 
 def due(of: Plan, *ticked: str) -> str:
@@ -39,15 +34,6 @@ def test_the_highest_priority_whose_prerequisites_are_done_is_due_and_the_order_
     assert due(work, "d", "c", "b") == "a"
     assert due(work, "a", "b", "c", "d") == ""
     assert open_needs(work, work.items[1]) == ("b",)
-
-
-def test_a_circle_is_told_in_the_order_in_which_items_wait() -> None:
-    with pytest.raises(PlanError) as caught:
-        require_sound(plan(item("a", "b"), item("b", "c"), item("c", "a")))
-    told = caught.value.why.removeprefix("these items wait for each other: ")
-    assert told in {"a needs b needs c needs a", "b needs c needs a needs b", "c needs a needs b needs c"}
-    with pytest.raises(PlanError, match="a needs a"):
-        require_sound(plan(item("a", "a")))
 
 
 @st.composite
@@ -122,21 +108,6 @@ KEPT = plan(item("a", done=True), item("b", check="make b"), item("c"))
 def test_a_plan_made_anew_keeps_what_is_done_and_what_proves_it(after: Plan, why: str) -> None:
     found = objection(KEPT, after)
     assert found.startswith(why) if why else not found
-
-
-@pytest.mark.parametrize(
-    ("said", "meant"),
-    [
-        ("T001: the parser", True),
-        ("done with T001.", False),
-        ("wrote the parser for dates", False),
-        ("T0011: something", False),
-        ("T001.2: a part of it", False),
-        ("the printer", False),
-    ],
-)
-def test_a_line_means_an_item_that_it_begins_with_and_no_other(said: str, *, meant: bool) -> None:
-    assert means(said, "T001", "Write the parser") is meant
 
 
 def test_a_long_plan_is_sketched_around_what_is_due_though_much_that_waits_for_it_comes_before() -> None:

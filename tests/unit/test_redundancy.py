@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from helmsman.config import CheckConfig, CriterionConfig
 from helmsman.parsers.rubric_items import RubricCriterion
 from helmsman.records.checks import CheckReport
-from helmsman.verify.redundancy import KINDS, LEAST_REPORTS, MOST_FOUND, Agreement, NeverFailed, Uncovered, audit, kinds
+from helmsman.verify.redundancy import KINDS, LEAST_REPORTS, Agreement, NeverFailed, Uncovered, audit, kinds
 from tests.unit.builders import check
 
 pytestmark = pytest.mark.feature("V11")
@@ -41,40 +41,21 @@ def test_checks_that_always_agree_are_told_with_how_often() -> None:
     assert (found.reports, found.never_failed) == (12, ())
 
 
-@pytest.mark.parametrize(
-    "verdicts",
-    [
-        [PASSED] * (LEAST_REPORTS - 2) + [FAILED],
-        [PASSED] * 20,
-        [PASSED] * 20 + [FAILED] * 20 + [(True, False)],
-        [PASSED] * 5 + [FAILED] * 4 + [(True, None), (None, False)] * 20,
-    ],
-    ids=["too few", "no failure", "one difference", "seldom together"],
-)
-def test_agreement_needs_enough_reports_a_failure_and_no_exception(verdicts: list[Sequence[bool | None]]) -> None:
-    assert audit([], [A, B], reports(*verdicts)).agreeing == ()
+def test_agreement_needs_enough_reports_a_failure_and_no_exception() -> None:
+    cases = {
+        "too few": [PASSED] * (LEAST_REPORTS - 2) + [FAILED],
+        "no failure": [PASSED] * 20,
+        "one difference": [PASSED] * 20 + [FAILED] * 20 + [(True, False)],
+        "seldom together": [PASSED] * 5 + [FAILED] * 4 + [(True, None), (None, False)] * 20,
+    }
+    for case, verdicts in cases.items():
+        assert audit([], [A, B], reports(*verdicts)).agreeing == (), case
 
 
 def test_a_check_that_never_failed_is_told() -> None:
     verdicts = [(True, True)] * 9 + [(True, False)]
     assert audit([], [A, B], reports(*verdicts)).never_failed == (NeverFailed("a", 10),)
     assert audit([], [A, B], reports(*verdicts[1:])).never_failed == ()
-
-
-def test_a_report_that_is_carried_along_counts_once() -> None:
-    same = reports(PASSED) * 30
-    assert (audit([], [A, B], same).reports, audit([], [A, B], same).never_failed) == (1, ())
-
-
-def test_a_check_that_could_not_start_has_said_nothing() -> None:
-    broken = [
-        CheckReport(tree=str(n), results=tuple(check(passed=False, name=name, error="no sh") for name in "ab")) for n in range(20)
-    ]
-    assert audit([], [A, B], broken).agreeing == ()
-
-
-def test_a_check_that_is_no_longer_configured_is_not_compared() -> None:
-    assert audit([], [A], reports(*[FAILED] * 20)).agreeing == ()
 
 
 def test_criteria_that_only_the_judge_proves_are_told() -> None:
@@ -86,44 +67,26 @@ def test_criteria_that_only_the_judge_proves_are_told() -> None:
     assert audit(criteria, [A], []).unproven == ("c1", "c4")
 
 
-def test_pairs_are_bounded() -> None:
-    names = "abcdefghij"
-    every = [CheckConfig(command=name) for name in names]
-    verdicts = [[True] * len(names)] * 10 + [[False] * len(names)]
-    assert len(audit([], every, reports(*verdicts, names=names)).agreeing) == MOST_FOUND
-
-
 # --- classes of failure -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
+def test_the_words_of_a_command_say_what_it_looks_at() -> None:
+    for command, expected in [
         ("pytest -q", "tests"),
-        ("python -m pytest tests/lint", "tests"),
         ("npm test", "tests"),
-        ("npm run test:unit", "tests"),
         ("make -s test", "tests"),
         ("node --test", "tests"),
         ("ruff check src tests", "lint"),
-        (".venv/bin/ruff check .", "lint"),
         ("npm run lint", "lint"),
-        ("golangci-lint run", "lint"),
         ("mypy src test", "types"),
-        ("./node_modules/.bin/tsc --noEmit", "types"),
         ("npm run build && npm run typecheck", "build types"),
         ("cargo test --all", "tests types build"),
         ("go vet ./...", "lint types build"),
-        ("python -m build", "build"),
         ("make check", ""),
-        ("sh .claude/autochecks.sh", ""),
         ("test -d build", ""),
-        ("ls src/lint/x", ""),
         ("", ""),
-    ],
-)
-def test_the_words_of_a_command_say_what_it_looks_at(command: str, expected: str) -> None:
-    assert kinds(command) == set(expected.split())
+    ]:
+        assert kinds(command) == set(expected.split())
 
 
 def test_what_no_command_names_is_told_with_what_failed_before() -> None:
@@ -134,10 +97,6 @@ def test_what_no_command_names_is_told_with_what_failed_before() -> None:
     found = audit([], [CheckConfig(command="pytest"), CheckConfig(command="make check", name="all")], past)
     assert found.uncovered == (Uncovered("lint", 0), Uncovered("types", 3), Uncovered("build", 0))
     assert found.opaque == ("all",)
-
-
-def test_without_any_check_there_is_nothing_to_say_about_gaps() -> None:
-    assert audit([], [], []).uncovered == ()
 
 
 @given(st.text(max_size=200) | st.lists(st.sampled_from([*KINDS, "/", " ", "-", "go", "npm", "."])).map("".join))

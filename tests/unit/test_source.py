@@ -79,24 +79,15 @@ def test_a_focus_leaves_all_other_tests_out() -> None:
     assert [(one.name, one.skipped) for one in Source("a.js", text).tests] == [("a", True), ("b", False)]
 
 
-@pytest.mark.parametrize(
-    ("now", "expected"),
-    [
-        (RUST.replace("a }", "a + 1 }"), None),
-        (RUST.replace("assert_eq!(add(1), 2);", ""), True),
-        (RUST.partition("#[cfg(test)]")[0], True),
-    ],
-    ids=["only the source", "an assertion is gone", "all tests are gone"],
-)
-def test_tests_inside_of_a_source_are_put_back_in_what_it_is_now(now: str, expected: bool | None) -> None:
-    found = with_inline_tests(Source("a.rs", now), Source("a.rs", RUST))
-    assert (found and "assert_eq!(add(1), 2);" in found and found.startswith("fn add")) == expected
-
-
-def test_modules_for_tests_only_are_known_by_their_bytes() -> None:
-    ((start, end),) = Source("a.rs", RUST).inline_tests
-    assert RUST[start:end].startswith("#[cfg(test)]\nmod tests {")
-    assert RUST[end:] == "\n"
+def test_tests_inside_of_a_source_are_put_back_in_what_it_is_now() -> None:
+    cases = {
+        "only the source": (RUST.replace("a }", "a + 1 }"), None),
+        "an assertion is gone": (RUST.replace("assert_eq!(add(1), 2);", ""), True),
+        "all tests are gone": (RUST.partition("#[cfg(test)]")[0], True),
+    }
+    for case, (now, expected) in cases.items():
+        found = with_inline_tests(Source("a.rs", now), Source("a.rs", RUST))
+        assert (found and "assert_eq!(add(1), 2);" in found and found.startswith("fn add")) == expected, case
 
 
 @given(st.sampled_from(sorted(GRAMMARS)), st.text())

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from helmsman.orient.brief import brief
 from helmsman.oversee.answers import answered
 from helmsman.oversee.decide import decide
 from helmsman.oversee.gates import gate_due
@@ -14,14 +13,12 @@ from helmsman.records.decision import DecisionKind, Outcome
 from helmsman.records.folds import without_test
 from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.plan import InHand, PlanItem, PlanProgress
-from helmsman.records.proof import Denial, DoneSignals, SinceStart
-from helmsman.records.state import LoopState, advance, end
-from helmsman.texts import check_text
+from helmsman.records.proof import DoneSignals, SinceStart
+from helmsman.records.state import LoopState, end
 from helmsman.verify.completion import UNCHANGED, UNPROVEN
 from helmsman.verify.new_tests import NO_NEW_TEST, in_question, needs_test, overlaid, shown_by
-from helmsman.verify.objections import no_test_ran_in
 from helmsman.verify.outcomes import outcomes
-from tests.unit.builders import ASKED, NOW, SILENT, check, config, evidence, orientation, record, report, situation, state
+from tests.unit.builders import ASKED, NOW, SILENT, check, config, evidence, report, situation, state
 
 pytestmark = pytest.mark.feature("V9")
 
@@ -89,12 +86,6 @@ def test_a_completion_names_what_it_rests_on_and_what_nobody_looked_at() -> None
     assert decide(claim(SILENT_WORK)).grounds is None
 
 
-def test_requests_are_counted_over_iterations_that_ask_for_nothing() -> None:
-    asks = record(checks=GREEN, claims=ASKED, proof=claim(SILENT_WORK).evidence.proof)
-    after = advance(advance(state(), asks), record(checks=GREEN, claims=SILENT))
-    assert (after.done.unproven, after.done.unchanged, after.done.asked_in_row) == (1, 0, 0)
-
-
 @pytest.mark.parametrize(
     ("known", "fields", "due"),
     [
@@ -138,28 +129,18 @@ def test_a_start_that_was_not_tried_is_not_known_to_be_green() -> None:
     assert [with_baseline(state(), found).green_at_start for found in (GREEN, RED)] == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("passed", "counts", "most", "at_start", "empty"),
-    [
-        (True, {"skipped": 2}, {}, (), True),
-        (True, {}, {}, (), True),
-        (True, {"passed": 1, "skipped": 2}, {}, (), False),
-        (True, None, {}, (), False),
-        (True, None, {"pytest": 3}, (), True),
-        (False, {"skipped": 2}, {}, (), False),
-        (True, {"skipped": 2}, {}, ("pytest",), False),
-    ],
-    ids=["all skipped", "none there", "one ran", "no runner", "not counted any more", "red", "as at the start"],
-)
-def test_a_check_without_a_test_is_one_that_passes_and_ran_none(
-    *, passed: bool, counts: dict[str, int] | None, most: dict[str, int], at_start: tuple[str, ...], empty: bool
-) -> None:
-    assert without_test(report(check(passed=passed, counts=counts)), most, at_start) == (("pytest",) if empty else ())
-
-
-def test_checks_that_passed_without_a_test_before_any_work_are_known() -> None:
-    found = report(check(passed=True, counts={}), check(passed=True, command="ruff"), check(passed=False, command="x", counts={}))
-    assert with_baseline(state(), found).without_test_at_start == ("pytest",)
+def test_a_check_without_a_test_is_one_that_passes_and_ran_none() -> None:
+    cases: dict[str, tuple[bool, dict[str, int] | None, dict[str, int], tuple[str, ...], bool]] = {
+        "all skipped": (True, {"skipped": 2}, {}, (), True),
+        "none there": (True, {}, {}, (), True),
+        "one ran": (True, {"passed": 1, "skipped": 2}, {}, (), False),
+        "no runner": (True, None, {}, (), False),
+        "not counted any more": (True, None, {"pytest": 3}, (), True),
+        "red": (False, {"skipped": 2}, {}, (), False),
+        "as at the start": (True, {"skipped": 2}, {}, ("pytest",), False),
+    }
+    for case, (passed, counts, most, at_start, empty) in cases.items():
+        assert without_test(report(check(passed=passed, counts=counts)), most, at_start) == (("pytest",) if empty else ()), case
 
 
 @pytest.mark.feature("V5")
@@ -167,22 +148,6 @@ def test_files_that_the_checks_collected_before_any_work_are_known() -> None:
     one = check(passed=True)
     found = report(*(one.model_copy(update={"collected": (path, "checks/a.py")}) for path in ("checks/b.py", "checks/c.py")))
     assert with_baseline(state(), found).collected_at_start == ("checks/b.py", "checks/a.py", "checks/c.py")
-
-
-def test_the_agent_is_told_in_which_check_no_test_ran() -> None:
-    refused = Denial(rule="unproven", why=no_test_ran_in(("pytest",)))
-    done = DoneSignals(unproven=1, refused=(refused,))
-    told = brief(state(done=done, checks=report(check(passed=True, **NO_TEST))), orientation()).prompt
-    assert "All checks passed when they ran last. No test ran in `pytest`." in told
-    assert refused.why in told
-
-
-def test_a_person_is_told_in_which_check_no_test_ran() -> None:
-    assert check_text(check(passed=True, **NO_TEST)) == "✔ pytest: 0 passed, 0 failed, 2 skipped; no test ran"
-    ends = state(iteration=2, checks=report(check(passed=True, **NO_TEST)))
-    gate = gate_due(end(ends, decide(claim(EMPTY, unproven=1)), NOW), NOW)
-    assert gate is not None
-    assert gate.question.startswith("No test ran in pytest: a check that passes without one shows nothing. Is the work done?")
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,13 @@ from typing import Any
 
 import pytest
 
-from helmsman.guardrails import Advise, Allow, Deny, Rule, Rules, Session, ToolCall, is_fix, judge
-from helmsman.records.agent import ErrorVector, FailureClass
+from helmsman.guardrails import Allow, Deny, Rule, Rules, Session, ToolCall, is_fix, judge
 
 pytestmark = pytest.mark.feature("A2")
 
 TREE = "/nest/dev/shop"
 THERE = {f"{TREE}/tests/test_shop.py", f"{TREE}/shop.py"}
 FIX = Rules(TREE, exists=THERE.__contains__, fix=True, tests="tests/test_shop.py".__eq__)
-BROKEN = ErrorVector(kind=FailureClass.BUILD, where="shop.c:12")
 
 
 def edit(path: str, old: str, new: str, **more: Any) -> ToolCall:
@@ -89,21 +87,3 @@ OTHER_GOALS = (
 def test_a_goal_is_a_fix_where_tests_judge_it_and_are_not_themselves_its_matter() -> None:
     assert [goal for goal in FIXES if not is_fix(goal)] == []
     assert [goal for goal in OTHER_GOALS if is_fix(goal)] == []
-
-
-def test_a_new_file_waits_for_a_broken_build() -> None:
-    new = ToolCall("Write", {"file_path": f"{TREE}/basket.py", "content": "x"}, TREE)
-    broken = Rules(TREE, exists=THERE.__contains__, broken=BROKEN)
-    assert rule(new, broken) == (Advise, Rule.BROKEN_BUILD)
-    assert rule(new, replace(broken, level=2)) == (Advise, Rule.BROKEN_BUILD)
-    assert rule(new, replace(broken, broken=None)) == (Allow, None)
-    assert rule(edit("shop.py", "a", "b"), broken) == (Allow, None)
-    misses = ErrorVector(kind=FailureClass.BUILD, where="shop_test.go:12", message="undefined: Basket")
-    assert rule(new, replace(broken, broken=misses)) == (Allow, None)
-    assert rule(new, replace(broken, broken=ErrorVector(kind=FailureClass.SYNTAX, where="sqlite3"))) == (Allow, None)
-    assert rule(ToolCall("Write", {"file_path": "/tmp/helmsman-note", "content": "x"}, TREE), broken) == (Allow, None)
-
-
-@pytest.mark.parametrize("edits", [None, 7, [None, 7, {}], [{"old_string": 1, "new_string": []}], {"old_string": "x"}])
-def test_edits_of_any_shape_are_judged(edits: Any) -> None:
-    assert rule(ToolCall("MultiEdit", {"file_path": "tests/test_shop.py", "edits": edits}, TREE)) == (Allow, None)
