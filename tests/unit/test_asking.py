@@ -7,13 +7,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmsman.plain import short_line
-from helmsman.records.control import Conflict, Imperative, Oversight
 from helmsman.records.gates import Gate, GateKind
 from helmsman.render.gate import evidence, form_text
 from tests.unit.builders import NOW, state
-from tests.unit.histories import history, step
 from tests.unit.rendered import Reading, read
-from tests.unit.test_cells import EVIL, FOREIGN
 
 pytestmark = pytest.mark.feature("H1", "X3")
 
@@ -58,26 +55,3 @@ def test_a_branch_of_any_name_is_shown_in_full_and_is_no_markup(branch: str) -> 
 def test_what_is_shown_can_be_copied_into_a_shell(branch: str) -> None:
     command = look(asked(branch)).removeprefix("Look: ").removesuffix(", worktree /srv/tree")
     assert shlex.split(command) == ["git", "log", f"{BASE[:10]}..{short_line(branch)}"]
-
-
-def test_a_usual_branch_is_shown_as_it_is_typed() -> None:
-    assert f"`git log {BASE[:10]}..helmsman/mend-it`" in evidence(state(branch="helmsman/mend-it"), "/srv/tree")
-
-
-@given(FOREIGN)
-@example(EVIL)
-def test_so_is_a_worktree_in_a_folder_of_any_name(folder: str) -> None:
-    found = asked("helmsman/mend-it", f"/{folder}/tree")
-    assert found.strangers == found.tables == []
-    assert found.headings == asked("helmsman/mend-it").headings
-    assert "".join(look(found).split()).endswith("".join(short_line(f"/{folder}/tree").split()))
-
-
-def test_orders_are_named_by_their_place_and_rungs_as_everywhere() -> None:
-    never = Imperative(source="AGENTS.md", line=4, text="Never change a.py.", modality="must_not")
-    check = Imperative(source="checks", text="lint must pass", modality="must")
-    bind = Conflict(kind="pattern", first=never, second=check, about="a.py")
-    seen = evidence(state(history=history(step(rung=2)), iteration=1, oversight=Oversight(conflicts=(bind,))), "/srv/tree")
-    found = read(seen)
-    assert "about a.py, AGENTS.md:4 says 'Never change a.py.' and checks says 'lint must pass'" in str(found)
-    assert "| E-II |" in seen

@@ -35,12 +35,6 @@ def test_an_excerpt_is_the_first_and_the_last_bytes_without_overlap(chunks: list
     assert excerpt.tail == rest[max(0, len(rest) - keep) :].decode(errors="replace")
 
 
-def test_a_text_that_was_cut_says_how_much_is_missing() -> None:
-    excerpt = Excerpt(3)
-    excerpt.add(b"abcdefghij")
-    assert excerpt.text == "abc\n[4 bytes left out]\nhij"
-
-
 def test_a_text_that_fits_is_whole_even_where_a_character_lies_across_the_middle() -> None:
     excerpt = Excerpt(3)
     excerpt.add("abéde".encode())

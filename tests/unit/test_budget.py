@@ -14,25 +14,6 @@ PIECES = st.lists(st.one_of(st.text(alphabet="own \n", max_size=100), TICKS.map(
 ALLOWANCES = st.integers(min_value=0, max_value=200)
 
 
-PROSE = "A loop that fails says why, with its numbers and the next step; whoever reads it in the morning knows what to do."
-CODE = """\
-def half(number: int) -> float:
-    if number % 2:
-        raise ValueError(f"{number} is odd")
-    return number / 2
-"""
-LOG = """\
-tests/test_calc.py::TestCalc::test_half FAILED [ 12%]
-E   AssertionError: assert 4.5 == 4
-2026-11-22 10:31:07,412 ERROR worker-3: exit 1
-"""
-
-
-@pytest.mark.parametrize(("text", "of_o200k"), [(PROSE, 26), (CODE, 34), (LOG, 53)])
-def test_a_text_is_counted_by_the_kinds_of_its_characters(text: str, of_o200k: int) -> None:
-    assert abs(tokens(text) - of_o200k) <= 0.1 * of_o200k
-
-
 @pytest.mark.parametrize("character", ["a", "A", "7", "=", "\n", " ", "\x00", "é", "日", "\U0001f600"])
 def test_no_character_is_free_however_often_it_stands(character: str) -> None:
     assert tokens(character * 10_000) >= 10_000 / LONGEST_TOKEN
@@ -41,10 +22,6 @@ def test_no_character_is_free_however_often_it_stands(character: str) -> None:
 @given(TEXTS, TEXTS)
 def test_two_texts_below_each_other_count_no_more_than_each_by_itself(one: str, other: str) -> None:
     assert tokens(f"{one}\n{other}") <= tokens(one) + tokens("\n") + tokens(other)
-
-
-def test_a_text_that_fits_stays_as_it_is() -> None:
-    assert trim("x" * 400, 100) == "x" * 400
 
 
 def test_a_cut_keeps_beginning_and_end_and_says_that_it_was_made() -> None:
@@ -65,10 +42,6 @@ def test_what_was_trimmed_fits_the_allowance(text: str, allowance: int) -> None:
 @example("`" * 1000)
 def test_nothing_inside_can_end_a_fence(text: str) -> None:
     assert outside_of_fences(f"before\n{fence(text)}\nafter") == ["before", "after"]
-
-
-def test_pieces_that_fit_stand_one_below_the_other() -> None:
-    assert fit(["own words", Untrusted("theirs")], 100) == "own words\n```\ntheirs\n```"
 
 
 @given(PIECES, ALLOWANCES)

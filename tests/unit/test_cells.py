@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmsman.plain import short_line
-from helmsman.render.markdown_page import LONGEST_OUTPUT_LINE, code, fence, prose, stacked, table, wrapped
+from helmsman.render.markdown_page import code, fence, prose, stacked, table, wrapped
 from tests.unit.rendered import JOINER, read
 
 EVIL = (
@@ -97,10 +97,6 @@ def test_of_a_long_output_the_end_is_shown_and_the_cut_is_told(text: str) -> Non
     assert "characters are left out" in shown
 
 
-def test_a_line_without_end_is_cut() -> None:
-    assert max(map(len, fence("x" * 100_000, most=10**6).splitlines())) == LONGEST_OUTPUT_LINE
-
-
 @pytest.mark.feature("X3")
 @pytest.mark.parametrize("address", ["https://e.example/x", "HTTP://E.EXAMPLE", "www.e.example", "anna@e.example"])
 def test_an_address_is_no_address_any_more(address: str) -> None:
@@ -114,12 +110,3 @@ def test_a_cell_is_broken_between_words_into_lines_that_fit(words: list[str], wi
     lines = wrapped(" ".join(words), width).split("<br>")
     assert " ".join(lines).split() == words
     assert all(len(line) <= width for line in lines)
-
-
-def test_code_is_never_broken() -> None:
-    told = wrapped(f"see {code('sh check.sh --all')} and {prose('a `b c` d')}", 8)
-    assert told == "see<br>`sh check.sh --all`<br>and a \\`b<br>c\\` d"
-
-
-def test_a_table_without_rows_is_nothing() -> None:
-    assert table(("First",), []) == ""

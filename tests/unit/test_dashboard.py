@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from helmsman.config import LoopConfig
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.control import Band, Conflict, Control, EscalationLevel, Imperative, Ladder, Oversight
 from helmsman.records.decision import Decision, DecisionKind, Outcome
@@ -64,15 +63,6 @@ def test_a_system_tells_its_numbers(system: str, name: str, numbers: str) -> Non
     assert told(dashboard(troubled_state(), troubled_record()), system)[name] == numbers
 
 
-@pytest.mark.feature("H5")
-def test_the_iterations_left_are_told_with_the_numbers_behind_them() -> None:
-    climbing = state(iteration=4, history=history(*(step(completion=completion) for completion in (0.1, 0.2, 0.3, 0.4))))
-    words = told(dashboard(climbing), "4")["iterations left"]
-    assert " ".join(words.split()) == (
-        "about 6 more iterations at this pace: 40% done at +10.0 points an iteration (median of the last 4); the limit leaves 26"
-    )
-
-
 def _with(**fields: Any) -> LoopState:
     return state(checks=GREEN, **fields)
 
@@ -122,18 +112,6 @@ def test_the_sign_of_the_work_follows_from_its_end_and_from_what_it_brought(
 ) -> None:
     done = record(execution=execution(call(outcome)), moment=history(moment)[0])
     assert overview(state(), done)["1"] == sign
-
-
-def test_before_the_first_iteration_there_is_nothing_yet() -> None:
-    page = read(dashboard(state()))
-    assert overview(state())["1"] == Sign.IDLE
-    assert page.headings[0] == "mend-it: ▶ running"
-    assert "no iteration has ended since the loop was opened" in page.paragraphs
-
-
-def test_a_loop_that_nothing_verifies_says_so() -> None:
-    unchecked = LoopConfig(goal="write", allow_no_checks=True)
-    assert told(dashboard(state(unchecked, checks=report())), "3*")["checks"] == "NONE CONFIGURED: nothing was verified"
 
 
 @pytest.mark.feature("H5")

@@ -1,13 +1,10 @@
 """The state diagrams are drawn from the tables that run, and docs/control.md shows them as they are now."""
 
-import subprocess
-import sys
-
 import pytest
 
 from helmsman.config import LadderConfig
 from helmsman.oversee.ladder import STEPS
-from tools.diagrams import DOCUMENT, ROOT, diagrams, ladder_diagram
+from tools.diagrams import DOCUMENT, diagrams, ladder_diagram
 from tools.parts import drawn
 
 PLACE = "before\n<!-- diagram: one -->\n{}<!-- end of diagram -->\nafter\n"
@@ -19,12 +16,6 @@ def test_every_step_of_the_ladder_is_drawn_with_what_it_needs() -> None:
     assert sum(" --> " in line for line in lines) == len(STEPS) + 1
     assert "    refactor --> redesign : trouble, after 4 iterations here" in lines
     assert "    redesign --> refactor : 2 clean here" in lines
-
-
-def test_a_label_holds_nothing_that_ends_it() -> None:
-    for line in ladder_diagram().splitlines():
-        assert line.count(" : ") <= 1
-        assert ";" not in line
 
 
 @pytest.mark.parametrize("old", ["", "```mermaid\nold\n```\n"], ids=["empty", "stale"])
@@ -43,9 +34,3 @@ def test_a_part_without_a_place_and_a_place_without_a_part_are_told(made: dict[s
 def test_the_document_shows_what_runs() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     assert drawn(text, diagrams()) == text, "run python tools/diagrams.py"
-
-
-def test_the_tool_runs_by_its_path_from_anywhere() -> None:
-    command = [sys.executable, str(ROOT / "tools" / "diagrams.py"), "--check"]
-    ended = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stdout) == (0, "docs/control.md is up to date\n")

@@ -11,7 +11,6 @@ from helmsman.records.decision import Considered
 from helmsman.records.proof import SinceStart
 from helmsman.records.verification import Case, Consequence, Grounds, OutcomeTable
 from helmsman.render.artifacts import verdicts_page
-from helmsman.render.facts import control_facts
 from helmsman.render.lines import explanation, steering_lines
 from helmsman.render.report import html_report
 from tests.unit.builders import CONTINUE, config, record, state
@@ -19,7 +18,6 @@ from tests.unit.histories import BACK, history, step
 
 pytestmark = pytest.mark.feature("S18")
 WATCHED = config(ladder={"act": False})
-LONG = "stuck: 3 iterations in a row gained 0.0% of completion together, and five per cent of it would have been enough for all"
 
 
 def health(oversight: Oversight, *, acts: bool = True) -> str:
@@ -27,33 +25,11 @@ def health(oversight: Oversight, *, acts: bool = True) -> str:
     return line
 
 
-def test_an_ordinary_loop_has_nothing_to_notice() -> None:
-    assert health(Oversight()) == "health     nothing to notice"
-
-
-@pytest.mark.parametrize("rung", [EscalationLevel.PATCH, EscalationLevel.REDESIGN])
-def test_a_rung_from_which_nothing_follows_is_told_as_only_watched(rung: EscalationLevel) -> None:
-    oversight = Oversight(ladder=Ladder(rung=rung, reason="stuck: 1 %"))
-    assert health(oversight, acts=False).endswith(" (only watched: ladder.act is off)")
-    assert "watched" not in health(oversight)
-
-
-def test_a_long_reason_is_cut_at_a_word_and_shows_that_it_is() -> None:
-    told = health(Oversight(ladder=Ladder(rung=EscalationLevel.REFACTOR, reason=LONG)))
-    assert told == f"health     E-I refactor because of {LONG[: LONG.index(' been')]}…"
-    assert health(Oversight(ladder=Ladder(rung=EscalationLevel.REFACTOR, reason=LONG[:100]))).endswith(LONG[:100])
-
-
 @given(st.text(max_size=400))
 def test_whatever_the_reason_the_line_is_one_and_short(reason: str) -> None:
     told = health(Oversight(ladder=Ladder(rung=EscalationLevel.REFACTOR, reason=reason)))
     assert told.isprintable()
     assert len(told) <= len("health     E-I refactor because of ") + 101
-
-
-@pytest.mark.parametrize(("idle", "words"), [(1, "1 iteration in a row"), (2, "2 iterations in a row")])
-def test_one_iteration_is_told_in_the_singular(idle: int, words: str) -> None:
-    assert any(words in fact.value for fact in control_facts(Oversight(idle=idle)))
 
 
 @pytest.mark.feature("S4")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helmsman.budget import whole
 from helmsman.orient.focus import FACTS_TOKENS, GOAL_TOKENS, focus_request, focus_section, read_focus
-from helmsman.parsers.answers import LONGEST_ANSWER, find_object
+from helmsman.parsers.answers import LONGEST_ANSWER
 from helmsman.records.checks import TestCounts
 from helmsman.records.control import Band, Control, EscalationLevel, Ladder, Oversight, Progress, Stance, Strategy
 from helmsman.records.iteration import Focus
@@ -82,62 +82,35 @@ def test_the_request_is_bounded_whatever_the_checks_print() -> None:
     assert tokens(question.task) < GOAL_TOKENS + 100
 
 
-def test_a_request_before_anything_is_known_says_so() -> None:
-    question = focus_request(state(config(checks=(), allow_no_checks=True)), Oversight())
-    assert "Iteration 1 of 30; completion 0% (not measured)" in question.facts
-    assert "None has run yet." in question.facts
-    assert all((question.rules, question.task, question.facts, question.closing))
+def test_a_focus_is_found_between_fences_and_prose() -> None:
+    cases = {
+        "bare": json.dumps(GOOD),
+        "fenced": f"Here it is:\n```json\n{json.dumps(GOOD, indent=1)}\n```\nGood luck!",
+        "prose": f"{{not this}} but {json.dumps(GOOD)} {{}}",
+        "another object before it": f'{{"other": {{"x": 1}}}}\n{json.dumps(GOOD)}',
+    }
+    for case, text in cases.items():
+        assert read_focus(text) == FOCUS, case
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        json.dumps(GOOD),
-        f"Here it is:\n```json\n{json.dumps(GOOD, indent=1)}\n```\nGood luck!",
-        f"{{not this}} but {json.dumps(GOOD)} {{}}",
-        f'{{"other": {{"x": 1}}}}\n{json.dumps(GOOD)}',
-    ],
-    ids=["bare", "fenced", "prose", "another object before it"],
-)
-def test_a_focus_is_found_between_fences_and_prose(text: str) -> None:
-    assert read_focus(text) == FOCUS
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
+def test_what_is_no_focus_is_refused_with_the_reason() -> None:
+    for text, why in [
         ("", "no JSON object"),
-        ("I would rather not.", "no JSON object"),
-        ("[]", "no JSON object"),
         (json.dumps(GOOD)[:-2], "no JSON object"),
         ("{" * 30_000, "no JSON object"),
         ('{"prompt":' * 3_000, "no JSON object"),
         (changed(prompt="x" * LONGEST_ANSWER), "characters, more than 120,000"),
         (without("prompt"), "no JSON object with `prompt`"),
-        (without("systemContext"), "systemContext"),
-        (without("focusAreas"), "focusAreas"),
-        (without("urgency"), "urgency"),
-        (changed(prompt=""), "prompt"),
         (changed(prompt=" \n "), "prompt: String should have at least 1 character"),
-        (changed(prompt="\x00\x1b"), "prompt: String should have at least 1 character"),
-        (changed(prompt=5), "prompt"),
-        (changed(prompt="x" * 4001), "prompt"),
         (changed(systemContext="x" * 2001), "systemContext"),
-        (changed(systemContext=None), "systemContext"),
-        (changed(focusAreas="parser.py"), "focusAreas"),
         (changed(focusAreas=[]), "focusAreas"),
         (changed(focusAreas=["a"] * 6), "focusAreas"),
-        (changed(focusAreas=["a", 1]), "focusAreas"),
         (changed(focusAreas=["a", ""]), "focusAreas.1: String should have at least 1 character"),
-        (changed(focusAreas=["a" * 201]), "focusAreas.0: String should have at most 200 characters"),
         (changed(urgency="panic"), "urgency"),
-        (changed(guardRails="off"), "guardRails"),
-    ],
-)
-def test_what_is_no_focus_is_refused_with_the_reason(text: str, why: str) -> None:
-    read = read_focus(text)
-    assert isinstance(read, str)
-    assert why in read
+    ]:
+        read = read_focus(text)
+        assert isinstance(read, str)
+        assert why in read
 
 
 def test_what_no_terminal_and_no_file_can_hold_is_taken_out() -> None:
@@ -145,11 +118,6 @@ def test_what_no_terminal_and_no_file_can_hold_is_taken_out() -> None:
     assert isinstance(read, Focus)
     assert read.prompt == "Mend [2J it \nnow"
     assert read.areas == ("a b",)
-
-
-def test_half_of_a_surrogate_pair_does_no_harm() -> None:
-    read = read_focus('{"prompt": "a\\ud800b", "systemContext": "", "focusAreas": ["x"], "urgency": "low"}')
-    assert read if isinstance(read, str) else read.prompt.encode()
 
 
 def test_the_focus_enters_the_prompt_between_fences_under_a_heading_that_leaves_the_rules_in_force() -> None:
@@ -164,19 +132,10 @@ def test_the_focus_enters_the_prompt_between_fences_under_a_heading_that_leaves_
     assert "1. # 999: what always holds\n2. b" in section
 
 
-def test_without_a_focus_the_prompt_says_nothing() -> None:
-    assert focus_section(None) == ()
-
-
 @given(st.text(max_size=400))
 def test_any_text_is_read_to_a_focus_or_a_reason(text: str) -> None:
     read = read_focus(text)
     assert isinstance(read, Focus) or read.isprintable()
-
-
-@given(st.text(alphabet="ab c.\n`", max_size=200))
-def test_no_prose_without_a_brace_hides_the_answer(prose: str) -> None:
-    assert read_focus(f"{prose}{json.dumps(GOOD)}{prose}") == FOCUS
 
 
 @given(st.recursive(st.none() | st.text(max_size=20), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
@@ -184,11 +143,3 @@ def test_any_value_in_any_place_is_read_to_a_focus_or_a_reason(value: Any) -> No
     for name in GOOD:
         read = read_focus(changed(**{name: value}))
         assert isinstance(read, Focus | str)
-
-
-def test_the_object_with_the_name_is_taken_and_others_are_passed_over() -> None:
-    assert find_object('{"a": 1} {"b": 2}', "b") == {"b": 2}
-
-
-def test_what_stands_inside_of_another_object_is_not_taken_for_the_answer() -> None:
-    assert isinstance(read_focus(json.dumps({"example": GOOD})), str)

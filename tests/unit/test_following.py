@@ -72,38 +72,6 @@ def test_the_first_look_takes_only_the_end_and_no_half_line(journal: Path) -> No
     follower.close()
 
 
-def test_right_after_a_turn_over_the_older_journal_is_read_too(journal: Path) -> None:
-    journal.with_suffix(".1.jsonl").write_bytes(line("x" * FIRST_LOOK) + line("before"))
-    journal.write_bytes(line("after"))
-    follower = Follower(journal)
-    assert details(follower.news()) == ["before", "after"]
-    assert follower.news() == []
-    follower.close()
-
-
-def test_a_journal_that_is_not_there_yet_is_read_from_its_beginning_later(journal: Path) -> None:
-    follower = Follower(journal)
-    assert follower.news() == []
-    journal.write_bytes(line("one"))
-    assert details(follower.news()) == ["one"]
-    journal.unlink()
-    assert follower.news() == []
-    journal.write_bytes(line("two"))
-    assert details(follower.news()) == ["two"]
-    follower.close()
-
-
-def test_a_journal_that_was_cut_off_is_read_anew(journal: Path) -> None:
-    follower = Follower(journal)
-    journal.write_bytes(line("one") + line("two") + b"half of a li")
-    assert details(follower.news()) == ["one", "two"]
-    os.truncate(journal, 0)
-    with journal.open("ab") as file:
-        file.write(line("three"))
-    assert details(follower.news()) == ["three"]
-    follower.close()
-
-
 @pytest.mark.parametrize(
     "rubbish",
     [

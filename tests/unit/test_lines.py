@@ -6,8 +6,6 @@ from collections.abc import Iterator
 import pytest
 
 from deployments.lines import in_local_time, laid_out
-from helmsman.render.lines import Listed, list_lines
-from tests.unit.builders import state
 
 pytestmark = pytest.mark.feature("H4")
 
@@ -42,15 +40,3 @@ def test_moments_are_told_in_local_time_with_the_zone() -> None:
 )
 def test_a_long_line_hangs_under_its_beginning_and_a_command_stays_in_one_piece(line: str, pieces: list[str] | None) -> None:
     assert list(laid_out(line, 40)) == (pieces or [line])
-
-
-def test_without_a_terminal_nothing_is_broken() -> None:
-    assert list(laid_out("why        " + "word " * 99)) == ["why        " + "word " * 99]
-
-
-def test_loops_are_listed_under_a_head_with_their_age_and_branch() -> None:
-    one = state()
-    head, row = list_lines([Listed(one, driven=True)], one.updated_at.replace(year=one.updated_at.year + 1))
-    assert head.split() == ["LOOP", "STATE", "ITERATIONS", "COST", "CHANGED", "BRANCH", "GOAL"]
-    assert [part in row for part in ("▶ running", "0 of 30", "365 days ago", one.branch)] == [True] * 4
-    assert row.index(one.branch) == head.index("BRANCH")

@@ -10,8 +10,6 @@ from helmsman.oversee.progress import UNPROVEN
 from helmsman.render.dashboard import LEAST, SLOWEST, outlook
 from tests.unit.histories import green, history, step, waited
 
-FORWARD = "forward"
-
 
 def climb(*completions: float) -> list[dict[str, object]]:
     return [step(completion=completion) for completion in completions]
@@ -36,10 +34,6 @@ def test_nothing_is_told_of_work_that_does_not_get_on(values: list[float], windo
 
 def test_one_leap_does_not_make_a_pace() -> None:
     assert outlook(history(*climb(0.1, 0.1, 0.1, 0.1, 0.8))).left is None
-
-
-def test_only_the_last_iterations_count() -> None:
-    assert outlook(history(*climb(0.0, 0.3, 0.6, 0.6, 0.6, 0.6))).left is None
 
 
 def test_waits_what_was_not_checked_and_what_was_taken_back_say_nothing_of_the_pace() -> None:

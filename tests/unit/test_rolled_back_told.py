@@ -30,9 +30,3 @@ def told(*steps: Step) -> str:
 )
 def test_the_number_is_that_of_the_iterations_which_made_it_worse(steps: list[Step], words: str) -> None:
     assert words in told(*steps)
-
-
-def test_work_that_was_taken_back_earlier_is_not_counted_again() -> None:
-    anew = step(BACK, undone=True, start="commit1", commit="commit4")
-    assert "The last iteration made" in told(step(FORWARD), FELL, FELL, anew)
-    assert "2 iterations in a row" in told(step(FORWARD), FELL, FELL, anew, FELL)

@@ -35,7 +35,3 @@ def test_a_completed_one_says_what_proves_it_and_an_asking_one_where_to_answer()
     asking = rows(builders.state(gate=troubled_gate("How?")))
     assert "How" in asking["Done"]
     assert "Resume in the menu" in asking["Next"]
-
-
-def test_a_loop_without_checks_says_that_nothing_is_verified() -> None:
-    assert "nothing is verified" in rows(builders.state(builders.config(checks=(), allow_no_checks=True)))["Proof"]

@@ -8,10 +8,10 @@ from hypothesis import example, given, settings
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import CheckReport
 from helmsman.records.state import LoopState
-from helmsman.render.artifacts import FAILURES, ITERATIONS, ROWS, checks_page, gates_page, iterations_page, summary, verdicts_page
+from helmsman.render.artifacts import ITERATIONS, checks_page, gates_page, iterations_page, summary, verdicts_page
 from helmsman.render.dashboard import dashboard
-from tests.unit.builders import check, config, record, report, state
-from tests.unit.histories import SIDEWAYS, green, history, red, step, waited
+from tests.unit.builders import check, config, report, state
+from tests.unit.histories import SIDEWAYS, green, history, red, step
 from tests.unit.rendered import read
 from tests.unit.shown import troubled_gate, troubled_record, troubled_report, troubled_state
 from tests.unit.test_cells import EVIL, FOREIGN
@@ -45,23 +45,10 @@ def test_the_newest_fifty_are_shown_and_those_before_are_counted() -> None:
     assert f"{10_000 - ITERATIONS} earlier iterations left out: helmsman log mend-it has them." in page.paragraphs
 
 
-def test_a_wait_is_no_iteration_and_still_a_row() -> None:
-    page = read(iterations_page(state(iteration=2, history=history(green(), waited(), green()))))
-    assert len(page.tables[0]) == 1 + 3
-    assert "usage limit" in page.tables[0][2][-1]
-    assert "left out" not in " ".join(page.paragraphs)
-
-
 def test_what_is_worth_a_remark_is_remarked() -> None:
     odd = red(SIDEWAYS, "a", outcome=AgentOutcome.TIMED_OUT, asked=True, test_only=True, denials=3, relevance=0.25)
     remarks = rows_of(state(iteration=1, history=history(odd)))[0][-1]
     assert " ".join(remarks.split()) == "timed out, asked to be done, only tests, 3 refused, 25% to the point"
-
-
-def test_the_tree_before_the_first_iteration_is_the_last_row() -> None:
-    base = history(green(completion=0.2))[0].model_copy(update={"iteration": 0})
-    rows = rows_of(state(iteration=1, history=(base, *history(green()))))
-    assert [row[0] for row in rows] == ["1", "start"]
 
 
 @pytest.mark.feature("H5")
@@ -70,25 +57,6 @@ def test_failing_checks_show_the_ends_of_what_they_printed() -> None:
     page = read(checks_page(state(checks=report(failing, check(passed=True)))))
     assert page.headings == ["mend-it: 1 of 2 checks pass", "✘ pytest", "Findings"]
     assert page.fences == ["the outcome\n"]
-
-
-def test_a_check_that_could_not_run_says_why() -> None:
-    page = read(checks_page(troubled_state("no such file"), troubled_record("no such file")))
-    assert page.tables[0][3] == ["", "✘ pytest (no such file)"]
-    assert "python -m pytest, timed out, 2.0 s" in page.paragraphs
-
-
-def test_where_nothing_was_checked_the_report_before_is_shown_as_such() -> None:
-    page = read(checks_page(state(checks=report(check(passed=True))), record(checks=None)))
-    assert "In the last iteration nothing was checked; this is the report before it." in page.paragraphs
-
-
-def test_many_checks_and_failures_are_counted() -> None:
-    many = CheckReport(tree="d" * 40, results=(check(passed=False, head="x"),) * 100)
-    page = read(checks_page(state(checks=many)))
-    assert len(page.tables[0]) == 1 + ROWS
-    assert f"and {100 - ROWS} more" in page.paragraphs
-    assert len(page.fences) == FAILURES
 
 
 @pytest.mark.feature("H5")
@@ -111,30 +79,12 @@ def test_each_criterion_is_told_with_its_votes() -> None:
     ]
 
 
-def test_without_criteria_there_is_no_judge_and_without_iterations_no_decision() -> None:
-    page = read(verdicts_page(state()))
-    assert page.headings == ["mend-it: verdicts", "Claims", "Judge"]
-    assert "There are no criteria, so no judge is asked." in page.paragraphs
-
-
 @pytest.mark.feature("H5")
 def test_an_open_question_is_told_with_the_command_behind_each_choice() -> None:
     page = read(gates_page(state(gate=troubled_gate("What now?"))))
     assert page.headings[0] == "mend-it: a person is asked"
     assert [row[0] for row in page.tables[0]] == ["Choice", "approve", "take-over", "stop"]
     assert page.tables[0][1][2] == "helmsman approve mend-it"
-
-
-def test_answers_are_told_newest_first_with_who_gave_them() -> None:
-    answers = tuple(troubled_state().answers[0].model_copy(update={"gate": f"milestone-{n}-1"}) for n in (5, 10))
-    rows = read(gates_page(state(answers=answers))).tables[0][1:]
-    assert [row[0].partition("\n")[0] for row in rows] == ["milestone-10-1", "milestone-5-1"]
-    assert " ".join(rows[0][1].split()) == "approve some words (command line)"
-
-
-def test_where_nobody_was_asked_it_says_so() -> None:
-    page = read(gates_page(state()))
-    assert page.headings == ["mend-it: nobody is asked", "Answers"]
 
 
 @pytest.mark.feature("H5", "X3")

@@ -22,24 +22,19 @@ from helmsman.records.events import (
     ToolCalled,
     ToolReturned,
 )
-from helmsman.render.activity import FINISHED_KEPT, TOOLS_KEPT, Activity, LoggedEvent, after
+from helmsman.render.activity import Activity, LoggedEvent, after
 from helmsman.render.spans import (
-    BESIDE,
     LONGEST,
     Point,
     Span,
-    beside_spans,
     iteration_spans,
     loop_span,
     points_of,
     span_id,
     telemetry_names,
-    trace_context,
-    trace_id,
 )
-from tasks.loop import steps
 from tests.unit import builders
-from tests.unit.builders import NOW, STOP
+from tests.unit.builders import NOW
 from tests.unit.full_records import full_record, full_state
 from tools.parts import drawn
 from tools.telemetry import DOCUMENT, tables
@@ -116,34 +111,6 @@ def test_tool_calls_hang_on_the_agent_the_agent_on_its_step_and_steps_on_the_ite
     }
 
 
-def test_every_span_lies_within_its_parent_or_begins_with_it() -> None:
-    spans = spans_of(*WORK, judgement=JUDGED)
-    known = {span.path: span for span in spans}
-    assert all(span.start <= span.end for span in spans)
-    assert all(known[span.parent].start <= span.start for span in spans if span.parent in known)
-
-
-def test_tool_calls_that_end_in_another_order_are_told_apart_by_their_id() -> None:
-    bash, read = (span for span in spans_of(*WORK) if span.name.startswith("execute_tool"))
-    assert (bash.attributes["error.type"], read.attributes.get("error.type")) == ("tool_error", None)
-    assert [(tool.end - tool.start).total_seconds() for tool in (bash, read)] == [3, 1]
-
-
-def test_what_the_journal_has_lost_is_missing_and_the_rest_hangs_on_the_iteration() -> None:
-    assert parents(spans_of(judgement=JUDGED)) == {
-        "iteration": "the loop",
-        "invoke_agent claude": "iteration",
-        "chat judge-1": "iteration",
-    }
-    assert parents(spans_of(begun("execute", 4), ended("execute", 4))).keys() == {"iteration", "invoke_agent claude"}
-
-
-def test_a_step_that_was_done_again_after_a_crash_is_told_once() -> None:
-    spans = spans_of(begun("oversee"), begun("oversee"), ended("oversee"), begun("decide"))
-    assert [span.name for span in spans if span.name.startswith("step")] == ["step oversee"]
-    assert (spans[1].end - spans[1].start).total_seconds() == 1
-
-
 def test_the_same_attempt_has_the_same_ids_and_another_one_has_others() -> None:
     def ids(uid: str, attempt: int) -> set[int]:
         told = iteration_spans(builders.state(uid=uid), builders.record(attempt=attempt), lived(*WORK))
@@ -154,20 +121,6 @@ def test_the_same_attempt_has_the_same_ids_and_another_one_has_others() -> None:
     assert len(ids("u1", 1)) == len(spans_of(*WORK))
 
 
-def test_the_agent_s_own_telemetry_can_hang_on_its_call_before_that_has_a_span() -> None:
-    agent = next(span for span in spans_of(*WORK) if span.name.startswith("invoke_agent"))
-    context = f"00-{trace_id('u1'):032x}-{span_id('u1', agent.path):016x}-01"
-    assert trace_context("u1", 1, 1) == {"TRACEPARENT": context}
-
-
-def test_steps_beside_iterations_are_those_of_the_loop_itself() -> None:
-    line = lived(begun("baseline"), CheckFinished(result=builders.check(passed=True)), ended("baseline"), *WORK)
-    step, check = beside_spans(line, "baseline")
-    assert (step.name, step.parent, check.parent) == ("step baseline", (), step.path)
-    assert not {step.path, check.path} & {span.path for span in iteration_spans(builders.state(), builders.record(), line)}
-    assert all(hasattr(steps, name) for name in BESIDE)
-
-
 def test_what_a_program_does_not_tell_is_left_out_and_no_zero() -> None:
     untold = builders.execution(builders.call(untold=(Capability.TOKENS, Capability.COST), usage=Usage()))
     record = builders.record(execution=untold)
@@ -175,14 +128,6 @@ def test_what_a_program_does_not_tell_is_left_out_and_no_zero() -> None:
     agent = next(span for span in spans if span.name.startswith("invoke_agent"))
     assert not [name for name in agent.attributes if "usage" in name or "cost" in name]
     assert not {point.instrument for point in points_in(spans)} & {"helmsman.cost", "gen_ai.client.token.usage"}
-
-
-def test_tokens_that_went_in_count_those_of_the_cache() -> None:
-    usage = Usage(input_tokens=1, cache_creation_tokens=10, cache_read_tokens=100, output_tokens=5)
-    record = builders.record(execution=builders.execution(builders.call(usage=usage)))
-    points = points_in(iteration_spans(builders.state(), record, Activity()))
-    tokens = [one for one in points if one.instrument == "gen_ai.client.token.usage"]
-    assert [(one.attributes["gen_ai.token.type"], one.value) for one in tokens] == [("input", 111), ("output", 5)]
 
 
 def test_an_iteration_is_counted_once_with_what_came_of_it_its_calls_and_its_signals() -> None:
@@ -202,21 +147,6 @@ def test_an_iteration_is_counted_once_with_what_came_of_it_its_calls_and_its_sig
         ("gen_ai.client.operation.duration", 1.0, *chat),
         ("helmsman.cost", 0.25, "basic", "judge", "judge-1"),
     ]
-
-
-def test_a_loop_that_failed_is_an_error_and_one_that_waits_or_completed_is_none() -> None:
-    failed = Decision(kind=DecisionKind.STOP, rule="r", reason="", at=NOW, outcome=Outcome.FAILED, fault="operator")
-    told = [loop_span(builders.state(), one) for one in (STOP, failed)]
-    assert [span.attributes.get("error.type", "") for span in told] == ["", "operator"]
-    assert {span.parent for span in told} == {None}
-    assert [point.instrument for point in points_in(told)] == ["helmsman.loops", "helmsman.loops"]
-
-
-def test_no_more_than_so_many_tool_calls_and_checks_get_a_span() -> None:
-    many = (called(identity=str(number)) for number in range(TOOLS_KEPT + 50))
-    checked = (CheckFinished(result=builders.check(passed=True)) for _ in range(FINISHED_KEPT + 50))
-    names = [span.name for span in spans_of(begun("execute"), *many, *checked, ended("execute"))]
-    assert (names.count("execute_tool Bash"), names.count("check pytest")) == (TOOLS_KEPT, FINISHED_KEPT)
 
 
 @given(st.text() | st.just(EVIL))

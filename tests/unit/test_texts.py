@@ -3,7 +3,6 @@
 import pytest
 
 from helmsman.records.agent import AgentOutcome, Compaction, ContextUse, ErrorVector, FailureClass, StopAttempt
-from helmsman.records.iteration import Research, WorkingMemory
 from helmsman.records.state import advance
 from helmsman.render.gate import evidence
 from helmsman.render.lines import brought, iteration_lines, summary_lines
@@ -18,11 +17,6 @@ ESCAPE = "\x1b[2J"
 
 def lines(**fields: object) -> str:
     return "\n".join(iteration_lines(record(execution=execution(call(AgentOutcome.FINISHED, **fields)))))
-
-
-def test_a_plain_session_has_nothing_to_tell() -> None:
-    told = lines()
-    assert not [word for word in ("stop ", "rotated", "compacted", "failure", "resumed") if word in told]
 
 
 def test_an_iteration_is_told_in_five_lines_and_its_checks_in_a_few_words() -> None:
@@ -52,10 +46,6 @@ def test_what_happened_inside_a_session_is_told() -> None:
     assert "failure    3 times test test_a: assert 1 == 2" in told
     assert "compacted  900,000 → 20,000 tokens (auto)" in told
     assert "\x1b" not in told
-
-
-def test_a_failure_that_was_seen_once_is_not_worth_a_line() -> None:
-    assert "failure" not in lines(errors=(ErrorVector(kind=FailureClass.TEST, where="test_a"),))
 
 
 @pytest.mark.parametrize(
@@ -108,15 +98,3 @@ def test_the_last_words_of_an_agent_that_is_not_blocked_are_shown_where_a_person
     assert "blocked" not in "\n".join(iteration_lines(found))
     assert list(said_lines(after.last_call)) == ["said       Half of it is done."]
     assert "The agent's last words: Half of it is done" in evidence(after, "here")
-
-
-@pytest.mark.feature("M6")
-def test_research_is_called_so_and_what_is_incomplete_is_told() -> None:
-    approach = "One file after the other."
-    told = "\n".join(iteration_lines(record(memory=WorkingMemory(research=Research(tries=1, approach=approach)))))
-    assert "#1  research, agent finished" in told
-    assert f"research   complete: {approach}" in told
-    short = WorkingMemory(research=Research(tries=1, problems=("## GAPS is missing",)))
-    told = "\n".join(iteration_lines(record(memory=short)))
-    assert "research   incomplete\n    missing    ## GAPS is missing\n" in told
-    assert "research" not in "\n".join(iteration_lines(record(iteration=2, memory=short)))

@@ -30,10 +30,9 @@ from helmsman.records.events import (
     UsageCounted,
     WaitStarted,
 )
-from helmsman.records.gates import Answer, Choice, Gate, GateKind
-from helmsman.records.proof import JudgeMemory, Rejection
+from helmsman.records.gates import Gate, GateKind
 from helmsman.records.state import Waiting
-from helmsman.render.activity import CALLS_KEPT, CHECKS_KEPT, Activity, LoggedEvent, after
+from helmsman.render.activity import Activity, LoggedEvent, after
 from helmsman.render.terminal import BARS, Row, ScreenModel, changed_rows, chart, frame
 from tests.unit import builders
 from tests.unit.builders import HOUR, LIMIT_REACHED, MINUTE, NOW, STOP
@@ -82,34 +81,8 @@ def test_tool_calls_and_what_was_answered_to_them_stand_in_one_list_and_only_cal
     assert seen.tool_calls == 1
 
 
-def test_a_check_has_one_line_which_says_whether_it_runs_or_what_came_of_it() -> None:
-    failed = CheckFinished(result=builders.check(passed=False, name="unit"))
-    seen = done(EXECUTE, CheckStarted(name="lint"), CheckStarted(name="unit"), failed)
-    assert [said.text for said in seen.checks.values()] == ["… lint", "✘ unit (exit 1)"]
-
-
-@pytest.mark.parametrize("again", [(3, 1), (2, 2)])
-def test_another_iteration_or_attempt_begins_with_nothing_called(again: tuple[int, int]) -> None:
-    begin = StepStarted(iteration=again[0], attempt=again[1], step="orient")
-    seen = done(EXECUTE, tool("ls"), CheckStarted(name="unit"), begin)
-    assert (seen.tool_calls, seen.calls, seen.checks) == (0, (), {})
-    assert done(EXECUTE, tool("ls"), replace_step(EXECUTE, "checks")).tool_calls == 1
-
-
 def replace_step(event: StepStarted, step: str) -> StepStarted:
     return event.model_copy(update={"step": step})
-
-
-def test_between_two_iterations_no_step_is_under_way() -> None:
-    seen = done(EXECUTE, tool("ls"), IterationRecorded(record=builders.record(iteration=2)))
-    assert (seen.step, seen.tool_calls) == ("", 1)
-
-
-def test_only_the_last_calls_and_checks_are_kept() -> None:
-    seen = done(EXECUTE, *(event for n in range(100) for event in (tool(f"{n}"), CheckStarted(name=f"{n}"))))
-    assert len(seen.calls) == CALLS_KEPT
-    assert len(seen.checks) == CHECKS_KEPT
-    assert (seen.calls[-1].text, seen.tool_calls) == ("Bash: 99", 100)
 
 
 # --- the frame ----------------------------------------------------------------------------------------------------
@@ -150,23 +123,6 @@ def test_the_first_row_says_what_is_being_done_and_for_how_long() -> None:
 )
 def test_where_no_step_is_under_way_the_first_row_says_why(fields: dict[str, Any], words: str) -> None:
     assert words in shown(model(iteration=4, **fields))[0]
-
-
-def test_where_only_tool_calls_were_read_the_step_is_the_one_that_calls_tools() -> None:
-    assert shown(model(done(tool("ls"), tool("ls")), iteration=4))[0] == "● mend-it  #5 of 30  execute 0:01:00, 2 tool calls"
-
-
-def test_a_step_of_a_driver_that_died_is_not_under_way() -> None:
-    seen = done(EXECUTE)
-    assert model(seen).under_way == NOW
-    assert model(seen, driver="").under_way is None
-    assert replace(model(seen), driven_since=NOW + MINUTE).under_way is None  # another one has taken over
-
-
-def test_a_loop_is_over_when_it_has_ended_and_its_driver_has_gone() -> None:
-    assert model(driver="", ending=STOP).over
-    assert not model(ending=STOP).over
-    assert not model(driver="").over
 
 
 @pytest.mark.parametrize(
@@ -223,24 +179,6 @@ def test_what_the_running_call_has_used_is_added_until_its_iteration_is_recorded
         assert spent(due, used, passed) == "spent      $1.00 of $10.00 (10%), 1,000 tokens"
 
 
-def test_the_last_verdict_and_decision_are_told() -> None:
-    judged = Judgement(outcome=JudgementOutcome.REJECTED, cause="c2 is not met")
-    rows = shown(model(record=builders.record(judgement=judged, iteration=3), iteration=3))
-    assert "judge      rejected: c2 is not met" in rows
-    assert "decision   #3 continue (continue): the check fails" in rows
-
-
-def test_where_the_last_iteration_was_not_judged_the_last_rejection_is_told() -> None:
-    rejected = Rejection(iteration=2, at=NOW, consecutive=1, reason="c1 is not met")
-    rows = shown(model(record=builders.record(iteration=3), judge=JudgeMemory(feedback=(rejected,))))
-    assert "judge      rejected #2: c1 is not met" in rows
-
-
-def test_until_when_it_waits_is_told() -> None:
-    waiting = Waiting(until=NOW + HOUR, rule="agent.usage_limit", reason="the usage limit is reached")
-    assert "waiting    until 2026-11-22 13:00:00 UTC (0:59:00 more): the usage limit is reached" in shown(model(waiting=waiting))
-
-
 GATE = Gate(key="merge-3", kind=GateKind.MERGE, question="May it be merged?", asked_at=NOW)
 
 
@@ -248,29 +186,6 @@ def test_an_open_question_is_told_with_the_commands_that_answer_it() -> None:
     rows = shown(model(gate=GATE))
     assert "question   May it be merged?" in rows
     assert "           helmsman reject mend-it --guidance TEXT" in rows
-
-
-def test_a_question_that_is_answered_is_not_asked_any_more() -> None:
-    answer = Answer(gate="merge-3", kind=GateKind.MERGE, choice=Choice.APPROVE, by=f"ada{EVIL}", via="tracker", at=NOW)
-    rows = shown(model(gate=GATE, answered=answer))
-    assert [row for row in rows if row.startswith("given      approve by ada") and row.endswith("not taken it yet")]
-    assert not [row for row in rows if "helmsman approve" in row]
-
-
-def test_the_last_answer_that_was_taken_is_told() -> None:
-    given = Answer(gate="merge-1", kind=GateKind.MERGE, choice=Choice.REVISE, by="ada", via="engine", at=NOW)
-    answers = [given, given.model_copy(update={"by": "bob", "guidance": "mend it"})]
-    rows = shown(model(answers=answers))
-    assert [row for row in rows if row.startswith("answered")] == ["answered   revise by bob (engine): mend it"]
-    assert [row.text for row in changed_rows(model(gate=GATE, answers=answers[:1]), model(answers=answers))] == [
-        "answered   revise by bob (engine): mend it"
-    ]
-
-
-def test_before_any_check_has_begun_the_last_report_is_shown() -> None:
-    report = builders.report(builders.check(passed=False))
-    assert "checks     ✘ pytest (exit 1)" in shown(model(checks=report))
-    assert "checks     … lint" in shown(model(done(EXECUTE, CheckStarted(name="lint")), checks=report))
 
 
 def test_what_changes_is_told_once_where_there_is_no_screen() -> None:
@@ -324,20 +239,6 @@ def test_a_chart_has_a_column_for_each_value_and_is_the_higher_the_larger_it_is(
     assert [level for _, level in sorted(zip(shares, levels, strict=True))] == sorted(levels)
 
 
-def test_a_chart_is_read_from_its_lowest_row_up() -> None:
-    assert chart([0, 0.5, 1], 1) == ["▁▄█"]
-    assert chart([0, 0.5, 1], 2) == ["  █", "▁██"]
-
-
-def test_a_high_screen_has_a_high_chart_and_a_narrow_one_the_last_columns() -> None:
-    of = model(history=tuple(moment(1, n) for n in range(50)))
-    assert [row for row in shown(of, 80, 50) if "█" in row] == [
-        *(f"{axis:>10} {'█' * 50}" for axis in ("100%", "", "", "")),
-        f"{'0%':>10} {'█' * 50}",
-    ]
-    assert [row for row in shown(of, 40, 24) if "█" in row] == [f"{'':11}{'█' * 29}"]
-
-
 ROWS = st.lists(
     st.builds(
         Row, st.text(st.characters(codec="utf-8", exclude_categories=("C",))), st.just(""), st.integers(0, 9), st.booleans()
@@ -366,8 +267,3 @@ def test_a_row_is_cut_where_the_screen_ends_and_carried_on_where_it_may_be_typed
     assert [one.plain for one in fit([Row(command)], screen(), 30, 9)] == ["approve    helmsman approve a…"]
     told = [one.plain.rstrip() for one in fit([Row(command, whole=True)], screen(), 40, 9)]
     assert told == ["approve    helmsman approve", "           a-loop-with-a-name --guidance", "           TEXT"]
-
-
-def test_a_goal_of_a_megabyte_is_laid_out_like_any_other() -> None:
-    of = model(of=builders.config("x" * 1_000_000))
-    assert [one for one in fit(frame(of, 80, 24), screen(), 80, 24) if one.plain.startswith("goal       xxx")]
