@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmsman.orient.alignment import goal_text
-from helmsman.parsers.alignment_file import LARGEST, NOTHING, is_alignment, read, render
+from helmsman.parsers.alignment_file import LARGEST, NOTHING, read, render
 from helmsman.records.alignment import Alignment, Asked, Evaluation, GapCheck, Made, Process, Specification, Stage
 from tests.unit.test_alignment import GOAL
 
@@ -92,14 +92,6 @@ def test_reading_any_text_ends_with_an_alignment_or_a_reason(text: str) -> None:
     assert read(text)
 
 
-@settings(max_examples=50)
-@given(ALIGNMENTS, st.data())
-def test_a_file_from_which_a_line_was_lost_is_read_or_refused_with_a_reason(alignment: Alignment, data: st.DataObject) -> None:
-    lines = render(alignment).split("\n")
-    del lines[data.draw(st.integers(0, len(lines) - 1))]
-    assert read("\n".join(lines))
-
-
 BY_HAND = """\
 # alignment
 
@@ -163,29 +155,22 @@ def test_a_file_that_a_person_wrote_in_another_manner_is_understood() -> None:
     assert (found.made, found.more) == (Made(), "## Notes\n- [ ] not a question")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "why"),
-    [
+def test_what_would_be_lost_in_a_file_is_told_with_its_place() -> None:
+    for old, new, why in [
         ("# alignment", "# Something else", "its first line is not `# Alignment`"),
         ("## Gap check", "## Gap chek", "'Gap chek' is not known here; expected: Specification, Process, Evaluation, Gap check"),
-        ("### Capability", "### Capabilities", "'Capabilities' is not known here; expected: Capability, Instruction"),
         ("## Evaluation\n", "", "'Machine checks' is not known here"),
-        ("## Process\n### Approach", "### Approach", "'Approach' is not known here"),
         ("### Out of scope", "### Deliverables", "line 13: the heading 'Deliverables' stands there twice"),
         ("## Process", "## Process\nSome words.", "line 15: 'Some words.' stands right under a section"),
         ("Export the rows\nas CSV\n", "", "specification goal: expected some words"),
-        ("### GOAL\nExport the rows\nas CSV\n", "", "specification goal: Field required"),
         ("- Which order?", "- [ ]", "gaps questions question"),
         ("- make lint", f"- {'x' * 1001}", "1000 characters"),
-        ("- make lint", "- y\n" * 61, "evaluation machine checks: Tuple should have at most 60 items"),
         ("- Which order?", "\n".join(f"- [ ] q{n}" for n in range(20)), "gaps questions: Tuple should have at most 20 items"),
-    ],
-)
-def test_what_would_be_lost_in_a_file_is_told_with_its_place(old: str, new: str, why: str) -> None:
-    assert BY_HAND.count(old) == 1
-    found = read(BY_HAND.replace(old, new))
-    assert isinstance(found, str), found
-    assert why in found
+    ]:
+        assert BY_HAND.count(old) == 1
+        found = read(BY_HAND.replace(old, new))
+        assert isinstance(found, str), found
+        assert why in found
 
 
 GULF = """\
@@ -256,9 +241,7 @@ def test_what_would_be_lost_of_an_alignment_of_gulf_loop_is_reported(old: str, n
     "answered",
     [
         "- [x] Which word? The first one.",
-        "- [x] Which word?\nThe first one.",
         "- [x] Which word?\n\nThe first one.",
-        "- [x] Which word?\n  The first\n  one.",
         "- [x] Which word? Answer: The first one.",
         "- [x] Which word?\n  - The first one.",
     ],
@@ -268,13 +251,6 @@ def test_whatever_stands_behind_or_below_a_ticked_question_is_its_answer(answere
     assert isinstance(found, Alignment), found
     last = found.gaps.questions[-1]
     assert (last.question, last.answer) == ("Which word?", "The first one.")
-
-
-@pytest.mark.parametrize("left", ["- [x] Which word? (the first, the last)", "- [x] Why? Nobody said.\n  - Answer:"])
-def test_a_ticked_question_with_nothing_behind_it_is_left_to_the_agent(left: str) -> None:
-    found = read(BY_HAND.replace("- Which order?", left))
-    assert isinstance(found, Alignment), found
-    assert found.gaps.questions[-1].answer == ""
 
 
 def test_a_file_beyond_the_bound_is_not_read() -> None:
@@ -293,10 +269,6 @@ def test_the_file_that_the_documentation_shows_is_an_alignment() -> None:
     assert found.gaps.open == ("Which separator?",)
 
 
-def test_a_missing_section_is_told_by_its_name() -> None:
-    assert read(BY_HAND.partition("## Gap check")[0]) == "a section is missing: ## Gap check"
-
-
 @pytest.mark.parametrize("noted", ["{}", "[]", '{"round": -1}', '{"cost_usd": Infinity}', "{" * 5000 + "}", '{"by": "nobody"}'])
 def test_a_note_of_ours_that_somebody_changed_counts_as_none(noted: str) -> None:
     found = read(BY_HAND.replace("# alignment", f"# Alignment\n<!-- helmsman {noted} -->", 1))
@@ -312,24 +284,8 @@ def test_nothing_that_is_noted_ends_the_comment_that_it_is_noted_in() -> None:
     assert (line.count("<!--"), line.count("-->"), line.endswith("} -->")) == (1, 1, True)
 
 
-def test_a_document_of_somebodys_own_is_told_from_an_alignment() -> None:
-    assert is_alignment("\n# ALIGNMENT \n")
-    assert not is_alignment("# Alignment of wheels\n")
-    assert not is_alignment("")
-
-
 @settings(max_examples=30)
 @given(ALIGNMENTS)
 def test_nothing_in_an_alignment_makes_a_heading_of_its_own_in_the_goal(alignment: Alignment) -> None:
     _, _, agreed = goal_text("goal", alignment).partition("# Agreed before the start")
     assert not [line for line in agreed.split("\n") if line.startswith(("#", "```", "~~~"))]
-
-
-def test_a_label_is_known_in_any_case() -> None:
-    written = render(
-        Alignment(specification=Specification(goal="g"), gaps=GapCheck(questions=(Asked(question="Which colour?"),)))
-    )
-    answered = written.replace("- [ ] Which colour?", "- [x] Which colour?\n  - answer : blue")
-    found = read(answered)
-    assert isinstance(found, Alignment)
-    assert [one.answer for one in found.gaps.questions] == ["blue"]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from helmsman.errors import OperatorError
 from helmsman.oversee.commands_said import answer_in, command_in, sets_limits
 from helmsman.records.decision import Decision, DecisionKind, Outcome
-from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind
+from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
-from helmsman.render.issue import command_lines, refused
+from helmsman.render.issue import command_lines
 from tests.unit.builders import MINUTE, NOW, state
 
 pytestmark = pytest.mark.feature("H3")
@@ -103,14 +103,6 @@ def test_a_limit_that_is_none_is_refused_before_anything_changes(settings: str) 
         said(f"/helmsman set {settings}")
 
 
-def test_an_extension_that_is_too_small_is_refused() -> None:
-    spent = {"iterations": 3}
-    loop = asking(GateKind.BUDGET, config={"goal": "x", "checks": ["true"], "limits": spent})
-    with pytest.raises(OperatorError, match="still reached"):
-        said("/helmsman approve", loop)
-    assert said("/helmsman set limits.iterations=4", loop).settings == {"limits": {"iterations": 4}}
-
-
 @pytest.mark.parametrize(
     "comment", ["/helmsman", "/helmsman revise", "/helmsman accept", "/helmsman launch \x1b[2J", "/helmsman approve!"]
 )
@@ -120,27 +112,13 @@ def test_what_the_question_does_not_offer_is_refused(comment: str) -> None:
     assert "\x1b" not in str(told.value)
 
 
-def test_a_refusal_says_what_may_be_said() -> None:
-    gate = asking().gate
-    assert gate is not None
-    told = refused("no", gate)
-    assert all(f"`/helmsman {choice}`" in told for choice in gate.choices)
-    assert "accept" not in told
-
-
-@pytest.mark.parametrize("kind", GateKind)
-def test_everything_that_is_offered_is_understood(kind: GateKind) -> None:
-    loop = asking(kind)
-    assert loop.gate is not None
-    offered = [line.split("`")[1] for line in command_lines(loop.gate) if line.startswith("- ")]
-    assert len(offered) == len(loop.gate.choices) + sets_limits(loop.gate)
-    assert [said(command, loop).gate for command in offered] == [loop.gate.key] * len(offered)
-
-
-def test_guidance_that_is_too_long_is_refused_and_not_cut() -> None:
-    assert len(said(f"/helmsman approve\n{'x' * LONGEST_GUIDANCE}").guidance) == LONGEST_GUIDANCE
-    with pytest.raises(OperatorError, match="too long"):
-        said(f"/helmsman approve\n{'x' * (LONGEST_GUIDANCE + 1)}")
+def test_everything_that_is_offered_is_understood() -> None:
+    for kind in GateKind:
+        loop = asking(kind)
+        assert loop.gate is not None
+        offered = [line.split("`")[1] for line in command_lines(loop.gate) if line.startswith("- ")]
+        assert len(offered) == len(loop.gate.choices) + sets_limits(loop.gate)
+        assert [said(command, loop).gate for command in offered] == [loop.gate.key] * len(offered)
 
 
 @given(st.sampled_from(GateKind), st.text(max_size=60))

@@ -88,10 +88,6 @@ def test_a_guide_in_a_folder_speaks_of_that_folder_alone() -> None:
     assert len(conflicts([*root, *imperatives("CLAUDE.md", "Never use mocks.")])) == 1
 
 
-def test_advice_on_both_sides_binds_nobody() -> None:
-    assert between("You should use mocks.", "Avoid mocks. You should not use mocks.") == ()
-
-
 def test_the_gravest_come_first_and_no_more_than_five() -> None:
     goal = "\n".join(["- Use tabs instead of spaces.", *(f"- Change `src/m{number}.py`." for number in range(9)), "- Use mocks."])
     found = between(goal, "- Use spaces instead of tabs.\n- Never touch `src/`.\n- Never use mocks.")

@@ -50,11 +50,6 @@ def test_work_that_took_more_iterations_than_a_loop_should_is_better_split(media
     assert (too_much(config(), estimate(median)) is not None) == advised
 
 
-def test_a_list_inside_of_a_fence_is_no_criterion() -> None:
-    assert acceptance_criteria(config("Do it\n```\n- no\n```\n1. yes\n- [ ] and this")) == ("yes", "and this")
-    assert acceptance_criteria(config("Do it\n```\n~~~\n- no\n```\n- yes")) == ("yes",)
-
-
 @pytest.mark.feature("M11")
 @given(st.lists(st.text(min_size=1, max_size=20), max_size=60))
 def test_a_split_loses_nothing_keeps_the_order_and_gives_no_loop_too_much(criteria: list[str]) -> None:
@@ -81,12 +76,3 @@ def test_a_draft_holds_what_the_goal_lists_whatever_the_rubric_asks(judged: int)
     criteria = [{"id": f"c{number}", "text": f"part {number} is there"} for number in range(judged)]
     drafted = chain_file(config("The shop sells:\n- bread\n- milk", judge={"criteria": criteria}))
     assert "\n- bread\n- milk" in drafted
-
-
-@pytest.mark.feature("M11")
-@pytest.mark.parametrize(
-    ("goal", "begins"), [("```\n- a\n```\nSell bread:\n- b", "Sell bread: (part"), ("- a\n- b", "(part 1 of 1)")]
-)
-def test_a_draft_begins_with_what_the_goal_says_first_in_words(goal: str, begins: str) -> None:
-    (drafted,) = tomllib.loads(chain_file(config(goal)))["loops"]
-    assert drafted["goal"].startswith(begins)

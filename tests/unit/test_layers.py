@@ -76,11 +76,6 @@ def test_layers_share_a_section_leaf_by_leaf() -> None:
     assert resolved.origins["limits.cost_usd"] == "helmsman.toml"
 
 
-def test_a_stronger_list_of_checks_replaces_the_weaker_one() -> None:
-    resolved = resolve([GOAL, Layer("environment", {"checks": ["make"]}), toml('checks = ["pytest", "ruff check"]')])
-    assert [check.command for check in resolved.config.checks] == ["make"]
-
-
 def test_checks_are_read_as_a_command_a_list_or_tables() -> None:
     written = 'checks = ["make", {command = "pytest -q", timeout_seconds = 60, environment = ["CI"]}]'
     expected = checks({"command": "make"}, {"command": "pytest -q", "timeout_seconds": 60, "environment": ("CI",)})
@@ -110,11 +105,9 @@ def test_a_missing_goal_says_the_three_ways_to_give_one() -> None:
             "breaker.half_open_after (helmsman.toml): this key is gone: lack of progress",
         ),
         ("limits.iteration = 5", "limits.iteration (helmsman.toml): unknown key; did you mean limits.iterations"),
-        ("limit.iterations = 5", "limit.iterations (helmsman.toml): unknown key; did you mean limits.iterations"),
         ("iterations = 5", "iterations (helmsman.toml): unknown key; did you mean limits.iterations"),
         ("limits.model = 5", "limits.model (helmsman.toml): unknown key; did you mean judge.model or claude.model"),
         ("'limits.iterations' = 5", "'limits.iterations' (helmsman.toml): unknown key; did you mean limits.iterations"),
-        ("[limit]", "limit (helmsman.toml): unknown key"),
         ("zzz.yyy.xxx = 5", "zzz.yyy (helmsman.toml): unknown key"),
         ("checks = [{comand = 'x'}]", "checks[0].comand (helmsman.toml): unknown key; did you mean command?"),
         ("judge.criteria = [{text = 'x', wieght = 2}]", "criteria[0].wieght (helmsman.toml): unknown key; did you mean weight?"),
@@ -165,12 +158,15 @@ def test_a_password_is_refused_and_is_in_no_error(url: str) -> None:
     assert "hunter2" not in said
 
 
+NUMBERS = [key for key, value in leaves(LoopConfig(goal="any")).items() if isinstance(value, float)]
+
+
 @pytest.mark.parametrize("number", [float("inf"), float("nan"), 1e308, 1e-308])
-@pytest.mark.parametrize("key", [key for key, value in leaves(LoopConfig(goal="any")).items() if isinstance(value, float)])
-def test_whatever_number_is_set_can_be_kept_in_a_state_and_read_again(key: str, number: float) -> None:
-    with suppress(OperatorError):
-        config = resolve([GOAL, Layer("helmsman.toml", nested({key: number}))]).config
-        assert LoopConfig.model_validate_json(config.model_dump_json()) == config
+def test_whatever_number_is_set_can_be_kept_in_a_state_and_read_again(number: float) -> None:
+    for key in NUMBERS:
+        with suppress(OperatorError):
+            config = resolve([GOAL, Layer("helmsman.toml", nested({key: number}))]).config
+            assert LoopConfig.model_validate_json(config.model_dump_json()) == config, key
 
 
 def test_every_problem_of_every_layer_is_told_at_once_one_line_each() -> None:
@@ -209,16 +205,13 @@ def test_a_table_of_any_depth_is_one_unknown_key() -> None:
     ("pair", "expected"),
     [
         ("limits.iterations=5", {"limits": {"iterations": 5}}),
-        ("limits.cost_usd=inf", {"limits": {"cost_usd": float("inf")}}),
         ("claude.model=haiku", {"claude": {"model": "haiku"}}),
         ('claude.model="4"', {"claude": {"model": "4"}}),
         ('checks=["pytest -q"]', {"checks": ["pytest -q"]}),
         ("checks=pytest -k a=b", {"checks": "pytest -k a=b"}),
-        ("limits={iterations = 5}", {"limits": {"iterations": 5}}),
         ("claude.model=", {"claude": {"model": ""}}),
         ("goal=1\nretry = 2", {"goal": "1\nretry = 2"}),
         ("goal=" + "[" * 5000, {"goal": "[" * 5000}),
-        ("goal=" + "9" * 5000, {"goal": "9" * 5000}),
     ],
 )
 def test_an_assignment_is_read_as_a_toml_value_else_as_plain_text(pair: str, expected: dict[str, Any]) -> None:
@@ -283,22 +276,8 @@ def test_an_unknown_variable_is_an_error_that_suggests_the_right_one_and_tells_n
     assert "secret" not in str(caught.value)
 
 
-def test_an_environment_that_is_not_utf_8_is_an_error_of_that_key() -> None:
-    values = from_environment({"HELMSMAN_GOAL": b"\xff".decode(errors="surrogateescape")})
-    assert "goal (environment): expected text in UTF-8, found '\\udcff'" in complaint(Layer("environment", values))
-
-
-def test_leaves_are_every_value_in_the_order_of_declaration() -> None:
-    config = LoopConfig.model_validate({"goal": "x", "limits": {"iterations": 4}})
-    found = leaves(config)
-    assert list(found)[:6] == ["goal", "alignment", "checks", "hidden", "baseline", "allow_no_checks"]
-    assert found["limits.iterations"] == 4
-    assert LoopConfig.model_validate(nested(found)) == config
-
-
-@pytest.mark.parametrize("key", KEYS)
-def test_every_leaf_is_described(key: str) -> None:
-    assert len(describe(key)) > 10
+def test_every_leaf_is_described() -> None:
+    assert [key for key in KEYS if len(describe(key)) <= 10] == []
 
 
 def test_an_unknown_key_is_not_described_but_suggested() -> None:
@@ -325,13 +304,6 @@ def test_a_setting_takes_nothing_away_that_is_said_beside_it_and_both_stay_as_th
     assert merged(weak, strong) == {"limits": {"cost_usd": 3, "iterations": 9}, "checks": ["make"]}
     assert merged(strong, {}) == merged({}, strong) == strong == {"limits": {"iterations": 9}}
     assert weak == {"limits": {"cost_usd": 3, "iterations": 5}, "checks": ["make"]}
-
-
-@pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
-def test_a_number_that_no_stored_state_could_hold_is_refused_with_its_key(value: str) -> None:
-    text = complaint(GOAL, toml(f"[usage_limit]\nmargin_seconds = {value}"))
-    assert "usage_limit.margin_seconds" in text
-    assert "finite" in text
 
 
 def test_without_a_limit_is_said_by_inf_where_there_may_be_none() -> None:

@@ -67,10 +67,6 @@ def test_a_conflict_that_was_there_before_is_not_this_loops() -> None:
     assert lines_of(CONFLICT + "more\n", before=CONFLICT) == []
 
 
-def test_a_conflict_that_is_resolved_is_none() -> None:
-    assert lines_of("before\nboth\nafter\n", before=CONFLICT) == []
-
-
 @given(st.lists(st.sampled_from(["text", "=======", "-------", "<<<<<<", ">>>>>>", "<<<<<<<<", "", "  <<<<<<< x", ">>>>>>>x"])))
 def test_lines_without_a_marker_are_never_a_conflict(lines: list[str]) -> None:
     assert lines_of("\n".join(lines)) == []

@@ -46,7 +46,6 @@ def test_the_usual_file_of_another_loop_is_read_as_it_is() -> None:
         ('CLAUDE_CODE_CMD="npx claude"', "CLAUDE_CODE_CMD: expected one program without arguments, found", "correct"),
         ("CLAUDE_MODEL=$(cat model)", "only a shell knows the value of CLAUDE_MODEL", "write it out"),
         ('CLAUDE_MODEL="$MODEL"', "only a shell knows the value of CLAUDE_MODEL", "write it out"),
-        ("source ~/.profile", "expected KEY=value, found 'source ~/.profile'", "no shell reads it here"),
         ("MAX_CALL_PER_HOUR=1", "unknown key 'MAX_CALL_PER_HOUR'; did you mean MAX_CALLS_PER_HOUR", "take the line out"),
         ("MAX_TOKENS_PER_HOUR=9", "there is nothing like MAX_TOKENS_PER_HOUR here", "limits.tokens"),
         ("PROMPT_FILE=GO.md", "there is nothing like PROMPT_FILE here", "goal_file"),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.orient.brief import brief
-from helmsman.orient.research import HEADINGS, KEPT_ENTRIES, LONGEST_FILE, read, research_of
+from helmsman.orient.research import HEADINGS, KEPT_ENTRIES, read, research_of
 from helmsman.records.iteration import Orientation, Research
 from helmsman.records.state import LoopState
 from tests.unit.builders import NOW, config, state
@@ -115,7 +115,3 @@ def test_any_file_is_read_and_what_is_kept_is_bounded(text: str) -> None:
     found = read(text)
     assert all(len(entries) <= KEPT_ENTRIES for entries in (found.strengths, found.risks, found.gaps, found.approaches))
     assert found.confidence is None or 0 <= found.confidence <= 100
-
-
-def test_a_gigantic_file_is_read_in_no_time_to_speak_of() -> None:
-    assert read("## RISKS\n" + "- one\n" * LONGEST_FILE).risks == ("one",) * KEPT_ENTRIES

@@ -71,23 +71,12 @@ def test_the_model_is_where_the_environment_says(environment: dict[str, str], ho
     assert reach_of(environment, hosts, CLAUDE_HOSTS) == expected
 
 
-def test_a_port_of_this_machine_that_the_operator_names_is_led_to() -> None:
-    hosts = SandboxConfig(hosts=("localhost:4318", "127.0.0.1:5432", "a.example")).hosts
-    assert reach_of({}, hosts, ()) == Reach((4318, 5432), (("a.example", 443),), proxy=True)
-
-
 @pytest.mark.parametrize(
     "host", ["localhost", "localhost:443", "127.0.0.1:1023", "LocalHost:80", "a.example:0", "a.example:65536"]
 )
 def test_a_port_that_nothing_could_be_behind_is_refused(host: str) -> None:
     with pytest.raises(OperatorError, match=r"sandbox\.hosts"):
         reach_of({}, SandboxConfig(hosts=(host,)).hosts, CLAUDE_HOSTS)
-
-
-@pytest.mark.parametrize("url", ["http://localhost", "https://127.0.0.1/v1", "http://[::1]:9", "https://llm.example:70000"])
-def test_a_model_behind_a_port_that_nobody_inside_can_listen_at_is_refused_before_the_call(url: str) -> None:
-    with pytest.raises(OperatorError, match="ANTHROPIC_BASE_URL names a port"):
-        reach_of({"ANTHROPIC_BASE_URL": url}, (), CLAUDE_HOSTS)
 
 
 @pytest.mark.parametrize(
@@ -133,18 +122,18 @@ def test_the_proxy_takes_a_port_that_nothing_else_has_and_other_proxies_are_forg
     assert proxied({"https_proxy": "http://corporate"}, Reach()) == {}
 
 
-@pytest.mark.parametrize("host", ["", "*", "*.", "a/b", "a b", "-a", "a:", "http://a", "a:123456", "*.*.a"])
-def test_what_is_no_name_of_a_host_is_refused(host: str) -> None:
-    with pytest.raises(ValidationError):
-        SandboxConfig(hosts=(host,))
+def test_what_is_no_name_of_a_host_is_refused() -> None:
+    for host in ["", "*", "*.", "a/b", "a b", "-a", "a:", "http://a", "a:123456", "*.*.a"]:
+        with pytest.raises(ValidationError):
+            SandboxConfig(hosts=(host,))
 
 
-@pytest.mark.parametrize("key", ["read", "write", "hide"])
-@pytest.mark.parametrize("path", ["secret.env", "./x", "", "~ada/x", "x/~"])
-def test_a_path_that_nobody_knows_the_beginning_of_is_refused(key: str, path: str) -> None:
-    with pytest.raises(ValidationError):
-        SandboxConfig.model_validate({key: [path]})
-    assert SandboxConfig(hide=("~", "~/x", "/x")).hide == ("~", "~/x", "/x")
+def test_a_path_that_nobody_knows_the_beginning_of_is_refused() -> None:
+    for path in ["secret.env", "./x", "", "~ada/x", "x/~"]:
+        for key in ["read", "write", "hide"]:
+            with pytest.raises(ValidationError):
+                SandboxConfig.model_validate({key: [path]})
+            assert SandboxConfig(hide=("~", "~/x", "/x")).hide == ("~", "~/x", "/x")
 
 
 def test_of_git_s_settings_no_address_and_no_credential_is_shown() -> None:
@@ -157,10 +146,6 @@ def test_of_git_s_settings_no_address_and_no_credential_is_shown() -> None:
     assert config_text(listed(printed)) == (
         '[user]\n\tname = "Ada"\n[core]\n\tautocrlf = "input"\n[filter "lfs"]\n\tclean = "git-lfs clean -- %f"\n'
     )
-
-
-def test_of_a_setting_that_is_given_twice_the_last_is_shown() -> None:
-    assert config_text([("user.name", "of all"), ("user.name", "Ada")]) == '[user]\n\tname = "Ada"\n'
 
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0\n\r"), min_size=1)

@@ -121,11 +121,6 @@ def test_an_agent_is_blocked_by_its_last_word_and_says_why(said: str, reason: st
     assert read_ending(said, PROMISE).blocked == reason
 
 
-@pytest.mark.feature("V17")
-def test_a_long_reason_is_cut() -> None:
-    assert len(read_ending(f"BLOCKED: {'x' * 10_000}", PROMISE).blocked) == 300
-
-
 @pytest.mark.feature("A4")
 @pytest.mark.parametrize(
     ("said", "goes_on"),
@@ -178,10 +173,10 @@ def test_words_that_stand_in_any_message_are_a_report_only_under_its_name(text: 
 
 
 @pytest.mark.feature("O9")
-@pytest.mark.parametrize("first", [BLOCK, LINES])
-@pytest.mark.parametrize("second", ["EXIT_SIGNAL: true", "---RALPH_STATUS---\nEXIT_SIGNAL: true"])
-def test_the_last_report_wins(first: str, second: str) -> None:
-    assert read_status(f"{first}\n\nLater:\n\n{second}") == StatusReport(exit_signal=True)
+def test_the_last_report_wins() -> None:
+    for first in (BLOCK, LINES):
+        for second in ("EXIT_SIGNAL: true", "---RALPH_STATUS---\nEXIT_SIGNAL: true"):
+            assert read_status(f"{first}\n\nLater:\n\n{second}") == StatusReport(exit_signal=True)
 
 
 @pytest.mark.feature("O9")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helmsman.toml_of import MOST_PARTS, toml_of
+from helmsman.toml_of import toml_of
 
 pytestmark = pytest.mark.feature("X4")
 
@@ -22,8 +22,3 @@ def test_a_key_of_too_many_parts_is_refused_before_it_is_parsed(part: str, betwe
 def test_what_looks_like_keys_without_end_is_read_at_once(part: str) -> None:
     with pytest.raises(ValueError, match="line 1"):
         toml_of(part * 100_000)
-
-
-def test_keys_of_few_parts_are_read() -> None:
-    assert toml_of(r'"\"".a."b" = 1') == {'"': {"a": {"b": 1}}}
-    assert "a" in toml_of(".".join(["a"] * MOST_PARTS) + " = 1")
