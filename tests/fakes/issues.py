@@ -3,12 +3,10 @@
 import json
 from typing import Any, Literal
 
-from tests.fakes.pushing import gitea, github
 from tests.fakes.tracker_api import REPOSITORY
 
 Kind = Literal["github", "gitea"]
 UPDATED = "2026-11-22T12:00:00Z"
-HEADERS = {"github": github, "gitea": gitea}
 
 
 def issue_event(kind: Kind, action: str, number: int = 7, **changes: Any) -> bytes:

@@ -44,14 +44,14 @@ RUBRIC = {"criteria": [{"id": "c1", "text": "It is done well."}], "way": "api"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("around", ["{}", "see {}.", '"{}"', "a={}&b=1", "\x1b[32m{}\x1b[0m", "('{}',)", "x\n{}\ny"])
-def test_a_secret_of_a_known_shape_is_replaced_wherever_it_stands(kind: str, around: str) -> None:
+def test_a_secret_of_a_known_shape_is_replaced_wherever_it_stands(kind: str) -> None:
     (secret,) = [one for one in plant("a text") if one.kind == kind]
-    told = redact(around.format(secret.text), {})
-    assert not [needle for needle in secret.needles if needle in told]
-    in_json = redact(json.dumps({"said": around.format(secret.text)}), {})
-    assert json.loads(in_json)
-    assert not [needle for needle in secret.needles if needle in in_json]
+    for around in ("{}", "see {}.", '"{}"', "a={}&b=1", "\x1b[32m{}\x1b[0m", "('{}',)", "x\n{}\ny"):
+        told = redact(around.format(secret.text), {})
+        assert not [needle for needle in secret.needles if needle in told]
+        in_json = redact(json.dumps({"said": around.format(secret.text)}), {})
+        assert json.loads(in_json)
+        assert not [needle for needle in secret.needles if needle in in_json]
 
 
 HONEST = {
@@ -71,9 +71,8 @@ HONEST = {
 }
 
 
-@pytest.mark.parametrize("what", HONEST)
-def test_honest_output_is_left_as_it_is(what: str) -> None:
-    assert redact(HONEST[what], {}) == HONEST[what]
+def test_honest_output_is_left_as_it_is() -> None:
+    assert {what: redact(text, {}) for what, text in HONEST.items()} == HONEST
 
 
 @pytest.mark.parametrize("kind", ["GitHub", "Anthropic", "Google", "npm", "Slack", "JSON Web Token"])

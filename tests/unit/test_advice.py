@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from helmsman.config import LoopConfig
 from helmsman.orient.allowance import claude_config
 from helmsman.orient.brief import brief
-from helmsman.oversee.advice import ADVICE, MOST, PERSONAS, Persona, advise, planned_anew, strategy_of
-from helmsman.oversee.detector import ADVICE as WORDS
-from helmsman.oversee.detectors import DETECTORS
+from helmsman.oversee.advice import ADVICE, MOST, PERSONAS, Persona, advise, planned_anew
 from helmsman.records.agent import AgentOutcome, Drift, FailureClass, LastCall
 from helmsman.records.control import (
     Band,
@@ -154,19 +152,6 @@ def test_the_other_model_is_for_a_redesign_and_where_nothing_gets_on(
 ) -> None:
     found = known(of=of, ladder=on(rung), control=Control(band=band))
     assert claude_config(found).model == (model or of.claude.model)
-
-
-def test_people_are_told_the_situation_with_its_numbers() -> None:
-    told = strategy_of(known(ladder=on(EscalationLevel.REDESIGN), idle=2, progress=Progress(completion=0.4)))
-    assert told.reasoning == "redesign: 40% done, 2 iterations without progress, E-II redesign"
-
-
-def test_what_the_table_has_words_for_can_happen() -> None:
-    assert set(WORDS["situations"]) <= set(ADVICE)
-    assert set(WORDS["signals"]) == {one.rule for one in DETECTORS} - {"resource_burn", "output_decline"} | {
-        "amnesiac",
-        "plan.diverged",
-    }
 
 
 def test_no_row_has_more_than_five_orders_or_a_number_or_name_that_is_for_people() -> None:

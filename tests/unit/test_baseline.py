@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.modelled.kinds import BY_NAME, character
-from bench.modelled.rendering import base_report, config
+from bench.modelled.rendering import config
 from bench.modelled.steered import BASE, fresh, run
 from helmsman.oversee.detectors import detect
 from helmsman.oversee.progress import is_base
@@ -59,11 +59,6 @@ def test_it_can_be_told_again_before_the_first_iteration_and_never_after_it() ->
     assert with_baseline(later, first) is later
 
 
-def test_where_no_check_ran_there_is_nothing_to_compare_with() -> None:
-    state = unbegun()
-    assert with_baseline(state, CheckReport(tree="base")) is state
-
-
 A = red(SIDEWAYS, "test_0", "test_1")
 B = red(SIDEWAYS, "test_0", "test_2")
 
@@ -73,29 +68,10 @@ def test_a_trade_of_failures_is_seen_in_the_second_iteration() -> None:
     assert "limit_cycle" not in rules(history(B, A))
 
 
-def test_two_other_failures_one_after_the_other_are_no_trade() -> None:
-    assert "limit_cycle" not in rules(begun_with(B, red(SIDEWAYS, "test_1", "test_2"), base=report(20, 2)))
-
-
-def test_an_agent_that_takes_its_first_work_back_twice_is_seen() -> None:
-    trees = [step(SIDEWAYS, tree=tree) for tree in ("x", "base", "x")]
-    assert "recurring_trees" in rules(begun_with(*trees, base=report(20, 2)))
-    assert "recurring_trees" not in rules(begun_with(*trees[:2], base=report(20, 2)))
-
-
 def test_the_base_is_no_iteration_that_got_nowhere() -> None:
     assert not rules(begun_with(A, A, base=report(20, 2))) & {"stuck", "empty_sessions", "plateau", "same_error", "regressing"}
     assert "regressing" not in rules(begun_with(step(BACK), base=report(20, 2)))
     assert rules(begun_with(base=report(20, 2))) == set()
-
-
-def test_what_fewer_tests_fail_in_than_in_the_base_is_not_stuck() -> None:
-    steps = [
-        red(SIDEWAYS, *(f"test_{number}" for number in range(failed))) | {"passing_tests": 30 - failed} for failed in (9, 8, 7)
-    ]
-    assert "stuck" not in rules(begun_with(*steps, base=report(20, 10)))
-    same = [red(SIDEWAYS, *(f"test_{number}" for number in range(10)), completion=0.3) for _ in range(3)]
-    assert "stuck" in rules(begun_with(*same, base=report(20, 10)))
 
 
 @given(name=st.sampled_from(["regressing", "steady", "many small tasks"]), seed=SEEDS)
@@ -115,13 +91,3 @@ def test_work_that_only_gets_worse_goes_back_to_the_base_where_nothing_was_bette
     _, seen = run(BY_NAME["regressing"], seed)
     back = {one.record.failed.back_to for one in seen if one.record.failed}
     assert of.onset > 0 or of.check not in {"pytest", "typed"} or not back or back == {BASE}
-
-
-@given(seed=SEEDS)
-def test_the_report_on_the_base_is_that_of_an_iteration_that_changes_nothing(seed: int) -> None:
-    of = character(BY_NAME["stuck, no change"], seed)
-    _, seen = run(BY_NAME["stuck, no change"], seed)
-    if of.onset == 0:
-        assert seen[0].record.checks == base_report(of, of.start())
-        assert seen[0].record.moment is not None
-        assert seen[0].record.moment.movement is Movement.STILL

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from helmsman.oversee.pid import DAMPED_KD, DAMPED_KP, GAINS, INTEGRAL_LIMIT, band_of, steer
 from helmsman.records.agent import AgentOutcome
-from helmsman.records.control import Band, Control, Gains, IterationSummary, Movement, Phase
+from helmsman.records.control import Band, Control, Gains, IterationSummary, Movement
 from tests.unit.builders import NOW
 
 SHARES = st.floats(0, 1)
@@ -84,12 +84,6 @@ def test_an_output_falls_into_one_band(output: float, band: str) -> None:
 
 
 @pytest.mark.feature("S2")
-def test_a_gap_that_does_not_close_is_more_urgent_with_time_and_with_its_size() -> None:
-    assert [one.band for one in runs([0.5] * 10)][::9] == [Band.CONTINUE, Band.WATCH]
-    assert [one.band for one in runs([0.2] * 10)][::9] == [Band.CONTINUE, Band.PIVOT]
-
-
-@pytest.mark.feature("S2")
 @given(run=RUNS)
 def test_output_and_terms_are_numbers_in_their_bounds(run: list[tuple[float, bool]]) -> None:
     for one in runs([share for share, _ in run], [swings for _, swings in run]):
@@ -107,13 +101,6 @@ def test_a_longer_past_never_makes_it_less_urgent(completions: list[float], past
     history = moments(completions)
     found = [steer(before, history, swinging=False).output for before in (short, long)]
     assert found[0] <= found[1]
-
-
-@pytest.mark.feature("S2")
-def test_what_saturates_is_unwound_sooner() -> None:
-    strong = Control(integral=0.5, gains=Gains(kp=2, ki=2, kd=0))
-    after = steer(strong, moments([0.0, 0.0]), swinging=False)
-    assert (after.integral, after.output) == (0.5, 1)
 
 
 @pytest.mark.feature("S2")
@@ -138,20 +125,17 @@ def test_a_step_back_makes_it_more_urgent(step: float) -> None:
 
 
 @pytest.mark.feature("S3")
-@pytest.mark.parametrize(
-    ("completions", "phase"),
-    [
-        ([0.0], "exploration"),
-        ([0.1, 0.9, 0.1], "exploration"),
-        ([0.3] * 4, "focused"),
-        ([0.29] * 4, "aggressive"),
-        ([0.1, 0.9, 0.1, 0.9], "aggressive"),
-        ([0.3, 0.4, 0.5, 0.6, 0.7, 0.8], "focused"),
-    ],
-    ids=["at first", "a swing at first", "a gap of 0.7", "a larger gap", "a swing", "a steady climb"],
-)
-def test_the_phase_is_by_iteration_spread_and_gap(completions: list[float], phase: Phase) -> None:
-    assert runs(completions)[-1].phase == phase
+def test_the_phase_is_by_iteration_spread_and_gap() -> None:
+    cases = {
+        "at first": ([0.0], "exploration"),
+        "a swing at first": ([0.1, 0.9, 0.1], "exploration"),
+        "a gap of 0.7": ([0.3] * 4, "focused"),
+        "a larger gap": ([0.29] * 4, "aggressive"),
+        "a swing": ([0.1, 0.9, 0.1, 0.9], "aggressive"),
+        "a steady climb": ([0.3, 0.4, 0.5, 0.6, 0.7, 0.8], "focused"),
+    }
+    for case, (completions, phase) in cases.items():
+        assert runs(completions)[-1].phase == phase, case
 
 
 @pytest.mark.feature("S3")
@@ -176,8 +160,3 @@ def test_gains_never_leave_what_lies_between_the_profiles(run: list[tuple[float,
         assert min(kps) - NOISE <= one.gains.kp <= max(kps) + NOISE
         assert min(kis) - NOISE <= one.gains.ki <= max(kis) + NOISE
         assert min(kds) - NOISE <= one.gains.kd <= DAMPED_KD + NOISE
-
-
-@pytest.mark.feature("S3")
-def test_nothing_to_steer_by_leaves_the_controller_as_it_was() -> None:
-    assert steer(Control(output=0.4), [], swinging=False) == Control(output=0.4)

@@ -26,38 +26,26 @@ def test_a_stable_cycle_that_gets_on_is_productive(steps: list[Step]) -> None:
     assert diagnosed(*steps) is Diagnosis.PRODUCTIVE
 
 
-@pytest.mark.parametrize(
-    "steps",
-    [
-        [still()] * 4,
-        [step(FORWARD), *[A] * 4],
-        [green(FORWARD), *[still(green=True, tool_calls=0)] * 2],
-    ],
-    ids=["no change", "the same failure", "empty sessions"],
-)
-def test_a_stable_cycle_in_vain_is_stuck(steps: list[Step]) -> None:
-    assert diagnosed(*steps) is Diagnosis.STUCK
+def test_a_stable_cycle_in_vain_is_stuck() -> None:
+    cases = {
+        "no change": [still()] * 4,
+        "the same failure": [step(FORWARD), *[A] * 4],
+        "empty sessions": [green(FORWARD), *[still(green=True, tool_calls=0)] * 2],
+    }
+    for case, steps in cases.items():
+        assert diagnosed(*steps) is Diagnosis.STUCK, case
 
 
-@pytest.mark.parametrize(
-    "steps",
-    [
-        [A, B, A, B],
-        [A, green(STILL), A, green(STILL)],
-        [step(tree=name) for name in "abab"],
-        [A, B, A, red(SIDEWAYS, "test_c"), A],
-        [red(FORWARD, "test_a"), B, A],
-    ],
-    ids=[
-        "two failures in turn",
-        "a failure that was mended",
-        "two trees in turn",
-        "one failure again and again",
-        "one failure traded for another and back",
-    ],
-)
-def test_what_was_got_past_and_returns_is_forgotten(steps: list[Step]) -> None:
-    assert diagnosed(*steps) is Diagnosis.AMNESIAC
+def test_what_was_got_past_and_returns_is_forgotten() -> None:
+    cases = {
+        "two failures in turn": [A, B, A, B],
+        "a failure that was mended": [A, green(STILL), A, green(STILL)],
+        "two trees in turn": [step(tree=name) for name in "abab"],
+        "one failure again and again": [A, B, A, red(SIDEWAYS, "test_c"), A],
+        "one failure traded for another and back": [red(FORWARD, "test_a"), B, A],
+    }
+    for case, steps in cases.items():
+        assert diagnosed(*steps) is Diagnosis.AMNESIAC, case
 
 
 def test_what_came_back_long_ago_is_not_held_against_what_is_done_now() -> None:

@@ -10,7 +10,7 @@ from helmsman.oversee.conflicts import conflicts
 from helmsman.oversee.diagnosis import bind, bind_signal
 from helmsman.oversee.imperatives import imperatives
 from helmsman.oversee.ladder import LONGEST_REASON
-from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
+from helmsman.records.agent import AgentOutcome
 from helmsman.records.control import Conflict, Diagnosis, Imperative, IterationSummary, Movement
 from helmsman.records.decision import Severity
 from tests.unit.builders import NOW
@@ -35,16 +35,6 @@ def test_a_contradiction_about_a_file_that_the_loop_cannot_get_past_is_a_double_
     assert bind(SRC, [moment(files=("src/api.py",))] * 3) == (Diagnosis.DOUBLE_BIND, SRC)
 
 
-def test_a_contradiction_that_the_errors_speak_of_is_a_double_bind() -> None:
-    error = ErrorVector(kind=FailureClass.LINT, where="tests/a.py", message="mocks are not allowed here")
-    assert bind(MOCKS, [moment(errors=(error,))] * 3)[0] is Diagnosis.DOUBLE_BIND
-
-
-def test_a_contradiction_about_something_else_is_no_double_bind() -> None:
-    assert bind(SRC, [moment(files=("web/index.html",))] * 3) == (Diagnosis.NONE, SRC)
-    assert bind(MOCKS, [moment(files=("web/index.html",))] * 3)[0] is Diagnosis.NONE
-
-
 @pytest.mark.parametrize(
     "history",
     [
@@ -59,11 +49,6 @@ def test_a_contradiction_about_something_else_is_no_double_bind() -> None:
 )
 def test_a_loop_that_gets_on_or_only_waits_is_left_alone(history: list[IterationSummary]) -> None:
     assert bind(SRC, history) == (Diagnosis.NONE, SRC)
-
-
-def test_moments_that_waited_do_not_interrupt() -> None:
-    stuck = moment(files=("src/api.py",))
-    assert bind(SRC, [stuck, moment(Movement.WAITED), stuck, moment(Movement.WAITED), stuck])[0] is Diagnosis.DOUBLE_BIND
 
 
 TESTS = (("t.py::test_a",), ("t.py::test_b",)) * 2
@@ -83,10 +68,6 @@ def test_trees_that_alternate_are_forgetfulness() -> None:
     assert bind((), [moment(tree="") for _ in "abab"])[0] is Diagnosis.NONE
 
 
-def test_a_failure_that_comes_and_goes_while_another_stays_is_no_swing() -> None:
-    assert bind((), swinging(("a", "b"), ("a",), ("a", "b"), ("a",)))[0] is Diagnosis.NONE
-
-
 def test_two_checks_of_which_one_fails_where_the_other_passes_are_suspected_of_a_contradiction() -> None:
     diagnosis, found = bind((), swinging(*[("lint",), ("unit",)] * 2), checks=("lint", "unit"))
     assert diagnosis is Diagnosis.DOUBLE_BIND
@@ -96,12 +77,6 @@ def test_two_checks_of_which_one_fails_where_the_other_passes_are_suspected_of_a
     signal = bind_signal(diagnosis, found)
     assert signal is not None
     assert "nothing gained in 3 iterations, and two orders seem to contradict each other: “" in signal.message
-
-
-def test_checks_are_told_from_tests_by_their_names() -> None:
-    history = swinging(("fast",), ("slow",), ("fast",), ("slow",))
-    assert bind((), history, checks=("pytest",))[0] is Diagnosis.AMNESIAC
-    assert bind((), history, checks=("fast", "slow"))[0] is Diagnosis.DOUBLE_BIND
 
 
 def test_a_double_bind_asks_a_person_with_both_sentences_and_their_places_and_leaves_the_ways_out_to_the_decision() -> None:
@@ -125,35 +100,12 @@ def test_a_double_bind_is_told_whole_in_what_the_ladder_keeps_of_a_reason(text: 
     assert signal.message.endswith("a person has to choose")
 
 
-def test_a_long_order_is_quoted_to_the_end_of_a_word() -> None:
-    order = Imperative(
-        source="goal",
-        text="Never change anything that the interface of the older clients depends on, in any way",
-        modality="must",
-    )
-    signal = bind_signal(Diagnosis.NONE, [Conflict(kind="scope", first=order, second=order, about="x")])
-    assert signal is not None
-    assert "“Never change anything that the interface of the older clients depends…” (goal)" in signal.message
-
-
 def test_forgetfulness_redirects_to_the_notes() -> None:
     signal = bind_signal(Diagnosis.AMNESIAC, ())
     assert signal is not None
     assert (signal.rule, signal.severity) == ("amnesiac", Severity.REDIRECT)
     assert "your notes" in signal.instruction
     assert len(signal.instruction) <= 500
-
-
-def test_a_contradiction_in_a_loop_that_gets_on_is_told_once() -> None:
-    signal = bind_signal(Diagnosis.NONE, SRC)
-    assert signal is not None
-    assert (signal.rule, signal.severity) == ("orders.conflict", Severity.WARN)
-    assert bind_signal(Diagnosis.NONE, SRC, told=SRC) is None
-
-
-@pytest.mark.parametrize("diagnosis", [Diagnosis.NONE, Diagnosis.DOUBLE_BIND, Diagnosis.STUCK, Diagnosis.PRODUCTIVE])
-def test_without_a_contradiction_there_is_nothing_to_tell(diagnosis: Diagnosis) -> None:
-    assert bind_signal(diagnosis, ()) is None
 
 
 def test_no_more_than_five_are_kept_those_that_matter_first() -> None:

@@ -4,13 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.drift import Task, drift, flagged, sentence, task_of, telling
+from helmsman.oversee.drift import Task, drift, flagged, sentence
 from helmsman.records.agent import Drift, Execution
-from helmsman.records.checks import Finding, TestCounts, Weight
-from helmsman.records.iteration import Choice, Completed, WorkingMemory
-from helmsman.records.plan import PlanProgress, Sketched
-from helmsman.records.proof import JudgeMemory, Rejection
-from tests.unit.builders import NOW, call, check, config, execution, report, state
+from tests.unit.builders import call, execution
 
 pytestmark = pytest.mark.feature("S16")
 TREE = "/nest/tree"
@@ -112,11 +108,6 @@ def test_a_file_is_related_by_path_word_or_folder(path: str) -> None:
     assert found(SHOP, path) == Drift(deeds=1, related=1)
 
 
-def test_the_share_is_of_what_is_related_or_new_and_strange() -> None:
-    read = "/nest/tree/shop.py /nest/tree/radio/antenna.py /else/where.py ../out.py"
-    assert found(SHOP, STRANGE, read) == Drift(deeds=3, related=1, strangers=("ui/theme.py", "games/snake.py"))
-
-
 def test_an_item_a_finding_or_a_test_that_names_the_files_makes_them_part_of_the_task() -> None:
     assert flagged(found(SHOP, STRANGE))
     for task in (
@@ -127,39 +118,7 @@ def test_an_item_a_finding_or_a_test_that_names_the_files_makes_them_part_of_the
         assert not flagged(found(task, STRANGE))
 
 
-def test_a_name_is_split_at_its_humps_and_signs_and_forms_of_a_word_are_one() -> None:
-    assert telling("tests/test_shop.py::TestCart::test_total_is_sum") == {"shop", "cart", "tota"}
-    assert telling("parser") == telling("parsing") == telling("src/Parse")
-
-
 # --- from the records ---------------------------------------------------------------------------------------------
-
-
-def test_the_task_is_taken_from_the_state() -> None:
-    failing = check(passed=False, counts=TestCounts(failed=1, failing=("tests/test_cart.py::test_sum",)))
-    memory = WorkingMemory(
-        completed=(Completed(text="painted it"),),
-        decisions=(Choice(chose="ledger.py", reason="it sums"),),
-        uncertainties=("is tax in?",),
-        remaining_gap="the sum",
-    )
-    finding = Finding(
-        rule="tests.deleted", weight=Weight.BLOCK, path="tests/a.py", message="test_a was deleted", honest="Keep it."
-    )
-    before = state(
-        config("Fix the cart", judge={"criteria": ["Sums are right."]}),
-        checks=report(failing),
-        memory=memory,
-        findings=(finding,),
-        judge=JudgeMemory(feedback=(Rejection(iteration=1, at=NOW, consecutive=1, reason="the sum is off"),)),
-        plan=PlanProgress(now="2", sketch=(Sketched(id="1", title="Add tax"), Sketched(id="2", title="Round the sum"))),
-    )
-    assert task_of(before) == Task(
-        asked=("Fix the cart", "Sums are right.", "Round the sum"),
-        told=("the sum is off", "tests/a.py test_a was deleted Keep it.", "the sum", "is tax in?", "ledger.py it sums"),
-        checks=("pytest",),
-        failing=("tests/test_cart.py::test_sum",),
-    )
 
 
 # --- whatever is written ------------------------------------------------------------------------------------------
@@ -191,10 +150,3 @@ def test_whatever_is_compared_the_answer_is_sound_and_bounded(task: Task, change
 def test_a_hostile_path_is_taken_as_any_other(path: str) -> None:
     assert holds(found(SHOP, path, path))
     assert holds(found(Task((path,) * 2, (path,), (path,), (path,)), f"radio/antenna.py {path}", path))
-
-
-def test_two_hundred_files_and_a_long_task_are_compared_and_ten_are_kept() -> None:
-    changed = " ".join(f"radio/part{number}/antenna.py" for number in range(200))
-    seen = found(Task(SHOP.asked, told=("see docs/lorem.md ipsum dolor " * 2000,)), changed)
-    assert (seen.deeds, seen.related, len(seen.strangers)) == (200, 0, 10)
-    assert sentence(seen).startswith("10 or more changed files have nothing to do with the task by path or word: radio/part0")

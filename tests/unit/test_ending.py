@@ -16,7 +16,7 @@ from helmsman.records.plan import PlanProgress, Sketched
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState, reopen
 from helmsman.texts import result_lines
-from tests.unit.builders import NOW, check, config, orientation, report, state
+from tests.unit.builders import NOW, check, orientation, report, state
 from tests.unit.histories import history, step
 
 pytestmark = pytest.mark.feature("S19")
@@ -52,15 +52,10 @@ def test_a_loop_is_left_at_the_tree_that_measured_best(shares: tuple[float, ...]
     assert (best.commit if best else None) == left
 
 
-@pytest.mark.parametrize("outcome", Outcome)
-def test_only_a_loop_that_ends_without_completion_and_waits_for_nobody_is_put_back(outcome: Outcome) -> None:
-    puts_back = outcome in {Outcome.STOPPED, Outcome.FAILED, Outcome.CANCELLED, Outcome.EJECTED}
-    assert (better_to_leave(ended(0.9, 0.1, outcome=outcome)) is not None) == puts_back
-
-
-@pytest.mark.parametrize("ladder", [{"act": False}, {"rollback": False}])
-def test_an_operator_who_wants_nothing_taken_back_gets_the_last(ladder: dict[str, bool]) -> None:
-    assert better_to_leave(ended(0.9, 0.1, of=config(ladder=ladder))) is None
+def test_only_a_loop_that_ends_without_completion_and_waits_for_nobody_is_put_back() -> None:
+    for outcome in Outcome:
+        puts_back = outcome in {Outcome.STOPPED, Outcome.FAILED, Outcome.CANCELLED, Outcome.EJECTED}
+        assert (better_to_leave(ended(0.9, 0.1, outcome=outcome)) is not None) == puts_back
 
 
 def test_work_with_a_finding_against_it_that_measures_better_is_left_for_a_person_where_there_is_nothing_else() -> None:
@@ -79,10 +74,6 @@ def test_what_a_person_committed_in_between_is_not_taken_off() -> None:
     theirs = history(step(completion=0.9), step(completion=0.5, start="theirs"))
     assert better_to_leave(ended(history=theirs)) is None
     assert better_to_leave(ended(0.9, 0.5, head="theirs")) is None
-
-
-def test_the_same_tree_under_another_commit_stays() -> None:
-    assert better_to_leave(ended(history=history(step(completion=0.9, tree="t"), step(completion=0.5, tree="t")))) is None
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=12))
@@ -119,12 +110,6 @@ def test_a_loop_stands_at_its_best_as_if_it_had_ended_there() -> None:
     assert [moment.undone for moment in after.history] == [False, True, True]
     assert (after.plan.done, after.plan.ticked, [one.done for one in after.plan.sketch]) == (1, {"a": 1}, [True, False])
     assert after.outcome is Outcome.STOPPED
-
-
-def test_a_tree_that_nobody_measured_and_the_one_that_it_began_with_are_called_so() -> None:
-    unmeasured = ended(history=history(step(completion=0.9), step(completion=0.9, checked=False)))
-    base = Checkpoint(iteration=0, commit="b", tree="t", completion=0.4)
-    assert why_left(unmeasured, base) == "the tree that it began with measured best (40%); what came after was not measured"
 
 
 def test_people_are_told_why_and_how_to_get_at_what_came_after() -> None:

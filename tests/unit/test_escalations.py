@@ -82,16 +82,6 @@ def test_each_detection_that_is_still_in_force_is_a_concern_of_its_own() -> None
     assert told(climbed(*UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.REFACTOR, "2 clean iterations"))) == []
 
 
-def test_the_same_detection_on_a_higher_rung_is_the_same_concern() -> None:
-    loop = climbed(*UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.HUMAN, CYCLE))
-    assert told(loop) == [("limit_cycle", "E-III")]
-    assert concerns(loop)[0].stage != concerns(climbed(*UP_TO_2))[0].stage
-
-
-def test_a_ladder_that_only_watches_concerns_nobody() -> None:
-    assert told(climbed(*UP_TO_3, config={"goal": "x", "checks": ["true"], "ladder": {"act": False}})) == []
-
-
 def test_a_question_about_the_rung_belongs_to_what_led_there() -> None:
     for kind in (GateKind.HUMAN, GateKind.HANDED_OVER):
         loop = climbed(*UP_TO_3, gate=gate(kind), ending=ending("ladder.human", Outcome.WAITING))
@@ -100,12 +90,12 @@ def test_a_question_about_the_rung_belongs_to_what_led_there() -> None:
         assert [one.stage for one in concerns(loop) if one.gate] == [f"{kind}-3-1"]
 
 
-@pytest.mark.parametrize("kind", GateKind)
-def test_every_question_is_a_concern(kind: GateKind) -> None:
-    loop = state(gate=gate(kind))
-    assert [(one.detection, one.level, one.stage) for one in concerns(loop)] == [
-        (question_detection(loop), "question", f"{kind}-3-1")
-    ]
+def test_every_question_is_a_concern() -> None:
+    for kind in GateKind:
+        loop = state(gate=gate(kind))
+        assert [(one.detection, one.level, one.stage) for one in concerns(loop)] == [
+            (question_detection(loop), "question", f"{kind}-3-1")
+        ]
 
 
 @pytest.mark.parametrize(
@@ -139,11 +129,6 @@ def test_what_is_done_or_was_ended_by_a_person_concerns_nobody_any_more() -> Non
         ("limit_cycle", "E-II"),
         ("regressing", "E-III"),
     ]
-
-
-def test_the_question_whether_proven_work_may_be_merged_is_a_concern() -> None:
-    proven = state(ending=ending("completion.verified", Outcome.COMPLETED), gate=gate(GateKind.MERGE))
-    assert told(proven) == [("gate.merge", "question")]
 
 
 # --- what is done at the tracker ------------------------------------------------------------------------------------
@@ -192,14 +177,6 @@ def test_what_is_over_is_closed_and_told_once() -> None:
     assert (deed.act, deed.stage) == (Act.CLOSE, f"over.{known.stages[0]}")
     (again,) = tracker_actions((), (known.model_copy(update={"stages": (*known.stages, deed.stage)}),))
     assert (again.act, again.stage) == (Act.CLOSE, "")
-
-
-def test_of_two_issues_about_the_same_the_older_one_is_spoken_in() -> None:
-    before, after = (
-        concerns(climbed(*UP_TO_2)),
-        concerns(climbed(*UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.HUMAN, CYCLE))),
-    )
-    assert [deed.number for deed in tracker_actions(after, (issue_for(before[0], 9), issue_for(before[0], 4)))] == [4]
 
 
 CLIMBS = st.lists(st.sampled_from([CYCLE, WORSE, "stuck: 1 % gained"]), max_size=4)
@@ -280,11 +257,6 @@ def test_an_issue_tells_what_happened_what_can_be_done_and_what_was_seen() -> No
         assert part in body
 
 
-def test_without_allowed_users_no_comment_is_invited() -> None:
-    one = concerns(state(gate=gate()))[0]
-    assert "/helmsman" not in issue_body(one, "", answers=False)
-
-
 @pytest.mark.parametrize("text", [EVIL, "`@alice`", "a\\@alice \\#1", "&#64;alice <b>", "@alice\u200b#1"])
 def test_nothing_from_the_repository_is_obeyed(text: str) -> None:
     loop = state(
@@ -307,14 +279,14 @@ def test_no_text_is_obeyed_wherever_it_stands(text: str) -> None:
         assert not re.search(r"<[a-z/]", "\n".join(outside_of_fences(rest)) if part.startswith("<!--") else "")
 
 
+# --- how it is found again ------------------------------------------------------------------------------------------
+
+
 @given(st.text(max_size=60))
 def test_what_is_made_harmless_looks_the_same_and_stays_so(text: str) -> None:
     once = harmless(text)
     assert once.replace("\u200b", "") == text.replace("\u200b", "")
     assert harmless(once) == once
-
-
-# --- how it is found again ------------------------------------------------------------------------------------------
 
 
 def found(loop: LoopState, **fields: Any) -> Found:

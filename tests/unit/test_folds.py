@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from helmsman.records.agent import AgentOutcome, ContextUse, Drift, ErrorVector, FailureClass, LastCall
+from helmsman.records.agent import ContextUse, Drift, ErrorVector, FailureClass, LastCall
 from helmsman.records.checks import CriterionVerdict, Judgement, JudgementOutcome, TestCounts
 from helmsman.records.claims import ClaimLayer, Contradiction, Trust
-from helmsman.records.folds import WINDOWS_KEPT, done_signals, last_call, most_tests, remember, trust, windows
+from helmsman.records.folds import done_signals, last_call, most_tests, remember, trust, windows
 from helmsman.records.proof import NOTES_KEPT, REJECTIONS_KEPT, Denial, DoneSignals, JudgeMemory, Proof
 from tests.unit.builders import ASKED as WANTS
 from tests.unit.builders import SILENT, WAIT, call, check, execution, record, report
@@ -52,17 +52,6 @@ def test_a_rejection_for_the_same_criterion_is_marked_as_repeated() -> None:
     assert [kept.repeated for kept in memory.feedback] == [0, 0, 1, 2]
 
 
-@pytest.mark.feature("V8")
-def test_every_verdict_adds_one_principle() -> None:
-    memory = judged(JudgeMemory(), rejected("a"), APPROVED, None)
-    assert memory.notes == ("#1 rejected: look", "#2 approved: trust")
-    assert [(one.iteration, one.criterion, one.given, one.reason) for one in memory.verdicts] == [
-        (1, "a", "not_met", "no refusal"),
-        (1, "fine", "met", "no refusal"),
-        (2, "fine", "met", "no refusal"),
-    ]
-
-
 @pytest.mark.feature("V7")
 def test_what_cannot_be_told_is_remembered_and_counts_as_no_rejection() -> None:
     untold = verdict("a", met=False).model_copy(update={"cannot_tell": True})
@@ -75,18 +64,6 @@ def test_what_cannot_be_told_is_remembered_and_counts_as_no_rejection() -> None:
 def test_an_approval_sets_the_count_of_rejections_back() -> None:
     assert judged(JudgeMemory(), rejected("a"), rejected("a")).rejections == 2
     assert judged(JudgeMemory(), rejected("a"), rejected("a"), APPROVED).rejections == 0
-
-
-@pytest.mark.feature("M3")
-def test_an_iteration_without_a_verdict_neither_counts_nor_sets_back() -> None:
-    assert judged(JudgeMemory(), rejected("a"), None).rejections == 1
-
-
-@pytest.mark.feature("M3")
-def test_where_another_approach_is_demanded_the_count_begins_anew() -> None:
-    memory = judged(JudgeMemory(), rejected("a"), rejected("a"), limit=2, reset=True)
-    assert (memory.rejections, memory.reset_at) == (0, 2)
-    assert judged(JudgeMemory(), rejected("a"), rejected("a"), limit=2).reset_at == 0
 
 
 @pytest.mark.feature("V8")
@@ -149,13 +126,6 @@ def test_an_attempt_that_does_not_count_changes_no_signal(fields: dict[str, Any]
     assert done_signals(before, record(WAIT, **fields)) == before
 
 
-def test_only_the_last_five_indicators_are_kept() -> None:
-    after = DoneSignals()
-    for _ in range(9):
-        after = done_signals(after, record(proof=ASKED))
-    assert after.indicators == (True,) * 5
-
-
 @pytest.mark.feature("E2")
 def test_context_windows_are_kept_by_model_as_they_were_told_last() -> None:
     told: dict[str, int] = {}
@@ -164,31 +134,9 @@ def test_context_windows_are_kept_by_model_as_they_were_told_last() -> None:
     assert list(told.items()) == [("b", 1000), ("a", 300)]
 
 
-@pytest.mark.feature("E2")
-def test_twenty_context_windows_are_kept() -> None:
-    told: dict[str, int] = {}
-    for number in range(50):
-        told = windows(told, call(model=f"m{number}", context=ContextUse(window=1)))
-    assert list(told) == [f"m{number}" for number in range(50 - WINDOWS_KEPT, 50)]
-
-
 @pytest.mark.feature("E2", "S9")
 def test_of_the_last_call_errors_drift_and_context_are_kept() -> None:
     seen: dict[str, Any] = {"errors": (ErrorVector(kind=FailureClass.LINT),), "context": ContextUse(peak=5, window=9)}
     drift = Drift(deeds=2, related=1)
     kept = last_call(LastCall(), record(execution=execution(call(rotated="noise", **seen)), drift=drift), {})
     assert kept == LastCall(drift=drift, rotated="noise", **seen)
-
-
-@pytest.mark.feature("E2", "S9")
-def test_a_call_that_was_cut_off_has_the_window_that_its_model_told_before() -> None:
-    cut_off = call(AgentOutcome.TIMED_OUT, model="m", context=ContextUse(peak=5))
-    assert last_call(LastCall(), record(execution=execution(cut_off)), {"m": 9, "n": 8}).context.window == 9
-    assert last_call(LastCall(), record(execution=execution(cut_off)), {}).context.window == 0
-
-
-@pytest.mark.feature("E2")
-def test_a_call_without_a_word_of_the_model_leaves_what_is_known() -> None:
-    before = LastCall(rotated="noise")
-    assert last_call(before, record(execution=execution(call(AgentOutcome.USAGE_LIMIT))), {}) == before
-    assert last_call(before, record(execution=execution(call(tools=(("Bash", 1),)))), {}) == LastCall()

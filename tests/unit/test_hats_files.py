@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.errors import OperatorError
-from helmsman.orient.hats import condition_text, setting_rows
 from helmsman.parsers.definitions import LARGEST, read_hat, read_sheet
-from helmsman.records.agent import FailureClass
-from helmsman.records.hats import LONGEST_PROMPT, Condition
+from helmsman.records.hats import Condition
 
 pytestmark = pytest.mark.feature("M10")
 
@@ -43,38 +41,26 @@ def test_conditions_are_one_table_or_several() -> None:
     assert one.when == (Condition(first=True),)
 
 
-def test_line_ends_and_a_byte_order_mark_of_other_systems_change_nothing() -> None:
-    assert read_hat("\ufeff" + HAT.replace("\n", "\r\n"), "x.md") == read_hat(HAT, "x.md")
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_what_is_wrong_with_a_hat_is_told_with_file_line_and_key() -> None:
+    for text, words in [
         ("no front matter", ("hats/x.md:1:", "+++")),
         ("+++\nname = 'x'\n", ("hats/x.md:1:", "closes")),
         (HAT.replace('"Tester"', "Tester"), ("hats/x.md:3:", "Invalid value")),
-        (HAT.replace("[[when]]", "[[when"), ("hats/x.md:5:",)),
         (HAT.replace("title", "titel"), ("hats/x.md:3: 'titel': unknown key; did you mean title?", "hats/x.md:1: title:")),
         (HAT.replace("first = true", "frist = true"), ("hats/x.md:6: when.0.'frist': unknown key; did you mean first?",)),
-        (HAT.replace("first = true", "first = false"), ("hats/x.md:6: when.0.first: expected True, found false",)),
         (HAT.replace("first = true", "in_row = 2"), ("hats/x.md:5:", "failing beside in_row")),
         (HAT.replace("first = true", ""), ("hats/x.md:5: when:", "at least one condition")),
         (HAT.replace("first = true", "failing = ['tests']"), ("hats/x.md:6: when.0.failing.0:", "'tests'")),
         (HAT.replace("first = true", "failing = ['test']\nin_row = '2'"), ("hats/x.md:7: when.0.in_row: expected a whole",)),
         (HAT.replace('"tester"', '"../tester"'), ("hats/x.md:2: name:",)),
         (HAT.replace("Find the smallest case.", ""), ("prompt:",)),
-        (HAT.replace("Find", "x" * LONGEST_PROMPT), ("prompt:", "at most 2000 characters")),
         (HAT.replace("Find", "x" * LARGEST), ("hats/x.md:1:", "longer than 16,384")),
-        (HAT.replace("\n\n[[when]]", '\nmodel = "--model"\n\n[[when]]'), ("hats/x.md:4: model:",)),
         (HAT.replace("\n\n[[when]]", '\nallowed_tools = ["Bash(a:*),Write"]\n\n[[when]]'), ("hats/x.md:4: allowed_tools.0:",)),
-        (HAT.replace("\n\n[[when]]", '\ndisallowed_tools = ["--resume"]\n\n[[when]]'), ("hats/x.md:4: disallowed_tools.0:",)),
         (HAT.replace("\n\n[[when]]", f"\nmodel = {'[' * 9000}{']' * 900}\n\n[[when]]"), ("hats/x.md:1:", "nested too deeply")),
         ("+++\nwhen = 5\n+++\nx", ("hats/x.md:2: when:",)),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_with_a_hat_is_told_with_file_line_and_key(text: str, words: tuple[str, ...]) -> None:
-    told = hat_complaint(text)
-    assert not [word for word in words if word not in told], told
+    ]:  # fmt: skip
+        told = hat_complaint(text)
+        assert not [word for word in words if word not in told], told
 
 
 @pytest.mark.parametrize(
@@ -82,14 +68,11 @@ def test_what_is_wrong_with_a_hat_is_told_with_file_line_and_key(text: str, word
     [
         (SHEET.replace("iterations", "iteration"), (":7: settings.limits.iteration: unknown key; did you mean limits.iter",)),
         (SHEET.replace("= 5", "= 'many'"), (":7: settings.limits.iterations: expected a whole number, found 'many'",)),
-        (SHEET.replace("settings.limits", "settings.limit"), (":7: settings.limit.iterations: unknown key",)),
         (SHEET.replace("settings.limits]", "settings]\ngoal = 'x'\npreset = 'y'\n[settings.limits]"),
          (":7: settings.goal: not in a preset", ":8: settings.preset: not in a preset")),
         (SHEET.replace("[settings.limits]\niterations", "settings"), (":6: settings: expected",)),
         (SHEET.replace('"Ours."', '"Ours.\\u001b[2J"'), (":4: about:",)),
         (SHEET.replace('title = "Mine"', 'title = "Mine"\nhats = ["../../x"]'), (":4: hats.0:",)),
-        (SHEET.replace('title = "Mine"', f"title = 'Mine'\nhats = {['a'] * 30}"), (":4: hats:",)),
-        (SHEET.replace('title = "Mine"', "title = 'Mine'\nprompt = 'x'"), (":4: 'prompt': unknown key",)),
         (SHEET.replace("iterations = 5", "tokens = 1\n[settings.tracker]\nkind = 'gitea'"),
          (":8: settings.tracker: expected tracker.repository",)),
     ],
@@ -102,17 +85,3 @@ def test_what_is_wrong_with_a_preset_is_told_with_file_line_and_key(text: str, w
 def test_control_characters_of_a_file_reach_neither_prompt_nor_terminal() -> None:
     hat = read_hat(HAT.replace("smallest", "small\x1b[2Jest\tone\x07"), "x.md")
     assert all(mark.isprintable() for mark in hat.prompt)
-
-
-def test_what_a_preset_brings_is_told_key_by_key() -> None:
-    sheet = read_sheet(SHEET.replace("[settings.limits]", "[settings]\nallow_no_checks = true\n[settings.limits]"), "x.md")
-    assert dict(setting_rows(sheet)) == {"allow_no_checks": "true", "limits.iterations": "5"}
-
-
-def test_every_condition_has_words_for_people() -> None:
-    every = Condition(
-        phase=("work",), rung=("patch",), checks=("red",), failing=(FailureClass.TEST,), in_row=2, idle=3, rejections=4,
-        findings=True, untrue=True, taken_back=True, first=True, replan=True, conflict=True, item=("[P]",),
-    )  # fmt: skip
-    assert set(every.asked) == set(Condition.model_fields)
-    assert condition_text(every).count(", ") >= len(every.asked) - 1

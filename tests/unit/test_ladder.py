@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from helmsman.config import DetectConfig, LadderConfig
 from helmsman.oversee.detectors import DETECTORS, detect
-from helmsman.oversee.ladder import KEPT_CLIMBS, PLAIN, STEPS, Event, idle_after, ladder_after, resumed, trials
+from helmsman.oversee.ladder import KEPT_CLIMBS, PLAIN, idle_after, ladder_after, resumed, trials
 from helmsman.oversee.learning import learn
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.control import EscalationLevel, IterationSummary, Ladder, Learning, Movement
 from helmsman.records.decision import Alert, Severity
 from tests.unit.builders import HOUR, MINUTE, NOW
-from tests.unit.histories import LEGITIMATE, error, history, red, step
+from tests.unit.histories import LEGITIMATE, history, red
 
 pytestmark = pytest.mark.feature("S8")
 CONFIG = LadderConfig()
@@ -78,11 +78,6 @@ def course(
     return found
 
 
-def listing(extent: int) -> IterationSummary:
-    """A red iteration whose one check lists so many failures."""
-    return history(step(errors=(error(extent=extent),)))[0]
-
-
 def rungs(*iterations: Iteration, before: Ladder | None = None) -> list[int]:
     return [int(ladder.rung) for ladder in course(*iterations, before=before)]
 
@@ -91,20 +86,15 @@ def test_the_first_trouble_leaves_the_lowest_rung_and_every_other_rung_gets_five
     assert rungs(*[TRIED] * 12) == [0, *[1] * 5, *[2] * 5, 3, 3]
 
 
-@pytest.mark.parametrize("movement", [Movement.SIDEWAYS, Movement.BACK])
-@pytest.mark.parametrize("rule", sorted(PLAIN))
-def test_a_rung_gets_one_iteration_where_the_trouble_is_plain(rule: str, movement: Movement) -> None:
-    assert rungs(*[Iteration(movement, (signal(rule, Severity.REDIRECT),))] * 4) == [0, 1, 2, 3, 3]
+def test_a_rung_gets_one_iteration_where_the_trouble_is_plain() -> None:
+    for rule in sorted(PLAIN):
+        for movement in [Movement.SIDEWAYS, Movement.BACK]:
+            assert rungs(*[Iteration(movement, (signal(rule, Severity.REDIRECT),))] * 4) == [0, 1, 2, 3, 3]
 
 
 def test_a_rung_gets_one_iteration_where_nothing_is_tried() -> None:
     assert rungs(*[TROUBLE] * 4) == [0, 1, 2, 3, 3]
     assert rungs(*[TROUBLE._replace(tests=0)] * 4) == [0, 1, 2, 3, 3]
-
-
-def test_a_plain_rule_that_only_told_shortens_nothing() -> None:
-    told = (STUCK, signal("regressing", Severity.WARN))
-    assert rungs(*[TRIED._replace(signals=told)] * 6)[-2:] == [1, 2]
 
 
 @pytest.mark.parametrize("green", [False, True])
@@ -132,10 +122,6 @@ def test_a_rung_gets_fewer_where_not_one_test_passes() -> None:
     assert [trials(moment, (STUCK,), CONFIG) for moment in (wreck, beside)] == [4, 10]
 
 
-def test_failures_that_a_check_lists_are_counted_though_no_test_is() -> None:
-    assert [trials(listing(extent), (STUCK,), CONFIG) for extent in (0, 1, 2, 4, 5, 9, 10)] == [10, 10, 10, 10, 5, 5, 4]
-
-
 def test_falls_are_plain_on_a_rung_that_never_got_on_and_no_news_on_one_that_did() -> None:
     fell = Iteration(Movement.BACK, (signal("regressing", Severity.REDIRECT),))
     assert rungs(fell, before=Ladder(rung=EscalationLevel.REFACTOR)) == [1, 2]
@@ -146,10 +132,6 @@ def test_a_rung_gets_twice_as_many_where_something_got_on_and_one_where_the_trou
     assert rungs(CLEAN, *[TRIED] * 10, before=Ladder(rung=EscalationLevel.REFACTOR)) == [*[1] * 11, 2]
     assert rungs(CLEAN, *[TRIED._replace(tests=0)] * 20, before=Ladder(rung=EscalationLevel.REFACTOR)) == [*[1] * 21, 2]
     assert rungs(CLEAN, TROUBLE, before=Ladder(rung=EscalationLevel.REFACTOR)) == [1, 1, 2]
-
-
-def test_iterations_without_trouble_use_up_patience_as_well() -> None:
-    assert rungs(TRIED, QUIET, NOTHING, QUIET, QUIET, TRIED) == [0, 1, 1, 1, 1, 1, 2]
 
 
 def test_a_clean_iteration_gives_a_rung_its_patience_back() -> None:
@@ -164,11 +146,6 @@ def test_the_third_iteration_in_a_row_without_progress_is_trouble_by_itself(move
     second, third = (course(Iteration(movement, idle=idle))[-1] for idle in (2, 3))
     assert second.rung is EscalationLevel.PATCH
     assert (third.rung, third.reason) == (EscalationLevel.REFACTOR, "no_progress: 3 iterations in a row without progress")
-
-
-@pytest.mark.feature("S7")
-def test_a_new_tree_under_red_checks_is_a_new_attempt_however_many_there_were() -> None:
-    assert course(Iteration(Movement.SIDEWAYS, idle=9))[-1].rung is EscalationLevel.PATCH
 
 
 @pytest.mark.feature("S7")
@@ -208,14 +185,10 @@ def test_trouble_in_an_iteration_that_gets_on_is_clean(movement: Movement) -> No
     assert rungs(*[objected] * 9) == [0] * 10
 
 
-@pytest.mark.parametrize("rung", EscalationLevel)
-def test_pain_ejects_from_every_rung_and_a_question_leads_up_to_a_person_only(rung: EscalationLevel) -> None:
-    assert rungs(PAINFUL, before=Ladder(rung=rung))[-1] == EscalationLevel.EJECT
-    assert rungs(ASKING, before=Ladder(rung=rung))[-1] == max(rung, EscalationLevel.HUMAN)
-
-
-def test_a_limit_that_is_reached_is_no_pain() -> None:
-    assert rungs(Iteration(Movement.FORWARD, (BUDGET,)))[-1] == EscalationLevel.PATCH
+def test_pain_ejects_from_every_rung_and_a_question_leads_up_to_a_person_only() -> None:
+    for rung in EscalationLevel:
+        assert rungs(PAINFUL, before=Ladder(rung=rung))[-1] == EscalationLevel.EJECT
+        assert rungs(ASKING, before=Ladder(rung=rung))[-1] == max(rung, EscalationLevel.HUMAN)
 
 
 @pytest.mark.parametrize("rung", [EscalationLevel.HUMAN, EscalationLevel.EJECT])
@@ -268,14 +241,6 @@ def test_of_several_troubles_a_cycle_is_the_reason() -> None:
     assert course(Iteration(Movement.STILL, (STUCK, CYCLE)))[-1].reason == "limit_cycle: tree abc was there 3 times"
 
 
-def test_a_night_of_trouble_and_success_reaches_every_rung_and_comes_back() -> None:
-    up = course(*[TROUBLE] * 5, PAINFUL)
-    down = course(*[CLEAN] * 5, before=resumed(up[-2], 6, NOW))
-    assert {ladder.rung for ladder in up} == set(EscalationLevel)
-    assert [int(ladder.rung) for ladder in down] == [2, 2, 1, 1, 1, 0]
-    assert resumed(up[-1], 7, NOW).rung is EscalationLevel.PATCH
-
-
 def steered(lived: Sequence[IterationSummary], detection: DetectConfig | None = None) -> list[Ladder]:
     """The ladder after each iteration, with what the detectors and the levels of learning say of it."""
     ladder, idle, learnt = Ladder(), 0, tuple[Learning, ...]()
@@ -289,9 +254,8 @@ def steered(lived: Sequence[IterationSummary], detection: DetectConfig | None = 
     return found
 
 
-@pytest.mark.parametrize("lived", LEGITIMATE.values(), ids=LEGITIMATE)
-def test_legitimate_work_stays_on_the_lowest_rung(lived: Sequence[IterationSummary]) -> None:
-    assert {ladder.rung for ladder in steered(lived)} <= {EscalationLevel.PATCH}
+def test_legitimate_work_stays_on_the_lowest_rung() -> None:
+    assert {ladder.rung for lived in LEGITIMATE.values() for ladder in steered(lived)} == {EscalationLevel.PATCH}
 
 
 @pytest.mark.feature("S10")
@@ -337,12 +301,6 @@ def test_it_does_not_matter_when_it_happens(iterations: list[Iteration], hours: 
     assert there.model_copy(update=without_times) == here.model_copy(update=without_times)
 
 
-def test_the_last_ten_climbs_are_kept() -> None:
-    ladder = course(*[TROUBLE, CLEAN, CLEAN, CLEAN] * 6)[-1]
-    assert len(ladder.climbs) == KEPT_CLIMBS == 10
-    assert ladder.climbs[-1].iteration == 24
-
-
 @given(st.lists(ITERATIONS, max_size=60), st.text(max_size=1000))
 def test_what_is_kept_is_bounded_and_survives_a_restart(iterations: list[Iteration], words: str) -> None:
     hostile = Iteration(Movement.BACK, (signal("stuck", Severity.REDIRECT, words),))
@@ -350,8 +308,3 @@ def test_what_is_kept_is_bounded_and_survives_a_restart(iterations: list[Iterati
     assert len(ladder.climbs) <= KEPT_CLIMBS
     assert all(len(climb.reason) <= 300 and climb.reason.isprintable() for climb in ladder.climbs)
     assert Ladder.model_validate_json(ladder.model_dump_json()) == ladder
-
-
-def test_every_step_leads_somewhere_else() -> None:
-    assert all(step.after is not before for (before, _), step in STEPS.items())
-    assert {event for _, event in STEPS} == set(Event) - {Event.NOTHING}

@@ -8,12 +8,11 @@ from helmsman.oversee.learning import advice, learn
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import EscalationLevel, Learning
 from helmsman.records.decision import Alert, Severity
-from tests.unit.histories import BACK, FORWARD, SIDEWAYS, Step, error, green, history, red, step, still, waited
+from tests.unit.histories import FORWARD, SIDEWAYS, Step, error, green, history, red, step, waited
 
 pytestmark = pytest.mark.feature("S10")
 TEST, TYPES = FailureClass.TEST, FailureClass.TYPES
 FAILS = red(SIDEWAYS, "test_a")
-OTHER = step(errors=(error(TYPES),), failing=("types",))
 STAGNATED = [FAILS] * 3
 REDIRECT, WARN, LOG = Severity.REDIRECT, Severity.WARN, Severity.LOG
 
@@ -33,12 +32,6 @@ def severities(told: list[list[Alert]]) -> list[list[Severity]]:
     return [[signal.severity for signal in signals] for signals in told]
 
 
-def test_a_class_that_fails_once_is_new() -> None:
-    learnt, told = lived([FAILS])
-    assert learnt == {TEST: Learning(kind=TEST, seen=1, in_row=1, level=0)}
-    assert told == [[]]
-
-
 def test_the_second_in_a_row_is_stagnation_and_the_third_orders_a_change_for_its_class() -> None:
     learnt, told = lived(STAGNATED)
     assert learnt[TEST] == Learning(kind=TEST, seen=3, in_row=3, level=2, intervened_at=3)
@@ -53,34 +46,16 @@ def test_another_text_at_another_place_is_the_same_class() -> None:
     assert learnt[TEST].level == 2
 
 
-def test_another_class_is_another_row() -> None:
-    learnt, told = lived([FAILS, OTHER, FAILS, OTHER])
-    assert {kind: (item.seen, item.in_row, item.level) for kind, item in learnt.items()} == {TEST: (2, 0, 0), TYPES: (2, 1, 0)}
-    assert told == [[]] * 4
-
-
-@pytest.mark.parametrize(
-    "steps",
-    [
-        [red(FORWARD, "test_a")] * 6,
-        [red(SIDEWAYS, *names) for names in (("a", "b", "c", "d"), ("a", "b", "c"), ("a", "b"), ("a",))],
-        [step(errors=(error(extent=extent),)) for extent in (9, 8, 7, 6)],
-    ],
-    ids=["forward", "fewer tests fail", "smaller extent"],
-)
-def test_a_gain_within_the_same_class_is_no_stagnation(steps: list[Step]) -> None:
-    learnt, told = lived(steps)
-    assert (learnt[TEST].in_row, learnt[TEST].level) == (1, 0)
-    assert told == [[]] * len(steps)
-
-
-def test_what_swings_gains_nothing_by_being_below_its_last_turn() -> None:
-    def listed(*extents: int) -> list[Step]:
-        return [step(SIDEWAYS, failing=("make",), errors=(error(FailureClass.OTHER, "make", extent),)) for extent in extents]
-
-    swings, falls = (lived(listed(*extents))[0][FailureClass.OTHER] for extents in ((35, 30, 35, 30), (35, 30, 35, 29)))
-    assert (swings.level, swings.in_row) == (2, 3)
-    assert (falls.level, falls.in_row) == (0, 1)
+def test_a_gain_within_the_same_class_is_no_stagnation() -> None:
+    cases = {
+        "forward": [red(FORWARD, "test_a")] * 6,
+        "fewer tests fail": [red(SIDEWAYS, *names) for names in (("a", "b", "c", "d"), ("a", "b", "c"), ("a", "b"), ("a",))],
+        "smaller extent": [step(errors=(error(extent=extent),)) for extent in (9, 8, 7, 6)],
+    }
+    for case, steps in cases.items():
+        learnt, told = lived(steps)
+        assert (learnt[TEST].in_row, learnt[TEST].level) == (1, 0)
+        assert told == [[]] * len(steps), case
 
 
 @pytest.mark.parametrize("extents", [(9, 0, 0), (0, 9, 9), (9, 9, 9), (7, 8, 9)])
@@ -111,21 +86,10 @@ def test_a_class_that_comes_back_twice_after_an_intervention_is_brought_before_t
     assert (last.instruction, "test failures were seen in 5 iterations" in last.message) == (advice()[TEST]["do"], True)
 
 
-@pytest.mark.parametrize("rung", EscalationLevel)
-def test_the_rung_that_it_came_back_on_does_not_matter(rung: EscalationLevel) -> None:
-    learnt, told = lived([*STAGNATED, *[red(SIDEWAYS, "test_a", rung=rung)] * 2])
-    assert (learnt[TEST].level, severities(told)[3:]) == (3, [[WARN], [REDIRECT]])
-
-
-def test_a_first_recurrence_repeats_what_was_ordered() -> None:
-    (signal,) = lived([*STAGNATED, FAILS])[1][-1]
-    assert (signal.rule, signal.severity, signal.instruction) == ("learning.stagnation", WARN, advice()[TEST]["do"])
-
-
-def test_a_gain_after_an_intervention_starts_the_count_of_recurrences_anew() -> None:
-    learnt, told = lived([*STAGNATED, FAILS, red(FORWARD, "test_a"), FAILS])
-    assert (learnt[TEST].level, learnt[TEST].recurred) == (2, 1)
-    assert severities(told)[3:] == [[WARN], [], [WARN]]
+def test_the_rung_that_it_came_back_on_does_not_matter() -> None:
+    for rung in EscalationLevel:
+        learnt, told = lived([*STAGNATED, *[red(SIDEWAYS, "test_a", rung=rung)] * 2])
+        assert (learnt[TEST].level, severities(told)[3:]) == (3, [[WARN], [REDIRECT]])
 
 
 def test_what_never_reached_the_agent_is_not_measured() -> None:
@@ -135,22 +99,7 @@ def test_what_never_reached_the_agent_is_not_measured() -> None:
     assert lived([*STAGNATED, *[green()] * 3], intervened=False)[0][TEST].helped is None
 
 
-def test_every_second_time_that_it_comes_back_the_ladder_hears_of_it_again() -> None:
-    _, told = lived([*STAGNATED, *[FAILS] * 4])
-    assert severities(told)[3:] == [[WARN], [REDIRECT], [WARN], [REDIRECT]]
-
-
 def test_after_an_intervention_that_helped_the_class_begins_at_the_bottom() -> None:
     learnt, told = lived([*STAGNATED, *[green()] * 3, *STAGNATED])
     assert (learnt[TEST].level, learnt[TEST].intervened_at, learnt[TEST].helped) == (2, 9, None)
     assert severities(told)[6:] == [[], [LOG], [REDIRECT]]
-
-
-def test_there_is_one_row_for_each_class_however_long_it_goes_on() -> None:
-    every = [step(BACK, errors=(error(kind),)) for kind in FailureClass] * 3
-    learnt, _ = lived(every)
-    assert list(learnt) == list(FailureClass)
-
-
-def test_what_failed_inside_a_session_is_not_what_checks_say() -> None:
-    assert lived([still(troubles=(error(),))] * 5) == ({}, [[]] * 5)

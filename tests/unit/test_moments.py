@@ -1,6 +1,5 @@
 """What is remembered of an iteration, and how much of it."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 from helmsman.guardrails import Rule
 from helmsman.oversee.summary import moment_of
 from helmsman.records.agent import AgentOutcome, Change, Commit, Drift, ErrorVector, Execution, FailureClass, Guarded
-from helmsman.records.base import Usage
 from helmsman.records.checks import TestCounts
 from helmsman.records.control import EscalationLevel, IterationSummary, Ladder, Movement, Progress
 from helmsman.records.state import LoopState
@@ -62,17 +60,6 @@ def test_a_failing_check_is_remembered_by_what_it_says() -> None:
     )  # fmt: skip
 
 
-def test_the_end_of_a_long_output_is_read_as_well() -> None:
-    (error,) = moment(checks=report(check(passed=False, head="collecting\n" * 2000, tail=FAILED))).errors
-    (whole,) = moment(checks=report(check(passed=False, head="collecting\n" * 2000 + FAILED))).errors
-    assert error.where == whole.where == "tests/test_a.py::test_sum"
-
-
-def test_a_report_counts_failures_better_than_an_output() -> None:
-    counted = check(passed=False, counts=TestCounts(passed=1, failed=9), head=FAILED)
-    assert moment(checks=report(counted)).errors[0].extent == 9
-
-
 def test_a_check_that_took_too_long_or_found_no_program_is_known_as_that() -> None:
     late = check(passed=False, timed_out=True, exit_code=None, error="no end within 60 s", head="starting\n")
     missing = check(passed=False, exit_code=127, head="sh: 1: pytst: not found\n")
@@ -80,22 +67,10 @@ def test_a_check_that_took_too_long_or_found_no_program_is_known_as_that() -> No
     assert kinds == [FailureClass.TIMEOUT, FailureClass.MISSING_COMMAND]
 
 
-def test_the_most_frequent_troubles_of_a_session_are_kept() -> None:
-    seen = {"a": 2, "b": 5, "c": 1, "d": 2}
-    errors = tuple(ErrorVector(kind=FailureClass.OTHER, where=name, times=times) for name, times in seen.items())
-    assert [error.where for error in moment(execution=execution(call(errors=errors))).troubles] == ["b", "d", "a"]
-
-
 def test_files_that_were_edited_back_are_counted_by_the_name_that_the_guard_rails_use() -> None:
     rules = (Rule.REVERTED, Rule.UNREAD, Rule.REVERTED)
     seen = tuple(Guarded(rule=rule, tool="Edit", detail="src/a.py", denied=False) for rule in rules)
     assert moment(execution=execution(call(guarded=seen))).reverted == 2
-
-
-def test_the_judge_s_cost_counts_and_its_words_do_not() -> None:
-    judgement = {"outcome": "rejected", "cause": "no", "usage": Usage(cost_usd=2, output_tokens=30)}
-    made = moment(judgement=judgement)
-    assert (made.cost_usd, made.tokens, made.written) == (2.5, 150, 20)
 
 
 def test_an_iteration_in_which_the_agent_never_got_to_work_waited() -> None:
@@ -106,11 +81,6 @@ def test_an_iteration_in_which_the_agent_never_got_to_work_waited() -> None:
 def test_all_green_is_every_check() -> None:
     assert moment(checks=report(check(passed=True), check(passed=True))).green
     assert not moment(checks=report(check(passed=True), check(passed=False))).green
-
-
-def test_where_nothing_is_checked_nothing_speaks_against_the_work() -> None:
-    made = moment(checks=report())
-    assert (made.checked, made.green, made.failing, made.errors) == (True, True, (), ())
 
 
 FLAKY = check(passed=False, head=FAILED, counts=TestCounts(passed=4, failed=1, failing=("test_sum",)), flaky=("test_sum",))
@@ -135,16 +105,6 @@ def test_whether_only_tests_were_written_comes_from_the_files(files: tuple[str, 
     change = Change(start="b" * 40, commit="c" * 40, tree="d" * 40, files=files, files_changed=len(files))
     made = moment(execution=Execution(call=call(), change=change), checks=report(check(passed=passed)))
     assert made.test_only is only
-
-
-def test_the_movement_is_found_against_the_history() -> None:
-    first = moment()
-    assert first.movement is Movement.FORWARD
-    assert moment(state(iteration=1), history=(first,)).movement is Movement.STILL
-
-
-def test_a_clock_that_went_back_makes_no_negative_time() -> None:
-    assert moment_of(state(), evidence(), Progress(), NOW + timedelta(hours=1), NOW).seconds == 0
 
 
 @given(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmsman.parsers.progress_file import KEPT_CHARACTERS, KEPT_ENTRIES, LINES, percent, read, render, without_plan
+from helmsman.parsers.progress_file import KEPT_CHARACTERS, KEPT_ENTRIES, LINES, read, render
 from helmsman.records.iteration import Choice, Completed, WorkingMemory
 
 pytestmark = pytest.mark.feature("O4")
@@ -64,15 +64,6 @@ def test_of_too_many_lines_the_last_are_kept_and_that_is_told() -> None:
     assert memory.problems == ("it had 50 lines, and only the last 40 were kept",)
 
 
-def test_a_plan_that_is_discarded_leaves_the_other_lines() -> None:
-    memory = without_plan(read("Decided: a table\nNext: the parser\n* next: errors\n"))
-    assert (memory.notes, memory.remaining_gap) == ("Decided: a table", "")
-
-
-def test_an_empty_file_is_no_flaw() -> None:
-    assert (read(""), render(WorkingMemory())) == (WorkingMemory(), "")
-
-
 @given(FILES)
 @example("Next: first\n ## COMPLETED\nlast")
 def test_what_was_read_once_comes_round_unchanged_and_bounded(text: str) -> None:
@@ -80,8 +71,3 @@ def test_what_was_read_once_comes_round_unchanged_and_bounded(text: str) -> None
     assert read(render(memory)) == memory.model_copy(update={"problems": ()})
     assert all(len(line) <= KEPT_CHARACTERS for line in memory.notes.split("\n"))
     assert max(len(memory.completed), len(memory.decisions), len(memory.uncertainties)) <= KEPT_ENTRIES
-
-
-@pytest.mark.parametrize(("text", "number"), [("40", 40), ("0.85", 85), ("250 %", 100), ("none", None)])
-def test_a_confidence_is_the_first_number_of_a_text(text: str, number: int | None) -> None:
-    assert percent(text) == number

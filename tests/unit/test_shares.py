@@ -45,10 +45,5 @@ def test_what_one_leaves_over_goes_to_those_after_it() -> None:
     assert share(10, [replace(first, at_work=False), Account()], 1) == 9
 
 
-def test_one_that_spent_more_than_its_share_takes_it_from_what_is_left_and_nobody_gets_less_than_nothing() -> None:
-    over = Account(spent=12, limit=5, at_work=True)
-    assert share(10, [over, Account()], 1) == 0
-
-
 def _ended(accounts: list[Account], number: int) -> list[Account]:
     return [replace(one, at_work=one.at_work and place != number) for place, one in enumerate(accounts)]

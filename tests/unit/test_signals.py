@@ -7,7 +7,7 @@ from helmsman.records.agent import AgentCall, AgentOutcome, Drift, ErrorVector, 
 from helmsman.records.base import Usage
 from helmsman.records.decision import Alert, Severity
 from helmsman.records.state import Spending
-from tests.unit.builders import ASKED, HOUR, NOW, call, check, config, execution, report, sight, state, usage_limited
+from tests.unit.builders import ASKED, call, check, config, execution, report, sight, state, usage_limited
 
 
 def signals(seen: IterationView) -> tuple[Alert, ...]:
@@ -26,12 +26,6 @@ def test_an_ordinary_iteration_raises_no_signal() -> None:
 def test_the_call_that_has_just_ended_is_counted() -> None:
     nearly = state(config(limits={"cost_usd": 10}), spending=Spending(cost_usd=9.5))
     assert found(state=nearly, execution=execution(call())) == [("limits.cost_usd", Severity.ABORT)]
-
-
-@pytest.mark.feature("E6")
-def test_the_time_of_the_iteration_itself_counts() -> None:
-    nearly = state(config(limits={"wall_clock_hours": 2}), spending=Spending(seconds=3600))
-    assert found(state=nearly, started_at=NOW - HOUR) == [("limits.wall_clock_hours", Severity.ABORT)]
 
 
 @pytest.mark.feature("E6")
@@ -60,13 +54,6 @@ def test_a_request_to_be_done_that_no_check_contradicts_raises_no_signal(checks:
     assert found(claims=ASKED, checks=checks) == []
 
 
-def test_files_that_checks_leave_behind_are_named() -> None:
-    left = tuple(f"out/{number}" for number in range(7))
-    raised = signals(sight(checks=report(check(passed=True), left_behind=left)))
-    assert [(signal.rule, signal.severity, signal.value) for signal in raised] == [("checks.left_behind", Severity.LOG, 7)]
-    assert raised[0].message.endswith("out/0, out/1, out/2, out/3, out/4")
-
-
 @pytest.mark.feature("A3")
 def test_failures_in_a_row_inside_a_session_are_told_with_their_classes() -> None:
     errors = tuple(ErrorVector(kind=kind) for kind in (FailureClass.TEST, FailureClass.BUILD, FailureClass.TEST))
@@ -74,13 +61,6 @@ def test_failures_in_a_row_inside_a_session_are_told_with_their_classes() -> Non
     (signal,) = signals(sight(execution=execution(call(failures_in_row=5, errors=errors))))
     assert (signal.rule, signal.value, signal.threshold) == ("session.failures", 5, 5)
     assert signal.message.endswith("classes of failure: test, build")
-
-
-@pytest.mark.feature("S9")
-def test_a_session_that_the_loop_ended_is_told_with_the_reason() -> None:
-    (signal,) = signals(sight(execution=execution(call(AgentOutcome.ROTATED, rotated="the context is 81 % full"))))
-    assert (signal.rule, signal.severity) == ("session.rotated", Severity.LOG)
-    assert signal.message.endswith("the context is 81 % full")
 
 
 @pytest.mark.feature("S16")

@@ -35,35 +35,6 @@ def test_the_event_of_a_recorded_limit_names_window_and_reset(name: str, window:
     assert (limit.status, limit.window, limit.resets_at) == ("rejected", window, datetime.fromtimestamp(reset, UTC))
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["usage_limit_five_hour", "usage_limit_weekly", "older_usage_limit_five_hour", "older_usage_limit_weekly"],
-)
-def test_the_words_of_a_recorded_limit_name_the_minute_of_the_event(name: str) -> None:
-    call = replay(name, 1)
-    assert call.rate_limit
-    assert call.rate_limit.resets_at
-    assert reset_in_words(call.error, RECORDED) == call.rate_limit.resets_at.replace(second=0)
-
-
-def test_a_warning_before_the_wall_carries_how_much_is_used() -> None:
-    call = replay("usage_limit_warning")
-    assert call.outcome is AgentOutcome.FINISHED
-    assert call.rate_limit == RateLimit(
-        status="allowed_warning",
-        window="five_hour",
-        resets_at=datetime.fromtimestamp(1795329774, UTC),
-        utilization=0.93,
-        windows=call.rate_limit.windows if call.rate_limit else (),
-    )
-
-
-def test_the_share_of_a_rejected_window_is_read_from_the_list_of_windows() -> None:
-    limit = replay("usage_limit_five_hour", 1).rate_limit
-    assert limit
-    assert limit.utilization == 1
-
-
 def test_a_reset_that_has_passed_is_kept_and_the_words_are_not_asked_for_tomorrow() -> None:
     call = replay("usage_limit_five_hour", 1, now=RECORDED + timedelta(hours=5))
     assert call.outcome is AgentOutcome.USAGE_LIMIT
@@ -72,75 +43,46 @@ def test_a_reset_that_has_passed_is_kept_and_the_words_are_not_asked_for_tomorro
     assert call.rate_limit.resets_at < RECORDED + timedelta(hours=5)
 
 
-def test_a_plain_429_of_a_subscription_is_rejected_without_window_or_reset() -> None:
-    assert replay("oauth_plain_429", 1).rate_limit == RateLimit(status="rejected")
-
-
-@pytest.mark.parametrize(
-    ("words", "reset"),
-    [
+def test_the_words_of_every_known_version_name_the_reset() -> None:
+    for words, reset in [
         ("You've hit your session limit · resets 7:42am (UTC)", at(11, 22, 7, 42)),
-        ("You've hit your 5-hour limit · resets 5am (UTC)", at(11, 22, 5)),
         ("You've hit your limit · resets 1pm (Europe/Lisbon)", at(11, 22, 13)),
         ("You've hit your limit · resets 1pm (America/New_York)", at(11, 22, 18)),
-        ("You've hit your limit · resets 1am (America/New_York)", at(11, 22, 6)),
         ("You're out of extra usage · resets 5:30pm (Asia/Kolkata)", at(11, 22, 12)),
         ("Claude usage limit reached. Your limit will reset at 3pm (America/Los_Angeles).", at(11, 22, 23)),
-        ("You've hit your limit · resets 1pm (Nowhere/Land)", at(11, 22, 13)),
         ("You've hit your limit · resets 1pm (../../etc/passwd)", at(11, 22, 13)),
-        ("You've hit your limit · resets 1pm (America)", at(11, 22, 13)),
         ("You've hit your limit · resets 1pm", at(11, 22, 13)),
         ("resets 12am (UTC)", at(11, 23, 0)),
         ("resets 12pm (UTC)", at(11, 22, 12)),
-        ("resets 12:30am (UTC)", at(11, 23, 0, 30)),
-        ("resets 3:59am (UTC)", at(11, 23, 3, 59)),
         ("You've hit your weekly limit · resets Nov 25, 12:53pm (UTC)", at(11, 25, 12, 53)),
         ("You've hit your weekly limit · resets Nov 25, 12pm (Asia/Tokyo)", at(11, 25, 3)),
-        ("You've hit your weekly limit · resets Nov 25 at 12:53pm (UTC)", at(11, 25, 12, 53)),
         ("You've hit your weekly limit · resets Jan 2, 2027, 9am (UTC)", at(1, 2, 9, year=2027)),
         ("spend limit reached · resets Dec 1", at(12, 1, 0)),
         ("Claude AI usage limit reached|1795333374", datetime.fromtimestamp(1795333374, UTC)),
         ("Claude AI usage limit reached|1795333374000", datetime.fromtimestamp(1795333374, UTC)),
-    ],
-)
-def test_the_words_of_every_known_version_name_the_reset(words: str, reset: datetime) -> None:
-    assert reset_in_words(words, NOW) == reset
+    ]:
+        assert reset_in_words(words, NOW) == reset
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_words_that_name_no_reset_or_one_in_the_past_give_none() -> None:
+    for words in [
         "",
-        "You've hit your monthly spend limit",
         "resets soon",
-        "resets in 5 minutes",
-        "resets every 5 hours",
         "resets 13pm (UTC)",
-        "resets 0am (UTC)",
         "resets 3:75am (UTC)",
-        "resets Foo 25, 3am (UTC)",
         "resets Feb 30, 3am (UTC)",
         "resets Nov 21, 12:53pm (UTC)",
-        "resets Nov 22, 4:49am (UTC)",
         "resets 4:50am (UTC)",
         "resets 4:46am (UTC)",
-        "Claude AI usage limit reached|1",
         "Claude AI usage limit reached|1695333374",
         "Claude AI usage limit reached|17953333740001",
-    ],
-)
-def test_words_that_name_no_reset_or_one_in_the_past_give_none(words: str) -> None:
-    assert reset_in_words(words, NOW) is None
+    ]:
+        assert reset_in_words(words, NOW) is None
 
 
 def test_a_date_without_a_year_is_the_nearest_one_across_new_year() -> None:
     assert reset_in_words("resets Jan 2, 9am (UTC)", at(12, 30, 9)) == at(1, 2, 9, year=2027)
     assert reset_in_words("resets Dec 30, 9am (UTC)", at(1, 2, 9, year=2027)) is None
-
-
-def test_the_clock_of_a_zone_is_read_on_the_day_it_has_there() -> None:
-    evening_in_new_york = at(11, 23, 1)
-    assert reset_in_words("resets 11pm (America/New_York)", evening_in_new_york) == at(11, 23, 4)
 
 
 def test_a_clock_without_a_zone_is_the_reader_s_own() -> None:
@@ -157,11 +99,6 @@ def test_what_is_no_epoch_is_no_reset(epoch: object) -> None:
     assert read_limit({"status": "rejected", "resetsAt": epoch}).resets_at is None
 
 
-@pytest.mark.parametrize(("share", "read"), [(0, 0.0), (0.5, 0.5), (1.7, 1.0), (-1, None), ("0.5", None), (True, None)])
-def test_a_share_lies_between_0_and_1_or_is_unknown(share: object, read: float | None) -> None:
-    assert read_limit({"status": "allowed", "utilization": share}).utilization == read
-
-
 def test_a_limit_known_only_by_its_words_counts_as_rejected_whatever_was_said_before() -> None:
     before = RateLimit(status="allowed", window="seven_day", resets_at=at(11, 28, 0))
     assert reached(before, "resets 7:42am (UTC)", NOW) == RateLimit(status="rejected", resets_at=at(11, 22, 7, 42))
@@ -172,12 +109,9 @@ def test_a_limit_known_only_by_its_words_counts_as_rejected_whatever_was_said_be
     [
         ("Claude AI usage limit reached|1749924000", True),
         ("You've hit your session limit · resets 3:59am (UTC)", True),
-        ("You've reached your Opus limit", True),
-        ("You're out of usage credits", True),
         ("Opus limit · resets 3am", True),
         ("API Error: Server is temporarily limiting requests (not your usage limit) · slow down", False),
         ("API Error: Server is temporarily limiting requests (not your usage limit) · resets", False),
-        ("API Error: Request rejected (429) · This request would exceed your rate limit", False),
         ("API Error: 529 Overloaded", False),
         ("Reached maximum number of turns (2)", False),
     ],

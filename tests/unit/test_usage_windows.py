@@ -1,6 +1,6 @@
 """Before the limit: what the CLI tells of the subscription's windows steers the loop."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,16 +10,13 @@ from hypothesis import strategies as st
 from helmsman.config.goals import UsageLimitConfig
 from helmsman.orient.brief import brief
 from helmsman.oversee.decide import decide
-from helmsman.oversee.escalation import changes, concerns
-from helmsman.oversee.limits import NEARLY_USED_UP, in_words, near, newly_near, used_up
+from helmsman.oversee.limits import NEARLY_USED_UP, near, newly_near, used_up
 from helmsman.oversee.signals import SOURCES
 from helmsman.parsers.plan_order import due_item, in_hand, small_item
 from helmsman.parsers.usage_limits import read_limit
 from helmsman.records.agent import RateLimit, UsageWindow
 from helmsman.records.decision import DecisionKind
 from helmsman.records.plan import Plan, PlanItem
-from helmsman.records.state import advance
-from tests.fakes.recordings import replay
 from tests.unit.builders import (
     HOUR,
     MINUTE,
@@ -28,7 +25,6 @@ from tests.unit.builders import (
     config,
     execution,
     orientation,
-    record,
     sight,
     situation,
     state,
@@ -62,13 +58,6 @@ def after_a_call(*windows: UsageWindow, **usage_limit: Any) -> Any:
     return decide(situation(state=of, execution=execution(call(rate_limit=limit(*windows)))))
 
 
-def test_the_recorded_warning_tells_each_window() -> None:
-    told = replay("usage_limit_warning").rate_limit
-    assert told is not None
-    assert [(one.name, one.utilization) for one in told.windows] == [("five_hour", 0.93), ("seven_day", 0.4)]
-    assert told.windows[1].resets_at == datetime.fromtimestamp(1795588974, UTC)
-
-
 @pytest.mark.parametrize(
     ("info", "shares"),
     [
@@ -84,12 +73,6 @@ def test_the_recorded_warning_tells_each_window() -> None:
 )
 def test_windows_are_read_as_far_as_they_make_sense(info: dict[str, Any], shares: list[tuple[str, float]]) -> None:
     assert [(one.name, one.utilization) for one in read_limit(info).windows] == shares
-
-
-def test_ten_windows_are_kept_and_the_one_that_speaks_is_among_them() -> None:
-    told = {f"window_{number}": {"utilization": 0.1} for number in range(30)}
-    found = read_limit({"rateLimitType": "five_hour", "utilization": 0.5, "unifiedWindows": told}).windows
-    assert (len(found), found[0].name) == (10, "five_hour")
 
 
 @given(
@@ -122,31 +105,24 @@ def test_at_its_share_of_a_window_the_loop_waits_for_the_reset_and_says_so() -> 
     assert not decision.repeat, "the iteration was made, and counts"
 
 
-@pytest.mark.parametrize(
-    ("windows", "settings", "waits"),
-    [
-        ((window(0.99), window(0.99, "seven_day")), {}, None),
-        ((window(0.79),), {"pause_at": 0.8}, None),
-        ((window(0.9, reset=NOW),), {"pause_at": 0.8}, None),
-        ((window(0.9, "seven_day"),), {"pause_at": 0.8}, None),
-        ((window(0.9, "seven_day_opus", NOW + 48 * HOUR),), {"pause_at_weekly": 0.8}, 48 * HOUR + MINUTE),
-        ((window(0.9), window(0.9, "seven_day", NOW + 48 * HOUR)), {"pause_at": 0.8, "pause_at_weekly": 0.8}, 48 * HOUR + MINUTE),
-        ((window(0.9, reset=NOW + 999 * HOUR),), {"pause_at": 0.8}, 192 * HOUR),
-        ((window(0.9, reset=None),), {"pause_at": 0.8}, HOUR),
-    ],
-    ids=["not asked for", "room", "reset", "weekly is another", "weekly", "the later", "at most", "unknown reset"],
-)
-def test_it_waits_where_it_is_told_to_and_no_longer_than_it_may(
-    windows: tuple[UsageWindow, ...], settings: dict[str, float], waits: timedelta | None
-) -> None:
-    decision = after_a_call(*windows, **settings)
-    assert decision.until == (None if waits is None else NOW + waits)
-
-
-def test_what_was_heard_last_of_the_windows_is_kept() -> None:
-    limited = record(execution=execution(call(rate_limit=limit(window(0.99)))))
-    assert advance(state(), limited).usage == limit(window(0.99))
-    assert advance(advance(state(), limited), record()).usage == limit(window(0.99)), "what was heard last still holds"
+def test_it_waits_where_it_is_told_to_and_no_longer_than_it_may() -> None:
+    cases: dict[str, tuple[tuple[UsageWindow, ...], dict[str, float], timedelta | None]] = {
+        "not asked for": ((window(0.99), window(0.99, "seven_day")), {}, None),
+        "room": ((window(0.79),), {"pause_at": 0.8}, None),
+        "reset": ((window(0.9, reset=NOW),), {"pause_at": 0.8}, None),
+        "weekly is another": ((window(0.9, "seven_day"),), {"pause_at": 0.8}, None),
+        "weekly": ((window(0.9, "seven_day_opus", NOW + 48 * HOUR),), {"pause_at_weekly": 0.8}, 48 * HOUR + MINUTE),
+        "the later": (
+            (window(0.9), window(0.9, "seven_day", NOW + 48 * HOUR)),
+            {"pause_at": 0.8, "pause_at_weekly": 0.8},
+            48 * HOUR + MINUTE,
+        ),
+        "at most": ((window(0.9, reset=NOW + 999 * HOUR),), {"pause_at": 0.8}, 192 * HOUR),
+        "unknown reset": ((window(0.9, reset=None),), {"pause_at": 0.8}, HOUR),
+    }
+    for case, (windows, settings, waits) in cases.items():
+        decision = after_a_call(*windows, **settings)
+        assert decision.until == (None if waits is None else NOW + waits), case
 
 
 def test_people_are_told_once_a_window_and_again_of_the_next_one() -> None:
@@ -163,14 +139,6 @@ def test_people_are_told_once_a_window_and_again_of_the_next_one() -> None:
     assert signals(None, limit(window(0.5))) == []
     seen = sight(state=state(), execution=execution(usage_limited(NOW + HOUR)))
     assert not [one for source in SOURCES for one in source.alerts(seen) if one.rule == "usage_limit.near"]
-
-
-def test_who_is_notified_hears_of_it_once_and_a_tracker_gets_no_issue_for_it() -> None:
-    before, after = state(usage=limit(window(0.5))), state(usage=limit(window(0.92)))
-    (news,) = changes(before, after)
-    assert news.escalation.why == "92% of the 5-hour window used, which resets at 2026-11-22 13:00 UTC"
-    assert changes(after, after) == ()
-    assert concerns(after) == ()
 
 
 def test_the_agent_is_told_to_take_small_work_as_long_as_the_window_is_not_reset() -> None:
@@ -194,13 +162,6 @@ def test_of_the_items_that_may_come_next_the_smallest_comes_first() -> None:
     assert in_hand(plan, small=True, begun="large").item == plan.items[0], "what is begun is not left half done"
     assert in_hand(plan, small=True, begun="needs").item == plan.items[1]
     assert in_hand(plan, "large", small=True).item == plan.items[0]
-
-
-def test_a_plan_in_order_stays_in_order_but_for_what_may_be_done_side_by_side() -> None:
-    assert small_item(Plan(kind="toml", items=(item("a", 9), item("b", 1)))) == item("a", 9)
-    beside = item("a", 9, parallel=True), item("b", 2, parallel=True), item("c", 1)
-    assert small_item(Plan(kind="toml", items=beside)) == beside[1]
-    assert small_item(Plan(kind="toml", items=(item("a", done=True),))) is None
 
 
 @given(
@@ -228,7 +189,3 @@ def test_small_or_not_an_item_comes_only_after_what_it_needs_and_there_is_one_wh
         open_ = {one.id for one in items if not one.done}
         assert found.id in open_
         assert not open_ & set(found.needs)
-
-
-def test_a_window_without_a_name_of_ours_is_named_as_the_cli_names_it() -> None:
-    assert in_words(window(0.5, "overage", None)) == "50% of the overage used"

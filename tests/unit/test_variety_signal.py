@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.variety import LEAST, THRESHOLD, score, variety_signal
+from helmsman.oversee.variety import THRESHOLD, score, variety_signal
 from helmsman.records.control import Variety
 from helmsman.records.decision import Severity
 
@@ -60,12 +60,6 @@ def test_the_warning_names_what_grew_and_by_how_much() -> None:
     assert "fix what the suppressions hide" in signal.instruction
 
 
-def test_work_that_is_not_green_is_not_warned_of() -> None:
-    found = trend(*([BAD["suppressions"]] * 4))
-    assert warned(found)
-    assert not warned(found, green=False)
-
-
 HONEST: dict[str, list[dict[str, int]]] = {
     "nothing changes": [{}] * 6,
     "a feature with its tests": [{"lines": 250, "files": 2, "imports": 6, "public_names": 9, "tests": 10, "casts": 1}] * 6,
@@ -88,40 +82,6 @@ def test_honest_work_is_never_warned_of(steps: list[dict[str, int]]) -> None:
     assert not any(warned(found[:length]) for length in range(len(found) + 1))
 
 
-def test_a_young_project_grows_without_a_warning() -> None:
-    sizes = [0, 60, 200, 350, 600, 900, 1300, 1700, 2100]
-    young = [
-        Variety(files=1 + n // 60, lines=n, imports=n // 40, public_names=n // 20, tests=4 + n // 30, casts=n // 200)
-        for n in sizes
-    ]
-    assert not any(warned(young[:length]) for length in range(len(young) + 1))
-
-
-def test_a_few_places_in_a_small_tree_are_no_trend() -> None:
-    small = Variety(files=5, lines=600, tests=20)
-    step = {"suppressions": 1}
-    assert not warned(trend(step, step, step, step, start=small))
-    assert warned(trend(step, step, step, {"suppressions": LEAST}, start=small))
-
-
-def test_two_falls_that_are_taken_back_are_no_trend() -> None:
-    worse, better = {"suppressions": 9}, {"suppressions": -8}
-    assert not warned(trend(worse, better, worse, better))
-
-
-def test_three_falls_of_four_are_a_trend_and_two_are_none() -> None:
-    worse = {"suppressions": 9}
-    assert not warned(trend(worse, {}, worse, {}))
-    assert warned(trend(worse, {}, worse, worse))
-
-
-def test_trees_that_are_too_small_or_no_longer_the_same_are_not_compared() -> None:
-    step = {"suppressions": 9}
-    assert not warned(trend(*[step] * 4, start=BASE.model_copy(update={"lines": 499})))
-    assert not warned(trend(*[{"suppressions": 40, "lines": 1300}] * 4))
-    assert warned(trend(*[{"suppressions": 40, "lines": 1200}] * 4))
-
-
 COUNTS = st.builds(
     Variety,
     files=st.integers(1, 500),
@@ -138,11 +98,6 @@ COUNTS = st.builds(
 
 def scaled(variety: Variety, factor: int) -> Variety:
     return Variety.model_validate({name: number * factor for name, number in variety.model_dump().items()})
-
-
-@given(COUNTS, st.integers(1, 50))
-def test_the_size_of_a_project_leaves_its_score(variety: Variety, factor: int) -> None:
-    assert score(scaled(variety, factor)) == pytest.approx(score(variety))
 
 
 @given(COUNTS, st.lists(st.integers(1, 3), min_size=5, max_size=8).map(sorted))
