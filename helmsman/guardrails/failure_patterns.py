@@ -145,7 +145,7 @@ def _said(before: Trouble, after: Trouble, error: ErrorVector) -> Told:
         return after, said
     last = after.faults[-1].command if after.faults else ""
     turns = [one.failure for one in after.faults if one.command == last][-TURNS:]
-    if after.faults != before.faults and len(turns) == TURNS and turns[:2] == turns[2:] and turns[0] != turns[1]:
+    if after.faults != before.faults and len(turns) == TURNS and turns[:2] == turns[2:]:
         return replace(after, faults=()), _advise(Rule.ALTERNATING)
     return after, ()
 
