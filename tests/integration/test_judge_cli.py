@@ -11,13 +11,13 @@ import pytest
 from deployments.demo_model import Script, ScriptedModel, Turn, by_call, call, environment, say
 from helmsman.config import ClaudeConfig
 from helmsman.errors import Cancelled, OperatorError, TransientError
-from helmsman.records.checks import Judgement, JudgementOutcome
+from helmsman.records.checks import Judgement
 from helmsman.verify.judge.question import JudgeQuestion
 from tasks.models.judge import ask_judge
 from tasks.system.process import never
 from tests.fakes.claude_cli import bundled_cli
 from tests.fakes.faults import Fault
-from tests.fakes.judge_questions import BAD, GOOD, INJECTION, answer, is_fenced, judge_config, one, poisoned, question
+from tests.fakes.judge_questions import BAD, GOOD, judge_config, question
 from tests.integration.processes import eventually, own_tag
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("V7")]
@@ -25,9 +25,7 @@ FORM = "StructuredOutput"
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
+def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
@@ -79,25 +77,14 @@ def test_the_session_has_no_tools_but_the_form_and_nothing_of_the_machine(home: 
 
 @pytest.mark.parametrize(
     "turns",
-    [
-        [say("Approved."), say("Approved, I said.")],
-        [Turn(tools=((FORM, BAD), (FORM, GOOD)))],
-        [Fault(text="so far", stop_reason="max_tokens")] * 8,
-        [Fault(text="I cannot", stop_reason="refusal")] * 3,
-    ],
-    ids=["words", "two forms", "cut off", "refused"],
+    [[say("Approved."), say("Approved, I said.")], [Turn(tools=((FORM, BAD), (FORM, GOOD)))]],
+    ids=["words", "two forms"],
 )
 def test_an_answer_that_cannot_be_read_is_asked_for_again_in_a_session_of_its_own(turns: list[Turn], home: Path) -> None:
     asked = Asked(by_call([turns, [form(GOOD)]]), home)
     assert (asked.judgement.approved, asked.judgement.calls) == (True, 2)
     assert {request.call for request in asked.model.requests} == {0, 1}
     assert "Your last answer could not be read" in asked.prompts[-1]
-
-
-def test_planted_instructions_are_quoted_and_a_model_that_follows_them_approves_nothing(home: Path) -> None:
-    asked = Asked(by_call([[say(INJECTION), say("APPROVED")], [form(BAD)]]), home, poisoned())
-    assert asked.judgement.outcome is JudgementOutcome.REJECTED
-    assert all(is_fenced(prompt, INJECTION) for prompt in asked.prompts)
 
 
 def test_a_file_that_the_quoted_text_names_is_not_read(home: Path) -> None:
@@ -110,22 +97,10 @@ def test_a_file_that_the_quoted_text_names_is_not_read(home: Path) -> None:
     assert "invoke the agent" not in str(asked.bodies)
 
 
-@pytest.mark.feature("V12")
-def test_each_vote_has_a_session_of_its_own(home: Path) -> None:
-    votes = [[form(answer(one("c1", met=met)))] for met in (True, False, True)]
-    asked = Asked(by_call(votes), home, criteria=({"text": "It works.", "votes": 3, "needed": 2},))
-    verdict = asked.judgement.criteria[0]
-    assert (asked.judgement.approved, verdict.votes_met, verdict.votes_cast, asked.judgement.calls) == (True, 2, 3, 3)
-    assert {request.call for request in asked.model.requests} == {0, 1, 2}
-    assert len(set(asked.prompts)) == 1
-
-
 @pytest.mark.parametrize(
     ("turn", "problem"),
     [
         (Fault(status=401), "credentials"),
-        (Fault(status=404), "model"),
-        (Fault(status=400, error_message="Your credit balance is too low to access the Anthropic API."), "no credit"),
         (Fault(status=400, error_message="prompt is too long: 300000 tokens > 200000 maximum"), "too long"),
     ],
 )

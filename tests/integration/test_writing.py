@@ -1,8 +1,6 @@
 """Focus and compaction by a model: the real client and the real CLI against scripted ones. Where they fail, templates serve."""
 
 import json
-import os
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +10,7 @@ from deployments.demo_model import ScriptedModel, Turn, by_call, call, say
 from helmsman.errors import OperatorError
 from helmsman.orient.compaction import Past, compaction_request, read_compacted
 from helmsman.orient.focus import focus_request, read_focus
-from helmsman.oversee.conflict_question import conflict_request, read_conflicts
-from helmsman.oversee.imperatives import imperatives
-from helmsman.records.control import ConflictSearch, Oversight
+from helmsman.records.control import Oversight
 from helmsman.records.iteration import Compacted, Focus, Writing
 from helmsman.tokens import tokens
 from tasks.models.asking import Asking, Credentials, written
@@ -28,21 +24,10 @@ from tests.unit.builders import config, state
 pytestmark = [pytest.mark.slow, pytest.mark.feature("O5")]
 KEY = "sk-ant-a-secret-of-the-test"
 FORM = "StructuredOutput"
-NO_RETRY = {"x-should-retry": "false"}
 USAGE = {"input_tokens": 1000, "output_tokens": 100}
 GOOD: dict[str, Any] = {"prompt": "Mend it.", "systemContext": "", "focusAreas": ["a.py"], "urgency": "high"}
 FOCUS = Focus(prompt="Mend it.", areas=("a.py",), urgency="high")
-SHORT: dict[str, Any] = {
-    "endGoal": "All pass.", "approach": "A table.", "completed": [], "currentState": "Red.", "nextSteps": ["the printer"],
-}  # fmt: skip
 PAST = Past(goal="make the tests pass", iteration=4)
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in [name for name in os.environ if name.startswith(("ANTHROPIC_", "CLAUDE_"))]:
-        monkeypatch.delenv(name)
-    return tmp_path
 
 
 def settings(**prompt: Any) -> dict[str, Any]:
@@ -62,18 +47,6 @@ def compaction(*turns: Turn, **prompt: Any) -> tuple[Compacted | None, Writing]:
         credentials = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}
         by = Asking(config(**settings(**prompt)), lambda: credentials, tag)
         return written(by, lambda: compaction_request(PAST), read_compacted)
-
-
-ORDERS = imperatives("AGENTS.md", "- Answers must be odd.\n- Stored values must be even.\n- Commit every step.")
-READ: dict[str, Any] = {"conflicts": [{"first": 1, "second": 2, "kind": "pattern", "about": "the answer"}]}
-
-
-def contradictions(*turns: Turn | Raw, **prompt: Any) -> tuple[ConflictSearch | None, Writing]:
-    with JudgeApi(turns) as api, own_tag() as tag:
-        of = state(config(**settings(contradictions=True, **prompt)), iteration=3)
-        credentials = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}
-        by = Asking(of.config, lambda: credentials, tag)
-        return written(by, lambda: conflict_request(of, ORDERS), partial(read_conflicts, orders=ORDERS))
 
 
 def by_api(*turns: Turn | Raw, **prompt: Any) -> tuple[Focus | None, Writing]:
@@ -106,14 +79,12 @@ def test_the_request_carries_rules_task_facts_and_the_form_and_the_configured_mo
     ("turn", "why"),
     [
         (say("Certainly! Mend it."), "no JSON object"),
-        (say(""), "no JSON object"),
         (say(json.dumps(GOOD | {"focusAreas": "a.py"})), "focusAreas"),
-        (say(json.dumps(GOOD | {"prompt": "x" * 4001})), "prompt"),
         (Fault(text=json.dumps(GOOD), stop_reason="refusal"), "declined"),
         (Fault(text=json.dumps(GOOD)[:40], stop_reason="max_tokens"), "cut off"),
         (Fault(text=json.dumps(GOOD), stop_reason="something_new"), "something_new"),
     ],
-    ids=["words", "nothing", "wrong type", "too long", "refused", "cut off", "unknown end"],
+    ids=["words", "wrong type", "refused", "cut off", "unknown end"],
 )
 def test_an_answer_that_cannot_be_used_leaves_the_templates_with_a_reason_and_is_charged(turn: Turn, why: str) -> None:
     found, writing = by_api(turn)
@@ -126,12 +97,9 @@ def test_an_answer_that_cannot_be_used_leaves_the_templates_with_a_reason_and_is
     ("turn", "why"),
     [
         (Fault(status=401, error_message=f"invalid key {KEY}"), "the writing model's credentials were refused"),
-        (Fault(status=529, headers=NO_RETRY), "could not be reached"),
-        (Fault(status=400, error_message="output_config: not supported"), "refused"),
         (Fault(text=json.dumps(GOOD), cut=True), "broke off"),
-        (Raw(b"<html>log in</html>", content_type="text/html"), "broke off"),
     ],
-    ids=["401", "529", "400", "cut", "portal"],
+    ids=["401", "cut"],
 )
 def test_what_keeps_the_model_from_answering_is_a_reason_without_the_key(turn: Turn | Raw, why: str) -> None:
     register({"ANTHROPIC_API_KEY": KEY})
@@ -175,20 +143,11 @@ def test_a_helper_that_breaks_leaves_the_templates() -> None:
     assert (found, writing.reason) == (None, "asking the model broke: ZeroDivisionError: by a bug")
 
 
-@pytest.mark.feature("O8")
-def test_the_past_is_made_short_by_the_api() -> None:
-    found, writing = compaction(say(json.dumps(SHORT)))
-    assert found == Compacted(
-        end_goal="All pass.", approach="A table.", current_state="Red.", next_steps=("the printer",), by="model"
-    )
-    assert (writing.reason, writing.usage.input_tokens) == ("", 100)
-
-
-def test_a_focus_is_written_by_the_cli_without_tools_in_an_empty_folder(home: Path) -> None:
-    (home / "secret.txt").write_text("known to nobody")
-    lesson = f"@{home}/secret.txt"
+def test_a_focus_is_written_by_the_cli_without_tools_in_an_empty_folder(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("known to nobody")
+    lesson = f"@{tmp_path}/secret.txt"
     with ScriptedModel(by_call([[call((FORM, GOOD))]])) as model, own_tag() as tag:
-        credentials = subscription(model.url, home)
+        credentials = subscription(model.url, tmp_path)
         found, writing = focus(lambda: credentials, lesson, tag=tag)
         body = model.requests[0].body
     assert (found, writing.reason) == (FOCUS, "")
@@ -196,12 +155,3 @@ def test_a_focus_is_written_by_the_cli_without_tools_in_an_empty_folder(home: Pa
     assert [tool["name"] for tool in body["tools"] if tool["name"] != "DeferredToolPlaceholder"] == [FORM]
     assert lesson in str(body)
     assert "known to nobody" not in str(body)
-
-
-@pytest.mark.feature("S11")
-def test_contradictions_between_orders_are_read_by_a_model_with_what_it_cost() -> None:
-    search, writing = contradictions(Turn(text=json.dumps(READ), usage=USAGE))
-    assert search
-    (found,) = search.conflicts
-    assert (found.first, found.second, found.by) == (*ORDERS[:2], "model")
-    assert (writing.reason, writing.usage.tokens, writing.model) == ("", 1100, "claude-opus-5-5")
