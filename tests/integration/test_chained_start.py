@@ -22,14 +22,9 @@ from tasks.repository.worktree import ensure_worktree, remove_worktree
 from tests.fakes.repositories import NOW, commit, make_repository, sh, write
 from tests.unit.builders import STOP, config
 
-pytestmark = [pytest.mark.slow, pytest.mark.feature("L7", "M11")]
+pytestmark = [pytest.mark.slow, pytest.mark.feature("L7", "M11"), pytest.mark.usefixtures("home")]
 ONE, TWO, THREE = "The first goal", "The second goal", "The third goal"
 NO_HANDOFF = {"memory": {"handoff": False}}
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
 
 
 def agreed(goal: str) -> str:

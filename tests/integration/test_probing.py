@@ -15,7 +15,7 @@ from tests.fakes.judge_api import JudgeApi
 from tests.fakes.judge_questions import answer, one, saying
 from tests.fakes.repositories import commit, make_repository, sh
 
-pytestmark = pytest.mark.feature("V15")
+pytestmark = [pytest.mark.feature("V15"), pytest.mark.usefixtures("home")]
 
 PYTEST = f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -q -p no:cacheprovider"
 GOAL = "fizz(n) is 'fizz' for multiples of 3, and the number as text for others."
@@ -30,11 +30,6 @@ WRONG = {"code": "from fizz import fizz\n\n\ndef test_more():\n    assert fizz(0
 BROKEN = {"code": "def test_more(:\n", "says": "Nothing"}
 PASSES = {"code": "from fizz import fizz\n\n\ndef test_more():\n    assert fizz(3)\n", "says": "Something comes"}
 MET = answer(one("c1"))
-
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "home of helmsman"))
 
 
 def readings(*verdicts: str) -> dict[str, Any]:
