@@ -22,11 +22,11 @@ from tasks.system.paths import LoopFolder
 from tasks.triggers.issues import handle
 from tests.fakes.pushing import Served
 from tests.fakes.tracker_api import TrackerApi
-from tests.integration.test_issues import NOW, ONE_KIND, changed, comments, event, home, said, served, started
+from tests.integration.test_issues import NOW, ONE_KIND, changed, comments, event, said, served, started
 from tests.integration.trackers import api
 
-__all__ = ["api", "home", "served"]
-pytestmark = [pytest.mark.slow, pytest.mark.feature("D6")]
+__all__ = ["api", "served"]
+pytestmark = [pytest.mark.slow, pytest.mark.feature("D6"), pytest.mark.usefixtures("home")]
 
 
 def asking(served: Served, api: TrackerApi) -> tuple[LoopState, Gate, LoopFolder]:

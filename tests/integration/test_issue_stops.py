@@ -29,12 +29,12 @@ from tests.fakes.pushing import Served
 from tests.fakes.repositories import commit, sh
 from tests.fakes.tracker_api import TrackerApi
 from tests.fakes.two_machines import PUSHED, machine
-from tests.integration.test_issues import NOW, ONE_KIND, changed, comments, completed, event, home, said, served, started, stored
+from tests.integration.test_issues import NOW, ONE_KIND, changed, comments, completed, event, said, served, started, stored
 from tests.integration.trackers import api
 from tests.integration.travellers import at_once
 
-__all__ = ["api", "at_once", "home", "served"]
-pytestmark = [pytest.mark.slow, pytest.mark.feature("D4", "D6"), ONE_KIND]
+__all__ = ["api", "at_once", "served"]
+pytestmark = [pytest.mark.slow, pytest.mark.feature("D4", "D6"), ONE_KIND, pytest.mark.usefixtures("home")]
 
 STOPS = pytest.mark.parametrize("text", ["/helmsman cancel", ""], ids=["by a word", "by closing"])
 

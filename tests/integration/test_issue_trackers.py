@@ -7,11 +7,11 @@ from helmsman.records.triggers import Happened, Ignored
 from tasks.triggers.issues import handle
 from tests.fakes.pushing import Served
 from tests.fakes.tracker_api import TrackerApi
-from tests.integration.test_issues import NOW, ONE_KIND, comments, configuration, event, home, said, served, tracker
+from tests.integration.test_issues import NOW, ONE_KIND, comments, configuration, event, said, served, tracker
 from tests.integration.trackers import api
 
-pytestmark = pytest.mark.feature("D6")
-__all__ = ["api", "home", "served"]  # fixtures
+pytestmark = [pytest.mark.feature("D6"), pytest.mark.usefixtures("home")]
+__all__ = ["api", "served"]  # fixtures
 
 
 @ONE_KIND
