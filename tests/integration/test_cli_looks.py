@@ -60,25 +60,14 @@ def start_a_loop(folder: Path) -> None:
 
 MISTAKES = {
     "no folder": Mistake(started(repo="nowhere"), ("is not there", "nowhere", "--repo DIR")),
-    "no commits": Mistake(
-        started(repo="new"), ("no commit yet", "new", "commit --allow-empty"), lambda at: git(at, "init", "--quiet", "new")
-    ),
     "no goal": Mistake(started(goal=None), ("goal", "missing", "HELMSMAN_GOAL", "helmsman.toml")),
-    "a blank goal": Mistake(started(goal="  "), ("goal (command line)", "'  '")),
     "no checks": Mistake(started("--yes", check=None), ("no check is configured", "--check", "--no-checks")),
     "a check and none": Mistake(started("--no-checks"), ("--check and --no-checks contradict", "leave one of them out")),
     "a bad value in the repository": Mistake(
         started(), ("claude.timeout_minutes (helmsman.toml)", "at most 240", "found 500"),
         write("repository/helmsman.toml", "claude.timeout_minutes = 500"),
     ),
-    "no --config file": Mistake(started("--config", "mine.toml"), ("mine.toml cannot be read", "found: nothing", "what to do")),
     "an invalid name": Mistake(started("--name", "My Loop"), ("My Loop", "--name")),
-    "a name that is taken": Mistake(
-        started("--name", "mend-it"), ("a loop mend-it already", "helmsman resume mend-it", "--name"), start_a_loop
-    ),
-    "in place with uncommitted work": Mistake(
-        started("--in-place", "--yes"), ("uncommitted changes", "found: draft", "commit or stash"), write("repository/draft")
-    ),
     "in place on a detached HEAD": Mistake(started("--in-place", "--yes"), ("a detached HEAD", "switch to"), detach),
     "in place in a bare repository": Mistake(
         started("--in-place", "--yes", repo="bare"),
@@ -88,7 +77,6 @@ MISTAKES = {
     "no agent": Mistake(started("--set", "claude.binary=nowhere/claude"), ("claude.binary", "nowhere/claude", "give the path")),
     "no git": Mistake(started(), ("git is not installed", "install git"), variables={"PATH": "home"}),
     "resuming an unknown loop": Mistake(["resume", "nix", "--repo", "repository"], ("no loop 'nix'", "name one of them")),
-    "cancelling an unknown loop": Mistake(["cancel", "nix", "--repo", "repository"], ("no loop 'nix'", "name one of them")),
     "no loop at all": Mistake(["status", "--repo", "repository"], ("no loop was started", "helmsman run GOAL")),
     "an unknown iteration": Mistake(
         ["log", "mend-it", "9", "--repo", "repository"], ("no finished iteration 9", "helmsman log mend-it"), start_a_loop
@@ -109,11 +97,6 @@ def test_a_mistake_ends_with_2_and_says_what_was_found_and_what_to_do(what: str,
     assert set(result) == RESULT_KEYS
     assert (result["outcome"], result["rule"]) == ("failed", "error.operator")
     assert result["reason"] in told.errors
-
-
-def test_without_json_a_mistake_leaves_standard_output_empty(helmsman: CommandLine) -> None:
-    told = helmsman.run(*started(goal=None))
-    assert (told.exit_code, told.output) == (2, "")
 
 
 def test_a_mistake_starts_nothing(helmsman: CommandLine) -> None:
@@ -259,13 +242,6 @@ def test_a_repository_without_loops_is_said_to_have_none(helmsman: CommandLine) 
     assert "helmsman run" in told.output
 
 
-def test_a_loop_is_found_from_any_folder_of_its_repository(helmsman: CommandLine) -> None:
-    keep(open_repository(helmsman.repository))
-    (helmsman.repository / "deep" / "down").mkdir(parents=True)
-    told = helmsman.run("list", "--repo", helmsman.repository / "deep" / "down")
-    assert "\nmend-it " in told.output
-
-
 EVIL = "good\x1b]0;owned\x07\x1b[2Jwiped\r\x08\x9b31m\u202e\nnews"
 """Sets the title, clears the screen, returns to the line's begin, colours by an eight-bit code, and writes from right to left."""
 
@@ -289,7 +265,6 @@ def keep(repository: Repository, evil: str = "plain") -> None:
 
 
 LOOKS = (
-    ("status",),
     ("status", "mend-it"),
     ("watch", "mend-it", "--once"),
     ("list",),
@@ -324,11 +299,11 @@ def test_a_hostile_file_name_reaches_no_terminal_by_way_of_an_error(helmsman: Co
 # --- help ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself(command: str, helmsman: CommandLine) -> None:
-    told = helmsman.run(command, "--help")
-    assert (told.exit_code, told.errors) == (0, "")
-    assert f"Usage: helmsman {command}" in told.output
+def test_every_command_explains_itself(helmsman: CommandLine) -> None:
+    for command in COMMANDS:
+        told = helmsman.run(command, "--help")
+        assert (told.exit_code, told.errors) == (0, "")
+        assert f"Usage: helmsman {command}" in told.output
 
 
 def test_the_commands_are_those_that_help_lists(helmsman: CommandLine) -> None:
