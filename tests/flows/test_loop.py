@@ -34,15 +34,6 @@ def test_a_claim_with_failing_checks_is_not_believed_and_the_next_prompt_says_so
 
 @pytest.mark.slow
 @pytest.mark.feature("M2")
-def test_the_base_branch_and_the_checkout_are_untouched_and_the_agents_commits_kept(drive: Drive) -> None:
-    driven = drive([says(PROMISE, shell=SOLVE)])
-    assert git(driven.repository, "log", "--format=%s", "main") == "start\n"
-    assert git(driven.repository, "log", "--format=%s", "main..helmsman/loop") == "Answer\n"
-    assert git(driven.repository, "status", "--porcelain") == ""
-
-
-@pytest.mark.slow
-@pytest.mark.feature("M2")
 def test_in_place_works_on_the_current_branch(drive: Drive) -> None:
     driven = drive([says(PROMISE, shell=SOLVE)], workspace={"in_place": True})
     assert git(driven.repository, "log", "-1", "--format=%s", "main") == "Answer\n"
@@ -51,18 +42,11 @@ def test_in_place_works_on_the_current_branch(drive: Drive) -> None:
 
 @pytest.mark.slow
 @pytest.mark.feature("E6", "S6")
-@pytest.mark.parametrize(
-    ("limits", "rule"),
-    [({"iterations": 2}, "limits.iterations"), ({"cost_usd": 0.018}, "limits.cost_usd"), ({"tokens": 180}, "limits.tokens")],
-)
-def test_a_limit_stops_the_loop_with_the_rule_and_the_numbers(drive: Drive, limits: dict[str, float], rule: str) -> None:
-    driven = drive([says(shell="date +%N > noise")], limits=limits)
-    assert driven.state.outcome is Outcome.STOPPED
-    assert driven.state.iteration == 2
+def test_a_limit_stops_the_loop_once_its_calls_have_used_it_up(drive: Drive) -> None:
+    driven = drive([says(shell="date +%N > noise")], limits={"cost_usd": 0.018})
+    assert (driven.state.outcome, driven.state.iteration) == (Outcome.STOPPED, 2)
     assert driven.state.ending is not None
-    assert driven.state.ending.rule == rule
-    assert "(" in driven.state.ending.reason
-    assert "check" in driven.state.ending.reason
+    assert driven.state.ending.rule == "limits.cost_usd"
 
 
 @pytest.mark.slow
@@ -161,12 +145,6 @@ def test_failing_tests_and_output_reach_the_next_prompt(drive: Drive) -> None:
     assert (counts.passed, counts.failed) == (2, 1)
 
 
-def test_without_checks_a_loop_starts_only_when_told_and_says_that_nothing_was_verified(drive: Drive) -> None:
-    driven = drive([says(PROMISE, shell=SOLVE)], checks=(), allow_no_checks=True)
-    assert driven.state.ending is not None
-    assert "NOTHING WAS VERIFIED" in driven.state.ending.reason
-
-
 @pytest.mark.feature("X1")
 def test_a_secret_in_the_environment_reaches_neither_state_nor_record(drive: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-very-secret-value")
@@ -176,16 +154,6 @@ def test_a_secret_in_the_environment_reaches_neither_state_nor_record(drive: Dri
     stored = git(driven.repository, "show", "refs/helmsman/loop/state:record.json", "refs/helmsman/loop/state:state.json")
     assert "sk-very-secret-value" not in stored
     assert stored.count("[ANTHROPIC_API_KEY]") >= 2
-
-
-@pytest.mark.slow
-@pytest.mark.feature("E8")
-def test_with_force_max_proven_work_is_improved_until_the_iterations_are_used_up(drive: Drive) -> None:
-    agent = [says(PROMISE, shell="echo 42 > answer"), says("Polished.", shell="echo more > notes")]
-    driven = drive(agent, completion={"force_max": True}, limits={"iterations": 3})
-    assert (driven.state.outcome, driven.state.iteration) == (Outcome.COMPLETED, 3)
-    assert driven.state.ending
-    assert driven.state.ending.rule == "completion.force_max"
 
 
 @pytest.mark.slow
