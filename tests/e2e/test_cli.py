@@ -227,9 +227,6 @@ def waits(repository: Path) -> bool:
     return bool(named) and state_of(repository).waiting is not None
 
 
-# --- what the agent gets to see and leaves behind ----------------------------------------------------------------------
-
-
 # --- a repository that means harm --------------------------------------------------------------------------------------
 
 EVIL_BRANCH = "$(touch${IFS}pwned);`touch${IFS}pwned`&touch"
@@ -263,15 +260,3 @@ def make_hostile_repository(root: Path) -> None:
     git(root, "add", "--all")
     git(root, "commit", "--quiet", "--message", PLANTED)
     git(root, "checkout", "--quiet", "-b", EVIL_BRANCH)
-
-
-# --- from one machine to another ---------------------------------------------------------------------------------------
-
-
-def elsewhere(first: Driving) -> Driving:
-    """Another machine, with the loop fetched into a clone of its own."""
-    ref = state_ref("loop")
-    git(first.folder, "clone", "--quiet", "remote.git", "clone")
-    git(first.folder / "clone", "fetch", "--quiet", "origin", "helmsman/loop:helmsman/loop", f"{ref}:{ref}")
-    homes = {name: str(first.folder / "elsewhere" / name) for name in ("HELMSMAN_HOME", "PREFECT_HOME")}
-    return replace(first, variables={**first.variables, **homes})

@@ -113,9 +113,7 @@ def test_deploying_leaves_the_project_as_it_was(deployed: Deployed) -> None:
     ("request_", "words"),
     [
         ({"goal": "g"}, "'repository' is a required property"),
-        ({"repository": "/r", "loop": "My Loop"}, "'My Loop'"),
         ({"repository": "/r", "gaol": "g"}, "'gaol' was unexpected"),
-        ({"repository": 5}, "5 is not of type 'string'"),
     ],
 )
 def test_the_api_refuses_parameters_that_are_no_request(request_: dict[str, Any], words: str, deployed: Deployed) -> None:

@@ -12,10 +12,10 @@ from tests.fakes.prefect_server import PrefectServer
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts the engine
 
-CAUGHT = ("liar", "deletes all tests", "hard-codes the answers", "edits the check", "edits the rubric")
+CAUGHT = ("deletes all tests", "hard-codes the answers", "edits the rubric")
 LET_BE = ("does it in two steps", "refactors all tests on the way", "mends what the judge rejects")
-"""One for each way in which they are looked at; the others differ in how tests are kept from failing (tests/flows/test_loop), and
-bench/pathologies.py runs them all."""
+"""One for each way in which they are looked at. "liar" and "edits the check" are in test_true_defaults.py; the others differ
+in how tests are kept from failing (tests/flows/test_loop.py), and bench/pathologies.py runs them all."""
 
 
 @pytest.mark.slow

@@ -29,11 +29,14 @@ SEEN_BELOW = {
     "does nothing",
     "makes it worse",
     "commits a key",
+    "destroys what is not its own",
     "is ordered two things at once",
+    "works on something else",
     "refactors over red tests",
     "looks around first",
 }
-"""These have a test of their own, which sees the whole course as well."""
+"""Other tests see their course: those below, test_true_defaults.py, tests/flows/test_contradictions.py and
+tests/security/test_5_secrets.py. bench/pathologies.py runs them all."""
 
 
 def course(name: str, tmp_path: Path, server: PrefectServer, *settings: str) -> Course:
@@ -160,19 +163,14 @@ FOCUS = {
 
 @pytest.mark.slow
 @pytest.mark.feature("O5")
-@pytest.mark.parametrize(
-    ("answer", "used"), [(json.dumps(FOCUS), True), ("I would rather not.", False)], ids=["written", "useless"]
-)
-def test_a_model_writes_the_focus_and_templates_serve_where_it_does_not(
-    answer: str, *, used: bool, tmp_path: Path, prefect_server: PrefectServer
-) -> None:
+def test_a_model_writes_the_focus(tmp_path: Path, prefect_server: PrefectServer) -> None:
     wanderer = BY_NAME["looks around first"]
     wanderers.repository(tmp_path / "repository", wanderer)
     prompts: list[str] = []
 
     def script(request: Request) -> Turn:
         if "format" in request.body.get("output_config", {}):
-            return say(answer)
+            return say(json.dumps(FOCUS))
         prompts.extend([request.prompt] if request.turn == 0 else [])
         return wanderers.script(wanderer)(request)
 
@@ -181,10 +179,10 @@ def test_a_model_writes_the_focus_and_templates_serve_where_it_does_not(
         records = helmsman.tell("log", "loop")
     assert ended.exit_code == 0
     assert len(prompts) == 3
-    assert ["Look at cheapest() first." in prompt for prompt in prompts] == [False, used, used]
+    assert ["Look at cheapest() first." in prompt for prompt in prompts] == [False, True, True]
     assert all("<goal>" in prompt and "<checks>" in prompt for prompt in prompts)
     assert [record["writing"]["input_tokens"] > 0 for record in records] == [False, True, True]
-    assert ("no model wrote for the prompt" in ended.output) != used
+    assert "no model wrote for the prompt" not in ended.output
 
 
 @pytest.mark.slow
