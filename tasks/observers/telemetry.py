@@ -6,24 +6,18 @@ OpenTelemetry's libraries are imported by `telemetry_sdk` alone, which is import
 
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial, reduce
-from pathlib import Path
+from functools import reduce
 from typing import TypeVar
 
-from pydantic import ValidationError
-
-from helmsman.records.base import Record
 from helmsman.records.events import Event, IterationRecorded, StepFinished, TelemetryFailed
-from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from helmsman.render.activity import Activity, LoggedEvent, after
 from helmsman.render.spans import BESIDE, beside_spans, iteration_spans, loop_span
-from tasks.observers.follow import FIRST_LOOK, last_entries, newest_record
+from tasks.observers.follow import FIRST_LOOK, last_entries
 from tasks.repository.git import Repository
 from tasks.repository.state_ref import show_state
-from tasks.system.files import write_atomic
 from tasks.system.journal import listening, publish
 from tasks.system.paths import LoopFolder
 from tasks.system.secrets import redact
@@ -65,30 +59,6 @@ def _variable(environment: Mapping[str, str], signal: str, name: str) -> str:
     return next((found for one in names if (found := environment.get(one, "").strip())), "")
 
 
-class Delivered(Record):
-    """How far a loop was told."""
-
-    iteration: int = 0
-    attempt: int = 0
-    ended: datetime | None = None
-    """The end that was told."""
-
-
-class DeliveryMarks:
-    """What was delivered of a loop; stands beside it, so that the next driver does not tell it again."""
-
-    def __init__(self, path: Path) -> None:
-        """Where the file is missing or cannot be read, nobody has ever told of this loop."""
-        self._path = path
-        self.told: Delivered | None = None
-        with suppress(OSError, ValidationError):
-            self.told = Delivered.model_validate_json(path.read_bytes())
-
-    def set(self, **changed: object) -> None:
-        self.told = (self.told or Delivered()).model_copy(update=changed)
-        write_atomic(self._path, self.told.model_dump_json())
-
-
 @contextmanager
 def watched(repository: Repository, folder: LoopFolder, state: LoopState, log: Callable[[str], None]) -> Generator[None]:
     """Tell of a loop while the block drives it. `log` and the display hear at most once of telemetry that does not arrive."""
@@ -121,58 +91,35 @@ class _Watch:
     """Follows the events of one loop and tells what is finished."""
 
     def __init__(self, repository: Repository, folder: LoopFolder, state: LoopState, warn: Callable[[str], None]) -> None:
-        """Go on where an earlier driver stopped: what it did is in the journal."""
+        """Go on where an earlier driver stopped: what it did of the attempt under way is in the journal."""
         from tasks.observers.telemetry_sdk import Pipeline
 
         self._warn, self._warned = warn, False
+        self._repository, self._state = repository, state
+        self._line = reduce(after, last_entries(folder.journal, FIRST_LOOK), Activity())
         self._pipeline = Pipeline(state.uid, exported_signals(os.environ), self._complain)
-        try:
-            self._repository, self._state, self._marks = repository, state, DeliveryMarks(folder.telemetry)
-            self._line = reduce(after, last_entries(folder.journal, FIRST_LOOK), Activity())
-            self._catch_up()
-        except Exception:
-            self._pipeline.close()
-            raise
 
     def hear(self, event: Event) -> None:
         self._line = after(self._line, LoggedEvent(datetime.now(UTC), event))
         match event:
             case IterationRecorded():
-                self._tell_iteration(event.record)
+                self._pipeline.tell(list(iteration_spans(self._state, event.record, self._line)))
             case StepFinished(step=name) if name in BESIDE:
                 self._pipeline.tell(beside_spans(self._line, name))
             case _:
                 pass
 
     def close(self) -> None:
-        """Tell of the loop itself where it has come to an end, and wait a little until all is delivered."""
+        """Tell of the loop itself where it has come to an end here, and wait a little until all is delivered."""
         try:
-            state, told = show_state(self._repository, self._state.loop).state, self._marks.told or Delivered()
-            if state.ending and told.ended != state.ending.at:
-                self._pipeline.tell([loop_span(state, state.ending)], partial(self._marks.set, ended=state.ending.at))
+            state = show_state(self._repository, self._state.loop).state
+            if state.ending and state.ending != self._state.ending:
+                self._pipeline.tell([loop_span(state, state.ending)])
         finally:
             self._pipeline.close()
-
-    def _catch_up(self) -> None:
-        """A driver that was killed may not have delivered its last iteration."""
-        record, told = newest_record(self._repository, self._state.loop), self._marks.told
-        if record is None:
-            self._marks.set()
-        elif told is None:
-            self._marks.set(**_mark(record))  # telemetry was switched on in the middle of the loop
-        elif told.model_copy(update=_mark(record)) != told:
-            self._tell_iteration(record)
-
-    def _tell_iteration(self, record: IterationRecord) -> None:
-        spans = list(iteration_spans(self._state, record, self._line))
-        self._pipeline.tell(spans, partial(self._marks.set, **_mark(record)))
 
     def _complain(self, why: str) -> None:
         """Once: a collector that is away stays away for many iterations."""
         if not self._warned:
             self._warned = True
             self._warn(" ".join(redact(f"{UNDELIVERED}: {why}").split())[:400])
-
-
-def _mark(record: IterationRecord) -> dict[str, int]:
-    return {"iteration": record.iteration, "attempt": record.attempt}

@@ -19,7 +19,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -31,28 +31,6 @@ SCOPE = "helmsman"
 FLUSH_SECONDS = 5.0
 """How long the end of a loop waits for the collector at most."""
 METRICS_MILLIS = 10_000
-
-
-class _Exporter(OTLPSpanExporter):
-    """Says which spans have arrived: the SDK's processor, whose thread calls it, does not."""
-
-    def __init__(self) -> None:
-        """OTEL_EXPORTER_OTLP_TIMEOUT (10 s) bounds a request with its tries."""
-        super().__init__()
-        self.arrived = dict[int, Callable[[], None]]()
-        """By span what is called once it has."""
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        waiting = [self.arrived.pop(span.context.span_id if span.context else 0, _nothing) for span in spans]
-        result = super().export(spans)
-        if result is SpanExportResult.SUCCESS:
-            for tell in waiting:
-                tell()
-        return result
-
-
-def _nothing() -> None:
-    pass
 
 
 class Pipeline:
@@ -71,22 +49,16 @@ class Pipeline:
         self._stack = ExitStack()
         self._stack.enter_context(_quiet(complain))
         self._measure = self._stack.enter_context(_metrics(self._resource)) if "METRICS" in signals else None
-        self._exporter = _Exporter() if "TRACES" in signals and sampled else None
-        self._processor = BatchSpanProcessor(self._exporter) if self._exporter else None
+        # OTEL_EXPORTER_OTLP_TIMEOUT (10 s) bounds a request with its tries
+        self._processor = BatchSpanProcessor(OTLPSpanExporter()) if "TRACES" in signals and sampled else None
 
-    def tell(self, spans: Sequence[Span], arrived: Callable[[], None] = _nothing) -> None:
-        """Never waits. Spans are over already and have ids of their own, so they go past the SDK's tracer, which would draw some.
-
-        `arrived`: called from another thread when the first of them has, which goes last.
-        """
+    def tell(self, spans: Sequence[Span]) -> None:
+        """Never waits. Spans are over and have ids of their own, so they go past the SDK's tracer, which would draw some."""
         if self._measure:
             self._measure(spans)
-        if self._exporter is None or self._processor is None:
-            arrived()
-            return
-        self._exporter.arrived |= {span_id(self._uid, span.path): arrived for span in spans[:1]}
-        for span in reversed(spans):
-            self._processor.on_end(self._readable(span))
+        if self._processor:
+            for span in spans:
+                self._processor.on_end(self._readable(span))
 
     def close(self) -> None:
         """Have the rest delivered, for a moment: the SDK itself would wait for half a minute."""

@@ -76,8 +76,6 @@ class LoopFolder(DrivenFolder):
     """What one loop keeps: a journal, answers, and a folder for every agent call."""
 
     journal = Within("journal.jsonl")
-    telemetry = Within("telemetry.json")
-    """How far telemetry of it was delivered."""
     answers = Within("answers")
     """Answers to gates, put there by whoever got them; one file each, named by the gate's key."""
     words = Within("words")

@@ -4,14 +4,12 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from helmsman.render.spans import Attributes, Span, span_id, trace_context, trace_id
 from tasks.observers import telemetry, telemetry_sdk
-from tasks.observers.telemetry import SIGNALS, Delivered, DeliveryMarks, wanted
+from tasks.observers.telemetry import SIGNALS, wanted
 from tasks.observers.telemetry_sdk import Pipeline
 from tests.contracts.source import ROOT
 from tests.fakes.collector import collecting
@@ -26,12 +24,12 @@ def iteration(number: int = 1, attributes: Attributes | None = None) -> list[Spa
     return [Span((number,), (), "iteration", NOW, NOW + MINUTE, attributes or {"helmsman.decision": "continue"})]
 
 
-def sent(*parcels: list[Span], arrived: Callable[[], None] = lambda: None) -> list[str]:
+def sent(*parcels: list[Span]) -> list[str]:
     """Tell these, and return what was complained of."""
     heard = list[str]()
     pipeline = Pipeline("u1", SIGNALS, heard.append)
     for one in parcels:
-        pipeline.tell(one, arrived)
+        pipeline.tell(one)
     pipeline.close()
     return heard
 
@@ -44,13 +42,11 @@ def nothing_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_spans_and_points_arrive_with_the_ids_that_they_were_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    arrived = list[int]()
     with collecting() as collector:
         monkeypatch.setenv(ENDPOINT, collector.url)
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
         monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test,service.name=ours")
-        assert sent(iteration(1), iteration(2), arrived=lambda: arrived.append(1)) == []
-    assert arrived == [1, 1]
+        assert sent(iteration(1), iteration(2)) == []
     assert {span.trace for span in collector.spans} == {f"{trace_id('u1'):032x}"}
     assert [span.id for span in collector.spans] == [f"{span_id('u1', (number,)):016x}" for number in (1, 2)]
     assert {span.parent for span in collector.spans} == {f"{span_id('u1', ()):016x}"}
@@ -59,10 +55,10 @@ def test_spans_and_points_arrive_with_the_ids_that_they_were_given(monkeypatch: 
     assert collector.resource["deployment.environment.name"] == "test"
 
 
-def test_a_collector_that_refuses_is_complained_of_and_nothing_counts_as_delivered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_collector_that_refuses_is_complained_of(monkeypatch: pytest.MonkeyPatch) -> None:
     with collecting(status=400) as collector:
         monkeypatch.setenv(ENDPOINT, collector.url)
-        (complaint, *_) = sent(*(iteration(number) for number in range(5)), arrived=pytest.fail)
+        (complaint, *_) = sent(*(iteration(number) for number in range(5)))
     assert "Failed to export spans batch code: 400" in complaint
 
 
@@ -74,7 +70,7 @@ def test_a_collector_that_is_away_holds_the_end_of_a_loop_for_a_moment_only(
     with collecting(deaf=True) as collector:
         monkeypatch.setenv(ENDPOINT, collector.url if deaf else "http://127.0.0.1:9")
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
-        sent(*(iteration(number) for number in range(3000)), arrived=pytest.fail)  # more than may wait: telling never blocks
+        sent(*(iteration(number) for number in range(3000)))  # more than may wait: telling never blocks
         for delivering in [thread for thread in threading.enumerate() if thread.name == "telemetry"]:
             delivering.join()  # each batch would take a second; one that nobody listens to may have ended already
 
@@ -141,13 +137,3 @@ def said(program: str) -> str:
 def test_without_the_libraries_one_line_says_what_to_install() -> None:
     assert said(MISSING) == f"{telemetry.MISSING}\n"
     assert "pip install 'helmsman[telemetry]'" in telemetry.MISSING
-
-
-def test_marks_survive_what_can_become_of_their_file(tmp_path: Path) -> None:
-    path = tmp_path / "telemetry.json"
-    assert DeliveryMarks(path).told is None
-    DeliveryMarks(path).set(iteration=3, attempt=2)
-    DeliveryMarks(path).set(ended=NOW)
-    assert DeliveryMarks(path).told == Delivered(iteration=3, attempt=2, ended=NOW)
-    path.write_text('{"iteration": ')
-    assert DeliveryMarks(path).told is None

@@ -1,4 +1,4 @@
-"""What is told of a loop over the lives of several drivers: nothing twice, nothing that was recorded never."""
+"""What is told of a loop over the lives of several drivers: one trace, and nothing twice."""
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from deployments.live import lines_on
+from deployments.live import LiveView
 from helmsman.records.events import IterationRecorded, StepFinished, StepStarted
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState, advance
@@ -96,39 +96,12 @@ def test_the_next_driver_goes_on_with_the_steps_that_a_killed_one_has_done(repos
     assert [name for name in told(collector) if name.startswith("step")] == ["step orient 1", "step plan 1"]
 
 
-def test_an_iteration_that_was_written_down_and_never_told_is_told_by_the_next_driver(
-    repository: Repository, collector: Collector
-) -> None:
-    with driver(repository) as state:
-        step(state, "orient")
-        record(repository, state)  # and killed
-    assert told(collector) == []
-    for _ in range(2):
-        with driver(repository):
-            pass
-    assert [name for name in told(collector) if "invoke" not in name] == ["iteration 1", "step orient 1"]
-
-
-def test_what_a_collector_refused_is_told_again_under_the_same_ids(repository: Repository, collector: Collector) -> None:
+def test_what_a_collector_refuses_is_one_line_of_the_loops_display(repository: Repository, collector: Collector) -> None:
     collector.status = 400
     folder, (state, _) = folder_of(repository), read_state(repository, LOOP)
     complaints, screen = list[str](), Console(file=StringIO(), width=500)
-    with listening(lines_on(screen)), watched(repository, folder, state, complaints.append):
+    with listening(LiveView(screen)), watched(repository, folder, state, complaints.append):
         publish(IterationRecorded(record=record(repository, state)))
     assert isinstance(screen.file, StringIO)
     (complaint,) = complaints
     assert screen.file.getvalue().splitlines()[-1] == f"    warn       {complaint}"
-    collector.status = 200
-    with driver(repository):
-        pass
-    assert told(collector) == ["invoke_agent claude", "iteration 1"]
-
-
-def test_a_loop_goes_on_where_its_own_folder_cannot_be_written(repository: Repository, collector: Collector) -> None:
-    folder = folder_of(repository)
-    folder.telemetry.mkdir()
-    complaints = list[str]()
-    with watched(repository, folder, read_state(repository, LOOP)[0], complaints.append):
-        publish(StepStarted(iteration=1, attempt=1, step="orient"))
-    assert [complaint.startswith("no telemetry of this loop: IsADirectoryError") for complaint in complaints] == [True]
-    assert collector.requests == []
