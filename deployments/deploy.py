@@ -6,11 +6,10 @@ For the doctor: what such a server has lost of what loops rely on, automations, 
 import os
 import sys
 import tempfile
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import count
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -20,7 +19,6 @@ import httpx
 import yaml
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate, WorkPoolCreate
-from prefect.client.schemas.responses import GlobalConcurrencyLimitResponse
 from prefect.events import Automation
 from prefect.events.schemas.automations import AutomationCore
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
@@ -214,8 +212,8 @@ def _deploy_all(pool: str) -> list[str]:
 FORGOTTEN = timedelta(hours=6)
 """Since a slot was taken or given back. A lease ends a minute after its holder, but a server that is started again forgets the
 leases that it kept in memory and not the slots; and no merge waits so long, since its checks run out of time before."""
-PAGE = 200
-"""The most that the server gives at once."""
+MOST_LIMITS = 200
+"""That are looked at, as many as the server gives at once."""
 
 
 def server_finding(name: str, now: datetime) -> Finding:
@@ -235,34 +233,19 @@ def _lost_automations(client: SyncPrefectClient) -> Finding:
     missing = [name for name in (SILENT_RUN, CRASHED_RUN) if not client.read_automations_by_name(name)]
     if not missing:
         return Finding("ok", "runs that crash are started again")
-    remedy = "helmsman doctor --fix declares them again, as helmsman deploy does"
-    return Finding("warn", f"missing: {'; '.join(missing)}", remedy, _declare)
+    return Finding("warn", f"missing: {'; '.join(missing)}", "helmsman deploy declares them again")
 
 
 def _slots(client: SyncPrefectClient, now: datetime) -> Finding:
     taken = [
         limit.name
-        for limit in limits(client)
+        for limit in client.read_global_concurrency_limits(limit=MOST_LIMITS, offset=0)
         if limit.name.startswith(SLOTS) and limit.active_slots and limit.updated and now - limit.updated > FORGOTTEN
     ]
     if not taken:
         return Finding("ok", "none is held by the dead")
     remedy = "helmsman doctor --fix frees them; merges wait for nothing"
     return Finding("warn", f"taken for more than {FORGOTTEN}: {', '.join(taken)}", remedy, partial(_free, taken))
-
-
-def limits(client: SyncPrefectClient, page: int = PAGE) -> Iterator[GlobalConcurrencyLimitResponse]:
-    """All that the server has, everybody's, a page at a time."""
-    for offset in count(step=page):
-        found = client.read_global_concurrency_limits(limit=page, offset=offset)
-        yield from found
-        if len(found) < page:
-            return
-
-
-def _declare() -> str:
-    with get_client(sync_client=True) as client:
-        return f"declared {'; '.join(declare_ours(client))}"
 
 
 def _free(names: Sequence[str]) -> str:

@@ -1,30 +1,24 @@
 """What killed processes leave in a repository: the doctor looks for it, and `--fix` clears away what nobody can miss."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from deployments.choosing import driver_of
-from helmsman.errors import HelmsmanError, OperatorError
+from helmsman.errors import OperatorError
 from helmsman.oversee.merging import landing_due
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
 from tasks.repository.clean_checkout import loop_checkouts
-from tasks.repository.folders import loop_folder, worktree_of
-from tasks.repository.git import GitError, Repository
-from tasks.repository.left_worktrees import changed_since, forget_worktree, git_locks, gone_worktrees, is_locked
+from tasks.repository.folders import worktree_of
+from tasks.repository.git import Repository
 from tasks.repository.loop_context import is_marked_finished, loop_context
 from tasks.repository.products import remove
 from tasks.repository.state_ref import Shown, list_loops, loop_names, refused
 from tasks.repository.state_signature import Doubt
-from tasks.repository.worktree import dirty_paths, remove_worktree
 from tasks.system.supervised import end_tagged, supervised_tags, tags
 
-SETTLED_SECONDS = 600
-"""Age of a lock of git's that no command holds any more: the longest that ours may take."""
 SHOWN = 5
 
 
@@ -45,7 +39,7 @@ def loops(repository: Repository) -> Finding:
     """Loops that nobody drives although they are to go on, or have ends to tie up. Whether they shall is a person's choice."""
     idle = list(_undriven(repository))
     cut = [state.loop for state in idle if state.outcome is None]
-    cut += [f"{state.loop} ({owes})" for state in idle if (owes := _owes(repository, state))]
+    cut += [f"{state.loop} (completed, and cut off before its last steps)" for state in idle if _is_unfinished(repository, state)]
     if not cut:
         return Finding("ok", "none was cut off")
     return Finding("warn", f"cut off: {_listed(cut)}", f"go on with it: helmsman resume {cut[0].split()[0]}")
@@ -61,20 +55,11 @@ def processes(repository: Repository) -> Finding:
 
 
 def worktrees(repository: Repository) -> Finding:
-    """Worktrees of loops that are through with all that they leave, and git's notes of worktrees that are gone."""
-    over = [(state, path) for state, path in _worktrees(repository) if _is_over(repository, state)]
-    spent = [path for state, path in over if not _touched(repository, state, path)]
-    gone = gone_worktrees(repository, {state.branch for state in _readable(repository)})
-    kept = [path for _, path in over if path not in spent]
-    if spent or gone:
-        told = [f"{path} is of a completed loop" for path in spent]
-        told += [f"{path} is gone, and git still knows it" for path in gone]
-        fix = partial(_clear, repository, spent, gone)
-        return Finding("warn", _listed(told, "; "), "helmsman doctor --fix removes them; the branches stay", fix)
-    if kept:
-        told = f"{_listed(map(str, kept))}: of a completed loop, and somebody has worked there since or locked it"
-        return Finding("warn", told, f"keep what is yours, then: git worktree remove {kept[0]}")
-    return Finding("ok", "none is left over")
+    """Worktrees of loops that are through with all that they leave. git removes none in which something is uncommitted."""
+    left = [str(path) for state, path in _worktrees(repository) if _is_over(repository, state)]
+    if not left:
+        return Finding("ok", "none is left over")
+    return Finding("warn", f"of completed loops: {_listed(left)}", f"git worktree remove {left[0]}; the branch stays")
 
 
 def checkouts(repository: Repository) -> Finding:
@@ -85,19 +70,10 @@ def checkouts(repository: Repository) -> Finding:
     if not left:
         return Finding("ok", "none is left over")
     told = _listed(f"{path} is of a loop that has completed or is gone" for path in left)
-    return Finding("warn", told, "helmsman doctor --fix removes them", partial(_remove, left, remove))
+    return Finding("warn", told, "helmsman doctor --fix removes them", partial(_remove, left))
 
 
-def locks(repository: Repository) -> Finding:
-    """Lock files of a git that was killed in a loop's worktree. Those of a person's own checkout are left alone."""
-    found = [lock for state, path in _worktrees(repository) for lock in git_locks(repository, path, state.branch) if is_old(lock)]
-    if not found:
-        return Finding("ok", "no git command was killed in a worktree")
-    fix = partial(_remove, found, partial(Path.unlink, missing_ok=True))
-    return Finding("warn", _listed(map(str, found)), "helmsman doctor --fix removes them", fix)
-
-
-EXAMINATIONS = loops, processes, worktrees, checkouts, locks
+EXAMINATIONS = loops, processes, worktrees, checkouts
 
 
 # --- fixing ------------------------------------------------------------------------------------------------------
@@ -110,23 +86,9 @@ def _end(repository: Repository) -> str:
     return f"ended {ended}"
 
 
-def _clear(repository: Repository, spent: list[Path], gone: list[Path]) -> str:
-    told: list[str] = []
-    for path in spent:
-        try:
-            remove_worktree(repository, path, locked=False)
-            told.append(f"removed {path}")
-        except GitError as error:
-            told.append(f"{path} stays: {error.stderr}")
-    for path in gone:
-        forget_worktree(repository, path)
-        told.append(f"forgot {path}")
-    return "; ".join(told)
-
-
-def _remove(left: list[Path], by: Callable[[Path], object]) -> str:
+def _remove(left: list[Path]) -> str:
     for path in left:
-        by(path)
+        remove(path)
     return f"removed {_listed(map(str, left))}"
 
 
@@ -170,41 +132,19 @@ def _worktrees(repository: Repository) -> Iterator[tuple[LoopState, Path]]:
 
 
 def _is_over(repository: Repository, state: LoopState) -> bool:
-    return state.outcome is Outcome.COMPLETED and not _owes(repository, state)
+    return state.outcome is Outcome.COMPLETED and not _is_unfinished(repository, state)
 
 
-def _owes(repository: Repository, state: LoopState) -> str:
-    """What a completed loop was killed before it had done. Its worktree is needed for that, and says that it is not done."""
+def _is_unfinished(repository: Repository, state: LoopState) -> bool:
+    """Whether a loop was killed between its completion and its last step. Its worktree is needed until then."""
     if state.outcome is not Outcome.COMPLETED:
-        return ""
-    context = loop_context(str(repository.top), state)
-    if state.gate is not None:
-        return "completed, and asks"
-    if landing_due(state):
-        return "completed, and not merged"
-    if state.issue is not None and not state.issue.pull_request:
-        return "completed, without its pull request"
-    unseen = not state.config.workspace.in_place and context.worktree.exists() and not is_marked_finished(context, state)
-    return "completed, and cut off before it left what it leaves" if unseen else ""
+        return False
+    context, without_pull_request = loop_context(str(repository.top), state), state.issue and not state.issue.pull_request
+    cut = not state.config.workspace.in_place and context.worktree.exists() and not is_marked_finished(context, state)
+    return bool(state.gate or landing_due(state) or without_pull_request or cut)
 
 
-def _touched(repository: Repository, state: LoopState, path: Path) -> bool:
-    """Whether there is something that is not on the branch, or came after the loop was through; or it is locked, to be kept."""
-    try:
-        through = loop_folder(repository, state.loop).left.stat().st_mtime
-        return is_locked(path) or bool(dirty_paths(path)) or changed_since(path, through)
-    except (HelmsmanError, OSError):
-        return True
-
-
-def is_old(lock: Path) -> bool:
-    """Not one that its git has just taken away."""
-    with suppress(FileNotFoundError):
-        return time.time() - lock.lstat().st_mtime > SETTLED_SECONDS
-    return False
-
-
-def _listed(names: Iterable[str], between: str = ", ") -> str:
+def _listed(names: Iterable[str]) -> str:
     known = list(names)
     more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
-    return f"{between.join(known[:SHOWN])}{more}"
+    return f"{', '.join(known[:SHOWN])}{more}"

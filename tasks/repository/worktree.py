@@ -153,12 +153,12 @@ def _require_own_git(path: Path, commit: str) -> None:
         )
 
 
-def remove_worktree(repository: Repository, path: Path, *, locked: bool = True) -> None:
-    """Remove a worktree whose work is on its branch, one that is `locked` too. The caller makes sure that nothing is uncommitted.
+def remove_worktree(repository: Repository, path: Path) -> None:
+    """Remove a worktree whose work is on its branch, a locked one too. The caller makes sure that nothing is uncommitted.
 
     Raises GitError where submodules are in it: their commits lie in this worktree's own folder and would go with it.
     """
-    force = () if submodules(path) else ("--force", "--force") if locked else ("--force",)
+    force = () if submodules(path) else ("--force", "--force")
     git(repository.common, "worktree", "remove", *force, str(path))
 
 

@@ -31,7 +31,6 @@ from tasks.loop.run import tidy
 from tasks.repository.clean_checkout import loop_checkouts
 from tasks.repository.folders import loop_folder, worktree_of
 from tasks.repository.git import git, open_repository
-from tasks.repository.left_worktrees import changed_since
 from tasks.repository.loop_context import is_finished, is_marked_finished, loop_context, mark_finished
 from tasks.repository.state_ref import state_ref, write_state
 from tasks.system.lock import exclusive_driver
@@ -43,7 +42,6 @@ from tests.unit import builders
 pytestmark = pytest.mark.slow
 
 LONG_AGO = time.time() - 3 * 3600
-LATER = time.time() + 3600
 
 
 @dataclass(frozen=True)
@@ -146,10 +144,13 @@ def test_who_is_driven_again_between_looking_and_mending_is_spared(broken: Broke
 
 
 @pytest.mark.feature("H4")
-def test_the_worktree_of_a_completed_loop_goes_and_its_branch_stays(broken: Broken) -> None:
+def test_the_worktree_of_a_completed_loop_is_told_with_the_command_that_removes_it(broken: Broken) -> None:
     path = broken.worktree(broken.completed())
-    mends(broken, "worktrees", f"removed {path}")
-    assert not path.exists()
+    told, fixed = broken.doctor("worktrees", fix=True)
+    assert (told.verdict, told.fix, fixed, path.exists()) == ("warn", None, "", True)
+    command, _, _ = told.remedy.partition(";")
+    subprocess.run(command.split(), cwd=broken.repository, check=True)
+    assert broken.doctor("worktrees")[0].verdict == "ok"
     assert git(broken.repository, "rev-parse", "helmsman/mend-it")
 
 
@@ -167,9 +168,9 @@ def test_a_completed_loop_that_was_killed_before_it_had_left_is_told_and_keeps_i
     state = broken.completed(**OWED[owed])
     path = broken.worktree(state)
     told, fixed = broken.doctor("loops", fix=True)
-    assert (told.verdict, owed in told.found, fixed) == ("warn", True, ""), told
+    assert (told.verdict, "cut off before its last steps" in told.found, fixed) == ("warn", True, ""), told
     assert told.remedy.endswith("helmsman resume mend-it")
-    assert broken.doctor("worktrees", fix=True)[0].fix is None
+    assert broken.doctor("worktrees")[0].verdict == "ok"
     assert (path.exists(), is_finished(str(broken.repository), state)) == (True, False)
 
 
@@ -180,84 +181,13 @@ def test_a_worktree_that_stays_because_git_could_not_be_started_ends_no_complete
     with room_for(3), disable_run_logger():  # no flow run is there to log to
         tidy(place, state)
     assert (path.exists(), is_marked_finished(place, state)) == (True, True)
-    mends(broken, "worktrees", f"removed {path}")
-
-
-def leave_uncommitted(path: Path) -> None:
-    (path / "notes.txt").write_text("mine")
-
-
-def leave_ignored(path: Path) -> None:
-    (path / ".gitignore").write_text("secret\n")
-    git(path, "add", ".gitignore")
-    git(path, "commit", "--quiet", "--message", "ignore it")
-    (path / "secret").write_text("mine")
-    os.utime(path / "secret", (LATER, LATER))
-
-
-def lock_it(path: Path) -> None:
-    git(path, "worktree", "lock", str(path))
-
-
-@pytest.mark.parametrize("leave", [leave_uncommitted, leave_ignored, lock_it])
-def test_a_worktree_in_which_somebody_has_worked_since_stays(broken: Broken, leave: Callable[[Path], None]) -> None:
-    path = broken.worktree(broken.completed())
-    leave(path)
-    told, fixed = broken.doctor("worktrees", fix=True)
-    assert (told.verdict, told.fix, fixed) == ("warn", None, "")
-    assert "keep what is yours" in told.remedy
-    assert path.exists()
-
-
-@pytest.mark.parametrize("what", ["file", "folder/file"])
-def test_what_is_moved_into_a_worktree_with_its_old_time_was_put_there_since(tmp_path: Path, what: str) -> None:
-    worktree, elsewhere = tmp_path / "worktree", tmp_path / "elsewhere"
-    worktree.mkdir()
-    (elsewhere / what).parent.mkdir(parents=True)
-    (elsewhere / what).write_text("mine")
-    os.utime(elsewhere / what, (LONG_AGO, LONG_AGO))
-    (elsewhere / what.partition("/")[0]).rename(worktree / what.partition("/")[0])
-    os.utime(worktree, (LONG_AGO, LONG_AGO))
-    assert changed_since(worktree, LONG_AGO + 3600)
-    assert not changed_since(worktree, time.time())
-
-
-def test_who_locks_a_worktree_between_looking_and_mending_keeps_it(broken: Broken) -> None:
-    path = broken.worktree(broken.completed())
-    seen, _ = broken.doctor("worktrees")
-    lock_it(path)
-    assert seen.fix is not None
-    assert f"{path} stays: " in seen.fix()
-    assert path.exists()
+    assert str(path) in broken.doctor("worktrees")[0].found
 
 
 def test_the_worktree_of_a_loop_that_may_go_on_is_no_leftover(broken: Broken) -> None:
     path = broken.worktree(broken.loop())
     assert broken.doctor("worktrees", fix=True)[0].verdict == "ok"
     assert path.exists()
-
-
-def test_a_worktree_that_is_gone_is_forgotten_and_a_person_s_own_is_not(broken: Broken) -> None:
-    path, own = broken.worktree(broken.completed()), broken.repository.parent / "own"
-    git(broken.repository, "worktree", "add", "--quiet", "--detach", str(own))
-    shutil.rmtree(path)
-    shutil.rmtree(own)
-    mends(broken, "worktrees", f"forgot {path}")
-    assert str(own) in git(broken.repository, "worktree", "list")
-
-
-@pytest.mark.feature("H4")
-def test_a_lock_of_a_killed_git_is_removed_where_it_is_old_and_in_a_worktree_of_ours(broken: Broken) -> None:
-    path = broken.worktree(broken.loop())
-    lock = Path(git(path, "rev-parse", "--absolute-git-dir").strip()) / "index.lock"
-    lock.touch()
-    assert broken.doctor("locks", fix=True)[0].verdict == "ok"
-    own = broken.repository / ".git" / "index.lock"
-    for file in (lock, own):
-        file.touch()
-        os.utime(file, (LONG_AGO, LONG_AGO))
-    mends(broken, "locks", str(lock))
-    assert (lock.exists(), own.exists()) == (False, True)
 
 
 def a_newer_one(file: Path) -> None:
@@ -325,27 +255,30 @@ def test_clean_checkouts_of_loops_that_are_over_or_gone_are_removed_and_others_a
     assert made["going"].store.folder.is_dir()
 
 
-@pytest.mark.parametrize("what", ["loops", "processes", "worktrees", "checkouts", "locks"])
+@pytest.mark.parametrize("what", ["loops", "processes", "worktrees", "checkouts"])
 def test_a_loop_that_cannot_be_read_is_told_and_hides_none_of_the_others(broken: Broken, what: str) -> None:
     path = broken.worktree(broken.completed())
     broken.newer("of-tomorrow")
     told, fixed = broken.doctor(what, fix=True)
     assert (told.verdict, "loop of-tomorrow was written by a newer version" in told.found) == ("warn", True), told
-    assert "upgrade Helmsman" in told.remedy
-    assert (fixed, path.exists()) == ((f"removed {path}", False) if what == "worktrees" else ("", True))
+    assert told.remedy.startswith(f"git worktree remove {path}" if what == "worktrees" else "upgrade Helmsman")
+    assert (fixed, path.exists()) == ("", True)
 
 
 def test_what_cannot_be_looked_at_is_told_and_hides_none_of_the_others(broken: Broken, tmp_path: Path) -> None:
     told = looking(tmp_path).run("doctor", "--repo", broken.repository, "--json", HELMSMAN_HOME=str(tmp_path / ("x" * 300)))
     found = {one["what"]: one for one in json.loads(told.output)}
     assert (found["disk"]["verdict"], "not looked at" in found["disk"]["found"]) == ("warn", True)
-    assert {"python", "locks"} <= found.keys()
+    assert {"python", "checkouts"} <= found.keys()
 
 
 @pytest.mark.feature("H4")
 def test_the_command_says_what_it_mended(broken: Broken, tmp_path: Path) -> None:
-    path = broken.worktree(broken.completed())
+    state = broken.completed()
+    checkout = clean_checkout(loop_context(str(broken.repository), state), state)
+    checkout.begin()
     helmsman = looking(tmp_path, HELMSMAN_HOME=os.environ["HELMSMAN_HOME"])
     told = helmsman.run("doctor", "--fix", "--json", "--repo", broken.repository)
     found = {finding["what"]: finding for finding in json.loads(told.output)}
-    assert (told.exit_code, found["worktrees"]["fixed"], found["worktrees"]["verdict"]) == (0, f"removed {path}", "ok")
+    assert (told.exit_code, found["checkouts"]["verdict"]) == (0, "ok")
+    assert found["checkouts"]["fixed"] == f"removed {checkout.folder}"
