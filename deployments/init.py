@@ -2,18 +2,17 @@
 
 import os
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from math import ceil
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from deployments.dialogue import YES, ending_tidily, readable, repo_option, say, typed
+from deployments.dialogue import agreed, ending_tidily, readable, repo_option, say, typed
+from deployments.lines import show_on
 from deployments.output import answer, fields, write_file
 from deployments.trust import consenting, may_ask, refuse_programs, refuse_untrusted
 from helmsman.config import CheckConfig
@@ -25,13 +24,12 @@ from helmsman.first_files import (
     FirstCheck,
     FirstSetUp,
     criteria_of,
-    criterion_problems,
     helmsman_toml,
     rubric_md,
 )
 from helmsman.parsers.project import Candidate, Found, Kind, find_commands, worth_keeping
 from helmsman.parsers.rubric import read_rubric
-from helmsman.plain import clean, clean_lines, one_line
+from helmsman.plain import clean, clean_lines
 from helmsman.texts import duration, plural
 from helmsman.verify.redundancy import kinds
 from tasks.checks.project_commands import Fate, Scratch, Tried, read_project, scratch, try_all, try_one
@@ -46,7 +44,6 @@ ROOM_TO_GROW = 5
 """Times what it took that a check may take: the machine may be busier then, and tests become more."""
 OF_A_SLOW_ONE = 1800
 """Seconds for a check that is kept though it did not come to its end when it was tried."""
-STYLES = {Fate.WORKS: "green", Fate.FAILS: "red", Fate.CANNOT_START: "red", Fate.TOO_SLOW: "yellow", Fate.UNTRIED: "dim"}
 SPEAK = {Fate.FAILS, Fate.CANNOT_START, Fate.TOO_SLOW}
 """Of what came to nothing the last words are shown."""
 TAIL_LINES = 3
@@ -104,15 +101,13 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
     with ending_tidily(), scratch(repository) as place:
         seen = _look(repository, place, console, asks=asks)
         if not as_json:
-            if seen.tried:
-                show_tried(console, seen.tried, recommended(seen.tried))
             lines = (
+                *tried_lines(seen.tried, recommended(seen.tried)),
                 *(f"passed over: {one.where}, {one.cause}" for one in seen.found.passed),
                 *(f"note: {note}" for note in seen.notes),
                 *(f"{name} will stay as it is: {why}" for name, why in against.items()),
             )
-            for line in lines:
-                console.print(clean(line), markup=False, soft_wrap=True)
+            show_on(console, map(clean, lines))
         plan = plan_with(place, seen.tried, goal) if asks else Plan(goal or "", recommended(seen.tried), criteria_of(goal or ""))
     made = pages(plan, against, seen)
     for page in made:
@@ -134,10 +129,9 @@ def _look(repository: Repository, place: Scratch, console: Console, *, asks: boo
     if asks and found.candidates:  # the repository's own, and whoever cloned it may not have read them yet
         listed = (f"  {clean(one.command)}   ({clean(one.where)})" for one in found.candidates)
         say("Found in the project's files:", *listed)
-    if found.candidates and (not asks or _agrees(MAY_THEY_RUN, usually=True)):
+    if found.candidates and (not asks or agreed(MAY_THEY_RUN, usually=True)):
         trust_commands(repository.common)
-        with trying(console) as told:
-            tried = tuple(try_all(place, found.candidates, told))
+        tried = tuple(try_all(place, found.candidates, lambda one: show_on(console, [f"trying {clean(one.command)}"])))
     else:
         tried = tuple(Tried(candidate, Fate.UNTRIED) for candidate in found.candidates)
     names = folders[""].names
@@ -227,7 +221,7 @@ def plan_with(place: Scratch, tried: Sequence[Tried], goal: str | None) -> Plan:
     """Ask for all that the files could not tell."""
     said = goal if goal is not None else _line("Goal: what shall be true at the end? (empty: later)")
     kept = _chosen(tried) if tried else ()
-    return Plan(said, (*kept, *_others(place, none_yet=not kept)), criteria_of(said) or tuple(_criteria()))
+    return Plan(said, (*kept, *_others(place, none_yet=not kept)), criteria_of(said))
 
 
 def _chosen(tried: Sequence[Tried]) -> tuple[Tried, ...]:
@@ -250,25 +244,9 @@ def _others(place: Scratch, *, none_yet: bool) -> Iterator[Tried]:
         kind = next((kind for kind in Kind if kind in kinds(command)), Kind.TESTS)  # what its words say
         one = try_one(place, Candidate(command, kind, "given at `helmsman init`"))
         say(f"  {outcome(one)}", *(f"    {clean(line)}" for line in one.tail.splitlines()[-3:] if not one.proves))
-        if one.proves or _agrees("  Keep it all the same? A red check may be the goal itself.", usually=False):
+        if one.proves or agreed("  Keep it all the same? A red check may be the goal itself."):
             yield one
             question = "Another command that proves it"
-
-
-def _criteria() -> Iterator[str]:
-    say("Acceptance criteria, which an independent model has to see met: one a line, an empty line ends.")
-    while text := one_line(_line("-")):
-        flaws = criterion_problems(text)
-        if not flaws:
-            yield text
-        for flaw in flaws:
-            say(f"  {flaw.cause}; {flaw.remedy}")
-
-
-def _agrees(question: str, *, usually: bool) -> bool:
-    while (said := _line(f"{question} [{'Y/n' if usually else 'y/N'}]").lower()) not in {"", "n", "no", *YES}:
-        pass
-    return said in YES if said else usually
 
 
 def _line(question: str) -> str:
@@ -279,29 +257,13 @@ def _line(question: str) -> str:
     return said
 
 
-@contextmanager
-def trying(console: Console) -> Generator[Callable[[Candidate], object]]:
-    """Say which command is being tried: on a line of its own that goes again, where there is a terminal."""
-    if not console.is_terminal:
-        yield lambda candidate: console.print(f"trying {clean(candidate.command)}", markup=False, soft_wrap=True)
-        return
-    with console.status("") as status:
-        yield lambda candidate: status.update(Text(f"trying {clean(candidate.command)}"))
-
-
-def show_tried(console: Console, tried: Sequence[Tried], kept: Sequence[Tried]) -> None:
+def tried_lines(tried: Sequence[Tried], kept: Sequence[Tried]) -> Iterator[str]:
     """One line for each command, and the last words of those that came to nothing."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("#", "kind", "command", "found in", "tried", "check"):
-        table.add_column(title, overflow="fold")
     for number, one in enumerate(tried, 1):
-        words = (str(number), one.candidate.kind, clean(one.candidate.command), clean(one.candidate.where))
-        table.add_row(*map(Text, words), Text(outcome(one), style=STYLES[one.fate]), "yes" if one in kept else "")
-    console.print(table)
-    for number, one in enumerate(tried, 1):
+        what = f"{one.candidate.kind:<6} {clean(one.candidate.command)} ({clean(one.candidate.where)})"
+        yield f"{number}  {what}: {outcome(one)}{', taken as a check' if one in kept else ''}"
         said = [line for line in one.tail.splitlines() if line.strip()] if one.fate in SPEAK else []
-        for line in said[-TAIL_LINES:]:
-            console.print(Text(f"{number}: {clean(line.expandtabs())[:160]}", style="dim"), soft_wrap=True)
+        yield from (f"   {clean(line.expandtabs())[:160]}" for line in said[-TAIL_LINES:])
 
 
 # --- the files ----------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ Each command finds its answer while the store is open and prints it afterwards: 
 """
 
 import re
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -12,35 +11,33 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from rich.cells import cell_len, set_cell_size
-
 from deployments.dialogue import agreed, is_anybody_there
-from deployments.options import OPTIONS
 from deployments.output import STANDARD_OUTPUT, answer, emit, fields, write_file
 from deployments.settings import configuration, repository_if_any
 from deployments.start_directory import start_directory
 from helmsman.config.layers import Layer, display, from_environment, resolve
-from helmsman.errors import OperatorError, TransientError
+from helmsman.errors import OperatorError
 from helmsman.memory.guardrail_effect import effect_text, verdict
-from helmsman.memory.levels import Effect, effect_lines, effects
-from helmsman.plain import clean
-from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType, Tier
-from helmsman.texts import plural
+from helmsman.memory.levels import effect_lines, effects
+from helmsman.plain import clean, shortened
+from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType
 from tasks.loop.files import read_user_layer
-from tasks.memory import Stats, Store, chosen_url, delete, guardrails_place, opening, project_of
+from tasks.memory import Store, chosen_url, delete, guardrails_place, opening, project_of
 from tasks.repository.git import Repository, open_repository
 from tasks.system.clock import now_utc
 from tasks.system.environment import ours
 
-WITHOUT = "loops go on without a memory that fails, and with memory.use = false they do not try"
 GUARDRAIL = "guardrail"
 HEAD = f"{'id':<13}{'kind':<12}{'tier':<10}{'sure':>5}{'went well':>11}  text"
-NARROWEST = 20
-"""Columns that a text gets in any terminal."""
+TEXT_SHOWN = 100
+"""Characters, in a list; `show` has all of it."""
 EFFECTS_SHOWN = 20
+WIDTH = 17
+NOTHING = {"None", "", "False"}
 _CHECKSUM = re.compile(r'"sha256":"([0-9a-f]{64})"}\s*$')
 
 Known: TypeAlias = Lesson | Guardrail
@@ -72,13 +69,8 @@ def opened_memory(repo: Path) -> Generator[Memory]:
     elif not url:
         layers = [Layer("environment", from_environment(ours())), *read_user_layer(), Layer("not given yet", {"goal": "…"})]
         url = resolve(layers).config.memory.url
-    try:
-        with opening(url, now) as store:
-            yield Memory(store, repository, now, list(store.warnings))
-    except TransientError as error:
-        first = error.remedy.removesuffix(", or set memory.use to false")
-        remedy = "; ".join(filter(None, (first, WITHOUT)))
-        raise TransientError(error.problem, expected=error.expected, found=error.found, remedy=remedy) from error
+    with opening(url, now) as store:
+        yield Memory(store, repository, now, list(store.warnings))
 
 
 def _answer(memory: Memory, lines: Iterable[str], plain: Mapping[str, Any], *, as_json: bool) -> None:
@@ -147,24 +139,17 @@ def _list_lines(known: Sequence[Known], *, more: bool) -> Iterator[str]:
     yield HEAD
     yield from map(_row, known)
     if more:
-        wider = min(2 * len(known), OPTIONS["limit"].limits["max"])
-        narrow = "--project, --kind and --type narrow the list"
-        yield f"and more; {f'--limit {wider} shows more' if wider > len(known) else narrow}"
+        yield "and more: --limit shows more, --project, --kind and --type narrow the list"
 
 
 def _row(one: Known, before: str = "") -> str:
-    """Nothing is cut where no terminal reads it."""
     if isinstance(one, Lesson):
         kind, tier, sure, well = one.kind, one.tier, f"{one.confidence:.2f}", f"{one.successes}/{one.uses}"
     else:  # it went well where its class did not fail although it could have
         well = f"{one.after_of - one.after_seen}/{one.after_of}" if one.failure else "-"
         kind, tier, sure = GUARDRAIL, "standing", "-"
     tier = "retired" if one.retired else tier
-    facts, text = f"{before}{clean(one.id):<12} {kind:<12}{tier:<10}{sure:>5}{well:>11}  ", _said(one)
-    if not sys.stdout.isatty():
-        return facts + text
-    room = max(shutil.get_terminal_size().columns - cell_len(facts), NARROWEST)
-    return facts + (text if cell_len(text) <= room else set_cell_size(text, room - 1).rstrip() + "…")
+    return f"{before}{clean(one.id):<12} {kind:<12}{tier:<10}{sure:>5}{well:>11}  {shortened(_said(one), TEXT_SHOWN)}"
 
 
 def _said(one: Known) -> str:
@@ -195,11 +180,19 @@ def show_one(repo: Path, name: str, *, as_json: bool) -> None:
         named = {uid: memory.store.episodes(uid) for uid in one.sources} if isinstance(one, Lesson) else {}
     if isinstance(one, Guardrail):
         effect = effect_text(one)
-        lines, plain = _guardrail_lines(one, memory.project, effect), {GUARDRAIL: _plain(one), "effect": effect}
+        more: dict[str, Any] = {"effect": effect}
+        plain = {GUARDRAIL: _plain(one), **more}
     else:
         loops = {uid: next((of.loop for of in known), "") for uid, known in named.items()}  # empty: nothing of it is kept
-        lines, plain = _lesson_lines(one, memory.project, loops), {"lesson": _plain(one), "loops": loops}
-    _answer(memory, lines, plain, as_json=as_json)
+        more = {"sources": [f"{name} ({uid})" if name else uid for uid, name in loops.items()]}
+        plain = {"lesson": _plain(one), "loops": loops}
+    _answer(memory, _field_lines({**_plain(one), **more}), plain, as_json=as_json)
+
+
+def _field_lines(known: Mapping[str, Any]) -> Iterator[str]:
+    """All that is stored of it; what says nothing is left out."""
+    every = ((name.replace("_", " "), value if isinstance(value, list | tuple) else [value]) for name, value in known.items())
+    return fields(((name, [told for one in values if (told := str(one)) not in NOTHING]) for name, values in every), WIDTH)
 
 
 def _existing(one: T | None, name: str) -> T:
@@ -211,53 +204,6 @@ def _existing(one: T | None, name: str) -> T:
         found=display(name),
         remedy="helmsman memory list --retired shows them all",
     )
-
-
-def _lesson_lines(one: Lesson, here: str, loops: Mapping[str, str]) -> Iterator[str]:
-    """`loops`: names of the loops that it was seen in, by their uids."""
-    told = "semantic: told to other loops" if one.tier is Tier.SEMANTIC else "episodic: kept, and not told to other loops yet"
-    return fields(
-        (
-            ("lesson", one.id),
-            ("kind", f"{one.kind}, for work of the kind {one.task_type}"),
-            ("text", one.text),
-            ("rests on", one.detail),
-            ("state", f"retired: {clean(one.retired)}" if one.retired else told),
-            ("confidence", f"{one.confidence:.2f}, averaged over {plural(one.observed, 'observation')}"),
-            ("went well", f"{one.successes} of {plural(one.uses, 'use')} ({one.success_rate:.0%})"),
-            ("failure", one.failure or ""),
-            ("tests", one.tests),
-            ("drawn by", one.by),
-            ("seen in", [f"{loops[uid]} ({uid})" if loops.get(uid) else uid for uid in one.sources]),
-            ("project", _project(one.project, here)),
-            ("dates", _dates({"first seen": one.created_at, "seen last": one.updated_at, "told last": one.used_at})),
-        )
-    )
-
-
-def _guardrail_lines(one: Guardrail, here: str, effect: str) -> Iterator[str]:
-    return fields(
-        (
-            ("guardrail", one.id),
-            ("when", one.trigger),
-            ("do", one.instruction),
-            ("state", f"retired: {clean(one.retired)}" if one.retired else "stands"),
-            ("failure", one.failure or ""),
-            ("effect", effect),
-            ("made by", f"{one.by}{', reworded by a person' if one.edited and one.by != 'person' else ''}"),
-            ("made of", one.origin),
-            ("project", _project(one.project, here)),
-            ("dates", _dates({"made": one.created_at, "told last": one.loaded_at, "retired": one.retired_at})),
-        )
-    )
-
-
-def _project(project: str, here: str) -> str:
-    return f"{clean(project)}{', this repository' if project == here else ''}"
-
-
-def _dates(moments: Mapping[str, datetime | None]) -> str:
-    return ", ".join(f"{what} {_utc(at):%Y-%m-%d %H:%M} UTC" for what, at in moments.items() if at)
 
 
 def show_stats(repo: Path, *, as_json: bool) -> None:
@@ -274,26 +220,10 @@ def show_stats(repo: Path, *, as_json: bool) -> None:
         "learning": [_plain(one) for one in levels],
         "guardrails_file": str(file) if file else None,
     }
-    _answer(memory, _stats_lines(stats, standing, levels, file), plain, as_json=as_json)
-
-
-def _stats_lines(stats: Stats, standing: Sequence[Guardrail], levels: Sequence[Effect], file: Path | None) -> Iterator[str]:
-    """`file`: guardrails.md of the repository; None where there is none."""
     more = [f"and {len(standing) - EFFECTS_SHOWN} more"] if len(standing) > EFFECTS_SHOWN else []
-    numbers = f"{stats.guardrails}: {len(standing)} standing, {stats.guardrails - len(standing)} retired"
-    yield from fields(
-        (
-            ("place", f"{clean(stats.place)}, {_size(stats.size)}, tables of version {stats.version}"),
-            ("copies", ", ".join(stats.backups) or "none"),
-            ("damaged", stats.damaged),
-            ("lessons", f"{stats.lessons}: {stats.semantic} told to other loops, {stats.retired} retired"),
-            ("kept", f"{plural(stats.episodes, 'iteration')}, {plural(stats.summaries, 'ended loop')}"),
-            ("projects", str(stats.projects)),
-            ("guardrails", [numbers, *(f"{one.id}  {effect_text(one)}" for one in standing[:EFFECTS_SHOWN]), *more]),
-        )
-    )
-    yield from map(clean, effect_lines(levels))
-    yield from fields([("to edit", f"{file}{'' if file.exists() else ' (not there yet)'}")] if file else [])
+    told = [f"{one.id}  {effect_text(one)}" for one in standing[:EFFECTS_SHOWN]]
+    known = {**asdict(stats), "effects": [*told, *more], "guardrails_file": file}
+    _answer(memory, chain(_field_lines(known), map(clean, effect_lines(levels))), plain, as_json=as_json)
 
 
 def _size(count: int) -> str:
