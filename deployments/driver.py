@@ -17,9 +17,6 @@ from pathlib import Path
 from deployments.errors import status_of
 from tasks.system.own_process import hide_process
 
-LONGEST_OUTPUT = 4 * 1024 * 1024
-"""Bytes before the output is turned over; one older generation is kept, as of the journal."""
-STREAMS = 1, 2
 YOUNG_OBJECTS = 50_000
 """As for the command line: what is imported lives to the end."""
 
@@ -45,11 +42,10 @@ def run_background(pipe: str, request: str) -> int:
 
 def _drive(request: str, tell: Callable[[str], None] | None = None, *, embedded: bool = False) -> int:
     """Drive the loop to its end; its first event after all preparation shows that it is under way."""
-    from deployments.run import OUTPUT, UNDER_WAY, drive
+    from deployments.run import UNDER_WAY, drive
     from helmsman.records.events import PreparationStarted
     from helmsman.records.request import LoopRequest
     from tasks.engine.embedded import adopt_engine
-    from tasks.repository.folders import loop_folder
     from tasks.repository.git import open_repository
     from tasks.system.journal import listening
 
@@ -59,26 +55,11 @@ def _drive(request: str, tell: Callable[[str], None] | None = None, *, embedded:
     repository = open_repository(Path(asked.repository))
 
     def hear(event: object) -> None:
-        if tell is None:
-            return
-        if not isinstance(event, PreparationStarted):  # which may fail, and whoever waits is to hear of it
+        if tell and not isinstance(event, PreparationStarted):  # which may fail, and whoever waits is to hear of it
             tell(UNDER_WAY)
-        turn_over(loop_folder(repository, asked.loop).root / OUTPUT)
 
     with listening(hear):
         return drive(repository, asked, as_json=False)
-
-
-def turn_over(output: Path, most: int = LONGEST_OUTPUT) -> None:
-    """Go on in a new file where what we have printed has grown long: a loop may go on for weeks."""
-    if os.fstat(STREAMS[0]).st_size <= most:
-        return
-    sys.stdout.flush()
-    output.replace(output.with_suffix(".1.log"))
-    fresh = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    for stream in STREAMS:
-        os.dup2(fresh, stream)
-    os.close(fresh)
 
 
 def drive_member(*how: str) -> int:

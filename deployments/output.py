@@ -47,27 +47,18 @@ def fields(rows: Iterable[tuple[str, str | Sequence[str]]], width: int = LABEL) 
 def write_file(path: Path, text: str, what: str, remedy: str, *, force: bool = True, mode: int | None = None) -> None:
     """Write a file that somebody named, in one step. Raises OperatorError, after which it is as it was.
 
-    Without `force` it takes no other file's place, nor that of one which came meanwhile. A link is replaced, not followed.
+    Without `force` it takes no other file's place. A link is replaced, not followed.
     """
     try:
         if path.exists() and not path.is_file():
             raise IsADirectoryError(errno.EISDIR, "what lies there is no file")
-        with drafted(path, text, mode=mode) as draft:
-            draft.replace(path) if force else _give_name(draft, path)
-    except FileExistsError as error:
-        known = "name another file, or replace it with --force"
-        raise OperatorError(f"{what} is not written: the file is there already", found=str(path), remedy=known) from error
+        is_taken = not force and os.path.lexists(path)
+        if not is_taken:
+            with drafted(path, text, mode=mode) as draft:
+                draft.replace(path)
     except OSError as error:
         expected, found = "a file in a folder that is there and may be written to", f"{path}: {error.strerror}"
         raise OperatorError(f"{what} cannot be written", expected=expected, found=found, remedy=remedy) from error
-
-
-def _give_name(draft: Path, path: Path) -> None:
-    try:
-        os.link(draft, path)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without second names
-        if os.path.lexists(path):
-            raise FileExistsError from None
-        draft.rename(path)
+    if is_taken:
+        known = "name another file, or replace it with --force"
+        raise OperatorError(f"{what} is not written: the file is there already", found=str(path), remedy=known)

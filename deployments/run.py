@@ -341,8 +341,7 @@ def _start(request: LoopRequest, output: FileIO) -> int:
 def _printed(path: Path, before: int) -> str:
     """The end of what this driver has printed so far."""
     with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        file.seek(max(before if before <= size else 0, size - OUTPUT_SHOWN))  # shorter by now: it has been turned over
+        file.seek(max(before, os.fstat(file.fileno()).st_size - OUTPUT_SHOWN))
         return clean_lines(file.read().decode(errors="replace")).strip()
 
 

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -58,30 +56,6 @@ def spoken(word: bytes | None) -> str:
 @pytest.mark.parametrize(("word", "heard"), [(b"+\n", UNDER_WAY), (b"130\n", "130"), (b"", GONE), (None, SILENT)])
 def test_a_driver_is_under_way_or_has_ended_or_gone_or_keeps_silent(word: bytes | None, heard: str) -> None:
     assert spoken(word) == heard
-
-
-# --- what it prints ------------------------------------------------------------------------------------------------
-
-TALKATIVE = """
-import sys
-from pathlib import Path
-from deployments.driver import turn_over
-for number in range(1000):
-    print(number)
-    sys.stderr.write("said\\n")
-    turn_over(Path(sys.argv[1]), 2000)
-"""
-
-
-def test_what_a_driver_prints_is_turned_over_and_the_end_of_it_is_there(tmp_path: Path) -> None:
-    output = tmp_path / "output.log"
-    with output.open("ab") as file:
-        subprocess.run([sys.executable, "-c", TALKATIVE, output], stdout=file, stderr=file, check=True)
-    newest, before = (path.read_text().split() for path in (output, tmp_path / "output.1.log"))
-    numbers = [int(word) for word in (*before, *newest) if word != "said"]
-    assert numbers == list(range(numbers[0], 1000))
-    assert len(numbers) < 900
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["output.1.log", "output.log"]
 
 
 # --- a driver that cannot start -----------------------------------------------------------------------------------
