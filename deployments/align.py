@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,16 +22,13 @@ from helmsman.orient.alignment import with_answers
 from helmsman.plain import clean
 from helmsman.records.alignment import ALIGNMENT, ROUNDS, Alignment, AlignRequest, AlignResult, Specification, result_of
 from helmsman.records.forms import LEFT
-from helmsman.records.state import LoopState
 from helmsman.render.lines import aligned_lines
 from helmsman.texts import plural
 from tasks.alignment.aligning import Work, present, put, with_checkout
 from tasks.alignment.config import configured
-from tasks.loop.alignment_file import align_name, place_of, read_alignment
 from tasks.loop.files import resolve_goal_file
 from tasks.models.asking import writing_model
-from tasks.repository.git import Repository, open_repository
-from tasks.repository.state_ref import read_state
+from tasks.repository.git import open_repository
 from tasks.system.secrets import without_secrets
 
 EXIT_CODES = {"aligned": 0, "stopped": 3, "questions": 4, "cancelled": 130}
@@ -123,30 +120,6 @@ def _following(repo: Path, result: AlignResult) -> Iterator[str]:
     else:
         again = align_command(repo, result.file)
         yield f"answer in {clean(result.file)}, each question ticked with its answer below it, then: {again}"
-
-
-# --- questions that a yes does not answer: an alignment goes by a name and asks people, as a loop does ----------------
-
-
-def loop_that_asks(repo: Path, repository: Repository, name: str) -> LoopState:
-    """The loop of that name. Raises OperatorError where there is none; where an alignment is meant, with what answers it.
-
-    `repo`: the repository as it was named on the command line.
-    """
-    try:
-        return read_state(repository, name)[0]
-    except OperatorError as unknown:
-        file, found = ALIGNMENT if name == align_name(ALIGNMENT) else name, None
-        with suppress(OperatorError):  # something else lies there, or it leads out of the repository
-            found = None if repository.bare else read_alignment(place_of(repository.top, file))
-        if found is None:
-            raise
-        command = align_command(repo, file)
-        raise OperatorError(
-            f"{clean(file)} is an alignment: a yes or a no answers none of its questions",
-            expected="an answer in words to each question",
-            remedy=f"{command} asks them one by one in a terminal; or answer in the file or in the form of the Prefect UI",
-        ) from unknown
 
 
 def align_command(repo: Path, file: str) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 import psutil
 
-from deployments.align import loop_that_asks
 from deployments.choosing import is_group
 from deployments.output import answer as put_out
 from helmsman.config import LoopConfig
@@ -25,7 +24,7 @@ from tasks.approvals import answers
 from tasks.engine.embedded import configured_api
 from tasks.repository.folders import group_folder, loop_folder
 from tasks.repository.git import Repository, open_repository
-from tasks.repository.state_ref import show_state, state_ref
+from tasks.repository.state_ref import read_state, show_state, state_ref
 from tasks.system.clock import now_utc
 from tasks.system.environment import ours
 from tasks.system.lock import holder, process_of
@@ -41,7 +40,7 @@ def approve(repo: Path, loop: str, **said: Any) -> int:
 
 def reject(repo: Path, loop: str, **said: Any) -> int:
     """Another try where the question offers one, else the end."""
-    gate = _open_gate(loop_that_asks(repo, open_repository(repo), loop))
+    gate = _open_gate(read_state(open_repository(repo), loop)[0])
     return answer(repo, loop, Choice.REVISE if Choice.REVISE in gate.choices else Choice.STOP, **said)
 
 
@@ -50,7 +49,7 @@ def answer(
 ) -> int:
     """Answer the open question of a loop, or show it where no choice is given."""
     repository = open_repository(repo)
-    state = loop_that_asks(repo, repository, loop)
+    state = read_state(repository, loop)[0]
     gate = _open_gate(state)
     if choice is None:
         put_out(gate, gate_lines(gate, loop), as_json=as_json)
