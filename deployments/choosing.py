@@ -1,9 +1,6 @@
 """Which loop a command means, who drives it, and where it was interrupted."""
 
-from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from helmsman.errors import OperatorError
 from helmsman.records.events import StepStarted
@@ -17,14 +14,6 @@ from tasks.repository.state_ref import Shown, loop_names, show_state, state_ref
 from tasks.system.lock import holder
 
 
-class Driver(NamedTuple):
-    """The process that holds the lock of a loop or of a group, by its own account."""
-
-    name: str
-    since: datetime | None
-    """None where the account cannot be read."""
-
-
 def chosen_loop(repository: Repository, loop: str | None) -> str:
     """The loop that was named; else one that is driven now, else the latest. Raises OperatorError where there is none."""
     if loop is not None:
@@ -36,20 +25,15 @@ def chosen_loop(repository: Repository, loop: str | None) -> str:
     return next((name for name in names if holder(loop_folder(repository, name).lock)), names[0])
 
 
-def driver_of(repository: Repository, loop: str) -> Driver | None:
-    """Who drives the loop now; None: nobody does, on this machine or any that shares its disk."""
+def driver_of(repository: Repository, loop: str) -> str | None:
+    """The process that drives the loop now; None: nobody does, on this machine or any that shares its disk."""
     return held_by(loop_folder(repository, loop).lock)
 
 
-def held_by(lock: Path) -> Driver | None:
+def held_by(lock: Path) -> str | None:
+    """The process that holds the lock of a loop or of a group, by its own account."""
     found = holder(lock)
-    if found is None:
-        return None
-    since = None
-    with suppress(ValueError):
-        since = datetime.fromisoformat(str(found.get("since")))
-    name = f"process {found.get('process')} on {found.get('host')} since {found.get('since')}"
-    return Driver(name, since if since and since.tzinfo else None)
+    return f"process {found.get('process')} on {found.get('host')} since {found.get('since')}" if found is not None else None
 
 
 def is_group(repository: Repository, name: str) -> bool:

@@ -31,10 +31,10 @@ def as_wide_as_the_screen(lines: Iterable[str]) -> Iterator[str]:
         yield from laid_out(line, width)
 
 
-def show_on(console: Console, lines: Iterable[str]) -> None:
-    """Print to a console, as it stands there and without markup."""
+def show_on(console: Console, lines: Iterable[str], before: str = "") -> None:
+    """Print to a console, as it stands there and without markup. `before`: what each line begins with, its loop for one."""
     for line in lines:
-        for piece in laid_out(line, console.width if console.is_terminal else 0):
+        for piece in laid_out(f"{before}{line}", console.width if console.is_terminal else 0):
             console.print(Text(piece, style=style_of(line)), soft_wrap=True)
 
 

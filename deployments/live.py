@@ -1,35 +1,35 @@
-"""What a person sees of the loops that this command drives: a live line in a terminal, plain lines elsewhere.
+"""What a person sees of loops at work: lines, and in a terminal below them what is done now.
 
-`display` shows one loop, fed with its events; `watching_group` shows several, read from their journals.
+One view for all: `run` feeds it with its own events, `watch` and groups with what they read in journals.
 """
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from functools import reduce
 from typing import Any
 
 from rich.console import Console
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
-from deployments.lines import show_on, style_of
+from deployments.lines import show_on
 from helmsman.plain import clean
 from helmsman.records import events
 from helmsman.records.events import Event
 from helmsman.render.activity import Activity, LoggedEvent, after
+from helmsman.render.facts import shares_text
 from helmsman.render.gate import answer_line, gate_lines
 from helmsman.render.lines import begun_lines, iteration_lines
-from helmsman.texts import duration, format_dollars, guard_text, merged_text, money_text, plural, rounded, stop_text
+from helmsman.texts import duration, guard_text, merged_text, money_text, plural, rounded, stop_text
 from tasks.observers.follow import Follower
 from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository
-from tasks.system.journal import Listener
 
 BASELINE = "the tree before any work"
 LOOK_SECONDS = 0.5
+SAID_SHOWN = 3
+"""Tool calls and checks below the live line, the latest."""
 TELLING = (
     events.IterationRecorded,
     events.GateOpened,
@@ -84,111 +84,99 @@ def plain_lines(event: Event) -> Iterable[str]:
     return LINES.get(type(event), lambda _: ())(event)
 
 
-def lines_on(console: Console) -> Listener:
-    """One line for each thing that a log should hold."""
-    return lambda event: show_on(console, plain_lines(event))
-
-
-# --- while it is driven here --------------------------------------------------------------------------------------
-
-
-@contextmanager
-def display(console: Console, first: str) -> Generator[Listener]:
-    """A listener that shows events on the console. `first`: what is prepared now, in words."""
-    with ExitStack() as stack:
-        view = LiveView(console) if console.is_terminal else lines_on(console)
-        view(events.PreparationStarted(what=first))
-        if isinstance(view, LiveView):
-            stack.enter_context(Live(get_renderable=view.render, console=console, refresh_per_second=4, transient=True))
-        yield view
+# --- the view -----------------------------------------------------------------------------------------------------
 
 
 class LiveView:
-    """What is done now with a clock, above it everything that is settled."""
+    """What is settled, as lines; in a terminal below them what each loop does now, with a clock."""
 
-    def __init__(self, console: Console) -> None:
-        """Print settled lines to this console, above the live one."""
-        self._console = console
-        self._activity = Activity()
-        self._begun = datetime.now(UTC)
+    def __init__(self, console: Console, names: Sequence[str] = ("",), activity: Activity | None = None) -> None:
+        """`activity`: what was seen of the loops before."""
+        self._console, self._begun = console, datetime.now(UTC)
+        self._activities = dict.fromkeys(names, activity or Activity())
+        self.is_live = console.is_terminal and not console.is_dumb_terminal
+        """Else nothing moves there, and every step and tool call is told as a line."""
+        self.standing = ""
+        """Why a loop does nothing now, where its state knows."""
+        self._told = TELLING if len(names) > 1 else OF_THE_LOOP if self.is_live else LINES
 
     def __call__(self, event: Event) -> None:
-        self._activity = after(self._activity, LoggedEvent(datetime.now(UTC), event))
-        if type(event) in OF_THE_LOOP:
-            show_on(self._console, plain_lines(event))
+        """Hear of something that happens in this process."""
+        self.hear(LoggedEvent(datetime.now(UTC), event), next(iter(self._activities)))
+
+    def hear(self, logged: LoggedEvent, name: str) -> None:
+        self._activities[name] = after(self._activities[name], logged)
+        if type(logged.event) in self._told:
+            show_on(self._console, plain_lines(logged.event), f"{name}  " if len(self._activities) > 1 else "")
 
     def render(self) -> Text:
-        now, activity, width = datetime.now(UTC), self._activity, self._console.width
-        head = f" #{activity.iteration} " if activity.iteration and activity.step != "baseline" else " "
-        line = Text(f"●{head}", style="bold cyan", overflow="ellipsis", no_wrap=True)
-        line.append(" · ".join(filter(None, _doing(activity, now))), style="bold")
+        now = datetime.now(UTC)
+        lines = [self._line(name, activity, now) for name, activity in self._activities.items()]
+        if len(lines) == 1:
+            lines += [Text(f"  {clean(line)}", style="dim") for line in _details(*self._activities.values())]
+        return Text("\n", overflow="ellipsis", no_wrap=True).join(lines)
+
+    def _line(self, name: str, activity: Activity, now: datetime) -> Text:
+        number = f"#{activity.iteration}" if activity.iteration and activity.step != "baseline" else ""
+        line = Text(f"{' '.join(filter(None, ('●', name, number)))} ", style="bold cyan")
+        line.append(" · ".join(filter(None, _doing(activity, now, self.standing))), style="bold")
         tokens = activity.tokens + activity.used.tokens  # by the whole loop, the call of the agent that runs included
         dollars = money_text(activity.cost_usd + activity.used.cost_usd, activity.cost_limit, activity.untold)
         line.append(f" · {dollars}{f' · {rounded(tokens)} tokens' if tokens else ''}", style="dim")
         in_all = f" · {duration((now - self._begun).total_seconds())} in all"
-        line.append(in_all if len(line) + len(in_all) <= width else "", style="dim")
-        said = max((*activity.calls[-1:], *activity.checks.values()), default=None)
-        line.append(f"\n  {said.text[: max(width - 4, 20)] if said else ''}", style="dim")
+        line.append(in_all if len(line) + len(in_all) <= self._console.width else "", style="dim")
         return line
 
 
-def _doing(activity: Activity, now: datetime) -> tuple[str, str]:
+def _doing(activity: Activity, now: datetime, standing: str) -> tuple[str, str]:
     """The step under way with its age, and the calls of tools in it."""
-    since = f" {duration((now - activity.since).total_seconds())}" if activity.since and activity.step else ""
+    since = f" {duration(max((now - activity.since).total_seconds(), 0.0))}" if activity.since and activity.step else ""
     name = f"checking {BASELINE}" if activity.step == "baseline" else activity.step
-    step = "waits for your answer" if activity.asked else f"{clean(name)}{since}" if name else "…"
+    step = "waits for your answer" if activity.asked else standing or (f"{clean(name)}{since}" if name else "…")
     return step, plural(activity.tool_calls, "tool call") if activity.tool_calls else ""
 
 
-# --- several loops on one screen: a row for each with what it is doing, above them what is settled --------------------
+def _details(activity: Activity) -> Iterator[str]:
+    """How far the work is and how it is steered, by the last iteration that ended; then what happened last."""
+    if activity.oversight:
+        control, rung = activity.oversight.control, activity.oversight.ladder.rung.title
+        yield f"progress {shares_text(activity.oversight.progress)} · urgency {control.output:.2f} ({control.band}) · {rung}"
+    said = sorted((*activity.calls, *activity.checks.values()))
+    yield from (one.text for one in said[-SAID_SHOWN:])
 
 
-class GroupView:
-    """All loops of a group, each folded from its journal."""
-
-    def __init__(self, repository: Repository, names: Sequence[str], console: Console) -> None:
-        """What the journals hold so far is the past, and is not told again."""
-        self._console = console
-        self._followers = {name: Follower(loop_folder(repository, name).journal) for name in names}
-        self._activities = dict.fromkeys(names, Activity())
-        for follower in self._followers.values():
-            follower.news()
-
-    def look(self) -> None:
-        for name, follower in self._followers.items():
-            news = follower.news()
-            self._activities[name] = reduce(after, news, self._activities[name])
-            for line in (line for logged in news if isinstance(logged.event, TELLING) for line in plain_lines(logged.event)):
-                self._console.print(Text(f"{name}  {line}", style=style_of(line)), soft_wrap=True)
-
-    def render(self) -> Table:
-        table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-        for name, activity in self._activities.items():
-            number = f"#{activity.iteration}" if activity.iteration else ""
-            cost = format_dollars(activity.cost_usd + activity.used.cost_usd, activity.untold)
-            table.add_row(Text(name, style="bold cyan"), number, *_doing(activity, datetime.now(UTC)), cost)
-        return table
-
-    def close(self) -> None:
-        for follower in self._followers.values():
-            follower.close()
+@contextmanager
+def display(console: Console, names: Sequence[str] = ("",), activity: Activity | None = None) -> Generator[LiveView]:
+    """A view while the block runs."""
+    view = LiveView(console, names, activity)
+    with ExitStack() as stack:
+        if view.is_live:
+            stack.enter_context(Live(get_renderable=view.render, console=console, refresh_per_second=4, transient=True))
+        yield view
 
 
 @contextmanager
 def watching_group(repository: Repository, names: Sequence[str], console: Console) -> Generator[None]:
-    """Show the loops while the block runs. An observer: what it cannot read it does not show."""
-    view, done = GroupView(repository, names, console), threading.Event()
-
-    def look() -> None:
-        while not done.wait(LOOK_SECONDS):
-            view.look()
-        view.look()
-
-    watch = threading.Thread(target=look, name="group-view", daemon=True)
+    """Show the loops of a group while the block runs, from their journals. What cannot be read is not shown."""
+    followers, done = {name: Follower(loop_folder(repository, name).journal) for name in names}, threading.Event()
+    for follower in followers.values():
+        follower.news()  # what the journals hold so far is the past, and is not told again
     with ExitStack() as stack:
-        stack.callback(view.close)
-        if console.is_terminal:
-            stack.enter_context(Live(get_renderable=view.render, console=console, refresh_per_second=2, transient=True))
+        for follower in followers.values():
+            stack.callback(follower.close)
+        view = stack.enter_context(display(console, names))
+
+        def look() -> None:
+            for name, follower in followers.items():
+                for logged in follower.news():
+                    view.hear(logged, name)
+
+        def follow() -> None:
+            while not done.wait(LOOK_SECONDS):
+                look()
+            look()
+
+        watch = threading.Thread(target=follow, name="group-view", daemon=True)
         watch.start()
         try:
             yield

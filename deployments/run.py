@@ -33,6 +33,7 @@ from helmsman.oversee.merging import landing_due
 from helmsman.plain import clean_lines
 from helmsman.records.agents import Agent, AgentKind
 from helmsman.records.decision import Outcome
+from helmsman.records.events import PreparationStarted
 from helmsman.records.request import LONGEST_LOOP_ID, LoopRequest, is_loop_id
 from helmsman.records.result import EXIT_CODES, exit_code, result_of
 from helmsman.records.state import LoopState
@@ -181,7 +182,7 @@ def _free_name(repository: Repository, wished_name: str, goal: str) -> str:
         what_next = f"watch it: helmsman watch {name}" if driver else f"go on with it: helmsman resume {name}"
         raise OperatorError(
             f"there is a loop {name} already",
-            found=f"driven by {driver.name}" if driver else "",
+            found=f"driven by {driver}" if driver else "",
             remedy=f"{what_next}; or give another --name",
         )
     return name
@@ -208,8 +209,9 @@ def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent
 
 def drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int:
     """Run the flow in this process."""
-    console, name = Console(stderr=as_json, highlight=False), f"loop {request.loop}"
-    with engine_here() as run, display(console, engine_in_words(name)) as view, listening(view), telling_way_on(request.loop):
+    console = Console(stderr=as_json, highlight=False)
+    with engine_here() as run, display(console, [request.loop]) as view, listening(view), telling_way_on(request.loop):
+        view(PreparationStarted(what=engine_in_words(f"loop {request.loop}")))
         result_or_raise(run("loop", request))  # the loop has begun by now, and nobody may have heard of its name
     return _conclude(read_state(repository, request.loop)[0], console, as_json=as_json)
 
@@ -347,7 +349,7 @@ def _printed(path: Path, before: int) -> str:
 
 def _show(repository: Repository, loop: str, output: Path, *, as_json: bool) -> None:
     driver, result = driver_of(repository, loop), result_of(read_state(repository, loop)[0], state_ref(loop))
-    stands = f"▶ under way – driven by {driver.name}" if driver else "… its engine is still starting"
+    stands = f"▶ under way – driven by {driver}" if driver else "… its engine is still starting"
     rows = (
         ("loop", result.loop),
         ("outcome", SIGNS[result.outcome] if result.outcome else stands),
@@ -355,5 +357,5 @@ def _show(repository: Repository, loop: str, output: Path, *, as_json: bool) -> 
         ("output", str(output)),
         ("next", f"helmsman status {result.loop}; helmsman watch {result.loop}; helmsman cancel {result.loop}"),
     )
-    told = {**result.model_dump(mode="json"), "driver": driver.name if driver else None, "output": str(output)}
+    told = {**result.model_dump(mode="json"), "driver": driver, "output": str(output)}
     answer(told, fields(rows), as_json=as_json)

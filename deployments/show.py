@@ -54,8 +54,7 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
         return
     shown = show_state(repository, chosen_loop(repository, loop))
     state = shown.state
-    result, driven = _result(shown), driver_of(repository, state.loop)
-    driver = driven.name if driven else None
+    result, driver = _result(shown), driver_of(repository, state.loop)
     gate = state.gate.model_dump(mode="json", exclude_defaults=True) if state.gate else None
     known = {"driver": driver, "trust": state.trust.score, "gate": gate, "untold": state.untold}
     told = {"total", "done", "now", "tries", "missing", "ticked"}
@@ -187,8 +186,7 @@ def _evidence(repository: Repository, record: IterationRecord) -> Iterator[str]:
 def show_group(repository: Repository, group: str, *, as_json: bool) -> None:
     """Print it. Its loops are called `GROUP-…`; one whose state cannot be read is in `helmsman list` with the reason."""
     loops = [shown for shown in list_loops(repository, lambda _: None) if shown.state.loop.startswith(f"{group}-")]
-    driven = held_by(group_folder(repository, group).lock)
-    driver = driven.name if driven else None
+    driver = held_by(group_folder(repository, group).lock)
     who = driver or "nobody now; the command that began it goes on with it"
     rows = fields([("group", f"{group}, {plural(len(loops), 'loop')}"), ("driven by", who)])
     told = {"group": group, "driver": driver, "loops": [_result(shown).model_dump(mode="json") for shown in loops]}

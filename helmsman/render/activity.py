@@ -8,6 +8,7 @@ from typing import NamedTuple
 from helmsman.plain import clean
 from helmsman.records.base import Usage
 from helmsman.records.checks import CheckResult
+from helmsman.records.control import Oversight
 from helmsman.records.events import (
     AgentIntroduced,
     AgentStarted,
@@ -89,6 +90,8 @@ class Activity:
     """What the agent's program does not tell."""
     asked: bool = False
     """Whether a person is."""
+    oversight: Oversight | None = None
+    """How far the work is and how it is steered, by the last iteration that ended."""
     used: Usage = field(default_factory=Usage)
     """By the call of the agent whose iteration is not recorded yet."""
     iteration: int = 0
@@ -155,14 +158,14 @@ def _moved_on(
         case IterationRecorded(record=record):
             now = _attempt(activity, record.iteration, record.attempt)
             cost, tokens = now.cost_usd + record.usage.cost_usd, now.tokens + record.usage.tokens
-            return replace(now, step="", since=at, used=Usage(), cost_usd=cost, tokens=tokens)
+            return replace(now, step="", since=at, used=Usage(), cost_usd=cost, tokens=tokens, oversight=record.oversight)
 
 
 def _attempt(activity: Activity, iteration: int, attempt: int) -> Activity:
     """Another attempt begins with nothing called and nothing checked."""
     if (iteration, attempt) == (activity.iteration, activity.attempt):
         return activity
-    kept = {name: getattr(activity, name) for name in ("cost_usd", "tokens", "cost_limit", "untold", "asked")}
+    kept = {name: getattr(activity, name) for name in ("cost_usd", "tokens", "cost_limit", "untold", "asked", "oversight")}
     return Activity(iteration=iteration, attempt=attempt, **kept)
 
 

@@ -25,83 +25,50 @@ STATES_BACK = 5
 
 
 class Follower:
-    """Tells what was appended to a journal since the last look. It may be missing, turned over or cut off: that is no error."""
+    """Tells what was appended to a journal since the last look. It may be missing or turned over: that is no error."""
 
     def __init__(self, journal: Path, first_look: int = FIRST_LOOK) -> None:
-        """Nothing is opened before the first look, which takes that many bytes."""
-        self._journal, self._first_look = journal, first_look
-        self._reader: _Reader | None = None
-        self._begun = False
+        """Nothing is opened before the first look, which takes that many bytes from the end."""
+        self._journal, self._most = journal, first_look
+        self._handle: int | None = None
+        self._rest = b""
+        """Of the line whose end is not written yet."""
 
     def news(self) -> list[LoggedEvent]:
         """What is new, oldest first; at the first look the end of what is there."""
-        lines = [] if self._begun else self._begin()
         turned_over = self._is_turned_over()  # asked before: from then on, nothing more is written to the one that we read
-        if self._reader is not None:
-            lines += self._reader.lines()
+        lines = self._lines()
         if turned_over:
-            lines += self._turn()
+            self.close()
+            self._handle = _open(self._journal, self._most)
+            self._most = AT_ONCE
+            lines += self._lines()
         return [told for told in map(read_entry, lines) if told is not None]
 
     def close(self) -> None:
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
-
-    def _begin(self) -> list[bytes]:
-        """Go to the end. A journal that was turned over a moment ago says little: the end of the older one comes first."""
-        self._begun = True
-        self._reader = _open(self._journal, self._first_look)
-        missing = self._first_look - (self._reader.size if self._reader else 0)
-        older = _open(self._journal.with_suffix(".1.jsonl"), missing) if missing > 0 else None
-        if older is None:
-            return []
-        lines = older.lines()
-        older.close()
-        return lines
+        if self._handle is not None:
+            os.close(self._handle)
+        self._handle, self._rest = None, b""
 
     def _is_turned_over(self) -> bool:
         try:
-            now = self._journal.stat()
+            return self._handle is None or not os.path.samestat(self._journal.stat(), os.fstat(self._handle))
         except OSError:
             return False
-        return self._reader is None or (now.st_dev, now.st_ino) != self._reader.identity
 
-    def _turn(self) -> list[bytes]:
-        self.close()
-        self._reader = _open(self._journal, AT_ONCE)
-        return self._reader.lines() if self._reader else []
+    def _lines(self) -> list[bytes]:
+        """Half a line, as at the first look, is no event and is passed over as such."""
+        if self._handle is None:
+            return []
+        *whole, rest = (self._rest + os.read(self._handle, AT_ONCE)).split(b"\n")
+        self._rest = rest if len(rest) <= AT_ONCE else b""
+        return whole
 
 
 def last_entries(journal: Path, most: int = TAIL_BYTES) -> list[LoggedEvent]:
     """The last events of a journal, oldest first; a line that was cut off or is not ours is passed over."""
     with closing(Follower(journal, most)) as follower:
         return follower.news()
-
-
-class _Reader:
-    """One generation of a journal, with the line whose end is not written yet."""
-
-    def __init__(self, handle: int, most: int) -> None:
-        """Begin that many bytes before the end. Half a line is no event and is passed over as such."""
-        self._handle, self._rest = handle, b""
-        found = os.fstat(handle)
-        self.size, self.identity = found.st_size, (found.st_dev, found.st_ino)
-        os.lseek(handle, max(self.size - most, 0), os.SEEK_SET)
-
-    def lines(self) -> list[bytes]:
-        self._go_back_if_cut()
-        *whole, rest = (self._rest + os.read(self._handle, AT_ONCE)).split(b"\n")
-        self._rest = rest if len(rest) <= AT_ONCE else b""
-        return whole
-
-    def close(self) -> None:
-        os.close(self._handle)
-
-    def _go_back_if_cut(self) -> None:
-        if os.fstat(self._handle).st_size < os.lseek(self._handle, 0, os.SEEK_CUR):
-            os.lseek(self._handle, 0, os.SEEK_SET)
-            self._rest = b""
 
 
 def newest_record(repository: Repository, loop: str) -> IterationRecord | None:
@@ -124,13 +91,15 @@ def state_mark(repository: Repository, loop: str) -> object:
     return found.st_ino, found.st_mtime_ns
 
 
-def _open(path: Path, most: int) -> _Reader | None:
-    """A pipe or a folder of that name is passed over: nobody of ours put it there, and a pipe would keep us waiting."""
+def _open(path: Path, most: int) -> int | None:
+    """A file, so many bytes before its end. A pipe or a folder of that name is passed over: a pipe would keep us waiting."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return None
-    if stat.S_ISREG(os.fstat(handle).st_mode):
-        return _Reader(handle, most)
-    os.close(handle)
-    return None
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(handle)
+        return None
+    os.lseek(handle, max(found.st_size - most, 0), os.SEEK_SET)
+    return handle

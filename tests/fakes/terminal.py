@@ -13,18 +13,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from rich.cells import cell_len
-from rich.text import Text
-
 from tests.fakes.bench import eventually
 from tests.fakes.warm import COMMAND_LINE, WarmProcess
 
 PATIENCE = 100
 """Seconds that something may take to appear on the screen of a busy machine."""
 
-ON, OFF = "\x1b[?1049h", "\x1b[?1049l"
-"""What turns the screen of a full-screen view on and off."""
-HOME = "\x1b[H"
 CURSOR = "\x1b[?25h"
 ERASED = "\x1b[2K"
 _UP = re.compile(r"\x1b\[(\d*)A")
@@ -86,23 +80,12 @@ class Terminal:
         """Everything that was written to it so far, as it was written."""
         return b"".join(self._pieces).decode(errors="replace")
 
-    @property
-    def frame(self) -> list[str]:
-        """The last whole screen, without its colours."""
-        frames = self.written.replace("\r", "").split(HOME)
-        return [line.rstrip() for line in Text.from_ansi(frames[-2] if len(frames) > 2 else "").plain.splitlines()]
-
-    @property
-    def widest(self) -> int:
-        """Columns of the widest line of that screen."""
-        return max(map(cell_len, self.frame), default=0)
-
-    def shows(self, words: str) -> bool:
-        """Whether the words come to stand on the screen, soon."""
-        return eventually(lambda: any(words in line for line in self.frame), PATIENCE)
-
     def has_written(self, words: str) -> bool:
         return eventually(lambda: words in self.written, PATIENCE)
+
+    def shows(self, words: str) -> bool:
+        """Whether the words come to stand in a line, soon, whatever their colours are."""
+        return eventually(lambda: any(words in line for line in self.screen), PATIENCE)
 
     @property
     def screen(self) -> list[str]:

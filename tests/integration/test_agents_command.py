@@ -8,8 +8,7 @@ import pytest
 from rich.console import Console
 
 from deployments.live import LiveView
-from helmsman.records.base import Usage
-from helmsman.records.events import AgentIntroduced, AgentStarted, IterationRecorded, UsageCounted
+from helmsman.records.events import AgentIntroduced, IterationRecorded
 from helmsman.records.request import LoopRequest
 from tasks.loop.configure import configure
 from tasks.loop.start import create_loop
@@ -81,13 +80,6 @@ def test_the_live_view_counts_what_judge_and_writer_cost_as_well() -> None:
     assert record.usage.cost_usd > record.execution.call.usage.cost_usd
     view(IterationRecorded(record=record))
     assert f"${record.usage.cost_usd:.2f} " in view.render().plain
-
-
-def test_the_live_view_adds_what_the_running_call_has_used_to_what_the_loop_had() -> None:
-    view = LiveView(Console(file=io.StringIO(), width=100))
-    view(AgentStarted(iteration=2, attempt=1, process_id=7, cost_usd=1.0, tokens=800_000, cost_limit=50))
-    view(UsageCounted(usage=Usage(cost_usd=0.2, input_tokens=12_345)))
-    assert "$1.20 of $50.00 · 812k tokens · " in view.render().plain
 
 
 def test_a_loop_under_way_keeps_its_agent_and_says_so_at_once(helmsman: CommandLine) -> None:

@@ -50,9 +50,8 @@ def test_it_is_the_one_that_is_driven_though_another_is_newer(repository: Reposi
         found = driver_of(repository, "older")
     assert loop == "older"
     assert found
-    assert found.since
-    assert driver == found.name
-    assert f"process {os.getpid()} " in found.name
+    assert driver == found
+    assert f"process {os.getpid()} " in found
 
 
 def test_it_is_the_one_that_is_named_whoever_is_driven(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,19 +6,18 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from deployments.live import GroupView, watching_group
+from deployments.live import LiveView, watching_group
 from helmsman.records.base import Usage
 from helmsman.records.events import (
     Event,
-    GateAnswered,
     GateOpened,
-    StepFinished,
     StepStarted,
     ToolCalled,
     UsageCounted,
     WaitStarted,
 )
-from helmsman.records.gates import Answer, Choice, Gate, GateKind
+from helmsman.records.gates import Gate, GateKind
+from helmsman.render.activity import LoggedEvent
 from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, open_repository
 from tasks.system.journal import journal_to
@@ -30,7 +29,6 @@ pytestmark = [pytest.mark.feature("M5"), pytest.mark.feature("H4")]
 NAMES = ("num-1", "num-2")
 WAIT = WaitStarted(reason="usage limit", until=NOW)
 GATE = GateOpened(loop="num-1", gate=Gate(key="plan-1", kind=GateKind.PLAN, question="Go on?", asked_at=NOW))
-ANSWERED = GateAnswered(answer=Answer(gate="plan-1", kind=GateKind.PLAN, choice=Choice.APPROVE, via="command line", at=NOW))
 
 
 @pytest.fixture
@@ -46,12 +44,6 @@ def tell(repository: Repository, name: str, *events: Event) -> None:
         append(event)
 
 
-def screen(view: GroupView, console: Console) -> str:
-    with console.capture() as shown:
-        console.print(view.render())
-    return shown.get()
-
-
 def console(*, terminal: bool = False) -> Console:
     return Console(file=StringIO(), width=120, force_terminal=terminal, color_system=None)
 
@@ -61,36 +53,23 @@ def written(to: Console) -> str:
     return to.file.getvalue()
 
 
-def test_each_loop_has_a_row_with_what_it_does_now(repository: Repository) -> None:
-    to = console()
-    view = GroupView(repository, NAMES, to)
+def test_each_loop_has_a_row_with_what_it_does_now() -> None:
+    view = LiveView(console(), NAMES)
     used = UsageCounted(usage=Usage(cost_usd=0.25))
-    tell(repository, "num-1", StepStarted(iteration=3, attempt=1, step="execute"), ToolCalled(tool="Bash", detail="ls"), used)
-    view.look()
-    first, second = screen(view, to).splitlines()
-    assert first.split()[:3] == ["num-1", "#3", "execute"]
-    assert "1 tool call" in first
-    assert "$0.25" in first
-    assert second.split()[:2] == ["num-2", "…"]
-    tell(repository, "num-1", StepFinished(iteration=3, attempt=1, step="execute", seconds=1), GATE)
-    view.look()
-    assert "waits for your answer" in screen(view, to).splitlines()[0]
-    tell(repository, "num-1", ANSWERED)
-    view.look()
-    assert "waits for your answer" not in screen(view, to)
-    view.close()
+    for event in (StepStarted(iteration=3, attempt=1, step="execute"), ToolCalled(tool="Bash", detail="ls"), used, GATE):
+        view.hear(LoggedEvent(NOW, event), "num-1")
+    first, second = view.render().plain.splitlines()
+    assert first.startswith("● num-1 #3 waits for your answer · 1 tool call · $0.25")
+    assert second.startswith("● num-2 …")
 
 
 def test_what_matters_of_any_loop_is_told_once_with_its_name_and_tool_calls_are_not(repository: Repository) -> None:
     to = console()
-    view = GroupView(repository, NAMES, to)
-    tell(repository, "num-2", ToolCalled(tool="Bash", detail="rm -rf build"), WAIT)
-    view.look()
-    view.look()
+    with watching_group(repository, NAMES, to):
+        tell(repository, "num-2", ToolCalled(tool="Bash", detail="rm -rf build"), WAIT)
     lines = written(to).splitlines()
     assert [line for line in lines if "usage limit" in line] == [line for line in lines if line.startswith("num-2 ")]
     assert "rm -rf" not in written(to)
-    view.close()
 
 
 @pytest.mark.parametrize("terminal", [False, True])

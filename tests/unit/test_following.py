@@ -72,6 +72,18 @@ def test_the_first_look_takes_only_the_end_and_no_half_line(journal: Path) -> No
     follower.close()
 
 
+def test_a_journal_that_is_not_there_yet_is_read_from_its_beginning_later(journal: Path) -> None:
+    follower = Follower(journal)
+    assert follower.news() == []
+    journal.write_bytes(line("one"))
+    assert details(follower.news()) == ["one"]
+    journal.unlink()
+    assert follower.news() == []
+    journal.write_bytes(line("two"))
+    assert details(follower.news()) == ["two"]
+    follower.close()
+
+
 @pytest.mark.parametrize(
     "rubbish",
     [

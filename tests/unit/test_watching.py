@@ -1,25 +1,26 @@
-"""What `helmsman watch` makes of events, state and lock: rows that fit a screen, and nothing that moves a cursor."""
+"""What `helmsman run` and `helmsman watch` make of events: what is done now, lines, and nothing that moves a cursor."""
 
-from dataclasses import replace
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from io import StringIO
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from deployments.watch import fit
-from helmsman.records.agent import AgentOutcome, ContextUse, Guarded, LastCall, StopAttempt
+from deployments.lines import in_local_time
+from deployments.live import LiveView
+from helmsman.records.agent import Guarded, StopAttempt
 from helmsman.records.base import Usage
-from helmsman.records.checks import Judgement, JudgementOutcome
-from helmsman.records.control import Control, EscalationLevel, IterationSummary, Ladder, Movement, Oversight, Progress
+from helmsman.records.control import Control, EscalationLevel, Ladder, Oversight, Progress
 from helmsman.records.events import (
+    AgentStarted,
     CheckFinished,
     CheckStarted,
     Event,
+    GateOpened,
     IterationRecorded,
     SignalRaised,
     StepFinished,
@@ -31,17 +32,15 @@ from helmsman.records.events import (
     WaitStarted,
 )
 from helmsman.records.gates import Gate, GateKind
-from helmsman.records.state import Waiting
-from helmsman.render.activity import Activity, LoggedEvent, after
-from helmsman.render.terminal import BARS, Row, ScreenModel, changed_rows, chart, frame
+from helmsman.render.activity import CALLS_KEPT, CHECKS_KEPT, Activity, LoggedEvent, after
 from tests.unit import builders
-from tests.unit.builders import HOUR, LIMIT_REACHED, MINUTE, NOW, STOP
+from tests.unit.builders import LIMIT_REACHED, MINUTE, NOW
 
 pytestmark = pytest.mark.feature("H4")
 
 EVIL = "good\x1b]0;owned\x07\x1b[2Jwiped\r\x08\x9b31m\u202e\nnews"
 EXECUTE = StepStarted(iteration=2, attempt=1, step="execute")
-DRIVER = "process 7 on here since 2026-11-22T11:00:00+00:00"
+GATE = GateOpened(loop="mend-it", gate=Gate(key="plan-1", kind=GateKind.PLAN, question="Well?", asked_at=NOW))
 
 
 def tool(detail: str) -> ToolCalled:
@@ -51,9 +50,9 @@ def tool(detail: str) -> ToolCalled:
 # --- what is being done -------------------------------------------------------------------------------------------
 
 
-def done(*events: Event) -> Activity:
+def done(*events: Event, at: datetime = NOW) -> Activity:
     """One event a second."""
-    told = (LoggedEvent(NOW + timedelta(seconds=second), event) for second, event in enumerate(events))
+    told = (LoggedEvent(at + timedelta(seconds=second), event) for second, event in enumerate(events))
     return reduce(after, told, Activity())
 
 
@@ -65,7 +64,6 @@ def test_the_step_that_began_and_has_not_ended_is_the_one_under_way() -> None:
     seen = done(begun, ended, EXECUTE, ended)
     assert (seen.iteration, seen.attempt, seen.step, seen.since) == (2, 1, "execute", NOW + timedelta(seconds=2))
     assert done(begun, ended).step == ""
-    assert model(done(begun, ended)).under_way is None
 
 
 def test_tool_calls_and_what_was_answered_to_them_stand_in_one_list_and_only_calls_are_counted() -> None:
@@ -81,127 +79,107 @@ def test_tool_calls_and_what_was_answered_to_them_stand_in_one_list_and_only_cal
     assert seen.tool_calls == 1
 
 
+def test_a_check_has_one_line_which_says_whether_it_runs_or_what_came_of_it() -> None:
+    failed = CheckFinished(result=builders.check(passed=False, name="unit"))
+    seen = done(EXECUTE, CheckStarted(name="lint"), CheckStarted(name="unit"), failed)
+    assert [said.text for said in seen.checks.values()] == ["… lint", "✘ unit (exit 1)"]
+
+
+@pytest.mark.parametrize("again", [(3, 1), (2, 2)])
+def test_another_iteration_or_attempt_begins_with_nothing_called(again: tuple[int, int]) -> None:
+    begin = StepStarted(iteration=again[0], attempt=again[1], step="orient")
+    seen = done(EXECUTE, tool("ls"), CheckStarted(name="unit"), begin)
+    assert (seen.tool_calls, seen.calls, seen.checks) == (0, (), {})
+    assert done(EXECUTE, tool("ls"), replace_step(EXECUTE, "checks")).tool_calls == 1
+
+
 def replace_step(event: StepStarted, step: str) -> StepStarted:
     return event.model_copy(update={"step": step})
 
 
-# --- the frame ----------------------------------------------------------------------------------------------------
+def test_between_two_iterations_no_step_is_under_way() -> None:
+    seen = done(EXECUTE, tool("ls"), IterationRecorded(record=builders.record(iteration=2)))
+    assert (seen.step, seen.tool_calls) == ("", 1)
 
 
-def model(activity: Activity | None = None, *, driver: str = DRIVER, **fields: Any) -> ScreenModel:
-    record, answered = fields.pop("record", None), fields.pop("answered", None)
-    state = builders.state(**fields)
-    driven_since = NOW - HOUR if driver else None
-    return ScreenModel(state, activity or Activity(), record, driver, driven_since, answered, NOW + MINUTE)
+def test_only_the_last_calls_and_checks_are_kept() -> None:
+    seen = done(EXECUTE, *(event for n in range(100) for event in (tool(f"{n}"), CheckStarted(name=f"{n}"))))
+    assert len(seen.calls) == CALLS_KEPT
+    assert len(seen.checks) == CHECKS_KEPT
+    assert (seen.calls[-1].text, seen.tool_calls) == ("Bash: 99", 100)
 
 
-def shown(of: ScreenModel, width: int = 100, height: int = 24) -> list[str]:
-    return [row.text for row in frame(of, width, height)]
+# --- the view -----------------------------------------------------------------------------------------------------
 
 
-def moment(completion: float, number: int = 1) -> IterationSummary:
-    return IterationSummary(
-        iteration=number, at=NOW, outcome=AgentOutcome.FINISHED, movement=Movement.FORWARD, completion=completion
-    )
+def shown(*events: Event, width: int = 100, standing: str = "") -> list[str]:
+    """What stands below the lines in a terminal, after a minute."""
+    view = LiveView(Console(file=StringIO(), width=width), ["mend-it"], done(*events, at=datetime.now(UTC) - MINUTE))
+    view.standing = standing
+    return view.render().plain.splitlines()
 
 
-def test_the_first_row_says_what_is_being_done_and_for_how_long() -> None:
-    assert shown(model(done(EXECUTE, tool("ls"))))[0] == "● mend-it  #2 of 30  execute 0:01:00, 1 tool call"
-    again = replace(done(EXECUTE), attempt=2)
-    assert shown(model(again))[0] == "● mend-it  #2 of 30 (attempt 2)  execute 0:01:00"
+def lines(console: Console, *events: Event, names: Sequence[str] = ("mend-it",)) -> str:
+    view = LiveView(console, names)
+    for event in events:
+        view.hear(LoggedEvent(NOW, event), names[0])
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({}, "● mend-it  #5 of 30  between two steps"),
-        ({"driver": ""}, "○ mend-it  #5 of 30  nobody drives it"),
-        ({"gate": {"key": "plan-1", "kind": "plan", "question": "Well?", "asked_at": NOW}}, "waits for your answer"),
-        ({"waiting": Waiting(until=NOW + HOUR, rule="r", reason="r")}, "#5 of 30  waits"),
-        ({"ending": STOP}, "is about to end or to begin again"),
-    ],
-)
-def test_where_no_step_is_under_way_the_first_row_says_why(fields: dict[str, Any], words: str) -> None:
-    assert words in shown(model(iteration=4, **fields))[0]
+def test_the_first_line_says_what_is_being_done_for_how_long_and_what_was_used() -> None:
+    begun = AgentStarted(iteration=2, attempt=1, process_id=7, cost_usd=1.0, tokens=800_000, cost_limit=50)
+    used = UsageCounted(usage=Usage(cost_usd=0.2, input_tokens=12_345))
+    first = shown(EXECUTE, begun, tool("ls"), used)[0]
+    assert first.startswith("● mend-it #2 execute 0:01:00 · 1 tool call · $1.20 of $50.00 · 812k tokens · ")
 
 
 @pytest.mark.parametrize(
-    ("fields", "row"),
+    ("events", "standing", "words"),
     [
-        ({"iteration": 3}, "driven by  nobody; go on with: helmsman resume mend-it"),
-        ({}, "driven by  nobody yet; an engine takes a moment to come up; if none was started: helmsman resume mend-it"),
-        (
-            {"gate": {"key": "plan-1", "kind": "plan", "question": "Well?", "asked_at": NOW}},
-            "driven by  nobody; where no engine takes it up after your answer: helmsman resume mend-it",
-        ),
+        ((), "", "● mend-it …"),
+        ((StepStarted(iteration=1, attempt=1, step="baseline"),), "", "● mend-it checking the tree before any work"),
+        ((EXECUTE, GATE), "", "● mend-it #2 waits for your answer"),
+        ((EXECUTE,), "nobody drives it", "● mend-it #2 nobody drives it"),
     ],
 )
-def test_where_nobody_drives_it_the_way_on_is_told(fields: dict[str, Any], row: str) -> None:
-    assert row in shown(model(driver="", **fields))
+def test_where_no_step_is_under_way_the_first_line_says_why(events: tuple[Event, ...], standing: str, words: str) -> None:
+    assert shown(*events, standing=standing)[0].startswith(words)
 
 
-def test_how_it_is_steered_and_what_it_has_used_up_is_told() -> None:
+def test_where_only_tool_calls_were_read_the_step_is_the_one_that_calls_tools() -> None:
+    assert "execute 0:01:00 · 2 tool calls" in shown(tool("ls"), tool("ls"))[0]
+
+
+def test_below_it_stand_progress_level_and_what_happened_last() -> None:
     ladder = Ladder(rung=EscalationLevel.REFACTOR, reason="stuck")
-    oversight = Oversight(progress=Progress(completion=0.5), control=Control(output=0.4), ladder=ladder, idle=2)
-    limits = {"cost_usd": 10, "tokens": 1_000_000, "wall_clock_hours": 2}
-    spending = {"agent_calls": 4, "cost_usd": 9.5, "tokens": 250_000, "seconds": 1800}
-    of = model(
-        of=builders.config(limits=limits),
-        oversight=oversight,
-        spending=spending,
-        recent_calls=(NOW, NOW),
-        history=(moment(0.2), moment(0.5)),
-        last_call=LastCall(context=ContextUse(peak=50, window=100)),
-    )
-    rows = shown(of)
-    for row in (
-        "           ▂▄",
-        "progress   50%, urgency 0.40 (continue)",
-        "level      E-I refactor, 2 iterations in a row without progress",
-        "spent      $9.50 of $10.00 (95%), 250,000 of 1,000,000 (25%) tokens",
-        "time       0:30:00 of 2 hours (25%), 4 agent calls, 2 of 100 in an hour",
-        "context    50% of 100 tokens at its fullest",
-    ):
-        assert row in rows
-    assert {row.style for row in frame(of, 80, 24) if row.text.startswith(("spent", "time"))} == {"red"}
+    oversight = Oversight(progress=Progress(completion=0.5), control=Control(output=0.4), ladder=ladder)
+    recorded = IterationRecorded(record=builders.record(iteration=1, oversight=oversight))
+    assert shown(recorded, EXECUTE, *map(tool, "abcd"), CheckStarted(name="unit"))[1:] == [
+        "  progress 50% · urgency 0.40 (continue) · E-I refactor",
+        "  Bash: c",
+        "  Bash: d",
+        "  … unit",
+    ]
 
 
-def test_what_the_running_call_has_used_is_added_until_its_iteration_is_recorded() -> None:
-    used = UsageCounted(usage=Usage(cost_usd=0.5, input_tokens=200))
-    due, again = (StepStarted(iteration=1, attempt=attempt, step="execute") for attempt in (1, 2))
-
-    def spent(*events: Event) -> str:
-        config, spending = builders.config(limits={"cost_usd": 10}), {"cost_usd": 1, "tokens": 1000}
-        return next(line for line in shown(model(done(*events), of=config, spending=spending)) if line.startswith("spent"))
-
-    assert spent(due, used) == spent(due, used, replace_step(due, "checks")) == "spent      $1.50 of $10.00 (15%), 1,200 tokens"
-    for passed in (IterationRecorded(record=builders.record()), again):
-        assert spent(due, used, passed) == "spent      $1.00 of $10.00 (10%), 1,000 tokens"
+def test_a_terminal_keeps_what_concerns_the_loop_and_a_pipe_every_step_and_tool_call() -> None:
+    told = EXECUTE, tool("ls"), WaitStarted(until=NOW, reason="a limit")
+    waits = "waiting until 2026-11-22 12:00:00 UTC: a limit"
+    assert in_local_time(waits) in lines(Console(file=StringIO(), force_terminal=True, width=100), *told)
+    assert "Bash" not in lines(Console(file=StringIO(), force_terminal=True, width=100), *told)
+    assert lines(Console(file=StringIO()), *told).splitlines() == ["#2  the agent starts", "    Bash: ls", in_local_time(waits)]
 
 
-GATE = Gate(key="merge-3", kind=GateKind.MERGE, question="May it be merged?", asked_at=NOW)
-
-
-def test_an_open_question_is_told_with_the_commands_that_answer_it() -> None:
-    rows = shown(model(gate=GATE))
-    assert "question   May it be merged?" in rows
-    assert "           helmsman reject mend-it --guidance TEXT" in rows
-
-
-def test_what_changes_is_told_once_where_there_is_no_screen() -> None:
-    first, asked = model(), model(gate=GATE)
-    assert [row.text[:9] for row in changed_rows(None, first)] == ["goal     ", "driven by"]
-    assert changed_rows(first, replace(first, now=NOW + HOUR)) == []
-    assert changed_rows(first, asked)[0].text.startswith("asked ")
-    assert changed_rows(asked, asked) == []
-    assert "helmsman resume" in changed_rows(first, model(driver="", iteration=1))[0].text
-    assert changed_rows(first, model(driver="", ending=STOP)) == []
+def test_of_several_loops_each_line_names_its_own() -> None:
+    told = lines(Console(file=StringIO()), EXECUTE, tool("ls"), WaitStarted(until=NOW, reason="a limit"), names=("one", "two"))
+    assert told.startswith("one  waiting until")
 
 
 @given(st.text() | st.just(EVIL))
 def test_nothing_that_others_wrote_reaches_the_screen_as_more_than_text(evil: str) -> None:
     guarded = Guarded(rule="r", tool=evil, detail=evil, denied=True)
-    seen = done(
+    told = (
         StepStarted(iteration=1, attempt=1, step=evil),
         ToolCalled(tool=evil, detail=evil),
         ToolGuarded(guarded=guarded),
@@ -210,60 +188,5 @@ def test_nothing_that_others_wrote_reaches_the_screen_as_more_than_text(evil: st
         CheckStarted(name=evil),
         CheckFinished(result=builders.check(passed=False, name=evil + "2", error=evil)),
     )
-    of = model(
-        seen,
-        driver=f"process {evil}",
-        loop=evil,
-        of=builders.config(f"g{evil}"),
-        gate=GATE.model_copy(update={"question": evil, "evidence": evil}),
-        waiting=Waiting(until=NOW, rule=evil, reason=evil),
-        history=(moment(1),),
-        oversight=Oversight(faults=(evil,), ladder=Ladder(rung=EscalationLevel.REFACTOR, reason=evil)),
-        record=builders.record(
-            STOP.model_copy(update={"reason": evil, "rule": evil}),
-            judgement=Judgement(outcome=JudgementOutcome.REJECTED, cause=evil),
-        ),
-    )
-    assert all(row.text.isprintable() for row in [*frame(of, 80, 24), *frame(replace(of, driver=""), 80, 60)])
-
-
-# --- chart and screen ---------------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=50), st.integers(1, 6))
-def test_a_chart_has_a_column_for_each_value_and_is_the_higher_the_larger_it_is(shares: list[float], height: int) -> None:
-    rows = chart(shares, height)
-    assert [len(row) for row in rows] == [len(shares)] * height
-    levels = [sum(BARS.find(row[column]) + 1 for row in rows) for column in range(len(shares))]
-    assert all(1 <= level <= height * len(BARS) for level in levels)
-    assert [level for _, level in sorted(zip(shares, levels, strict=True))] == sorted(levels)
-
-
-ROWS = st.lists(
-    st.builds(
-        Row, st.text(st.characters(codec="utf-8", exclude_categories=("C",))), st.just(""), st.integers(0, 9), st.booleans()
-    )
-)
-
-
-def screen() -> Console:
-    return Console(file=StringIO(), highlight=False)
-
-
-@given(ROWS, st.integers(1, 90), st.integers(1, 20))
-def test_rows_never_need_more_than_the_screen_has(rows: list[Row], width: int, height: int) -> None:
-    lines = fit(rows, screen(), width, height)
-    assert len(lines) <= height
-    assert all(one.cell_len <= width for one in lines)
-
-
-def test_the_least_important_rows_are_left_out_and_the_others_stay_in_order() -> None:
-    rows = [Row("a", rank=3), Row("b", rank=1), Row("c", rank=9), Row("d", rank=2)]
-    assert [one.plain for one in fit(rows, screen(), 10, 3)] == ["a", "b", "d"]
-
-
-def test_a_row_is_cut_where_the_screen_ends_and_carried_on_where_it_may_be_typed() -> None:
-    command = "approve    helmsman approve a-loop-with-a-name --guidance TEXT"
-    assert [one.plain for one in fit([Row(command)], screen(), 30, 9)] == ["approve    helmsman approve a…"]
-    told = [one.plain.rstrip() for one in fit([Row(command, whole=True)], screen(), 40, 9)]
-    assert told == ["approve    helmsman approve", "           a-loop-with-a-name --guidance", "           TEXT"]
+    assert all(line.isprintable() for last in range(len(told)) for line in shown(*told[: last + 1]))
+    assert all(line.isprintable() for line in lines(Console(file=StringIO()), *told).splitlines())
