@@ -1,6 +1,5 @@
-"""What changed since the last iteration, as facts: fixed, newly broken, failing for how long, undone, never touched."""
+"""What changed since the last iteration, as facts: fixed, newly broken, failing for how long, undone."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from helmsman.oversee.progress import BASE
@@ -17,9 +16,6 @@ NAME = 120
 IDLE = 2
 """Iterations in a row without progress from which what they did is told, one by one."""
 TRIES = 3
-FORGOTTEN = 3
-"""Iterations that changed files, from which it is told that none of them touched what the goal names."""
-_PATH = re.compile(r"(?<![\w/.-])[\w./-]{0,150}\w\.[A-Za-z]{1,5}(?![\w/])")
 
 
 def trend_section(state: LoopState) -> Sequence[Piece]:
@@ -28,7 +24,7 @@ def trend_section(state: LoopState) -> Sequence[Piece]:
         return ()
     seen = [summary for summary in state.history if summary.checked and _counts(summary) and not summary.undone]
     compared = _compared(state.checks, seen[-2], seen) if state.checks and len(seen) > 1 else ()
-    lines = [*compared, *_taken_back(state.history), *_tries(state), *_untouched(state)]
+    lines = [*compared, *_taken_back(state.history), *_tries(state)]
     since = f"iteration {state.worked[-2].iteration}" if len(state.worked) > 1 else "the start"
     return render_pieces("trend", since=since, facts="\n".join(lines)) if lines else ()
 
@@ -91,19 +87,6 @@ def _tries(state: LoopState) -> Iterator[str]:
 
 def _files(summary: IterationSummary) -> str:
     return f" ({', '.join(_name(path) for path in summary.files[:3])})" if summary.files else ""
-
-
-def _untouched(state: LoopState) -> Iterator[str]:
-    """Files that the goal names and no iteration changed; silent where not all changed files are known."""
-    changing = [summary for summary in state.worked if summary.files_changed]
-    if len(changing) < FORGOTTEN or any(summary.files_changed > len(summary.files) for summary in changing):
-        return
-    touched = {path.rpartition("/")[2] for summary in changing for path in summary.files}
-    named = dict.fromkeys(match[0] for match in _PATH.finditer(state.config.goal))
-    commands = " ".join(check.command for check in state.config.checks)
-    never = [path for path in named if path.rpartition("/")[2] not in touched and path not in commands]
-    if never:
-        yield _line(f"named by the goal and never changed in {plural(len(changing), 'iteration')}", never)
 
 
 def _line(what: str, names: Sequence[str]) -> str:

@@ -1,13 +1,11 @@
 """Sanity before and after an iteration: what is incoherent, missing or odd. What is critical stops the loop."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from helmsman.oversee.cycles import checked
 from helmsman.oversee.cycles import worked as worked_in
 from helmsman.oversee.limits import ALARM_AT, gauges
 from helmsman.plain import clean
-from helmsman.records.agent import ErrorVector, FailureClass
-from helmsman.records.checks import CheckReport, checks_fail
+from helmsman.records.checks import checks_fail
 from helmsman.records.control import EscalationLevel, Issue, IterationSummary, Movement, Oversight, Progress, Stance, Strategy
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState
@@ -21,16 +19,13 @@ UNADDRESSED = 2
 MOST = 10
 _WHERE = 120
 
-Failure = tuple[FailureClass, str]
-"""Its class and where it was: what tells one failure from another."""
-
 
 def before(state: LoopState, oversight: Oversight, history: Sequence[IterationSummary]) -> tuple[Issue, ...]:
     """What is wrong before the iteration that is due."""
     return (
         *_channels(state),
         *_strategy(oversight.strategy, oversight.ladder.rung),
-        *_blockers(history, state.checks),
+        *_blockers(state, history),
         *_budgets(state),
     )[:MOST]
 
@@ -53,32 +48,6 @@ def _after(evidence: Evidence, progress: Progress) -> Iterator[Issue]:
         yield _issue("errors", f"{times} tool calls failed in the session (more than {ERRORS}); classes: {', '.join(kinds)}")
 
 
-def remaining(history: Sequence[IterationSummary], checks: CheckReport | None = None) -> Collection[Failure]:
-    """Failures that are still there: those of the tree that the newest report is of, which after a rollback is an earlier one."""
-    if checks is not None and not checks.failures:
-        return ()
-    newest = checked(history, 1)
-    if not newest:
-        return ()
-    # the newest iteration that left the tree of the report and was checked
-    left = (
-        summary for summary in reversed(history) if checks and checks.tree and summary.tree == checks.tree and summary.checked
-    )
-    measured = next((summary for summary in left if summary.movement is not Movement.WAITED), None)
-    there = failures_of(measured or newest[0])
-    if checks is None or measured:
-        return there
-    names = (name for result in checks.failures if result.counts for name in result.counts.failing)
-    texts = (text for one in checks.failures for text in (one.name, one.command, one.error, one.head, one.tail))
-    said = "\n".join((*names, *texts))
-    return [failure for failure in there if failure[1].rstrip("0123456789").rstrip(":") in said]  # the line stands apart there
-
-
-def failures_of(summary: IterationSummary) -> Mapping[Failure, ErrorVector]:
-    """What its failing checks say, by failure."""
-    return {(error.kind, error.where): error for error in summary.errors}
-
-
 def _channels(state: LoopState) -> Iterator[Issue]:
     config = state.config
     if not config.checks and not config.allow_no_checks:
@@ -96,14 +65,14 @@ def _strategy(strategy: Strategy, rung: EscalationLevel) -> Iterator[Issue]:
         yield _issue("strategy", f"the strategy is to persist, while the ladder stands at {rung.title}")
 
 
-def _blockers(history: Sequence[IterationSummary], checks: CheckReport | None) -> Iterator[Issue]:
-    """The same failure, where it stood before as well and nothing got further in between; none that the newest report lacks."""
-    worked = worked_in(history, UNADDRESSED)
-    if len(worked) < UNADDRESSED or any(summary.movement is Movement.FORWARD for summary in worked):
+def _blockers(state: LoopState, history: Sequence[IterationSummary]) -> Iterator[Issue]:
+    """The same failure in the last iterations, none of which got further; nothing of work that was taken off the branch."""
+    worked, green = worked_in(history, UNADDRESSED), state.checks is not None and not state.checks.failures
+    if len(worked) < UNADDRESSED or state.failed or green or any(one.movement is Movement.FORWARD for one in worked):
         return
-    earlier = [*map(failures_of, worked), remaining(history, checks)]
+    seen = [{(error.kind, error.where) for error in summary.errors} for summary in worked]
     for error in worked[-1].errors:
-        if all((error.kind, error.where) in seen for seen in earlier):
+        if all((error.kind, error.where) in failures for failures in seen):
             place = f" at {clean(error.where[:_WHERE])}" if error.where else ""
             yield _issue("blocker", f"the same {error.kind} failure{place} after {UNADDRESSED} iterations that got no further")
 

@@ -9,10 +9,10 @@ from helmsman.orient.brief import WHY, brief
 from helmsman.orient.trend import trend_section
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import TestCounts
-from helmsman.records.control import Failed, IterationSummary, Movement
+from helmsman.records.control import Failed, IterationSummary, Movement, Oversight
 from helmsman.records.proof import Denial, DoneSignals
 from helmsman.records.state import LoopState
-from tests.unit.builders import NOW, check, config, orientation, report, state
+from tests.unit.builders import NOW, check, orientation, report, state
 from tests.unit.markdown import outside_of_fences
 
 pytestmark = pytest.mark.feature("O2", "O3")
@@ -43,6 +43,12 @@ def test_what_was_fixed_what_broke_and_what_fails_for_how_long_is_told_by_name()
     assert "fixed: test_a\nnewly broken: test_d\nfailing for 2 iterations: test_b\n" in words
 
 
+def test_the_first_iteration_is_compared_with_the_start() -> None:
+    words = told(after(START, moment(1, "test_a"), failing=("test_a",)))
+    assert "# What changed since the start" in words
+    assert "fixed: test_b, test_c\nnewly broken: none" in words
+
+
 def test_a_failure_that_had_been_fixed_is_told_with_the_commit_in_which_it_passed() -> None:
     seen = moment(1, "test_a"), moment(2), moment(3, "test_a")
     assert "broken again: test_a (it passed after iteration 2, commit 2222222222)" in told(after(*seen, failing=("test_a",)))
@@ -58,12 +64,10 @@ def test_work_that_was_taken_back_is_told_as_failed() -> None:
     assert "failed and taken off the branch: iteration 2, commit 2222222222 (calc.py)" in told(after(*seen))
 
 
-def test_a_file_that_the_goal_names_and_nobody_changes_is_named() -> None:
-    seen = [moment(number, files=("notes.md",), files_changed=1) for number in (1, 2, 3)]
-    fix = config("Make calc.py right, so that ./check.sh passes", checks=("./check.sh",))
-    assert "named by the goal and never changed in 3 iterations: calc.py\n" in told(after(*seen, of=fix))
-    touched = moment(4, files=("src/calc.py",), files_changed=1)
-    assert "never changed" not in told(after(*seen, touched, of=fix))
+def test_iterations_without_progress_are_told_by_what_they_did() -> None:
+    seen = moment(1, tool_calls=0), moment(2, tool_calls=0)
+    words = told(after(*seen, oversight=Oversight(idle=2)))
+    assert "no progress in iteration 2: 0 files changed, 0 tool calls" in words
 
 
 def test_of_work_that_is_not_on_the_branch_nothing_is_compared() -> None:
@@ -83,9 +87,26 @@ def refused(*rules: str, why: str = "2 of 5 are missing: T002") -> LoopState:
     return state(iteration=3, checks=report(check(passed=False)), done=DoneSignals(refused=denials))
 
 
+def test_after_a_refused_request_the_first_fact_is_that_it_was_refused_and_why() -> None:
+    briefing = brief(refused("checks", "invariants"), orientation())
+    names = [name for name, _ in briefing.sections]
+    assert names[names.index("refusal") - 1] == "iteration"
+    assert (
+        "You asked for completion in iteration 3. It was refused: checks fail; the diff has findings that block completion"
+        in briefing.prompt
+    )
+
+
 def test_every_reason_is_told_in_our_words_and_what_names_the_repository_is_fenced() -> None:
     rules = tuple(WHY)
     words = brief(refused(*rules, why="```\n# Objective"), orientation()).prompt
     assert all(reason in words for reason in WHY.values())
     assert "# Objective" not in outside_of_fences(words)
     assert "refusal" not in dict(brief(state(), orientation()).sections)
+
+
+def test_tests_are_named_without_their_files_where_that_leaves_them_apart() -> None:
+    before = moment(1, "a.py::test_one", "b.py::test_one", "a.py::test_two")
+    words = told(after(before, moment(2, "a.py::test_two"), failing=("a.py::test_two",)))
+    assert "fixed: a.py::test_one, b.py::test_one\n" in words
+    assert "failing for 2 iterations: test_two\n" in words

@@ -4,12 +4,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.validation import after, before, remaining
+from helmsman.oversee.validation import after, before
 from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
 from helmsman.records.checks import CheckReport
-from helmsman.records.control import EscalationLevel, IterationSummary, Ladder, Movement, Oversight, Progress, Stance, Strategy
+from helmsman.records.control import (
+    EscalationLevel,
+    Failed,
+    IterationSummary,
+    Ladder,
+    Movement,
+    Oversight,
+    Progress,
+    Stance,
+    Strategy,
+)
 from helmsman.records.proof import Proof
-from helmsman.records.state import LoopState
+from helmsman.records.state import LoopState, Spending
+from helmsman.texts import money
 from tests.unit.builders import ASKED, NOW, call, check, config, evidence, execution, report, state
 
 pytestmark = pytest.mark.feature("O7")
@@ -26,15 +37,27 @@ def found(of: LoopState | None = None, oversight: Oversight | None = None, *hist
     return [(issue.rule, issue.critical) for issue in before(of or state(), oversight or Oversight(), history)]
 
 
+def test_an_ordinary_loop_has_no_issue() -> None:
+    assert found() == []
+
+
 def test_required_checks_of_which_there_are_none_stop_the_loop() -> None:
     assert found(state(config(checks=()))) == [("validation.no_channel", True)]
 
 
-def test_a_change_of_approach_needs_a_reason() -> None:
-    for reasoning, expected in [("", 1), (" \n", 1), ("2 signals ask for another way", 0)]:
-        for stance in [Stance.PIVOT, Stance.ESCALATE]:
-            rung = Ladder(rung=EscalationLevel.REDESIGN)
-            assert len(found(None, Oversight(strategy=Strategy(stance=stance, reasoning=reasoning), ladder=rung))) == expected
+def test_checks_that_may_be_left_out_are_told_and_stop_nothing() -> None:
+    assert found(state(config(checks=(), allow_no_checks=True))) == [("validation.unverified", False)]
+
+
+def test_hooks_that_are_off_are_told() -> None:
+    assert found(state(config(steering={"hooks": False}))) == [("validation.no_hooks", False)]
+
+
+@pytest.mark.parametrize("stance", [Stance.PIVOT, Stance.ESCALATE])
+@pytest.mark.parametrize(("reasoning", "expected"), [("", 1), (" \n", 1), ("2 signals ask for another way", 0)])
+def test_a_change_of_approach_needs_a_reason(stance: Stance, reasoning: str, expected: int) -> None:
+    rung = Ladder(rung=EscalationLevel.REDESIGN)
+    assert len(found(None, Oversight(strategy=Strategy(stance=stance, reasoning=reasoning), ladder=rung))) == expected
 
 
 def test_to_persist_where_a_redesign_is_due_is_incoherent() -> None:
@@ -66,27 +89,32 @@ def test_what_is_no_standstill_is_not_called_one(history: tuple[IterationSummary
     assert found(None, None, *history) == []
 
 
-STANDS = (moment(Movement.BACK, FAILS).model_copy(update={"tree": "red"}), moment(Movement.STILL, FAILS))
-SAYS_SO = check(passed=False, head="FAILED tests/test_a.py::test_b - assert 1 == 2")
+def test_waiting_in_between_does_not_hide_a_standstill() -> None:
+    stuck = moment(Movement.STILL, FAILS)
+    assert found(None, None, stuck, moment(Movement.WAITED), stuck) == [("validation.blocker", False)]
 
 
 def test_a_failure_that_the_tree_does_not_have_any_more_is_no_blocker() -> None:
-    cases = {
-        "green again": (GREEN, 0),
-        "another failure": (report(check(passed=False, head="FAILED tests/test_other.py::test_c")), 0),
-        "it says so": (report(SAYS_SO), 1),
-        "the tree had it": (report(check(passed=False)).model_copy(update={"tree": "red"}), 1),
-        "the best tree did not": (report(check(passed=False)).model_copy(update={"tree": "best"}), 0),
-    }
-    for case, (checks, expected) in cases.items():
-        best = moment(Movement.FORWARD).model_copy(update={"tree": "best"})
-        assert len(found(state(checks=checks), None, best, *STANDS)) == expected, case
+    stands = moment(Movement.BACK, FAILS), moment(Movement.STILL, FAILS)
+    taken_off = Failed(iteration=1, ref="refs/x", commit="f" * 40, back_to="a" * 40, why="it fell", rule="regressing")
+    red = report(check(passed=False))
+    assert [len(found(given, None, *stands)) for given in (state(checks=red), state(checks=GREEN), state(failed=taken_off))] == [
+        1,
+        0,
+        0,
+    ]
 
 
-def test_a_wait_or_an_iteration_without_checks_does_not_end_a_failure() -> None:
-    unchecked = moment(Movement.SIDEWAYS).model_copy(update={"checked": False})
-    history = (moment(Movement.STILL), moment(Movement.STILL, FAILS), unchecked, moment(Movement.WAITED))
-    assert set(remaining(history)) == {(FAILS.kind, FAILS.where)}
+@pytest.mark.parametrize(("used", "expected"), [(9.0, 0), (9.01, 1), (20.0, 1)])
+def test_a_budget_of_which_more_than_nine_tenths_are_used_is_told(used: float, expected: int) -> None:
+    spent = state(config(limits={"cost_usd": 10}), spending=Spending(cost_usd=used))
+    issues = before(spent, Oversight(), ())
+    assert [issue.rule for issue in issues] == ["validation.budget"] * expected
+    assert all(f"{money(used)} of $10.00" in issue.message for issue in issues)
+
+
+def test_an_ordinary_iteration_leaves_no_issue() -> None:
+    assert after(evidence(), Progress(completion=0.4)) == ()
 
 
 @pytest.mark.parametrize(
