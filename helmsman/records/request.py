@@ -26,15 +26,10 @@ KIND = "__prefect_kind"
 _UNTOUCHED = object()
 
 
-def title(field: str) -> str:
-    """What the form calls a field."""
-    return field.replace("_", " ").capitalize()
-
-
 class Request(Section):
     """Parameters of a flow: from the command line, a schedule, the API or a form of the Prefect UI."""
 
-    model_config = ConfigDict(field_title_generator=lambda name, _: title(name))
+    model_config = ConfigDict(field_title_generator=lambda name, _: name.replace("_", " ").capitalize())
 
     @model_validator(mode="before")
     @classmethod

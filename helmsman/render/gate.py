@@ -3,15 +3,13 @@
 import html
 import re
 import shlex
-from collections.abc import Iterator, Mapping
-from itertools import takewhile
+from collections.abc import Iterator
 
 from helmsman.oversee.diagnosis import sentence
 from helmsman.plain import clean, clean_lines, shortened
 from helmsman.records.alignment import Alignment
 from helmsman.records.control import EscalationLevel, short_level
 from helmsman.records.gates import GATES, Answer, Choice, Gate, GateKind
-from helmsman.records.request import KEYS, LoopRequest, title
 from helmsman.records.state import LoopState
 from helmsman.render.facts import coded, failing_names, green_text, some
 from helmsman.render.markdown_page import code, table
@@ -25,7 +23,6 @@ _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _INDENT = " " * 11
 _NEEDED = {GateKind.BUDGET: "--set limits.KEY=VALUE"}
 """Without it, an approval of that kind would say nothing."""
-_ADVISES = re.compile(r"\bhelmsman \w|^a person has to ")
 
 
 # --- as Markdown --------------------------------------------------------------------------------------------------
@@ -40,15 +37,11 @@ def in_short(state: LoopState) -> str:
     """What a form tells of a loop."""
     signs = {result.command: "✔ " if result.passed else "✘ " for result in (state.checks.results if state.checks else ())}
     agreed = (f"{signs.get(check.command, '')}{coded(check.command)}" for check in state.config.checks)
-    # whoever reads a form is about to do what the last clauses of a reason advise
-    clauses = state.ending.reason.split("; ") if state.ending else []
-    kept = "; ".join(takewhile(lambda clause: not _ADVISES.search(clause), clauses))
     return render_markdown(
         "in_short",
         state=state,
         standing=_standing(state),
         checks=list(some(failing_names(state.checks) if state.iteration and state.checks else agreed)),
-        why=kept or "; ".join(clauses),
         conflicts=[sentence(one) for one in state.oversight.conflicts[:FAILURES_SHOWN]],
         proposed=list(some(state.proposed)),
     )
@@ -148,33 +141,3 @@ def _evidence_lines(gate: Gate) -> Iterator[str]:
         yield f"{_INDENT if number else 'evidence   '}{shortened(line, EVIDENCE_WIDTH)}"
     if len(lines) > EVIDENCE_LINES:
         yield f"{_INDENT}… {plural(len(lines) - EVIDENCE_LINES, 'more line')}"
-
-
-# --- errors in the words of the form ------------------------------------------------------------------------------
-
-_FIELDS: Mapping[str, str] = {"goal": "Goal", "checks": "Checks", **{key: title(field) for field, key in KEYS.items()}}
-_LOOP_ID = LoopRequest.model_fields["loop"].title or ""
-_WORDS: Mapping[str, str] = {
-    "goal: missing;": "Goal: missing;",
-    "give it on the command line, or in the environment as HELMSMAN_GOAL, or": "fill it in, or give it",
-    "--check 'make test' (repeatable)": f"a command under {_FIELDS['checks']}",
-    "--no-checks": '{"allow_no_checks": true} under Settings',
-    "--name": _LOOP_ID,
-    "give --repo DIR": "correct Repository",
-    "--in-place": "workspace.in_place",
-    "--agent NAME": "agent.kind under Settings",
-    "helmsman run --preset NAME": f"an empty {_LOOP_ID} and another {_FIELDS['preset']}",
-    "helmsman run --agent NAME": f"an empty {_LOOP_ID} and another agent.kind under Settings",
-}
-"""What errors say to somebody in a shell -> what the form calls that."""
-_PLACE = re.compile(r"^(\s*)(\w[\w.-]*)((?:\[\d+\])?[\w.]*) \((?:command line|your answer)\):", re.MULTILINE)
-_RAISE = re.compile(r"helmsman resume (\S+) --set (\S+)=VALUE")
-
-
-def in_form_words(error: str) -> str:
-    """The text of an error about a request, for whoever filled in the form: fields instead of options."""
-    told = _PLACE.sub(lambda at: f"{at[1]}{_FIELDS.get(at[2], f'Settings, {at[2]}')}{at[3]}:", error)
-    told = _RAISE.sub(lambda at: f"run again with {_LOOP_ID} {at[1]}, Reopen and a higher {_FIELDS.get(at[2], at[2])}", told)
-    for words, ours in sorted(_WORDS.items(), key=lambda pair: -len(pair[0])):
-        told = told.replace(words, ours)
-    return told

@@ -11,8 +11,6 @@ from prefect.exceptions import Pause
 from prefect.states import Scheduled
 
 from helmsman.errors import Cancelled, HelmsmanError
-from helmsman.records.request import Request
-from helmsman.render.gate import in_form_words
 from tasks.engine.runs import is_under_a_worker, run_id
 from tasks.system.secrets import redacting_errors
 
@@ -45,8 +43,7 @@ def sleep_until(moment: datetime, reason: str) -> NoReturn:
 def ending_with_reason(flow: Callable[P, State[dict[str, Any]]]) -> Callable[P, State[dict[str, Any]]]:
     """Under a worker, end a run with the sentence of the error that ends it. A fault of ours keeps its traceback.
 
-    It is in the words of the form where the flow has one. Whoever drives a flow in its own process is given the error. No error
-    says a secret.
+    Whoever drives a flow in its own process is given the error. No error says a secret.
     """
 
     @wraps(flow)
@@ -58,8 +55,6 @@ def ending_with_reason(flow: Callable[P, State[dict[str, Any]]]) -> Callable[P, 
             if not is_under_a_worker():
                 raise
             kind, name = (StateType.CANCELLED, "Cancelled") if isinstance(error, Cancelled) else (StateType.FAILED, "Failed")
-            asked = any(isinstance(value, Request) for value in (*args, *kwargs.values()))
-            words = in_form_words(str(error)) if asked else str(error)
-            return EndState(type=kind, name=name, message="; ".join(map(str.strip, words.splitlines())))
+            return EndState(type=kind, name=name, message="; ".join(map(str.strip, str(error).splitlines())))
 
     return call

@@ -331,9 +331,7 @@ def _in_fence(lines: list[str], at: int) -> bool:
 
 @pytest.mark.feature("H1")
 def test_a_form_says_who_is_asked_how_the_loop_stands_what_fails_and_what_each_choice_does() -> None:
-    reason = (
-        "checks fail: `make test`; E-III human: 3 in vain; a person has to choose: go on with `helmsman resume x`; or leave it"
-    )
+    reason = "checks fail: `make test`; E-III human: 3 in vain"
     stopped = ending("ladder.human", Outcome.WAITING).model_copy(update={"reason": reason})
     tests = tuple(f"test_a.py::test_{number}" for number in range(10))
     red = builders.check(passed=False, counts=TestCounts(passed=4, failed=10, failing=tests))

@@ -48,3 +48,16 @@ def test_what_cannot_be_read_is_refused_with_the_reason(settings: dict[str, Any]
     with pytest.raises(ValidationError) as refused:
         LoopRequest.model_validate({"repository": "/r", "settings": settings})
     assert reason in str(refused.value)
+
+
+def test_fields_of_the_form_are_configuration_and_win_over_settings() -> None:
+    more = {"preset": "coverage", "model": "opus", "settings": {"limits": {"tokens": 4, "iterations": 9}}}
+    filled_in = {"repository": "/r", "max_iterations": 3, "max_dollars": 2, "ask_before_start": True, **more}
+    request = LoopRequest.model_validate(filled_in)
+    assert request.said == request.changes
+    assert request.changes == {
+        "limits": {"tokens": 4, "iterations": 3, "cost_usd": 2},
+        "preset": "coverage",
+        "claude": {"model": "opus"},
+        "gates": {"plan": True},
+    }
