@@ -22,7 +22,7 @@ from helmsman.render.activity import Activity, after
 from helmsman.render.facts import finding_facts, hat_fact
 from helmsman.render.gate import gate_lines
 from helmsman.render.lines import explanation, iteration_lines, list_lines, next_lines, steering_lines
-from helmsman.render.report import MOST_DETAILED, html_report, trace_of
+from helmsman.render.report import MOST_SHOWN, html_report
 from helmsman.texts import (
     context_text,
     format_dollars,
@@ -42,8 +42,6 @@ from tasks.repository.state_ref import Shown, list_loops, read_cuts, read_record
 from tasks.system.clock import now_utc
 from tasks.system.paths import LoopFolder
 
-MOST_TRACED = 20_000
-"""Attempts that the charts look back over; a loop that has more is not told by its beginning."""
 PAGE = "report.html"
 
 
@@ -211,9 +209,8 @@ def report(repo: Path, loop: str, output: Path | None) -> None:
 
 
 def report_page(repository: Repository, loop: str) -> str:
-    """The page of a loop as it stands. Older iterations are let go as soon as they are traced: only the newest are whole."""
+    """The page of a loop as it stands, with its newest iterations."""
     shown = show_state(repository, loop)
-    newest_first = islice(read_records(repository, loop), MOST_TRACED)
-    detailed = list(islice(newest_first, MOST_DETAILED))
-    earlier = [trace_of(record) for record in newest_first]
-    return html_report(shown.state, detailed[::-1], state_ref(loop), earlier[::-1], shown.unverified)
+    newest_first = list(islice(read_records(repository, loop), MOST_SHOWN + 1))
+    cut = len(newest_first) > MOST_SHOWN
+    return html_report(shown.state, newest_first[:MOST_SHOWN][::-1], state_ref(loop), shown.unverified, cut=cut)

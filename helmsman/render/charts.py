@@ -1,14 +1,11 @@
 """Charts as SVG: one image each, with its colours in it, read on light and on dark ground, by the colour-blind too.
 
-They hold no script, no style and no reference, so they stand in a page, in Markdown as an image, or in a file alike.
+They hold no script, no style and no reference.
 Elements carry classes (`ink`, `grid`), by which a page may give text and lines the colours of its own ground.
 """
 
-import base64
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -22,13 +19,16 @@ LARGEST = 1e15
 """Numbers beyond it are no measurement; sums of larger ones would overflow."""
 INK = "#727d8a"
 """Read on white as on black: an image does not know the ground that it stands on."""
-COLOURS = ("#3b82c4", "#d97706", "#009e73", "#b75d9f", INK)
-DASHES = ("none", "7 3", "2 3", "9 3 2 3", "4 2")
-"""Lines differ by dashes as well as by colour."""
-MOST_POINTS = 400
+COLOUR = "#3b82c4"
+"""Of lines."""
 MOST_MARKED = 60
 """Points up to which each one has a dot and a tip."""
 MOST_CELLS = 200
+"""The newest, of a strip."""
+TICKS = 3
+"""Of values; of iterations the first and the last are named."""
+WIDTH, HIGH, LOW = 440, 190, 160
+"""Of a chart: two stand side by side, and one on a phone has letters that can be read. Those that tell less are low."""
 LEFT, RIGHT = 66, 18
 NAME_WIDTH = 6.4
 """Of a character at 11 pixels; a guess on the wide side, since nothing here measures fonts."""
@@ -57,63 +57,84 @@ def levels(titles: Sequence[str]) -> Mapping[str, Look]:
     return {title: Look(_LEVELS[min(at, 4)], (at + 1) / len(titles)) for at, title in enumerate(titles)}
 
 
-def as_data_uri(svg: str) -> str:
-    """A chart as the address of an image, for Markdown and `<img>`."""
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
-
-
 # --- lines --------------------------------------------------------------------------------------------------------
 
 
-def line_chart(
-    title: str,
-    series: Mapping[str, Sequence[Point]],
-    *,
-    y_label: str = "",
-    reach: Sequence[float] = (),
-    width: int = 720,
-    height: int = 240,
-) -> Markup:
+def line_chart(title: str, points: Sequence[Point], *, label: str, reach: Sequence[float] = (), height: int = HIGH) -> Markup:
     """Values over iterations. The axis holds zero, `reach` and every value, so that no line looks steeper than it is."""
-    drawn = {name: measurable(points) for name, points in series.items()}
-    points = [point for one in drawn.values() for point in one]
-    xs, ys = [x for x, _ in points] or [0.0], [0.0, *reach, *(y for _, y in points)]
-    across = whole_scale(min(xs), max(xs), LEFT, width - RIGHT - 6, most=12)
-    up = rounded_scale(min(ys), max(ys), height - 26, 36 + (18 if y_label or len(drawn) > 1 else 0), most=4)
-    label = shortened(y_label, 32)
-    lines = [_line(name, one, number, across, up) for number, (name, one) in enumerate(drawn.items())]
-    begin = 24 + len(label) * NAME_WIDTH
+    drawn = sorted((x, y) for x, y in points if abs(x) < LARGEST and abs(y) < LARGEST)  # what is no number is left out
+    xs, ys = [x for x, _ in drawn] or [0.0], [0.0, *reach, *(y for _, y in drawn)]
+    across, up = Scale(min(xs), max(xs), LEFT, WIDTH - RIGHT - 6), Scale(min(ys), max(ys), height - 26, 54)
+    shown = [(across(x), up(y)) for x, y in drawn]
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in shown) if len(shown) > 1 else ""
+    tips = [f"at {short_number(x)}: {short_number(y)}" for x, y in drawn] if len(drawn) <= MOST_MARKED else []
     return render_html(
         "line_chart.svg",
         title=title,
-        shown=bool(points),
-        width=width,
-        height=height if points else 64,
+        shown=bool(drawn),
+        width=WIDTH,
+        height=height if drawn else 64,
         label=label,
-        lines=lines,
-        legend=list(_legend(list(drawn), begin, width - RIGHT)) if len(lines) > 1 else [],
-        across=[(across(tick), short_number(tick)) for tick in across.ticks],
+        colour=COLOUR,
+        path=path,
+        area=f"{shown[0][0]:.1f},{up(0):.1f} {path} {shown[-1][0]:.1f},{up(0):.1f}" if path else "",
+        dots=[(x, y, tip) for (x, y), tip in zip(shown, tips, strict=False)],
+        across=[(across(tick), short_number(tick)) for tick in dict.fromkeys((across.low, across.high))],
         up=[(up(tick), short_number(tick), "0.25" if tick else "0.6") for tick in up.ticks],
         left=LEFT,
-        right=width - RIGHT,
+        right=WIDTH - RIGHT,
         bottom=up.begin,
         ink=INK,
     )
 
 
-def _line(name: str, points: Sequence[Point], number: int, across: "Scale", up: "Scale") -> dict[str, object]:
-    shown = [(across(x), up(y)) for x, y in thinned(points, MOST_POINTS)]
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in shown) if len(shown) > 1 else ""
-    tips = [f"{name} at {short_number(x)}: {short_number(y)}" for x, y in points] if len(points) <= MOST_MARKED else []
-    return {
-        "name": name,
-        "colour": COLOURS[number % len(COLOURS)],
-        "dash": DASHES[number % len(DASHES)],
-        "path": path,
-        "area": f"{shown[0][0]:.1f},{up(0):.1f} {path} {shown[-1][0]:.1f},{up(0):.1f}" if path else "",
-        "dots": [(x, y, tip) for (x, y), tip in zip(shown, tips, strict=False)],
-        "radius": 2.6 if path else 4,
-    }
+@dataclass(frozen=True)
+class Scale:
+    """From values to places in the image; one value stands in the middle."""
+
+    low: float
+    high: float
+    begin: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low) if self.high > self.low else 0.5
+        return self.begin + share * (self.end - self.begin)
+
+    @property
+    def ticks(self) -> Sequence[float]:
+        """Both ends and what lies between."""
+        return list(dict.fromkeys(self.low + (self.high - self.low) * number / (TICKS - 1) for number in range(TICKS)))
+
+
+# --- cells --------------------------------------------------------------------------------------------------------
+
+
+def strip(title: str, cells: Sequence[tuple[str, str]], *, looks: Mapping[str, Look] = KINDS) -> Markup:
+    """One cell for each iteration in order: (label, kind)."""
+    calmest = next(iter(looks))
+    known = [(label, kind if kind in looks else calmest) for label, kind in cells[-MOST_CELLS:]]
+    pitch = min((WIDTH - 12 - RIGHT) / max(len(known), 1), 28.0)
+    longest = max((len(shortened(label, 6)) for label, _ in known), default=0)
+    every = int(-(-(longest * NAME_WIDTH + 8) // pitch))
+    used = [kind for kind in looks if kind in {kind for _, kind in known}]
+    return render_html(
+        "strip.svg",
+        title=title,
+        shown=bool(known),
+        width=WIDTH,
+        height=108 if known else 64,
+        cells=[_cell(looks[kind], f"{label}: {kind}", 12 + at * pitch, pitch) for at, (label, kind) in enumerate(known)],
+        labels=[(12 + (at + 0.5) * pitch, shortened(known[at][0], 6)) for at in range(0, len(known), every)],
+        legend=[(left, name, looks[used[at]].colour) for at, left, name in _legend(used, 12, WIDTH - RIGHT)],
+        ink=INK,
+    )
+
+
+def _cell(look: Look, tip: str, left: float, pitch: float) -> dict[str, object]:
+    tall = CELL_HEIGHT * look.share
+    wide = pitch - (2 if pitch > 6 else 0)  # noqa: PLR2004 - pixels
+    return {"tip": tip, "colour": look.colour, "left": left, "top": 50 + CELL_HEIGHT - tall, "width": wide, "height": tall}
 
 
 def _legend(names: Sequence[str], begin: float, right: float) -> Iterator[tuple[int, float, str]]:
@@ -128,93 +149,6 @@ def _legend(names: Sequence[str], begin: float, right: float) -> Iterator[tuple[
         right = left - 40
 
 
-# --- cells --------------------------------------------------------------------------------------------------------
-
-
-def strip(title: str, cells: Sequence[tuple[str, str]], *, looks: Mapping[str, Look] = KINDS, width: int = 720) -> Markup:
-    """One cell for each iteration in order: (label, kind). Many are put together, the gravest showing."""
-    order = list(looks)
-    known = [(label, kind if kind in looks else order[0]) for label, kind in cells]
-    size = max(-(-len(known) // MOST_CELLS), 1)
-    groups = [known[first : first + size] for first in range(0, len(known), size)]
-    pitch = min((width - 12 - RIGHT) / max(len(groups), 1), 28.0)
-    longest = max((len(shortened(group[0][0], 6)) for group in groups), default=0)
-    every = int(-(-(longest * NAME_WIDTH + 8) // pitch))
-    used = [kind for kind in order if kind in {kind for _, kind in known}]
-    return render_html(
-        "strip.svg",
-        title=title,
-        shown=bool(known),
-        width=width,
-        height=108 if known else 64,
-        cells=[_cell(group, 12 + at * pitch, pitch, looks) for at, group in enumerate(groups)],
-        labels=[(12 + (at + 0.5) * pitch, shortened(groups[at][0][0], 6)) for at in range(0, len(groups), every)],
-        legend=[(left, name, looks[used[at]].colour) for at, left, name in _legend(used, 12, width - RIGHT)],
-        ink=INK,
-    )
-
-
-def _cell(group: Sequence[tuple[str, str]], left: float, pitch: float, looks: Mapping[str, Look]) -> dict[str, object]:
-    kind = max((kind for _, kind in group), key=list(looks).index)
-    first, last = group[0][0], group[-1][0]
-    tall = CELL_HEIGHT * looks[kind].share
-    return {
-        "tip": f"{first}: {kind}" if len(group) == 1 else f"{first} to {last}: {kind} at worst",
-        "colour": looks[kind].colour,
-        "left": left,
-        "top": 50 + CELL_HEIGHT - tall,
-        "width": pitch - (2 if pitch > 6 else 0),  # noqa: PLR2004 - pixels
-        "height": tall,
-        "round": min(2, pitch / 4),
-    }
-
-
-# --- numbers ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Scale:
-    """From values to places in the image."""
-
-    low: float
-    high: float
-    begin: float
-    end: float
-    ticks: tuple[float, ...]
-
-    def __call__(self, value: float) -> float:
-        return self.begin + (value - self.low) / (self.high - self.low) * (self.end - self.begin)
-
-
-def measurable(points: Iterable[Point]) -> list[Point]:
-    """Points that can be drawn, from left to right: what is no number is left out."""
-    return sorted((x, y) for x, y in points if abs(x) < LARGEST and abs(y) < LARGEST)
-
-
-def rounded_scale(low: float, high: float, begin: float, end: float, *, most: int) -> Scale:
-    """A scale from one round number to another, with a tick on each in between."""
-    least = max(abs(low), abs(high)) * 1e-9 or 1.0  # a span for values that are all the same, or as good as that
-    step = _round_step(max(high - low, least) / most)
-    first, last = math.floor(low / step), math.ceil(high / step)
-    ticks = tuple(number * step for number in range(first, max(last, first + 1) + 1))
-    return Scale(ticks[0], ticks[-1], begin, end, ticks)
-
-
-def whole_scale(low: float, high: float, begin: float, end: float, *, most: int) -> Scale:
-    """A scale that ends where the values do, with ticks on whole numbers only. One value stands in its middle."""
-    if low == high:
-        return Scale(low - 1, high + 1, begin, end, (low,))
-    step = _round_step(max((high - low) / most, 1))
-    ticks = tuple(number * step for number in range(math.ceil(low / step), math.floor(high / step) + 1))
-    return Scale(low, high, begin, end, (low, *(tick for tick in ticks if tick - low > step / 2)))
-
-
-def _round_step(rough: float) -> float:
-    """1, 2 or 5 times a power of ten, and not below the rough one."""
-    power = 10.0 ** math.floor(math.log10(rough))
-    return next(factor * power for factor in (1, 2, 5, 10, 20) if factor * power >= rough)
-
-
 _UNITS = ((1e12, 1e12, "T"), (1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))
 """From which number on, its size, its letter: 1,200 is read as fast as 1.2k."""
 
@@ -225,15 +159,3 @@ def short_number(value: float) -> str:
         if abs(value) >= least:
             return f"{value / size:.4g}{unit}"
     return f"{value:,.0f}" if value == round(value) else f"{value:.3g}"
-
-
-def thinned(points: Sequence[Point], most: int) -> list[Point]:
-    """At most so many points that look like all of them: of each stretch the lowest and the highest, and both ends."""
-    if len(points) <= most:
-        return list(points)
-    edges = [round(number * len(points) / (most // 2 - 1)) for number in range(most // 2)]
-    kept = {points[0], points[-1]}
-    for first, last in pairwise(edges):
-        stretch = points[first:last]
-        kept |= {min(stretch, key=lambda point: point[1]), max(stretch, key=lambda point: point[1])}
-    return sorted(kept)

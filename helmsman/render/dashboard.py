@@ -1,46 +1,27 @@
 """The dashboard: a loop as a viable system, each of its systems with a sign and the numbers behind it. Markdown.
 
-What belongs to a page of its own (questions and answers, checks and what they printed) is not told again here.
+What has a page of its own (checks, verdicts, questions and answers, the course) is not told again here.
 """
 
-import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable
 from enum import StrEnum
-from itertools import combinations
-from statistics import median
 from typing import NamedTuple
 
 from helmsman.oversee.cycles import worked
 from helmsman.oversee.limits import WARN_AT, gauges, in_words, open_windows
-from helmsman.oversee.pid import DEADBAND, WINDOW
-from helmsman.oversee.progress import UNPROVEN, made_progress, still_told
+from helmsman.oversee.progress import made_progress
 from helmsman.oversee.variety import score
 from helmsman.plain import LONGEST_LINE, shortened, spelled
 from helmsman.records.agent import NEVER_AT_WORK, AgentOutcome
 from helmsman.records.checks import Weight
-from helmsman.records.control import Band, EscalationLevel, IterationSummary
+from helmsman.records.control import Band, EscalationLevel, Movement
 from helmsman.records.decision import Outcome, Severity
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from helmsman.render.charts import as_data_uri, levels, line_chart, strip
-from helmsman.render.facts import (
-    Fact,
-    Part,
-    check_facts,
-    coded,
-    control_facts,
-    cost_text,
-    facts,
-    finding_facts,
-    green_text,
-    untrue_facts,
-)
+from helmsman.render.facts import Fact, Part, coded, control_facts, cost_text, facts, green_text
 from helmsman.render.markdown_page import cell, facts_table, prose, stacked, table
 from helmsman.texts import SIGNS, plan_text, plural
 
-DRAWN = 200
-"""Iterations in a chart."""
-TITLES = tuple(rung.title for rung in EscalationLevel)
 SHOWN = 5
 """Of what is listed in a cell."""
 MOST_ROWS = 40
@@ -50,12 +31,6 @@ AT_WORK = IN_PART | {AgentOutcome.FINISHED, AgentOutcome.ROTATED}
 LIMITS = {"wall_clock_hours": "time", "cost_usd": "cost"}
 BETWEEN = frozenset({"guard", "stop", "refused"})
 """Facts of the agent's call that tell how it and others kept out of each other's way."""
-LEAST = 3
-"""Iterations before any pace is told."""
-SLOWEST = 0.002
-"""Completion an iteration below which it does not get on."""
-STEPS = 10
-"""Of a gauge."""
 TREND = 8
 """Iterations whose completion is told one by one."""
 Row = tuple[str, str]
@@ -103,7 +78,6 @@ def dashboard(state: LoopState, record: IterationRecord | None = None) -> str:
         f"{cost_text(state)}, as of {state.updated_at:%Y-%m-%d %H:%M:%S} UTC  \n{_last(state, record)}",
         f"**plan**: {prose(plan_text(state), 200)}" if state.plan.total else "",
         table(("System", "Stands", "In short"), overview, (24, 14, 62)),
-        *_charts(state),
         *(system.section() for system in every),
     ])  # fmt: skip
 
@@ -122,19 +96,6 @@ def _last(state: LoopState, record: IterationRecord | None) -> str:
     hat = f" in the hat of a {prose(record.hat.name, 40)}" if record and record.hat else ""
     what = "ended" if state.ending or record is None else f"after #{record.iteration}{hat}: {decision.word}"
     return f"**{what}** by {prose(decision.rule, 80)}: {prose(decision.reason, 600)}"
-
-
-def _charts(state: LoopState) -> Iterator[str]:
-    """Progress, and which rung it was made on, once there is more than one iteration."""
-    moments = state.history[-DRAWN:]
-    if len(moments) < 2:  # noqa: PLR2004 - one point is no line
-        return
-    done = {"done": [(float(summary.iteration), summary.completion * 100) for summary in moments]}
-    drawn = line_chart("Measured as done", done, y_label="%", reach=(0, 100))
-    yield f"![how much is measured as done]({as_data_uri(drawn)})"
-    if any(summary.rung for summary in moments):
-        cells = [(str(summary.iteration), TITLES[min(summary.rung, EscalationLevel.EJECT)]) for summary in moments]
-        yield f"![rungs of the ladder]({as_data_uri(strip('Rung of the ladder', cells, looks=levels(TITLES)))})"
 
 
 # --- the systems --------------------------------------------------------------------------------------------------
@@ -207,11 +168,9 @@ def _control(state: LoopState, record: IterationRecord | None) -> System:
         (ladder.rung > EscalationLevel.PATCH or strong or nearest >= WARN_AT, Sign.WATCH),
         (steered.band in {Band.ADJUST, Band.PIVOT} or state.waiting, Sign.WATCH),
     )
-    full = [(gauge, max(0, min(STEPS, round(gauge.share * STEPS)))) for gauge in used]
-    bars = [(one, f"{'█' * filled}{'░' * (STEPS - filled)} {one.told} ({one.share:.0%})") for one, filled in full]
     waiting = f"until {state.waiting.until:%Y-%m-%d %H:%M} UTC: {state.waiting.reason}" if state.waiting else ""
     rows = (
-        *((LIMITS.get(gauge.name, gauge.unit), bar) for gauge, bar in bars),
+        *((LIMITS.get(one.name, one.unit), f"{one.told} ({one.share:.0%})") for one in used),
         ("calls in an hour", f"{len(state.recent_calls)} of {limits.calls_per_hour}"),
         ("usage windows", _listed(in_words(window) for window in open_windows(state.usage, state.updated_at))),
         ("waits", waiting),
@@ -231,15 +190,9 @@ def _audit(state: LoopState, record: IterationRecord | None) -> System:
         otherwise=Sign.GOOD if report else Sign.IDLE,
     )
     held = f"{trust.checked - trust.contradicted} of {plural(trust.checked, 'claim')} held so far"
-    waiting = plural(len(state.config.judge.criteria), "criterion waits", "criteria wait")
-    unasked = f"was not asked in this iteration; {waiting} for it" if state.config.judge.criteria else "no criteria"
     rows = (
-        *_rows(check_facts(report)),
-        *_rows(finding_facts(state.findings)),
         ("claims", held if trust.checked else "none could be compared yet"),
-        *(_told(record, "Claims") or _rows(untrue_facts(state.contradictions))),
         ("purpose", f"{drift.related} of {plural(drift.deeds, 'file')} had to do with the task" if drift.deeds else ""),
-        *(_told(record, "Judge") or [("judge", unasked)]),
         ("rejections in a row", f"{judge.rejections} of {state.config.judge.rejections}" if judge.rejections else ""),
     )
     passing = green_text(report) if report else "nothing was checked yet"
@@ -248,27 +201,24 @@ def _audit(state: LoopState, record: IterationRecord | None) -> System:
 
 
 def _ahead(state: LoopState) -> System:
-    """4: where the work is going, how fast, and what is planned."""
-    seen = outlook(state.history)
-    oversight, best, measured = state.oversight, state.oversight.best, state.oversight.progress
-    pace = seen.pace if seen.pace is not None else math.inf
+    """4: where the work is going, and what is planned."""
+    oversight, best, measured, last = state.oversight, state.oversight.best, state.oversight.progress, state.worked[-1:]
     sign = _worst(
-        (pace <= -DEADBAND, Sign.BAD),
-        (pace < DEADBAND, Sign.WATCH),
-        otherwise=Sign.IDLE if seen.left is None and seen.pace is None else Sign.GOOD,
+        (any(one.movement is Movement.BACK for one in last), Sign.BAD),
+        (oversight.idle, Sign.WATCH),
+        otherwise=Sign.GOOD if last else Sign.IDLE,
     )
     shares = (("tests", measured.tests), ("checks", measured.checks), ("criteria", measured.criteria), ("plan", measured.items))
-    granted = f"the limit leaves {max(0, state.config.limits.iterations - state.iteration)}"
     rows = (
         ("progress", ", ".join(f"{name} {share:.0%}" for name, share in shares if share is not None)),
         ("trend", " → ".join(f"{summary.completion:.0%}" for summary in worked(state.history, TREND))),
-        ("iterations left", f"{seen.words}: {seen.by}{granted}"),
         ("first of all", _listed(oversight.strategy.priorities)),
         ("gap, as the agent sees it", state.memory.remaining_gap),
         ("best so far", f"{best.completion:.0%} after iteration {best.iteration}, at {coded(best.commit[:10])}" if best else ""),
         ("ways left open", _variety(state)),
     )
-    return System("System 4 – outlook", sign, f"{measured.completion:.0%} measured as done, {seen.words}", rows)
+    left = plural(max(0, state.config.limits.iterations - state.iteration), "iteration")
+    return System("System 4 – outlook", sign, f"{measured.completion:.0%} measured as done, the limit leaves {left}", rows)
 
 
 def _variety(state: LoopState) -> str:
@@ -288,52 +238,11 @@ def _policy(state: LoopState) -> System:
         (ended and ended.outcome not in {Outcome.COMPLETED, Outcome.WAITING}, Sign.BAD),
         (gate or (ended and ended.outcome is Outcome.WAITING), Sign.WATCH),
     )
-    asks = (
-        ("before the start", config.gates.plan),
-        (f"every {config.gates.milestone_every} iterations", config.gates.milestone_every is not None),
-        ("where a limit is reached", config.gates.budget),
-        ("before merging", config.gates.merge),
-        ("where it does not get on", True),
-    )
-    how = f"and waits {config.gates.timeout_hours:g} h" if config.gates.ask else "by ending as waiting"
     rows = (
         ("goal", config.goal.replace("\n", " ")),
         ("rubric", _listed(f"{coded(one.id)} {shortened(one.text, 160)}" for one in config.judge.criteria)),
-        ("asks a person", f"{', '.join(name for name, on in asks if on)}; {how}"),
         ("told to the next iteration", _listed(state.guidance)),
     )
     short = f"goal, {plural(len(config.checks), 'check')} and limits stand; nobody is asked"
     short = f"{SIGNS[ended.outcome]}: {ended.rule}" if ended else short
     return System("System 5 – policy", sign, f"a person is asked: {gate.question}" if gate else short, rows)
-
-
-# --- how long it may take -----------------------------------------------------------------------------------------
-
-
-class Outlook(NamedTuple):
-    """How far it is, read from the pace of the last iterations: an estimate and no promise."""
-
-    words: str
-    left: int | None = None
-    """Iterations until everything is green at this pace; None where it never will be, or where it is too early to tell."""
-    pace: float | None = None
-    """In completion an iteration; the median, because one leap or one fall says little. None where nothing hangs on it."""
-    by: str = ""
-    """The numbers behind it."""
-
-
-def outlook(history: Sequence[IterationSummary]) -> Outlook:
-    """Read from the last iterations whose work was checked and is still there."""
-    last = [summary for summary in history if still_told(summary)][-WINDOW:]
-    done = last[-1].completion if last else 0.0
-    if done >= UNPROVEN - 1e-9:  # all that is measured is green
-        return Outlook("proven" if done >= 1 else "what is missing is the proof", 0)
-    if len(last) < LEAST:
-        return Outlook(f"too early to tell how far it is ({len(last)} of {LEAST} iterations to read a pace from)")
-    pairs = combinations(last, 2)
-    pace = median((later.completion - one.completion) / max(1, later.iteration - one.iteration) for one, later in pairs)
-    by = f"{done:.0%} done at {pace * 100:+.1f} points an iteration (median of the last {len(last)}); "
-    if pace < SLOWEST:
-        return Outlook("no end in sight at this pace", None, pace, by)
-    left = math.ceil((UNPROVEN - done) / pace - 1e-9)
-    return Outlook(f"about {plural(left, 'more iteration')} at this pace", left, pace, by)

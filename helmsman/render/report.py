@@ -7,10 +7,9 @@ allows no style but the one whose digest it names; a text that broke out, agains
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import accumulate
-from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -23,22 +22,22 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.render.artifacts import PLAN_HEAD, left_out, plan_rows
-from helmsman.render.charts import Point, levels, line_chart, strip
-from helmsman.render.facts import PARTS, VERDICTS, Fact, Kind, checks_kind, coded, facts, front_facts
+from helmsman.render.charts import HIGH, LOW, Point, levels, line_chart, strip
+from helmsman.render.facts import PARTS, VERDICTS, Fact, checks_kind, coded, facts, front_facts
 from helmsman.render.lines import next_steps
 from helmsman.render.templating import render_html
 from helmsman.render.verification import outcome_text
 from helmsman.texts import SIGNS, plan_text, plural
 
-MOST_DETAILED = 500
-"""Iterations that are shown one by one."""
+MOST_SHOWN = 500
+"""Attempts at iterations, the newest."""
 MOST_OUTPUTS = 50
 """Iterations that are shown with the outputs of checks and the agent's last words."""
 MOST_DOUBTS = 5
 """Findings that are named on the front of the page; all of them stand in the iterations."""
 TITLE_SHOWN, REASON_SHOWN, RULES_SHOWN = 160, 160, 10
-WIDTH, HIGH, LOW = 440, 190, 160
-"""Of a chart: two stand side by side, and one on a phone has letters that can be read. Those that tell less are low."""
+REACH: Mapping[str, Sequence[float]] = {"% complete by evidence": (0, 100), "output of control": (0, 1)}
+"""What an axis shows in any case, by its label."""
 TITLES = tuple(rung.title for rung in EscalationLevel)
 ENDINGS: Mapping[Outcome | None, str] = {
     Outcome.COMPLETED: "good",
@@ -55,64 +54,15 @@ def style() -> str:
     return (files("helmsman.render") / "templates" / "report.css").read_text(encoding="utf-8")
 
 
-class Trace(NamedTuple):
-    """What charts show of one attempt at one iteration: a few numbers, so that ten thousand of them are few."""
-
-    iteration: int
-    attempt: int
-    counts: bool
-    completion: float
-    terms: tuple[float, float, float, float]
-    """Of control: P, I, D, and what they come to."""
-    rung: int
-    cost_usd: float
-    tokens: int
-    context: float
-    """The fullest that the window was: a share, or tokens where the window is unknown."""
-    window: int
-    checks: Kind
-    claims: Kind
-    judge: Kind
-    rules: tuple[str, ...]
-    """Of the signals."""
-
-    @property
-    def label(self) -> str:
-        return str(self.iteration) if self.attempt == 1 else f"{self.iteration}.{self.attempt}"
-
-
-def trace_of(record: IterationRecord) -> Trace:
-    """The same record always leaves the same trace."""
-    control, use = record.oversight.control, record.execution.call.context
-    return Trace(
-        iteration=record.iteration,
-        attempt=record.attempt,
-        counts=record.counts,
-        completion=record.oversight.progress.completion,
-        terms=(control.proportional, control.integral, control.derivative, control.output),
-        rung=record.oversight.ladder.rung,
-        cost_usd=record.usage.cost_usd,
-        tokens=record.usage.tokens,
-        context=use.peak / use.window if use.window else use.peak,
-        window=use.window,
-        checks=checks_kind(record.checks),
-        claims="bad" if record.contradictions else "good" if record.claims_checked else "neutral",
-        judge=VERDICTS[record.judgement.outcome] if record.judgement else "neutral",
-        rules=tuple(signal.rule for signal in record.signals),
-    )
-
-
 def html_report(
-    state: LoopState, records: Sequence[IterationRecord], state_ref: str, earlier: Sequence[Trace] = (), unverified: str = ""
+    state: LoopState, records: Sequence[IterationRecord], state_ref: str, unverified: str = "", *, cut: bool = False
 ) -> str:
-    """The whole page. Records in the order of their time; of those before them only the traces, for the charts.
+    """The whole page. Records in the order of their time; `cut`: there were more before them.
 
     `unverified`: what was found in the place of a state that Helmsman signed; empty: it did.
     """
-    shown = records[-MOST_DETAILED:]
-    traces = [*earlier, *(trace_of(record) for record in records)]
     css, (title, _, rest) = style(), state.config.goal.strip().partition("\n")
-    entries = list(_entries(shown, state, outputs_from=len(shown) - MOST_OUTPUTS, cut=len(traces) > len(shown)))[::-1]
+    entries = list(_entries(records, state, outputs_from=len(records) - MOST_OUTPUTS, cut=cut))[::-1]
     page = render_html(
         "report.html",
         state=state,
@@ -126,8 +76,8 @@ def html_report(
         agent=in_short(state.agent.kind) if state.agent else "",
         rule=result_of(state, state_ref).rule,
         front=list(_front(state, state_ref)),
-        figures=list(_figures(traces)),
-        noticed=Counter(rule for trace in traces for rule in trace.rules).most_common(RULES_SHOWN),
+        figures=list(_figures(records)),
+        noticed=Counter(signal.rule for record in records for signal in record.signals).most_common(RULES_SHOWN),
         climbs=state.oversight.ladder.climbs,
         plan=plan_text(state) if state.plan.total else "",
         plan_head=PLAN_HEAD,
@@ -137,7 +87,7 @@ def html_report(
         gates=GATES,
         verdicts=VERDICTS,
         entries=entries,
-        before=plural(len(traces) - len(shown), "earlier attempt") if len(traces) > len(shown) else "",
+        cut=len(records) if cut else 0,
     )
     return f"{page}\n"
 
@@ -165,41 +115,34 @@ def _doubts(state: LoopState) -> Iterator[str]:
 # --- the course ---------------------------------------------------------------------------------------------------
 
 
-def _figures(traces: Sequence[Trace]) -> Iterator[tuple[Markup, ...]]:
-    """All charts of a loop, from its traces in the order of their time; two figures make a row."""
-    counted_ones = [trace for trace in traces if trace.counts]
+def _figures(records: Sequence[IterationRecord]) -> Iterator[tuple[Markup, ...]]:
+    """All charts of a loop; those of one figure stand below each other, iteration under iteration."""
+    counted = [record for record in records if record.counts]
 
-    def drawn(title: str, label: str, height: int, chosen: Sequence[Trace], **values: Callable[[Trace], float]) -> Markup:
-        series: dict[str, list[Point]] = {
-            name: [(trace.iteration, value(trace)) for trace in chosen] for name, value in values.items()
-        }
-        reach = (0, 100) if label.startswith("%") else (0, 1) if len(values) > 1 else ()
-        return line_chart(title, series, y_label=label, reach=reach, width=WIDTH, height=height)
+    def drawn(title: str, label: str, height: int, values: Iterable[float], of: Sequence[IterationRecord] = records) -> Markup:
+        points: list[Point] = [(record.iteration, value) for record, value in zip(of, values, strict=True)]
+        return line_chart(title, points, label=label, reach=REACH.get(label, ()), height=height)
 
-    sums = dict(zip(map(id, traces), accumulate(trace.cost_usd for trace in traces), strict=True))
-    terms: dict[str, Callable[[Trace], float]] = {
-        name: lambda trace, at=at: trace.terms[at] for at, name in enumerate(("P", "I", "D", "urgency"))
-    }
-    known = [trace for trace in traces if trace.window]
-    yield (drawn("Progress", "% complete by evidence", HIGH, counted_ones, completion=lambda trace: 100 * trace.completion),)
-    yield (drawn("Control", "terms", HIGH, counted_ones, **terms),)
-    yield (drawn("Cost", "US dollars in all", LOW, traces, cost=lambda trace: sums[id(trace)]),)
-    yield (drawn("Tokens", "in and out, an iteration", LOW, traces, tokens=lambda trace: trace.tokens),)
-    if known:
-        yield (drawn("Context", "% of the window at its fullest", LOW, known, context=lambda trace: 100 * trace.context),)
-    else:
-        yield (drawn("Context", "tokens at its fullest", LOW, traces, context=lambda trace: trace.context),)
-    rungs = [(str(trace.iteration), TITLES[min(trace.rung, EscalationLevel.EJECT)]) for trace in counted_ones]
-    yield (strip("Ladder of escalation", rungs, looks=levels(TITLES), width=WIDTH),)
-    yield tuple(_strips(traces))
+    progress = (100 * record.oversight.progress.completion for record in counted)
+    yield (drawn("Progress", "% complete by evidence", HIGH, progress, counted),)
+    yield (drawn("Urgency", "output of control", HIGH, (record.oversight.control.output for record in counted), counted),)
+    yield (drawn("Cost", "US dollars in all", LOW, accumulate(record.usage.cost_usd for record in records)),)
+    yield (drawn("Tokens", "in and out, an iteration", LOW, (record.usage.tokens for record in records)),)
+    yield (drawn("Context", "tokens at its fullest", LOW, (record.execution.call.context.peak for record in records)),)
+    rungs = [(str(one.iteration), TITLES[min(one.oversight.ladder.rung, EscalationLevel.EJECT)]) for one in counted]
+    yield (strip("Ladder of escalation", rungs, looks=levels(TITLES)),)
+    yield tuple(_strips(records))
 
 
-def _strips(traces: Sequence[Trace]) -> Iterator[Markup]:
-    """One under the other, iteration under iteration. A judge that was never asked has none."""
-    yield strip("Checks", [(trace.label, trace.checks) for trace in traces], width=WIDTH)
-    yield strip("Claims against evidence", [(trace.label, trace.claims) for trace in traces], width=WIDTH)
-    if any(trace.judge != "neutral" for trace in traces):
-        yield strip("Verdicts of the judge", [(trace.label, trace.judge) for trace in traces], width=WIDTH)
+def _strips(records: Sequence[IterationRecord]) -> Iterator[Markup]:
+    """A judge that was never asked has none."""
+    labels = [f"{one.iteration}.{one.attempt}" if one.attempt > 1 else str(one.iteration) for one in records]
+    claims = ("bad" if one.contradictions else "good" if one.claims_checked else "neutral" for one in records)
+    yield strip("Checks", [*zip(labels, (checks_kind(one.checks) for one in records), strict=True)])
+    yield strip("Claims against evidence", [*zip(labels, claims, strict=True)])
+    if any(one.judgement for one in records):
+        verdicts = (VERDICTS[one.judgement.outcome] if one.judgement else "neutral" for one in records)
+        yield strip("Verdicts of the judge", [*zip(labels, verdicts, strict=True)])
 
 
 # --- each iteration -----------------------------------------------------------------------------------------------

@@ -11,16 +11,15 @@ from hypothesis import strategies as st
 
 from helmsman.plain import clean
 from helmsman.render.charts import (
-    COLOURS,
+    COLOUR,
     INK,
     KINDS,
     LARGEST,
+    MOST_CELLS,
     levels,
     line_chart,
-    rounded_scale,
     short_number,
     strip,
-    thinned,
 )
 
 pytestmark = pytest.mark.feature("H4")
@@ -36,7 +35,7 @@ RUNGS = ("E-0 patch", "E-I refactor", "E-II redesign", "E-III human", "E-IV ejec
 RANGES = st.none() | st.tuples(st.integers(-5, 0), st.integers(1, 100))
 
 IN_GENERAL: dict[str, Callable[[str], str]] = {
-    "lines": lambda text: line_chart(text, {text: [(1, 2), (2, 3)], f"{text}2": []}, y_label=text),
+    "lines": lambda text: line_chart(text, [(1, 2), (2, 3)], label=text),
     "strip": lambda text: strip(text, [(text, "good"), ("2", text)]),
     "ladder": lambda text: strip(text, [("1", text), ("2", "b")], looks=levels((text, "b"))),
 }
@@ -75,65 +74,76 @@ def test_a_foreign_text_stays_a_text(draw: Callable[[str], str], text: str) -> N
     assert parsed(svg).get("aria-label") == clean(text)
 
 
-@given(series=st.lists(st.tuples(TEXTS, POINTS), max_size=6), limits=RANGES)
+@given(points=POINTS, reach=RANGES)
 def test_lines_stay_within_the_image_whatever_the_numbers_are(
-    series: list[tuple[str, list[tuple[float, float]]]], limits: tuple[int, int] | None
+    points: list[tuple[float, float]], reach: tuple[int, int] | None
 ) -> None:
-    svg = line_chart("Numbers", dict(series), reach=limits or (), width=700)
-    assert all(-1 <= place <= 701 for place in places(svg))
-    drawn = any(abs(x) < LARGEST and abs(y) < LARGEST for points in dict(series).values() for x, y in points)
+    svg = line_chart("Numbers", points, label="n", reach=reach or ())
+    assert all(-1 <= place <= 441 for place in places(svg))
+    drawn = any(abs(x) < LARGEST and abs(y) < LARGEST for x, y in points)
     assert ("nothing to show yet" in texts(svg)) is not drawn
 
 
 def test_what_is_no_number_is_left_out() -> None:
     odd = [(1, 1.0), (2, math.nan), (3, math.inf), (4, -math.inf), (5, 2.0), (math.nan, 1.0)]
-    assert line_chart("Cost", {"cost": odd}) == line_chart("Cost", {"cost": [(1, 1.0), (5, 2.0)]})
+    assert line_chart("Cost", odd, label="$") == line_chart("Cost", [(1, 1.0), (5, 2.0)], label="$")
+
+
+@pytest.mark.parametrize("svg", [line_chart("E", [], label="n"), strip("E", [])])
+def test_an_empty_chart_says_so_under_its_title(svg: str) -> None:
+    assert texts(svg) == ["E", "nothing to show yet"]
+
+
+def test_one_point_is_a_dot_without_a_line() -> None:
+    svg = line_chart("Cost", [(7, 0.25)], label="US dollars")
+    (dot,) = named(svg, "circle")
+    assert dot.find(f"{SVG}title") is not None
+    assert [tip.text for tip in named(svg, "title")] == ["at 7: 0.25"]
+    assert not named(svg, "polyline")
+    assert {"7", "0", "US dollars", "iteration"} <= set(texts(svg))
 
 
 def test_higher_values_stand_higher_and_later_ones_further_right() -> None:
-    svg = line_chart("Progress", {"completion": [(1, 10), (2, 40), (3, 90)]}, reach=(0, 100))
+    svg = line_chart("Progress", [(1, 10), (2, 40), (3, 90)], label="%", reach=(0, 100))
     dots = [(float(dot.get("cx") or ""), float(dot.get("cy") or "")) for dot in named(svg, "circle")]
     assert all(x2 > x1 and y2 < y1 for (x1, y1), (x2, y2) in pairwise(dots))
     assert (dots[1][1] - dots[0][1]) / (dots[2][1] - dots[0][1]) == pytest.approx(30 / 80, abs=0.01)
 
 
 def test_an_axis_holds_zero_and_is_widened_by_values_beyond_its_range() -> None:
-    assert {"0", "100", "200"} <= set(texts(line_chart("P", {"p": [(1, 180)]}, reach=(0, 100))))
-    assert "-1" in texts(line_chart("D", {"d": [(1, -0.6), (2, 0.4)]}))
+    assert texts(line_chart("P", [(1, 180)], label="%", reach=(0, 100)))[2:5] == ["0", "90", "180"]
+    assert texts(line_chart("D", [(1, -0.6), (2, 0.4)], label="D"))[2:5] == ["-0.6", "-0.1", "0.4"]
+    assert texts(line_chart("D", [(3, 1), (10, 1)], label="D"))[5:7] == ["3", "10"]
 
 
-@given(
-    points=st.lists(st.tuples(st.integers(0, 10_000), st.integers(-100, 100)), min_size=1, max_size=900),
-    most=st.sampled_from([10, 40, 400]),
+def test_a_strip_shows_the_newest_iterations() -> None:
+    long = range(1, 10_001)
+    ladder = strip("Ladder", [(str(number), RUNGS[number % 3]) for number in long], looks=levels(RUNGS))
+    cells = strip("Checks", [(str(number), "good") for number in long])
+    assert max(len(ladder), len(cells)) < 60_000
+    assert len(named(ladder, "rect")) == MOST_CELLS + len(RUNGS[:3])
+    assert [tip.text for tip in named(cells, "title")][:: MOST_CELLS - 1] == ["9801: good", "10000: good"]
+
+
+def test_cells_differ_by_height_as_well_as_by_colour() -> None:
+    heights = {rect.get("height") for rect in named(strip("Checks", [(kind, kind) for kind in KINDS]), "rect") if len(rect)}
+    assert len(heights) == len(KINDS)
+
+
+def test_a_higher_step_of_a_ladder_is_a_higher_cell_and_an_unknown_one_the_lowest() -> None:
+    svg = strip("Ladder", [("1", RUNGS[2]), ("2", "?"), ("3", RUNGS[1])], looks=levels(RUNGS))
+    assert [float(cell.get("height") or 0) for cell in named(svg, "rect") if len(cell)] == pytest.approx(
+        [34 * 3 / 5, 34 / 5, 34 * 2 / 5], abs=0.1
+    )
+
+
+@pytest.mark.parametrize("ground", ["#ffffff", "#f6f7f9", "#161b22", "#0f1318"])
+@pytest.mark.parametrize(
+    "colour", sorted({COLOUR, *(one.colour for one in levels(RUNGS).values()), INK, *(one.colour for one in KINDS.values())})
 )
-def test_fewer_points_keep_both_ends_and_the_extremes(points: list[tuple[float, float]], most: int) -> None:
-    ordered = sorted(points)
-    kept = thinned(ordered, most)
-    assert len(kept) <= most
-    assert set(kept) <= set(ordered)
-    assert (kept[0], kept[-1]) == (ordered[0], ordered[-1])
-    heights, all_heights = [y for _, y in kept], [y for _, y in ordered]
-    assert (min(heights), max(heights)) == (min(all_heights), max(all_heights))
-
-
-def test_of_cells_that_fall_together_the_worst_shows() -> None:
-    cells = [(str(number), "bad" if number == 777 else "good") for number in range(1, 2001)]
-    bad = [
-        rect
-        for rect in named(strip("Checks", cells), "rect")
-        if rect.find(f"{SVG}title") is not None and rect.get("fill") == KINDS["bad"].colour
-    ]
-    (tip,) = [rect[0].text for rect in bad]
-    assert tip == "771 to 780: bad at worst"
-
-
-def test_every_colour_stands_out_on_light_and_on_dark_ground() -> None:
-    for colour in sorted(
-        {*COLOURS, *(one.colour for one in levels(RUNGS).values()), INK, *(one.colour for one in KINDS.values())}
-    ):
-        for ground in ["#ffffff", "#f6f7f9", "#161b22", "#0f1318"]:
-            bright, dark = sorted((_luminance(colour), _luminance(ground)), reverse=True)
-            assert (bright + 0.05) / (dark + 0.05) >= (3.8 if colour == INK else 2.8)
+def test_every_colour_stands_out_on_light_and_on_dark_ground(colour: str, ground: str) -> None:
+    bright, dark = sorted((_luminance(colour), _luminance(ground)), reverse=True)
+    assert (bright + 0.05) / (dark + 0.05) >= (3.8 if colour == INK else 2.8)
 
 
 def _luminance(colour: str) -> float:
@@ -141,16 +151,6 @@ def _luminance(colour: str) -> float:
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-@given(low=st.floats(-1e14, 1e14), high=st.floats(-1e14, 1e14))
-def test_a_scale_has_few_ticks_that_hold_its_values(low: float, high: float) -> None:
-    low, high = sorted((low, high))
-    scale = rounded_scale(low, high, 0, 100, most=4)
-    close = max(abs(low), abs(high)) * 1e-9
-    assert scale.ticks[0] <= low + close
-    assert high - close <= scale.ticks[-1]
-    assert 2 <= len(scale.ticks) <= 7
 
 
 @pytest.mark.parametrize(

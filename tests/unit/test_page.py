@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import timedelta
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,11 +17,13 @@ from helmsman.records.agent import AgentCall, AgentOutcome, Change, Execution
 from helmsman.records.base import Usage
 from helmsman.records.checks import CheckReport, Finding, Weight
 from helmsman.records.control import Control, EscalationLevel, Ladder, Oversight, Progress, short_level
-from helmsman.records.state import Spending
-from helmsman.render.report import html_report, style
+from helmsman.records.state import Spending, Waiting
+from helmsman.render.facts import checks_kind
+from helmsman.render.report import MOST_OUTPUTS, MOST_SHOWN, html_report, style
+from helmsman.render.templating import OUTPUT_SHOWN
 from helmsman.texts import duration, money
-from tests.unit.builders import CONTINUE, HOUR, NOW, STOP, check, record, state
-from tests.unit.full_records import full_record, full_state, overwritten
+from tests.unit.builders import CONTINUE, HOUR, NOW, STOP, WAIT, check, record, report, state
+from tests.unit.full_records import JUDGEMENT, full_record, full_state, overwritten
 
 pytestmark = pytest.mark.feature("H4")
 
@@ -222,6 +225,11 @@ def test_iterations_stand_newest_first_and_only_the_newest_is_open() -> None:
     assert [bool(entry) for entry in entries] == [True, False, False]
 
 
+def test_a_second_attempt_is_told_from_the_first() -> None:
+    html = html_report(state(), [record(WAIT), record(attempt=2)], REF)
+    assert [line[0] for line in cells(html)] == ["1.2", "1"]
+
+
 @pytest.mark.parametrize(("hours", "beside"), [(0.5, ["1"]), (1.5, ["2"]), (2, ["2"]), (2.5, [])])
 def test_an_answer_stands_with_the_iteration_that_ended_next(hours: float, beside: list[str]) -> None:
     ends = [CONTINUE.model_copy(update={"at": NOW + number * HOUR}) for number in (1, 2)]
@@ -231,11 +239,52 @@ def test_an_answer_stands_with_the_iteration_that_ended_next(hours: float, besid
     assert_answered(html, {"2": 1, "1": 2}, beside)
 
 
+def test_an_answer_from_before_what_is_shown_stands_with_none_of_it() -> None:
+    shown = full_record(CONTINUE.model_copy(update={"at": NOW + 2 * HOUR}), iteration=2)
+    answer = full_state().answers[0].model_copy(update={"at": NOW + HOUR / 2})
+    assert_answered(html_report(full_state(answers=(answer,)), [shown], REF, cut=True), {"2": 1}, [])
+
+
 def assert_answered(html: str, places: dict[str, int], beside: list[str]) -> None:
     """The answer is in the list of all, and in the details of these iterations only."""
     listed, *entries = html.split('<summary class="row">')
     assert "Leave the tests alone." in listed
     assert [number for number, at in places.items() if "Leave the tests alone." in entries[at - 1]] == beside
+
+
+def test_a_long_loop_is_shown_in_part_and_says_so() -> None:
+    one = full_record()
+    records = [one.model_copy(update={"iteration": number, "attempt": 1}) for number in range(9_501, 10_001)]
+    html = html_report(full_state(iteration=10_000), records, REF, cut=True)
+    assert len(cells(html)) == MOST_SHOWN
+    assert html.count("output of pytest") == html.count("its last words") == MOST_OUTPUTS
+    assert "The newest 500, here and in the charts" in html
+    assert len(html) < 12_000_000
+
+
+def test_charts_hold_the_numbers_of_the_records() -> None:
+    html = html_report(full_state(), [full_record(iteration=1), full_record(iteration=2, attempt=1)], REF)
+    tips = re.findall(r"<title>(at 2: [^<]*)</title>", html)
+    assert tips == ["at 2: 62.5", "at 2: 0.812", "at 2: 3.5", "at 2: 1,390", "at 2: 90k"]
+    assert "<title>2: E-III human</title>" in html
+    assert "<title>1.2: bad</title>" in html
+
+
+def test_of_a_long_output_the_end_is_shown_and_the_rest_counted() -> None:
+    long = "x" * 500 + "\nBEGIN" + "y" * OUTPUT_SHOWN + "END"
+    html = html_report(state(), [record(checks=report(check(passed=False, head=long)))], REF)
+    assert "END" in html
+    assert "BEGIN" not in html
+    assert f"[{len(long) - OUTPUT_SHOWN:,} characters left out]" in html
+
+
+def test_a_loop_that_has_not_begun_has_a_page_as_well() -> None:
+    html = html_report(state(), [], REF)
+    assert_harmless(html)
+    text = text_of(html)
+    assert "None has ended yet." in text
+    assert "Done not yet Proof none yet" in " ".join(text.split())
+    assert text.count("nothing to show yet") > 5
 
 
 def test_the_page_begins_with_whether_it_is_done_what_proves_it_what_it_cost_and_what_to_look_at() -> None:
@@ -255,7 +304,41 @@ def test_the_page_begins_with_whether_it_is_done_what_proves_it_what_it_cost_and
     assert places == sorted(places)
 
 
+def test_a_loop_that_waits_says_until_when() -> None:
+    waiting = Waiting(until=NOW + HOUR, rule="agent.usage_limit", reason="the usage limit is reached.")
+    text = text_of(html_report(state(waiting=waiting), [record(WAIT)], REF))
+    assert f"it goes on at {NOW + HOUR:%Y-%m-%d %H:%M} UTC: the usage limit is reached." in text
+
+
 @pytest.mark.feature("X3")
 def test_what_comes_next_can_be_copied_into_a_shell_whatever_the_branch_is_called() -> None:
     html = html_report(state(ending=STOP, iteration=1, branch="a;touch${IFS}pwned"), [record(STOP)], REF)
     assert "git diff ...'a;touch${IFS}pwned' Next git merge 'a;touch${IFS}pwned'" in " ".join(text_of(html).split())
+
+
+def test_completion_looks_like_completion() -> None:
+    html = html_report(state(ending=STOP, iteration=1), [record(STOP)], REF)
+    assert '<div class="why good">' in html
+    assert "git merge helmsman/mend-it" in text_of(html)
+
+
+@pytest.mark.parametrize(
+    ("found", "kind"),
+    [
+        (None, "neutral"),
+        (report(), "neutral"),
+        (report(check(passed=True)), "good"),
+        (report(check(passed=True), check(passed=False)), "bad"),
+        (report(check(passed=True, flaky=("test_a",))), "warn"),
+    ],
+)
+def test_checks_are_good_bad_or_doubtful(found: CheckReport | None, kind: str) -> None:
+    assert checks_kind(found) == kind
+
+
+def test_a_judge_that_was_never_asked_has_no_chart() -> None:
+    def html(judgement: Any) -> str:
+        return html_report(full_state(), [full_record().model_copy(update={"judgement": judgement})], REF)
+
+    assert "Verdicts of the judge" in html(JUDGEMENT)
+    assert "Verdicts of the judge" not in html(None)
