@@ -35,7 +35,6 @@ from helmsman.texts import (
     trust_line,
 )
 from tasks.observers.follow import last_entries
-from tasks.observers.report import NAME
 from tasks.repository.folders import group_folder, loop_folder, worktree_of
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import Shown, list_loops, read_cuts, read_records, salvage_refs, show_state, state_ref
@@ -81,7 +80,6 @@ def _status_lines(repository: Repository, state: LoopState, result: LoopResult, 
         *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),
         *(f"salvaged   {ref}" for ref in salvage_refs(repository, state.loop)[-SALVAGES_REMEMBERED:]),
         *([f"taken off  {state.failed.ref}: {clean(state.failed.why)}"] if state.failed else ()),
-        *([f"report     {clean(str(folder.root / NAME))}"] if state.ending and (folder.root / NAME).exists() else ()),
         *(gate_lines(state.gate, state.loop) if state.gate else ()),
         *(() if driver or state.gate else next_lines(result)),
     )

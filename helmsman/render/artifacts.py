@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from helmsman.plain import spelled
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.control import EscalationLevel, IterationSummary, Movement, short_level
-from helmsman.records.gates import Answer, Gate
+from helmsman.records.gates import Answer
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.plan import ItemState
 from helmsman.records.request import ParallelLoop, ParallelResult
@@ -25,8 +25,8 @@ from helmsman.render.facts import (
     untrue_facts,
 )
 from helmsman.render.gate import answer_command
-from helmsman.render.lines import explanation, iteration_lines, next_steps
-from helmsman.render.markdown_page import BREAK, cell, code, facts_table, fence, prose, stacked, table
+from helmsman.render.lines import next_steps
+from helmsman.render.markdown_page import BREAK, cell, code, facts_table, prose, stacked, table
 from helmsman.render.templating import render_markdown
 from helmsman.render.verification import outcome_text
 from helmsman.texts import SIGNS, duration, format_dollars, money, plan_text, plural
@@ -50,8 +50,6 @@ class Page:
     name: str
     data: str | float
     description: str
-    of_iteration: bool = False
-    """Whether it tells of the last iteration, and so belongs on that one's page too."""
 
     @property
     def kind(self) -> str:
@@ -66,11 +64,11 @@ def pages_of(state: LoopState, record: IterationRecord | None) -> list[Page]:
     return [
         Page("progress", done, f"{stands}: {done:g} % measured as done"),
         Page("gates", gates_page(state), f"{stands}: what people are asked, and their answers"),
-        Page("verdicts", verdicts_page(state, record), f"{stands}: what was decided and judged", of_iteration=True),
-        Page("checks", checks_page(state, record), f"{stands}: checks and what they printed", of_iteration=True),
-        *([Page("plan", plan, f"{stands}: the plan and its items", of_iteration=True)] if plan else ()),
+        Page("verdicts", verdicts_page(state, record), f"{stands}: what was decided and judged"),
+        Page("checks", checks_page(state, record), f"{stands}: checks and what they printed"),
+        *([Page("plan", plan, f"{stands}: the plan and its items")] if plan else ()),
         Page("iterations", iterations_page(state), f"{stands}: all iterations in a table"),
-        Page("dashboard", dashboard(state, record), f"{stands}: the loop as a viable system", of_iteration=True),
+        Page("dashboard", dashboard(state, record), f"{stands}: the loop as a viable system"),
         Page("summary", summary(state), f"{stands}: what is done, what proves it, what comes next"),
     ]
 
@@ -92,29 +90,6 @@ def _next(state: LoopState) -> Iterator[str]:
         yield "the loop works; nothing is asked of you"
     else:
         yield from (coded(command) for _, command in next_steps(result_of(state, "")))
-
-
-def markdown_report(state: LoopState, record: IterationRecord, worktree: str, gate: Gate | None) -> str:
-    """A loop that ended, with its last iteration. `gate`: the question that is asked next."""
-    best, failed = state.oversight.best, state.failed
-    why = f"taken off the branch: {code(failed.ref)} after iteration {failed.iteration}: {prose(failed.why)}" if failed else ""
-    lines = (
-        *(f"{fact.name.lower()}: {cell(fact.value)}" for fact in front_facts(state)),
-        f"best: {code(best.commit[:12])} of iteration {best.iteration}, {best.completion:.0%}" if best else "",
-        why,
-        f"worktree: {code(worktree)}",
-        *(f"{label}: {code(command)}" for label, command in next_steps(result_of(state, ""), gate)),
-    )
-    climbs = state.oversight.ladder.climbs
-    last = {"The last decision": "\n".join(explanation(record)), "The last iteration": "\n".join(iteration_lines(record))}
-    return stacked([
-        f"# Loop {state.loop}: {SIGNS[state.outcome]}",
-        prose(state.config.goal, 500),
-        "\n".join(f"- {line}" for line in lines if line),
-        f"#{iterations_page(state)}".rstrip(),
-        "\n".join(f"- after {one.iteration}: {one.before.title} to {one.after.title}: {prose(one.reason)}" for one in climbs),
-        *(f"## {title}\n\n{fence(text)}" for title, text in last.items()),
-    ])  # fmt: skip
 
 
 # --- iterations and plan ------------------------------------------------------------------------------------------

@@ -218,7 +218,7 @@ def _research(record: IterationRecord) -> Iterator[Fact]:
         yield from (Fact("missing", clean(problem), "warn", "Work") for problem in found.problems)
 
 
-def change_text(record: IterationRecord) -> str:
+def _change_text(record: IterationRecord) -> str:
     change = record.execution.change
     if change.files_changed == 0:
         return "unchanged"
@@ -228,7 +228,7 @@ def change_text(record: IterationRecord) -> str:
 
 def _work(record: IterationRecord) -> Iterator[Fact]:
     change, failed = record.execution.change, record.failed
-    yield Fact("tree", change_text(record), "", "Work")
+    yield Fact("tree", _change_text(record), "", "Work")
     files = [coded(name) for name in change.files[:FILES_SHOWN]]
     more = [f"and {len(change.files) - FILES_SHOWN} more"] if len(change.files) > FILES_SHOWN else []
     taken = f"{failed.why}; kept at {coded(failed.ref)}, the branch went back to {coded(failed.back_to[:10])}" if failed else ""

@@ -16,14 +16,16 @@ from helmsman.records.gates import Gate
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import LoopResult
 from helmsman.records.state import LoopState
-from helmsman.render.facts import LIMITS, change_text, check_facts, control_facts, facts, green_text, hat_fact, shares_text
+from helmsman.render.facts import LIMITS, check_facts, facts, green_text, shares_text
 from helmsman.render.gate import answer_command
-from helmsman.render.verification import grounds_lines, table_lines
-from helmsman.texts import SIGNS, age, alert_word, duration, format_dollars, format_tool_calls, money, plural, reported_alerts
+from helmsman.render.verification import outcome_text
+from helmsman.texts import SIGNS, age, duration, format_dollars, format_tool_calls, money, plural
 
-REASON_SHOWN, GOAL_SHOWN, FAILING_SHOWN = 100, 60, 3
+REASON_SHOWN, GOAL_SHOWN = 100, 60
 NOT_STARTED = frozenset({126, 127})
 """Exit codes of a shell for a command that may not be executed, or is not there."""
+EXPLAINED, SAID_ABOVE = frozenset({"Decision", "Control", "Signals"}), frozenset({"→", "told"})
+"""Parts of an iteration that tell why it was decided so, and facts of them that stand elsewhere."""
 LIST_HEAD = ("LOOP", "STATE", "ITERATIONS", "COST", "CHANGED", "BRANCH", "GOAL")
 
 
@@ -36,22 +38,6 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
     for fact in facts(record):
         if not fact.is_detail:
             yield f"    → {fact.value}" if fact.name == "→" else f"    {fact.line}"
-
-
-def summary_lines(record: IterationRecord) -> tuple[str, str, str, str, str]:
-    """An iteration in five lines, for a log that has them of every iteration: agent, tree, checks, claim, decision."""
-    failing = [clean(result.name) for result in record.checks.failures] if record.checks else []
-    failures = f"; failing: {', '.join(failing[:FAILING_SHOWN])}" if failing else ""
-    claim = f"asks to be done ({clean(record.claims.how)})" if record.claims.wants_to_finish else "does not ask to be done"
-    claim = f"is blocked: {clean(record.claims.blocked)}" if record.blocked else claim
-    judged = f"; judge: {record.judgement.outcome}" if record.judgement else ""
-    return (
-        _agent_line(record),
-        f"    tree       {change_text(record)}",
-        f"    checks     {brought(record)}{failures}",
-        f"    claim      {claim}{judged}",
-        f"    → {record.decision.word}: {clean(record.decision.reason)}",
-    )
 
 
 def brought(record: IterationRecord) -> str:
@@ -94,23 +80,14 @@ def explanation(record: IterationRecord) -> Iterator[str]:
     attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
     yield f"#{record.iteration}{attempt}  {decision.word} ({decision.rule})"
     yield f"    {clean(decision.reason)}"
-    yield "way"
-    for step in decision.path:
-        yield f"    {'yes' if step.held else 'no ':<3} {clean(step.question)} {clean(step.because)}"
-        yield from ([f"        otherwise with: {clean(step.otherwise)}"] if step.held else ())
+    yield from (
+        fact.line for fact in facts(record) if (fact.part in EXPLAINED or fact.name == "hat") and fact.name not in SAID_ABOVE
+    )
     if not decision.path:
-        yield "    not recorded: an earlier version of Helmsman took this decision"
-    if record.since_start and record.since_start.table.cases:
-        yield "outcomes"
-        yield from (f"    {line}" for line in table_lines(record.since_start.table))
-    if decision.grounds:
-        yield from grounds_lines(decision.grounds)
-    yield from (fact.line for fact in control_facts(record.oversight))
-    if record.hat:
-        yield hat_fact(record.hat).line
+        yield "           the way is not recorded: an earlier version of Helmsman took this decision"
+    yield from outcome_text(record).splitlines()
     if record.moment:
         yield f"movement   {record.moment.movement}"
-    yield from (f"{alert_word(signal):<10} {clean(signal.rule)}: {clean(signal.message)}" for signal in reported_alerts(record))
     yield from recalled_lines(record.recalled)
     yield from (f"learned    {clean(lesson)}" for lesson in record.learned.lessons)
     if record.failed:

@@ -14,10 +14,9 @@ from helmsman.records.agent import Execution
 from helmsman.records.control import LATER, Checkpoint, Failed
 from helmsman.records.decision import PAIN, Decision
 from helmsman.records.state import LoopState
-from tasks.observers.report import write_report
 from tasks.repository.git import current_branch, git, read_ref
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.state_ref import PREFIX, free_ref, read_records, replace_state
+from tasks.repository.state_ref import PREFIX, free_ref, replace_state
 from tasks.repository.worktree import dirty_paths, go_back_to, hold_branch, keep, recover, salvage
 from tasks.system.clock import now_utc
 
@@ -74,9 +73,6 @@ def left_at_best(context: LoopContext, state: LoopState) -> LoopState:
     if kept is not None and kept.rule == LATER and state.head == kept.back_to:
         with _telling(f"the branch is put to {best.commit[:10]} by whoever goes on with the loop"):
             _go_back(context, state, kept)
-        with _telling("the report does not have it yet"):
-            if record := next(read_records(context.repository, state.loop), None):
-                write_report(context, state, record)
     return state
 
 

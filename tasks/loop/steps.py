@@ -69,7 +69,6 @@ from tasks.loop.remember import drawn, remember
 from tasks.loop.remote_handover import check_lease
 from tasks.loop.rollback import roll_back, take_back
 from tasks.models.planning import write as write_plan
-from tasks.observers.report import write_report
 from tasks.repository.hidden import keep_output, require_known
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.plan import put_back as put_back_plan
@@ -319,7 +318,6 @@ def record(context: LoopContext, state: LoopState, what: IterationRecord) -> Ite
     replace_state(context.repository, state, after, subject[:200], what)
     if state.config.remote.push:
         push_loop(context.repository, after)
-    write_report(context, after, what)
     publish(IterationRecorded(record=what))
     return what
 

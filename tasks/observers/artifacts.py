@@ -1,7 +1,7 @@
 """What a loop shows in the engine's UI: summary, dashboard, tables and a progress bar.
 
-On the page of the loop's own run each of them is there once and always the latest. What tells of one iteration stands on the page
-of that iteration as well, as a further version under the same key. An observer: what goes wrong is one line in the log.
+On the page of the loop's own run each of them is there once and always the latest.
+An observer: what goes wrong is one line in the log.
 """
 
 from dataclasses import dataclass, field
@@ -10,9 +10,8 @@ from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import ArtifactCreate
-from prefect.client.schemas.filters import ArtifactFilter, FlowRunFilter
+from prefect.client.schemas.filters import ArtifactFilter
 from prefect.client.schemas.objects import State, StateType
-from prefect.client.schemas.sorting import FlowRunSort
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect.logging import get_run_logger
 from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
@@ -21,7 +20,7 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.request import ParallelResult
 from helmsman.records.state import LoopState
 from helmsman.render.artifacts import Page, group_page, pages_of
-from helmsman.render.lines import brought, summary_lines
+from helmsman.render.lines import brought, iteration_lines
 from helmsman.texts import plural
 from tasks.engine.runs import run_id
 from tasks.system.secrets import redact, without_secrets
@@ -33,7 +32,7 @@ SHELVES_REMEMBERED = 4
 
 def log_iteration(record: IterationRecord) -> None:
     """Call in the loop's own run: the log of a run has nothing of the runs inside it."""
-    for line in summary_lines(record):
+    for line in iteration_lines(record):
         get_run_logger().info("%s", redact(line))
 
 
@@ -51,8 +50,8 @@ class Shelf:
 
     has_readers: bool
     """Whether the engine has a UI to read them in."""
-    ids: dict[str, list[UUID]] = field(default_factory=dict[str, list[UUID]])
-    """By key those that show how the loop stands now: the run's own, and the newest version."""
+    ids: dict[str, UUID] = field(default_factory=dict[str, UUID])
+    """By key."""
     shown: dict[str, tuple[str | float, str]] = field(default_factory=dict[str, tuple[str | float, str]])
     """By key what was written last; the same is not written again."""
     last: IterationRecord | None = None
@@ -81,7 +80,8 @@ def publish_artifacts(state: LoopState, record: IterationRecord | None = None) -
         ):
             shelf = _shelf(client, run, state.loop)
             if shelf.due(state, record):
-                bring_up_to_date(client, shelf, run, state, record)
+                for page in pages_of(_without_secrets(state), without_secrets(shelf.last)):  # before anything is cut
+                    _put(client, shelf, page, _key(page.name, state.loop), run)
     except Exception as error:  # noqa: BLE001 - an observer may fail in any way; it never stops a loop
         _shelves.pop((run_id(), state.loop), None)  # an artifact may have been deleted: next time it is asked what is there
         get_run_logger().warning("the artifacts of loop %s are not up to date: %s", state.loop, _in_a_line(error))
@@ -97,7 +97,7 @@ def publish_group(result: ParallelResult) -> None:
         ):
             stands = f"{result.completed} of {plural(len(result.loops), 'loop')} completed"
             page = Page("loops", group_page(result), stands)
-            _put(client, _shelf(client, run, result.group), page, _key(page.name, result.group), run, None)
+            _put(client, _shelf(client, run, result.group), page, _key(page.name, result.group), run)
     except Exception as error:  # noqa: BLE001 - as for a single loop
         get_run_logger().warning("the artifact of group %s is not up to date: %s", result.group, _in_a_line(error))
 
@@ -109,22 +109,13 @@ def _without_secrets(state: LoopState) -> LoopState:
     return without_secrets(state).model_copy(update={"config": config.model_copy(update=safe)})
 
 
-def bring_up_to_date(
-    client: SyncPrefectClient, shelf: Shelf, run: UUID, state: LoopState, record: IterationRecord | None
-) -> None:
-    """Write what has changed, and a version for the page of the iteration."""
-    iteration = _iteration_run(client, run, record) if record else None
-    for page in pages_of(_without_secrets(state), without_secrets(record or shelf.last)):  # before anything is cut
-        _put(client, shelf, page, _key(page.name, state.loop), run, iteration)
-
-
 def _shelf(client: SyncPrefectClient, run: UUID, loop: str) -> Shelf:
     """`loop`: or a group."""
     if (run, loop) not in _shelves:
         mine = ArtifactFilter.model_validate({"flow_run_id": {"any_": [run]}})
         made = client.read_artifacts(artifact_filter=mine, limit=50)
-        keys = {artifact.key: [artifact.id] for artifact in made if artifact.key}
-        known = {key: ids for key, ids in keys.items() if key == _key(key.partition("-")[0], loop)}
+        keys = {artifact.key: artifact.id for artifact in made if artifact.key}
+        known = {key: found for key, found in keys.items() if key == _key(key.partition("-")[0], loop)}
         for oldest in list(_shelves)[: 1 - SHELVES_REMEMBERED]:
             _shelves.pop(oldest)
         _shelves[run, loop] = Shelf(_has_ui(client), known)
@@ -145,37 +136,16 @@ def _has_ui(client: SyncPrefectClient) -> bool:
     return bool(settings.get("server", {}).get("ui", {}).get("enabled", True))
 
 
-def _iteration_run(client: SyncPrefectClient, run: UUID, record: IterationRecord) -> UUID | None:
-    """The flow run of that iteration; of several attempts the last."""
-    named = {"any_": [f"{record.loop} #{record.iteration}"]}
-    wanted = FlowRunFilter.model_validate({"parent_flow_run_id": {"any_": [run]}, "name": named})
-    newest = client.read_flow_runs(flow_run_filter=wanted, sort=FlowRunSort.START_TIME_DESC, limit=1)
-    return newest[0].id if newest else None
-
-
-def _put(client: SyncPrefectClient, shelf: Shelf, page: Page, key: str, run: UUID, iteration: UUID | None) -> None:
+def _put(client: SyncPrefectClient, shelf: Shelf, page: Page, key: str, run: UUID) -> None:
     page = without_secrets(page)
-    ids, wanted = shelf.ids.get(key, []), (page.data, page.description)
-    version_of = iteration if page.of_iteration else None
-    if not ids:
-        ids = [_created(client, page, key, run)]
-    elif shelf.shown.get(key) != wanted:
-        _updated(client, page, ids[:1] if version_of else ids)  # what an earlier iteration came to stays as it was
-    if version_of:
-        ids = [ids[0], _created(client, page, key, version_of)]
-    shelf.ids[key], shelf.shown[key] = ids, wanted
-
-
-def _created(client: SyncPrefectClient, page: Page, key: str, run: UUID) -> UUID:
-    wanted = ArtifactCreate(key=key, type=page.kind, data=page.data, description=page.description, flow_run_id=run)
-    return client.create_artifact(wanted).id
-
-
-def _updated(client: SyncPrefectClient, page: Page, ids: list[UUID]) -> None:
-    """Without the client's own event of it, which would hold all of the content once more."""
-    for artifact in ids:
+    wanted = (page.data, page.description)
+    if key not in shelf.ids:
+        made = ArtifactCreate(key=key, type=page.kind, data=page.data, description=page.description, flow_run_id=run)
+        shelf.ids[key] = client.create_artifact(made).id
+    elif shelf.shown.get(key) != wanted:  # without the client's own event of it, which would hold all of the content once more
         changed = {"data": page.data, "description": page.description}
-        client.request("PATCH", "/artifacts/{id}", path_params={"id": artifact}, json=changed)
+        client.request("PATCH", "/artifacts/{id}", path_params={"id": shelf.ids[key]}, json=changed)
+    shelf.shown[key] = wanted
 
 
 def _in_a_line(error: Exception) -> str:

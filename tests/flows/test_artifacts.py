@@ -14,12 +14,12 @@ from prefect.client.schemas.objects import Artifact, FlowRun
 from helmsman.records.control import Oversight
 from helmsman.records.state import LoopState
 from tasks.engine.runs import flush, run_id
-from tasks.observers.artifacts import Shelf, bring_up_to_date, publish_artifacts
+from tasks.observers.artifacts import publish_artifacts
 from tests.fakes.agents import PROMISE, says
 from tests.fakes.bench import eventually
 from tests.flows.conftest import Drive
 from tests.unit.builders import STOP
-from tests.unit.shown import troubled_gate, troubled_record, troubled_state
+from tests.unit.shown import troubled_record, troubled_state
 
 pytestmark = pytest.mark.usefixtures("engine_url")
 NAMES = ("summary", "dashboard", "iterations", "checks", "verdicts", "gates", "progress")
@@ -111,30 +111,6 @@ def test_one_that_somebody_deleted_is_made_anew() -> None:
 
 
 @pytest.mark.feature("H5")
-def test_an_iteration_keeps_what_it_came_to_on_its_own_page() -> None:
-    pages: list[UUID] = []
-
-    @flow(name="iteration", persist_result=False)
-    def iteration() -> None:
-        pages.append(run_id())
-
-    def show() -> None:
-        shelf = Shelf(has_readers=True)
-        with get_client(sync_client=True) as client:
-            for number in (1, 2):
-                record = troubled_record().model_copy(update={"iteration": number})
-                iteration.with_options(flow_run_name=f"mend-it #{number}")()
-                bring_up_to_date(client, shelf, run_id(), ended(iteration=number), record)
-            bring_up_to_date(client, shelf, run_id(), ended(iteration=2, gate=troubled_gate("How?")), None)
-
-    run = in_a_run(show)
-    assert set(by_key(pages[0])) == {"dashboard-mend-it", "checks-mend-it", "verdicts-mend-it"}
-    assert "1 of 30 iterations" in by_key(pages[0])["dashboard-mend-it"]
-    for page in (run, pages[1]):  # the newest version goes on to tell how the loop stands
-        assert by_key(page)["dashboard-mend-it"].startswith("# mend-it: ? a person is asked")
-
-
-@pytest.mark.feature("H5")
 def test_where_nobody_can_look_only_an_end_and_a_question_are_shown() -> None:
     going = ended(ending=None)
     assert artifacts_of(in_a_run(lambda: publish_artifacts(going, troubled_record()))) == []
@@ -149,8 +125,8 @@ def test_a_loop_of_a_chain_is_not_shown_what_the_one_before_it_did() -> None:
         publish_artifacts(ended(loop="next", iteration=0, checks=None, oversight=Oversight()))
 
     shown = by_key(in_a_run(show))
-    assert "40 passed, 2 failed" in shown["dashboard-mend-it"]
-    assert "40 passed, 2 failed" not in shown["dashboard-next"]
+    assert "40 passed, 2 failed" in shown["checks-mend-it"]
+    assert "40 passed, 2 failed" not in shown["checks-next"]
 
 
 @pytest.mark.feature("H5")

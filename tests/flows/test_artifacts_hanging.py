@@ -77,4 +77,6 @@ def test_one_that_hangs_in_the_middle_costs_one_try_too(monkeypatch: pytest.Monk
             asked.extend(deaf.asked)
 
     assert len(artifacts_of(in_a_run(show))) > 0
-    assert [line.split()[:2] for line in asked if "logs" not in line] == [["POST", "/api/flow_runs/filter"]]
+    assert [[line.split()[0], line.split()[1].rpartition("/")[0]] for line in asked if "logs" not in line] == [
+        ["PATCH", "/api/artifacts"]
+    ]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from deployments.show import report_page
 from flows.loop import loop
 from helmsman.config.layers import from_assignments
 from helmsman.records.agent import AgentOutcome
@@ -172,8 +173,7 @@ def test_a_loop_that_runs_into_its_limit_is_left_at_its_best_tree_and_goes_on_fr
     assert "; the branch is left at " in stopped.state.ending.reason
     assert git(repository.top, "show", "helmsman/loop:answer") == "one two\n"
     assert git(repository.top, "show", f"{kept.ref}:answer") == "one\n"
-    told = (stopped.repository / ".git/helmsman/loops/loop/report.md").read_text()
-    assert f"taken off the branch: `{kept.ref}`" in told
+    assert f"<code>{kept.ref}</code> after iteration 2: " in report_page(repository, "loop")
     request = LoopRequest(
         repository=str(stopped.repository), loop="loop", reopen=True, settings=from_assignments(["limits.iterations=5"])
     )

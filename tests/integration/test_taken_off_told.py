@@ -7,7 +7,7 @@ import pytest
 from deployments.show import show_status
 from helmsman.records.control import Failed
 from helmsman.records.decision import Decision, DecisionKind, Outcome
-from tasks.observers.report import NAME, write_report
+from helmsman.render.report import html_report
 from tasks.repository.state_ref import replace_state
 from tests.fakes.repositories import NOW, Work, begin, make_repository
 from tests.unit.builders import record
@@ -26,9 +26,9 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
 
 
 def test_the_report_says_why_work_was_taken_off_and_after_which_iteration(work: Work) -> None:
-    write_report(work.place, work.state.model_copy(update={"failed": FAILED, "ending": ENDING}), record(ENDING))
-    text = (work.place.folder.root / NAME).read_text(encoding="utf-8").replace("\\", "")  # Markdown escapes it
-    assert f"- taken off the branch: `refs/helmsman/x/failed/4-1` after iteration 4: {SHOWN}\n" in text
+    ended = work.state.model_copy(update={"failed": FAILED, "ending": ENDING})
+    text = html_report(ended, [record(ENDING)], "refs/helmsman/x/state")
+    assert f"<code>refs/helmsman/x/failed/4-1</code> after iteration 4: {SHOWN}<" in text
 
 
 def test_the_status_says_why_work_was_taken_off(work: Work, capsys: pytest.CaptureFixture[str]) -> None:

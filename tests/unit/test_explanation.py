@@ -48,10 +48,9 @@ def test_a_decision_is_told_with_its_way_what_would_have_changed_it_and_what_was
     failed = Failed(iteration=1, ref="refs/x", commit="f" * 40, back_to="a" * 40, why="it fell", rule="regressing")
     decided = record(CONTINUE.model_copy(update={"path": (no, yes)}), failed=failed)
     lines = list(explanation(decided))
-    assert lines[3:6] == [
-        "    no  Is a limit reached? 3 of 50",
-        "    yes Go on? the check fails",
-        "        otherwise with: any yes above",
+    assert lines[3:5] == [
+        "no         Is a limit reached? 3 of 50",
+        "yes        Go on? the check fails; otherwise with: any yes above",
     ]
     assert lines[-1] == "taken off  ffffffffff stays at refs/x; the branch is at aaaaaaaaaa"
 

@@ -3,9 +3,10 @@
 import pytest
 
 from helmsman.records.agent import AgentOutcome, Compaction, ContextUse, ErrorVector, FailureClass, StopAttempt
+from helmsman.records.iteration import Research, WorkingMemory
 from helmsman.records.state import advance
 from helmsman.render.gate import evidence
-from helmsman.render.lines import brought, iteration_lines, summary_lines
+from helmsman.render.lines import brought, iteration_lines
 from helmsman.texts import context_text, said_lines
 from helmsman.verify.claims import read_claims
 from tests.unit.builders import call, check, execution, record, report, state
@@ -19,12 +20,17 @@ def lines(**fields: object) -> str:
     return "\n".join(iteration_lines(record(execution=execution(call(AgentOutcome.FINISHED, **fields)))))
 
 
-def test_an_iteration_is_told_in_five_lines_and_its_checks_in_a_few_words() -> None:
+def test_a_plain_session_has_nothing_to_tell() -> None:
+    told = lines()
+    assert not [word for word in ("stop ", "rotated", "compacted", "failure", "resumed") if word in told]
+
+
+def test_an_iteration_is_told_in_lines_and_its_checks_in_a_few_words() -> None:
     red = check(passed=False).model_copy(update={"name": f"unit{ESCAPE}"})
     half = record(checks=report(check(passed=True), red))
-    assert [line.split()[0] for line in summary_lines(half)] == ["#1", "tree", "checks", "claim", "→"]
-    assert summary_lines(half)[2].endswith("1 of 2 checks green; failing: unit [2J")
-    assert not any("\x1b" in line for line in summary_lines(half))
+    assert [line.split()[0] for line in iteration_lines(half)] == ["#1", "tree", "check", "check", "→"]
+    assert not any("\x1b" in line for line in iteration_lines(half))
+    assert brought(half) == "1 of 2 checks green"
     limited = execution(call(AgentOutcome.USAGE_LIMIT))
     assert [brought(record(checks=report())), brought(record(checks=None, execution=limited))] == [
         "no check configured",
@@ -46,6 +52,10 @@ def test_what_happened_inside_a_session_is_told() -> None:
     assert "failure    3 times test test_a: assert 1 == 2" in told
     assert "compacted  900,000 → 20,000 tokens (auto)" in told
     assert "\x1b" not in told
+
+
+def test_a_failure_that_was_seen_once_is_not_worth_a_line() -> None:
+    assert "failure" not in lines(errors=(ErrorVector(kind=FailureClass.TEST, where="test_a"),))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +92,6 @@ def test_an_agent_that_says_that_it_is_blocked_is_heard_wherever_a_person_looks(
     assert after.last_call.blocked
     for shown in (
         iteration_lines(found),
-        summary_lines(found),
         said_lines(after.last_call),
         evidence(after, "here").splitlines(),
     ):
@@ -98,3 +107,15 @@ def test_the_last_words_of_an_agent_that_is_not_blocked_are_shown_where_a_person
     assert "blocked" not in "\n".join(iteration_lines(found))
     assert list(said_lines(after.last_call)) == ["said       Half of it is done."]
     assert "The agent's last words: Half of it is done" in evidence(after, "here")
+
+
+@pytest.mark.feature("M6")
+def test_research_is_called_so_and_what_is_incomplete_is_told() -> None:
+    approach = "One file after the other."
+    told = "\n".join(iteration_lines(record(memory=WorkingMemory(research=Research(tries=1, approach=approach)))))
+    assert "#1  research, agent finished" in told
+    assert f"research   complete: {approach}" in told
+    short = WorkingMemory(research=Research(tries=1, problems=("## GAPS is missing",)))
+    told = "\n".join(iteration_lines(record(memory=short)))
+    assert "research   incomplete\n    missing    ## GAPS is missing\n" in told
+    assert "research" not in "\n".join(iteration_lines(record(iteration=2, memory=short)))
