@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from deployments.dialogue import agreed, is_anybody_there
 from deployments.output import STANDARD_OUTPUT, answer, emit, fields, write_file
@@ -191,8 +191,9 @@ def show_one(repo: Path, name: str, *, as_json: bool) -> None:
 
 def _field_lines(known: Mapping[str, Any]) -> Iterator[str]:
     """All that is stored of it; what says nothing is left out."""
-    every = ((name.replace("_", " "), value if isinstance(value, list | tuple) else [value]) for name, value in known.items())
-    return fields(((name, [told for one in values if (told := str(one)) not in NOTHING]) for name, values in every), WIDTH)
+    for name, value in known.items():
+        values = cast("Sequence[object]", value) if isinstance(value, list | tuple) else (value,)
+        yield from fields([(name.replace("_", " "), [told for one in values if (told := str(one)) not in NOTHING])], WIDTH)
 
 
 def _existing(one: T | None, name: str) -> T:
