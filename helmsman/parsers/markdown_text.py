@@ -29,6 +29,7 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 """Other characters that show nothing: what else has Unicode's property Default_Ignorable_Code_Point, and Braille's blank."""
 _FENCE = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
+_FENCES = re.compile("```|~~~")
 _UPPER_HEADING = re.compile(r"#{1,2}[ \t]+\S.*")
 _TAB, _DEEPEST_FENCE = 4, 3
 """Columns of a tab, and columns that a fence is set in at most."""
@@ -142,6 +143,8 @@ def upper_headings(lines: Iterable[str]) -> list[int]:
 
 def outside_code(text: str) -> str:
     """A text without its blocks of code."""
+    if not _FENCES.search(text):  # a million short lines without any take long one by one
+        return text
     code = CodeBlocks()
     return "\n".join(line for line in text.splitlines() if not code.holds(line))
 
