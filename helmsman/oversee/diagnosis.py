@@ -24,7 +24,7 @@ CHECKS = "checks"
 _SHOWN = 200
 _CITED = 70
 """Characters of an instruction that a warning quotes."""
-_CITED_AS_REASON = 50
+_CITED_AS_REASON = 46
 """The same for what asks a person; two of them and their places have to fit into the 300 that the ladder keeps."""
 _PLACE = 30
 _WORD = re.compile(r"[A-Za-z][a-z]{2,}|[A-Z]{3,}")
