@@ -7,7 +7,6 @@ from helmsman.plain import short_line
 from helmsman.prompts import render_pieces
 from helmsman.records.agent import StopAttempt
 from helmsman.records.checks import CheckResult, checks_fail
-from helmsman.texts import plural
 
 STOP_BLOCKS = 2
 """Times that a session is sent back to work: a third time it would hear the same, and a fresh session reads it anew."""
@@ -28,7 +27,7 @@ def allow_stop(before: Sequence[StopAttempt], *, active: bool, full: bool) -> st
     answers = (
         (active and not sent_back, "another hook keeps it from ending"),
         (full, "its context is full: a new session serves better"),
-        (sent_back >= STOP_BLOCKS, f"it was blocked {plural(sent_back, 'time')}, as often as it may be"),
+        (sent_back >= STOP_BLOCKS, "the limit is reached"),
         (len(before) >= MOST_ATTEMPTS, f"it wanted to end {len(before)} times already"),
     )
     return next((why for holds, why in answers if holds), "")

@@ -33,7 +33,7 @@ def test_a_failing_check_is_handed_back_twice_to_an_agent_that_asks_to_be_done(w
     assert gated.run(active=True, full=False, said=ASKS)[1] == text
     third, text = gated.run(active=True, full=False, said=ASKS)
     assert (third.blocked, text) == (False, "")
-    assert third.why == "it was blocked 2 times, as often as it may be"
+    assert third.why == "the limit is reached"
     assert len(gated.attempts) == 3
 
 
