@@ -106,9 +106,17 @@ def before_the_call_is_noted(event: Event) -> None:
         sys.addaudithook(watch)
 
 
-def at_check(event: Event) -> None:
-    if isinstance(event, CheckStarted):
-        threading.Thread(target=_kill_when_check_runs, args=(_do_nothing,), daemon=True).start()
+def at_check() -> Listener:
+    """In the step of the checks: before the tree is looked at once, and before an agent ends they run as well."""
+    steps: list[str] = []
+
+    def listener(event: Event) -> None:
+        if isinstance(event, StepStarted):
+            steps.append(event.step)
+        if isinstance(event, CheckStarted) and steps[-1:] == ["checks"]:
+            threading.Thread(target=_kill_when_check_runs, args=(_do_nothing,), daemon=True).start()
+
+    return listener
 
 
 def at_gate(event: Event) -> None:
@@ -138,7 +146,7 @@ def _kill_when_check_runs(before: Callable[[Path], None]) -> None:
 MOMENTS: dict[str, Callable[[str, int], Listener]] = {
     "start": lambda step, _: at_start(step),
     "end": lambda step, _: at_end(step),
-    "middle": lambda step, calls: {"execute": at_tool, "checks": at_check}.get(step) or at_call(step, calls),
+    "middle": lambda step, calls: {"execute": at_tool, "checks": at_check()}.get(step) or at_call(step, calls),
     "gate": lambda _, __: at_gate,
     "unnoted": lambda _, __: before_the_call_is_noted,
 }

@@ -151,7 +151,7 @@ def test_in_a_terminal_the_live_view_shows_steps_and_tool_calls(tmp_path: Path, 
     begun = ("preparing  the loop", "Start loop loop in", "preparing the engine for loop loop")
     assert sorted(begun, key=told.output.index) == list(begun)
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", told.output)
-    assert re.search(r"● #1 execute \d+\.\d s · 1 tool call ·", plain)
+    assert re.search(r"● loop #1 execute \d+\.\d s · 1 tool call ·", plain)
     assert "Bash: sleep 1; echo slowly" in plain
     assert f"check      ✔ {CHECK}" in plain
     assert "outcome    ✔ completed" in plain

@@ -167,13 +167,13 @@ def test_tests_that_work_are_preferred_to_those_that_fail(capsys: pytest.Capture
     assert told(capsys, make_repository(tmp_path / "both", files))["checks"] == ["python3 -m unittest discover -s tests"]
 
 
-def test_people_see_a_table_of_what_works_and_what_comes_next(capsys: pytest.CaptureFixture[str], top: Path) -> None:
+def test_people_see_what_works_and_what_comes_next(capsys: pytest.CaptureFixture[str], top: Path) -> None:
     assert initialise(top, None, yes=True, force=False, as_json=False) == 0
     shown = capsys.readouterr().out.splitlines()
     (test,) = [line for line in shown if "make test" in line and "works" in line]
-    assert test.split()[:3] == ["1", "tests", "make"]
-    assert test.rstrip().endswith("yes")
-    assert "2: it is ugly" in shown
+    assert test.startswith("1  tests  make test (Makefile, target test): works, ")
+    assert test.endswith(", taken as a check")
+    assert "   it is ugly" in shown
     assert shown[-4:-2] == ["wrote      helmsman.toml", "wrote      RUBRIC.md"]
     assert shown[-1] == f"next       helmsman run GOAL --repo {top}"
 
@@ -284,14 +284,9 @@ def in_terminal(tmp_path: Path, *answers: str, arguments: Sequence[str] = ()) ->
     return ended.output
 
 
-def test_in_a_terminal_goal_checks_and_criteria_are_asked_for(tmp_path: Path, top: Path) -> None:
-    shown = in_terminal(
-        tmp_path, "", 'Make "it" work', "9", "1, 2", "echo 1 passed in 1.00s", "exit 7", "n", "exit 8", "yes", "",
-        "It is calm (weight 2)", "It is calm (2 of 3)", "",
-    )  # fmt: skip
+def test_in_a_terminal_goal_and_checks_are_asked_for(tmp_path: Path, top: Path) -> None:
+    shown = in_terminal(tmp_path, "", 'Make "it" work', "9", "1, 2", "echo 1 passed in 1.00s", "exit 7", "n", "exit 8", "yes", "")
     assert "expected numbers from 1 to 3, such as: 1" in shown
-    assert "of options only votes stand in brackets" in shown
     config = configuration(open_repository(top), {}).config
     assert config.goal == 'Make "it" work'
     assert [check.command for check in config.checks] == ["make test", "make lint", "echo 1 passed in 1.00s", "exit 8"]
-    assert [(one.text, one.votes) for one in config.judge.criteria] == [("It is calm", 3)]
