@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-_FIXED = "what was its default holds for every loop"
+_FIXED = "its default now holds for every loop"
 _SENSITIVITY = "detect.sensitivity says how soon detectors speak: low, normal or high"
-_STOPS = "an agent that says it is done is sent back twice; steering.stop_seconds = 0 does without"
+_STOPS = "an agent that says it is done is sent back twice; set steering.stop_seconds = 0 to let it end"
 _ALIKE: tuple[tuple[str, str, str], ...] = (
     ("control", "window deadband decay integral_limit exploration focused aggressive volatility error smoothing", _FIXED),
     ("control", "exploring", _FIXED),
@@ -31,7 +31,7 @@ OLD_KEYS: Mapping[str, str] = {
     "completion.ask_limit": _FIXED,
     "steering.failures_in_row": _FIXED,
     "pain.budget": _FIXED,
-    **{f"pain.{name}": f'pain.off = ["{name}"] says it' for name in ("all_tests", "secrets", "destructive")},
+    **{f"pain.{name}": f'set pain.off = ["{name}"] instead' for name in ("all_tests", "secrets", "destructive")},
     **dict.fromkeys(("steering.stop_no_progress", "steering.stop_blocks"), _STOPS),
     "claude.append_system_prompt": "CLAUDE.md, prompt.approach and prompt.template say what the agent is told",
     "invariants.off": "what a text shows is a hint and blocks nothing; invariants.allow excepts paths from what does",
