@@ -20,7 +20,6 @@ PATHS = 200
 CHANGED = "changed files that are NOT shown"
 _NOTE = 300
 _LINE = 2000  # a longer line is minified or data
-_PASSED = {True: "passed", False: "FAILED"}
 _WORTHWHILE = 100  # tokens; less of a file tells nothing
 _NO_ROOM = "[left out: there is no room]"
 _FENCE = 60  # tokens of the two marks, of the words around a label and of the note on a cut
