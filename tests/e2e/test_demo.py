@@ -65,7 +65,7 @@ def test_the_demo_shows_a_lie_that_is_not_believed(told: Told) -> None:
     first, second, third = iterations(told.run.output)
     assert "claim      asks to be done (<promise>COMPLETE</promise>)" in first
     assert first.count("stop blocked: the check fails") == 2
-    assert "stop allowed: it was blocked 2 times" in first
+    assert "stop allowed: the limit is reached" in first
     assert "✘" in first
     assert "→ continue: the check fails; the agent asked to be done all the same" in first
     assert "claim" not in second
