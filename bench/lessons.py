@@ -32,9 +32,10 @@ from helmsman.parsers.test_report import read_summary
 from helmsman.records.agent import AgentCall, AgentOutcome, Change, Commit, ErrorVector, Execution
 from helmsman.records.checks import CheckReport, CheckResult, CriterionVerdict, Judgement, JudgementOutcome
 from helmsman.records.claims import Claims
+from helmsman.records.control import Overseen
 from helmsman.records.decision import Outcome
 from helmsman.records.iteration import Choice, Evidence, Orientation, WorkingMemory
-from helmsman.records.lessons import Episode, Lesson, Observation
+from helmsman.records.lessons import Episode, Lesson, Observation, Recalled
 from helmsman.records.state import LoopState, advance, record_of
 from helmsman.verify.completion import prove
 from tasks.repository.git import Repository, open_repository
@@ -105,12 +106,13 @@ def _iterated(state: LoopState, loop: Table, given: Table, *, subject: Any, asks
         judgement=_judgement(given["judged"]) if "judged" in given else None,
     )
     found = found.model_copy(update={"proof": prove(state.config, state.done, found)})
-    overseen = oversee(IterationView(state, found, started, now), Observed())
+    view = IterationView(state, found, started, now)
+    overseen = oversee(view, Observed())
     decision = decide(Situation(state, found, overseen.signals, now, overseen.oversight))
     decided = (*state.memory.decisions, *(Choice.model_validate(one) for one in given.get("decided", [])))
     orientation = Orientation(started_at=started, start_commit=state.head)
     record = record_of(state, orientation, found, WorkingMemory(decisions=decided), overseen, decision)
-    return advance(state, record), episode(state, record, subject)
+    return advance(state, record), episode(view, overseen, subject, Recalled())
 
 
 def _call(given: Table) -> AgentCall:
@@ -170,7 +172,10 @@ def recorded(repository: Repository) -> Iterator[Observation]:
         state, lived = shown.state, list[Episode]()
         for record in reversed([*read_records(repository, state.loop)]):
             subject = record.recalled.subject or subject_of(state, project)
-            lived.append(episode(state, record, subject.model_copy(update={"project": project})))
+            due = state.model_copy(update={"iteration": record.iteration - 1, "attempt": record.attempt})
+            view = IterationView(due, record, record.started_at, record.ended_at)
+            overseen = Overseen(oversight=record.oversight, moment=record.moment)
+            lived.append(episode(view, overseen, subject.model_copy(update={"project": project}), record.recalled))
             yield from after_iteration(lived[-1], lived[:-1])
         if state.outcome is Outcome.COMPLETED:
             yield from after_loop(state, summary(state, subject_of(state, project)))

@@ -1,4 +1,4 @@
-"""One iteration: orient, plan, prompt, execute, checks, invariants, claims, judge, oversee, decide, learn, record."""
+"""One iteration: orient, plan, prompt, execute, checks, invariants, claims, judge, learn, oversee, decide, record."""
 
 from prefect import flow
 
@@ -26,9 +26,8 @@ def iteration(repository: str, state: LoopState) -> IterationRecord:
     findings = steps.invariants(context, state, execution) if report else ()
     gathered = steps.claims(context, state, orientation, planned, execution, report, findings)
     evidence = gathered.evidence.judged(with_retries(steps.judge, config.retry)(context, state, gathered.evidence))
+    learned = steps.learn(context, state, orientation, evidence)
     overseen = steps.oversee(context, state, orientation, evidence, gathered.memory)
     decision = steps.decide(context, state, evidence, overseen)
-    what = record_of(state, orientation, evidence, gathered.memory, overseen, decision)
-    if config.memory.use:
-        what = what.model_copy(update={"learned": steps.learn(context, state, what)})
+    what = record_of(state, orientation, evidence, gathered.memory, overseen, decision, learned)
     return named_by_checks(with_retries(steps.record, config.retry)(context, state, what))

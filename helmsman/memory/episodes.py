@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from helmsman.memory.task_type import task_type
 from helmsman.memory.words import joined
+from helmsman.oversee.signals import IterationView
 from helmsman.plain import clean_lines, short_line
-from helmsman.records.control import Movement
-from helmsman.records.iteration import IterationRecord
-from helmsman.records.lessons import Episode, Graded, Subject, Summary, TaskType
+from helmsman.records.control import Movement, Overseen
+from helmsman.records.lessons import Episode, Graded, Recalled, Subject, Summary, TaskType
 from helmsman.records.state import LoopState
 
 LONGEST_GOAL, LONGEST_APPROACH, LONGEST_SUBJECT, LONGEST_NAME = 2_000, 300, 120, 200
@@ -42,37 +42,36 @@ def failing_tests(state: LoopState) -> tuple[str, ...]:
     return _names(names, MOST_TESTS)
 
 
-def episode(
-    state: LoopState, record: IterationRecord, subject: Subject, told: Sequence[str] = (), guarded: Sequence[str] = ()
-) -> Episode:
-    """One iteration. `subject`: what it was about when it began; `told`, `guarded`: ids that its prompt carried."""
-    moment, change = record.moment, record.execution.change
+def episode(view: IterationView, overseen: Overseen, subject: Subject, recalled: Recalled) -> Episode:
+    """One iteration, as far as the judge. `subject`: what it was about when it began; `recalled`: what its prompt carried."""
+    state, evidence, moment = view.state, view.evidence, overseen.moment
     # what could not be told teaches nothing of the work
-    verdicts = [one for one in record.judgement.criteria if not one.cannot_tell] if record.judgement else []
+    verdicts = [one for one in evidence.judgement.criteria if not one.cannot_tell] if evidence.judgement else []
     # what was done, by the subjects of its commits, oldest first: as many whole ones as fit
-    subjects = (one.subject for one in reversed(change.commits) if not one.subject.startswith(OURS))
+    commits = reversed(evidence.execution.change.commits)
+    subjects = (one.subject for one in commits if not one.subject.startswith(OURS))
     done = dict.fromkeys(short_line(subject, LONGEST_SUBJECT) for subject in subjects)
     return Episode(
         uid=state.uid,
         loop=state.loop,
-        iteration=record.iteration,
-        attempt=record.attempt,
+        iteration=state.due,
+        attempt=state.attempt,
         subject=subject,
-        at=record.ended_at,
-        seconds=record.seconds,
-        cost_usd=record.usage.cost_usd,
-        tokens=record.usage.tokens,
+        at=view.now,
+        seconds=(view.now - view.started_at).total_seconds(),
+        cost_usd=evidence.usage.cost_usd,
+        tokens=evidence.usage.tokens,
         movement=moment.movement if moment else Movement.WAITED,
         checked=moment.checked if moment else False,
         green=moment.green if moment else False,
-        completion=1.0 if record.proven else record.oversight.progress.completion,
+        completion=1.0 if evidence.proven else overseen.oversight.progress.completion,
         errors=moment.errors[:MOST_ERRORS] if moment else (),
         troubles=moment.troubles[:MOST_TROUBLES] if moment else (),
         approach=joined(done, LONGEST_APPROACH, "; "),
-        files=_names(change.files, MOST_FILES),
-        told=tuple(told),
-        guarded=tuple(guarded),
-        learning=record.oversight.learning,
+        files=_names(evidence.execution.change.files, MOST_FILES),
+        told=tuple(one.lesson for one in recalled.reminders),
+        guarded=tuple(one.id for one in recalled.guardrails),
+        learning=overseen.oversight.learning,
         verdicts=tuple(
             Graded(criterion=one.criterion, met=one.met, reason=short_line(one.reason, LONGEST_REASON))
             for one in verdicts[:MOST_CRITERIA]

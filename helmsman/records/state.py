@@ -41,7 +41,7 @@ from helmsman.records.folds import (
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.hats import Preset
 from helmsman.records.iteration import RESEARCH_TRIES, Evidence, IterationRecord, Orientation, WorkingMemory
-from helmsman.records.lessons import Estimate, TaskType
+from helmsman.records.lessons import Estimate, Learned, TaskType
 from helmsman.records.plan import PlanProgress, Tick
 from helmsman.records.proof import DoneSignals, JudgeMemory
 from helmsman.records.tracking import IssueLink, Merged, Merging
@@ -270,6 +270,7 @@ def record_of(
     memory: WorkingMemory,
     overseen: Overseen,
     decision: Decision,
+    learned: Learned | None = None,
 ) -> IterationRecord:
     """All that is known of the iteration that is due, before anything follows from the decision."""
     return IterationRecord(
@@ -285,6 +286,7 @@ def record_of(
         decision=decision,
         recalled=orientation.recalled,
         hat=orientation.hat,
+        learned=learned or Learned(),
     )
 
 

@@ -18,11 +18,12 @@ from helmsman.memory.guardrail_effect import failed
 from helmsman.memory.learned_guardrails import Refused, create
 from helmsman.memory.lessons_question import lessons_request, read_lessons
 from helmsman.memory.merge import credited, learn, reviewed
+from helmsman.oversee.oversee import Observed, oversee
+from helmsman.oversee.signals import IterationView
 from helmsman.plain import clean
 from helmsman.records.agent import FailureClass
 from helmsman.records.decision import Outcome
 from helmsman.records.events import MemoryNoted
-from helmsman.records.iteration import IterationRecord
 from helmsman.records.lessons import (
     Episode,
     ExtractedLessons,
@@ -74,14 +75,15 @@ def recalled(context: LoopContext, state: LoopState, now: datetime, *, only_look
     return Recalled(problem="; ".join(problems))
 
 
-def remember(context: LoopContext, state: LoopState, record: IterationRecord) -> Learned:
-    """Keep an iteration and what it teaches, and return the lessons. Called again for the same one, it changes nothing."""
-    learned = Learned()
-    with _observed("remember"), _store(state, record.ended_at) as store:
-        subject = record.recalled.subject or _subject(context, state)
-        told = [one.lesson for one in record.recalled.reminders]
-        guarded = [one.id for one in record.recalled.guardrails]
-        kept = episode(state, record, subject, told, guarded)
+def remember(context: LoopContext, view: IterationView, recalled: Recalled) -> Learned:
+    """Keep an iteration and what it teaches, and return the lessons. Called again for the same one, it changes nothing.
+
+    `recalled`: what its prompt carried. What the overseer makes of the iteration is found out as it will be in its own step,
+    without what only that step reads: a lesson does not rest on it.
+    """
+    learned, state = Learned(), view.state
+    with _observed("remember"), _store(state, view.now) as store:
+        kept = episode(view, oversee(view, Observed()), recalled.subject or _subject(context, state), recalled)
         with store.change() as change:
             now = kept.iteration, kept.attempt
             earlier = [one for one in change.episodes(kept.uid, LOOKED_AT) if (one.iteration, one.attempt) < now]
@@ -90,9 +92,9 @@ def remember(context: LoopContext, state: LoopState, record: IterationRecord) ->
             if not change.put_episode(kept):
                 return learned
             for one in observations:
-                _observe(change, one, record.ended_at, _told((*earlier, kept)))
-            notes = _guarded(change, context, state, kept, record.ended_at)
-        write_down(context.repository, store, kept.subject.project, record.ended_at)
+                _observe(change, one, kept.at, _told((*earlier, kept)))
+            notes = _guarded(change, context, state, kept, kept.at)
+        write_down(context.repository, store, kept.subject.project, kept.at)
         _note(notes)
     return learned
 
@@ -156,7 +158,7 @@ def _ends(state: LoopState) -> bool:
 
 
 def _since_its_end(reads: Reads, uid: str) -> Sequence[Episode]:
-    """Iterations since the loop ended last, all where it never did. The one that led to an end ended in the same moment."""
+    """Iterations since the loop ended last, all where it never did. The one that led to an end was kept before it."""
     before = reads.summary(uid)
     return [one for one in reads.episodes(uid) if before is None or one.at > before.ended_at]
 

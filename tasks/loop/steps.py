@@ -17,6 +17,7 @@ from helmsman.orient.brief import brief
 from helmsman.orient.sessions import session_to_resume
 from helmsman.oversee.decide import Situation
 from helmsman.oversee.decide import decide as choose
+from helmsman.oversee.signals import IterationView
 from helmsman.parsers.status import read_ending
 from helmsman.records.agent import Execution
 from helmsman.records.agents import prints_text
@@ -288,6 +289,15 @@ def judge(context: LoopContext, state: LoopState, evidence: Evidence) -> Verdict
 
 
 @step(by_step)
+def learn(context: LoopContext, state: LoopState, orientation: Orientation, evidence: Evidence) -> Learned:
+    """Keep what the iteration teaches, now that verdict and checks are known."""
+    if not state.config.memory.use:
+        return Learned()
+    check_lease(context.repository, state)
+    return remember(context, IterationView(state, evidence, orientation.started_at, now_utc()), orientation.recalled)
+
+
+@step(by_step)
 def oversee(
     context: LoopContext, state: LoopState, orientation: Orientation, evidence: Evidence, memory: WorkingMemory
 ) -> Overseen:
@@ -297,13 +307,6 @@ def oversee(
 @step(by_step)
 def decide(context: LoopContext, state: LoopState, evidence: Evidence, overseen: Overseen) -> Decision:
     return choose(Situation(state, evidence, overseen.signals, now_utc(), overseen.oversight))
-
-
-@step(by_step)
-def learn(context: LoopContext, state: LoopState, what: IterationRecord) -> Learned:
-    """Keep what the iteration teaches, now that verdict and checks are known."""
-    check_lease(context.repository, state)
-    return remember(context, state, what)
 
 
 @step(by_step)

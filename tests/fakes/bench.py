@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 DRIVER = "tests.e2e.crash_driver"
 STEPS = (
     "orient", "plan", "prompt", "execute", "checks", "invariants", "claims",
-    "judge", "oversee", "decide", "learn", "record",
+    "judge", "learn", "oversee", "decide", "record",
 )  # fmt: skip
 """Of an iteration in which nothing unusual happens, in their order."""
 PATIENCE = 100

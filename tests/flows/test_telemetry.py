@@ -34,7 +34,7 @@ def test_a_loop_is_one_trace_of_iterations_steps_and_tool_calls(drive: Drive, mo
         driven = drive([uses_a_tool(), says(PROMISE, shell=SOLVE, cost=0.25)])
     assert driven.state.outcome is Outcome.COMPLETED
     (root,) = collector.children()
-    steps = ["orient", "plan", "prompt", "execute", "checks", "invariants", "claims", "judge", "oversee", "decide", "learn"]
+    steps = ["orient", "plan", "prompt", "execute", "checks", "invariants", "claims", "judge", "learn", "oversee", "decide"]
     iterations = [span for span in collector.children(root.id) if span.name == "iteration"]
     for iteration, passed in zip(iterations, ("failed", "passed"), strict=True):
         assert [span.name for span in collector.children(iteration.id)] == [f"step {name}" for name in steps]

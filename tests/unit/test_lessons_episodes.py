@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.memory.episodes import LONGEST_APPROACH, LONGEST_GOAL, episode, subject_of, summary
+from helmsman.oversee.signals import IterationView
 from helmsman.records.agent import Commit, FailureClass
 from helmsman.records.checks import TestCounts
-from helmsman.records.control import Movement
+from helmsman.records.control import Movement, Overseen
 from helmsman.records.decision import Outcome
-from helmsman.records.lessons import TaskType
-from tests.unit.builders import HOUR, NOW, STOP, check, config, record, report, state
+from helmsman.records.lessons import Episode, Guardrail, LessonKind, Recalled, Reminder, TaskType
+from tests.unit.builders import HOUR, NOW, STOP, check, config, report, sight, state
 from tests.unit.full_records import CALL, CHANGE, OVERSIGHT
 from tests.unit.histories import SIDEWAYS, STILL, error, history, red
 from tests.unit.lived import subject
@@ -21,11 +22,15 @@ pytestmark = pytest.mark.feature("L1")
 RED = check(passed=False, counts=TestCounts(passed=3, failed=2, failing=("tests/test_app.py::test_add", "test_\x1bsub")))
 
 
-def with_commits(*subjects: str):  # noqa: ANN201 - a record of the builders
+def with_commits(*subjects: str) -> IterationView:
     """An iteration with these commits, the oldest first."""
     commits = tuple(Commit(id=str(number), subject=text) for number, text in enumerate(subjects))[::-1]
     change = CHANGE.model_copy(update={"commits": commits})
-    return record(execution={"call": CALL, "change": change})
+    return sight(state=state(iteration=3, attempt=2), execution={"call": CALL, "change": change})
+
+
+def kept_of(view: IterationView, overseen: Overseen | None = None, recalled: Recalled | None = None) -> Episode:
+    return episode(view, overseen or Overseen(), subject(), recalled or Recalled())
 
 
 def test_a_subject_says_what_fails_now() -> None:
@@ -52,10 +57,11 @@ def test_a_subject_is_bounded_whatever_the_goal(goal: str) -> None:
 
 def test_an_episode_holds_what_the_record_says() -> None:
     moment = history(red(SIDEWAYS, "a", files=("a.py",), troubles=(error(FailureClass.EDIT),) * 9))[0]
-    full = with_commits("Guard the total", "Test the guard").model_copy(
-        update={"moment": moment, "oversight": OVERSIGHT, "iteration": 4, "attempt": 2}
-    )
-    kept = episode(state(), full, subject(), ("l1",), ("g1",))
+    reminder = Reminder(lesson="l1", kind=LessonKind.STRATEGY, text="Guard it.", why="", score=1)
+    guardrail = Guardrail(id="g1", project="shop", instruction="Look first.", created_at=NOW)
+    recalled = Recalled(reminders=(reminder,), guardrails=(guardrail,))
+    overseen = Overseen(moment=moment, oversight=OVERSIGHT)
+    kept = kept_of(with_commits("Guard the total", "Test the guard"), overseen, recalled)
     assert (kept.uid, kept.loop, kept.iteration, kept.attempt, kept.at) == ("u1", "mend-it", 4, 2, NOW)
     assert (kept.movement, kept.checked, kept.green) == (Movement.SIDEWAYS, True, False)
     assert kept.completion == OVERSIGHT.progress.completion
@@ -71,13 +77,13 @@ def test_the_approach_is_the_agents_own_commits() -> None:
     mixed = with_commits(
         "helmsman: keep what iteration 3 left uncommitted", "Merge branch 'main'", "Do it\x07 well", "Do it\x07 well"
     )
-    assert episode(state(), mixed, subject()).approach == "Do it well"
-    assert episode(state(), with_commits(), subject()).approach == ""
+    assert kept_of(mixed).approach == "Do it well"
+    assert kept_of(with_commits()).approach == ""
 
 
 @given(st.lists(st.text(max_size=400), max_size=40))
 def test_an_episode_is_bounded_whatever_was_committed(subjects: list[str]) -> None:
-    kept = episode(state(), with_commits(*subjects), subject())
+    kept = kept_of(with_commits(*subjects))
     assert len(kept.approach) <= LONGEST_APPROACH
     assert kept.approach.isprintable()
 
