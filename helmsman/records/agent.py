@@ -8,8 +8,6 @@ from helmsman.plain import clean
 from helmsman.records.base import Record, Usage
 from helmsman.records.plan import PlanTouched
 
-# --- session --------------------------------------------------------------------------------------------------------
-
 
 class FailureClass(StrEnum):
     """What kind of thing failed, read from the output of a tool. The class tells a recurring failure, the text does not."""
@@ -24,18 +22,14 @@ class FailureClass(StrEnum):
     MISSING_FILE = "missing_file"
     MISSING_COMMAND = "missing_command"
     USAGE = "usage"
-    """A program was called with options or arguments that it does not know."""
     EDIT = "edit"
     """A file tool could not apply a change: text not found, file not read before."""
     PERMISSION = "permission"
     NETWORK = "network"
     TIMEOUT = "timeout"
     RESOURCES = "resources"
-    """Memory, disk space or file handles ran out, or a process was killed."""
     GIT = "git"
-    """git refused: conflict, nothing to commit, unknown revision."""
     EXCEPTION = "exception"
-    """A program died of an error of its own."""
     OTHER = "other"
 
 
@@ -56,9 +50,9 @@ class Compaction(Record):
     """The CLI summarised its own context."""
 
     trigger: str
-    """auto or manual."""
+    """`auto` or `manual`."""
     before: int
-    """Tokens in the context before it."""
+    """Tokens before and after it."""
     after: int = 0
 
 
@@ -86,9 +80,7 @@ class StopAttempt(Record):
     """The agent wanted to end its turn, and what the checks said of that."""
 
     blocked: bool
-    """It was sent back to work."""
     why: str
-    """Why it was sent back, or why not."""
     failing: tuple[str, ...] = ()
     failing_tests: int = 0
     seconds: float = 0.0
@@ -108,9 +100,8 @@ class Drift(Record):
     """What the agent did, compared with what it was asked: the purpose of a system is what it does."""
 
     deeds: int = 0
-    """Files that were read or changed and could be judged."""
     related: int = 0
-    """Of those the ones that have to do with the task by path or word."""
+    """Of its deeds those that have to do with the task by path or word."""
     strangers: tuple[str, ...] = ()
     """Changed files that have nothing to do with it, 10 at most."""
 
@@ -128,13 +119,9 @@ class LastCall(Record):
     drift: Drift = Drift()
     context: ContextUse = ContextUse()
     unguarded: str = ""
-    """That guard rails did not act throughout it, in words; empty where they did."""
     words: str = ""
     """What the agent said last, 600 characters at most: for people, never for another agent."""
     blocked: bool = False
-
-
-# --- processes ------------------------------------------------------------------------------------------------------
 
 
 MOST_SURVIVORS = 20
@@ -154,14 +141,10 @@ def survivors_named(survivors: Iterable[Survivor]) -> str:
     return ", ".join(f"{clean(one.name)} (pid {one.pid})" if one.started else clean(one.name) for one in survivors)
 
 
-# --- evidence -------------------------------------------------------------------------------------------------------
-
-
 class AgentOutcome(StrEnum):
     """How one call of the agent ended, read from exit code, events and clocks; never from what it claims."""
 
     FINISHED = "finished"
-    """It ended its turn by itself."""
     MAX_TURNS = "max_turns"
     CALL_BUDGET = "call_budget"
     TIMED_OUT = "timed_out"
@@ -170,27 +153,20 @@ class AgentOutcome(StrEnum):
     ROTATED = "rotated"
     """The loop ended the session in good order because a fresh one serves better."""
     CONTEXT_FULL = "context_full"
-    """Its context window was full and could not be compacted."""
     USAGE_LIMIT = "usage_limit"
-    """The subscription's window is used up until a reset."""
     RATE_LIMITED = "rate_limited"
     """429 without a usage limit."""
     OVERLOADED = "overloaded"
     """5xx, 529 or no connection, after the CLI's own retries."""
     AUTHENTICATION = "authentication"
-    """No or refused credentials."""
     BILLING = "billing"
-    """No credit, or the account is on hold."""
     BAD_MODEL = "bad_model"
     REJECTED_REQUEST = "rejected_request"
-    """The API refused the request for its content (400, 413)."""
     REFUSED_START = "refused_start"
-    """The CLI refused to start: flag, root user, settings file."""
     UNKNOWN_SESSION = "unknown_session"
     BLOCKED_BY_HOOK = "blocked_by_hook"
     ABORTED = "aborted"
     CRASHED = "crashed"
-    """It died, or ended without a result."""
 
 
 NEVER_AT_WORK = frozenset(
@@ -214,7 +190,6 @@ class UsageWindow(Record):
     name: str
     """five_hour, seven_day, … as the CLI names it."""
     utilization: float
-    """Share that is used, 0 to 1."""
     resets_at: datetime | None = None
 
 
@@ -224,7 +199,6 @@ class RateLimit(Record):
     status: str
     """allowed, allowed_warning or rejected."""
     window: str = ""
-    """five_hour, seven_day, … as the CLI names it."""
     resets_at: datetime | None = None
     utilization: float | None = None
     windows: tuple[UsageWindow, ...] = ()
@@ -244,7 +218,6 @@ class Guarded(Record):
     detail: str
     """What it was called with, in a line of 120 characters at most."""
     denied: bool
-    """It did not run; else it was only advised on."""
 
 
 FAILURES_IN_ROW = 5
@@ -283,15 +256,12 @@ class AgentCall(Record):
     errors: tuple[ErrorVector, ...] = ()
     """Failures of its tools, each once, the one seen last at the end, 20 at most."""
     failures_in_row: int = 0
-    """The longest run of tool calls that failed one after the other."""
     stops: tuple[StopAttempt, ...] = ()
     """Its attempts to end its turn that the checks were asked about, 10 at most."""
     rotated: str = ""
-    """Why the loop ended the session for the sake of a fresh one; empty where it did not."""
     pain: str = ""
     """Why the loop ended the session at once: a destructive command ran, a budget was blown. Empty where it did not."""
     resumed: bool = False
-    """Whether it went on with the session of an earlier call."""
     rate_limit: RateLimit | None = None
     survivors: tuple[Survivor, ...] = ()
     """Processes that it or an earlier call started and that could not be ended, 20 at most of each call."""
@@ -315,7 +285,6 @@ class Interrupted(Record):
     start: str
     started_at: datetime
     ended_at: datetime
-    """When it was last heard of."""
     usage: Usage = Usage()
     """As far as its messages tell; the dollars by list prices."""
 
@@ -338,7 +307,6 @@ class Change(Record):
     insertions: int = 0
     deletions: int = 0
     leftovers_committed: bool = False
-    """Whether the agent left work uncommitted that Helmsman committed for it."""
 
 
 class Execution(Record):
@@ -349,7 +317,6 @@ class Execution(Record):
     transcript: str = ""
     """Path of the compressed event stream, relative to the loop's own folder."""
     plan: PlanTouched | None = None
-    """What it did to the plan's file, where it did anything."""
 
     @property
     def worth_checking(self) -> bool:

@@ -13,9 +13,6 @@ from helmsman.naming import PLAIN_NAME
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.base import Record
 
-# --- streams --------------------------------------------------------------------------------------------------------
-
-
 Path = Annotated[str, Field(min_length=1, max_length=200)]
 """Keys with dots between them, from the event or, under `each`, from the item. `0` counts in a list; `*End` is the first key that
 ends so, and as the last part of a tool's name that key without its end."""
@@ -33,7 +30,6 @@ class Condition(Part):
     when: Mapping[Path, tuple[Value, ...]] = Field(default_factory=dict[str, tuple[Value, ...]])
     """Each of these has one of its values, or, with none named, any at all. `*` at the end stands for all that begin so."""
     unless: Mapping[Path, tuple[Value, ...]] = Field(default_factory=dict[str, tuple[Value, ...]])
-    """None of these has."""
 
 
 class Tools(Part):
@@ -47,7 +43,6 @@ class Tools(Part):
 class ToolUse(Part):
     id: Path
     name: Paths
-    """The first that is there."""
     arguments: Path
 
 
@@ -94,9 +89,7 @@ class Rule(Condition):
     end: Condition | None = None
     """Its turn is over, and well where this holds."""
     error: Paths = ()
-    """The program's own words on what went wrong; where its turn ends well, nothing did."""
     status: Path | None = None
-    """The HTTP status behind them."""
 
 
 class Stream(Part):
@@ -104,15 +97,10 @@ class Stream(Part):
 
     tools: Tools = Tools()
     session: Path | None = None
-    """Where each event that is known names the session."""
     subagent: Path | None = None
-    """What is there in the events of a subagent's thread."""
     unwrap: bool = False
     """Whether commands are told as `/bin/bash -lc '…'`."""
     rules: Annotated[tuple[Rule, ...], Field(min_length=1, max_length=100)]
-
-
-# --- agents ---------------------------------------------------------------------------------------------------------
 
 
 CLAUDE, TEMPLATE = "claude", "template"
@@ -137,9 +125,7 @@ class Capability(StrEnum):
     HOOKS = "hooks"
     """It asks before each tool call and before it ends: guard rails, and checks inside the session."""
     SESSIONS = "sessions"
-    """An iteration can go on with the session of the one before."""
     RULES = "rules"
-    """Tools can be allowed and denied to it by name."""
     RESETS = "resets"
 
 
@@ -202,14 +188,11 @@ class AgentKind(Record):
     environment: tuple[Variable, ...] = ()
     """Environment variables that it may see; `*` at the end stands for all that begin so."""
     login: tuple[Variable, ...] = ()
-    """Variables of which any one lets it log in."""
     remedy: str = ""
-    """What a person does where it has no credentials."""
     exits: Mapping[ExitCode, Ending] = Field(default_factory=dict[ExitCode, Ending])
     words: Mapping[Phrase, Ending] = Field(default_factory=dict[Phrase, Ending])
     """What a phrase of its own means where it complains. The agent's words are never looked through."""
     version: str = ""
-    """The version that all this was found out with."""
     known_by: Literal["runs", "help", "documentation", ""] = ""
     """How: by running it against a scripted model, by its own help, or by what its documentation says."""
     documentation: str = ""

@@ -53,7 +53,6 @@ class Specification(Record):
 class Stage(Record):
     what: Line
     proof: Annotated[str, Field(max_length=LONGEST_LINE), AfterValidator(one_line)] = ""
-    """What can be looked at once it is done. Empty: nobody has said."""
 
 
 class Process(Record):
@@ -62,7 +61,6 @@ class Process(Record):
     approach: Annotated[str, Field(max_length=LONGEST_PROSE), AfterValidator(prose)] = ""
     sequence: Annotated[tuple[Stage, ...], Field(max_length=MOST_LINES)] = ()
     assumptions: Lines = ()
-    """Of languages, libraries, tools and services."""
 
 
 class Evaluation(Record):
@@ -98,9 +96,7 @@ class GapCheck(Record):
     intentionality: Lines = ()
     """What of the result's form and quality nobody has pictured yet."""
     questions: Annotated[tuple[Asked, ...], Field(max_length=MOST_QUESTIONS)] = ()
-    """Open, or answered and not yet worked in."""
     answered: Annotated[tuple[Asked, ...], Field(max_length=MOST_LINES)] = ()
-    """What the other sections have taken into account."""
 
     @field_validator("answered")
     @classmethod
@@ -122,11 +118,9 @@ class Made(Record):
     round: int = Field(default=0, ge=0, le=1000)
     """How often a model was asked, or should have been."""
     commit: str = Field(default="", max_length=100)
-    """Of the repository that was looked at."""
     cost_usd: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """Of all rounds."""
     reason: str = Field(default="", max_length=1000)
-    """Why no model wrote the last of it, where that is so."""
 
 
 class Alignment(Record):
@@ -136,7 +130,6 @@ class Alignment(Record):
     gaps: GapCheck = GapCheck()
     made: Made = Made()
     more: Annotated[str, Field(max_length=LONGEST_MORE), AfterValidator(str.rstrip)] = ""
-    """Sections that others have added behind the four, as they stand."""
 
     @property
     def due(self) -> Literal["answers", "folding", ""]:
@@ -179,18 +172,12 @@ class RepositoryFacts(Record):
     files: tuple[str, ...] = ()
     """Names of the two upper levels, folders with a slash."""
     left_out: int = 0
-    """Names beyond those."""
     readme: str = ""
-    """Its beginning."""
     guides: str = ""
-    """The beginning of what the repository tells agents."""
     commands: tuple[FoundCommand, ...] = ()
     commits: tuple[str, ...] = ()
-    """Subjects, newest first."""
     checks: tuple[str, ...] = ()
-    """The operator's."""
     criteria: tuple[str, ...] = ()
-    """The operator's."""
 
 
 class Proposal(Record):
@@ -206,14 +193,12 @@ class AlignResult(Record):
     outcome: Literal["aligned", "questions", "stopped", "cancelled"]
     """`questions`: some are open, and a loop does not start before they are answered."""
     file: str
-    """By its path from the top of the repository."""
     goal: str
     questions: tuple[str, ...]
     by: Literal["model", "template", "person"]
     round: int
     cost_usd: float
     reason: str
-    """Why no model wrote the last of it, or who stopped it; empty where all went well."""
 
     @field_validator("cost_usd")
     @classmethod

@@ -2,16 +2,11 @@
 
 from pydantic import BaseModel, ConfigDict
 
-# --- base -----------------------------------------------------------------------------------------------------------
-
 
 class Record(BaseModel):
     """A fact that was found. Frozen; unknown fields are ignored, so that a newer writer can be read."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
-
-
-# --- usage ----------------------------------------------------------------------------------------------------------
 
 
 class Usage(Record):

@@ -5,9 +5,6 @@ from typing import Literal
 
 from helmsman.records.base import Record, Usage
 
-# --- checks ---------------------------------------------------------------------------------------------------------
-
-
 UNSEEN = "a hidden check: what it is, and what it prints, is not told"
 
 
@@ -43,12 +40,11 @@ class CheckResult(Record):
     timed_out: bool = False
     error: str = ""
     remark: str = ""
-    """What a person should know of it although it ran."""
     counts: TestCounts | None = None
     flaky: tuple[str, ...] = ()
     """Tests that failed and then passed on the same tree; the command's name where it names no tests. Empty: none did."""
     ran: tuple[str, ...] = ()
-    """Of the required tests those that it ran, unskipped."""
+    """The required tests that it ran, unskipped."""
     collected: tuple[str, ...] = ()
     """Files that its report has tests of although they are not named like tests, 100 at most."""
     passing: tuple[str, ...] = ()
@@ -122,9 +118,6 @@ class TrustedRun(Record):
     report: CheckReport | None = None
 
 
-# --- findings -------------------------------------------------------------------------------------------------------
-
-
 SHOWN = 200
 """Characters of a line that are kept as before and after."""
 
@@ -133,7 +126,6 @@ class Weight(StrEnum):
     """What a finding does to a request to be done."""
 
     BLOCK = "block"
-    """The work is not done while it stands."""
     HINT = "hint"
     """It is shown to people and to the judge, and that is all: honest work does it too."""
 
@@ -144,7 +136,6 @@ class Weight(StrEnum):
 
 class Finding(Record):
     rule: str
-    """Name of the rule, for example `tests.gone`."""
     weight: Weight
     path: str
     line: int | None = None
@@ -152,7 +143,6 @@ class Finding(Record):
     before: str = ""
     """What stood there, one line, 200 characters at most."""
     after: str = ""
-    """What stands there now, likewise."""
     message: str
     """What was done, in a clause without a full stop: `test_adds was deleted`."""
     honest: str
@@ -161,9 +151,6 @@ class Finding(Record):
     @property
     def where(self) -> str:
         return self.path if self.line is None else f"{self.path}:{self.line}"
-
-
-# --- pain -----------------------------------------------------------------------------------------------------------
 
 
 MOST_LEAKS = 50
@@ -175,13 +162,11 @@ class Leak(Record):
 
     path: str
     line: int
-    """Counted from 1, in the file as it is now."""
     kind: str
     """As the detector calls it, for example `AWS Access Key`."""
     digest: str
     """Six hexadecimal digits: enough to know the same secret again, too few to confirm a guess at it."""
     weight: Weight
-    """`block` is pain; `warn` is only told."""
     doubt: str = ""
 
 
@@ -199,7 +184,6 @@ class Weakness(Record):
     path: str
     """Relative to the worktree, 300 characters at most."""
     line: int = 0
-    """Counted from 1; 0 where the scanner does not tell."""
     severity: Harm
     digest: str = ""
     """Of the line it is about, whatever its number and spacing, eight hexadecimal digits."""
@@ -211,10 +195,6 @@ class Scan(Record):
     """The severest first, 200 at most."""
     left_out: int = 0
     error: str = ""
-    """Why nothing is known, where that is so."""
-
-
-# --- judgement ------------------------------------------------------------------------------------------------------
 
 
 Given = Literal["met", "not_met", "cannot_tell"]
@@ -239,7 +219,6 @@ class JudgementOutcome(StrEnum):
 class CriterionVerdict(Record):
     criterion: str
     met: bool
-    """Whether at least as many votes as it needs say so."""
     cannot_tell: bool = False
     """Whether votes that could not tell would make the difference: it counts neither as met nor as unmet."""
     votes_met: int
@@ -252,7 +231,6 @@ class CriterionVerdict(Record):
     need: tuple[str, ...] = ()
     """For one that cannot be told: files that would decide it, 10 at most."""
     evidence: str = ""
-    """`path:line`, where the judge names one."""
 
     @property
     def unmet(self) -> bool:
@@ -269,7 +247,6 @@ class Judgement(Record):
 
     outcome: JudgementOutcome
     cause: str
-    """Why it is a rejection, in a sentence; empty when approved."""
     criteria: tuple[CriterionVerdict, ...] = ()
     principle: str = ""
     """What the judge learnt for its next verdict, one line of 300 characters at most."""
@@ -277,7 +254,6 @@ class Judgement(Record):
     """Weighted share of criteria that are met, 0 to 1; None in records of answers that could not be read."""
     model: str = ""
     way: str = ""
-    """`api` or `claude`."""
     usage: Usage = Usage()
     calls: int = 0
     seconds: float = 0.0
@@ -291,9 +267,6 @@ class Judgement(Record):
         return self.outcome is JudgementOutcome.REJECTED
 
 
-# --- probes ---------------------------------------------------------------------------------------------------------
-
-
 class Probe(Record):
     """A case that a model wrote without seeing the new source. It lies outside of the repository: the agent never sees it."""
 
@@ -301,7 +274,6 @@ class Probe(Record):
     """What it asks for, in a sentence without its values; this is what the agent is told."""
     code: str
     right: bool = False
-    """Whether it failed, was read once more, and was found right."""
 
 
 class Probed(Record):
@@ -309,14 +281,11 @@ class Probed(Record):
 
     written: int = 0
     again: bool = False
-    """Whether they are those of an earlier claim."""
     passing: int = 0
     failing: tuple[str, ...] = ()
     """What those ask for that fail and are right: they block."""
     unclear: tuple[str, ...] = ()
-    """What those ask for that fail, and of which nobody can tell whether they are right."""
     dropped: int = 0
     """Those that fail and are wrong, or could not be run."""
     reason: str = ""
-    """Why there are none, or why nobody read those that fail."""
     usage: Usage = Usage()

@@ -46,11 +46,9 @@ class Claim(Record):
 class Claims(Record):
     wants_to_finish: bool = False
     how: str = ""
-    """The words that asked for it: the promise text or EXIT_SIGNAL."""
     blocked: str = ""
     """Why it says that it cannot go on by itself, 300 characters at most; empty where it does not, or asks to be done."""
     goes_on: bool = False
-    """Whether it says that work remains, and does not ask to be done."""
     status: StatusReport | None = None
     claims: tuple[Claim, ...] = ()
 
@@ -82,7 +80,6 @@ class Trust(Record):
     checked: int = 0
     """Claims that could be compared with evidence."""
     contradicted: int = 0
-    """Of these, those in the layer of contradictions."""
 
     @property
     def score(self) -> float | None:
@@ -98,4 +95,3 @@ class ClaimsCheck(Record):
     checked: int = 0
     drift: Drift = Drift()
     noted: str = ""
-    """Id of the plan's item in hand, where progress.md says that it is done."""

@@ -9,9 +9,6 @@ from helmsman.records.base import Record
 from helmsman.records.checks import Scan
 from helmsman.records.decision import Alert
 
-# --- control --------------------------------------------------------------------------------------------------------
-
-
 Phase = Literal["exploration", "focused", "aggressive"]
 
 
@@ -44,9 +41,6 @@ class Control(Record):
     output: float = 0.0
     """Urgency, 0 to 1."""
     band: Band = Band.CONTINUE
-
-
-# --- modes ----------------------------------------------------------------------------------------------------------
 
 
 class EscalationLevel(IntEnum):
@@ -93,17 +87,12 @@ class Feedback(StrEnum):
     """How good the feedback is that the next iteration can steer by."""
 
     GREEN = "green"
-    """Everything passes: any work is free."""
     FAILING = "failing"
-    """Tests or checks fail: the work is to fix them."""
     BROKEN = "broken"
     """Nothing can be run: no new work until it builds."""
     GUTTER = "gutter"
     """The session drowned in failures: a fresh context."""
     NONE = "none"
-
-
-# --- moments --------------------------------------------------------------------------------------------------------
 
 
 REMEMBERED = 50
@@ -174,16 +163,12 @@ class IterationSummary(Record):
     """What the agent's program does not tell, as `Capability` names it."""
     denials: int = 0
     reverted: int = 0
-    """Files that the guard rails saw edited back to what they were."""
     relevance: float = 1.0
     """Share of its deeds that had to do with the task (POSIWID)."""
     asked: bool = False
     test_only: bool = False
     undone: bool = False
     rung: int = 0
-
-
-# --- oversight ------------------------------------------------------------------------------------------------------
 
 
 class Diagnosis(StrEnum):
@@ -196,7 +181,6 @@ class Diagnosis(StrEnum):
     """Two of its orders contradict each other: no note helps, a person has to choose."""
     STUCK = "stuck"
     PRODUCTIVE = "productive"
-    """A stable cycle that gets on: leave it alone."""
 
 
 Modality = Literal["must", "must_not", "should", "should_not"]
@@ -209,7 +193,6 @@ class Imperative(Record):
     source: str
     """goal, RUBRIC.md, AGENTS.md, guardrails…: a path, or the name of a part of the configuration."""
     line: int = 0
-    """Counted from 1; 0 where there are no lines."""
     text: str
     modality: Modality
 
@@ -246,11 +229,8 @@ class Learning(Record):
     level: Literal[0, 1, 2, 3] = 0
     """0: new. 1: stagnation. 2: an intervention is being tried. 3: a matter for a person."""
     intervened_at: int | None = None
-    """Iteration after which the intervention was ordered."""
     recurred: int = 0
-    """Iterations since then in which it came back."""
     helped: bool | None = None
-    """Whether the intervention ended it; None while that is open."""
 
 
 class Variety(Record):
@@ -329,9 +309,7 @@ class Oversight(Record):
     diagnosis: Diagnosis = Diagnosis.NONE
     conflicts: tuple[Conflict, ...] = ()
     sought: ConflictSearch | None = None
-    """None: no model was asked."""
     learning: tuple[Learning, ...] = ()
-    """One for each class of failure that was seen."""
     variety: tuple[Variety, ...] = ()
     """One for each of the last iterations, newest last, 10 at most."""
     strategy: Strategy = Strategy()
@@ -341,7 +319,6 @@ class Oversight(Record):
     baseline: Scan | None = None
     """What the security scan found first; what it finds later is compared with it."""
     best: Checkpoint | None = None
-    """The commit that measured best; of equals the latest."""
     instructions: tuple[str, ...] = ()
     """What signals of this iteration tell the next one to do, 10 at most."""
     redirected: tuple[str, ...] = ()

@@ -9,13 +9,10 @@ from helmsman.records.verification import Grounds
 
 class Severity(StrEnum):
     LOG = "LOG"
-    """It is told."""
     WARN = "WARN"
-    """It is told so that nobody overlooks it."""
     REDIRECT = "REDIRECT"
     """The next iteration is told what to do instead; where that was in vain the ladder goes up a rung."""
     PAUSE = "PAUSE"
-    """A person has to look."""
     ABORT = "ABORT"
 
 
@@ -79,15 +76,13 @@ class Decision(Record):
     rule: str
     reason: str
     at: datetime
-    """When it was taken; the end of its iteration."""
     until: datetime | None = None
     repeat: bool = False
-    """Whether the same iteration is due again: the agent never got to work, so it does not count."""
+    """The same iteration is due again, and this one does not count: the agent never got to work."""
     outcome: Outcome | None = None
     fault: str = ""
     """operator, agent or world, when the outcome is `failed`."""
     path: tuple[Considered, ...] = ()
-    """The questions that were asked, in order; the last one decided."""
     grounds: Grounds | None = None
     """Of work that is done: what that rests on, and what nobody looked at."""
     back_to: str = ""

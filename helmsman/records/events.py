@@ -37,7 +37,6 @@ class LoopBegun(Event):
 
     report: CheckReport | None = None
     warnings: tuple[str, ...] = ()
-    """What could prove nothing of the goal, a sentence each."""
 
 
 class AgentIntroduced(Event):
@@ -45,7 +44,6 @@ class AgentIntroduced(Event):
 
     lines: tuple[str, ...]
     untold: tuple[str, ...] = ()
-    """What its program does not tell, as `Capability` names it."""
 
 
 class MemoryNoted(Event):
@@ -58,7 +56,6 @@ class AttemptInterrupted(Event):
     """A driver died, or was cancelled, with a call of the agent in flight; told by the one that takes the loop up."""
 
     what: str
-    """Which attempt, and where its work is kept."""
 
 
 class TelemetryFailed(Event):
@@ -95,7 +92,6 @@ class AgentStarted(Event):
 class ToolCalled(Event):
     tool: str
     detail: str
-    """What it was called with, in a line of 120 characters at most."""
     id: str = ""
     """As the agent's program names the call, 100 characters at most; empty where it does not."""
 

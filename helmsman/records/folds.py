@@ -24,8 +24,6 @@ from helmsman.records.proof import (
     Rejection,
 )
 
-# --- plan folds -----------------------------------------------------------------------------------------------------
-
 
 def plan_after(before: PlanProgress, record: IterationRecord, undone: Collection[int]) -> PlanProgress:
     """The plan after an iteration. `undone`: iterations whose work is off the branch since, and their ticks with it."""
@@ -124,9 +122,6 @@ def standing_of(proof: ItemProof | None, hand: InHand | None) -> tuple[str, ...]
 def remaining_after(proof: ItemProof | None, hand: InHand | None) -> int:
     """How many items stay to be done after an iteration."""
     return 0 if hand is None else hand.remaining - bool(proof and proof.proven)
-
-
-# --- folds ----------------------------------------------------------------------------------------------------------
 
 
 INDICATORS_KEPT = 5

@@ -21,15 +21,10 @@ class GateKind(StrEnum):
     QUESTIONS = "questions"
     """An alignment could not be finished without answers."""
     MILESTONE = "milestone"
-    """Every so many iterations."""
     REJECTIONS = "rejections"
-    """The judge has rejected the work too often in a row."""
     UNDECIDED = "undecided"
-    """The judge cannot tell whether the work is done."""
     UNPROVEN = "unproven"
-    """The agent asked to be done, and nothing shows that the work does what the goal asks for."""
     ITEM = "item"
-    """Nothing shows that an item of the plan is done but the agent's word."""
     HUMAN = "human"
     """E-III of the ladder, or a signal that asks for a person."""
     BUDGET = "budget"
@@ -37,26 +32,20 @@ class GateKind(StrEnum):
     UNMERGED = "unmerged"
     """Something that only a person can clear away keeps proven work from being merged."""
     LEARNINGS = "learnings"
-    """What a completed loop learnt would go into the project's AGENTS.md."""
     HANDED_OVER = "handed-over"
-    """A person works on the branch by hand."""
 
 
 class Choice(StrEnum):
     APPROVE = "approve"
     REVISE = "revise"
-    """Not yet: the loop goes on working."""
     ACCEPT = "accept"
-    """The work is done by a person's word."""
     TAKE_OVER = "take-over"
-    """A person goes on by hand; the loop waits for them."""
     STOP = "stop"
 
 
 class Rule(NamedTuple):
     title: str
     choices: Mapping[Choice, str]
-    """What each choice will do, in a sentence."""
 
 
 _STOP = {Choice.STOP: "The loop ends; its work and its state are kept."}
@@ -145,7 +134,6 @@ Way = Literal["engine", "command line", "tracker", "timeout"]
 
 class Gate(Record):
     key: str = Field(pattern=PLAIN_NAME)
-    """Unique in its loop."""
     kind: GateKind
     question: str
     evidence: str = ""
@@ -156,7 +144,6 @@ class Gate(Record):
     """When the declared outcome takes the place of an answer; None: never."""
     at_timeout: Choice = Choice.STOP
     refused: str = ""
-    """Why the last answer was not taken, in one line; empty: none was refused."""
 
     @property
     def choices(self) -> Mapping[Choice, str]:
@@ -170,7 +157,6 @@ class Answer(Record):
     kind: GateKind
     choice: Choice
     guidance: str = Field(default="", max_length=LONGEST_GUIDANCE)
-    """Enters the next iteration's prompt."""
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Configuration that is changed, nested as in helmsman.toml."""
     by: str = ""

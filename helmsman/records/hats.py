@@ -57,9 +57,7 @@ class Condition(Record):
     """What has to be so for a hat to be put on: everything that it names. One that names nothing is none."""
 
     phase: tuple[Literal["work", "research"], ...] = ()
-    """What the iteration is for."""
     rung: tuple[Literal["patch", "refactor", "redesign"], ...] = ()
-    """Where the ladder of escalation stands."""
     checks: tuple[Literal["red", "green", "none"], ...] = ()
     """What the checks say of the tree that the iteration begins with; none: they have not run."""
     failing: tuple[FailureClass, ...] = ()
@@ -67,19 +65,12 @@ class Condition(Record):
     in_row: Many | None = None
     """Iterations in a row, at least, that ended with one of these classes and not with fewer failures of it."""
     idle: Many | None = None
-    """Iterations in a row, at least, without progress."""
     rejections: Many | None = None
-    """Rejections by the judge in a row, at least."""
     findings: Holds = None
-    """Something in the diff blocks completion."""
     untrue: Holds = None
-    """The last iteration said what the evidence does not bear out."""
     taken_back: Holds = None
-    """The last work was taken off the branch."""
     first: Holds = None
-    """Nothing was done yet."""
     replan: Holds = None
-    """The plan is to be made anew."""
     conflict: Holds = None
     """Proven work and what others did meanwhile have to be put together."""
     item: tuple[Words, ...] = Field(default=(), max_length=20)
@@ -105,7 +96,6 @@ class Hat(Record):
     priority: int = Field(default=50, strict=True, ge=0, le=100)
     """Of several that would do, the one with the most is put on; of equals, the one that the preset names first."""
     model: str = Field(default="", pattern=_MODEL)
-    """Model that its iterations are made with. Empty: the loop's own."""
     allowed_tools: tuple[Tool, ...] = Field(default=(), max_length=50)
     """Tools that it may use without a question, besides those of the configuration."""
     disallowed_tools: tuple[Tool, ...] = Field(default=(), max_length=50)
@@ -124,9 +114,7 @@ class Sheet(Record):
     name: Name
     title: Title
     about: Line
-    """What it is for, in a sentence."""
     usual: Name = IMPLEMENTER
-    """The hat that is worn where nothing calls for another one."""
     hats: tuple[Name, ...] = Field(default=(), max_length=MOST_HATS - OTHERS)
     """The other hats by name. Those that the ladder may ask for are there in any case."""
     checks: tuple[Line, ...] = Field(default=(), max_length=6)
@@ -134,7 +122,6 @@ class Sheet(Record):
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Configuration, nested as in helmsman.toml; everybody else's word wins over it."""
     guidance: Annotated[str, Field(max_length=LONGEST_GUIDANCE), BeforeValidator(_plain)] = ""
-    """What every iteration is told of this kind of work."""
 
 
 class Preset(Record):

@@ -15,9 +15,6 @@ from helmsman.records.lessons import Learned, Recalled
 from helmsman.records.plan import InHand, ItemProof, Tick
 from helmsman.records.proof import Proof, SinceStart, Verdict
 
-# --- focus ----------------------------------------------------------------------------------------------------------
-
-
 Urgency = Literal["low", "normal", "high", "critical"]
 
 
@@ -38,7 +35,6 @@ class Focus(Record):
 
     prompt: str
     system_context: str = ""
-    """What it should know, 2,000 characters at most."""
     areas: tuple[str, ...] = ()
     """The most important first, 5 at most of 200 characters each."""
     urgency: Urgency = "normal"
@@ -70,13 +66,8 @@ class Planned(Record):
     focus: Focus | None = None
     compacted: Compacted | None = None
     sought: ConflictSearch | None = None
-    """What it said of contradictions between orders, where it was asked."""
     reasons: tuple[str, ...] = ()
-    """Why nothing of a model's could be used."""
     usage: Usage = Usage()
-
-
-# --- research -------------------------------------------------------------------------------------------------------
 
 
 RESEARCH_TRIES = 3
@@ -87,26 +78,18 @@ class Research(Record):
     """The content of research.md, as far as it holds."""
 
     tries: int = 0
-    """Iterations that were given to it."""
     strengths: tuple[str, ...] = ()
-    """What is there already that the work can rest on."""
     risks: tuple[str, ...] = ()
-    """What can go wrong, and what the critic objects to."""
     gaps: tuple[str, ...] = ()
-    """What nobody has said, and what is missing."""
     approaches: tuple[str, ...] = ()
     approach: str = ""
     confidence: int | None = None
     """0 to 100: the agent's own, a claim."""
     problems: tuple[str, ...] = ()
-    """What is missing or too little; empty once it is complete."""
 
     @property
     def complete(self) -> bool:
         return self.tries > 0 and not self.problems
-
-
-# --- memory ---------------------------------------------------------------------------------------------------------
 
 
 class Completed(Record):
@@ -141,21 +124,15 @@ class WorkingMemory(Record):
     research: Research = Research()
 
 
-# --- briefing -------------------------------------------------------------------------------------------------------
-
-
 class Orientation(Record):
     """Facts gathered outside the agent before it starts."""
 
     started_at: datetime
     start_commit: str
     commits: tuple[Commit, ...] = ()
-    """The loop's own commits so far, newest first."""
     recalled: Recalled = Recalled()
     hat: Worn | None = None
-    """Whose eyes it looks with; None where hats are not used."""
     plan: InHand | None = None
-    """What is due of the plan; None where there is none, or the iteration is not for the work itself."""
     template: str = ""
     """The repository's own, at the commit that the loop began with; empty where it has none."""
 
@@ -167,9 +144,6 @@ class Briefing(Record):
     sections: tuple[tuple[str, int], ...] = ()
     """Section names with their size in tokens, in order."""
     trimmed: tuple[str, ...] = ()
-
-
-# --- iteration ------------------------------------------------------------------------------------------------------
 
 
 LAST_WORDS = 600
@@ -189,11 +163,8 @@ class Evidence(Record):
     claims_checked: int = 0
     drift: Drift = Drift()
     writing: Usage = Usage()
-    """What a model used up that wrote for the prompt."""
     unwritten: tuple[str, ...] = ()
-    """Why such a model was asked in vain."""
     sought: ConflictSearch | None = None
-    """What such a model said of contradictions between orders."""
     since_start: SinceStart | None = None
     """None where nobody compared: the work was not in question as done."""
     hidden: tuple[CheckResult, ...] = ()
@@ -205,9 +176,7 @@ class Evidence(Record):
     block_judged: Judgement | None = None
     """Whether the judge sees what the agent says stands in its way; None where it was not asked that."""
     plan: InHand | None = None
-    """What of a plan it had in hand; None where there is no plan, or it was not for the work itself."""
     own: CheckReport | None = None
-    """What the own check of the item in hand said, where it has one."""
     noted: str = ""
     """Id of the item in hand, where the agent notes it as done."""
     item: ItemProof | None = None
@@ -243,7 +212,6 @@ class Gathered(Record):
 
     evidence: Evidence
     memory: WorkingMemory
-    """The agent's notes as it left them."""
 
 
 class IterationRecord(Evidence):
@@ -261,10 +229,8 @@ class IterationRecord(Evidence):
     failed: Failed | None = None
     recalled: Recalled = Recalled()
     hat: Worn | None = None
-    """The hat that it was made in; None where hats are not used."""
     tick: Tick | None = None
     learned: Learned = Learned()
-    """What it taught; empty where memory is not used."""
 
     @property
     def head(self) -> str:

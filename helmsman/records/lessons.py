@@ -22,11 +22,9 @@ class TaskType(StrEnum):
     FEATURE = "feature"
     BUGFIX = "bugfix"
     TEST_FIX = "test_fix"
-    """Failing tests are to pass, whatever is behind them."""
     REFACTOR = "refactor"
     PERFORMANCE = "performance"
     MIGRATION = "migration"
-    """Another version, library, language or format."""
     TESTS = "tests"
     DOCS = "docs"
     REVIEW = "review"
@@ -43,9 +41,7 @@ class LessonKind(StrEnum):
 
 class Tier(StrEnum):
     EPISODIC = "episodic"
-    """Known from one loop: kept, and not told to others."""
     SEMANTIC = "semantic"
-    """Promoted: other loops are told of it."""
 
 
 class Subject(Record):
@@ -77,7 +73,6 @@ class Episode(Record):
     attempt: int
     subject: Subject
     at: datetime
-    """Its end."""
     seconds: float
     cost_usd: float
     tokens: int = 0
@@ -86,7 +81,6 @@ class Episode(Record):
     """Whether checks ran: where not, nothing is known of failures."""
     green: bool
     completion: float
-    """0 to 1, by evidence."""
     errors: tuple[ErrorVector, ...] = ()
     """What the failing checks say afterwards, 5 at most."""
     troubles: tuple[ErrorVector, ...] = ()
@@ -95,11 +89,9 @@ class Episode(Record):
     """What was done, by its commits' subjects, 300 characters at most."""
     files: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
-    """Ids of the lessons that its prompt carried."""
+    """Ids of the lessons, and below of the guardrails, that its prompt carried."""
     guarded: tuple[str, ...] = ()
-    """Ids of the guardrails that its prompt carried."""
     learning: tuple[Learning, ...] = ()
-    """Levels of learning after it, and whether what was ordered helped."""
     verdicts: tuple[Graded, ...] = ()
     """The judge's, of each criterion, where it was asked; 20 at most."""
 
@@ -131,24 +123,20 @@ class Observation(Record):
     detail: str = Field(default="", max_length=LONGEST_DETAIL)
     subject: Subject
     failure: FailureClass | None = None
-    """Of an antipattern: the class that it is about."""
     confidence: float = Field(ge=0, le=1)
     good: bool
-    """Whether the work that it comes from got on."""
     source: str
     by: Literal["rules", "model", "person"] = "rules"
 
 
 class Learned(Record):
     lessons: tuple[str, ...] = ()
-    """As they are kept, before they merge with what other loops taught."""
 
 
 class ExtractedLessons(Record):
     observations: tuple[Observation, ...] = ()
     usage: Usage = Usage()
     reason: str = ""
-    """Why nothing of it could be used; empty where it could."""
 
 
 class Lesson(Record):
@@ -167,17 +155,13 @@ class Lesson(Record):
     uses: int = Field(default=1, ge=0)
     """Times that it was put to the test: seen in a loop, or told to one that has ended since."""
     successes: int = Field(default=0, ge=0)
-    """Of those, the ones that went well."""
     sources: tuple[str, ...] = ()
     """uids of loops that it was seen in, newest last, 20 at most."""
     by: Literal["rules", "model", "person"] = "rules"
     created_at: datetime
     updated_at: datetime
-    """When it was seen last."""
     used_at: datetime | None = None
-    """When it was told last."""
     retired: str = ""
-    """Why it is told no more; empty while it is."""
 
     @property
     def success_rate(self) -> float:
@@ -190,31 +174,24 @@ class Guardrail(Record):
     id: str
     project: str
     failure: FailureClass | None = None
-    """None: a person wrote it, of no class."""
     trigger: str = Field(default="", max_length=300)
     instruction: str = Field(max_length=LONGEST_TEXT)
     origin: str = Field(default="", max_length=300)
     """What it was made of: loop, iterations, numbers."""
     by: Literal["helmsman", "person"] = "helmsman"
     edited: bool = False
-    """Whether a person changed the words: they are not changed again."""
     before_seen: int = Field(default=0, ge=0)
-    """Checked iterations in which the class failed before it was made…"""
     before_of: int = Field(default=0, ge=0)
-    """…of so many."""
+    """Checked iterations before it was made, and of these the ones in which the class failed."""
     after_seen: int = Field(default=0, ge=0)
-    """Checked iterations in which the class failed although the agent was told…"""
     after_of: int = Field(default=0, ge=0)
-    """…of so many."""
+    """The same of those in which the agent was told."""
     loops: int = Field(default=0, ge=0)
-    """Loops that ended and had carried it."""
     unneeded: int = Field(default=0, ge=0)
     """Of those the newest ones in a row in which nothing of its class was anywhere near."""
     created_at: datetime
     loaded_at: datetime | None = None
-    """When an agent was told last."""
     retired: str = ""
-    """Why it stands no more; empty while it does."""
     retired_at: datetime | None = None
 
 
@@ -222,10 +199,9 @@ class Range(Record):
     """A figure of loops that are over."""
 
     low: float
-    """A quarter of them took no more."""
     median: float
     high: float
-    """A quarter of them took more."""
+    """A quarter of them took less than `low`, a quarter more than `high`."""
 
 
 class Estimate(Record):
@@ -234,11 +210,9 @@ class Estimate(Record):
     """Empty: loops of all projects."""
     loops: int
     completed: float
-    """Share of the ended loops of this sort that completed."""
     iterations: Range
     minutes: Range
     dollars: Range | None = None
-    """None: the programs of these loops did not tell."""
 
 
 class Reminder(Record):
@@ -246,7 +220,6 @@ class Reminder(Record):
     kind: LessonKind
     text: str
     why: str
-    """Why this one was chosen: numbers, for whoever reads the journal."""
     score: float
 
 
@@ -257,4 +230,3 @@ class Recalled(Record):
     guardrails: tuple[Guardrail, ...] = ()
     estimate: Estimate | None = None
     problem: str = ""
-    """Why there is no memory; empty where there is."""

@@ -25,19 +25,15 @@ class PlanItem(Record):
     id: str
     title: str
     details: str = ""
-    """What the file says of it beside its title."""
     acceptance: tuple[str, ...] = ()
-    """What must be true once it is done, a sentence each."""
     priority: int = LAST_RANK
     """1 comes first."""
     needs: tuple[str, ...] = ()
-    """Ids of items that have to be done before."""
     parallel: bool = False
     """Whether another loop may work on it beside this one."""
     verify: bool = False
     """Whether it looks at what is there, and need not change anything."""
     check: str = ""
-    """A command that proves it with exit code 0. Empty: it has none of its own."""
     done: bool = False
     line: int = 0
 
@@ -61,7 +57,6 @@ class Sketched(Record):
     id: str
     title: str
     needs: tuple[str, ...] = ()
-    """Of those that are sketched too."""
     done: bool = False
     parallel: bool = False
     verify: bool = False
@@ -71,14 +66,12 @@ class InHand(Record):
     """What an iteration has before it of a plan: the item that is due, and how much there is beside it."""
 
     item: PlanItem | None = None
-    """None where nothing is due: all that this loop is for is done."""
     total: int = 0
     done: int = 0
     left: tuple[str, ...] = ()
     """Ids of what this loop has still to do, the item in hand included; the first 20."""
     remaining: int = 0
     next: str = ""
-    """Id of the item that is due once this one is done; empty: none."""
     anew: bool = False
     """Whether the agent may rewrite what is open: the way that it went so far has failed."""
     sketch: tuple[Sketched, ...] = ()
@@ -123,21 +116,15 @@ class PlanProgress(Record):
 
     total: int = 0
     done: int = 0
-    """As the file said it last."""
     now: str = ""
     """Id of the item that was in hand last, or that comes next; empty: none."""
     tries: dict[str, int] = Field(default_factory=dict[str, int])
-    """Open items with the iterations that were spent on each since a person last looked."""
     missing: str = ""
-    """What was missing at the end of the last of them."""
     changed: bool = False
     """Whether an earlier try at the item in hand changed files that are on the branch."""
     noted: bool = False
-    """Whether the agent noted it as done in an earlier try."""
     own: CheckResult | None = None
-    """What its own check said last, where it has one."""
     ticked: dict[str, int] = Field(default_factory=dict[str, int])
-    """Items that this loop has ticked, each with the iteration that proved it."""
     floor: dict[str, int] = Field(default_factory=dict[str, int])
     """By check command: how many tests failed at the last tick or else at the beginning; 0: it passed, -1: not known how many."""
     touched: PlanTouched | None = None

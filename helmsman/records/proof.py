@@ -8,8 +8,6 @@ from helmsman.records.checks import CheckReport, Given, Judgement, TrustedRun
 from helmsman.records.plan import ItemProof
 from helmsman.records.verification import OutcomeTable
 
-# --- proof ----------------------------------------------------------------------------------------------------------
-
 
 class Denial(Record):
     rule: Literal[
@@ -62,11 +60,9 @@ class SinceStart(Record):
     on_start: CheckReport | None = None
     """What they said of the start's source with the work's tests, without their output; None where that was not run."""
     table: OutcomeTable = OutcomeTable()
-    """The outcome of each case, 200 at most, those that changed first."""
     looked_up: tuple[str, ...] = ()
     """Functions that give nothing, an error or one constant for every input beside those of their tests, a clause each."""
     mutants: Mutants | None = None
-    """None where none were made."""
 
 
 class Proof(Record):
@@ -76,7 +72,6 @@ class Proof(Record):
     green: bool = False
     """Whether every check passed on the committed tree, or none is configured and the operator agreed to that."""
     denied: tuple[Denial, ...] = ()
-    """What stands against being done besides checks and judge."""
     looks_complete: bool = False
     """Whether this iteration counts as an indicator of completion for the dual gate."""
     test_only: bool = False
@@ -102,12 +97,8 @@ class Verdict(Record):
     proof: Proof
     judgement: Judgement | None = None
     item: ItemProof | None = None
-    """Of the plan's item in hand, where there is one."""
     block_judged: Judgement | None = None
     """Whether the judge sees what the agent says stands in its way; None where it was not asked that."""
-
-
-# --- reflexion ------------------------------------------------------------------------------------------------------
 
 
 REJECTIONS_KEPT = 10
@@ -135,7 +126,6 @@ class PastVerdict(Record):
 
     iteration: int
     commit: str
-    """The tree that it was said of."""
     criterion: str
     given: Given
     reason: str
@@ -147,33 +137,25 @@ class JudgeMemory(Record):
     rejections: int = 0
     """In a row; an approval and a person's resume set it back."""
     feedback: tuple[Rejection, ...] = ()
-    """Newest last, 10 at most."""
     verdicts: tuple[PastVerdict, ...] = ()
-    """By criterion, newest last, 40 at most."""
     notes: tuple[str, ...] = ()
-    """One principle a verdict, newest last, 40 at most."""
     reset_at: int = 0
-    """Iteration whose rejection demanded it last; 0: never."""
 
 
 class DoneSignals(Record):
     """How the last iterations spoke of being done; what saturation and the dual gate look at."""
 
     refused: tuple[Denial, ...] = ()
-    """What stood against the request of the last iteration; empty where it made none."""
     asked_in_row: int = 0
     """Requests in a row, under green checks, that were not granted."""
     unchanged: int = 0
     """Requests on a tree that is as it was at the start, since a person looked."""
     unproven: int = 0
-    """Requests for work that nothing shows to be more than what was green before, since a person looked."""
     blocked: int = 0
     """Iterations in a row that said they cannot go on without a person."""
     blocked_by: str = ""
-    """What the last one said stands in its way."""
     blocked_seen: str = ""
     """What the judge said of that, where it was asked and does not see it."""
     test_only_in_row: int = 0
     """Iterations in a row, under green gates, that changed nothing but tests."""
     indicators: tuple[bool, ...] = ()
-    """Of the last five iterations, whether each looked complete, newest last."""

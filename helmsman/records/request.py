@@ -15,9 +15,6 @@ from helmsman.naming import LOOP_ID
 from helmsman.records.base import Record
 from helmsman.records.decision import Outcome
 
-# --- request --------------------------------------------------------------------------------------------------------
-
-
 LONGEST_LOOP_ID = 63
 
 
@@ -133,9 +130,6 @@ def is_loop_id(text: str) -> bool:
     return len(text) <= LONGEST_LOOP_ID and re.fullmatch(LOOP_ID, text) is not None
 
 
-# --- chain ----------------------------------------------------------------------------------------------------------
-
-
 MOST_LOOPS = 50
 LONGEST_CHAIN_ID = 59
 """What a loop's id may have, less a dash and three digits."""
@@ -178,9 +172,6 @@ class ChainRequest(Request):
         )
 
 
-# --- parallel -------------------------------------------------------------------------------------------------------
-
-
 MOST_ITEMS = 200
 """Of a plan that a group works on."""
 MOST_WORKERS = 32
@@ -219,16 +210,13 @@ class ParallelLoop(Record):
     branch: str = ""
     cost_usd: float = 0.0
     untold: tuple[str, ...] = ()
-    """Numbers that its agent's program does not tell."""
     merged: str = ""
-    """The commit by which its work arrived where it was to be merged; empty where it did not."""
 
 
 class Choice(Record):
     loop: str
     reason: str
     cost_usd: float = 0.0
-    """Of asking a model."""
 
 
 class ParallelResult(Record):
@@ -239,9 +227,7 @@ class ParallelResult(Record):
     loops: tuple[ParallelLoop, ...]
     chosen: Choice | None = None
     into: str = ""
-    """Branch that work was to be merged into; empty: none."""
     problems: tuple[str, ...] = ()
-    """What kept a loop from being driven, in words."""
 
     @property
     def spent(self) -> float:

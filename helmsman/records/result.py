@@ -51,9 +51,7 @@ class LoopResult(Record):
     state_ref: str
     checks: tuple[CheckSummary, ...]
     merged: Merged | None = None
-    """How the work got into the branch that it was for; null where it did not."""
     issue: IssueLink | None = None
-    """The issue that it was started for, with its pull request; null where there is none."""
     later: str = ""
     """Ref of what came after the commit, where the loop was left at its best tree and not at its last; else empty."""
     verified: bool = True

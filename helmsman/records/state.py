@@ -92,15 +92,12 @@ class LoopState(Record):
     created_at: datetime
     updated_at: datetime
     base_branch: str = ""
-    """Branch that the repository was on at the start; empty on a detached HEAD."""
     base_commit: str
     branch: str
     head: str
     """Last commit of the branch that an iteration ended with."""
     iteration: int = 0
-    """Finished iterations that count."""
     attempt: int = 1
-    """Attempt at the iteration that is due."""
     spending: Spending = Spending()
     recent_calls: tuple[datetime, ...] = ()
     """Ends of agent calls in the hour before `updated_at`."""
@@ -112,7 +109,6 @@ class LoopState(Record):
     salvaged: tuple[Salvage, ...] = ()
     """Work kept from attempts that died, newest last, 5 at most."""
     findings: tuple[Finding, ...] = ()
-    """What the invariants found last, 30 at most."""
     contradictions: tuple[Contradiction, ...] = ()
     """Claims of the last iteration that did not hold, 20 at most."""
     trust: Trust = Trust()
@@ -121,16 +117,13 @@ class LoopState(Record):
     most_tests: dict[str, int] = Field(default_factory=dict[str, int])
     """By check command: the largest number of tests, skipped ones left out, that it ran in this loop."""
     session: KeptSession | None = None
-    """The session that the next iteration goes on with, where it may."""
     windows: dict[str, int] = Field(default_factory=dict[str, int])
     """Context windows in tokens by model, as the CLI told them, 20 at most."""
     last_call: LastCall = LastCall()
     survivors: tuple[Survivor, ...] = ()
     """Processes that the agent started and that could not be ended, as the last call saw them; 20 at most."""
     usage: RateLimit | None = None
-    """What was heard last of the subscription's windows; None: nothing."""
     oversight: Oversight = Oversight()
-    """What the overseer made of the last iteration; the next one's begins there."""
     history: tuple[IterationSummary, ...] = ()
     """The last iterations in short, newest last, `REMEMBERED` of them."""
     green_at_start: bool | None = None
@@ -141,38 +134,27 @@ class LoopState(Record):
     """Files that the checks had tests of before any work although they are not named like tests."""
     best_checks: CheckReport | None = None
     failed: Failed | None = None
-    """Work that was taken off the branch after the last iteration."""
     verified: str = ""
     """The last commit on which completion was proven; only `force_max` and a merge that failed go on after it."""
     merging: Merging = Merging()
-    """Where it stands on its way into another branch."""
     merged: Merged | None = None
     gate: Gate | None = None
     gates_asked: int = 0
     task_type: TaskType | None = None
-    """What kind of work the goal asks for, as memory reads it."""
     estimate: Estimate | None = None
-    """What similar work took, as it was known at the start."""
     answers: tuple[Answer, ...] = ()
     inherited: str = ""
-    """What earlier loops left to know, as it was known at the start; bounded."""
     preset: Preset | None = None
-    """The preset that it was created with, as it was then; None: none."""
     plan: PlanProgress = PlanProgress()
-    """How far it is with its plan, where it has one."""
     host: str = ""
     """Name of the machine that drives it or drove it last, of a loop that travels (`remote.push`)."""
     agent: Agent | None = None
-    """The agent that it was created with, as it was described then; None: Claude Code."""
     proposed: tuple[str, ...] = ()
     """What it learnt for the project's AGENTS.md, where a person is to agree; 10 lines at most."""
     guidance: tuple[str, ...] = ()
     issue: IssueLink | None = None
-    """The issue that it was started for; None: none."""
     notes: tuple[str, ...] = ()
-    """Rules that have warned once and need not warn again."""
     ending: Decision | None = None
-    """The decision that stopped the loop; None while it is to go on."""
 
     @property
     def due(self) -> int:

@@ -11,8 +11,6 @@ from helmsman.records.base import Record
 from helmsman.records.decision import Decision
 from helmsman.records.gates import Gate
 
-# --- issue ----------------------------------------------------------------------------------------------------------
-
 
 class IssueLink(Record):
     """The issue that a loop was started for, and what became of its result."""
@@ -21,9 +19,7 @@ class IssueLink(Record):
     """`owner/name` at the forge."""
     number: int
     title: str = ""
-    """Anybody's words."""
     pull_request: str = ""
-    """Address of the pull request; empty where there is none."""
     problem: str = ""
     """Why there is none, although the work is proven."""
 
@@ -33,9 +29,6 @@ class PullRequest(Record):
     url: str
     is_open: bool = True
     body: str = ""
-
-
-# --- tracking -------------------------------------------------------------------------------------------------------
 
 
 OURS = "helmsman"
@@ -54,11 +47,8 @@ class Escalation(Record):
     level: str
     """What the label says: `E-II`, `question`, `stopped`…"""
     heading: str
-    """What it is, in a clause of ours."""
     why: str
-    """Why, in words that may be anybody's."""
     at: datetime
-    """Since when it stands so."""
     gate: Gate | None = None
 
     @property
@@ -77,7 +67,6 @@ class Found(Record):
 class Comment(Record):
     identity: int
     author: str = ""
-    """Empty where nobody vouches for it."""
     body: str = ""
     created_at: datetime
     edited: bool = False
@@ -91,7 +80,6 @@ class TrackedIssue(Record):
     is_open: bool
     detection: str
     stages: tuple[str, ...] = ()
-    """What was told there, oldest first."""
     labels: tuple[str, ...] = ()
 
 
@@ -107,15 +95,12 @@ class TrackerAction(Record):
     act: Act
     detection: str
     number: int = 0
-    """0 where there is no issue yet."""
     escalation: Escalation | None = None
-    """None where an issue is closed."""
     reopen: bool = False
     stage: str = ""
     """Under which mark it is told; empty where that was told before."""
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
-    """Labels."""
 
 
 class Change(Record):
@@ -123,9 +108,6 @@ class Change(Record):
 
     escalation: Escalation
     over: bool = False
-
-
-# --- merging --------------------------------------------------------------------------------------------------------
 
 
 class Conflicted(Record):
@@ -158,7 +140,6 @@ class Prepared(Record):
 
     base: str
     head: str
-    """The loop's work as it is merged."""
     commit: str
 
 
@@ -168,7 +149,6 @@ class Merging(Record):
     proven: Decision | None = None
     """The decision that the work is done, while it waits to be merged."""
     work: str = ""
-    """The commit that it was taken on."""
     prepared: Prepared | None = None
     failed: int = 0
     """Merges that failed since a person last looked."""
@@ -182,11 +162,8 @@ class Merging(Record):
 class Merged(Record):
     into: str
     base: str
-    """The branch's commit before."""
     head: str
-    """The loop's work as it was merged."""
     commit: str
     """The merge; the branch's own commit where it held the work already."""
     at: datetime
     remote: str = ""
-    """The remote that it was pushed to; empty where it was not."""

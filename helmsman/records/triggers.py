@@ -9,9 +9,6 @@ from pydantic import AfterValidator, Field
 
 from helmsman.records.base import Record
 
-# --- push -----------------------------------------------------------------------------------------------------------
-
-
 LONGEST_BRANCH = 200
 OWN_BRANCHES = "helmsman/"
 """Branches of loops begin so."""
@@ -61,7 +58,6 @@ class Push(Record):
     branch: Branch
     commit: Commit
     before: Commit | None = None
-    """Where the branch was; None: it is new."""
     source: Source
     delivery: str = Field(pattern=r"^[A-Za-z0-9-]{8,100}$")
     """The sender's own name for its message."""
@@ -81,9 +77,6 @@ class Ignored(Record):
     reason: str
 
 
-# --- issue event ----------------------------------------------------------------------------------------------------
-
-
 LONGEST_TITLE = 200
 LONGEST_BODY = 8000
 """Characters of an issue that a loop is told: about 2,000 tokens in every prompt. Most issues have less."""
@@ -100,7 +93,6 @@ class Happened(StrEnum):
     LABELLED = "labelled"
     """It bears the label that starts a loop."""
     SAID = "said"
-    """A comment for us."""
     WITHDRAWN = "withdrawn"
     """The label was taken away, or the issue was closed."""
 
@@ -125,7 +117,6 @@ class IssueEvent(Record):
     body: str = Field(default="", max_length=LONGEST_BODY)
     comment: int = 0
     said: str = Field(default="", max_length=LONGEST_COMMENT)
-    """The comment's text."""
     source: Literal["github", "gitea"]
     delivery: str = Field(pattern=r"^[A-Za-z0-9-]{8,100}$")
     """The sender's own name for its message."""

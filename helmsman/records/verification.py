@@ -35,7 +35,6 @@ class Case(Record):
     fails_on_base: bool = False
     """Whether the head's version of it fails on the base's source."""
     red_on_base: bool = False
-    """Whether it failed on the base as that was."""
 
     @property
     def changed(self) -> bool:
@@ -50,7 +49,6 @@ class OutcomeTable(Record):
     unnamed: int = 0
     """Further tests that pass on the head, which no report names."""
     left_out: int = 0
-    """Cases that did not change and were left out of the record."""
 
     def of(self, *consequences: Consequence) -> tuple[Case, ...]:
         return tuple(case for case in self.cases if case.consequence in consequences)
@@ -109,12 +107,10 @@ class Verification(Record):
     new_tests: CheckReport | None = None
     """On the base's source with the head's tests; null where that was not run."""
     hidden: tuple[CheckResult, ...] = ()
-    """What the hidden checks said, by name alone."""
     probed: Probed | None = None
     """What came of cases that a model wrote; null where none were wanted."""
     hints: tuple[Finding, ...] = ()
     """What the diff's text suggests. A hint decides nothing."""
     judgement: Judgement | None = None
     runs: int = 0
-    """How often the checks ran."""
     seconds: float = 0.0
