@@ -29,6 +29,7 @@ from helmsman.oversee.signals import IterationView
 from helmsman.oversee.summary import with_baseline
 from helmsman.parsers.failures import failure_of
 from helmsman.parsers.test_report import read_summary
+from helmsman.records.advance import advance, record_of
 from helmsman.records.agent import AgentCall, AgentOutcome, Change, Commit, ErrorVector, Execution
 from helmsman.records.checks import CheckReport, CheckResult, CriterionVerdict, Judgement, JudgementOutcome
 from helmsman.records.claims import Claims
@@ -36,7 +37,7 @@ from helmsman.records.control import Overseen
 from helmsman.records.decision import Outcome
 from helmsman.records.iteration import Choice, Evidence, Orientation, WorkingMemory
 from helmsman.records.lessons import Episode, Lesson, Observation, Recalled
-from helmsman.records.state import LoopState, advance, record_of
+from helmsman.records.state import LoopState
 from helmsman.verify.completion import prove
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import list_loops, read_records
@@ -105,13 +106,14 @@ def _iterated(state: LoopState, loop: Table, given: Table, *, subject: Any, asks
         claims=Claims(wants_to_finish=asks, how=state.config.completion.promise if asks else ""),
         judgement=_judgement(given["judged"]) if "judged" in given else None,
     )
-    found = found.model_copy(update={"proof": prove(state.config, state.done, found)})
+    decided = (*state.memory.decisions, *(Choice.model_validate(one) for one in given.get("decided", [])))
+    memory = WorkingMemory(decisions=decided)
+    found = found.model_copy(update={"proof": prove(state.config, state.done, found), "memory": memory})
     view = IterationView(state, found, started, now)
     overseen = oversee(view, Observed())
     decision = decide(Situation(state, found, overseen.signals, now, overseen.oversight))
-    decided = (*state.memory.decisions, *(Choice.model_validate(one) for one in given.get("decided", [])))
     orientation = Orientation(started_at=started, start_commit=state.head)
-    record = record_of(state, orientation, found, WorkingMemory(decisions=decided), overseen, decision)
+    record = record_of(state, orientation, found, overseen, decision)
     return advance(state, record), episode(view, overseen, subject, Recalled())
 
 

@@ -15,9 +15,10 @@ from helmsman.errors import OperatorError
 from helmsman.orient.hats import worn
 from helmsman.oversee.limits import in_words, open_windows
 from helmsman.plain import clean, clean_lines
+from helmsman.records.advance import SALVAGES_REMEMBERED
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import LoopResult, result_of
-from helmsman.records.state import SALVAGES_REMEMBERED, LoopState
+from helmsman.records.state import LoopState
 from helmsman.render.activity import Activity, after
 from helmsman.render.facts import finding_facts, hat_fact
 from helmsman.render.gate import gate_lines

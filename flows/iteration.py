@@ -2,8 +2,9 @@
 
 from prefect import flow
 
+from helmsman.records.advance import record_of
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.state import LoopState, record_of
+from helmsman.records.state import LoopState
 from tasks.engine.runs import untagged
 from tasks.engine.step import with_retries
 from tasks.loop import steps
@@ -24,10 +25,10 @@ def iteration(repository: str, state: LoopState) -> IterationRecord:
     execution = with_retries(steps.execute, config.retry)(context, state, briefing, orientation)
     report = steps.checking(state)(context, state, execution) if execution.worth_checking else None
     findings = steps.invariants(context, state, execution) if report else ()
-    gathered = steps.claims(context, state, orientation, planned, execution, report, findings)
-    evidence = gathered.evidence.judged(with_retries(steps.judge, config.retry)(context, state, gathered.evidence))
+    evidence = steps.claims(context, state, orientation, planned, execution, report, findings)
+    evidence = evidence.judged(with_retries(steps.judge, config.retry)(context, state, evidence))
     learned = steps.learn(context, state, orientation, evidence)
-    overseen = steps.oversee(context, state, orientation, evidence, gathered.memory)
+    overseen = steps.oversee(context, state, orientation, evidence)
     decision = steps.decide(context, state, evidence, overseen)
-    what = record_of(state, orientation, evidence, gathered.memory, overseen, decision, learned)
+    what = record_of(state, orientation, evidence, overseen, decision, learned)
     return named_by_checks(with_retries(steps.record, config.retry)(context, state, what))

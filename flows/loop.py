@@ -6,8 +6,8 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 
 from flows.iteration import iteration
+from helmsman.records.advance import advance
 from helmsman.records.request import LoopRequest
-from helmsman.records.state import advance
 from tasks.approvals.ask import passed
 from tasks.engine.end_states import ending_with_reason
 from tasks.loop.finish import finish

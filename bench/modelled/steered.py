@@ -16,10 +16,11 @@ from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.oversee import Observed, oversee
 from helmsman.oversee.signals import IterationView
 from helmsman.oversee.summary import with_baseline
+from helmsman.records.advance import advance, record_of, with_its_end
 from helmsman.records.control import EscalationLevel, Failed
 from helmsman.records.decision import DecisionKind, Outcome, Severity
-from helmsman.records.iteration import Evidence, IterationRecord, Orientation, WorkingMemory
-from helmsman.records.state import LoopState, advance, record_of, with_its_end
+from helmsman.records.iteration import Evidence, IterationRecord, Orientation
+from helmsman.records.state import LoopState
 
 START = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 BASE = "b" * 40
@@ -112,7 +113,7 @@ def _record(state: LoopState, found: Evidence, started: datetime, now: datetime)
             files=change.files[:20],
         )
     orientation = Orientation(started_at=started, start_commit=state.head)
-    return with_its_end(record_of(state, orientation, found, WorkingMemory(), overseen, decision), failed, None)
+    return with_its_end(record_of(state, orientation, found, overseen, decision), failed, None)
 
 
 def fresh(of: Character, settings: LoopConfig) -> Loop:

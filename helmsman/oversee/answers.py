@@ -13,11 +13,11 @@ from helmsman.oversee.ladder import relieved
 from helmsman.oversee.limits import reached
 from helmsman.oversee.merging import limited
 from helmsman.plain import clean
+from helmsman.records.advance import end, reopen
 from helmsman.records.decision import Decision, DecisionKind, Outcome
-from helmsman.records.folds import ticked_by_word
 from helmsman.records.forms import Form, extension
 from helmsman.records.gates import GATE, Answer, Choice, Gate, GateKind, Way
-from helmsman.records.state import LoopState, end, reopen
+from helmsman.records.state import LoopState
 from helmsman.records.tracking import Merging
 from helmsman.verify.completion import unseen_tests
 
@@ -161,7 +161,7 @@ def _tick_by_word(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     config, last = state.config, state.config.plan.item == state.plan.now or state.plan.total - state.plan.done <= 1
     done = config.completion
     more = done.force_max or done.indicators or config.judge.criteria or unseen_tests(config, state.checks)
-    ticked = state.model_copy(update={"plan": ticked_by_word(state.plan, state.iteration)})
+    ticked = state.model_copy(update={"plan": state.plan.ticked_by_word(state.iteration)})
     if more or not last:
         return reopen(ticked, config, now)
     what = "the last item of the plan is done by a person's word"

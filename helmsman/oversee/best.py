@@ -17,10 +17,10 @@ from helmsman.config import LoopConfig
 from helmsman.parsers.answers import TEXT, closed, printable, read_answer
 from helmsman.plain import clean
 from helmsman.prompts import render, render_pieces
+from helmsman.records.advance import most_tests, taken_back, undone_after
 from helmsman.records.checks import Weight
 from helmsman.records.control import LATER, Checkpoint, Failed, IterationSummary
 from helmsman.records.decision import Outcome
-from helmsman.records.folds import most_tests, taken_back, undone_after, without
 from helmsman.records.iteration import Question
 from helmsman.records.request import Choice
 from helmsman.records.state import LoopState
@@ -89,7 +89,7 @@ def left_at(state: LoopState, best: Checkpoint, kept: Failed) -> LoopState:
             "most_tests": most_tests({}, report),
             "oversight": taken_back(state.oversight, kept),
             "history": moments,
-            "plan": without(state.plan, gone),
+            "plan": state.plan.without(gone),
             "session": None,
         }
     )

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from helmsman.oversee.merging import is_hindered
+from helmsman.records.advance import without_test
 from helmsman.records.decision import Decision, Outcome
-from helmsman.records.folds import without_test
 from helmsman.records.gates import GATE, Choice, Gate, GateKind
 from helmsman.records.proof import NEEDS_WORD
 from helmsman.records.state import LoopState

@@ -5,11 +5,12 @@ from typing import Any
 
 from helmsman.oversee.limits import reached
 from helmsman.oversee.summary import begun_anew
+from helmsman.records.advance import end
 from helmsman.records.checks import CheckReport
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.gates import GATE, GateKind
 from helmsman.records.proof import DoneSignals
-from helmsman.records.state import LoopState, end
+from helmsman.records.state import LoopState
 from helmsman.records.tracking import Merged, Merging, Prepared, Trouble
 from helmsman.texts import plural
 

@@ -25,6 +25,7 @@ from helmsman.oversee.signals import SOURCES, IterationView
 from helmsman.oversee.summary import checkpoint, moment_of
 from helmsman.oversee.validation import after, before
 from helmsman.oversee.variety import variety_signal
+from helmsman.records.advance import most_tests
 from helmsman.records.checks import Leak, Scan, Weight
 from helmsman.records.control import (
     REMEMBERED,
@@ -43,7 +44,6 @@ from helmsman.records.control import (
     Variety,
 )
 from helmsman.records.decision import Alert, Severity
-from helmsman.records.folds import most_tests
 from helmsman.records.iteration import WorkingMemory
 
 

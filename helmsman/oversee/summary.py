@@ -7,10 +7,10 @@ from typing import Any
 from helmsman.config import LoopConfig
 from helmsman.oversee.progress import BASE, is_base, movement, shares_of
 from helmsman.parsers.failures import failure_of
+from helmsman.records.advance import floor_of, most_tests
 from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.control import MOST_ERRORS, MOST_NAMES, Checkpoint, IterationSummary, Movement, Oversight, Progress
-from helmsman.records.folds import floor_of, most_tests
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import PlanItem
 from helmsman.records.state import LoopState

@@ -3,7 +3,6 @@
 from enum import StrEnum
 from typing import Literal
 
-from helmsman.records.agent import Drift
 from helmsman.records.base import Record
 
 LONGEST_BLOCKED = 300
@@ -85,13 +84,3 @@ class Trust(Record):
     def score(self) -> float | None:
         """Share of compared claims that held, 0 to 1; None before the first."""
         return None if self.checked == 0 else 1 - self.contradicted / self.checked
-
-
-class ClaimsCheck(Record):
-    """What the agent said of one iteration, and what of it did not hold."""
-
-    claims: Claims
-    contradictions: tuple[Contradiction, ...] = ()
-    checked: int = 0
-    drift: Drift = Drift()
-    noted: str = ""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from helmsman.records.agent import Commit, Drift, Execution
 from helmsman.records.base import Record, Usage
 from helmsman.records.checks import CheckReport, CheckResult, Finding, Judgement, Probed
-from helmsman.records.claims import Claims, ClaimsCheck, Contradiction
+from helmsman.records.claims import Claims, Contradiction
 from helmsman.records.control import ConflictSearch, Failed, IterationSummary, Oversight
 from helmsman.records.decision import Alert, Decision, Outcome
 from helmsman.records.hats import Worn
@@ -154,6 +154,8 @@ class Evidence(Record):
     """What came back of one iteration, and what it proves."""
 
     execution: Execution
+    memory: WorkingMemory = WorkingMemory()
+    """The agent's notes as it left them."""
     checks: CheckReport | None = None
     """None when the agent's call was not worth checking (usage limit, refused start)."""
     findings: tuple[Finding, ...] = ()
@@ -195,6 +197,11 @@ class Evidence(Record):
         return self.proof.open and (self.judgement is None or self.judgement.approved)
 
     @property
+    def items_left(self) -> int:
+        """How many of the plan's items stay to be done after it."""
+        return self.plan.remaining - bool(self.item and self.item.proven) if self.plan else 0
+
+    @property
     def usage(self) -> Usage:
         """What agent, judge and the models used up that wrote for the prompt and wrote probes."""
         judged = (one.usage for one in (self.judgement, self.block_judged, self.probed) if one)
@@ -207,13 +214,6 @@ class Evidence(Record):
         return self.execution.call.seconds + sum(result.seconds for report in reports for result in report.results)
 
 
-class Gathered(Record):
-    """What is known of an iteration before the judge is asked."""
-
-    evidence: Evidence
-    memory: WorkingMemory
-
-
 class IterationRecord(Evidence):
     """What happened in one attempt at one iteration and what was decided."""
 
@@ -221,7 +221,6 @@ class IterationRecord(Evidence):
     iteration: int
     attempt: int
     started_at: datetime
-    memory: WorkingMemory
     signals: tuple[Alert, ...]
     decision: Decision
     oversight: Oversight = Oversight()
@@ -264,30 +263,3 @@ class IterationRecord(Evidence):
     def counts(self) -> bool:
         """Whether it is one of the loop's iterations: an attempt that a usage limit cut off is not."""
         return not self.decision.repeat
-
-
-def evidence_of(
-    execution: Execution,
-    checks: CheckReport | None,
-    findings: tuple[Finding, ...],
-    testimony: ClaimsCheck,
-    planned: Planned | None = None,
-    plan: InHand | None = None,
-    own: CheckReport | None = None,
-) -> Evidence:
-    """What the steps before the judge brought, in one."""
-    return Evidence(
-        execution=execution,
-        checks=checks,
-        findings=findings,
-        claims=testimony.claims,
-        contradictions=testimony.contradictions,
-        claims_checked=testimony.checked,
-        drift=testimony.drift,
-        writing=planned.usage if planned else Usage(),
-        unwritten=planned.reasons if planned else (),
-        sought=planned.sought if planned else None,
-        plan=plan,
-        own=own,
-        noted=testimony.noted,
-    )

@@ -1,6 +1,7 @@
 """A plan: items of work that are done one after the other, and how far a loop has come with them."""
 
-from typing import Literal
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -134,3 +135,27 @@ class PlanProgress(Record):
     def tried(self) -> int:
         """Iterations that were spent on the item in hand."""
         return self.tries.get(self.now, 0)
+
+    def ticked_by_word(self, iteration: int) -> "PlanProgress":
+        """A person has said that the item in hand is done."""
+        tries = {name: times for name, times in self.tries.items() if name != self.now}
+        done = {"done": self.done + 1, "ticked": {**self.ticked, self.now: iteration}}
+        sketch = sketched(self.sketch, {self.now}, ())
+        return self.model_copy(update={"now": "", "tries": tries, "sketch": sketch, **done, **NOTHING_TRIED})
+
+    def without(self, undone: Collection[int]) -> "PlanProgress":
+        """The plan once the work of those iterations is off the branch, and their ticks with it."""
+        lost = {name for name, proved in self.ticked.items() if proved in undone}
+        if not lost:
+            return self
+        kept = {name: proved for name, proved in self.ticked.items() if name not in lost}
+        sketch = sketched(self.sketch, (), lost)
+        return self.model_copy(update={"done": self.done - len(lost), "ticked": kept, "floor": {}, "sketch": sketch})
+
+
+NOTHING_TRIED: Mapping[str, Any] = {"missing": "", "changed": False, "noted": False, "own": None}
+"""What is known of an item that nobody has worked on."""
+
+
+def sketched(before: Sequence[Sketched], won: Collection[str], lost: Collection[str]) -> tuple[Sketched, ...]:
+    return tuple(one.model_copy(update={"done": (one.done or one.id in won) and one.id not in lost}) for one in before)

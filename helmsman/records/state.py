@@ -1,56 +1,32 @@
-"""LoopState: everything that is needed to go on with a loop, and `advance`, its only fold."""
+"""LoopState: everything that is needed to go on with a loop, and what it has used up."""
 
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from helmsman.config import LoopConfig
-from helmsman.records.agent import (
-    MOST_SURVIVORS,
-    AgentOutcome,
-    Execution,
-    Interrupted,
-    KeptSession,
-    LastCall,
-    RateLimit,
-    Salvage,
-    Survivor,
-)
+from helmsman.records.agent import AgentOutcome, Execution, KeptSession, LastCall, RateLimit, Salvage, Survivor
 from helmsman.records.agents import Agent, Capability
 from helmsman.records.base import Record, Usage
 from helmsman.records.checks import CheckReport, Finding
 from helmsman.records.claims import Contradiction, Trust
-from helmsman.records.control import Failed, IterationSummary, Overseen, Oversight
-from helmsman.records.decision import Decision, DecisionKind, Outcome
-from helmsman.records.folds import (
-    asked_again,
-    at_tick,
-    best_checks,
-    done_signals,
-    history,
-    kept_session,
-    last_call,
-    most_tests,
-    plan_after,
-    remember,
-    taken_back,
-    trust,
-    windows,
-)
+from helmsman.records.control import Failed, IterationSummary, Oversight
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.hats import Preset
-from helmsman.records.iteration import RESEARCH_TRIES, Evidence, IterationRecord, Orientation, WorkingMemory
-from helmsman.records.lessons import Estimate, Learned, TaskType
-from helmsman.records.plan import PlanProgress, Tick
+from helmsman.records.iteration import RESEARCH_TRIES, WorkingMemory
+from helmsman.records.lessons import Estimate, TaskType
+from helmsman.records.plan import PlanProgress
 from helmsman.records.proof import DoneSignals, JudgeMemory
 from helmsman.records.tracking import IssueLink, Merged, Merging
 
 SCHEMA = 1
-SALVAGES_REMEMBERED = 5
 CALLS_WINDOW = timedelta(hours=1)
 MOST_BESIDE = timedelta(hours=2)
 """Of an iteration, beside agent and checks: retries of network and server errors take an hour, judge and writers another."""
+MOST_AGAIN = 3
+"""Times that agent and checks may take as long as their last account says: flaky checks run again, calls are made again."""
 KILLED = frozenset({AgentOutcome.CRASHED, AgentOutcome.ABORTED})
 MOST_KILLED = 3
 """Attempts of one iteration that may be killed before they did anything: who kills the agent that often goes on with it."""
@@ -58,8 +34,6 @@ LAST_PLAIN_EXIT = 128
 """A shell reports a death by signal N as 128 + N."""
 FRUITFUL = frozenset({AgentOutcome.FINISHED, AgentOutcome.MAX_TURNS, AgentOutcome.CALL_BUDGET})
 """Endings of a call that came to something even where no file was changed."""
-MOST_AGAIN = 3
-"""Times that agent and checks may take as long as their last account says: flaky checks run again, calls are made again."""
 
 
 class Spending(Record):
@@ -185,132 +159,6 @@ class LoopState(Record):
         return Outcome.WAITING if self.waiting is not None else None
 
 
-def advance(state: LoopState, record: IterationRecord) -> LoopState:
-    """Fold one record into the state. The only way that a loop moves on by itself."""
-    return state.model_copy(update=_gone_on(state, record) | _on_the_branch(state, record) | _remembered(state, record))
-
-
-def _gone_on(state: LoopState, record: IterationRecord) -> dict[str, Any]:
-    """What is due next, and what is used up. An attempt that does not count is made again, with what it was told."""
-    counts, decision = record.counts, record.decision
-    until, waits = decision.until, decision.kind is DecisionKind.WAIT
-    return {
-        "updated_at": record.ended_at,
-        "iteration": state.iteration + counts,
-        "attempt": 1 if counts else state.attempt + 1,
-        "spending": spend(state, record.usage, record.started_at, record.ended_at, record.at_work),
-        "recent_calls": recent_calls(state, record.ended_at),
-        "failed_calls": failed_calls(state, record.execution) if counts else state.failed_calls,
-        "salvaged": () if counts else state.salvaged,
-        "guidance": () if counts else state.guidance,
-        "waiting": Waiting(until=until, rule=decision.rule, reason=decision.reason) if waits and until else None,
-        "ending": decision if decision.kind is DecisionKind.STOP else None,
-    }
-
-
-def _on_the_branch(state: LoopState, record: IterationRecord) -> dict[str, Any]:
-    """The work that is there, and what is known of it. Work that was taken off the branch is not there any more."""
-    best, remembered = best_checks(state.best_checks, record), history(state.history, record)
-    return {
-        "head": record.failed.back_to if record.failed else record.head,
-        "checks": best if record.failed else record.checks or state.checks,
-        "best_checks": best,
-        "oversight": taken_back(record.oversight, record.failed),
-        "history": remembered,
-        "failed": record.failed if record.counts else state.failed,
-        "plan": plan_after(state.plan, record, {summary.iteration for summary in remembered if summary.undone}),
-        "findings": () if record.failed else record.findings if record.checks else state.findings,
-        "contradictions": () if record.failed else record.contradictions,
-        # tests that were taken off with the work that they belong to are not missed
-        "most_tests": most_tests({}, best) if record.failed else most_tests(state.most_tests, record.checks),
-        "verified": record.execution.change.commit if record.proven else state.verified,
-    }
-
-
-def _remembered(state: LoopState, record: IterationRecord) -> dict[str, Any]:
-    """What later iterations know of this one, whatever becomes of its work."""
-    config, call = state.config, record.execution.call
-    known_windows = windows(state.windows, call)
-    return {
-        "memory": record.memory,
-        "trust": trust(state.trust, record.contradictions, record.claims_checked),
-        "judge": remember(state.judge, record, config.judge.rejections, reset=config.resets_strategy),
-        "done": done_signals(state.done, record),
-        "session": kept_session(state.session, record, config.claude.session),
-        "windows": known_windows,
-        "survivors": call.survivors[:MOST_SURVIVORS],
-        "last_call": last_call(state.last_call, record, known_windows),
-        "usage": call.rate_limit or state.usage,
-        "notes": tuple(dict.fromkeys((*state.notes, *(signal.rule for signal in record.signals)))),
-    }
-
-
-def record_of(
-    state: LoopState,
-    orientation: Orientation,
-    evidence: Evidence,
-    memory: WorkingMemory,
-    overseen: Overseen,
-    decision: Decision,
-    learned: Learned | None = None,
-) -> IterationRecord:
-    """All that is known of the iteration that is due, before anything follows from the decision."""
-    return IterationRecord(
-        **dict(evidence),
-        loop=state.loop,
-        iteration=state.due,
-        attempt=state.attempt,
-        started_at=orientation.started_at,
-        memory=memory,
-        signals=overseen.signals,
-        oversight=overseen.oversight,
-        moment=overseen.moment,
-        decision=decision,
-        recalled=orientation.recalled,
-        hat=orientation.hat,
-        learned=learned or Learned(),
-    )
-
-
-def with_its_end(record: IterationRecord, failed: Failed | None, tick: Tick | None) -> IterationRecord:
-    """With what became of its work: taken off the branch, or ticked in the plan. A tick belongs to the work that it is for."""
-    moment = record.moment.model_copy(update={"commit": tick.commit}) if record.moment and tick else record.moment
-    oversight = at_tick(record.oversight, record.execution.change.commit, tick)
-    return record.model_copy(update={"failed": failed, "tick": tick, "moment": moment, "oversight": oversight})
-
-
-def interrupt(state: LoopState, attempt: Interrupted, salvage: Salvage | None) -> LoopState:
-    """A driver died with an agent call in flight: the same iteration is due again, as the next attempt.
-
-    What the call is known to have used up is charged, or a cycle of crashes would have no budget. Its session is left:
-    nobody heard how it ended.
-    """
-    kept = state.salvaged if salvage is None else (*state.salvaged, salvage)[-SALVAGES_REMEMBERED:]
-    return state.model_copy(
-        update={
-            "updated_at": attempt.ended_at,
-            "attempt": state.attempt + 1,
-            "spending": spend(state, attempt.usage, attempt.started_at, attempt.ended_at),
-            "recent_calls": recent_calls(state, attempt.ended_at),
-            "waiting": None,
-            "salvaged": kept,
-            "session": None,
-        }
-    )
-
-
-def end(state: LoopState, decision: Decision, now: datetime) -> LoopState:
-    """Stop from outside an iteration: cancelled, or broken by an error."""
-    return state.model_copy(update={"ending": decision, "waiting": None, "updated_at": now})
-
-
-def reopen(state: LoopState, config: LoopConfig, now: datetime) -> LoopState:
-    """Go on with a loop that had ended, under the given configuration. A person has looked: rejections count anew."""
-    judge = state.judge.model_copy(update={"rejections": 0})
-    counted_anew = {"failed_calls": 0, "judge": judge, "done": DoneSignals(), "plan": asked_again(state.plan)}
-    return state.model_copy(update={"ending": None, "config": config, "updated_at": now, **counted_anew})
-
-
 def spend(state: LoopState, usage: Usage, started_at: datetime, now: datetime, at_work: float = 0.0) -> Spending:
     """What is used up after one more call. A wait before it counts as wall-clock time, the time that nobody drove does not.
 
@@ -344,4 +192,4 @@ def killed_at_once(state: LoopState, execution: Execution) -> bool:
 def recent_calls(state: LoopState, now: datetime) -> tuple[datetime, ...]:
     """Calls within the last hour, one that ends now included; bounded in number too, for clocks that jump back."""
     begin = now - CALLS_WINDOW
-    return (*(summary for summary in state.recent_calls if summary > begin), now)[-state.config.limits.calls_per_hour :]
+    return (*(ended for ended in state.recent_calls if ended > begin), now)[-state.config.limits.calls_per_hour :]

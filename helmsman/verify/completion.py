@@ -13,7 +13,6 @@ from helmsman.config import LoopConfig
 from helmsman.parsers.test_files import is_test_file
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport
-from helmsman.records.folds import remaining_after, standing_of
 from helmsman.records.iteration import Evidence
 from helmsman.records.proof import Denial, DoneSignals, Proof, SinceStart
 from helmsman.verify.new_tests import NO_NEW_TEST, asks_for_tests
@@ -32,7 +31,7 @@ def prove(config: LoopConfig, before: DoneSignals, evidence: Evidence) -> Proof:
     test_only = green and changed_tests_only(evidence)
     looks = green and _speaks_of_completion(evidence)
     saturated = _saturated(config, before, test_only=test_only)
-    followed = green and evidence.plan is not None and not remaining_after(evidence.item, evidence.plan)
+    followed = green and evidence.plan is not None and not evidence.items_left
     by_itself = f"the last {before.test_only_in_row + 1} iterations changed nothing but tests" if saturated else ""
     return Proof(
         asked=evidence.claims.wants_to_finish or saturated or followed,
@@ -81,8 +80,9 @@ def _denials(config: LoopConfig, before: DoneSignals, evidence: Evidence, *, loo
     """What stands against it: each gate with its clause, which is empty where it is open."""
     since, judged = evidence.since_start or SinceStart(), bool(config.judge.criteria)
     verifies = evidence.plan is not None and evidence.plan.item is not None and evidence.plan.item.verify
-    remaining, seen = remaining_after(evidence.item, evidence.plan), sum((*before.indicators, looks)[-RECENT:])
-    named = some(standing_of(evidence.item, evidence.plan), remaining)
+    remaining, seen = evidence.items_left, sum((*before.indicators, looks)[-RECENT:])
+    won = evidence.item.item if evidence.item and evidence.item.proven else ""
+    named = some([name for name in evidence.plan.left if name != won], remaining) if evidence.plan else ""
     gates = (
         Denial(rule="unchanged", why=UNCHANGED if since.unchanged and not verifies else ""),  # such an item asks for no change
         Denial(rule="unproven", why=_unproven(config, since)),

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from helmsman.config import CriterionConfig, JudgeConfig
 from helmsman.parsers.plan_order import is_named_by, means
 from helmsman.prompts import render
+from helmsman.records.advance import floor_of
 from helmsman.records.checks import CheckResult, Judgement, checks_fail
 from helmsman.records.claims import ClaimKind
-from helmsman.records.folds import floor_of
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import ItemProof, PlanItem
 from helmsman.records.state import LoopState

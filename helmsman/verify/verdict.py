@@ -7,8 +7,8 @@ verified by what proves it.
 from collections.abc import Iterator
 
 from helmsman.plain import clean, shortened
+from helmsman.records.advance import most_tests, without_test
 from helmsman.records.checks import CheckResult, JudgementOutcome
-from helmsman.records.folds import most_tests, without_test
 from helmsman.records.verification import Case, Consequence, Reason, Word
 from helmsman.texts import plural
 from helmsman.verify.case_table import known

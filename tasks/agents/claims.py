@@ -1,4 +1,4 @@
-"""Hearing what the agent says of its iteration, beside what git knows of it and what it was asked."""
+"""What the agent says of its iteration, beside what git knows of it and what it was asked."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,21 +6,19 @@ from pathlib import Path
 from helmsman.oversee.drift import drift, task_of
 from helmsman.parsers.paths import git_would_show
 from helmsman.parsers.plan_order import noted
-from helmsman.records.agent import Change, Drift, Execution
+from helmsman.records.agent import Change, Drift
 from helmsman.records.agents import prints_text
-from helmsman.records.checks import CheckReport
-from helmsman.records.claims import ClaimKind, Claims, ClaimsCheck
-from helmsman.records.iteration import WorkingMemory
+from helmsman.records.claims import ClaimKind, Claims
+from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState
 from helmsman.verify.claims import Case, contradictions, read_claims
 from tasks.repository.git import GitError, git
 from tasks.repository.loop_context import LoopContext
 
 
-def collect_claims(
-    context: LoopContext, state: LoopState, execution: Execution, report: CheckReport | None, memory: WorkingMemory
-) -> ClaimsCheck:
-    """What it said, what of that does not hold, and whether what it did has to do with the task."""
+def collect_claims(context: LoopContext, state: LoopState, evidence: Evidence) -> Evidence:
+    """With what the agent said, what of that does not hold, and whether what it did has to do with the task."""
+    execution, memory = evidence.execution, evidence.memory
     text, promise = execution.call.final_text, state.config.completion.promise
     claims = read_claims(text, promise, only_at_end=prints_text(state.agent))
     files, commits = (_named(claims, kind) for kind in (ClaimKind.FILE_CHANGED, ClaimKind.COMMITTED))
@@ -28,7 +26,7 @@ def collect_claims(
         claims=claims,
         change=execution.change,
         call=execution.call,
-        report=report,
+        report=evidence.checks,
         memory=memory,
         ignored=_ignored(context.worktree, files),
         worktree=str(context.worktree),
@@ -38,7 +36,9 @@ def collect_claims(
     found, checked = contradictions(case)
     drifted = drift(task_of(state), execution, str(context.worktree)) if execution.worth_checking else Drift()
     item = noted(state.plan, (entry.text for entry in state.memory.completed), (entry.text for entry in memory.completed))
-    return ClaimsCheck(claims=claims, contradictions=found, checked=checked, drift=drifted, noted=item)
+    return evidence.model_copy(
+        update={"claims": claims, "contradictions": found, "claims_checked": checked, "drift": drifted, "noted": item}
+    )
 
 
 def _named(claims: Claims, kind: ClaimKind) -> list[str]:

@@ -12,11 +12,12 @@ from typing import Any
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.oversee.answers import answer_of, answered, lapsed, refusal
 from helmsman.oversee.gates import gate_due
+from helmsman.records.advance import end
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.events import GateAnswered, GateOpened
 from helmsman.records.forms import form_for, read_form
 from helmsman.records.gates import GATE, Answer, Choice, Gate, GateKind
-from helmsman.records.state import LoopState, end
+from helmsman.records.state import LoopState
 from helmsman.render.gate import evidence, form_text, in_short
 from tasks.approvals import answers, pause
 from tasks.approvals.answers import with_words

@@ -11,7 +11,7 @@ from helmsman.oversee.signals import IterationView
 from helmsman.records.checks import Scan
 from helmsman.records.control import Overseen
 from helmsman.records.events import SignalRaised
-from helmsman.records.iteration import Evidence, Orientation, WorkingMemory
+from helmsman.records.iteration import Evidence, Orientation
 from helmsman.records.state import LoopState
 from tasks.agents.safety import DESTROYED
 from tasks.checks.context import check_context
@@ -28,18 +28,16 @@ T = TypeVar("T")
 CACHE = "variety.json"
 
 
-def oversee(
-    context: LoopContext, state: LoopState, orientation: Orientation, evidence: Evidence, memory: WorkingMemory
-) -> Overseen:
+def oversee(context: LoopContext, state: LoopState, orientation: Orientation, evidence: Evidence) -> Overseen:
     """What the overseer makes of the iteration."""
     sight = IterationView(state, evidence, orientation.started_at, now_utc())
-    overseen = conclude(sight, observe(context, state, evidence, memory), evidence.sought)
+    overseen = conclude(sight, observe(context, state, evidence), evidence.sought)
     for signal in overseen.signals:
         publish(SignalRaised(signal=signal))
     return overseen
 
 
-def observe(context: LoopContext, state: LoopState, evidence: Evidence, memory: WorkingMemory) -> Observed:
+def observe(context: LoopContext, state: LoopState, evidence: Evidence) -> Observed:
     """What the overseer has to know beside the evidence. Where nothing was checked nothing is read."""
     call = evidence.execution.call
     faults: list[str] = []
@@ -51,9 +49,9 @@ def observe(context: LoopContext, state: LoopState, evidence: Evidence, memory: 
     )
     faults.extend(filter(None, (scanned.unread,)))
     if evidence.checks is None:  # a usage limit, or pain
-        return Observed(memory=memory, leaks=scanned.leaks, destroyed=destroyed, faults=tuple(faults))
+        return Observed(memory=evidence.memory, leaks=scanned.leaks, destroyed=destroyed, faults=tuple(faults))
     return Observed(
-        memory=memory,
+        memory=evidence.memory,
         orders=read("orders", (), lambda: read_orders(context.worktree, config)),
         leaks=scanned.leaks,
         scan=read("security scan", None, lambda: _scan(context, state, change.commit)),

@@ -3,10 +3,11 @@
 from datetime import datetime
 
 from helmsman.errors import HelmsmanError
+from helmsman.records.advance import end, interrupt
 from helmsman.records.agent import Interrupted, Salvage
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.events import AttemptInterrupted
-from helmsman.records.state import LoopState, end, interrupt
+from helmsman.records.state import LoopState
 from helmsman.texts import plural
 from tasks.agents.call_folder import CallFolder, has_begun, interrupted_call
 from tasks.repository.loop_context import LoopContext

@@ -16,11 +16,12 @@ from helmsman.oversee.answers import reconfigured
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.ladder import relieved
 from helmsman.oversee.limits import reached
+from helmsman.records.advance import reopen
 from helmsman.records.agents import Agent
 from helmsman.records.decision import Outcome
 from helmsman.records.hats import Preset
 from helmsman.records.request import LoopRequest
-from helmsman.records.state import LoopState, reopen
+from helmsman.records.state import LoopState
 from helmsman.records.triggers import OWN_BRANCHES
 from tasks.agents.catalogue import LoopSettings
 from tasks.agents.finding import find_agent

@@ -19,27 +19,24 @@ from helmsman.oversee.decide import Situation
 from helmsman.oversee.decide import decide as choose
 from helmsman.oversee.signals import IterationView
 from helmsman.parsers.status import read_ending
+from helmsman.records.advance import advance, with_its_end, without_test
 from helmsman.records.agent import Execution
 from helmsman.records.agents import prints_text
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun
 from helmsman.records.control import Overseen
 from helmsman.records.decision import Decision
 from helmsman.records.events import IterationRecorded
-from helmsman.records.folds import without_test
 from helmsman.records.iteration import (
     Briefing,
     Evidence,
-    Gathered,
     IterationRecord,
     Orientation,
     Planned,
-    WorkingMemory,
-    evidence_of,
 )
 from helmsman.records.lessons import ExtractedLessons, Learned
 from helmsman.records.plan import InHand
 from helmsman.records.proof import SinceStart, Verdict
-from helmsman.records.state import LoopState, advance, with_its_end
+from helmsman.records.state import LoopState
 from helmsman.records.tracking import PullRequest
 from helmsman.verify import new_tests
 from helmsman.verify.completion import prove, required_tests
@@ -192,13 +189,21 @@ def claims(
     execution: Execution,
     report: CheckReport | None,
     findings: tuple[Finding, ...],
-) -> Gathered:
+) -> Evidence:
     """What the agent says of its work and what holds of that; compared with the loop's start where the work may be done."""
-    memory = read_notes(context, state, execution.put_back)
-    told = collect_claims(context, state, execution, report, memory)
+    evidence = Evidence(
+        execution=execution,
+        memory=read_notes(context, state, execution.put_back),
+        checks=report,
+        findings=findings,
+        writing=planned.usage,
+        unwritten=planned.reasons,
+        sought=planned.sought,
+        plan=orientation.plan,
+    )
+    evidence = collect_claims(context, state, evidence)
     own = _own_check(context, state, execution, orientation.plan) if report else None
-    evidence = evidence_of(execution, report, findings, told, planned, orientation.plan, own)
-    return Gathered(evidence=compared_with_start(context, state, evidence), memory=memory)
+    return compared_with_start(context, state, evidence.model_copy(update={"own": own}))
 
 
 def _own_check(context: LoopContext, state: LoopState, execution: Execution, plan: InHand | None) -> CheckReport | None:
@@ -298,10 +303,8 @@ def learn(context: LoopContext, state: LoopState, orientation: Orientation, evid
 
 
 @step(by_step)
-def oversee(
-    context: LoopContext, state: LoopState, orientation: Orientation, evidence: Evidence, memory: WorkingMemory
-) -> Overseen:
-    return observe_and_oversee(context, state, orientation, evidence, memory)
+def oversee(context: LoopContext, state: LoopState, orientation: Orientation, evidence: Evidence) -> Overseen:
+    return observe_and_oversee(context, state, orientation, evidence)
 
 
 @step(by_step)

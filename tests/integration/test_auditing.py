@@ -9,7 +9,7 @@ from helmsman.config import LoopConfig
 from helmsman.records.agent import AgentCall, Execution
 from helmsman.records.checks import Finding, Weight
 from helmsman.records.claims import ClaimLayer
-from helmsman.records.iteration import WorkingMemory
+from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState
 from tasks.agents.claims import collect_claims
 from tasks.checks.audit import audit, revert_protected
@@ -84,7 +84,8 @@ def test_a_claim_about_an_ignored_file_or_one_of_an_earlier_iteration_is_not_hel
     earlier = commit(work.path, "one", {"parser.py": "1\n"})
     commit(work.path, "two", {"app.py": "2\n"})
     said = "I updated `app.py`, `parser.py` and `debug.log`. I also rewrote `never.py`."
-    testimony = collect_claims(work.place, configured(work), execution(work, earlier, final_text=said), None, WorkingMemory())
+    evidence = Evidence(execution=execution(work, earlier, final_text=said))
+    testimony = collect_claims(work.place, configured(work), evidence)
     assert [(one.layer, one.found) for one in testimony.contradictions] == [
         (ClaimLayer.CONTRADICTION, "git shows no change in never.py")
     ]

@@ -8,9 +8,10 @@ from prefect.logging import disable_run_logger
 
 from helmsman.config import MergeConfig
 from helmsman.errors import Cancelled, TransientError
+from helmsman.records.advance import advance
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.events import Event, MemoryNoted
-from helmsman.records.state import LoopState, advance
+from helmsman.records.state import LoopState
 from tasks.loop.recover import close
 from tasks.loop.run import end_from_outside
 from tasks.repository.state_ref import Fenced, read_state, replace_state

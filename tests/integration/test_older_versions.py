@@ -7,8 +7,9 @@ from typing import Any, cast
 import pytest
 
 from helmsman.config.old_keys import OLD_KEYS
+from helmsman.records.advance import advance
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.state import LoopState, advance
+from helmsman.records.state import LoopState
 from tasks.repository.state_ref import parse_state
 
 pytestmark = pytest.mark.feature("X4")

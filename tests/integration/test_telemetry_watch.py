@@ -9,9 +9,10 @@ import pytest
 from rich.console import Console
 
 from deployments.live import LiveView
+from helmsman.records.advance import advance
 from helmsman.records.events import IterationRecorded, StepFinished, StepStarted
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.state import LoopState, advance
+from helmsman.records.state import LoopState
 from tasks.observers.telemetry import watched
 from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, open_repository

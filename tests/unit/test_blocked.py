@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from helmsman.oversee.decide import decide
+from helmsman.records.advance import advance, reopen
 from helmsman.records.checks import CriterionVerdict, Judgement, JudgementOutcome
 from helmsman.records.claims import Claims
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.proof import DoneSignals
-from helmsman.records.state import advance, reopen
 from tests.unit.builders import ASKED, NOW, check, config, record, report, situation, state
 from tests.unit.test_prompt import prompt
 

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from helmsman.orient.brief import brief
 from helmsman.oversee.best import all_ours, better_to_leave, left_at, why_left
+from helmsman.records.advance import reopen
 from helmsman.records.checks import Finding, Weight
 from helmsman.records.control import Checkpoint, Failed, IterationSummary, Oversight
 from helmsman.records.decision import Decision, DecisionKind, Outcome
 from helmsman.records.plan import PlanProgress, Sketched
 from helmsman.records.result import result_of
-from helmsman.records.state import LoopState, reopen
+from helmsman.records.state import LoopState
 from helmsman.texts import result_lines
 from tests.unit.builders import NOW, check, orientation, report, state
 from tests.unit.histories import history, step

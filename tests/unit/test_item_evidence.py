@@ -6,11 +6,11 @@ from helmsman.oversee.answers import answered
 from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.gates import gate_due
 from helmsman.parsers.plan_order import is_named_by
+from helmsman.records.advance import advance
 from helmsman.records.claims import Claims
 from helmsman.records.decision import DecisionKind, Outcome
 from helmsman.records.gates import Answer, Choice
 from helmsman.records.plan import PlanProgress, Sketched
-from helmsman.records.state import advance
 from tests.unit import builders
 from tests.unit.builders import NOW
 from tests.unit.test_plan_items import NOTED, PLAIN, decided, found, loop, weighed

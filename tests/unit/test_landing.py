@@ -15,11 +15,12 @@ from helmsman.oversee.answers import answered
 from helmsman.oversee.decide import decide
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.merging import hindered, landing, landing_due, still_proven, to_be_proven, troubled
+from helmsman.records.advance import reopen
 from helmsman.records.agent import Commit
 from helmsman.records.control import Checkpoint
 from helmsman.records.decision import DecisionKind, Outcome
 from helmsman.records.gates import Answer, Choice, GateKind
-from helmsman.records.state import LoopState, reopen
+from helmsman.records.state import LoopState
 from helmsman.records.tracking import Conflicted, Merged, Merging, Trouble
 from tests.unit.builders import ASKED, NOW, STOP, check, config, orientation, report, situation, state
 

@@ -6,6 +6,7 @@ import pytest
 
 from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.oversee import Observed, oversee
+from helmsman.records.advance import advance, record_of, with_its_end
 from helmsman.records.agent import Change, Execution
 from helmsman.records.checks import Finding, Leak, TestCounts, Weight
 from helmsman.records.control import (
@@ -19,7 +20,7 @@ from helmsman.records.control import (
 )
 from helmsman.records.decision import Decision, DecisionKind
 from helmsman.records.iteration import WorkingMemory
-from helmsman.records.state import LoopState, advance, record_of, with_its_end
+from helmsman.records.state import LoopState
 from tests.unit.builders import HOUR, MINUTE, NOW, call, check, config, orientation, report, sight, state, usage_limited
 
 LEAK = Leak(path="a.py", line=3, kind="AWS Access Key", digest="abcdef", weight=Weight.BLOCK)
@@ -47,7 +48,7 @@ def stepped(before: LoopState, observed: Observed | None = None, **fields: Any) 
     overseen = oversee(seen, observed or Observed())
     decision = decide(Situation(before, seen.evidence, overseen.signals, now, overseen.oversight))
     begun = orientation(started_at=now - MINUTE)
-    return advance(before, record_of(before, begun, seen.evidence, WorkingMemory(), overseen, decision)), decision
+    return advance(before, record_of(before, begun, seen.evidence, overseen, decision)), decision
 
 
 @pytest.mark.feature("S4", "S7", "S8", "S18")
@@ -144,7 +145,7 @@ def test_after_work_was_taken_back_the_loop_goes_on_from_where_it_was_best() -> 
     decision = decide(Situation(now, looked.evidence, overseen.signals, moment, overseen.oversight))
     failed = Failed(iteration=4, ref="refs/x", commit=f"{4:040x}", back_to=decision.back_to, rule="regressing", why="it fell")
     begun = orientation(started_at=moment - MINUTE)
-    after = advance(now, with_its_end(record_of(now, begun, looked.evidence, WorkingMemory(), overseen, decision), failed, None))
+    after = advance(now, with_its_end(record_of(now, begun, looked.evidence, overseen, decision), failed, None))
     assert after.head == f"{2:040x}"
     assert [one.undone for one in after.history] == [False, False, True, True]
     assert (after.checks, after.findings) == (ran(4, 1), ())

@@ -11,6 +11,7 @@ from helmsman.oversee.gates import gate_due
 from helmsman.oversee.progress import progress_of
 from helmsman.oversee.summary import moment_of, with_baseline
 from helmsman.parsers.plan_order import means, noted
+from helmsman.records.advance import advance, reopen
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import CriterionVerdict, Finding, Judgement, JudgementOutcome, TestCounts, Weight
 from helmsman.records.claims import Claim, ClaimKind, ClaimLayer, Claims, Contradiction, StatusReport
@@ -19,7 +20,7 @@ from helmsman.records.decision import DecisionKind, Outcome
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import InHand, ItemProof, PlanItem, PlanProgress, PlanTouched, Sketched, Tick
 from helmsman.records.proof import SinceStart
-from helmsman.records.state import LoopState, advance, reopen
+from helmsman.records.state import LoopState
 from helmsman.verify.completion import prove
 from helmsman.verify.items import NO_EVIDENCE, criterion_of, judged, prove_item
 from tests.unit import builders

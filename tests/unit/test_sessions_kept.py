@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from helmsman.orient.sessions import session_to_resume, why_fresh
 from helmsman.parsers.agent_ending import EndedBy
 from helmsman.parsers.claude_stream import ClaudeReader
+from helmsman.records.advance import GOES_ON, advance
 from helmsman.records.agent import AgentCall, AgentOutcome, ContextUse, KeptSession, LastCall
 from helmsman.records.base import Usage
 from helmsman.records.checks import Judgement, JudgementOutcome
-from helmsman.records.folds import GOES_ON
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.state import LoopState, advance
+from helmsman.records.state import LoopState
 from tests.fakes.recordings import RECORDED
 from tests.unit.builders import CONTINUE, HOUR, MINUTE, NOW, WAIT, call, config, execution, record, state
 

@@ -6,23 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.records.advance import advance, interrupt, reopen
 from helmsman.records.agent import AgentOutcome, Interrupted, KeptSession, LastCall, Salvage
 from helmsman.records.base import Usage
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.iteration import Choice, Completed, IterationRecord, WorkingMemory
 from helmsman.records.proof import DoneSignals
-from helmsman.records.state import (
-    LoopState,
-    Spending,
-    Waiting,
-    advance,
-    failed_calls,
-    interrupt,
-    recent_calls,
-    reopen,
-    spend,
-)
+from helmsman.records.state import LoopState, Spending, Waiting, failed_calls, recent_calls, spend
 from tests.unit.builders import (
     CONTINUE,
     HOUR,

@@ -2,9 +2,9 @@
 
 import pytest
 
+from helmsman.records.advance import advance
 from helmsman.records.agent import AgentOutcome, Compaction, ContextUse, ErrorVector, FailureClass, StopAttempt
 from helmsman.records.iteration import Research, WorkingMemory
-from helmsman.records.state import advance
 from helmsman.render.gate import evidence
 from helmsman.render.lines import brought, iteration_lines
 from helmsman.texts import context_text, said_lines

@@ -8,13 +8,13 @@ from helmsman.oversee.answers import answered
 from helmsman.oversee.decide import decide
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.summary import with_baseline
+from helmsman.records.advance import end, without_test
 from helmsman.records.checks import Finding, TestCounts, TrustedRun, Weight
 from helmsman.records.decision import DecisionKind, Outcome
-from helmsman.records.folds import without_test
 from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.plan import InHand, PlanItem, PlanProgress
 from helmsman.records.proof import DoneSignals, SinceStart
-from helmsman.records.state import LoopState, end
+from helmsman.records.state import LoopState
 from helmsman.verify.completion import UNCHANGED, UNPROVEN
 from helmsman.verify.new_tests import NO_NEW_TEST, in_question, needs_test, overlaid, shown_by
 from helmsman.verify.outcomes import outcomes

@@ -9,11 +9,11 @@ from typing import Any
 
 from helmsman.oversee.best import all_ours
 from helmsman.plain import clean, shortened
+from helmsman.records.advance import tries_after
 from helmsman.records.agent import AgentCall
 from helmsman.records.checks import checks_fail
 from helmsman.records.control import Oversight
 from helmsman.records.decision import Alert, Decision, DecisionKind, Outcome, Severity
-from helmsman.records.folds import remaining_after, tries_after
 from helmsman.records.iteration import Evidence
 from helmsman.records.proof import NEEDS_WORD
 from helmsman.records.state import LoopState
@@ -107,7 +107,7 @@ class Situation:
             all_the_same = "; the agent asked to be done all the same" if asked else ""
             return f"{checks_fail(len(report.failures), len(report.results))}{all_the_same}"
         if not asked and (item := self.evidence.item):  # with a plan nobody has to ask: it is done item by item
-            remaining = remaining_after(item, self.evidence.plan)
+            remaining = self.evidence.items_left
             done = f"{item.item} is proven" + (f", {remaining} remain" if remaining else f", but {self._objections}")
             return f"the plan's item {done if item.proven else f'{item.item} is not proven: {item.why}'}"
         if not asked:
