@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from helmsman.config.layers import from_assignments
 from helmsman.errors import OperatorError
-from helmsman.records.gates import LONGEST_GUIDANCE, Choice, Gate, GateKind
+from helmsman.records.gates import GATES, LONGEST_GUIDANCE, Gate, GateKind
 
 LONGEST_NAME = 100
 LONGEST_SETTINGS = 4000
@@ -58,13 +58,16 @@ class Form(BaseModel):
         return from_assignments(_lines(self.settings))
 
 
-class BudgetForm(Form):
-    """How much more a loop may use; the present limits stay where a field is 0."""
+_AS_IT_IS = "0 leaves the limit as it is."
 
-    more_iterations: int = Field(default=0, ge=0, le=10_000, title="Iterations more", description="0 leaves the limit as it is.")
-    more_usd: float = Field(default=0, ge=0, le=100_000, title="US dollars more", description="0 leaves the limit as it is.")
-    more_hours: float = Field(default=0, ge=0, le=10_000, title="Hours more", description="0 leaves the limit as it is.")
-    more_tokens: int = Field(default=0, ge=0, title="Tokens more", description="0 leaves the limit as it is.")
+
+class BudgetForm(Form):
+    """How much more a loop may use."""
+
+    more_iterations: int = Field(default=0, ge=0, le=10_000, title="Iterations more", description=_AS_IT_IS)
+    more_usd: float = Field(default=0, ge=0, le=100_000, title="US dollars more", description=_AS_IT_IS)
+    more_hours: float = Field(default=0, ge=0, le=10_000, title="Hours more", description=_AS_IT_IS)
+    more_tokens: int = Field(default=0, ge=0, title="Tokens more", description=_AS_IT_IS)
 
 
 EXTENSIONS: Mapping[str, str] = {
@@ -76,21 +79,18 @@ EXTENSIONS: Mapping[str, str] = {
 """Field of the budget form -> key below `limits`."""
 
 
-@cache
-def form_of(kind: GateKind, choices: tuple[Choice, ...]) -> type[Form]:
+def form_for(gate: Gate) -> type[Form]:
     """The form of a gate. The decision is required and has no default: an empty form decides nothing."""
+    return _form_of(gate.kind)
+
+
+@cache
+def _form_of(kind: GateKind) -> type[Form]:
     base = BudgetForm if kind is GateKind.BUDGET else Form
-    one_of: Any = Literal[tuple(str(choice) for choice in choices)]  # pyright: ignore[reportInvalidTypeForm] - from the table
-    decision = (
-        one_of,
-        Field(title="Decision", description="One of the choices above."),
-    )
+    one_of: Any = Literal[tuple(map(str, GATES[kind].choices))]  # pyright: ignore[reportInvalidTypeForm] - from the table
+    decision = one_of, Field(title="Decision", description="One of the choices above.")
     create = cast("Callable[..., type[Form]]", create_model)
     return create(f"{base.__name__}{kind.title().replace('-', '')}", __base__=base, decision=decision)
-
-
-def form_for(gate: Gate) -> type[Form]:
-    return form_of(gate.kind, tuple(gate.choices))
 
 
 def read_form(gate: Gate, given: Mapping[str, Any]) -> Form:

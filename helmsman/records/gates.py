@@ -48,83 +48,60 @@ class Rule(NamedTuple):
     choices: Mapping[Choice, str]
 
 
-_STOP = {Choice.STOP: "The loop ends; its work and its state are kept."}
-_TAKE_OVER = {Choice.TAKE_OVER: "You commit on the branch by hand; the loop waits until you hand it back."}
+def _rule(
+    title: str, *, by_hand: bool = True, stop: str = "The loop ends; its work and its state are kept.", **does: str
+) -> Rule:
+    """`does`: what the choices of that name will do, in the order in which they are shown."""
+    hand = {"take-over": "You commit on the branch by hand; the loop waits until you hand it back."} if by_hand else {}
+    return Rule(title, {Choice(name): sentence for name, sentence in {**does, **hand, "stop": stop}.items()})
 
+
+_DONE = "The work is taken as done by your word."
+_WORK_ON = "The loop goes on working, under your guidance."
 GATES: Mapping[GateKind, Rule] = {
-    GateKind.PLAN: Rule("Plan", {Choice.APPROVE: "The first iteration begins.", **_STOP}),
+    GateKind.PLAN: _rule("Plan", by_hand=False, approve="The first iteration begins."),
     GateKind.QUESTIONS: Rule("Questions", {}),
-    GateKind.MILESTONE: Rule("Milestone", {Choice.APPROVE: "The loop goes on.", **_TAKE_OVER, **_STOP}),
-    GateKind.REJECTIONS: Rule(
+    GateKind.MILESTONE: _rule("Milestone", approve="The loop goes on."),
+    GateKind.REJECTIONS: _rule(
         "Rejected by the judge",
-        {
-            Choice.APPROVE: "The loop goes on, and rejections are counted anew.",
-            Choice.ACCEPT: "The work is taken as done by your word, against the judge's.",
-            **_TAKE_OVER,
-            **_STOP,
-        },
+        approve="The loop goes on, and rejections are counted anew.",
+        accept="The work is taken as done by your word, against the judge's.",
     ),
-    GateKind.UNDECIDED: Rule(
+    GateKind.UNDECIDED: _rule(
         "The judge cannot tell",
-        {
-            Choice.ACCEPT: "The work is taken as done by your word.",
-            Choice.APPROVE: "The loop goes on, and the judge is asked again when the agent asks to be done.",
-            **_TAKE_OVER,
-            **_STOP,
-        },
+        accept=_DONE,
+        approve="The loop goes on, and the judge is asked again when the agent asks to be done.",
     ),
-    GateKind.UNPROVEN: Rule(
+    GateKind.UNPROVEN: _rule(
         "Nothing proves the work",
-        {
-            Choice.ACCEPT: "The work is taken as done by your word.",
-            Choice.APPROVE: "The loop goes on, and has to show its work.",
-            **_TAKE_OVER,
-            Choice.STOP: "The loop stays ended as unproven; its work and its state are kept.",
-        },
+        stop="The loop stays ended as unproven; its work and its state are kept.",
+        accept=_DONE,
+        approve="The loop goes on, and has to show its work.",
     ),
-    GateKind.ITEM: Rule(
+    GateKind.ITEM: _rule(
         "Is this item done?",
-        {
-            Choice.APPROVE: "The item is ticked by your word, and the loop goes on with the next one.",
-            Choice.REVISE: "The loop goes on with this item, under your guidance.",
-            **_TAKE_OVER,
-            **_STOP,
-        },
+        approve="The item is ticked by your word, and the loop goes on with the next one.",
+        revise="The loop goes on with this item, under your guidance.",
     ),
-    GateKind.HUMAN: Rule(
-        "The loop needs you", {Choice.APPROVE: "The loop goes on, beginning with a redesign.", **_TAKE_OVER, **_STOP}
+    GateKind.HUMAN: _rule("The loop needs you", approve="The loop goes on, beginning with a redesign."),
+    GateKind.BUDGET: _rule("A limit is reached", approve="The loop goes on under the higher limits that you give."),
+    GateKind.MERGE: _rule(
+        "Proven: may it be merged?", approve="The loop ends as completed, approved for merging.", revise=_WORK_ON
     ),
-    GateKind.BUDGET: Rule(
-        "A limit is reached", {Choice.APPROVE: "The loop goes on under the higher limits that you give.", **_TAKE_OVER, **_STOP}
-    ),
-    GateKind.MERGE: Rule(
-        "Proven: may it be merged?",
-        {
-            Choice.APPROVE: "The loop ends as completed, approved for merging.",
-            Choice.REVISE: "The loop goes on working, under your guidance.",
-            **_TAKE_OVER,
-            **_STOP,
-        },
-    ),
-    GateKind.UNMERGED: Rule(
+    GateKind.UNMERGED: _rule(
         "Proven, and not merged",
-        {
-            Choice.APPROVE: "The merge is tried again.",
-            Choice.ACCEPT: "The loop ends as completed; its work stays on its branch, unmerged.",
-            Choice.REVISE: "The loop goes on working, under your guidance.",
-            **_TAKE_OVER,
-            **_STOP,
-        },
+        approve="The merge is tried again.",
+        accept="The loop ends as completed; its work stays on its branch, unmerged.",
+        revise=_WORK_ON,
     ),
-    GateKind.LEARNINGS: Rule(
+    GateKind.LEARNINGS: _rule(
         "Learnings for AGENTS.md",
-        {
-            Choice.APPROVE: "The lines are committed on the loop's branch.",
-            Choice.STOP: "Nothing is committed; the patch stays beside the loop's records.",
-        },
+        by_hand=False,
+        approve="The lines are committed on the loop's branch.",
+        stop="Nothing is committed; the patch stays beside the loop's records.",
     ),
-    GateKind.HANDED_OVER: Rule(
-        "In your hands", {Choice.APPROVE: "The loop goes on from the commits that are on its branch now.", **_STOP}
+    GateKind.HANDED_OVER: _rule(
+        "In your hands", by_hand=False, approve="The loop goes on from the commits that are on its branch now."
     ),
 }
 

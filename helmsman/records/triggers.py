@@ -48,22 +48,27 @@ Branch = Annotated[str, AfterValidator(_branch)]
 Commit = Annotated[str, AfterValidator(_commit)]
 
 
-class Push(Record):
-    """A branch was moved to a commit: a webhook's record, not to be filled in by hand. helmsman receive starts these runs."""
+class Delivery(Record):
+    """A webhook's record, not to be filled in by hand: helmsman receive starts these runs."""
 
     repository: str = Field(min_length=1, max_length=300)
     """What the operator calls it."""
     location: str = Field(min_length=1, max_length=4000)
     """Where it is found by the machine that runs the loop: a folder or a URL. The operator says it, never the sender."""
     branch: Branch
-    commit: Commit
-    before: Commit | None = None
     source: Source
     delivery: str = Field(pattern=r"^[A-Za-z0-9-]{8,100}$")
     """The sender's own name for its message."""
     received_at: datetime
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     """What the operator set for this repository in the receiver's file; files of the repository set no operator's key here."""
+
+
+class Push(Delivery):
+    """A branch was moved to a commit."""
+
+    commit: Commit
+    before: Commit | None = None
 
     @property
     def what(self) -> str:
@@ -97,17 +102,11 @@ class Happened(StrEnum):
     """The label was taken away, or the issue was closed."""
 
 
-class IssueEvent(Record):
-    """Something happened at an issue: a webhook's record, not to be filled in by hand. helmsman receive starts these runs."""
+class IssueEvent(Delivery):
+    """Something happened at an issue. A loop begins on the repository's default branch, and its pull request goes there."""
 
-    repository: str = Field(min_length=1, max_length=300)
-    """What the operator calls it."""
-    location: str = Field(min_length=1, max_length=4000)
-    """Where it is found by the machine that runs the loop. The operator says it, never the sender."""
     full_name: str = Field(pattern=r"^[\w.-]+/[\w.-]+$", max_length=300)
     """`owner/name` at the forge."""
-    branch: Branch
-    """The repository's default branch: a loop begins there, and its pull request goes there."""
     number: int = Field(gt=0, lt=HIGHEST_NUMBER)
     happened: Happened
     moment: str = Field(max_length=100)
@@ -117,12 +116,6 @@ class IssueEvent(Record):
     body: str = Field(default="", max_length=LONGEST_BODY)
     comment: int = 0
     said: str = Field(default="", max_length=LONGEST_COMMENT)
-    source: Literal["github", "gitea"]
-    delivery: str = Field(pattern=r"^[A-Za-z0-9-]{8,100}$")
-    """The sender's own name for its message."""
-    received_at: datetime
-    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """What the operator set for this repository in the receiver's file; files of the repository set no operator's key here."""
 
     @property
     def what(self) -> str:
