@@ -18,7 +18,7 @@ from helmsman.oversee.signals import IterationView
 from helmsman.oversee.summary import with_baseline
 from helmsman.records.advance import advance, record_of, with_its_end
 from helmsman.records.control import EscalationLevel, Failed
-from helmsman.records.decision import DecisionKind, Outcome, Severity
+from helmsman.records.decision import Outcome, Severity
 from helmsman.records.iteration import Evidence, IterationRecord, Orientation
 from helmsman.records.state import LoopState
 
@@ -50,7 +50,7 @@ class Seen:
     def given_up(self) -> bool:
         """Whether the loop stops, neither because it is done nor because a limit is reached."""
         decision = self.record.decision
-        stopped = decision.kind is DecisionKind.STOP and decision.outcome is not Outcome.COMPLETED
+        stopped = decision.kind == "stop" and decision.outcome is not Outcome.COMPLETED
         return stopped and not decision.rule.startswith("limits.")
 
 

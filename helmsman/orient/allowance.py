@@ -8,7 +8,7 @@ from helmsman.oversee.advice import advise
 from helmsman.records.control import Band
 from helmsman.records.state import LoopState
 
-CHECKS: Mapping[Band, float] = {Band.CONTINUE: 1.0, Band.WATCH: 1.0, Band.ADJUST: 1.5, Band.PIVOT: 2.0}
+CHECKS: Mapping[Band, float] = {"continue": 1.0, "watch": 1.0, "adjust": 1.5, "pivot": 2.0}
 """What the time for checks at a stop is multiplied by: the less the work gets on, the more a session may find out by itself."""
 
 
@@ -36,5 +36,5 @@ def claude_config(state: LoopState) -> ClaudeConfig:
 
 def _due_model(state: LoopState) -> str:
     config = state.config
-    urgent = config.ladder.act and state.oversight.control.band is Band.PIVOT
+    urgent = config.ladder.act and state.oversight.control.band == "pivot"
     return advise(state).model or (config.ladder.redesign_model if urgent else "")

@@ -25,7 +25,7 @@ from helmsman.plain import clean, clean_lines, one_line
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.prompts.message import BLOCKS, render_message
 from helmsman.records.checks import CheckReport
-from helmsman.records.control import LATER, Diagnosis, Failed, IterationSummary, Movement
+from helmsman.records.control import LATER, Failed, IterationSummary, Movement
 from helmsman.records.decision import PAIN
 from helmsman.records.iteration import Briefing, Orientation, Planned, WorkingMemory
 from helmsman.records.plan import PlanItem
@@ -193,7 +193,7 @@ def _advice(state: LoopState) -> Sequence[Piece]:
 def _conflicts(state: LoopState) -> Sequence[Piece]:
     """The orders between which a person has to choose; what a model alone takes for a contradiction is none yet."""
     lines = [clean(sentence(one)) for one in state.oversight.conflicts if one.by == "rules"]
-    held_up = state.oversight.diagnosis is Diagnosis.DOUBLE_BIND
+    held_up = state.oversight.diagnosis == "double_bind"
     return render_pieces("contradictions", conflicts="\n".join(lines)) if lines and held_up else ()
 
 

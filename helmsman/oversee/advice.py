@@ -15,7 +15,7 @@ from helmsman.oversee.ladder import CYCLES
 from helmsman.parsers.progress_file import without_plan
 from helmsman.records.agent import FailureClass
 from helmsman.records.checks import Weight
-from helmsman.records.control import Band, Diagnosis, EscalationLevel, Feedback, Ladder, Stance, Strategy
+from helmsman.records.control import EscalationLevel, Ladder, Stance, Strategy
 from helmsman.records.iteration import WorkingMemory
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
@@ -52,7 +52,7 @@ class Advice(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     situation: str
-    stance: Stance = Stance.PERSIST
+    stance: Stance = "persist"
     because: str = ""
     orders: tuple[str, ...] = ()
     fresh: bool = False
@@ -115,12 +115,12 @@ def _cause(ladder: Ladder) -> str:
 
 def _stuck(state: LoopState) -> bool:
     oversight = state.oversight
-    slow = oversight.control.band is Band.PIVOT and oversight.idle >= IDLE and oversight.diagnosis is not Diagnosis.PRODUCTIVE
-    return slow or oversight.diagnosis is Diagnosis.STUCK
+    slow = oversight.control.band == "pivot" and oversight.idle >= IDLE and oversight.diagnosis != "productive"
+    return slow or oversight.diagnosis == "stuck"
 
 
 SITUATIONS: tuple[tuple[str, Callable[[LoopState], bool]], ...] = (
-    ("double bind", lambda state: state.oversight.diagnosis is Diagnosis.DOUBLE_BIND),
+    ("double bind", lambda state: state.oversight.diagnosis == "double_bind"),
     ("denied", lambda state: "denied" in state.oversight.redirected),
     (
         "nothing done",  # nothing at all, as far as its program tells
@@ -129,7 +129,7 @@ SITUATIONS: tuple[tuple[str, Callable[[LoopState], bool]], ...] = (
             and not any(one.tool_calls or one.files_changed or "tools" in one.untold for one in state.worked)
         ),
     ),
-    ("broken", lambda state: state.oversight.feedback is Feedback.BROKEN),
+    ("broken", lambda state: state.oversight.feedback == "broken"),
     (
         "plan diverged",
         lambda s: _cause(s.oversight.ladder) == "plan.diverged" and _on(s.oversight.ladder, EscalationLevel.REFACTOR),
@@ -139,10 +139,10 @@ SITUATIONS: tuple[tuple[str, Callable[[LoopState], bool]], ...] = (
     ("redesign", lambda state: _on(state.oversight.ladder, EscalationLevel.REDESIGN, begins=True)),
     ("redesign goes on", lambda state: _on(state.oversight.ladder, EscalationLevel.REDESIGN, begins=False)),
     ("refactor", lambda state: _on(state.oversight.ladder, EscalationLevel.REFACTOR)),
-    ("amnesiac", lambda state: state.oversight.diagnosis is Diagnosis.AMNESIAC),
+    ("amnesiac", lambda state: state.oversight.diagnosis == "amnesiac"),
     ("redirected", lambda state: bool(state.oversight.redirected and state.oversight.instructions)),
     ("stuck", _stuck),
-    ("gutter", lambda state: state.oversight.feedback is Feedback.GUTTER),
+    ("gutter", lambda state: state.oversight.feedback == "gutter"),
     ("judge", lambda state: any(one.iteration == state.judge.reset_at for one in state.judge.feedback[-1:])),
     ("refused", lambda state: bool(state.done.refused) or any(one.weight is Weight.BLOCK for one in state.findings)),
     ("off the task", lambda state: flagged(state.last_call.drift)),

@@ -14,7 +14,7 @@ from helmsman.oversee.limits import reached
 from helmsman.oversee.merging import limited
 from helmsman.plain import clean
 from helmsman.records.advance import end, reopen
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.forms import Form, extension
 from helmsman.records.gates import GATE, Answer, Choice, Gate, GateKind, Way
 from helmsman.records.state import LoopState
@@ -185,7 +185,7 @@ def _ended(state: LoopState, answer: Answer, what: str, outcome: Outcome, now: d
     words = f': "{clean(answer.guidance)[:300]}"' if answer.guidance else ""
     reason = f"{what}{who}{words}{before}"
     rule = f"{GATE}{answer.kind}"
-    return end(state, Decision(kind=DecisionKind.STOP, rule=rule, reason=reason, at=now, outcome=outcome), now)
+    return end(state, Decision(kind="stop", rule=rule, reason=reason, at=now, outcome=outcome), now)
 
 
 _GO_ON = _plainly(lambda state, now: reopen(state, state.config, now))

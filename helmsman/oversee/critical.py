@@ -14,7 +14,7 @@ from helmsman.oversee.limits import gauges
 from helmsman.oversee.progress import UNRUNNABLE, compared_with, is_base, still_told
 from helmsman.plain import short_line
 from helmsman.records.agent import FailureClass
-from helmsman.records.checks import Harm, Leak, Scan, Weakness, Weight
+from helmsman.records.checks import Leak, Scan, Weakness, Weight
 from helmsman.records.control import IterationSummary, Movement
 from helmsman.records.decision import Alert, Severity
 from helmsman.records.iteration import Evidence
@@ -154,7 +154,7 @@ def new_findings(before: Scan, now: Scan) -> tuple[Weakness, ...]:
 
     Nothing is called new where the first scan is unknown, or held more findings of high severity than are kept.
     """
-    known, found = ([one for one in scan.findings if one.severity is Harm.HIGH] for scan in (before, now))
+    known, found = ([one for one in scan.findings if one.severity == "high"] for scan in (before, now))
     if before.error or (before.left_out and len(known) == len(before.findings)):
         return ()
     left = Counter((one.rule, one.path, one.digest) for one in known)

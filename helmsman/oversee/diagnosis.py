@@ -46,22 +46,22 @@ def bind(
     gained = len(recent) < STUCK_FOR or any(summary.movement is Movement.FORWARD or summary.green for summary in recent)
     # where nothing is checked, only a tree that does not change says that nothing was gained
     if gained or not all(summary.checked or summary.movement is not Movement.SIDEWAYS for summary in recent):
-        return Diagnosis.NONE, tuple(found[:MOST_CONFLICTS])
+        return "none", tuple(found[:MOST_CONFLICTS])
     failing = [frozenset(summary.failing) for summary in swing]
     swings = _turns(failing) and bool(failing[0] - failing[1]) and bool(failing[1] - failing[0])
     ruled, read = ([one for one in found if one.by == by] for by in ("rules", "model"))
     touched = [one for one in ruled if swings or _touches(one, recent)]
     if touched:
         rest = [one for one in found if one not in touched]
-        return Diagnosis.DOUBLE_BIND, tuple([*touched, *rest][:MOST_CONFLICTS])
+        return "double_bind", tuple([*touched, *rest][:MOST_CONFLICTS])
     between = _between_checks(failing[0], failing[1], checks) if swings and not ruled else None
     if between:
-        return Diagnosis.DOUBLE_BIND, (between, *read)[:MOST_CONFLICTS]
+        return "double_bind", (between, *read)[:MOST_CONFLICTS]
     trees = [summary.tree for summary in swing]
     forgets = not ruled and (swings or (_turns(trees) and all(trees) and trees[0] != trees[1]))
     if read and (forgets or (cycles and not ruled)):
-        return Diagnosis.DOUBLE_BIND, tuple(read[:MOST_CONFLICTS])
-    return (Diagnosis.AMNESIAC if forgets else Diagnosis.NONE), tuple(found[:MOST_CONFLICTS])
+        return "double_bind", tuple(read[:MOST_CONFLICTS])
+    return ("amnesiac" if forgets else "none"), tuple(found[:MOST_CONFLICTS])
 
 
 def _turns(states: Sequence[Any]) -> bool:
@@ -106,12 +106,12 @@ _LOOK_AT = (
 
 def bind_signal(diagnosis: Diagnosis, conflicts: Sequence[Conflict], told: Sequence[Conflict] = ()) -> Alert | None:
     """What follows from a diagnosis. `told`: conflicts of which a person has heard, so that a warning comes once."""
-    if diagnosis is Diagnosis.AMNESIAC:
+    if diagnosis == "amnesiac":
         instruction = INSTRUCTIONS["amnesiac"]
         return Alert(rule="amnesiac", severity=Severity.REDIRECT, message=_FORGETS, value=SWING, instruction=instruction)
-    binds = diagnosis is Diagnosis.DOUBLE_BIND
+    binds = diagnosis == "double_bind"
     fresh = [one for one in conflicts if binds or one not in told]
-    if not fresh or not (binds or diagnosis is Diagnosis.NONE):
+    if not fresh or not (binds or diagnosis == "none"):
         return None
     one, read = fresh[0], fresh[0].by == "model"
     found = "a model reads two orders as a contradiction" if read else "two orders seem to contradict each other"
@@ -154,7 +154,7 @@ def diagnose(history: Sequence[IterationSummary], signals: Sequence[Alert]) -> D
     """Sessions that forget, a stable cycle that does not get on, or one that does; a double bind is found elsewhere."""
     last, rules = worked(history, STEADY), {signal.rule for signal in signals}
     if rules & RETURNED:
-        return Diagnosis.AMNESIAC
+        return "amnesiac"
     if rules & IN_VAIN:
-        return Diagnosis.STUCK
-    return Diagnosis.PRODUCTIVE if len(last) == STEADY and all(map(made_progress, last)) else Diagnosis.NONE
+        return "stuck"
+    return "productive" if len(last) == STEADY and all(map(made_progress, last)) else "none"

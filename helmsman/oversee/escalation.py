@@ -13,7 +13,7 @@ from helmsman.records.control import EscalationLevel, LevelChange, short_level
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import GATE, GATES, Gate, GateKind
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import OURS, Act, Change, Escalation, TrackedIssue, TrackerAction
+from helmsman.records.tracking import OURS, Change, Escalation, TrackedIssue, TrackerAction
 
 OVER = "over."
 """How the mark of a comment begins that says that something is over."""
@@ -67,19 +67,19 @@ def tracker_actions(wanted: Sequence[Escalation], found: Sequence[TrackedIssue])
         if issue.is_open and issue.detection not in named:
             last = next((stage for stage in reversed(issue.stages) if not stage.startswith(OVER)), "")
             stage = "" if f"{OVER}{last}" in issue.stages else f"{OVER}{last}"
-            told.append(TrackerAction(act=Act.CLOSE, detection=issue.detection, number=issue.number, stage=stage))
+            told.append(TrackerAction(act="close", detection=issue.detection, number=issue.number, stage=stage))
     return tuple(told)
 
 
 def _told(one: Escalation, issue: TrackedIssue | None) -> TrackerAction | None:
     """An issue that a person has closed stays closed until there is something new to say."""
     if issue is None:
-        return TrackerAction(act=Act.OPEN, detection=one.detection, escalation=one, stage=one.stage, add=one.labels)
+        return TrackerAction(act="open", detection=one.detection, escalation=one, stage=one.stage, add=one.labels)
     add = tuple(label for label in one.labels if label not in issue.labels)
     remove = tuple(label for label in issue.labels if label.startswith(f"{OURS}:") and label not in one.labels)
-    deed = TrackerAction(act=Act.LABEL, detection=one.detection, number=issue.number, escalation=one, add=add, remove=remove)
+    deed = TrackerAction(act="label", detection=one.detection, number=issue.number, escalation=one, add=add, remove=remove)
     if one.stage not in issue.stages:
-        return deed.model_copy(update={"act": Act.COMMENT, "stage": one.stage, "reopen": not issue.is_open})
+        return deed.model_copy(update={"act": "comment", "stage": one.stage, "reopen": not issue.is_open})
     return deed if issue.is_open and (add or remove) else None
 
 

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from helmsman.config import LadderConfig
 from helmsman.oversee.progress import made_progress
 from helmsman.plain import clean
-from helmsman.records.control import Diagnosis, EscalationLevel, IterationSummary, Ladder, LevelChange, Movement, Oversight
+from helmsman.records.control import EscalationLevel, IterationSummary, Ladder, LevelChange, Movement, Oversight
 from helmsman.records.decision import Alert, Severity
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
@@ -188,7 +188,7 @@ def relieved(state: LoopState, now: datetime) -> LoopState:
     """A person has looked and goes on: what was counted is forgotten, the ladder comes down to where they send it."""
     earlier, anew = state.oversight, {name: getattr(Oversight(), name) for name in FORGOTTEN}
     anew["ladder"] = resumed(earlier.ladder, state.due, now)
-    if earlier.diagnosis is Diagnosis.DOUBLE_BIND and earlier.sought is not None:
+    if earlier.diagnosis == "double_bind" and earlier.sought is not None:
         # A model's reading on which a person has decided is not held against the orders again, nor is it asked about them again:
         # they may have left them as they were. What rules found stands as long as the orders do.
         anew["conflicts"] = tuple(conflict for conflict in earlier.conflicts if conflict.by == "rules")

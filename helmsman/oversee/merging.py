@@ -7,7 +7,7 @@ from helmsman.oversee.limits import reached
 from helmsman.oversee.summary import begun_anew
 from helmsman.records.advance import end
 from helmsman.records.checks import CheckReport
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import GATE, GateKind
 from helmsman.records.proof import DoneSignals
 from helmsman.records.state import LoopState
@@ -96,4 +96,4 @@ def limited(state: LoopState, why: str, now: datetime) -> LoopState:
 
 
 def _ended(state: LoopState, rule: str, reason: str, outcome: Outcome, now: datetime) -> LoopState:
-    return end(state, Decision(kind=DecisionKind.STOP, rule=rule, reason=reason, at=now, outcome=outcome), now)
+    return end(state, Decision(kind="stop", rule=rule, reason=reason, at=now, outcome=outcome), now)

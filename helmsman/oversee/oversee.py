@@ -155,10 +155,10 @@ def _oversight(view: _View) -> Oversight:
     learning, told = guard("learning", (earlier.learning, ()), lambda: learn(earlier.learning, view.since_person, intervened=act))
     signals += told
     goes_round = any(signal.rule in CYCLES for signal in signals)
-    nothing: tuple[Diagnosis, tuple[Conflict, ...], Signals] = (Diagnosis.NONE, (), ())
+    nothing: tuple[Diagnosis, tuple[Conflict, ...], Signals] = ("none", (), ())
     diagnosis, contradictions, told = guard("double bind", nothing, lambda: _bound(view, cycles=goes_round))
     signals += told
-    if diagnosis is Diagnosis.NONE:
+    if diagnosis == "none":
         diagnosis = guard("diagnosis", diagnosis, lambda: diagnose(view.since_person, signals))
     variety = (*earlier.variety, *([view.observed.variety] if view.observed.variety else ()))[-VARIETY_KEPT:]
     signals += _one(guard("variety", None, lambda: variety_signal(variety, summary.green)))

@@ -40,7 +40,7 @@ SMOOTHING = 0.3
 DAMPED_KP = 0.3
 DAMPED_KD = 0.5
 """While the work swings. Both of S1: less answer to where it stands just now, more to where it goes."""
-BANDS: tuple[tuple[float, Band], ...] = ((0.7, Band.PIVOT), (0.5, Band.ADJUST), (0.3, Band.WATCH), (0.0, Band.CONTINUE))
+BANDS: tuple[tuple[float, Band], ...] = ((0.7, "pivot"), (0.5, "adjust"), (0.3, "watch"), (0.0, "continue"))
 """Outputs from which each band begins, the highest first."""
 
 

@@ -298,9 +298,9 @@ def feedback_of(summary: IterationSummary, rotated: str) -> Feedback:
     Under green checks it does not matter what the session went through.
     """
     if summary.checked and summary.green:
-        return Feedback.GREEN
+        return "green"
     if any(part in rotated for part in DROWNED):
-        return Feedback.GUTTER
+        return "gutter"
     if not summary.checked:
-        return Feedback.NONE
-    return Feedback.BROKEN if unbuilt(summary) else Feedback.FAILING
+        return "none"
+    return "broken" if unbuilt(summary) else "failing"

@@ -6,7 +6,7 @@ from helmsman.oversee.cycles import worked as worked_in
 from helmsman.oversee.limits import ALARM_AT, gauges
 from helmsman.plain import clean
 from helmsman.records.checks import checks_fail
-from helmsman.records.control import EscalationLevel, Issue, IterationSummary, Movement, Oversight, Progress, Stance, Strategy
+from helmsman.records.control import EscalationLevel, Issue, IterationSummary, Movement, Oversight, Progress, Strategy
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState
 
@@ -59,9 +59,9 @@ def _channels(state: LoopState) -> Iterator[Issue]:
 
 
 def _strategy(strategy: Strategy, rung: EscalationLevel) -> Iterator[Issue]:
-    if strategy.stance is not Stance.PERSIST and not strategy.reasoning.strip():
+    if strategy.stance != "persist" and not strategy.reasoning.strip():
         yield _issue("strategy", f"the strategy is to {strategy.stance}, without a reason")
-    if strategy.stance is Stance.PERSIST and rung >= EscalationLevel.REDESIGN:
+    if strategy.stance == "persist" and rung >= EscalationLevel.REDESIGN:
         yield _issue("strategy", f"the strategy is to persist, while the ladder stands at {rung.title}")
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from posixpath import normpath
-from typing import Any
+from typing import Any, get_args
 
 from helmsman.parsers.loose import amount, at, count, items, mapping, text
 from helmsman.records.checks import MOST_WEAKNESSES, Harm, Scan, Weakness
@@ -17,9 +17,9 @@ _SEVERE = 7.0
 """CVSS scores from here on are called high; SARIF's `security-severity` is such a score."""
 _MODERATE = 4.0
 _NUMBERED = re.compile(r"(\d+) ?(.*)")
-_LEVELS = {"error": Harm.HIGH, "warning": Harm.MEDIUM, "note": Harm.LOW, "none": Harm.LOW}
-_NAMES = {"HIGH": Harm.HIGH, "MEDIUM": Harm.MEDIUM, "LOW": Harm.LOW}
-_ORDER = list(Harm)
+_LEVELS: Mapping[str, Harm] = {"error": "high", "warning": "medium", "note": "low", "none": "low"}
+_NAMES: Mapping[str, Harm] = {"HIGH": "high", "MEDIUM": "medium", "LOW": "low"}
+_ORDER = get_args(Harm)
 
 
 def read_scan(output: str, worktree: str, commit: str = "") -> Scan:
@@ -51,7 +51,7 @@ def _of_bandit(report: Mapping[str, Any], worktree: str) -> Iterator[Weakness]:
             rule=name,
             path=_path(text(one.get("filename"), 4096), worktree),
             line=line,
-            severity=_NAMES.get(text(one.get("issue_severity")), Harm.LOW),
+            severity=_NAMES.get(text(one.get("issue_severity")), "low"),
             digest=_digest(_line(text(one.get("code"), 10_000), line)),
         )
 
@@ -107,9 +107,9 @@ def _severity(result: Mapping[str, Any], rule: Mapping[str, Any]) -> Harm:
     scores = (_number(at(one, "properties.security-severity")) for one in (result, rule))
     score = next((number for number in scores if number is not None), None)
     if score is not None:
-        return Harm.HIGH if score >= _SEVERE else Harm.MEDIUM if score >= _MODERATE else Harm.LOW
+        return "high" if score >= _SEVERE else "medium" if score >= _MODERATE else "low"
     own = text(result.get("level")) or text(at(rule, "defaultConfiguration.level"))
-    return _NAMES.get(text(at(result, "properties.issue_severity")).upper()) or _LEVELS.get(own, Harm.MEDIUM)
+    return _NAMES.get(text(at(result, "properties.issue_severity")).upper()) or _LEVELS.get(own, "medium")
 
 
 def _number(value: object) -> float | None:

@@ -8,9 +8,9 @@ from typing import Any
 from helmsman.config import LoopConfig
 from helmsman.records.agent import MOST_SURVIVORS, AgentCall, AgentOutcome, Interrupted, KeptSession, LastCall, Salvage
 from helmsman.records.checks import CheckReport, CriterionVerdict, checks_fail
-from helmsman.records.claims import ClaimLayer, Contradiction, Trust
-from helmsman.records.control import REMEMBERED, Failed, Feedback, IterationSummary, Overseen, Oversight, Stance, Strategy
-from helmsman.records.decision import Decision, DecisionKind
+from helmsman.records.claims import Contradiction, Trust
+from helmsman.records.control import REMEMBERED, Failed, IterationSummary, Overseen, Oversight, Strategy
+from helmsman.records.decision import Decision
 from helmsman.records.iteration import Evidence, IterationRecord, Orientation
 from helmsman.records.lessons import Learned
 from helmsman.records.plan import NOTHING_TRIED, InHand, PlanProgress, Tick, sketched
@@ -49,7 +49,7 @@ def advance(state: LoopState, record: IterationRecord) -> LoopState:
 def _gone_on(state: LoopState, record: IterationRecord) -> dict[str, Any]:
     """What is due next, and what is used up. An attempt that does not count is made again, with what it was told."""
     counts, decision = record.counts, record.decision
-    until, waits = decision.until, decision.kind is DecisionKind.WAIT
+    until, waits = decision.until, decision.kind == "wait"
     return {
         "updated_at": record.ended_at,
         "iteration": state.iteration + counts,
@@ -60,7 +60,7 @@ def _gone_on(state: LoopState, record: IterationRecord) -> dict[str, Any]:
         "salvaged": () if counts else state.salvaged,
         "guidance": () if counts else state.guidance,
         "waiting": Waiting(until=until, rule=decision.rule, reason=decision.reason) if waits and until else None,
-        "ending": decision if decision.kind is DecisionKind.STOP else None,
+        "ending": decision if decision.kind == "stop" else None,
     }
 
 
@@ -223,7 +223,7 @@ def floor_of(report: CheckReport | None) -> dict[str, int]:
 
 def trust(before: Trust, contradictions: Sequence[Contradiction], checked: int) -> Trust:
     """Count the claims that were compared, and those that the evidence contradicts."""
-    broken = sum(one.layer is ClaimLayer.CONTRADICTION for one in contradictions)
+    broken = sum(one.layer == "contradiction" for one in contradictions)
     return Trust(checked=before.checked + max(checked, broken), contradicted=before.contradicted + broken)
 
 
@@ -251,7 +251,7 @@ def undone_after(moments: Sequence[IterationSummary], back_to: str) -> tuple[Ite
 
 
 _ANOTHER_WAY = Strategy(
-    stance=Stance.PIVOT,
+    stance="pivot",
     reasoning="the last work was taken back",
     priorities=("Choose an approach that differs in kind from the one that was kept aside.",),
 )
@@ -263,7 +263,7 @@ def taken_back(oversight: Oversight, failed: Failed | None) -> Oversight:
     if failed is None or best is None or best.commit != failed.back_to:
         return oversight
     progress = oversight.progress.model_copy(update={"completion": best.completion})
-    feedback = Feedback.GREEN if best.green else Feedback.FAILING
+    feedback = "green" if best.green else "failing"
     nothing = {"issues": (), "instructions": (), "redirected": ()}
     return oversight.model_copy(update={"progress": progress, "feedback": feedback, "strategy": _ANOTHER_WAY, **nothing})
 

@@ -170,10 +170,7 @@ class Leak(Record):
     doubt: str = ""
 
 
-class Harm(StrEnum):
-    HIGH = "high"
-    MEDIUM = "medium"
-    LOW = "low"
+Harm = Literal["high", "medium", "low"]
 
 
 class Weakness(Record):

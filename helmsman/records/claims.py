@@ -1,6 +1,5 @@
 """What the agent says of itself: recorded, compared with the evidence, never trusted."""
 
-from enum import StrEnum
 from typing import Literal
 
 from helmsman.records.base import Record
@@ -19,19 +18,9 @@ class StatusReport(Record):
     recommendation: str = ""
 
 
-class ClaimKind(StrEnum):
-    FILE_CHANGED = "file_changed"
-    """Subject: a path that it says it made, changed or removed."""
-    FILES_MODIFIED = "files_modified"
-    """Subject: a number of files."""
-    TESTS_PASS = "tests_pass"  # noqa: S105 - no password
-    """Subject: empty, or the command that it says passes."""
-    COMMITTED = "committed"
-    """Subject: a commit id, or empty where it only says that it committed."""
-    COMMAND_RUN = "command_run"
-    """Subject: the command."""
-    ITEM_DONE = "item_done"
-    """Subject: what it says is done, in progress.md or in a list."""
+ClaimKind = Literal["file_changed", "files_modified", "tests_pass", "committed", "command_run", "item_done"]
+"""The subject of each: a path; a number of files; the command that passes, or nothing; a commit id, or nothing; a command;
+what it says is done."""
 
 
 class Claim(Record):
@@ -52,16 +41,10 @@ class Claims(Record):
     claims: tuple[Claim, ...] = ()
 
 
-class ClaimLayer(StrEnum):
-    """In what way words and evidence differ, the gravest first."""
-
-    CONTRADICTION = "contradiction"
-    UNCOMMITTED = "uncommitted"
-    """It asks to be done, or says that it committed, and work was left uncommitted."""
-    UNTICKED = "unticked"
-    """It asks to be done, and its own list or status says that something remains."""
-    MISSING_SIGNAL = "missing_signal"
-    """Its status says complete, and it did not ask to be done."""
+ClaimLayer = Literal["contradiction", "uncommitted", "unticked", "missing_signal"]
+"""In what way words and evidence differ, the gravest first. `uncommitted`: it asks to be done or says that it committed, and left
+work uncommitted. `unticked`: it asks to be done, and its own list or status says that something remains. `missing_signal`: its
+status says complete, and it did not ask to be done."""
 
 
 class Contradiction(Record):

@@ -18,13 +18,8 @@ class Gains(Record):
     kd: float = 0.2
 
 
-class Band(StrEnum):
-    """What the output asks for; bounds at 0.3, 0.5 and 0.7."""
-
-    CONTINUE = "continue"
-    WATCH = "watch"
-    ADJUST = "adjust"
-    PIVOT = "pivot"
+Band = Literal["continue", "watch", "adjust", "pivot"]
+"""What the output asks for; bounds at 0.3, 0.5 and 0.7."""
 
 
 class Control(Record):
@@ -40,7 +35,7 @@ class Control(Record):
     phase: Phase = "exploration"
     output: float = 0.0
     """Urgency, 0 to 1."""
-    band: Band = Band.CONTINUE
+    band: Band = "continue"
 
 
 class EscalationLevel(IntEnum):
@@ -83,16 +78,9 @@ class Ladder(Record):
     climbs: tuple[LevelChange, ...] = ()
 
 
-class Feedback(StrEnum):
-    """How good the feedback is that the next iteration can steer by."""
-
-    GREEN = "green"
-    FAILING = "failing"
-    BROKEN = "broken"
-    """Nothing can be run: no new work until it builds."""
-    GUTTER = "gutter"
-    """The session drowned in failures: a fresh context."""
-    NONE = "none"
+Feedback = Literal["green", "failing", "broken", "gutter", "none"]
+"""How good the feedback is that the next iteration can steer by. `broken`: nothing can be run, and no new work begins until it
+builds. `gutter`: the session drowned in failures, and a fresh context follows."""
 
 
 REMEMBERED = 50
@@ -171,16 +159,9 @@ class IterationSummary(Record):
     rung: int = 0
 
 
-class Diagnosis(StrEnum):
-    """Why the same thing happens again and again."""
-
-    NONE = "none"
-    AMNESIAC = "amnesiac"
-    """Each fresh session forgets what the one before learnt: it needs a note, not a judge."""
-    DOUBLE_BIND = "double_bind"
-    """Two of its orders contradict each other: no note helps, a person has to choose."""
-    STUCK = "stuck"
-    PRODUCTIVE = "productive"
+Diagnosis = Literal["none", "amnesiac", "double_bind", "stuck", "productive"]
+"""Why the same thing happens again and again. `amnesiac`: each fresh session forgets what the one before learnt, and needs a
+note. `double_bind`: two of its orders contradict each other, and a person has to choose. `productive`: a cycle that gets on."""
 
 
 Modality = Literal["must", "must_not", "should", "should_not"]
@@ -277,14 +258,11 @@ class Failed(Record):
     files: tuple[str, ...] = ()
 
 
-class Stance(StrEnum):
-    PERSIST = "persist"
-    PIVOT = "pivot"
-    ESCALATE = "escalate"
+Stance = Literal["persist", "pivot", "escalate"]
 
 
 class Strategy(Record):
-    stance: Stance = Stance.PERSIST
+    stance: Stance = "persist"
     reasoning: str = ""
     priorities: tuple[str, ...] = ()
     """Sentences for the agent, the most important first, 5 at most."""
@@ -305,8 +283,8 @@ class Oversight(Record):
     control: Control = Control()
     idle: int = 0
     ladder: Ladder = Ladder()
-    feedback: Feedback = Feedback.NONE
-    diagnosis: Diagnosis = Diagnosis.NONE
+    feedback: Feedback = "none"
+    diagnosis: Diagnosis = "none"
     conflicts: tuple[Conflict, ...] = ()
     sought: ConflictSearch | None = None
     learning: tuple[Learning, ...] = ()

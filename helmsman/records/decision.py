@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from helmsman.records.base import Record
 from helmsman.records.verification import Grounds
@@ -54,10 +55,7 @@ class Outcome(StrEnum):
     """The agent says that it cannot go on by itself, and the judge or a fresh session sees that too."""
 
 
-class DecisionKind(StrEnum):
-    CONTINUE = "continue"
-    WAIT = "wait"
-    STOP = "stop"
+DecisionKind = Literal["continue", "wait", "stop"]
 
 
 class Considered(Record):

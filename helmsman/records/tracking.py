@@ -1,7 +1,6 @@
 """The way of proven work to people: issue, pull request, what a tracker is told, and the merge into another branch."""
 
 from datetime import datetime
-from enum import StrEnum
 from typing import Literal
 
 from pydantic import Field
@@ -83,12 +82,7 @@ class TrackedIssue(Record):
     labels: tuple[str, ...] = ()
 
 
-class Act(StrEnum):
-    OPEN = "open"
-    COMMENT = "comment"
-    """Say what is new, on an issue that is open after it."""
-    LABEL = "label"
-    CLOSE = "close"
+Act = Literal["open", "comment", "label", "close"]
 
 
 class TrackerAction(Record):

@@ -2,7 +2,6 @@
 
 import re
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -92,14 +91,8 @@ HIGHEST_NUMBER = 10**12
 Login = Annotated[str, Field(max_length=100)]
 
 
-class Happened(StrEnum):
-    """What an issue's event comes to."""
-
-    LABELLED = "labelled"
-    """It bears the label that starts a loop."""
-    SAID = "said"
-    WITHDRAWN = "withdrawn"
-    """The label was taken away, or the issue was closed."""
+Happened = Literal["labelled", "said", "withdrawn"]
+"""It bears the label that starts a loop; a comment for us; the label was taken away, or the issue was closed."""
 
 
 class IssueEvent(Delivery):

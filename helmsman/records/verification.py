@@ -14,13 +14,8 @@ OutcomeName = Literal["FAIL_TO_PASS", "PASS_TO_PASS", "PASS_TO_FAIL", "FAIL_TO_F
 UNCHANGED: frozenset[OutcomeName] = frozenset({"PASS_TO_PASS", "FAIL_TO_FAIL"})
 
 
-class Consequence(StrEnum):
-    PROVES = "proves"
-    NOTHING = "nothing"
-    REPORTED = "reported"
-    ASKS = "asks"
-    """A judge, else a person, has to say whether the goal demands it."""
-    FAILS = "fails"
+Consequence = Literal["proves", "nothing", "reported", "asks", "fails"]
+"""What a case means for the verdict. `asks`: a judge, else a person, has to say whether the goal demands it."""
 
 
 class Case(Record):
@@ -39,7 +34,7 @@ class Case(Record):
     @property
     def changed(self) -> bool:
         """Whether it belongs before the others: it changed, or matters to the verdict."""
-        return self.outcome not in UNCHANGED or self.consequence is not Consequence.NOTHING
+        return self.outcome not in UNCHANGED or self.consequence != "nothing"
 
 
 class OutcomeTable(Record):
@@ -56,7 +51,7 @@ class OutcomeTable(Record):
     @property
     def new_test_proves(self) -> bool:
         """Whether a test that is new or changed fails without the change. Nobody can tell of a check that names no test."""
-        proofs = (case for case in self.of(Consequence.PROVES) if case.fails_on_base)
+        proofs = (case for case in self.of("proves") if case.fails_on_base)
         return any(not case.red_on_base or case.name == case.check for case in proofs)
 
     @property

@@ -14,7 +14,7 @@ from helmsman.oversee.variety import score
 from helmsman.plain import LONGEST_LINE, shortened, spelled
 from helmsman.records.agent import NEVER_AT_WORK, AgentOutcome
 from helmsman.records.checks import Weight
-from helmsman.records.control import Band, EscalationLevel, Movement
+from helmsman.records.control import EscalationLevel, Movement
 from helmsman.records.decision import Outcome, Severity
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
@@ -166,7 +166,7 @@ def _control(state: LoopState, record: IterationRecord | None) -> System:
     sign = _worst(
         (ladder.rung >= EscalationLevel.HUMAN or nearest >= 1 or strong - {Severity.REDIRECT}, Sign.BAD),
         (ladder.rung > EscalationLevel.PATCH or strong or nearest >= WARN_AT, Sign.WATCH),
-        (steered.band in {Band.ADJUST, Band.PIVOT} or state.waiting, Sign.WATCH),
+        (steered.band in {"adjust", "pivot"} or state.waiting, Sign.WATCH),
     )
     waiting = f"until {state.waiting.until:%Y-%m-%d %H:%M} UTC: {state.waiting.reason}" if state.waiting else ""
     rows = (

@@ -10,7 +10,7 @@ from helmsman.memory.recall import recalled_lines
 from helmsman.plain import clean, cut_between_words
 from helmsman.records.alignment import AlignResult
 from helmsman.records.checks import CheckReport
-from helmsman.records.control import Diagnosis, EscalationLevel, Oversight
+from helmsman.records.control import EscalationLevel, Oversight
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import Gate
 from helmsman.records.iteration import IterationRecord
@@ -102,7 +102,7 @@ def steering_lines(oversight: Oversight, config: LoopConfig) -> Iterator[str]:
     why = clean(cut_between_words(ladder.reason, REASON_SHOWN))
     health = ", ".join(filter(None, (
         f"{ladder.rung.title} because of {why}" if ladder.rung > EscalationLevel.PATCH else "",
-        f"diagnosis {oversight.diagnosis}" if oversight.diagnosis not in {Diagnosis.NONE, Diagnosis.PRODUCTIVE} else "",
+        f"diagnosis {oversight.diagnosis}" if oversight.diagnosis not in {"none", "productive"} else "",
     )))  # fmt: skip
     watched = "" if config.ladder.act else " (only watched: ladder.act is off)"
     yield f"health     {health or 'nothing to notice'}{watched}"

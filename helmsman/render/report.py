@@ -16,7 +16,7 @@ from markupsafe import Markup
 from helmsman.agents.fitting import in_short
 from helmsman.plain import shortened
 from helmsman.records.control import EscalationLevel
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import GATES
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import result_of
@@ -170,6 +170,6 @@ def _entries(
 
 def decision_mark(decision: Decision) -> tuple[str, str]:
     """Words and look."""
-    if decision.kind is DecisionKind.STOP:
+    if decision.kind == "stop":
         return f"stop: {decision.outcome or 'ended'}", ENDINGS.get(decision.outcome, "warn")
-    return decision.kind, "warn" if decision.kind is DecisionKind.WAIT else "calm"
+    return decision.kind, "warn" if decision.kind == "wait" else "calm"

@@ -44,20 +44,20 @@ class Row(NamedTuple):
 
 _PASSES: frozenset[Seen] = frozenset({"green", "gone"})
 CASES: tuple[Row, ...] = (
-    Row(RED, _PASSES, RED, ANY, "CHANGED", Consequence.FAILS,
+    Row(RED, _PASSES, RED, ANY, "CHANGED", "fails",
         "was red on {base} and passes only as the test was changed: {base}'s test fails on {head}'s source"),
-    Row(ANY, _PASSES, RED, ANY, "CHANGED", Consequence.ASKS,
+    Row(ANY, _PASSES, RED, ANY, "CHANGED", "asks",
         "{base}'s test fails on {head}'s source: what it expects was changed"),
-    Row(RED, RED, ANY, ANY, "FAIL_TO_FAIL", Consequence.REPORTED, "fails on {base} as well"),
-    Row(GONE, RED, ANY, ANY, "PASS_TO_FAIL", Consequence.FAILS, "is new and fails on {head}"),
-    Row(ANY, RED, ANY, ANY, "PASS_TO_FAIL", Consequence.FAILS, "fails on {head} and did not fail on {base}"),
-    Row(RED, GREEN, ANY, ANY, "FAIL_TO_PASS", Consequence.PROVES, "fails on {base}, passes on {head}"),
-    Row(ANY, GREEN, ANY, RED, "FAIL_TO_PASS", Consequence.PROVES,
+    Row(RED, RED, ANY, ANY, "FAIL_TO_FAIL", "reported", "fails on {base} as well"),
+    Row(GONE, RED, ANY, ANY, "PASS_TO_FAIL", "fails", "is new and fails on {head}"),
+    Row(ANY, RED, ANY, ANY, "PASS_TO_FAIL", "fails", "fails on {head} and did not fail on {base}"),
+    Row(RED, GREEN, ANY, ANY, "FAIL_TO_PASS", "proves", "fails on {base}, passes on {head}"),
+    Row(ANY, GREEN, ANY, RED, "FAIL_TO_PASS", "proves",
         "is new or changed: fails on {base}'s source, passes on {head}"),
-    Row(GONE, GREEN, ANY, GREEN, "PASS_TO_PASS", Consequence.REPORTED,
+    Row(GONE, GREEN, ANY, GREEN, "PASS_TO_PASS", "reported",
         "is new and passes on {base}'s source as well, so it shows nothing of the change"),
-    Row(ANY, GONE, ANY, ANY, "GONE", Consequence.REPORTED, "was not collected or was skipped on {head}"),
-    Row(GREEN, GREEN, ANY, ANY, "PASS_TO_PASS", Consequence.NOTHING, "passes on {base} and on {head}"),
+    Row(ANY, GONE, ANY, ANY, "GONE", "reported", "was not collected or was skipped on {head}"),
+    Row(GREEN, GREEN, ANY, ANY, "PASS_TO_PASS", "nothing", "passes on {base} and on {head}"),
 )  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def outcome_table(
 
 def _rank(case: Case) -> tuple[bool, int]:
     """Cases that changed come first, of those the ones that stand against the work."""
-    order = Consequence.FAILS, Consequence.ASKS, Consequence.PROVES, Consequence.REPORTED, Consequence.NOTHING
+    order = "fails", "asks", "proves", "reported", "nothing"
     return not case.changed, order.index(case.consequence)
 
 

@@ -35,10 +35,10 @@ def read_claims(message: str, promise: str, *, only_at_end: bool = False) -> Cla
 def _reported(ending: Claims) -> Iterator[Claim]:
     status = ending.status
     if status and status.tests_status == "passing":
-        yield Claim(kind=ClaimKind.TESTS_PASS, said="TESTS_STATUS: passing", source="RALPH_STATUS")
+        yield Claim(kind="tests_pass", said="TESTS_STATUS: passing", source="RALPH_STATUS")
     if status and (number := status.files_modified):
         said = f"FILES_MODIFIED: {number}"
-        yield Claim(kind=ClaimKind.FILES_MODIFIED, subject=str(number), said=said, source="RALPH_STATUS")
+        yield Claim(kind="files_modified", subject=str(number), said=said, source="RALPH_STATUS")
 
 
 _find = partial(re.compile, flags=re.IGNORECASE)
@@ -84,7 +84,7 @@ def _stated(message: str) -> Iterator[Claim]:
     honest = any(_ADMITS.search(_HARMLESS.sub("", sentence)) for sentence, _ in spoken)
     for sentence, under in spoken:
         said = short_line(sentence, _SAID)
-        read = (one for one in _read(sentence, under) if not (honest and one[0] is ClaimKind.TESTS_PASS))
+        read = (one for one in _read(sentence, under) if not (honest and one[0] == "tests_pass"))
         yield from (Claim(kind=kind, subject=subject, said=said, source="last message") for kind, subject in read)
 
 
@@ -103,13 +103,15 @@ def _read(sentence: str, under: str) -> Iterator[tuple[ClaimKind, str]]:
     if _UNSURE.search(plain):
         return
     if ticked := _TICKED.match(sentence):
-        yield ClaimKind.ITEM_DONE, ticked[1]
+        yield "item_done", ticked[1]
     if _ALL_PASS.search(plain):
-        yield ClaimKind.TESTS_PASS, ""
-    yield from ((ClaimKind.COMMITTED, name.lower()) for name in _COMMITTED.findall(sentence))
+        yield "tests_pass", ""
+    for name in _COMMITTED.findall(sentence):
+        yield "committed", name.lower()
     named = _CHANGED.match(sentence) or (_FILES_UNDER.fullmatch(under) and _LISTED.match(sentence))
-    words = named[1].split() if named else ()
-    yield from ((ClaimKind.FILE_CHANGED, path) for word in words if (path := as_path(word.strip(","))))
+    for word in named[1].split() if named else ():
+        if path := as_path(word.strip(",")):
+            yield "file_changed", path
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ class Case:
 def contradictions(case: Case) -> tuple[tuple[Contradiction, ...], int]:
     """What of it the evidence contradicts, the gravest first, and the number of claims for which there was evidence."""
     answers = [(claim, _COMPARE[claim.kind](claim.subject, case)) for claim in case.claims.claims if claim.kind in _COMPARE]
-    wrong = (_found(ClaimLayer.CONTRADICTION, claim.said, answer, claim.source) for claim, answer in answers if answer)
+    wrong = (_found("contradiction", claim.said, answer, claim.source) for claim, answer in answers if answer)
     softer = (*_uncommitted(case), *_unticked(case), *_missing_signal(case))
     return (*wrong, *softer)[:MOST], sum(answer is not None for _, answer in answers)
 
@@ -215,30 +217,30 @@ def _committed(name: str, case: Case) -> str | None:
 
 
 _COMPARE: dict[ClaimKind, Callable[[str, Case], str | None]] = {
-    ClaimKind.FILE_CHANGED: _file_changed,
-    ClaimKind.FILES_MODIFIED: _files_modified,
-    ClaimKind.TESTS_PASS: _tests_pass,
-    ClaimKind.COMMITTED: _committed,
+    "file_changed": _file_changed,
+    "files_modified": _files_modified,
+    "tests_pass": _tests_pass,
+    "committed": _committed,
 }
 
 
 def _uncommitted(case: Case) -> Iterator[Contradiction]:
-    said = next((one.said for one in case.claims.claims if one.kind is ClaimKind.COMMITTED), case.claims.how)
+    said = next((one.said for one in case.claims.claims if one.kind == "committed"), case.claims.how)
     if case.change.leftovers_committed and said:
-        yield _found(ClaimLayer.UNCOMMITTED, said, "work was left uncommitted, and Helmsman committed it")
+        yield _found("uncommitted", said, "work was left uncommitted, and Helmsman committed it")
 
 
 def _unticked(case: Case) -> Iterator[Contradiction]:
     """It asks to be done, and its own status or progress.md speaks against it."""
     how, status = case.claims.how, case.claims.status
     if how and status and status.status in {"in_progress", "blocked"}:
-        yield _found(ClaimLayer.UNTICKED, how, f"its status says {status.status}", "RALPH_STATUS")
+        yield _found("unticked", how, f"its status says {status.status}", "RALPH_STATUS")
     elif how and status and status.exit_signal is False:
-        yield _found(ClaimLayer.UNTICKED, how, "its EXIT_SIGNAL says false", "RALPH_STATUS")
+        yield _found("unticked", how, "its EXIT_SIGNAL says false", "RALPH_STATUS")
     gap = case.memory.remaining_gap if case.memory else ""
     lines = [line for line in gap.splitlines() if re.search(r"\w", line)]
     if how and lines and not any(map(_CLOSED.match, lines)):
-        yield _found(ClaimLayer.UNTICKED, how, f"REMAINING_GAP says: {short_line(gap, 120).rstrip('.')}", "progress.md")
+        yield _found("unticked", how, f"REMAINING_GAP says: {short_line(gap, 120).rstrip('.')}", "progress.md")
 
 
 def _missing_signal(case: Case) -> Iterator[Contradiction]:
@@ -247,9 +249,9 @@ def _missing_signal(case: Case) -> Iterator[Contradiction]:
     if case.claims.wants_to_finish or case.call.outcome is not AgentOutcome.FINISHED:
         return
     if status and status.status == "complete":
-        yield _found(ClaimLayer.MISSING_SIGNAL, "STATUS: complete", "it did not ask to be done", "RALPH_STATUS")
+        yield _found("missing_signal", "STATUS: complete", "it did not ask to be done", "RALPH_STATUS")
     elif _NOTHING_LEFT.fullmatch(gap):
-        yield _found(ClaimLayer.MISSING_SIGNAL, f"REMAINING_GAP: {gap}", "it did not ask to be done", "progress.md")
+        yield _found("missing_signal", f"REMAINING_GAP: {gap}", "it did not ask to be done", "progress.md")
 
 
 _NOTHING_LEFT = _find(r"\W*(?:none|nothing(?: (?:remains|left|is left|to do))?|no (?:remaining )?gaps?)\W*")

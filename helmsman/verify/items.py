@@ -14,7 +14,6 @@ from helmsman.parsers.plan_order import is_named_by, means
 from helmsman.prompts import render
 from helmsman.records.advance import floor_of
 from helmsman.records.checks import CheckResult, Judgement, checks_fail
-from helmsman.records.claims import ClaimKind
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import ItemProof, PlanItem
 from helmsman.records.state import LoopState
@@ -147,7 +146,7 @@ def _unchanged(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
 
 def _is_noted(state: LoopState, evidence: Evidence, item: PlanItem) -> bool:
     """Whether the agent says that it is done: nobody else knows whether there is more to come."""
-    said = (claim.subject for claim in evidence.claims.claims if claim.kind is ClaimKind.ITEM_DONE)
+    said = (claim.subject for claim in evidence.claims.claims if claim.kind == "item_done")
     noted = evidence.noted == item.id or (state.plan.noted and state.plan.now == item.id)
     return noted or evidence.claims.wants_to_finish or any(means(line, item.id, item.title) for line in said)
 

@@ -15,7 +15,7 @@ from helmsman.parsers.test_files import is_test_file
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun, Weight
 from helmsman.records.control import MOST_NAMES, IterationSummary
-from helmsman.records.verification import Case, Consequence, OutcomeTable
+from helmsman.records.verification import Case, OutcomeTable
 from helmsman.texts import plural
 from helmsman.verify.case_table import outcome_table
 from helmsman.verify.commands import path_of, simple_commands
@@ -94,8 +94,8 @@ def outcomes(
 ) -> Outcomes:
     """Weigh the runs. `red`: what failed at the start; `on_start`: what the work's tests say of its source."""
     table = weighed(outcome_table(own, red, copy.report, on_start), own, copy, goal, config)
-    changed = tuple(case.name for case in table.of(Consequence.ASKS))
-    found = (_finding(case, copy) for case in table.of(Consequence.FAILS) if case.outcome == "CHANGED")
+    changed = tuple(case.name for case in table.of("asks"))
+    found = (_finding(case, copy) for case in table.of("fails") if case.outcome == "CHANGED")
     return Outcomes((*found, *fewer_tests(own, copy, config)), changed, table.bounded)
 
 
@@ -123,27 +123,27 @@ def _asked_if_unloadable(case: Case, files: Collection[str]) -> Case:
     """A file that cannot be loaded any more is no test that was red: the interface may have had to change."""
     if case.outcome != "CHANGED" or case.name not in files:
         return case
-    return case.model_copy(update={"consequence": Consequence.ASKS, "why": "does not load on the new source as it was"})
+    return case.model_copy(update={"consequence": "asks", "why": "does not load on the new source as it was"})
 
 
 def _weighed(case: Case, failing: Collection[str], files: Sequence[str], goal: str, config: InvariantsConfig) -> Case:
     if case.outcome != "CHANGED":
         return case
     if case.check in failing:
-        return case.model_copy(update={"consequence": Consequence.REPORTED})
+        return case.model_copy(update={"consequence": "reported"})
     if _is_named([path for path in files if path in case.name] or files, config):  # whatever the goal says of tests
-        return case.model_copy(update={"consequence": Consequence.FAILS})
-    if case.consequence is Consequence.ASKS and config.changed_expectations == "allow":
+        return case.model_copy(update={"consequence": "fails"})
+    if case.consequence == "asks" and config.changed_expectations == "allow":
         return _permitted(case, "changed expectations are allowed")
     if _is_to_change(goal, case.name):
         return _permitted(case, "the goal asks for that change")
     blocks = config.changed_expectations == "block"
-    return case.model_copy(update={"consequence": Consequence.FAILS}) if blocks else case
+    return case.model_copy(update={"consequence": "fails"}) if blocks else case
 
 
 def _permitted(case: Case, because: str) -> Case:
     """A test that may change is a new one: it proves the work where it fails without it."""
-    consequence = Consequence.PROVES if case.fails_on_base else Consequence.REPORTED
+    consequence = "proves" if case.fails_on_base else "reported"
     return case.model_copy(update={"consequence": consequence, "why": f"{case.why}; {because}"})
 
 

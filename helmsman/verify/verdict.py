@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from helmsman.plain import clean, shortened
 from helmsman.records.advance import most_tests, without_test
 from helmsman.records.checks import CheckResult, JudgementOutcome
-from helmsman.records.verification import Case, Consequence, Reason, Word
+from helmsman.records.verification import Case, Reason, Word
 from helmsman.texts import plural
 from helmsman.verify.case_table import known
 from helmsman.verify.grounds import Runs
@@ -32,7 +32,7 @@ def verdict(runs: Runs) -> tuple[Word, tuple[Reason, ...]]:
 
 
 def _proof(runs: Runs) -> Iterator[Reason]:
-    proofs = runs.table.of(Consequence.PROVES)
+    proofs = runs.table.of("proves")
     if proofs:
         yield Reason(rule="proven", verdict=Word.VERIFIED, why=f"FAIL_TO_PASS: {_named(proofs)}")
     if runs.judgement:
@@ -41,7 +41,7 @@ def _proof(runs: Runs) -> Iterator[Reason]:
 
 def _of_checks(runs: Runs) -> Iterator[Reason]:
     """What runs and cases say by themselves."""
-    failing = runs.table.of(Consequence.FAILS)
+    failing = runs.table.of("fails")
     if runs.unchanged:
         yield _unsure("unchanged", "no file differs between base and head", "name another range: helmsman verify BASE..HEAD")
     if cases := [case for case in failing if case.outcome != "CHANGED"]:
@@ -84,7 +84,7 @@ def _of_tests(runs: Runs) -> Iterator[Reason]:
         yield _unsure("no_test_ran", no_test_ran_in(empty))
     if runs.judgement:
         return
-    if cases := runs.table.of(Consequence.ASKS):
+    if cases := runs.table.of("asks"):
         remedy = "have a judge read it (--goal TEXT or --rubric FILE), or name these tests in the goal as to be changed"
         yield _unsure("expectations", f"tests of the base fail on the head's source: {_named(cases)}", remedy)
     if runs.test_asked_for and not (runs.unchanged or runs.head.failures or runs.table.new_test_proves):
@@ -112,7 +112,7 @@ def _of_others(runs: Runs) -> Iterator[Reason]:
 def _unproven(runs: Runs) -> Iterator[Reason]:
     """Nothing is wrong, and nothing shows that the change does anything."""
     judged = runs.judgement and runs.judgement.approved
-    decided = runs.table.of(Consequence.PROVES, Consequence.FAILS)
+    decided = runs.table.of("proves", "fails")
     if runs.unchanged or runs.head.failures or judged or decided:
         return
     silent = [result.name for result in runs.base.failures if not known(result, result.name).ended]

@@ -21,7 +21,7 @@ def collect_claims(context: LoopContext, state: LoopState, evidence: Evidence) -
     execution, memory = evidence.execution, evidence.memory
     text, promise = execution.call.final_text, state.config.completion.promise
     claims = read_claims(text, promise, only_at_end=prints_text(state.agent))
-    files, commits = (_named(claims, kind) for kind in (ClaimKind.FILE_CHANGED, ClaimKind.COMMITTED))
+    files, commits = (_named(claims, kind) for kind in ("file_changed", "committed"))
     case = Case(
         claims=claims,
         change=execution.change,

@@ -13,7 +13,7 @@ from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.oversee.answers import answer_of, answered, lapsed, refusal
 from helmsman.oversee.gates import gate_due
 from helmsman.records.advance import end
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.events import GateAnswered, GateOpened
 from helmsman.records.forms import form_for, read_form
 from helmsman.records.gates import GATE, Answer, Choice, Gate, GateKind
@@ -187,7 +187,7 @@ def _left_open(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
     before = f"; before that: {state.ending.reason}" if state.ending else ""
     ways = f"helmsman approve {state.loop}, or reject, or answer; helmsman status {state.loop} shows the choices"
     decision = Decision(
-        kind=DecisionKind.STOP,
+        kind="stop",
         rule=f"{GATE}{gate.kind}",
         reason=f"{gate.question} Answer with: {ways}{before}",
         at=now_utc(),

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport, Judgement, Probed, TrustedRun, Weight
-from helmsman.records.verification import EXIT_STATUS, Consequence, Reason, Verification
+from helmsman.records.verification import EXIT_STATUS, Reason, Verification
 from helmsman.verify.case_table import Names, outcome_table
 from helmsman.verify.completion import required_tests
 from helmsman.verify.grounds import NO_NEIGHBOURS, Runs, grounds, unnamed_in
@@ -157,7 +157,7 @@ def _probed(
     check_context: CheckContext, work: Range, runs: Runs, credentials: Callable[[], Mapping[str, str]], say: Say
 ) -> Probed | None:
     """Where nothing else says that it is not done, because they cost money."""
-    wrong = runs.head.failures or runs.table.of(Consequence.FAILS) or [one for one in runs.hidden if not one.passed]
+    wrong = runs.head.failures or runs.table.of("fails") or [one for one in runs.hidden if not one.passed]
     if not work.config.proof.probes or wrong or not runs.head.results:
         return None
     say("probes, cases of a model that has not seen the head's source")
@@ -167,13 +167,13 @@ def _probed(
 def _judgement(work: Range, runs: Runs, credentials: Callable[[], Mapping[str, str]], say: Say) -> Judgement | None:
     """Asked only where nothing but its word is missing, because it costs money."""
     config = work.config
-    failing = runs.table.of(Consequence.FAILS) or (runs.probed and runs.probed.failing) or findings_that_block(runs.findings)
+    failing = runs.table.of("fails") or (runs.probed and runs.probed.failing) or findings_that_block(runs.findings)
     if not config.judge.criteria or not runs.head.passed or failing:
         return None
     say("the judge")
     top = work.repository.top
     tree = tree_of(top, work.commit)
-    changed = tuple(case.name for case in runs.table.of(Consequence.ASKS))
+    changed = tuple(case.name for case in runs.table.of("asks"))
     criteria = (*config.judge.criteria, *criteria_of_doubts(changed, runs.looked_up or ()))
     question = question_on(work, top, outputs_of(runs.head, runs.proving), criteria, tree)
     return ask_judge(

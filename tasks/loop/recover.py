@@ -5,7 +5,7 @@ from datetime import datetime
 from helmsman.errors import HelmsmanError
 from helmsman.records.advance import end, interrupt
 from helmsman.records.agent import Interrupted, Salvage
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.events import AttemptInterrupted
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
@@ -72,7 +72,7 @@ def close(context: LoopContext, state: LoopState, why: BaseException, now: datet
     state = mark_interrupted(context, state)
     fault = why.fault if isinstance(why, HelmsmanError) and why.fault != "nobody" else ""
     decision = Decision(
-        kind=DecisionKind.STOP,
+        kind="stop",
         rule=f"error.{fault}" if fault else "cancelled",
         reason=f"{str(why) or 'asked to stop'}; go on with: helmsman resume {state.loop}",
         at=now,

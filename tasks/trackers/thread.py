@@ -15,7 +15,7 @@ from helmsman.oversee.commands_said import answer_in, command_in
 from helmsman.oversee.escalation import changes, concerns, question_detection, tracker_actions
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import Act, Comment, Escalation, Found, IssueLink, TrackedIssue, TrackerAction
+from helmsman.records.tracking import Comment, Escalation, Found, IssueLink, TrackedIssue, TrackerAction
 from helmsman.render import issue as texts
 from helmsman.render.gate import evidence
 from tasks.repository.loop_context import LoopContext
@@ -192,15 +192,15 @@ class Upkeep:
 
     def _do(self, deed: TrackerAction, known: tuple[TrackedIssue, Found] | None) -> None:
         one = deed.escalation
-        if deed.act is Act.OPEN and one is not None:
+        if deed.act == "open" and one is not None:
             made = self._tracker.create(texts.title(one), self._body(one), one.labels)
             self._keep(issues={**self._memory.issues, deed.detection: made.number})
-        elif deed.act is Act.CLOSE and known is not None:
+        elif deed.act == "close" and known is not None:
             if deed.stage:
                 self._tracker.comment(deed.number, texts.closing_comment(known[0], deed.stage, self._state))
             self._tracker.set_open(deed.number, is_open=False)
         elif one is not None:
-            if deed.act is Act.COMMENT:
+            if deed.act == "comment":
                 self._tracker.comment(deed.number, self._body(one))
             if deed.reopen:
                 self._tracker.set_open(deed.number, is_open=True)

@@ -20,7 +20,7 @@ from helmsman.records.gates import Answer, Choice, Gate
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import IssueLink
-from helmsman.records.triggers import Handled, Happened, Ignored, IssueEvent
+from helmsman.records.triggers import Handled, Ignored, IssueEvent
 from helmsman.render.issue import CANCEL, RESUME, TELL, commands, refused, understood
 from helmsman.render.markdown_page import code, prose
 from tasks.approvals import answers
@@ -56,18 +56,18 @@ def handle(event: IssueEvent, now: datetime, driven: str = "") -> Found:
     repository = open_repository(where)
     state = known_state(repository, issue_loop_id(event))
     if state is None:
-        if event.happened is not Happened.LABELLED:
+        if event.happened != "labelled":
             return Ignored(reason=f"{event.what}: no loop was started for it here")
         return _start(repository, str(where), event, now)
     at = _At(repository, str(where), event, state)
     if state.uid == driven:
         return at.request
     match event.happened:
-        case Happened.LABELLED:
+        case "labelled":
             return _go_on(at)
-        case Happened.SAID:
+        case "said":
             return _said(at)
-        case Happened.WITHDRAWN:
+        case "withdrawn":
             return _stopped(at, f"issue #{event.number} was closed, or its label taken away, by {event.by}")
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 from helmsman.config import LoopConfig
 from helmsman.oversee.merging import landing_due
 from helmsman.records.checks import CheckReport
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Merged, Trouble
 from tasks.loop.merge import begin_landing, catch_up, land
@@ -26,7 +26,7 @@ CHECK = "sh check.sh"
 MOST_ITEMS = 2
 AT_MOST_TWO = {"check.sh": f'test "$(ls items | wc -l)" -le {MOST_ITEMS}\n', "items/first": "1\n", "app.py": "one\ntwo\nthree\n"}
 """Two branches may each hold a second item, and both together are one too many."""
-DONE = Decision(kind=DecisionKind.STOP, rule="completion.verified", reason="all pass", at=NOW, outcome=Outcome.COMPLETED)
+DONE = Decision(kind="stop", rule="completion.verified", reason="all pass", at=NOW, outcome=Outcome.COMPLETED)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from uuid import uuid4
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.records.agent import AgentCall, AgentOutcome, Change, Execution
 from helmsman.records.claims import Claims
-from helmsman.records.decision import Decision, DecisionKind
+from helmsman.records.decision import Decision
 from helmsman.records.iteration import IterationRecord, WorkingMemory
 from helmsman.records.state import LoopState
 from tasks.repository.folders import loop_folder
@@ -96,7 +96,7 @@ def record_of(state: LoopState, iteration: int) -> IterationRecord:
         claims=Claims(),
         memory=WorkingMemory(),
         signals=(),
-        decision=Decision(kind=DecisionKind.CONTINUE, rule="continue", reason="more to do", at=NOW),
+        decision=Decision(kind="continue", rule="continue", reason="more to do", at=NOW),
     )
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from deployments.demo_model import Turn
-from helmsman.records.control import Diagnosis
 from helmsman.records.decision import Outcome, Severity
 from helmsman.records.iteration import IterationRecord
 from tasks.repository.git import git, open_repository
@@ -51,7 +50,7 @@ def test_a_loop_that_goes_to_and_fro_asks_a_person_with_the_two_orders_that_a_mo
     driven, api = asked(ANSWER, says(shell=TO_AND_FRO))
     ending, oversight = driven.state.ending, driven.state.oversight
     assert ending
-    assert (ending.outcome, ending.rule, oversight.diagnosis) == (Outcome.WAITING, "ladder.human", Diagnosis.DOUBLE_BIND)
+    assert (ending.outcome, ending.rule, oversight.diagnosis) == (Outcome.WAITING, "ladder.human", "double_bind")
     for part in (
         "as a model reads it",
         "AGENTS.md:3 says 'Answers must be odd.'",
@@ -73,7 +72,7 @@ def test_a_loop_that_only_stands_is_told_once_and_goes_on(asked: Swing) -> None:
     told = [signal for record in lived for signal in record.signals if signal.rule == "orders.conflict"]
     assert [signal.severity for signal in told] == [Severity.WARN]
     assert "a model reads two orders as a contradiction" in told[0].message
-    assert Diagnosis.DOUBLE_BIND not in {record.oversight.diagnosis for record in lived}
+    assert "double_bind" not in {record.oversight.diagnosis for record in lived}
     prompts = [path.read_text() for path in sorted(driven.agent.glob("*.prompt"), key=lambda path: int(path.stem))]
     assert ["by a model's reading: look at AGENTS.md:3 and AGENTS.md:4." in prompt for prompt in prompts].count(True) == 1
     assert len(api.requests) == 1

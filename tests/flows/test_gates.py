@@ -10,7 +10,7 @@ from prefect.states import Scheduled
 
 from flows.loop import loop
 from helmsman.config import GatesConfig
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
@@ -197,7 +197,7 @@ def test_only_what_was_proven_is_approved_for_merging(drive: Drive) -> None:
 def test_a_driver_that_died_before_it_asked_asks_when_it_is_driven_again(drive: Drive, ask: bool) -> None:
     driven = drive([NOISE], gates={"milestone_every": 1})
     repository, before = open_repository(driven.repository), driven.state
-    stuck = Decision(kind=DecisionKind.STOP, rule="ladder.human", reason="stuck", at=before.updated_at, outcome=Outcome.WAITING)
+    stuck = Decision(kind="stop", rule="ladder.human", reason="stuck", at=before.updated_at, outcome=Outcome.WAITING)
     asks = before.config.model_copy(update={"gates": GatesConfig(ask=ask)})
     unasked = before.model_copy(update={"ending": stuck, "gate": None, "config": asks})
     replace_state(repository, before, unasked, "as it was when the driver died")

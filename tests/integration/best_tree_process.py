@@ -12,7 +12,7 @@ from pathlib import Path
 
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.control import Checkpoint, IterationSummary, Movement, Oversight
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from tasks.loop.rollback import left_at_best, stand_at_best
 from tasks.repository.folders import worktree_of
 from tasks.repository.git import open_repository
@@ -33,7 +33,7 @@ def ended_loop(top: Path) -> Work:
     write(begun.path, {".env": "KEY=1\n", "x.log": "x\n"})
     best = Checkpoint(iteration=1, commit=one, tree=one, completion=0.9)
     moments = _moment(1, begun.start, one, 0.9), _moment(2, one, two, 0.5)
-    ending = Decision(kind=DecisionKind.STOP, rule="limits.iterations", reason="2 of 2 used", at=NOW, outcome=Outcome.STOPPED)
+    ending = Decision(kind="stop", rule="limits.iterations", reason="2 of 2 used", at=NOW, outcome=Outcome.STOPPED)
     known = {"iteration": 2, "head": two, "oversight": Oversight(best=best), "history": moments, "ending": ending}
     after = replace_state(begun.repository, begun.state, begun.state.model_copy(update=known), "end")
     return Work(begun.repository, begun.path, after, begun.start)

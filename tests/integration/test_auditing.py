@@ -8,7 +8,6 @@ import pytest
 from helmsman.config import LoopConfig
 from helmsman.records.agent import AgentCall, Execution
 from helmsman.records.checks import Finding, Weight
-from helmsman.records.claims import ClaimLayer
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState
 from tasks.agents.claims import collect_claims
@@ -86,6 +85,4 @@ def test_a_claim_about_an_ignored_file_or_one_of_an_earlier_iteration_is_not_hel
     said = "I updated `app.py`, `parser.py` and `debug.log`. I also rewrote `never.py`."
     evidence = Evidence(execution=execution(work, earlier, final_text=said))
     testimony = collect_claims(work.place, configured(work), evidence)
-    assert [(one.layer, one.found) for one in testimony.contradictions] == [
-        (ClaimLayer.CONTRADICTION, "git shows no change in never.py")
-    ]
+    assert [(one.layer, one.found) for one in testimony.contradictions] == [("contradiction", "git shows no change in never.py")]

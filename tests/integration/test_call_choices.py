@@ -33,7 +33,7 @@ def test_the_checks_of_a_stop_never_take_so_long_that_the_silence_looks_like_a_h
 
 
 @pytest.mark.feature("S2", "A4")
-@pytest.mark.parametrize(("band", "seconds"), [(Band.WATCH, 100), (Band.ADJUST, 150), (Band.PIVOT, 150)])
+@pytest.mark.parametrize(("band", "seconds"), [("watch", 100), ("adjust", 150), ("pivot", 150)])
 def test_the_less_the_work_gets_on_the_longer_its_own_checks_may_take(band: Band, seconds: int) -> None:
     """The last one is held by half of the idle time."""
     urgent = Oversight(control=Control(band=band))

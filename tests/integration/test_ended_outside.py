@@ -9,7 +9,7 @@ from prefect.logging import disable_run_logger
 from helmsman.config import MergeConfig
 from helmsman.errors import Cancelled, TransientError
 from helmsman.records.advance import advance
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.events import Event, MemoryNoted
 from helmsman.records.state import LoopState
 from tasks.loop.recover import close
@@ -22,7 +22,7 @@ from tests.fakes.repositories import LOOP, NOW, Work, record_of
 pytestmark = pytest.mark.feature("E3")
 
 REFUSED = TransientError("the loop could not be pushed to remote origin", found="closed for the night")
-DONE = Decision(kind=DecisionKind.STOP, rule="completion.verified", reason="done", at=NOW, outcome=Outcome.COMPLETED)
+DONE = Decision(kind="stop", rule="completion.verified", reason="done", at=NOW, outcome=Outcome.COMPLETED)
 
 
 def recorded(work: Work, before: LoopState, decision: Decision | None = None) -> LoopState:

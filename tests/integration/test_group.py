@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from helmsman.errors import OperatorError
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.request import Choice, Link, LoopRequest, ParallelRequest
 from helmsman.records.state import LoopState, Spending
 from tasks.groups import members as gathering
@@ -52,7 +52,7 @@ def limits(due: list[LoopRequest]) -> list[float]:
 def end(group: Group, loop: str, outcome: Outcome | None, *, rule: str = "over", cost: float = 0.0, status: int = 0) -> None:
     """The loop's process ends, and leaves this in its state; None: it died, or never wrote one."""
     if outcome is not None:
-        ending = Decision(kind=DecisionKind.STOP, rule=rule, reason="why", at=NOW, outcome=outcome)
+        ending = Decision(kind="stop", rule=rule, reason="why", at=NOW, outcome=outcome)
         changed(group, loop, ending=ending, spending=Spending(cost_usd=cost))
     departed(group, WorkerExit(loop, status, "words"))
 

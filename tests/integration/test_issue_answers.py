@@ -9,7 +9,7 @@ from helmsman.errors import TransientError
 from helmsman.records.gates import Choice, Gate, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.triggers import Handled, Happened, Ignored
+from helmsman.records.triggers import Handled, Ignored
 from tasks.approvals import answers
 from tasks.loop.recover import repair
 from tasks.loop.run import driving
@@ -74,7 +74,7 @@ def test_a_stop_comes_before_an_answer_that_nobody_has_read(
     monkeypatch.setattr("tasks.approvals.pause.resume_paused", resume_paused)
     loop, gate, folder = asking(served, api)
     handle(said(served, api, "/helmsman approve", 1), NOW)
-    stop = said(served, api, what, 2) if what else event(served, api, Happened.WITHDRAWN)
+    stop = said(served, api, what, 2) if what else event(served, api, "withdrawn")
     assert handle(stop, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
     found = answers.find(folder.answers, loop.uid, gate.key)
     assert found is not None

@@ -14,7 +14,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.gates import Choice, Gate, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.triggers import Handled, Happened, Ignored, IssueEvent
+from helmsman.records.triggers import Handled, Ignored, IssueEvent
 from tasks.approvals import answers
 from tasks.loop.recover import close
 from tasks.loop.remote_handover import acquire_lease, pull_state
@@ -40,7 +40,7 @@ STOPS = pytest.mark.parametrize("text", ["/helmsman cancel", ""], ids=["by a wor
 
 
 def stop(served: Served, api: TrackerApi, text: str, number: int = 7) -> IssueEvent:
-    closed = event(served, api, Happened.WITHDRAWN, moment=str(number), delivery=f"delivery-{number}")
+    closed = event(served, api, "withdrawn", moment=str(number), delivery=f"delivery-{number}")
     return said(served, api, text, number) if text else closed
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from helmsman.errors import OperatorError
-from helmsman.records.triggers import Happened, Ignored
+from helmsman.records.triggers import Ignored
 from tasks.triggers.issues import handle
 from tests.fakes.pushing import Served
 from tests.fakes.tracker_api import TrackerApi
@@ -32,5 +32,5 @@ def test_an_issue_of_another_tracker_than_the_operator_s_starts_nothing(served: 
 @ONE_KIND
 def test_words_at_an_issue_without_a_loop_are_talk(served: Served, api: TrackerApi) -> None:
     assert isinstance(handle(said(served, api, "/helmsman cancel"), NOW), Ignored)
-    assert isinstance(handle(event(served, api, Happened.WITHDRAWN), NOW), Ignored)
+    assert isinstance(handle(event(served, api, "withdrawn"), NOW), Ignored)
     assert comments(api) == []

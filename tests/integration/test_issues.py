@@ -9,7 +9,7 @@ import pytest
 
 from helmsman.errors import OperatorError, TransientError
 from helmsman.issues import issue_loop_id
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
@@ -59,7 +59,7 @@ def served(tmp_path: Path, api: TrackerApi) -> Served:
     return found
 
 
-def event(served: Served, api: TrackerApi, happened: Happened = Happened.LABELLED, **changes: Any) -> IssueEvent:
+def event(served: Served, api: TrackerApi, happened: Happened = "labelled", **changes: Any) -> IssueEvent:
     place = {"repository": REPOSITORY, "location": str(served.clone), "full_name": REPOSITORY, "branch": "main", "number": 1}
     known: dict[str, Any] = {
         "moment": "1",
@@ -74,7 +74,7 @@ def event(served: Served, api: TrackerApi, happened: Happened = Happened.LABELLE
 
 
 def said(served: Served, api: TrackerApi, text: str, comment: int = 99) -> IssueEvent:
-    return event(served, api, Happened.SAID, said=text, comment=comment, moment=str(comment))
+    return event(served, api, "said", said=text, comment=comment, moment=str(comment))
 
 
 def started(served: Served, api: TrackerApi) -> LoopState:
@@ -96,7 +96,7 @@ def place_of(served: Served, state: LoopState) -> LoopContext:
 
 
 def ended(outcome: Outcome, rule: str = "some.rule") -> Decision:
-    return Decision(kind=DecisionKind.STOP, rule=rule, reason="so it is", at=NOW, outcome=outcome)
+    return Decision(kind="stop", rule=rule, reason="so it is", at=NOW, outcome=outcome)
 
 
 def completed(served: Served, state: LoopState) -> LoopState:
@@ -213,7 +213,7 @@ def test_words_whose_taker_died_before_it_put_them_away_are_told_once(served: Se
 @pytest.mark.parametrize("text", ["/helmsman cancel", ""])
 def test_a_loop_is_stopped_by_a_word_and_by_taking_the_label_away(text: str, served: Served, api: TrackerApi) -> None:
     loop = started(served, api)
-    what = said(served, api, text) if text else event(served, api, Happened.WITHDRAWN)
+    what = said(served, api, text) if text else event(served, api, "withdrawn")
     folder = loop_folder(open_repository(served.clone), loop.loop)
     with exclusive_driver(folder.lock, loop.loop):
         assert isinstance(handle(what, NOW), Handled)
@@ -221,7 +221,7 @@ def test_a_loop_is_stopped_by_a_word_and_by_taking_the_label_away(text: str, ser
     assert isinstance(handle(what, NOW), Handled)  # nobody drives it any more: it died before it heard
     assert stored(served, loop).outcome is Outcome.CANCELLED
     assert any("The loop was stopped" in body for body in comments(api))
-    assert isinstance(handle(event(served, api, Happened.WITHDRAWN, moment="9"), NOW), Ignored)
+    assert isinstance(handle(event(served, api, "withdrawn", moment="9"), NOW), Ignored)
 
 
 @ONE_KIND

@@ -8,7 +8,7 @@ import pytest
 from deployments.demo_model import Turn
 from helmsman.config import LoopConfig
 from helmsman.records.checks import CheckReport, CheckResult
-from helmsman.records.claims import Claim, ClaimKind, Claims
+from helmsman.records.claims import Claim, Claims
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import InHand, PlanItem
 from helmsman.records.proof import Verdict
@@ -21,7 +21,7 @@ from tests.fakes.repositories import Work, begin, commit, make_repository, recor
 pytestmark = pytest.mark.feature("M8", "V7")
 
 ITEM = PlanItem(id="T001", title="Read dates", acceptance=("a wrong date is an error with its line",))
-NOTED = Claims(claims=(Claim(kind=ClaimKind.ITEM_DONE, subject="T001: dates", said="T001", source="progress.md"),))
+NOTED = Claims(claims=(Claim(kind="item_done", subject="T001: dates", said="T001", source="progress.md"),))
 GREEN = CheckReport(tree="t", results=(CheckResult(name="true", command="true", passed=True, exit_code=0, seconds=0),))
 ASKED = NOTED.model_copy(update={"wants_to_finish": True, "how": "EXIT_SIGNAL"})
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from helmsman.errors import OperatorError, TransientError
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.triggers import Ignored, Push
@@ -160,7 +160,7 @@ def test_the_same_push_again_goes_on_with_a_dead_driver_s_loop_and_leaves_every_
     repository = open_repository(served.bare)
     with exclusive_driver(loop_folder(repository, loop.loop).lock, loop.loop):
         assert reason(push).startswith(f"loop {loop.loop} is at work for")
-    why = Decision(kind=DecisionKind.STOP, rule="limit.iterations", reason="enough", at=NOW, outcome=Outcome.STOPPED)
+    why = Decision(kind="stop", rule="limit.iterations", reason="enough", at=NOW, outcome=Outcome.STOPPED)
     replace_state(repository, loop, loop.model_copy(update={"ending": why, "outcome": Outcome.STOPPED}), "end")
     assert reason(push).endswith("has ended: limit.iterations")
     assert loop_names(repository) == [loop.loop]

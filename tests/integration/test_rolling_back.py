@@ -7,7 +7,7 @@ import pytest
 
 from helmsman.records.agent import AgentCall, AgentOutcome, Change, Execution
 from helmsman.records.control import Failed
-from helmsman.records.decision import Decision, DecisionKind
+from helmsman.records.decision import Decision
 from tasks.loop.rollback import roll_back
 from tasks.repository.worktree import measure_change
 from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, sh, write
@@ -24,7 +24,7 @@ def worked(tmp_path: Path) -> tuple[Work, Change]:
 
 
 def decision(back_to: str) -> Decision:
-    return Decision(kind=DecisionKind.CONTINUE, rule="continue", reason="it fell twice", at=NOW + timedelta(1), back_to=back_to)
+    return Decision(kind="continue", rule="continue", reason="it fell twice", at=NOW + timedelta(1), back_to=back_to)
 
 
 def rolled_back(work: Work, change: Change) -> Failed:

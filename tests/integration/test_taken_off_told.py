@@ -6,7 +6,7 @@ import pytest
 
 from deployments.show import show_status
 from helmsman.records.control import Failed
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from helmsman.render.report import html_report
 from tasks.repository.state_ref import replace_state
 from tests.fakes.repositories import NOW, Work, begin, make_repository
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.feature("S17")
 WHY = "2 iterations in a row made it worse:\x1b[2J completion is 20%"
 SHOWN = "2 iterations in a row made it worse: [2J completion is 20%"
 FAILED = Failed(iteration=4, ref="refs/helmsman/x/failed/4-1", commit="f" * 40, back_to="a" * 40, why=WHY)
-ENDING = Decision(kind=DecisionKind.STOP, rule="limits.iterations", reason="5 of 5", at=NOW, outcome=Outcome.STOPPED)
+ENDING = Decision(kind="stop", rule="limits.iterations", reason="5 of 5", at=NOW, outcome=Outcome.STOPPED)
 
 
 @pytest.fixture

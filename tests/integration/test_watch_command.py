@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.events import CheckFinished, Event, GateAnswered, GateOpened, IterationRecorded, StepStarted, ToolCalled
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.feature("H4")]
 
 NOW = datetime.now(UTC)
 EVIL = "good\x1b]0;owned\x07\x1b[2Jwiped\r\x08\x9b31m\u202e\nnews"
-DONE = Decision(kind=DecisionKind.STOP, rule="completion.verified", reason="all is proven", at=NOW, outcome=Outcome.COMPLETED)
+DONE = Decision(kind="stop", rule="completion.verified", reason="all is proven", at=NOW, outcome=Outcome.COMPLETED)
 GATE = Gate(key="merge-1", kind=GateKind.MERGE, question="May it be merged?", asked_at=NOW, deadline=NOW + timedelta(hours=1))
 
 

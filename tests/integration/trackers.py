@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from helmsman.config import LoopConfig, TrackerConfig
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.state import LoopState
 from tasks.trackers.client import TOKEN as VARIABLE
@@ -40,7 +40,7 @@ def loop(api: TrackerApi, **fields: Any) -> LoopState:
 
 def ended(api: TrackerApi, rule: str = "some.rule", number: int = 1, **fields: Any) -> LoopState:
     at = START + number * HOUR
-    ending = Decision(kind=DecisionKind.STOP, rule=rule, reason="it is stuck", at=at, outcome=Outcome.STOPPED)
+    ending = Decision(kind="stop", rule=rule, reason="it is stuck", at=at, outcome=Outcome.STOPPED)
     return loop(api, ending=ending, **fields)
 
 

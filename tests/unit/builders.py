@@ -12,7 +12,7 @@ from helmsman.records.base import Usage
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Claims
 from helmsman.records.control import Oversight
-from helmsman.records.decision import Alert, Decision, DecisionKind, Outcome, Severity
+from helmsman.records.decision import Alert, Decision, Outcome, Severity
 from helmsman.records.iteration import Evidence, IterationRecord, Orientation, WorkingMemory
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import prove
@@ -22,9 +22,9 @@ MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 ASKED = Claims(wants_to_finish=True, how="<promise>COMPLETE</promise>")
 SILENT = Claims()
-CONTINUE = Decision(kind=DecisionKind.CONTINUE, rule="continue", reason="the check fails", at=NOW)
-STOP = Decision(kind=DecisionKind.STOP, rule="completion.verified", reason="done", at=NOW, outcome=Outcome.COMPLETED)
-WAIT = Decision(kind=DecisionKind.WAIT, rule="agent.usage_limit", reason="usage limit", at=NOW, until=NOW + HOUR, repeat=True)
+CONTINUE = Decision(kind="continue", rule="continue", reason="the check fails", at=NOW)
+STOP = Decision(kind="stop", rule="completion.verified", reason="done", at=NOW, outcome=Outcome.COMPLETED)
+WAIT = Decision(kind="wait", rule="agent.usage_limit", reason="usage limit", at=NOW, until=NOW + HOUR, repeat=True)
 LIMIT_REACHED = Alert(rule="limits.cost_usd", severity=Severity.ABORT, message="50 of 50 US dollars used (100%)")
 
 

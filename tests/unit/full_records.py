@@ -24,15 +24,12 @@ from helmsman.records.agent import (
 )
 from helmsman.records.base import Usage
 from helmsman.records.checks import CheckReport, CriterionVerdict, Finding, Judgement, JudgementOutcome, TestCounts, Weight
-from helmsman.records.claims import Claim, ClaimKind, ClaimLayer, Claims, Contradiction, StatusReport, Trust
+from helmsman.records.claims import Claim, Claims, Contradiction, StatusReport, Trust
 from helmsman.records.control import (
-    Band,
     Checkpoint,
     Control,
-    Diagnosis,
     EscalationLevel,
     Failed,
-    Feedback,
     Gains,
     Issue,
     Ladder,
@@ -41,10 +38,9 @@ from helmsman.records.control import (
     Movement,
     Oversight,
     Progress,
-    Stance,
     Strategy,
 )
-from helmsman.records.decision import Alert, Considered, Decision, DecisionKind, Outcome, Severity
+from helmsman.records.decision import Alert, Considered, Decision, Outcome, Severity
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.hats import Worn
 from helmsman.records.iteration import IterationRecord, WorkingMemory
@@ -64,7 +60,7 @@ FAILED = Failed(
     files=("shop.py",),
 )
 STOP = Decision(
-    kind=DecisionKind.STOP,
+    kind="stop",
     rule="ladder.human",
     reason="the same failure five times; a person has to choose",
     at=NOW,
@@ -160,7 +156,7 @@ JUDGEMENT = Judgement(
 OVERSIGHT = Oversight(
     progress=Progress(checks=0.5, tests=0.75, completion=0.625),
     control=Control(
-        proportional=0.375, integral=1.5, derivative=-0.125, gains=Gains(), phase="focused", output=0.8125, band=Band.PIVOT
+        proportional=0.375, integral=1.5, derivative=-0.125, gains=Gains(), phase="focused", output=0.8125, band="pivot"
     ),
     idle=3,
     ladder=Ladder(
@@ -172,10 +168,10 @@ OVERSIGHT = Oversight(
             ),
         ),
     ),
-    feedback=Feedback.FAILING,
-    diagnosis=Diagnosis.STUCK,
+    feedback="failing",
+    diagnosis="stuck",
     learning=(Learning(kind=FailureClass.TEST, seen=4, in_row=3, level=2),),
-    strategy=Strategy(stance=Stance.PIVOT, reasoning="nothing moved", priorities=("look again",)),
+    strategy=Strategy(stance="pivot", reasoning="nothing moved", priorities=("look again",)),
     issues=(Issue(rule="validation.blocker", critical=True, message="the same test fails"),),
     best=Checkpoint(iteration=4, commit="f" * 40, tree="a" * 40, completion=0.875),
     faults=("the part `drift` broke",),
@@ -210,10 +206,10 @@ def full_record(decision: Decision = STOP, **fields: Any) -> IterationRecord:
             wants_to_finish=True,
             how="EXIT_SIGNAL",
             status=StatusReport(status="complete"),
-            claims=(Claim(kind=ClaimKind.TESTS_PASS, said="all pass", source="last message"),),
+            claims=(Claim(kind="tests_pass", said="all pass", source="last message"),),
         ),
         "contradictions": (
-            Contradiction(layer=ClaimLayer.CONTRADICTION, said="all tests pass", found="1 test fails", source="last message"),
+            Contradiction(layer="contradiction", said="all tests pass", found="1 test fails", source="last message"),
         ),
         "claims_checked": 5,
         "proof": Proof(asked=True, how="EXIT_SIGNAL", denied=(Denial(rule="claims", why="a claim did not hold"),)),

@@ -7,7 +7,6 @@ from helmsman.records.agent import AgentOutcome, Commit, Drift, LastCall, Salvag
 from helmsman.records.checks import CheckReport, Finding, TestCounts, Weight
 from helmsman.records.control import (
     Conflict,
-    Diagnosis,
     EscalationLevel,
     Failed,
     Imperative,
@@ -144,7 +143,7 @@ SITUATIONS: Mapping[str, Situation] = {
     ),
     "redesign": Situation(after(*ALL[2:], oversight=on(EscalationLevel.REDESIGN)), ("which assumption failed",)),
     "double-bind": Situation(
-        after("test_mx", oversight=Oversight(diagnosis=Diagnosis.DOUBLE_BIND, conflicts=(BOUND,))),
+        after("test_mx", oversight=Oversight(diagnosis="double_bind", conflicts=(BOUND,))),
         ("Then end with BLOCKED", "AGENTS.md:3 says 'Never change calc.py.'"),
     ),
     "taken-back": Situation(after("test_mx", failed=FAILED), ("made the checks worse", "commit ffffffffffff"), ("fixed:",)),

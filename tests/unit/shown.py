@@ -26,9 +26,8 @@ from helmsman.records.checks import (
     TestCounts,
     Weight,
 )
-from helmsman.records.claims import ClaimLayer, Contradiction, Trust
+from helmsman.records.claims import Contradiction, Trust
 from helmsman.records.control import (
-    Band,
     Checkpoint,
     Conflict,
     Control,
@@ -43,7 +42,7 @@ from helmsman.records.control import (
     Strategy,
     Variety,
 )
-from helmsman.records.decision import Alert, Considered, Decision, DecisionKind, Severity
+from helmsman.records.decision import Alert, Considered, Decision, Severity
 from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind
 from helmsman.records.iteration import IterationRecord, WorkingMemory
 from helmsman.records.proof import Denial, JudgeMemory, Proof, Rejection
@@ -93,7 +92,7 @@ def troubled_record(text: str = "some words") -> IterationRecord:
         insertions=31,
         deletions=17,
     )
-    decision = Decision(kind=DecisionKind.CONTINUE, rule="continue", reason=text, at=NOW, path=_path(text))
+    decision = Decision(kind="continue", rule="continue", reason=text, at=NOW, path=_path(text))
     found: dict[str, Any] = {
         "execution": Execution(call=_call(text), change=change, put_back=(text,)),
         "checks": troubled_report(text),
@@ -147,7 +146,7 @@ def _oversight(text: str) -> Oversight:
     return Oversight(
         progress=Progress(checks=0.5, tests=0.95, criteria=0.25, completion=0.48),
         control=Control(
-            proportional=0.52, integral=1.5, derivative=-0.04, gains=Gains(kp=0.5, ki=0.2, kd=0.3), output=0.61, band=Band.ADJUST
+            proportional=0.52, integral=1.5, derivative=-0.04, gains=Gains(kp=0.5, ki=0.2, kd=0.3), output=0.61, band="adjust"
         ),
         idle=4,
         ladder=Ladder(rung=EscalationLevel.REDESIGN, reason=text),
@@ -171,7 +170,7 @@ def _findings(text: str) -> tuple[Finding, ...]:
 
 
 def _contradiction(text: str) -> Contradiction:
-    return Contradiction(layer=ClaimLayer.CONTRADICTION, said=text, found=text, source=text)
+    return Contradiction(layer="contradiction", said=text, found=text, source=text)
 
 
 def _judgement(text: str) -> Judgement:

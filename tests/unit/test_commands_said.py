@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helmsman.errors import OperatorError
 from helmsman.oversee.commands_said import answer_in, command_in, sets_limits
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.render.issue import command_lines
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.feature("H3")
 
 def asking(kind: GateKind = GateKind.HUMAN, **fields: Any) -> LoopState:
     gate = Gate(key=f"{kind}-3-1", kind=kind, question="How shall it go on?", asked_at=NOW)
-    ending = Decision(kind=DecisionKind.STOP, rule="ladder.human", reason="stuck", at=NOW, outcome=Outcome.WAITING)
+    ending = Decision(kind="stop", rule="ladder.human", reason="stuck", at=NOW, outcome=Outcome.WAITING)
     return state(gate=gate, ending=ending, iteration=3, **fields)
 
 

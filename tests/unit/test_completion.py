@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from helmsman.records.agent import Change, Execution, Survivor
 from helmsman.records.checks import Finding, Weight
-from helmsman.records.claims import ClaimLayer, Contradiction, StatusReport
+from helmsman.records.claims import Contradiction, StatusReport
 from helmsman.records.proof import NEEDS_WORD, DoneSignals, Proof, SinceStart
 from helmsman.verify.completion import prove, required_tests
 from helmsman.verify.items import criteria_of_doubts
@@ -22,9 +22,7 @@ BLOCKING = Finding(
     rule="tests.deleted", weight=Weight.BLOCK, path="tests/a.py", line=3, message="test_a was deleted", honest="keep it"
 )
 WARNING = BLOCKING.model_copy(update={"weight": Weight.HINT})
-UNTRUE = Contradiction(
-    layer=ClaimLayer.CONTRADICTION, said="I changed b.py", found="git shows no change in b.py", source="last message"
-)
+UNTRUE = Contradiction(layer="contradiction", said="I changed b.py", found="git shows no change in b.py", source="last message")
 
 
 def changed(*files: str) -> Execution:

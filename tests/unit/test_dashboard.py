@@ -6,8 +6,8 @@ import pytest
 
 from helmsman.config import LoopConfig
 from helmsman.records.agent import AgentOutcome
-from helmsman.records.control import Band, Conflict, Control, EscalationLevel, Imperative, Ladder, Movement, Oversight
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.control import Conflict, Control, EscalationLevel, Imperative, Ladder, Movement, Oversight
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState, Spending
 from helmsman.render.dashboard import Sign, dashboard
@@ -76,7 +76,7 @@ def _with(**fields: Any) -> LoopState:
             state(oversight=Oversight(conflicts=(Conflict(kind="scope", first=ORDER, second=ORDER, about="x"),))),
             Sign.BAD,
         ),
-        ("3", state(oversight=Oversight(control=Control(output=0.6, band=Band.ADJUST))), Sign.WATCH),
+        ("3", state(oversight=Oversight(control=Control(output=0.6, band="adjust"))), Sign.WATCH),
         ("3", state(oversight=Oversight(ladder=Ladder(rung=EscalationLevel.HUMAN))), Sign.BAD),
         ("3", state(spending=Spending(cost_usd=50)), Sign.BAD),
         ("3*", _with(), Sign.GOOD),
@@ -88,7 +88,7 @@ def _with(**fields: Any) -> LoopState:
         ("5", state(gate=troubled_gate("how?")), Sign.WATCH),
         (
             "5",
-            state(ending=Decision(kind=DecisionKind.STOP, rule="limits", reason="", at=NOW, outcome=Outcome.STOPPED)),
+            state(ending=Decision(kind="stop", rule="limits", reason="", at=NOW, outcome=Outcome.STOPPED)),
             Sign.BAD,
         ),
     ],

@@ -93,7 +93,7 @@ class Row:
         return all(getattr(case, name) in getattr(self, name) for name in Case.__dataclass_fields__)
 
 
-STOP, WAIT, CONTINUE = DecisionKind.STOP, DecisionKind.WAIT, DecisionKind.CONTINUE
+STOP, WAIT, CONTINUE = "stop", "wait", "continue"
 TABLE = (
     Row(OPERATOR, PROOFS, EITHER, EITHER, EITHER, STOP, "agent.{outcome}", Outcome.FAILED, "operator"),
     Row(AT_WORK, PROVEN, EITHER, EITHER, EITHER, STOP, "completion.verified", Outcome.COMPLETED),

@@ -19,7 +19,7 @@ from helmsman.records.control import (
     Movement,
     Oversight,
 )
-from helmsman.records.decision import Alert, Decision, DecisionKind, Outcome, Severity
+from helmsman.records.decision import Alert, Decision, Outcome, Severity
 from helmsman.records.state import MOST_KILLED
 from tests.unit.builders import (
     ASKED,
@@ -119,7 +119,7 @@ def test_each_step_of_the_way_says_what_it_rests_on_and_what_would_have_changed_
 def test_pain_ejects_to_the_best_commit_before_this_iteration_and_says_so() -> None:
     before = state(oversight=Oversight(best=BEST), history=(remembered(BEST.commit), remembered("b" * 40, start=BEST.commit)))
     ejected = decide(situation(state=before, signals=(PAIN,), claims=ASKED, checks=GREEN))
-    assert (ejected.kind, ejected.outcome, ejected.back_to) == (DecisionKind.STOP, Outcome.EJECTED, BEST.commit)
+    assert (ejected.kind, ejected.outcome, ejected.back_to) == ("stop", Outcome.EJECTED, BEST.commit)
     assert "AWS key in a.py:3" in ejected.reason
     assert "aaaaaaaaaa" in ejected.reason
     first = decide(situation(signals=(PAIN,)))
@@ -134,7 +134,7 @@ def test_a_person_is_asked_with_both_sentences_and_the_choices() -> None:
     must = Imperative(source="goal", text="change src/api.py", modality="must")
     bind = Conflict(kind="scope", first=never, second=must, about="src/api.py")
     asked = decide(situation(oversight=overseen(EscalationLevel.HUMAN, conflicts=(bind,))))
-    assert (asked.kind, asked.outcome) == (DecisionKind.STOP, Outcome.WAITING)
+    assert (asked.kind, asked.outcome) == ("stop", Outcome.WAITING)
     assert "AGENTS.md:4 says 'Never change src/api.py.' and goal says 'change src/api.py'" in asked.reason
     assert "helmsman approve mend-it" in asked.reason
     assert asked.reason.startswith("two orders contradict each other: about src/api.py")
@@ -153,7 +153,7 @@ def test_an_agent_that_is_killed_before_it_did_anything_is_called_again_a_few_ti
     killed = {"execution": execution(call(outcome, exit_code=exit_code), files_changed=0), "checks": RED}
     for attempt in range(1, MOST_KILLED + 1):
         again = decide(situation(state=state(attempt=attempt), **killed))
-        assert (again.kind, again.rule, again.repeat) == (DecisionKind.WAIT, "agent.killed", True)
+        assert (again.kind, again.rule, again.repeat) == ("wait", "agent.killed", True)
     assert not decide(situation(state=state(attempt=MOST_KILLED + 1), **killed)).repeat
     assert not decide(situation(state=state(failed_calls=1), **killed)).repeat
 
@@ -172,16 +172,16 @@ def test_an_agent_that_did_something_or_was_not_killed_counts_as_an_iteration() 
 def test_calls_that_the_world_broke_again_and_again_bring_a_pause_that_costs_no_iteration(outcome: AgentOutcome) -> None:
     broken = {"execution": execution(call(outcome), files_changed=0), "checks": RED}
     waits = decide(situation(state=state(failed_calls=2), **broken))
-    assert (waits.kind, waits.rule, waits.until, waits.repeat) == (DecisionKind.WAIT, "breaker.open", NOW + HOUR / 2, True)
+    assert (waits.kind, waits.rule, waits.until, waits.repeat) == ("wait", "breaker.open", NOW + HOUR / 2, True)
     assert decide(situation(state=state(failed_calls=1), **broken)).rule == "continue"
     ends = decide(situation(state=state(failed_calls=2, attempt=PAUSES[outcome] + 1), **broken))
-    assert (ends.kind, ends.rule) == (DecisionKind.STOP, "limits.agent_failures")
+    assert (ends.kind, ends.rule) == ("stop", "limits.agent_failures")
 
 
 @pytest.mark.feature("S17")
 def test_work_that_got_worse_is_taken_back_to_the_best_commit() -> None:
     back = decide(situation(state=FELL, signals=(REGRESSING,), oversight=overseen(best=BEST)))
-    assert (back.kind, back.back_to) == (DecisionKind.CONTINUE, BEST.commit)
+    assert (back.kind, back.back_to) == ("continue", BEST.commit)
     assert "the branch goes back to aaaaaaaaaa and the work stays on a ref" in back.reason
 
 
@@ -197,7 +197,7 @@ def test_work_that_got_worse_is_taken_back_to_the_best_commit() -> None:
 def test_it_is_taken_back_before_a_wait_as_well(meanwhile: dict[str, Any]) -> None:
     told = {"state": FELL, "signals": (REGRESSING,), "oversight": overseen(best=BEST), **meanwhile}
     back = decide(situation(**told))
-    assert (back.kind, back.back_to) == (DecisionKind.WAIT, BEST.commit)
+    assert (back.kind, back.back_to) == ("wait", BEST.commit)
 
 
 @pytest.mark.feature("S17")
@@ -236,5 +236,5 @@ def test_a_blown_budget_says_nothing_against_the_work() -> None:
 def test_force_max_ends_completed_where_nothing_can_be_improved_any_more() -> None:
     forced = state(config(completion={"force_max": True}))
     proven = {"state": forced, "checks": GREEN, "claims": ASKED}
-    assert decide(situation(**proven, oversight=overseen(EscalationLevel.REDESIGN))).kind is DecisionKind.CONTINUE
+    assert decide(situation(**proven, oversight=overseen(EscalationLevel.REDESIGN))).kind == "continue"
     assert decide(situation(**proven, oversight=overseen(EscalationLevel.HUMAN))).outcome is Outcome.COMPLETED

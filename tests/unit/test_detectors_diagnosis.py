@@ -23,7 +23,7 @@ def diagnosed(*steps: Step) -> Diagnosis:
     ids=["the same event, a new tree each time", "red before", "better each time"],
 )
 def test_a_stable_cycle_that_gets_on_is_productive(steps: list[Step]) -> None:
-    assert diagnosed(*steps) is Diagnosis.PRODUCTIVE
+    assert diagnosed(*steps) == "productive"
 
 
 def test_a_stable_cycle_in_vain_is_stuck() -> None:
@@ -33,7 +33,7 @@ def test_a_stable_cycle_in_vain_is_stuck() -> None:
         "empty sessions": [green(FORWARD), *[still(green=True, tool_calls=0)] * 2],
     }
     for case, steps in cases.items():
-        assert diagnosed(*steps) is Diagnosis.STUCK, case
+        assert diagnosed(*steps) == "stuck", case
 
 
 def test_what_was_got_past_and_returns_is_forgotten() -> None:
@@ -45,15 +45,15 @@ def test_what_was_got_past_and_returns_is_forgotten() -> None:
         "one failure traded for another and back": [red(FORWARD, "test_a"), B, A],
     }
     for case, steps in cases.items():
-        assert diagnosed(*steps) is Diagnosis.AMNESIAC, case
+        assert diagnosed(*steps) == "amnesiac", case
 
 
 def test_what_came_back_long_ago_is_not_held_against_what_is_done_now() -> None:
     past = [A, green(), A, green(), A]
-    assert diagnosed(*past, *[green()] * 3) is Diagnosis.PRODUCTIVE
-    assert diagnosed(*past, *[still(green=True, completion=0.9)] * 4) is Diagnosis.STUCK
+    assert diagnosed(*past, *[green()] * 3) == "productive"
+    assert diagnosed(*past, *[still(green=True, completion=0.9)] * 4) == "stuck"
 
 
 @pytest.mark.parametrize("steps", [[], [A], [A, B], [A, green(), A, green()], [A, A, green()], [waited()] * 5])
 def test_little_is_no_diagnosis(steps: list[Step]) -> None:
-    assert diagnosed(*steps) is Diagnosis.NONE
+    assert diagnosed(*steps) == "none"

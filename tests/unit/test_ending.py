@@ -12,7 +12,7 @@ from helmsman.oversee.best import all_ours, better_to_leave, left_at, why_left
 from helmsman.records.advance import reopen
 from helmsman.records.checks import Finding, Weight
 from helmsman.records.control import Checkpoint, Failed, IterationSummary, Oversight
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.plan import PlanProgress, Sketched
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
@@ -36,9 +36,7 @@ def best_of(moments: Sequence[IterationSummary]) -> Checkpoint:
 def ended(*shares: float, outcome: Outcome = Outcome.STOPPED, **fields: Any) -> LoopState:
     """A loop whose iterations measured so."""
     moments = fields.pop("history", None) or history(*(step(completion=share) for share in shares))
-    ending = Decision(
-        kind=DecisionKind.STOP, rule="limits.iterations", reason="30 of 30 iterations used", at=NOW, outcome=outcome
-    )
+    ending = Decision(kind="stop", rule="limits.iterations", reason="30 of 30 iterations used", at=NOW, outcome=outcome)
     known = {"history": moments, "iteration": len(moments), "head": moments[-1].commit, "ending": ending}
     return state(fields.pop("of", None), **{**known, "oversight": Oversight(best=best_of(moments)), **fields})
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helmsman.oversee.escalation import changes, concerns, question_detection, tracker_actions
 from helmsman.records.control import EscalationLevel, Ladder, LevelChange, Oversight
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Act, Comment, Escalation, Found, TrackedIssue, TrackerAction
@@ -37,7 +37,7 @@ def climbed(*climbs: tuple[EscalationLevel, EscalationLevel, str], **fields: Any
 
 
 def ending(rule: str, outcome: Outcome = Outcome.STOPPED, reason: str = "because") -> Decision:
-    return Decision(kind=DecisionKind.STOP, rule=rule, reason=reason, at=NOW + HOUR, outcome=outcome)
+    return Decision(kind="stop", rule=rule, reason=reason, at=NOW + HOUR, outcome=outcome)
 
 
 def gate(kind: GateKind = GateKind.HUMAN, number: int = 1, **fields: Any) -> Gate:
@@ -136,7 +136,7 @@ def test_what_is_done_or_was_ended_by_a_person_concerns_nobody_any_more() -> Non
 
 def test_a_concern_without_an_issue_opens_one_and_then_nothing_more_is_done() -> None:
     wanted = concerns(climbed(*UP_TO_2))
-    assert acts(tracker_actions(wanted, ())) == [(Act.OPEN, "limit_cycle")]
+    assert acts(tracker_actions(wanted, ())) == [("open", "limit_cycle")]
     assert tracker_actions(wanted, ())[0].add == ("helmsman", "helmsman:E-II")
     assert tracker_actions(wanted, (issue_for(wanted[0]),)) == ()
 
@@ -148,7 +148,7 @@ def test_something_new_is_a_comment_and_moves_the_label() -> None:
     )
     known = issue_for(before, labels=(*before.labels, "urgent"))
     (deed,) = tracker_actions(after, (known,))
-    assert (deed.act, deed.number, deed.reopen) == (Act.COMMENT, 7, False)
+    assert (deed.act, deed.number, deed.reopen) == ("comment", 7, False)
     assert (deed.add, deed.remove) == (("helmsman:E-III",), ("helmsman:E-II",))
 
 
@@ -163,7 +163,7 @@ def test_what_comes_back_is_told_in_its_old_issue_which_opens_again() -> None:
         )
     )
     (deed,) = tracker_actions(again, (closed,))
-    assert (deed.act, deed.number, deed.reopen) == (Act.COMMENT, 7, True)
+    assert (deed.act, deed.number, deed.reopen) == ("comment", 7, True)
 
 
 def test_an_issue_that_a_person_closed_stays_closed_until_something_is_new() -> None:
@@ -174,9 +174,9 @@ def test_an_issue_that_a_person_closed_stays_closed_until_something_is_new() -> 
 def test_what_is_over_is_closed_and_told_once() -> None:
     known = issue_for(concerns(climbed(*UP_TO_2))[0])
     (deed,) = tracker_actions((), (known,))
-    assert (deed.act, deed.stage) == (Act.CLOSE, f"over.{known.stages[0]}")
+    assert (deed.act, deed.stage) == ("close", f"over.{known.stages[0]}")
     (again,) = tracker_actions((), (known.model_copy(update={"stages": (*known.stages, deed.stage)}),))
-    assert (again.act, again.stage) == (Act.CLOSE, "")
+    assert (again.act, again.stage) == ("close", "")
 
 
 CLIMBS = st.lists(st.sampled_from([CYCLE, WORSE, "stuck: 1 % gained"]), max_size=4)
@@ -202,7 +202,7 @@ def _do(issues: dict[int, TrackedIssue], deed: TrackerAction) -> None:
     number = deed.number or len(issues) + 1
     known = issues.get(number) or TrackedIssue(number=number, is_open=True, detection=deed.detection)
     labels = tuple(one for one in (*known.labels, *deed.add) if one not in deed.remove)
-    is_open = deed.act is not Act.CLOSE and (known.is_open or deed.reopen)
+    is_open = deed.act != "close" and (known.is_open or deed.reopen)
     stages = (*known.stages, deed.stage) if deed.stage else known.stages
     issues[number] = known.model_copy(update={"labels": labels, "is_open": is_open, "stages": stages})
 

@@ -9,7 +9,7 @@ from helmsman.oversee.detectors import detect
 from helmsman.records.control import EscalationLevel, Failed, Ladder, Oversight
 from helmsman.records.decision import Considered
 from helmsman.records.proof import SinceStart
-from helmsman.records.verification import Case, Consequence, Grounds, OutcomeTable
+from helmsman.records.verification import Case, Grounds, OutcomeTable
 from helmsman.render.artifacts import verdicts_page
 from helmsman.render.lines import explanation, steering_lines
 from helmsman.render.report import html_report
@@ -58,7 +58,7 @@ def test_a_decision_is_told_with_its_way_what_would_have_changed_it_and_what_was
 @pytest.mark.feature("V19")
 def test_work_that_is_done_is_told_with_its_cases_and_what_that_rests_on() -> None:
     """In a terminal, on the page and in the engine's UI alike."""
-    case = Case(name="t::a", check="pytest", outcome="FAIL_TO_PASS", consequence=Consequence.PROVES, why="was red")
+    case = Case(name="t::a", check="pytest", outcome="FAIL_TO_PASS", consequence="proves", why="was red")
     grounds = Grounds(rests_on=("`pytest` on the work in a clean checkout: the check passes",), not_looked_at=("mutants",))
     decided = record(
         CONTINUE.model_copy(update={"grounds": grounds}), since_start=SinceStart(table=OutcomeTable(cases=(case,), unnamed=2))

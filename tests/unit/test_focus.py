@@ -11,7 +11,7 @@ from helmsman.budget import whole
 from helmsman.orient.focus import FACTS_TOKENS, GOAL_TOKENS, focus_request, focus_section, read_focus
 from helmsman.parsers.answers import LONGEST_ANSWER
 from helmsman.records.checks import TestCounts
-from helmsman.records.control import Band, Control, EscalationLevel, Ladder, Oversight, Progress, Stance, Strategy
+from helmsman.records.control import Control, EscalationLevel, Ladder, Oversight, Progress, Strategy
 from helmsman.records.iteration import Focus
 from helmsman.tokens import tokens
 from tests.unit.builders import check, config, report, state
@@ -44,10 +44,10 @@ def without(name: str) -> str:
 def oversight() -> Oversight:
     return Oversight(
         progress=Progress(checks=0.5, tests=0.25, completion=0.4),
-        control=Control(proportional=0.6, integral=1.25, derivative=-0.05, output=0.55, band=Band.ADJUST),
+        control=Control(proportional=0.6, integral=1.25, derivative=-0.05, output=0.55, band="adjust"),
         idle=2,
         ladder=Ladder(rung=EscalationLevel.REFACTOR),
-        strategy=Strategy(stance=Stance.PIVOT, reasoning="2 signals ask for another way", priorities=("Test it first.",)),
+        strategy=Strategy(stance="pivot", reasoning="2 signals ask for another way", priorities=("Test it first.",)),
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from helmsman.records.advance import done_signals, last_call, most_tests, remember, trust, windows
 from helmsman.records.agent import ContextUse, Drift, ErrorVector, FailureClass, LastCall
 from helmsman.records.checks import CriterionVerdict, Judgement, JudgementOutcome, TestCounts
-from helmsman.records.claims import ClaimLayer, Contradiction, Trust
+from helmsman.records.claims import Contradiction, Trust
 from helmsman.records.proof import NOTES_KEPT, REJECTIONS_KEPT, Denial, DoneSignals, JudgeMemory, Proof
 from tests.unit.builders import ASKED as WANTS
 from tests.unit.builders import SILENT, WAIT, call, check, execution, record, report
@@ -76,8 +76,8 @@ def test_the_memory_stays_bounded() -> None:
 
 @pytest.mark.feature("V6")
 def test_only_contradictions_lower_the_trust() -> None:
-    untrue = Contradiction(layer=ClaimLayer.CONTRADICTION, said="x", found="y", source="last message")
-    unticked = untrue.model_copy(update={"layer": ClaimLayer.UNTICKED})
+    untrue = Contradiction(layer="contradiction", said="x", found="y", source="last message")
+    unticked = untrue.model_copy(update={"layer": "unticked"})
     after = trust(trust(Trust(), (untrue, unticked), 4), (), 6)
     assert (after.checked, after.contradicted, after.score) == (10, 1, 0.9)
     assert Trust().score is None

@@ -15,7 +15,7 @@ from helmsman.oversee.answers import answer_of, answered, lapsed, reconfigured, 
 from helmsman.oversee.gates import SAFE_TO_ASSUME, gate_due, opened
 from helmsman.oversee.merging import landing_due
 from helmsman.records.checks import TestCounts
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.forms import form_for, read_answers, read_form
 from helmsman.records.gates import GATES, Answer, Choice, GateKind
 from helmsman.records.state import LoopState, Spending
@@ -27,7 +27,7 @@ OF_A_LOOP = [kind for kind in GateKind if kind is not GateKind.QUESTIONS]
 
 
 def ending(rule: str, outcome: Outcome) -> Decision:
-    return Decision(kind=DecisionKind.STOP, rule=rule, reason=f"because of {rule}", at=NOW, outcome=outcome)
+    return Decision(kind="stop", rule=rule, reason=f"because of {rule}", at=NOW, outcome=outcome)
 
 
 def loop(gates: dict[str, Any] | None = None, **changes: Any) -> LoopState:

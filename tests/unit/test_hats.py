@@ -15,7 +15,6 @@ from helmsman.oversee.advice import Persona
 from helmsman.records.agent import AgentOutcome, Commit, ErrorVector, FailureClass
 from helmsman.records.checks import Finding, Weight
 from helmsman.records.control import (
-    Band,
     Control,
     EscalationLevel,
     Failed,
@@ -212,7 +211,7 @@ def test_a_hats_model_takes_the_place_of_what_nobody_named_by_hand(
 
 def test_the_model_of_the_ladder_comes_before_the_hats() -> None:
     of = config(ladder={"redesign_model": "strong"})
-    urgent = Oversight(control=Control(band=Band.PIVOT), learning=(Learning(kind=TEST, in_row=2),))
+    urgent = Oversight(control=Control(band="pivot"), learning=(Learning(kind=TEST, in_row=2),))
     state = failing_twice(of=of, oversight=urgent)
     assert worn_hat(state) == DEBUGGER
     assert claude_config(state).model == "strong"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from helmsman.oversee.critical import critical_events, new_findings
 from helmsman.parsers.security_scan import read_scan
 from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
-from helmsman.records.checks import MOST_WEAKNESSES, Harm, Leak, Scan, Weakness, Weight
+from helmsman.records.checks import MOST_WEAKNESSES, Leak, Scan, Weakness, Weight
 from helmsman.records.control import IterationSummary, Movement
 from helmsman.records.decision import Alert, Severity
 from helmsman.records.iteration import Evidence
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.feature("S13")
 OFF = {"off": ("all_tests", "secrets", "destructive")}
 LEAK = Leak(path="src/app.py", line=3, kind="AWS Access Key", digest="aabbcc", weight=Weight.BLOCK)
 DOUBTFUL = LEAK.model_copy(update={"path": "tests/a.py", "weight": Weight.HINT, "doubt": "a placeholder"})
-WEAK = Weakness(rule="B602/subprocess", path="src/app.py", line=6, severity=Harm.HIGH, digest="01234567")
+WEAK = Weakness(rule="B602/subprocess", path="src/app.py", line=6, severity="high", digest="01234567")
 
 
 def moment(
@@ -217,7 +217,7 @@ def result(**fields: Any) -> Any:
 def test_bandit_s_report_is_read_with_the_severest_first() -> None:
     first, second = bandit(QUOTED, shell_call()).findings
     assert (first.rule, first.path, first.line) == ("B602/subprocess_popen_with_shell_equals_true", "src/app.py", 6)
-    assert (first.severity, second.severity) == (Harm.HIGH, Harm.LOW)
+    assert (first.severity, second.severity) == ("high", "low")
 
 
 def test_words_of_a_scanner_are_not_kept_because_it_quotes_passwords() -> None:
@@ -231,13 +231,13 @@ def test_sarif_and_bandit_agree_about_the_same_line() -> None:
 
 def test_severities_of_sarif() -> None:
     for fields, rule, severity in [
-        ({}, {}, Harm.HIGH),
-        ({"level": "warning"}, {}, Harm.MEDIUM),
-        ({"level": "note"}, {}, Harm.LOW),
-        ({"level": None}, {"defaultConfiguration": {"level": "error"}}, Harm.HIGH),
-        ({"level": "warning"}, {"properties": {"security-severity": "9.8"}}, Harm.HIGH),
-        ({"level": "error"}, {"properties": {"security-severity": "3.1"}}, Harm.LOW),
-        ({"level": "note", "properties": {"issue_severity": "HIGH"}}, {}, Harm.HIGH),
+        ({}, {}, "high"),
+        ({"level": "warning"}, {}, "medium"),
+        ({"level": "note"}, {}, "low"),
+        ({"level": None}, {"defaultConfiguration": {"level": "error"}}, "high"),
+        ({"level": "warning"}, {"properties": {"security-severity": "9.8"}}, "high"),
+        ({"level": "error"}, {"properties": {"security-severity": "3.1"}}, "low"),
+        ({"level": "note", "properties": {"issue_severity": "HIGH"}}, {}, "high"),
     ]:
         assert [one.severity for one in sarif(result(**fields), rules=[{"id": "B602", **rule}]).findings] == [severity]
 
@@ -260,7 +260,7 @@ def test_a_place_that_names_no_rule_or_another_one_does_not_lend_its_severity(pl
         {"id": "B602", "properties": {"security-severity": "9.8"}},
     ]
     (found,) = sarif(result(ruleId="B602", ruleIndex=place), rules=rules).findings
-    assert (found.rule, found.severity) == ("B602", Harm.HIGH)
+    assert (found.rule, found.severity) == ("B602", "high")
 
 
 @pytest.mark.parametrize("output", ["", "no report", "[]", "{}", '{"results": ', "{" * 100_000, '{"a": 1}'])

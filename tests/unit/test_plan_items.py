@@ -14,9 +14,9 @@ from helmsman.parsers.plan_order import means, noted
 from helmsman.records.advance import advance, reopen
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import CriterionVerdict, Finding, Judgement, JudgementOutcome, TestCounts, Weight
-from helmsman.records.claims import Claim, ClaimKind, ClaimLayer, Claims, Contradiction, StatusReport
+from helmsman.records.claims import Claim, Claims, Contradiction, StatusReport
 from helmsman.records.control import Failed, IterationSummary, Movement
-from helmsman.records.decision import DecisionKind, Outcome
+from helmsman.records.decision import Outcome
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import InHand, ItemProof, PlanItem, PlanProgress, PlanTouched, Sketched, Tick
 from helmsman.records.proof import SinceStart
@@ -34,7 +34,7 @@ RED = builders.report(builders.check(passed=False))
 CHECKED = PlanItem(id="T001", title="Write the parser", check="make parser")
 PLAIN = PlanItem(id="T001", title="Write the parser")
 LOOKS = PlanItem(id="T001", title="Look at the parser", verify=True)
-NOTED = Claims(claims=(Claim(kind=ClaimKind.ITEM_DONE, subject="T001: the parser", said="T001", source="progress.md"),))
+NOTED = Claims(claims=(Claim(kind="item_done", subject="T001: the parser", said="T001", source="progress.md"),))
 
 
 NAMED = SinceStart(tests=("tests/test_parser.py::test_t001_reads",))
@@ -68,7 +68,7 @@ def missing(item: PlanItem, before: LoopState | None = None, **fields: Any) -> s
 
 
 FINDING = Finding(rule="tests.deleted", weight=Weight.BLOCK, path="a.py", line=1, message="a test is gone", honest="put it back")
-LIE = Contradiction(layer=ClaimLayer.CONTRADICTION, said="all pass", found="1 fails", source="last message")
+LIE = Contradiction(layer="contradiction", said="all pass", found="1 fails", source="last message")
 
 
 def test_an_item_is_proven_by_its_own_check_or_by_a_test_that_names_it_and_never_by_a_claim_or_a_counter() -> None:
@@ -196,7 +196,7 @@ def decided(before: LoopState, evidence: Evidence) -> Any:
 def test_a_loop_completes_only_when_every_item_is_proven_and_then_needs_no_request() -> None:
     one_left = found(CHECKED, own=own(passed=True), claims=builders.ASKED)
     decision = decided(loop(), one_left)
-    assert decision.kind is DecisionKind.CONTINUE
+    assert decision.kind == "continue"
     assert "1 of the items of plan.toml are not proven: T002" in decision.reason
     last = hand(CHECKED, total=2, done=1, left=("T001",), remaining=1, next="")
     decision = decided(loop(), found(CHECKED, own=own(passed=True)).model_copy(update={"plan": last}))

@@ -3,7 +3,7 @@
 import pytest
 
 from helmsman.parsers.plan_order import in_hand
-from helmsman.records.decision import Decision, DecisionKind, Outcome
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.plan import Plan, PlanItem, PlanProgress
 from helmsman.records.state import LoopState
 from helmsman.render.artifacts import plan_page, states_of
@@ -13,7 +13,7 @@ from tests.unit import builders
 pytestmark = pytest.mark.feature("M8")
 
 HOSTILE = '<script>alert("1")</script> & [link](http://x) | `code`'
-ESCALATED = Decision(kind=DecisionKind.STOP, rule="plan.tries", reason="5 tries", at=builders.NOW, outcome=Outcome.WAITING)
+ESCALATED = Decision(kind="stop", rule="plan.tries", reason="5 tries", at=builders.NOW, outcome=Outcome.WAITING)
 
 
 def following(size: int, *, done: int, title: str = "Write a part", **fields: object) -> LoopState:

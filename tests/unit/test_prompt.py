@@ -10,8 +10,8 @@ from helmsman.config import LoopConfig
 from helmsman.orient.brief import brief
 from helmsman.records.agent import AgentOutcome, Commit, Drift, ErrorVector, FailureClass, LastCall, Salvage
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TestCounts, Weight
-from helmsman.records.claims import ClaimLayer, Contradiction
-from helmsman.records.control import EscalationLevel, Failed, Feedback, Issue, IterationSummary, Ladder, Movement, Oversight
+from helmsman.records.claims import Contradiction
+from helmsman.records.control import EscalationLevel, Failed, Issue, IterationSummary, Ladder, Movement, Oversight
 from helmsman.records.iteration import Focus, Planned, WorkingMemory
 from helmsman.records.proof import Denial, DoneSignals, JudgeMemory, Rejection
 from helmsman.records.state import LoopState
@@ -31,7 +31,7 @@ FINDING = Finding(
     message="test_a is skipped",
     honest="Mend it.",
 )
-UNTRUE = Contradiction(layer=ClaimLayer.CONTRADICTION, said=HOSTILE, found="git shows no change in b.py", source="last message")
+UNTRUE = Contradiction(layer="contradiction", said=HOSTILE, found="git shows no change in b.py", source="last message")
 REFUSED = DoneSignals(refused=(Denial(rule="checks", why="the check fails"),))
 REJECTION = Rejection(iteration=2, at=NOW, consecutive=2, reason=f"names: {HOSTILE}", criteria=("names",), repeated=1)
 FIXED = {"task", "iteration"}
@@ -247,7 +247,7 @@ def loud(allowance: int, rung: EscalationLevel = EscalationLevel.REDESIGN) -> Lo
     """Every section of control has much to say, and so has a check."""
     oversight = Oversight(
         ladder=Ladder(rung=rung, reason="stuck: 1 %"),
-        feedback=Feedback.FAILING,
+        feedback="failing",
         instructions=("Write it anew. " * 30,) * 3,
     )
     checks = report(*(failing("h" * 9000, "t" * 9000, ("test_" + "n" * 90,)) for _ in range(3)))

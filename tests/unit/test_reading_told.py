@@ -18,7 +18,7 @@ def reason(diagnosis: Diagnosis, conflict: Conflict = READ) -> str:
 
 
 def test_a_reading_that_asks_a_person_is_told_as_one_with_both_sentences() -> None:
-    said = reason(Diagnosis.DOUBLE_BIND)
+    said = reason("double_bind")
     assert (
         "two orders contradict each other: as a model reads it, about the answer, AGENTS.md:3 says 'Answers must be odd.'" in said
     )
@@ -26,12 +26,10 @@ def test_a_reading_that_asks_a_person_is_told_as_one_with_both_sentences() -> No
 
 
 def test_a_reading_that_was_only_warned_of_is_not_given_as_the_reason() -> None:
-    said = reason(Diagnosis.STUCK)
+    said = reason("stuck")
     assert "stuck: nothing was gained" in said
     assert "Answers must be odd" not in said
 
 
 def test_what_rules_found_is_told_as_before() -> None:
-    assert "two orders contradict each other: about the answer" in reason(
-        Diagnosis.STUCK, READ.model_copy(update={"by": "rules"})
-    )
+    assert "two orders contradict each other: about the answer" in reason("stuck", READ.model_copy(update={"by": "rules"}))

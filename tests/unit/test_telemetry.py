@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from helmsman.records.agents import Capability
 from helmsman.records.base import Usage
 from helmsman.records.checks import Judgement, JudgementOutcome
-from helmsman.records.decision import Alert, Decision, DecisionKind, Outcome, Severity
+from helmsman.records.decision import Alert, Decision, Outcome, Severity
 from helmsman.records.events import (
     AgentStarted,
     CheckFinished,
@@ -186,7 +186,7 @@ def test_no_word_of_prompts_answers_commands_or_paths_is_told() -> None:
 def everything_told() -> tuple[list[Span], set[str], set[str]]:
     state, record = full_state(), full_record()
     line = lived(*WORK)
-    ending = Decision(kind=DecisionKind.STOP, rule="r", reason="", at=NOW, outcome=Outcome.FAILED)
+    ending = Decision(kind="stop", rule="r", reason="", at=NOW, outcome=Outcome.FAILED)
     plain = iteration_spans(builders.state(builders.config(claude={"model": "m"})), builders.record(judgement=JUDGED), line)
     spans = [loop_span(state, ending), *iteration_spans(state, record, line), *plain]
     points = points_in(spans)

@@ -15,7 +15,6 @@ from helmsman.oversee.signals import SOURCES
 from helmsman.parsers.plan_order import due_item, in_hand, small_item
 from helmsman.parsers.usage_limits import read_limit
 from helmsman.records.agent import RateLimit, UsageWindow
-from helmsman.records.decision import DecisionKind
 from helmsman.records.plan import Plan, PlanItem
 from tests.unit.builders import (
     HOUR,
@@ -97,7 +96,7 @@ def test_nothing_follows_from_a_window_that_was_reset_or_has_room(
 
 def test_at_its_share_of_a_window_the_loop_waits_for_the_reset_and_says_so() -> None:
     decision = after_a_call(window(0.85), pause_at=0.8)
-    assert (decision.kind, decision.rule, decision.until) == (DecisionKind.WAIT, "usage_limit.pause_at", NOW + HOUR + MINUTE)
+    assert (decision.kind, decision.rule, decision.until) == ("wait", "usage_limit.pause_at", NOW + HOUR + MINUTE)
     assert decision.reason == (
         "85% of the 5-hour window used, which resets at 2026-11-22 13:00 UTC, and the loop leaves the rest to people "
         "(usage_limit.pause_at); waiting until 2026-11-22 13:01:00 UTC"

@@ -53,7 +53,7 @@ def test_hooks_that_are_off_are_told() -> None:
     assert found(state(config(steering={"hooks": False}))) == [("validation.no_hooks", False)]
 
 
-@pytest.mark.parametrize("stance", [Stance.PIVOT, Stance.ESCALATE])
+@pytest.mark.parametrize("stance", ["pivot", "escalate"])
 @pytest.mark.parametrize(("reasoning", "expected"), [("", 1), (" \n", 1), ("2 signals ask for another way", 0)])
 def test_a_change_of_approach_needs_a_reason(stance: Stance, reasoning: str, expected: int) -> None:
     rung = Ladder(rung=EscalationLevel.REDESIGN)

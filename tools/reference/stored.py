@@ -91,4 +91,6 @@ def _kind(shape: Any) -> str:
         return f"list of {_kind(shape.get('items', {}))}"
     if isinstance(shape.get("additionalProperties"), Mapping):
         return f"object of {_kind(shape['additionalProperties'])}"
+    if "enum" in shape:
+        return " or ".join(code(str(value)) for value in shape["enum"])
     return shape.get("format") or shape.get("type") or "anything"

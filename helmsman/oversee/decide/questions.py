@@ -14,7 +14,7 @@ from helmsman.oversee.limits import in_words, open_windows, used_up
 from helmsman.plain import clean, shortened
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import JudgementOutcome, Weight
-from helmsman.records.control import Diagnosis, EscalationLevel
+from helmsman.records.control import EscalationLevel
 from helmsman.records.decision import Outcome
 from helmsman.records.proof import NEEDS_WORD
 from helmsman.records.state import CALLS_WINDOW, MOST_KILLED, failed_calls, killed_at_once, recent_calls
@@ -263,7 +263,7 @@ def person(s: Situation) -> Answer:
     because = f"the rung is {reason}{'' if s.steers else '; ladder.act is off, so nothing follows'}"
     if ladder.rung < EscalationLevel.HUMAN or not s.steers:
         return because, None
-    sure = [one for one in s.oversight.conflicts if one.by == "rules" or s.oversight.diagnosis is Diagnosis.DOUBLE_BIND]
+    sure = [one for one in s.oversight.conflicts if one.by == "rules" or s.oversight.diagnosis == "double_bind"]
     facts = "; ".join(map(sentence, sure[:CONFLICTS_TOLD]))
     objection = f"two orders contradict each other: {facts}; at the end {s.against}" if facts else s.against
     choices = (

@@ -13,7 +13,7 @@ from helmsman.records.advance import tries_after
 from helmsman.records.agent import AgentCall
 from helmsman.records.checks import checks_fail
 from helmsman.records.control import Oversight
-from helmsman.records.decision import Alert, Decision, DecisionKind, Outcome, Severity
+from helmsman.records.decision import Alert, Decision, Outcome, Severity
 from helmsman.records.iteration import Evidence
 from helmsman.records.proof import NEEDS_WORD
 from helmsman.records.state import LoopState
@@ -224,22 +224,22 @@ def question(rule: str, otherwise: Words | None = None) -> Callable[[Callable[[S
 
 
 def stop(s: Situation, rule: str, reason: str, outcome: Outcome, **more: Any) -> Decision:
-    return Decision(kind=DecisionKind.STOP, rule=rule, reason=reason, at=s.now, outcome=outcome, **more)
+    return Decision(kind="stop", rule=rule, reason=reason, at=s.now, outcome=outcome, **more)
 
 
 def wait(s: Situation, rule: str, reason: str, until: datetime, *, repeat: bool = False) -> Decision:
-    return Decision(kind=DecisionKind.WAIT, rule=rule, reason=reason, at=s.now, until=until, repeat=repeat)
+    return Decision(kind="wait", rule=rule, reason=reason, at=s.now, until=until, repeat=repeat)
 
 
 def go_on(s: Situation, rule: str, reason: str) -> Decision:
-    return Decision(kind=DecisionKind.CONTINUE, rule=rule, reason=reason, at=s.now)
+    return Decision(kind="continue", rule=rule, reason=reason, at=s.now)
 
 
 def on_better_tree(s: Situation, decision: Decision) -> Decision:
     """The same decision, on a better tree where the work got worse too often and the loop goes on. One that ends has its own."""
     best, ladder = s.oversight.best, s.state.config.ladder
     rolls = s.steers and ladder.rollback and not s.state.config.completion.force_max and not decision.repeat
-    fell = any(signal.rule == "regressing" for signal in s.signals) and decision.kind is not DecisionKind.STOP
+    fell = any(signal.rule == "regressing" for signal in s.signals) and decision.kind != "stop"
     if not rolls or not fell or best is None or best.commit == s.commit:
         return decision
     if best.completion - s.oversight.progress.completion < LEAST_LOSS or not s.all_ours(best.commit):
