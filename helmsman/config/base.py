@@ -1,8 +1,8 @@
 """What every section of the configuration has in common."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, LiteralString, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.fields import FieldInfo
@@ -49,13 +49,18 @@ def _none_when_unlimited(value: Any) -> Any:
     return None if value in ("none", float("inf")) else value
 
 
-def _says_something(text: str) -> str:
-    if not text.strip():
-        raise PydanticCustomError("blank", "some words")
-    return text
+def that(holds: Callable[[str], object], kind: str, expected: str) -> AfterValidator:
+    """Refuses a text of which that does not hold. `kind`: of the error; `expected`: what it says."""
+
+    def check(text: str) -> str:
+        if not holds(text):
+            raise PydanticCustomError(kind, cast("LiteralString", expected))
+        return text
+
+    return AfterValidator(check)
 
 
-Words = Annotated[str, Field(min_length=1), AfterValidator(_says_something)]
+Words = Annotated[str, Field(min_length=1), that(str.strip, "blank", "some words")]
 Dollars = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_none_when_unlimited)]
 Hours = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_none_when_unlimited)]
 Share = Annotated[Annotated[float, Field(gt=0, le=1)] | None, BeforeValidator(_none_when_unlimited)]

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from posixpath import isabs, normpath
 from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from helmsman.config.base import LONGEST_HOURS, Count, Dollars, Hours, OperatorKey, Section, Share, Words
+from helmsman.config.base import LONGEST_HOURS, Count, Dollars, Hours, OperatorKey, Section, Share, Words, that
 
 Kind = Literal["json", "markdown", "toml"]
 ENDINGS: Mapping[str, Kind] = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".mdx": "markdown", ".toml": "toml"}
@@ -91,16 +91,14 @@ KEPT_OUTSIDE = "kept outside of the repository"
 """Stands for the command of a hidden check wherever an agent could read it."""
 
 
-def _is_absolute(folder: str) -> str:
-    if folder and not folder.startswith("~/") and not isabs(folder):
-        raise PydanticCustomError("relative", "an absolute path, or one that begins with ~/")
-    return folder
+def _is_absolute(folder: str) -> bool:
+    return not folder or folder.startswith("~/") or isabs(folder)
 
 
 class HiddenCheckConfig(CheckConfig):
     """A check that the agent never sees: it is told the name, where it fails."""
 
-    folder: Annotated[str, AfterValidator(_is_absolute)] = ""
+    folder: Annotated[str, that(_is_absolute, "relative", "an absolute path, or one that begins with ~/")] = ""
     """Folder outside of the repository whose files are laid over the clean checkout for this run. Empty: the command alone."""
 
     @property

@@ -3,10 +3,10 @@
 import re
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator, model_validator
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from helmsman.config.base import STORED, Count, Dollars, OperatorKey, Owner, RepositoryKey, Section, Words
+from helmsman.config.base import STORED, Count, Dollars, OperatorKey, Owner, RepositoryKey, Section, Words, that
 
 Format = Literal["text", "json", "codex", "copilot", "cursor", "gemini", "messages", "opencode", "events"]
 """What a program prints, and so which reader understands it."""
@@ -133,15 +133,11 @@ class SandboxConfig(Section):
     """Paths that are hidden although they lie in what can be read. Refused in what can be written: there they could be moved."""
 
 
-def _names_a_remote(name: str) -> str:
-    if name.startswith("-"):
-        raise PydanticCustomError("option", "a remote's name, which does not begin with a dash")
-    if name.startswith(("/", ".", "~")) or ":" in name:
-        raise PydanticCustomError("address", "the name of a configured remote, and no path or URL")
-    return name
-
-
-RemoteName = Annotated[Words, AfterValidator(_names_a_remote)]
+RemoteName = Annotated[
+    Words,
+    that(lambda name: not name.startswith("-"), "option", "a remote's name, which does not begin with a dash"),
+    that(lambda name: name[0] not in "/.~" and ":" not in name, "address", "the name of a configured remote, and no path or URL"),
+]
 
 
 class WorkspaceConfig(Section):

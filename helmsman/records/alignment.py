@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, field_validator
 from pydantic_core import PydanticCustomError
 
+from helmsman.config.base import that
 from helmsman.plain import one_line, prose
 from helmsman.records.base import Record, Usage
 from helmsman.records.request import Request
@@ -30,13 +31,8 @@ def inside(path: str) -> str:
     return normal
 
 
-def _said(text: str) -> str:
-    if not text.strip():
-        raise PydanticCustomError("blank", "expected some words")
-    return text
-
-
-Line = Annotated[str, Field(max_length=LONGEST_LINE), AfterValidator(one_line), AfterValidator(_said)]
+_SAID = that(str.strip, "blank", "expected some words")
+Line = Annotated[str, Field(max_length=LONGEST_LINE), AfterValidator(one_line), _SAID]
 Lines = Annotated[tuple[Line, ...], Field(max_length=MOST_LINES)]
 Inside = Annotated[str, AfterValidator(inside)]
 
@@ -44,7 +40,7 @@ Inside = Annotated[str, AfterValidator(inside)]
 class Specification(Record):
     """What is wanted: it bridges the gulf of envisioning."""
 
-    goal: Annotated[str, Field(max_length=LONGEST_GOAL), AfterValidator(prose), AfterValidator(_said)]
+    goal: Annotated[str, Field(max_length=LONGEST_GOAL), AfterValidator(prose), _SAID]
     """In the words of whoever ordered it; no model changes them."""
     deliverables: Lines = ()
     out_of_scope: Lines = ()

@@ -3,9 +3,10 @@
 import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from helmsman.config.base import that
 from helmsman.naming import PLAIN_NAME
 from helmsman.plain import prose
 from helmsman.records.agent import FailureClass
@@ -31,24 +32,19 @@ def _plain(text: Any) -> Any:
     return prose(text).strip() if isinstance(text, str) else text
 
 
-def _is_one_line(text: str) -> str:
-    if not text.isprintable() or text.strip() != text:
-        raise PydanticCustomError("line", "one line of printable text, without blanks at its ends")
-    return text
-
-
-def _apart(tool: str) -> str:
-    """They go to the agent's program in one word with commas between them."""
-    if "," in tool or not tool.isprintable():
-        raise PydanticCustomError("tool", "a tool's name, with a pattern in brackets where it needs one, and no comma")
-    return tool
-
-
+_ONE_LINE = that(
+    lambda text: text.isprintable() and text.strip() == text, "line", "one line of printable text, without blanks at its ends"
+)
+_APART = that(
+    lambda tool: "," not in tool and tool.isprintable(),
+    "tool",
+    "a tool's name, with a pattern in brackets where it needs one, and no comma",  # they go to the program in one word
+)
 Name = Annotated[str, Field(pattern=PLAIN_NAME, max_length=LONGEST_NAME)]
-Title = Annotated[str, Field(min_length=1, max_length=60), AfterValidator(_is_one_line)]
+Title = Annotated[str, Field(min_length=1, max_length=60), _ONE_LINE]
 Words = Annotated[str, Field(min_length=1, max_length=300)]
-Line = Annotated[Words, AfterValidator(_is_one_line)]
-Tool = Annotated[str, Field(pattern=_TOOL), AfterValidator(_apart)]
+Line = Annotated[Words, _ONE_LINE]
+Tool = Annotated[str, Field(pattern=_TOOL), _APART]
 Many = Annotated[int, Field(strict=True, ge=1, le=100)]
 Holds = Literal[True] | None
 

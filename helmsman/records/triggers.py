@@ -4,8 +4,9 @@ import re
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
+from helmsman.config.base import that
 from helmsman.records.base import Record
 
 LONGEST_BRANCH = 200
@@ -31,20 +32,8 @@ def is_commit(text: str) -> bool:
     return re.fullmatch(_COMMIT, text) is not None and text.strip("0") != ""
 
 
-def _branch(name: str) -> str:
-    if not is_branch(name):
-        raise ValueError("not the name of a branch")
-    return name
-
-
-def _commit(text: str) -> str:
-    if not is_commit(text):
-        raise ValueError("not the whole id of a commit")
-    return text
-
-
-Branch = Annotated[str, AfterValidator(_branch)]
-Commit = Annotated[str, AfterValidator(_commit)]
+Branch = Annotated[str, that(is_branch, "branch", "not the name of a branch")]
+Commit = Annotated[str, that(is_commit, "commit", "not the whole id of a commit")]
 
 
 class Delivery(Record):
