@@ -47,8 +47,6 @@ class ClaudeConfig(Section):
     """Name of a ClaudeCode block in Prefect that holds credentials and environment. Empty: the environment's own."""
     model: str = ""
     """Model name or alias. Empty: the CLI's own default."""
-    fallback_model: str = ""
-    """Model that the CLI falls back to when the first is overloaded. Empty: none."""
     permission_mode: OperatorKey[Literal["bypassPermissions", "acceptEdits", "dontAsk", "auto"]] = "bypassPermissions"
     """How the CLI treats permissions; nobody is there to answer a question, so asking modes are not offered."""
     allowed_tools: OperatorKey[tuple[str, ...]] = ()
@@ -57,8 +55,6 @@ class ClaudeConfig(Section):
     """Tools refused even when permissions are bypassed. Pushing is the loop's business, not the agent's."""
     setting_sources: OperatorKey[tuple[Literal["user", "project", "local"], ...]] = ("project",)
     """Which settings of the CLI apply; `project` keeps the repository's CLAUDE.md."""
-    max_turns: Count = None
-    """Turns of one call at most. "none": no limit but the time."""
     max_cost_usd: Dollars = None
     """US dollars of one call at most; the rest of the loop's budget binds as well. They are counted from its tokens by list
     prices as it works; the call ends before its next tool call. A model without a known price is held to it by the CLI."""

@@ -34,6 +34,8 @@ OLD_KEYS: Mapping[str, str] = {
     **{f"pain.{name}": f'set pain.off = ["{name}"] instead' for name in ("all_tests", "secrets", "destructive")},
     **dict.fromkeys(("steering.stop_no_progress", "steering.stop_blocks"), _STOPS),
     "claude.append_system_prompt": "CLAUDE.md, prompt.approach and prompt.template say what the agent is told",
+    "claude.fallback_model": "an overloaded model is asked again (retry.attempts), and the loop waits for it",
+    "claude.max_turns": "claude.timeout_minutes and claude.max_cost_usd say how long one call may go on",
     "invariants.off": "what a text shows is a hint and blocks nothing; invariants.allow excepts paths from what does",
     "breaker.half_open_after": "lack of progress leads up the ladder without a pause; ladder.patience says how soon",
     "on_push.mode": "a push starts the loop; what is open before it is asked by helmsman align, and pushed with the commit",

@@ -62,11 +62,9 @@ def arguments(
         ("--permission-mode", config.permission_mode),
         ("--setting-sources", ",".join(config.setting_sources)),
         ("--model", config.model),
-        ("--fallback-model", config.fallback_model),
         ("--append-system-prompt", system),
         ("--allowedTools", ",".join(config.allowed_tools)),
         ("--disallowedTools", ",".join(config.disallowed_tools)),
-        ("--max-turns", str(config.max_turns or "")),
         ("--max-budget-usd", "" if max_cost is None else f"{max_cost:.4f}"),
         ("--resume", session.id if session else ""),
     )
@@ -202,5 +200,5 @@ def as_it_is_called(config: LoopConfig) -> dict[str, str]:
 
 def prices_known(config: ClaudeConfig, state: LoopState, environment: Mapping[str, str]) -> bool:
     """Whether its dollars can be counted from its tokens: by the models that it is told to use, and those that it has used."""
-    names = (config.model, config.fallback_model, environment.get("ANTHROPIC_MODEL", ""), *state.windows)
+    names = (config.model, environment.get("ANTHROPIC_MODEL", ""), *state.windows)
     return all(known_price(name) for name in names if name)

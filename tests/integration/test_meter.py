@@ -61,9 +61,8 @@ def test_what_is_used_is_told_as_it_grows() -> None:
     ("config", "environment", "windows", "known"),
     [
         ({}, {}, {}, True),
-        ({"model": "opus", "fallback_model": "sonnet"}, {}, {"claude-opus-5-5": 10**6}, True),
+        ({"model": "opus"}, {}, {"claude-opus-5-5": 10**6}, True),
         ({"model": "my-gateway/opus"}, {}, {}, False),
-        ({"fallback_model": "my-gateway/opus"}, {}, {}, False),
         ({}, {"ANTHROPIC_MODEL": "my-gateway/opus"}, {}, False),
         ({}, {}, {"my-gateway/opus": 10**6}, False),
     ],

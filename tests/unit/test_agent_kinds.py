@@ -170,9 +170,9 @@ def test_every_capability_has_words_and_every_lack_is_told() -> None:
     bare, able = described(), AgentKind(name="able", command=("a", "{model}"), output="opencode")
     assert len(lacks(bare)) == len(Capability)
     assert set(lacks(able)) == {LACKS[one] for one in set(Capability) - able.tells}
-    told = list(introduction(Agent(kind=able, unused=("claude.max_turns",))))
+    told = list(introduction(Agent(kind=able, unused=("claude.session",))))
     assert told[0] == "able"
-    assert "claude.max_turns" in told[-1]
+    assert "claude.session" in told[-1]
     assert in_short(able).startswith("able, without guard rails, its context")
 
 
