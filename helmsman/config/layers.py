@@ -6,7 +6,7 @@ A leaf is a field that is not itself a section; a list is a leaf, so a layer's c
 
 import re
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time
 from functools import reduce
@@ -55,9 +55,6 @@ class Resolved:
     origins: Mapping[str, str]
 
 
-# --- the tree's shape ---------------------------------------------------------------------------------------------
-
-
 _LEAVES = {key: field for key, field in fields(LoopConfig) if not section_of(field)}
 _SECTIONS = frozenset(key for key, field in fields(LoopConfig) if section_of(field))
 
@@ -79,42 +76,42 @@ def describe(key: str) -> str:
     return _LEAVES[key].description or ""
 
 
-# --- merging and validating ---------------------------------------------------------------------------------------
-
-
 def resolve(layers: Sequence[Layer]) -> Resolved:
     """Merge the layers, the first that names a leaf wins, and validate once; every problem is told at once."""
-    problems = [problem for layer in layers for problem in _misplaced(layer)]
-    tree, sources = dict[str, Any](), dict[str, str]()
+    problems, tree, sources = list[str](), dict[str, Any](), dict[str, str]()
     for layer in layers:
         for key, value in pairs(layer.values):
-            if key in _LEAVES and key not in sources:
+            if key not in _LEAVES:
+                why = f"expected a table, found {display(value)}" if key in _SECTIONS else _not_known(key)
+                problems.append(f"{key} ({layer.source}): {why}")
+            elif key not in sources:
                 sources[key] = layer.source
-                tree = merged(tree, _nested(key, _with_tuples(value)))
+                tree = merged(tree, nested(key, _with_tuples(value)))
+    config = None
     try:
         # Strict, or `true` would count as the number 1 and "5" as the number 5.
         config = LoopConfig.model_validate(tree, strict=True)
     except ValidationError as error:
         problems += [_complaint(detail, sources) for detail in error.errors(include_url=False)]
-        raise _invalid(problems) from None
-    if problems:
-        raise _invalid(problems)
+    if config is None or problems:
+        raise OperatorError("\n  ".join([INVALID, *problems]))
     return Resolved(config, {key: sources.get(key, "default") for key in _LEAVES})
+
+
+def _not_known(key: str, what: str = "key", spelled: Callable[[str], str] = str) -> str:
+    return f"this key is gone: {OLD_KEYS[key]}" if key in OLD_KEYS else f"unknown {what}{did_you_mean(key, _LEAVES, spelled)}"
 
 
 def pairs(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """What a layer says as (dotted key, value), known or not."""
     for name, value in values.items():
         key = prefix + _name(name)
-        if isinstance(value, Mapping) and _opens(key, filled=value != {}):
+        # a section is looked into, and so is an unknown table at the top, for errors to name its keys
+        opens = key in _SECTIONS or (value != {} and key not in _LEAVES and "." not in key)
+        if isinstance(value, Mapping) and opens:
             yield from pairs(cast("Mapping[str, Any]", value), f"{key}.")
         else:
             yield key, value
-
-
-def _opens(key: str, *, filled: bool) -> bool:
-    """Whether a table is looked into: a section is; an unknown table at the top is, so that errors name its keys."""
-    return key in _SECTIONS or (filled and key not in _LEAVES and "." not in key)
 
 
 def merged(weak: Mapping[str, Any], strong: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,17 +124,6 @@ def merged(weak: Mapping[str, Any], strong: Mapping[str, Any]) -> dict[str, Any]
     return {**weak, **strong, **both}
 
 
-def _misplaced(layer: Layer) -> Iterator[str]:
-    """Keys of a layer that are no leaves."""
-    for key, value in pairs(layer.values):
-        if key in _SECTIONS:
-            yield f"{key} ({layer.source}): expected a table, found {display(value)}"
-        elif key in OLD_KEYS:
-            yield f"{key} ({layer.source}): this key is gone: {OLD_KEYS[key]}"
-        elif key not in _LEAVES:
-            yield f"{key} ({layer.source}): unknown key{did_you_mean(key, _LEAVES)}"
-
-
 def _with_tuples(value: Any, levels: int = 3) -> Any:
     """TOML and YAML have lists where LoopConfig has tuples: a leaf itself, and inside one of its tables. Nothing lies deeper."""
     if levels and isinstance(value, list):
@@ -146,8 +132,6 @@ def _with_tuples(value: Any, levels: int = 3) -> Any:
         return {key: _with_tuples(one, levels - 1) for key, one in cast("Mapping[str, Any]", value).items()}
     return value
 
-
-# --- saying what is wrong -----------------------------------------------------------------------------------------
 
 _NO_GOAL = (
     "goal: missing; give it on the command line, or in the environment as HELMSMAN_GOAL, or as goal or goal_file in helmsman.toml"
@@ -179,15 +163,13 @@ INVALID = "the configuration is not valid"
 """How such an error begins; a line for each problem follows."""
 
 
-def _invalid(problems: Iterable[str]) -> OperatorError:
-    return OperatorError("\n  ".join([INVALID, *problems]))
-
-
 def _complaint(error: ErrorDetails, sources: Mapping[str, str]) -> str:
     """One of pydantic's errors as one line: key, source, expected type, found value."""
     if error["loc"] == ("goal",) and error["type"] == "missing":
         return _NO_GOAL
-    where = f"{_place(error['loc'])} ({_source(error['loc'], sources)})"
+    # the path as a person writes it: checks[0].command
+    parts = (f"[{part}]" if isinstance(part, int) else f".{_name(part)}" for part in error["loc"])
+    where = f"{''.join(parts).removeprefix('.')} ({_source(error['loc'], sources)})"
     if error["type"] == "extra_forbidden":  # a layer's own unknown keys never get here
         table = next(table for leaf, table in _TABLES.items() if _way(error["loc"]).startswith(f"{leaf}."))
         return f"{where}: unknown key{did_you_mean(str(error['loc'][-1]), table.model_fields)}"
@@ -196,22 +178,11 @@ def _complaint(error: ErrorDetails, sources: Mapping[str, str]) -> str:
 
 def problem_of(error: ErrorDetails) -> str:
     """What one of pydantic's errors comes to, in our words, without its place."""
-    return f"expected {_expected(error)}, found {_found(error)}"
-
-
-def _found(error: ErrorDetails) -> str:
-    """What is wrong with a password is told without it: errors go into logs."""
-    return {"missing": "nothing", "password": "one with a password"}.get(error["type"]) or display(error["input"])
-
-
-def _expected(error: ErrorDetails) -> str:
     ours = _EXPECTED.get(error["type"])
-    return ours.format_map(error.get("ctx", {})) if ours else _MODALS.sub("", error["msg"])
-
-
-def _place(loc: Sequence[int | str]) -> str:
-    """Pydantic's path as a person writes it: checks[0].command."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{_name(part)}" for part in loc).removeprefix(".")
+    expected = ours.format_map(error.get("ctx", {})) if ours else _MODALS.sub("", error["msg"])
+    # what is wrong with a password is told without it: errors go into logs
+    found = {"missing": "nothing", "password": "one with a password"}.get(error["type"]) or display(error["input"])
+    return f"expected {expected}, found {found}"
 
 
 def _way(loc: Sequence[int | str]) -> str:
@@ -260,9 +231,6 @@ def display(value: Any) -> str:
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."
 
 
-# --- values from text ---------------------------------------------------------------------------------------------
-
-
 def from_assignments(pairs: Sequence[str]) -> dict[str, Any]:
     """Read `limits.iterations=5`; where a key comes twice the last one counts."""
     tree: dict[str, Any] = {}
@@ -275,11 +243,11 @@ def from_assignments(pairs: Sequence[str]) -> dict[str, Any]:
                 found=display(pair),
                 remedy="`helmsman config` shows every key",
             )
-        tree = merged(tree, _nested(key.strip(), _value(text)))
+        tree = merged(tree, nested(key.strip(), _value(text)))
     return tree
 
 
-def _nested(key: str, value: Any) -> dict[str, Any]:
+def nested(key: str, value: Any) -> dict[str, Any]:
     """A dotted key as tables in one another."""
     for name in reversed(key.split(".")):
         value = {name: value}
@@ -299,18 +267,12 @@ def from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     """Read `HELMSMAN_LIMITS__ITERATIONS=5`; an unknown HELMSMAN_* name is an error."""
     ours = {name: text for name, text in environment.items() if name.startswith(PREFIX) and name not in RESERVED}
     keys = {_variable(key): key for key in _LEAVES}
-    unknown = [_unknown_variable(name) for name in sorted(ours) if name not in keys]
+    wrong = ((name, name.removeprefix(PREFIX).replace("__", ".").lower()) for name in sorted(ours) if name not in keys)
+    unknown = [f"{_name(name)}: {_not_known(key, 'variable', _variable)}" for name, key in wrong]
     if unknown:
         raise OperatorError("\n  ".join(["the environment cannot be read", *unknown]))
-    return reduce(merged, (_nested(keys[name], _value(text)) for name, text in ours.items()), {})
+    return reduce(merged, (nested(keys[name], _value(text)) for name, text in ours.items()), {})
 
 
 def _variable(key: str) -> str:
     return PREFIX + key.replace(".", "__").upper()
-
-
-def _unknown_variable(name: str) -> str:
-    key = name.removeprefix(PREFIX).replace("__", ".").lower()
-    if key in OLD_KEYS:
-        return f"{_name(name)}: this key is gone: {OLD_KEYS[key]}"
-    return f"{_name(name)}: unknown variable{did_you_mean(key, _LEAVES, _variable)}"

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from helmsman.config import Section
-from helmsman.config.layers import merged
+from helmsman.config.layers import merged, nested
 from helmsman.naming import LOOP_ID
 from helmsman.records.base import Record
 from helmsman.records.decision import Outcome
@@ -102,18 +102,13 @@ class LoopRequest(Request):
     def changes(self) -> dict[str, Any]:
         """What it says of the configuration but for goal and checks, nested as in helmsman.toml; a loop that goes on takes it."""
         filled_in = {key: value for field, key in KEYS.items() if (value := getattr(self, field))}
-        return reduce(merged, (_nested(key, value) for key, value in filled_in.items()), self.settings)
+        return reduce(merged, (nested(key, value) for key, value in filled_in.items()), self.settings)
 
     @property
     def said(self) -> dict[str, Any]:
         """All of it that is configuration, nested as in helmsman.toml."""
         goal = {"goal": self.goal} if self.goal else {}
         return {**self.changes, **goal, **({"checks": list(self.checks)} if self.checks else {})}
-
-
-def _nested(key: str, value: Any) -> dict[str, Any]:
-    section, _, name = key.rpartition(".")
-    return {section: {name: value}} if section else {name: value}
 
 
 KEYS: Mapping[str, str] = {
