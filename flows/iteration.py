@@ -26,7 +26,7 @@ def iteration(repository: str, state: LoopState) -> IterationRecord:
     report = steps.checking(state)(context, state, execution) if execution.worth_checking else None
     findings = steps.invariants(context, state, execution) if report else ()
     evidence = steps.claims(context, state, orientation, planned, execution, report, findings)
-    evidence = evidence.judged(with_retries(steps.judge, config.retry)(context, state, evidence))
+    evidence = with_retries(steps.judge, config.retry)(context, state, evidence)
     learned = steps.learn(context, state, orientation, evidence)
     overseen = steps.oversee(context, state, orientation, evidence)
     decision = steps.decide(context, state, evidence, overseen)

@@ -13,7 +13,7 @@ from helmsman.records.decision import Alert, Decision, Outcome
 from helmsman.records.hats import Worn
 from helmsman.records.lessons import Learned, Recalled
 from helmsman.records.plan import InHand, ItemProof, Tick
-from helmsman.records.proof import Proof, SinceStart, Verdict
+from helmsman.records.proof import Proof, SinceStart
 
 Urgency = Literal["low", "normal", "high", "critical"]
 
@@ -182,9 +182,6 @@ class Evidence(Record):
     noted: str = ""
     """Id of the item in hand, where the agent notes it as done."""
     item: ItemProof | None = None
-
-    def judged(self, verdict: Verdict) -> "Evidence":
-        return self.model_copy(update=dict(verdict))
 
     def ticks(self, decision: Decision) -> bool:
         """Whether the item in hand is to be ticked: it is proven, and its work stays on the branch."""

@@ -4,8 +4,7 @@ from datetime import datetime
 from typing import Literal
 
 from helmsman.records.base import Record
-from helmsman.records.checks import CheckReport, Given, Judgement, TrustedRun
-from helmsman.records.plan import ItemProof
+from helmsman.records.checks import CheckReport, Given, TrustedRun
 from helmsman.records.verification import OutcomeTable
 
 
@@ -89,16 +88,6 @@ class Proof(Record):
     @property
     def objections(self) -> str:
         return "; ".join(denial.why for denial in self.denied)
-
-
-class Verdict(Record):
-    """The gates, and the judge's word where it was asked."""
-
-    proof: Proof
-    judgement: Judgement | None = None
-    item: ItemProof | None = None
-    block_judged: Judgement | None = None
-    """Whether the judge sees what the agent says stands in its way; None where it was not asked that."""
 
 
 REJECTIONS_KEPT = 10

@@ -9,7 +9,7 @@ from helmsman.parsers.test_files import is_generated, is_test_file
 from helmsman.records.agent import AgentCall, AgentOutcome, Change, Execution
 from helmsman.records.checks import CheckReport, CheckResult, Judgement
 from helmsman.records.iteration import Evidence
-from helmsman.records.proof import SinceStart, Verdict
+from helmsman.records.proof import SinceStart
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import prove
 from helmsman.verify.diff import FileDiff
@@ -42,8 +42,8 @@ LARGEST_SCRIPT = 20_000
 """Bytes of a file that is searched for further names."""
 
 
-def adjudicate(context: LoopContext, state: LoopState, evidence: Evidence, credentials: Credentials, keep: Keep) -> Verdict:
-    """Weigh the gates; ask the judge only where nothing but its word is missing, because it costs money.
+def adjudicate(context: LoopContext, state: LoopState, evidence: Evidence, credentials: Credentials, keep: Keep) -> Evidence:
+    """With the gates weighed. The judge is asked only where nothing but its word is missing, because it costs money.
 
     `keep` is given each request before it is sent.
     """
@@ -60,13 +60,12 @@ def adjudicate(context: LoopContext, state: LoopState, evidence: Evidence, crede
     if not criteria:
         of_block = criterion_of_block(state.config.judge) if _claims_block(state, evidence) else None
         seen = _ask(context, state, evidence, (of_block,), credentials, keep) if of_block else None
-        return Verdict(proof=proof, item=item, block_judged=seen)
+        return evidence.model_copy(update={"proof": proof, "item": item, "block_judged": seen})
     judgement = _ask(context, state, evidence, criteria, credentials, keep)
-    if item is None or of_item is None:
-        return Verdict(proof=proof, judgement=judgement, item=item)
-    item = judged(item, of_item, judgement)
-    proof = prove(state.config, state.done, evidence.model_copy(update={"item": item}))
-    return Verdict(proof=proof, judgement=judgement, item=item)
+    if item and of_item:
+        item = judged(item, of_item, judgement)
+        proof = prove(state.config, state.done, evidence.model_copy(update={"item": item}))
+    return evidence.model_copy(update={"proof": proof, "judgement": judgement, "item": item})
 
 
 def request_for(context: LoopContext, state: LoopState) -> JudgeRequest:

@@ -35,7 +35,7 @@ from helmsman.records.iteration import (
 )
 from helmsman.records.lessons import ExtractedLessons, Learned
 from helmsman.records.plan import InHand
-from helmsman.records.proof import SinceStart, Verdict
+from helmsman.records.proof import SinceStart
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import PullRequest
 from helmsman.verify import new_tests
@@ -288,7 +288,7 @@ def since_start(context: LoopContext, state: LoopState, execution: Execution, re
 
 
 @step(by_step)
-def judge(context: LoopContext, state: LoopState, evidence: Evidence) -> Verdict:
+def judge(context: LoopContext, state: LoopState, evidence: Evidence) -> Evidence:
     folder = CallFolder(context.folder.call(state.due, state.attempt), state.uid)
     return adjudicate(context, state, evidence, lambda: judge_credentials(state.config), partial(keep_request, folder))
 

@@ -11,7 +11,7 @@ from helmsman.config import LoopConfig
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.claims import Claims
 from helmsman.records.iteration import Evidence
-from helmsman.records.proof import DoneSignals, JudgeMemory, PastVerdict, SinceStart, Verdict
+from helmsman.records.proof import DoneSignals, JudgeMemory, PastVerdict, SinceStart
 from tasks.agents.call_folder import CallFolder, keep_request, kept
 from tasks.checks.judging import adjudicate
 from tasks.repository.worktree import measure_change
@@ -47,7 +47,7 @@ def work(tmp_path: Path) -> Work:
     return Work(begun.repository, begun.path, state, begun.start)
 
 
-def verdict_on(work: Work, api: JudgeApi, **evidence: Any) -> Verdict:
+def verdict_on(work: Work, api: JudgeApi, **evidence: Any) -> Evidence:
     execution = record_of(work.state, 1).execution.model_copy(update={"change": measure_change(work.path, work.start)})
     found = {"checks": CheckReport(tree="t", results=(PASSED,)), "claims": ASKED, **evidence}
     given = Evidence.model_validate({"execution": execution, **found})

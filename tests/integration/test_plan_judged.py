@@ -11,7 +11,6 @@ from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Claim, Claims
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import InHand, PlanItem
-from helmsman.records.proof import Verdict
 from tasks.checks.judging import adjudicate
 from tasks.repository.worktree import measure_change
 from tests.fakes.judge_api import JudgeApi
@@ -35,7 +34,7 @@ def work(tmp_path: Path) -> Work:
     return Work(begun.repository, begun.path, begun.state.model_copy(update={"config": config}), begun.start)
 
 
-def verdict_on(work: Work, api: JudgeApi, *, item: PlanItem = ITEM, remaining: int = 2, claims: Claims = NOTED) -> Verdict:
+def verdict_on(work: Work, api: JudgeApi, *, item: PlanItem = ITEM, remaining: int = 2, claims: Claims = NOTED) -> Evidence:
     execution = record_of(work.state, 1).execution.model_copy(update={"change": measure_change(work.path, work.start)})
     left: dict[str, Any] = {"total": 3, "left": ("T001", "T002")[:remaining], "remaining": remaining}
     hand = InHand.model_validate({"item": item, **left})
