@@ -118,7 +118,7 @@ def align_question(goal: str, facts: RepositoryFacts, present: Alignment | None 
 
 
 def _facts(facts: RepositoryFacts) -> Sequence[Piece]:
-    found = "\n".join(f"{one.command}   ({one.kind}; {one.where})" for one in facts.commands)
+    found = "\n".join(f"{command}   ({found})" for command, found in facts.commands.items())
     more = f" ({facts.left_out} more left out)" if facts.left_out else ""
     texts = {
         "Commands that the repository's files name (not run)": found,
@@ -180,7 +180,7 @@ def _lines(said: Iterable[str]) -> tuple[str, ...]:
 
 def by_template(goal: str, facts: RepositoryFacts, reason: str) -> Alignment:
     """What the repository alone tells, and the questions that fit any goal. It says that nobody has looked for gaps."""
-    proving = _shortened(facts.checks or [one.command for one in facts.commands])
+    proving = _shortened(facts.checks or [*facts.commands])
     questions = (*STANDARD, *(() if proving else (NO_COMMAND,)))
     return Alignment(
         specification=Specification(goal=goal),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, LiteralString, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -217,14 +217,18 @@ class AgentKind(Record):
             raise PydanticCustomError(
                 "place", "{places} in braces, not {unknown}", {"places": " or ".join(PLACES), "unknown": unknown}
             )
-        if "prompt_file" in named and self.prompt != "file":
-            raise PydanticCustomError("prompt_file", 'prompt = "file" where the command names {prompt_file}')
-        if self.prompt == "file" and "prompt_file" not in named:
-            raise PydanticCustomError("no_prompt_file", '{prompt_file} in the command where prompt = "file"')
-        if "prompt" in named and self.prompt != "argument":
-            raise PydanticCustomError("prompt", 'prompt = "argument" where the command names {prompt}')
-        if (self.output == "events") != (self.stream is not None):
-            raise PydanticCustomError("stream", 'a table [stream] where output = "events", and nowhere else')
+        expected: tuple[tuple[bool, LiteralString], ...] = (
+            ("prompt_file" not in named or self.prompt == "file", 'prompt = "file" where the command names {prompt_file}'),
+            (self.prompt != "file" or "prompt_file" in named, '{prompt_file} in the command where prompt = "file"'),
+            ("prompt" not in named or self.prompt == "argument", 'prompt = "argument" where the command names {prompt}'),
+            (
+                (self.output == "events") == (self.stream is not None),
+                'a table [stream] where output = "events", and nowhere else',
+            ),
+        )
+        for holds, what in expected:
+            if not holds:
+                raise PydanticCustomError("command", what)
         return self
 
 

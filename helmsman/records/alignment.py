@@ -1,7 +1,7 @@
 """Alignment: what is agreed before a loop starts, the request for one, what is known of the repository, and what came of it."""
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator
@@ -153,14 +153,6 @@ class AlignRequest(Request):
     """Pause the run for its questions. False: they stay open in the file, and the run ends."""
 
 
-class FoundCommand(Record):
-    """A command that the repository's files name. It was not run."""
-
-    command: str
-    kind: str
-    where: str
-
-
 class RepositoryFacts(Record):
     """What a model is told of the repository. All of it is foreign but for checks and criteria."""
 
@@ -170,7 +162,8 @@ class RepositoryFacts(Record):
     left_out: int = 0
     readme: str = ""
     guides: str = ""
-    commands: tuple[FoundCommand, ...] = ()
+    commands: Mapping[str, str] = Field(default_factory=dict[str, str])
+    """Commands that its files name, each with its kind and where it stands. None was run."""
     commits: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     criteria: tuple[str, ...] = ()

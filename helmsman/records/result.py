@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from helmsman.records.base import Record
+from helmsman.records.checks import CheckResult
 from helmsman.records.control import LATER
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
@@ -78,7 +79,7 @@ def result_of(state: LoopState, state_ref: str, unverified: str = "") -> LoopRes
         branch=state.branch,
         commit=state.head,
         state_ref=state_ref,
-        checks=_check_summaries(state),
+        checks=tuple(map(_summary, state.checks.results)) if state.checks else (),
         merged=state.merged,
         issue=state.issue,
         later=state.failed.ref if state.ending and state.failed and state.failed.rule == LATER else "",
@@ -95,16 +96,7 @@ def exit_code(state: LoopState) -> int:
     return 1 if state.outcome is None else EXIT_CODES[state.outcome]
 
 
-def _check_summaries(state: LoopState) -> tuple[CheckSummary, ...]:
-    results = state.checks.results if state.checks else ()
-    return tuple(
-        CheckSummary(
-            command=result.command,
-            passed=result.passed,
-            exit_code=result.exit_code,
-            tests_passed=result.counts.passed if result.counts else None,
-            tests_failed=result.counts.failed if result.counts else None,
-            tests_skipped=result.counts.skipped if result.counts else None,
-        )
-        for result in results
-    )
+def _summary(result: CheckResult) -> CheckSummary:
+    counts = result.counts.model_dump(include={"passed", "failed", "skipped"}) if result.counts else {}
+    said = result.model_dump(include={"command", "passed", "exit_code"})
+    return CheckSummary.model_validate(said | {f"tests_{name}": number for name, number in counts.items()})

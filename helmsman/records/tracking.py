@@ -63,6 +63,13 @@ class Found(Record):
     labels: tuple[str, ...] = ()
 
 
+class TrackedIssue(Found):
+    """One of our issues: what it is about, and which stages were told there, oldest first."""
+
+    detection: str
+    stages: tuple[str, ...] = ()
+
+
 class Comment(Record):
     identity: int
     author: str = ""
@@ -70,16 +77,6 @@ class Comment(Record):
     created_at: datetime
     edited: bool = False
     """Whether its words may be another's: whoever may write to a repository may change a comment in it."""
-
-
-class TrackedIssue(Record):
-    """One of our issues: what it is about, and what was said there."""
-
-    number: int
-    is_open: bool
-    detection: str
-    stages: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
 
 
 Act = Literal["open", "comment", "label", "close"]
@@ -153,11 +150,9 @@ class Merging(Record):
         return self.model_copy(update={"proven": None, "work": "", "prepared": None})
 
 
-class Merged(Record):
+class Merged(Prepared):
+    """`commit`: the merge, or the branch's own commit where it held the work already."""
+
     into: str
-    base: str
-    head: str
-    commit: str
-    """The merge; the branch's own commit where it held the work already."""
     at: datetime
     remote: str = ""

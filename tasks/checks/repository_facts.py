@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from helmsman.config import LoopConfig
 from helmsman.parsers.project import find_commands
 from helmsman.plain import clean, clean_lines
-from helmsman.records.alignment import FoundCommand, RepositoryFacts
+from helmsman.records.alignment import RepositoryFacts
 from tasks.checks.project_commands import LARGEST_TEXT, read_project
 from tasks.repository.git import Repository, commit_and_tree, git
 from tasks.repository.objects import read_objects
@@ -36,7 +36,7 @@ def gather_facts(repository: Repository, config: LoopConfig) -> RepositoryFacts:
         left_out=max(0, len(names) - MOST_NAMES),
         readme=_text(repository, root, "readme"),
         guides="\n\n".join(filter(None, (_text(repository, root, guide) for guide in GUIDES))),
-        commands=tuple(FoundCommand(command=one.command, kind=one.kind, where=one.where) for one in found),
+        commands={one.command: f"{one.kind}; {one.where}" for one in found},
         commits=tuple(redact(clean(subject)[:LONGEST_SUBJECT]) for subject in subjects if subject.strip()),
         checks=tuple(redact(check.command) for check in config.checks),
         criteria=tuple(redact(criterion.text) for criterion in config.judge.criteria),

@@ -174,30 +174,27 @@ class Upkeep:
         mark = texts.tracked(known, (), self._state.uid) if known else None
         if known is not None and mark is not None and mark.detection == detection:
             return known
-        about = [found for issue, found in self._issues({detection}).values() if issue.detection == detection]
+        about = [issue for issue in self._issues({detection}).values() if issue.detection == detection]
         return min(about, key=lambda found: found.number, default=None)
 
-    def _issues(self, wanted: set[str]) -> dict[int, tuple[TrackedIssue, Found]]:
+    def _issues(self, wanted: set[str]) -> dict[int, TrackedIssue]:
         """Our issues by number: those that are open, and those about what is wanted."""
         uid, found = self._state.uid, {one.number: one for one in self._tracker.find(self._state.created_at - SKEW)}
         for number in self._memory.issues.values():
             known = found.get(number) or self._tracker.get(number)
             found |= {number: known} if known else {}
-        ours_ = {one.number: (issue, one) for one in found.values() if (issue := texts.tracked(one, (), uid))}
-        needed = {number: pair for number, pair in ours_.items() if pair[0].is_open or pair[0].detection in wanted}
-        return {
-            number: (texts.tracked(one, self._tracker.comments(number), uid) or issue, one)
-            for number, (issue, one) in needed.items()
-        }
+        ours_ = [issue for one in found.values() if (issue := texts.tracked(one, (), uid))]
+        needed = [issue for issue in ours_ if issue.is_open or issue.detection in wanted]
+        return {one.number: texts.tracked(one, self._tracker.comments(one.number), uid) or one for one in needed}
 
-    def _do(self, deed: TrackerAction, known: tuple[TrackedIssue, Found] | None) -> None:
+    def _do(self, deed: TrackerAction, known: TrackedIssue | None) -> None:
         one = deed.escalation
         if deed.act == "open" and one is not None:
             made = self._tracker.create(texts.title(one), self._body(one), one.labels)
             self._keep(issues={**self._memory.issues, deed.detection: made.number})
         elif deed.act == "close" and known is not None:
             if deed.stage:
-                self._tracker.comment(deed.number, texts.closing_comment(known[0], deed.stage, self._state))
+                self._tracker.comment(deed.number, texts.closing_comment(known, deed.stage, self._state))
             self._tracker.set_open(deed.number, is_open=False)
         elif one is not None:
             if deed.act == "comment":

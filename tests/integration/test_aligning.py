@@ -81,7 +81,7 @@ def test_the_last_commit_is_read_two_levels_deep_with_its_readme_its_commands_an
     assert facts.commit == last
     assert facts.files == ("AGENTS.md", "CLAUDE.md", "Makefile", "README.md", "src/", "src/a.py", "src/deep/")
     assert (facts.left_out, facts.readme, facts.guides) == (0, "# A tool", "Be brief.\n\nSee AGENTS.md.")
-    assert [one.command for one in facts.commands] == ["make test"]
+    assert list(facts.commands) == ["make test"]
     assert facts.commits == ("more", "start")
     assert (facts.checks, facts.criteria) == (("tox",), ("It is fast.",))
 

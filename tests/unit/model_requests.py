@@ -9,7 +9,7 @@ from helmsman.orient.compaction import Past, compaction_request
 from helmsman.orient.focus import focus_request
 from helmsman.oversee.best import Candidate, compare_request
 from helmsman.oversee.conflict_question import conflict_request
-from helmsman.records.alignment import FoundCommand, RepositoryFacts
+from helmsman.records.alignment import RepositoryFacts
 from helmsman.records.control import EscalationLevel
 from helmsman.records.iteration import Choice, Question, WorkingMemory
 from helmsman.records.proof import PastVerdict
@@ -30,7 +30,7 @@ FACTS = RepositoryFacts(
     commit="b" * 40,
     files=("calc.py", "tests/"),
     readme="# Calc",
-    commands=(FoundCommand(command="make test", kind="test", where="Makefile"),),
+    commands={"make test": "test; Makefile"},
     checks=("./check.sh",),
     criteria=("Every function in calc.py has a docstring.",),
 )

@@ -37,7 +37,6 @@ from helmsman.records.alignment import (
     AlignRequest,
     Asked,
     Evaluation,
-    FoundCommand,
     GapCheck,
     Made,
     Process,
@@ -71,7 +70,7 @@ FACTS = RepositoryFacts(
     left_out=3,
     readme="A tool.",
     guides="Never push.",
-    commands=(FoundCommand(command="make test", kind="tests", where="Makefile"),),
+    commands={"make test": "tests; Makefile"},
     commits=("start",),
 )
 
