@@ -38,7 +38,6 @@ from helmsman.parsers.claude_stream import ClaudeReader, spoken_by_model, tool_c
 from helmsman.parsers.definitions import read_hat, read_kind, read_sheet
 from helmsman.parsers.failure_lines import listed
 from helmsman.parsers.failures import failure_of
-from helmsman.parsers.goal_files import read_rc
 from helmsman.parsers.hidden_failures import failed_by_output
 from helmsman.parsers.plan_files import read_plan, ticked
 from helmsman.parsers.plan_form import PlanError
@@ -343,7 +342,6 @@ TARGETS: Mapping[str, Target] = {
     "rubric": Target(partial(_on_disk, read_rubric_file, "RUBRIC.md"), ("RUBRIC.md", "docs/rubric.md")),
     "rubric-layers": Target(partial(_layers, "RUBRIC.md"), ("docs/rubric.md",), (b"---\ngoal: a\n---\n# Checks\n- `make`\n",)),
     "helmsman-toml": Target(partial(_layers, "helmsman.toml"), words=(b'goal = "a"\nchecks = [{command = "make"}]\n',)),
-    "ralphrc": Target(_plainly(read_rc), words=(b'export CLAUDE_MODEL="${CLAUDE_MODEL:-a}" # x\nALLOWED_TOOLS=Read\n',)),
     "pyproject": Target(partial(_layers, "pyproject.toml"), ("pyproject.toml",), (b'[tool.helmsman]\ngoal = "a"',)),
     "config-file": Target(partial(_on_disk, read_file, "any.toml"), words=(b'goal_file = "x"', b"[limits]\niterations = 3")),
     "config": Target(_config, words=(LoopConfig(goal="a").model_dump_json().encode(),), longest=16384),

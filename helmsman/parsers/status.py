@@ -12,6 +12,7 @@ RECOMMENDATION: one line
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from helmsman.parsers.markdown_text import outside_code
 from helmsman.plain import short_line
@@ -22,11 +23,20 @@ LAST_LINES = 10
 _LONGEST = 20_000
 """Characters from the end that are looked at: a report stands at the end."""
 
+_PROMISE, _MOST_PROMISES = re.compile(r"<promise>[^<>\n]{1,200}</promise>"), 20
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)[^`\n]*\1(?!`)")
 _LAST_WORD = re.compile(r"[ \t>*_#-]*(BLOCKED|IMPOSSIBLE|CONTINUE)[*_]*:[*_ \t]*(.*)")
 _ENDS_REASON = re.compile(r"\s*$|---|[ \t>*_#-]*[A-Z_]{4,}[*_]*:")
 _NO_REASON = re.compile(r"(?:no|none|nothing|not|n/?a|false|-)?[.!]?", re.IGNORECASE)
 _REASON_LINES = 5
+
+
+def promises(prompt: str) -> dict[str, int]:
+    """The promises that a prompt names, each with its first line; of very many the first few."""
+    found = dict[str, int]()
+    for one in islice(_PROMISE.finditer(prompt), _MOST_PROMISES):
+        found.setdefault(one[0], prompt.count("\n", 0, one.start()) + 1)
+    return found
 
 
 def read_ending(message: str, promise: str, *, only_at_end: bool = False) -> Claims:

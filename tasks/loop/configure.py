@@ -1,6 +1,5 @@
 """A loop's configuration: merged from all layers, once what the repository's files ask for of the operator's is agreed to."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -71,9 +70,7 @@ def in_repository(top: Path) -> list[Requested]:
 
 
 def _line(top: Path, source: str, key: str) -> int:
-    """Of a key in the file that a layer is of; some layers say it themselves."""
-    if said := re.search(r" line (\d+)", source):
-        return int(said[1])
+    """Of a key in the file that a layer is of."""
     file = source.split(" ", maxsplit=1)[0]
     path = top / file
     if path.suffix != ".toml":

@@ -1,6 +1,6 @@
 """Configuration from files: helmsman.toml, pyproject.toml, RUBRIC.md, .claude/autochecks.sh, the goal's own file.
 
-Also what users of other loops bring along (`.ralphrc`, PROMPT.md with its promise, fix_plan.md, gulf-loop's alignment).
+Also what users of other loops bring along (PROMPT.md with its promise, fix_plan.md, gulf-loop's alignment).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,9 +12,9 @@ import yaml
 
 from helmsman.config.layers import Layer, display, pairs
 from helmsman.errors import OperatorError
-from helmsman.parsers.goal_files import promises, read_rc
 from helmsman.parsers.problem import MOST_PROBLEMS, Problem
 from helmsman.parsers.rubric import Rubric, from_front_matter, read_rubric, said_twice, settings
+from helmsman.parsers.status import promises
 from helmsman.records.alignment import ALIGNMENT
 from helmsman.toml_of import toml_of
 from tasks.system.files import BrokenFile, read_text, resolve_inside
@@ -27,7 +27,6 @@ DEEPEST_FRONT_MATTER = 20
 RUBRIC = "RUBRIC.md"
 AUTOCHECKS = ".claude/autochecks.sh"
 _MARK = "---"
-RC = ".ralphrc"
 GULF = ".claude/gulf-align.md"
 PROMPTS = ".ralph/PROMPT.md", "PROMPT.md"
 PLANS = "fix_plan.md", "@fix_plan.md"
@@ -193,13 +192,7 @@ def _yaml_cause(error: yaml.YAMLError) -> tuple[str, int]:
 
 
 def brought_layers(repository: Path) -> Iterator[Layer]:
-    """What holds whoever gives the goal: each line of `.ralphrc`, and the alignment where there is none of ours."""
-    rc = _inside(repository, RC)
-    if rc.is_file():
-        lines, flaws = read_rc(read_text(rc, "lines of KEY=value"))
-        if flaws:
-            raise flawed(rc, flaws, "change these lines, or move the file away")
-        yield from (Layer(f"{RC} line {one.line} ({one.name})", one.values) for one in lines)
+    """What holds whoever gives the goal: the alignment of another loop, where there is none of ours."""
     if _inside(repository, GULF).is_file() and not _inside(repository, ALIGNMENT).is_file():
         yield Layer(GULF, {"alignment": GULF})
 
@@ -214,12 +207,12 @@ def prompt_layer(repository: Path, layers: Sequence[Layer]) -> list[Layer]:
     text = read_text(path, "a prompt").strip()
     if not text:
         raise OperatorError(f"{path} is empty", remedy="write down what shall be true at the end, or give a goal")
-    found = [] if "completion.promise" in said else promises(text)
+    found = {} if "completion.promise" in said else promises(text)
     if len(found) > 1:
-        told = ", ".join(f"{promise} in line {line}" for line, promise in found)
+        told = ", ".join(f"{promise} in line {line}" for promise, line in found.items())
         remedy = "keep one, or say which: --completion-promise TEXT"
         raise OperatorError(f"{path} names several promises", expected="one", found=told, remedy=remedy)
-    promise = {"promise": found[0][1]} if found else {}
+    promise = {"promise": next(iter(found))} if found else {}
     folder = name.removesuffix("PROMPT.md")
     plan = next((folder + plan for plan in PLANS if _inside(repository, folder + plan).is_file()), "")
     return [Layer(name, {"goal": text, "completion": promise, "plan": {"file": plan} if plan else {}})]

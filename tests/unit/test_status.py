@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.parsers.status import LAST_LINES, read_ending, read_status
+from helmsman.parsers.status import LAST_LINES, promises, read_ending, read_status
 from helmsman.records.claims import Claims, StatusReport
 
 PROMISE = "<promise>COMPLETE</promise>"
@@ -220,3 +220,10 @@ def test_any_text_gives_a_valid_ending(text: str) -> None:
 )
 def test_a_megabyte_of_noise_is_read_in_linear_time(piece: str) -> None:
     assert not asks(piece * (10**6 // len(piece)))
+
+
+@pytest.mark.feature("E11")
+def test_each_promise_of_a_prompt_is_found_once_with_its_line() -> None:
+    prompt = "# Work\nSay <promise>DONE</promise>, and only\nthen <promise>DONE</promise>, never <promise>NO</promise>.\n"
+    assert promises(prompt) == {"<promise>DONE</promise>": 2, "<promise>NO</promise>": 3}
+    assert promises("say <promise> when </promise\n") == {}
