@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from helmsman.config.goals import ENDINGS, Kind
 from helmsman.config.layers import did_you_mean, display
@@ -17,7 +17,6 @@ from helmsman.parsers.plan_order import require_sound, with_done
 from helmsman.records.plan import MOST_ITEMS, Plan, PlanItem
 from helmsman.toml_of import fault_of, line_of, toml_of
 
-_DIGEST = 6
 LARGEST = 1_500_000
 """Bytes of a plan's file."""
 
@@ -26,24 +25,22 @@ LARGEST = 1_500_000
 
 LISTS = ("userStories", "user_stories", "stories", "items", "features", "tasks")
 _DECODER = json.JSONDecoder()
-_BETWEEN = re.compile(r"[ \t\r\n,]*")
-
-
-class _Story(NamedTuple):
-    values: Mapping[str, Any]
-    start: int
-    end: int
-    line: int
+_BETWEEN = re.compile(r"[ \t\r\n,\ufeff]*")
+_Story = tuple[dict[str, Any], int, int]
+"""What it says, and where it begins and ends."""
 
 
 def read_json(text: str) -> Plan:
-    said = ((one, {key: value for key, value in one.values.items() if value is not None}) for one in _stories(text))
-    return Plan(kind="json", items=tuple(item_of(Story, values, one.line) for one, values in islice(said, MOST_ITEMS + 1)))
+    items, line, before = list[PlanItem](), 1, 0
+    for values, start, _ in islice(_stories(text), MOST_ITEMS + 1):
+        line, before = line + text.count("\n", before, start), start
+        items.append(item_of(Story, {key: value for key, value in values.items() if value is not None}, line))
+    return Plan(kind="json", items=tuple(items))
 
 
 def tick_json(text: str, place: int) -> str:
     """The same text with `passes` set to true in the story at that place of the list."""
-    values, start, end, _ = list(_stories(text))[place]
+    values, start, end = list(_stories(text))[place]
     story, key = text[start:end], "done" if values.get("passes") is None and values.get("done") is not None else "passes"
     for known in re.finditer(rf'"{key}"\s*:\s*(false|null)', story):  # further down another object may have such a key
         after = f"{story[: known.start(1)]}true{story[known.end(1) :]}"
@@ -54,16 +51,17 @@ def tick_json(text: str, place: int) -> str:
 
 
 def _stories(text: str) -> Iterator[_Story]:
-    """A byte order mark counts as a blank: places stay as they are in the file."""
-    body = text.replace("\ufeff", " ", 1) if text.startswith("\ufeff") else text
-    place = _list(body, _parsed_json(body)) + 1
-    line, before = body.count("\n", 0, place) + 1, place
-    while body[start := _after(body, place)] != "]":
-        value, place = _DECODER.raw_decode(body, start)
-        line, before = line + body.count("\n", before, start), start
+    try:
+        whole = json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        raise PlanError(getattr(error, "lineno", 0), f"no JSON: {error}") from None
+    place = _list(text, whole) + 1
+    while text[start := _after(text, place)] != "]":
+        value, place = _DECODER.raw_decode(text, start)
         if not isinstance(value, dict):
-            raise PlanError(line, f"expected a story in braces, found {display(body[start : start + 40])}")
-        yield _Story(cast("dict[str, Any]", value), start, place, line)
+            shown = display(text[start : start + 40])
+            raise PlanError(text.count("\n", 0, start) + 1, f"expected a story in braces, found {shown}")
+        yield cast("dict[str, Any]", value), start, place
 
 
 def _after(text: str, place: int) -> int:
@@ -71,18 +69,11 @@ def _after(text: str, place: int) -> int:
     return found.end() if found else place
 
 
-def _parsed_json(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise PlanError(getattr(error, "lineno", 0), f"no JSON: {error}") from None
-
-
-def _list(text: str, value: object) -> int:
+def _list(text: str, whole: Any) -> int:
     """Where the list of stories begins."""
-    if isinstance(value, list):
+    if isinstance(whole, list):
         return text.index("[")
-    named = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    named = cast("dict[str, Any]", whole) if isinstance(whole, dict) else {}
     name = next((name for name in LISTS if isinstance(named.get(name), list)), "")
     for found in re.finditer(rf'"{name}"\s*:\s*(?=\[)', text) if name else ():
         if _DECODER.raw_decode(text, found.end())[0] == named[name]:  # it may be a key of something else
@@ -103,14 +94,15 @@ def read_toml(text: str) -> Plan:
         values = toml_of(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:
         raise PlanError(*fault_of(error, text)) from None
-    for key in values:
-        if key != "item":
-            line = line_of(text, key) or 1
-            raise PlanError(line, f"unknown key {display(key)}{did_you_mean(key, ['item'])}; items are [[item]] tables")
-    tables, blocks = _tables(values), _blocks(text)
-    if len(tables) != len(blocks):
+    if other := next((key for key in values if key != "item"), None):
+        why = f"unknown key {display(other)}{did_you_mean(other, ['item'])}; items are [[item]] tables"
+        raise PlanError(line_of(text, other) or 1, why)
+    tables, starts = cast("list[Any]", values.get("item", [])), [start for start, _ in _blocks(text)]
+    if not isinstance(values.get("item", []), list) or not all(isinstance(one, dict) for one in tables):
+        raise PlanError(0, "item: expected [[item]] tables, in double brackets")
+    if len(tables) != len(starts):
         raise PlanError(0, "write each item as a table of its own, under a line [[item]], so that it can be ticked")
-    items = (item_of(Item, table, text.count("\n", 0, start) + 1) for table, (start, _) in zip(tables, blocks, strict=True))
+    items = (item_of(Item, table, text.count("\n", 0, start) + 1) for table, start in zip(tables, starts, strict=True))
     return Plan(kind="toml", items=tuple(items))
 
 
@@ -126,22 +118,17 @@ def tick_toml(text: str, place: int) -> str:
 
 def _blocks(text: str) -> list[tuple[int, int]]:
     """Where each `[[item]]` begins and ends."""
-    starts = [found.start() for found in _HEADING.finditer(text)]
-    return list(pairwise([*starts, len(text)]))
-
-
-def _tables(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found = values.get("item", [])
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in cast("list[Any]", found)):
-        raise PlanError(0, "item: expected [[item]] tables, in double brackets")
-    return cast("list[dict[str, Any]]", found)
+    return list(pairwise([*(found.start() for found in _HEADING.finditer(text)), len(text)]))
 
 
 # --- any of them ------------------------------------------------------------------------------------------------------
 
-READ: Mapping[Kind, Callable[[str], Plan]] = {"json": read_json, "markdown": plan_markdown.read, "toml": read_toml}
-TICK: Mapping[Kind, Callable[[str, int], str]] = {"json": tick_json, "markdown": plan_markdown.tick, "toml": tick_toml}
-"""The text with the item at that place of the plan ticked."""
+FORMS: Mapping[Kind, tuple[Callable[[str], Plan], Callable[[str, int], str]]] = {
+    "json": (read_json, tick_json),
+    "markdown": (plan_markdown.read, plan_markdown.tick),
+    "toml": (read_toml, tick_toml),
+}
+"""The plan of a text, and the text with the item at that place of the plan ticked."""
 
 
 def kind_of(path: str) -> Kind:
@@ -158,11 +145,11 @@ def read_plan(path: str, data: bytes) -> Plan:
 
 
 def read_text(kind: Kind, text: str) -> Plan:
-    plan = READ[kind](text)
+    plan = FORMS[kind][0](text)
     if not plan.items:
         raise PlanError(0, "there is no item in it")
     require_few_items([item.line for item in plan.items])
-    return require_sound(plan.model_copy(update={"items": tuple(_named(plan.items))}))
+    return require_sound(plan.model_copy(update={"items": tuple(_with_ids(plan.items))}))
 
 
 def ticked(path: str, data: bytes, ids: Iterable[str]) -> bytes:
@@ -174,15 +161,14 @@ def ticked(path: str, data: bytes, ids: Iterable[str]) -> bytes:
     before, wanted = read_text(kind, text), frozenset(ids)
     after = text
     for place in [number for number, item in enumerate(before.items) if item.id in wanted and not item.done]:
-        after = TICK[kind](after, place)
-    if after != text and _bare(read_text(kind, after)) != _bare(with_done(before, wanted)):
+        after = FORMS[kind][1](after, place)
+    # Lines move when a line is put in above them.
+    said, due = (
+        [{**dict(item), "line": 0} for item in plan.items] for plan in (read_text(kind, after), with_done(before, wanted))
+    )
+    if said != due:
         raise PlanError(0, f"{', '.join(sorted(wanted))} cannot be ticked in it without changing something else")
     return after.encode()
-
-
-def _bare(plan: Plan) -> list[PlanItem]:
-    """The items without their lines, which move when a line is put in above them."""
-    return [item.model_copy(update={"line": 0}) for item in plan.items]
 
 
 def _text(data: bytes) -> str:
@@ -194,7 +180,7 @@ def _text(data: bytes) -> str:
         raise PlanError(data.count(b"\n", 0, error.start) + 1, "it is not UTF-8") from None
 
 
-def _named(items: Sequence[PlanItem]) -> Iterable[PlanItem]:
+def _with_ids(items: Sequence[PlanItem]) -> Iterable[PlanItem]:
     """With ids for those that have none: their first words, and a digest of the whole title where several begin alike.
 
     Nothing of it is counted: with an item put in above them a tick would land on another. So no two may have the same title.
@@ -208,7 +194,6 @@ def _named(items: Sequence[PlanItem]) -> Iterable[PlanItem]:
         if item.title in lines:
             why = f"the title {display(item.title)} is there twice, on line {lines[item.title]} too; give each an id"
             raise PlanError(item.line, why)
-        lines[item.title] = item.line
-        name = slug(item.title)
-        digest = hashlib.sha256(item.title.encode()).hexdigest()[:_DIGEST]
+        lines[item.title], name = item.line, slug(item.title)
+        digest = hashlib.sha256(item.title.encode()).hexdigest()[:6]
         yield item.model_copy(update={"id": name if taken[name] == 1 else f"{name}-{digest}"})
