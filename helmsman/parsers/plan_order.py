@@ -5,13 +5,14 @@ The order of work is by priority, then by the order of the file.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice, takewhile
 
 from helmsman.config.layers import did_you_mean, display
 from helmsman.errors import OperatorError
 from helmsman.parsers.plan_form import PlanError, slug
+from helmsman.plain import shortened
 from helmsman.records.plan import MOST_SKETCHED, InHand, Plan, PlanItem, PlanProgress, Sketched
 
 
@@ -29,20 +30,14 @@ def require_sound(plan: Plan) -> Plan:
             raise PlanError(item.line, f"the id {item.id} is there twice, on line {lines[item.id]} too")
         lines[item.id] = item.line
     for item in plan.items:
-        for name in item.needs:
-            if name not in lines:
-                raise PlanError(item.line, f"{item.id} needs {name}, which is no item{did_you_mean(name, lines)}")
-    _require_no_cycle(plan, lines)
-    return plan
-
-
-def _require_no_cycle(plan: Plan, lines: dict[str, int]) -> None:
+        if unknown := next((name for name in item.needs if name not in lines), None):
+            raise PlanError(item.line, f"{item.id} needs {unknown}, which is no item{did_you_mean(unknown, lines)}")
     try:
         TopologicalSorter({item.id: item.needs for item in plan.items}).prepare()
     except CycleError as error:
         circle: list[str] = error.args[1][::-1]  # graphlib goes from a prerequisite to what needs it
-        told = " needs ".join(circle)
-        raise PlanError(lines[circle[0]], f"these items wait for each other: {told}") from None
+        raise PlanError(lines[circle[0]], f"these items wait for each other: {' needs '.join(circle)}") from None
+    return plan
 
 
 def in_order(plan: Plan) -> list[PlanItem]:
@@ -75,35 +70,31 @@ def _ready(plan: Plan) -> Sequence[PlanItem]:
 
 # --- a plan made anew ------------------------------------------------------------------------------------------------
 
-NAMED = 3
+OBJECTIONS = 3
 
 
 def objection(before: Plan, after: Plan, only: str = "") -> str:
     """Why a new plan does not count, in a clause; empty where it does. What it costs to be done stays the operator's word."""
-    return "; ".join(islice(_objections(before, after, only), NAMED))
+    return "; ".join(islice(_objections(before, after, only), OBJECTIONS))
 
 
 def _objections(before: Plan, after: Plan, only: str) -> Iterator[str]:
-    known = {item.id: item for item in before.items}
-    now = {item.id: item for item in after.items}
     for item in before.items:
-        if item.done and (item.id not in now or not now[item.id].done):
+        now = after.item(item.id)
+        if item.done and not (now and now.done):
             yield f"{item.id} was done and is no longer there as done"
-        if not item.done and item.check and (item.id not in now or now[item.id].check != item.check):
+        if not item.done and item.check and not (now and now.check == item.check):
             yield f"{item.id} has a check of its own, which has to stay"
     for item in after.items:
-        yield from _of_new(item, known.get(item.id))
-    if only and only not in now:
+        earlier = before.item(item.id)
+        if item.done and not (earlier and earlier.done):
+            yield f"{item.id} is ticked, and only the loop ticks"
+        if item.check and not (earlier and earlier.check):
+            yield f"{item.id} has a new check; a check of an item is its operator's to write"
+        if item.verify and not (earlier and earlier.verify):
+            yield f"{item.id} asks for no change any more"
+    if only and after.item(only) is None:
         yield f"{only} is what this loop is for, and is gone"
-
-
-def _of_new(item: PlanItem, earlier: PlanItem | None) -> Iterator[str]:
-    if item.done and not (earlier and earlier.done):
-        yield f"{item.id} is ticked, and only the loop ticks"
-    if item.check and not (earlier and earlier.check):
-        yield f"{item.id} has a new check; a check of an item is its operator's to write"
-    if item.verify and not (earlier and earlier.verify):
-        yield f"{item.id} asks for no change any more"
 
 
 # --- what an iteration has in hand: however long the plan is, it costs the same -----------------------------------------
@@ -120,7 +111,10 @@ def in_hand(plan: Plan, only: str = "", *, anew: bool = False, small: bool = Fal
     `small`: the smallest of those that may come next, unless one is `begun` and still open.
     """
     left = [item for item in in_order(plan) if not item.done and only in {"", item.id}]
-    item = next(iter(left), None) if only else _due(plan, begun) if small else due_item(plan)
+    item = left[0] if only and left else None if only else due_item(plan)
+    if small and not only:
+        going = plan.item(begun)
+        item = going if going and not going.done and not open_needs(plan, going) else small_item(plan)
     after = due_item(with_done(plan, {item.id})) if item and not only else None
     return InHand(
         item=item,
@@ -134,15 +128,41 @@ def in_hand(plan: Plan, only: str = "", *, anew: bool = False, small: bool = Fal
     )
 
 
-def _due(plan: Plan, begun: str) -> PlanItem | None:
-    item = plan.item(begun)
-    return item if item and not item.done and not open_needs(plan, item) else small_item(plan)
+def _sketch(plan: Plan, due: Sequence[PlanItem]) -> tuple[Sketched, ...]:
+    """The plan in short, in the order of the file; of a long one what is around the items that are due.
+
+    Those come first of all: more than can be shown may wait for them although it ranks higher.
+    """
+    names = {item.id for item in plan.items}
+    if len(names) > MOST_SKETCHED:
+        done = [item.id for item in plan.items if item.done][-DONE_SKETCHED:]
+        coming = dict.fromkeys(item.id for item in (*due, *in_order(plan)) if not item.done)
+        names = {*done, *list(coming)[: MOST_SKETCHED - len(done)]}
+    return tuple(
+        Sketched(
+            id=item.id,
+            title=shortened(item.title, SKETCHED_TITLE),
+            needs=tuple(name for name in item.needs if name in names),
+            done=item.done,
+            parallel=item.parallel,
+            verify=item.verify,
+        )
+        for item in plan.items
+        if item.id in names
+    )
 
 
 def beginning(plan: Plan, only: str, path: str) -> PlanProgress:
     """How a new loop stands with its plan. Raises OperatorError where there is nothing to do, or not yet."""
-    if only:
-        _require_due(plan, only, path)
+    item = plan.item(only)
+    if only and item is None:
+        known = (one.id for one in plan.items)
+        raise OperatorError(f"plan.item: {display(only)} is no item of {path}{did_you_mean(only, known)}")
+    if item and item.done:
+        raise OperatorError(f"plan.item: {only} is ticked in {path} already, so there is nothing to do")
+    if item and (missing := open_needs(plan, item)):
+        found = ", ".join(missing[:LEFT_NAMED])
+        raise OperatorError(f"plan.item: {only} needs what is not done yet", found=found, remedy="do that first")
     if not plan.left:
         raise OperatorError(
             f"every item of {path} is ticked, so there is nothing to do",
@@ -150,20 +170,6 @@ def beginning(plan: Plan, only: str, path: str) -> PlanProgress:
         )
     hand = in_hand(plan, only)
     return PlanProgress(total=hand.total, done=hand.done, now=hand.item.id if hand.item else "", sketch=hand.sketch)
-
-
-def _require_due(plan: Plan, only: str, path: str) -> None:
-    item = plan.item(only)
-    if item is None:
-        known = (one.id for one in plan.items)
-        raise OperatorError(f"plan.item: {display(only)} is no item of {path}{did_you_mean(only, known)}")
-    if item.done:
-        raise OperatorError(f"plan.item: {only} is ticked in {path} already, so there is nothing to do")
-    missing = open_needs(plan, item)
-    if missing:
-        raise OperatorError(
-            f"plan.item: {only} needs what is not done yet", found=", ".join(missing[:LEFT_NAMED]), remedy="do that first"
-        )
 
 
 def gone(plan: Plan, only: str, path: str, loop: str) -> OperatorError:
@@ -176,40 +182,10 @@ def gone(plan: Plan, only: str, path: str, loop: str) -> OperatorError:
     )
 
 
-def _sketch(plan: Plan, due: Sequence[PlanItem]) -> tuple[Sketched, ...]:
-    """The plan in short, in the order of the file; of a long one what is around the items that are due."""
-    chosen = _around(plan, due)
-    names = {item.id for item in chosen}
-    return tuple(_sketched(item, names) for item in chosen)
-
-
-def _around(plan: Plan, due: Sequence[PlanItem]) -> Sequence[PlanItem]:
-    """What is due first of all: more than can be shown may wait for it although it ranks higher."""
-    if len(plan.items) <= MOST_SKETCHED:
-        return plan.items
-    done = [item.id for item in plan.items if item.done][-DONE_SKETCHED:]
-    coming = dict.fromkeys(item.id for item in (*due, *in_order(plan)) if not item.done)
-    wanted = {*done, *list(coming)[: MOST_SKETCHED - len(done)]}
-    return [item for item in plan.items if item.id in wanted]
-
-
-def _sketched(item: PlanItem, names: Collection[str]) -> Sketched:
-    title = item.title if len(item.title) <= SKETCHED_TITLE else f"{item.title[: SKETCHED_TITLE - 1]}…"
-    return Sketched(
-        id=item.id,
-        title=title,
-        needs=tuple(name for name in item.needs if name in names),
-        done=item.done,
-        parallel=item.parallel,
-        verify=item.verify,
-    )
-
-
 # --- which item a line or a test means ----------------------------------------------------------------------------------
 
 _BEFORE = r"(?:\[[xX]\]|[^\w])*"
 """A box that is ticked, quotes, stars."""
-_WORD = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])|\d+")
 
 
@@ -221,8 +197,8 @@ def means(said: str, name: str, title: str) -> bool:
     end = r"[`*_\])]*\s*(?:[:.)\u2013\u2014-](?!\d)|$)" if name.isdigit() else r"(?![\w-]|[./]\w)"
     if re.match(rf"{_BEFORE}{re.escape(name)}{end}", said):
         return True
-    wanted = _words(title)
-    return bool(wanted) and slug(title) in name and _words(said)[: len(wanted)] == wanted
+    words, wanted = (re.findall(r"\w+", text.lower()) for text in (said, title))
+    return bool(wanted) and slug(title) in name and words[: len(wanted)] == wanted
 
 
 def noted(plan: PlanProgress, before: Iterable[str], after: Iterable[str]) -> str:
@@ -235,21 +211,12 @@ def noted(plan: PlanProgress, before: Iterable[str], after: Iterable[str]) -> st
 def is_named_by(test: str, name: str, title: str) -> bool:
     """Whether a test's name holds the item's id (`test_us_001_login`, `testT12`), or its title where the id is but a number.
 
-    A title of one word names nothing: too many tests have it in their names.
+    Both are compared by their parts: `US-001`, `us_001` and `testUS001` have the same at their ends. A title of one word names
+    nothing: too many tests have it in their names.
     """
-    parts, wanted, words = _parts(test), _parts(name), _parts(title)
-    by_id = any(part.isalpha() for part in wanted) and _holds(parts, wanted)
-    return by_id or (len(words) > 1 and _holds(parts, words))
-
-
-def _parts(text: str) -> list[str]:
-    """`US-001`, `us_001` and `testUS001` have the same parts at their ends."""
-    return [part.lower() for part in _PART.findall(text)]
-
-
-def _holds(parts: list[str], wanted: list[str]) -> bool:
-    return any(parts[at : at + len(wanted)] == wanted for at in range(len(parts) - len(wanted) + 1))
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
+    parts, *wanted = ([part.lower() for part in _PART.findall(text)] for text in (test, name, title))
+    telling = [any(part.isalpha() for part in wanted[0]), len(wanted[1]) > 1]
+    return any(
+        tells and any(parts[at : at + len(one)] == one for at in range(len(parts) - len(one) + 1))
+        for tells, one in zip(telling, wanted, strict=True)
+    )
