@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, LiteralString, TypeVar, cast
+from typing import Annotated, Any, ClassVar, LiteralString, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.fields import FieldInfo
@@ -49,12 +49,12 @@ def _none_when_unlimited(value: Any) -> Any:
     return None if value in ("none", float("inf")) else value
 
 
-def that(holds: Callable[[str], object], kind: str, expected: str) -> AfterValidator:
+def that(holds: Callable[[str], object], kind: LiteralString, expected: LiteralString) -> AfterValidator:
     """Refuses a text of which that does not hold. `kind`: of the error; `expected`: what it says."""
 
     def check(text: str) -> str:
         if not holds(text):
-            raise PydanticCustomError(kind, cast("LiteralString", expected))
+            raise PydanticCustomError(kind, expected)
         return text
 
     return AfterValidator(check)

@@ -53,9 +53,13 @@ def _listed(value: Any) -> Any:
     return tuple(str(one) if type(one) is int else one for one in every)
 
 
+def _without_empty(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(text for text in texts if text)
+
+
 _IS_TEXT = _only_if(lambda text: not _NO_TEXT.search(text), "text without null characters and halves of characters")
 Text = Annotated[str, _IS_TEXT, AfterValidator(lambda text: text.strip()[:LONGEST_DETAILS])]
-Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed), AfterValidator(lambda texts: tuple(filter(None, texts)))]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed), AfterValidator(_without_empty)]
 Title = Annotated[Text, AfterValidator(lambda text: " ".join(text.split())[:LONGEST_TITLE]), _only_if(bool, "a title")]
 Id = Annotated[
     Text, _only_if(_ID.fullmatch, f"letters, digits and . _ / - (at most {LONGEST_ID}, the first one a letter or a digit)")

@@ -157,7 +157,7 @@ class Upkeep:
         """Do what is to be done. One deed that fails keeps no other from being done; the first error is raised at the end."""
         issues = self._issues({one.detection for one in wanted})
         errors: list[HelmsmanError] = []
-        for deed in tracker_actions(wanted, [issue for issue, _ in issues.values()]):
+        for deed in tracker_actions(wanted, [*issues.values()]):
             try:
                 self._do(deed, issues.get(deed.number))
             except HelmsmanError as error:
