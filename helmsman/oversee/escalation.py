@@ -13,7 +13,7 @@ from helmsman.records.control import EscalationLevel, LevelChange, short_level
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import GATE, GATES, Gate, GateKind
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import OURS, Change, Escalation, TrackedIssue, TrackerAction
+from helmsman.records.tracking import OURS, Escalation, TrackedIssue, TrackerAction
 
 OVER = "over."
 """How the mark of a comment begins that says that something is over."""
@@ -46,16 +46,16 @@ def _by_detection(state: LoopState) -> dict[str, Escalation]:
     return {one.detection: one for one in (*_rungs(state), *_ending(state), *_question(state))}
 
 
-def changes(before: LoopState, after: LoopState) -> tuple[Change, ...]:
+def changes(before: LoopState, after: LoopState) -> tuple[Escalation, ...]:
     """What is new, and what is over, for those who are told each thing once."""
     old, new = _by_detection(before), _by_detection(after)
-    fresh = (Change(escalation=one) for key, one in new.items() if key not in old or one.at > old[key].at)
-    over = (Change(escalation=one, over=True) for key, one in old.items() if key not in new)
+    fresh = (one for key, one in new.items() if key not in old or one.at > old[key].at)
+    over = (one.model_copy(update={"over": True}) for key, one in old.items() if key not in new)
     # a usage limit that is near passes by itself, so it is news and no issue at a tracker
     near = newly_near(before.usage, after.usage, after.updated_at)
     told = ((window.name, ("comes near a usage limit", in_words(window))) for window in near)
     limits = (_escalation(after, "usage_limit.near", name, "notice", words, after.updated_at) for name, words in told)
-    return (*fresh, *over, *(Change(escalation=one) for one in limits))
+    return (*fresh, *over, *limits)
 
 
 def tracker_actions(wanted: Sequence[Escalation], found: Sequence[TrackedIssue]) -> tuple[TrackerAction, ...]:

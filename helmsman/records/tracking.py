@@ -49,6 +49,8 @@ class Escalation(Record):
     why: str
     at: datetime
     gate: Gate | None = None
+    over: bool = False
+    """It stands no more, which those who are told each thing once are told as well."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -92,13 +94,6 @@ class TrackerAction(Record):
     """Under which mark it is told; empty where that was told before."""
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
-
-
-class Change(Record):
-    """What is new between two states of a loop, for those who are only told once."""
-
-    escalation: Escalation
-    over: bool = False
 
 
 class Conflicted(Record):

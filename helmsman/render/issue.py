@@ -15,7 +15,7 @@ from helmsman.plain import clean
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import GATE, GATES, Answer, Gate, GateKind
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import Change, Comment, Escalation, Found, IssueLink, TrackedIssue
+from helmsman.records.tracking import Comment, Escalation, Found, IssueLink, TrackedIssue
 from helmsman.render.artifacts import checks_page, gates_page, iterations_page, verdicts_page
 from helmsman.render.markdown_page import code, prose
 from helmsman.render.templating import render_markdown
@@ -89,10 +89,9 @@ def command_lines(gate: Gate) -> Iterator[str]:
     yield "Words behind it and lines below it are told to the next iteration."
 
 
-def notification(change: Change, state: LoopState) -> tuple[str, str]:
+def notification(one: Escalation, state: LoopState) -> tuple[str, str]:
     """Subject and body for chat and mail, which read no Markdown of ours."""
-    one = change.escalation
-    if change.over:
+    if one.over:
         now = f"has ended as {state.ending.outcome}" if state.ending and state.gate is None else "goes on"
         return title(one), harmless(f"Over: the loop {clean(one.loop)} {now}.")
     ways = "helmsman answer" if one.gate else "helmsman status"

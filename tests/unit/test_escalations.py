@@ -212,9 +212,9 @@ def _do(issues: dict[int, TrackedIssue], deed: TrackerAction) -> None:
 
 def test_whoever_is_told_once_hears_what_is_new_and_what_is_over() -> None:
     quiet, second, third = state(), climbed(*UP_TO_2), climbed(*UP_TO_3)
-    assert [(one.escalation.detection, one.over) for one in changes(quiet, second)] == [("limit_cycle", False)]
-    assert [(one.escalation.detection, one.over) for one in changes(second, third)] == [("regressing", False)]
-    assert [(one.escalation.detection, one.over) for one in changes(third, second)] == [("regressing", True)]
+    assert [(one.detection, one.over) for one in changes(quiet, second)] == [("limit_cycle", False)]
+    assert [(one.detection, one.over) for one in changes(second, third)] == [("regressing", False)]
+    assert [(one.detection, one.over) for one in changes(third, second)] == [("regressing", True)]
     assert changes(third, third.model_copy(update={"iteration": 9})) == ()
 
 
