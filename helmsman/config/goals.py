@@ -278,11 +278,8 @@ class PromptConfig(Section):
     written: bool = False
     """Have a model write the iteration's focus from objective, state, control and strategy; templates where that fails."""
     model: str = ""
-    """Model that writes focus and compaction and looks for contradictions. Empty: the judge's."""
+    """Model that writes focus and compaction. Empty: the judge's."""
     timeout_seconds: float = Field(default=90, gt=0, le=600)
-    """Seconds that each of them may take; then the loop goes on with templates and rules."""
+    """Seconds that each of them may take; then the loop goes on with templates."""
     compact: bool = False
     """Have a model rewrite history and working memory in short where they have grown long. False: the oldest is cut off."""
-    contradictions: bool = False
-    """Have a model look for orders that contradict each other, where rules found none and the loop is in trouble (E-I or higher).
-    It is asked once until the orders change. What it finds is told; with a loop that goes round it asks for a person."""

@@ -36,6 +36,7 @@ OLD_KEYS: Mapping[str, str] = {
     "claude.append_system_prompt": "CLAUDE.md, prompt.approach and prompt.template say what the agent is told",
     "claude.fallback_model": "an overloaded model is asked again (retry.attempts), and the loop waits for it",
     "claude.max_turns": "claude.timeout_minutes and claude.max_cost_usd say how long one call may go on",
+    "prompt.contradictions": "rules look for orders that contradict each other, and no model is asked for more",
     "invariants.off": "what a text shows is a hint and blocks nothing; invariants.allow excepts paths from what does",
     "breaker.half_open_after": "lack of progress leads up the ladder without a pause; ladder.patience says how soon",
     "on_push.mode": "a push starts the loop; what is open before it is asked by helmsman align, and pushed with the commit",

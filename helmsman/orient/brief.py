@@ -191,8 +191,8 @@ def _advice(state: LoopState) -> Sequence[Piece]:
 
 
 def _conflicts(state: LoopState) -> Sequence[Piece]:
-    """The orders between which a person has to choose; what a model alone takes for a contradiction is none yet."""
-    lines = [clean(sentence(one)) for one in state.oversight.conflicts if one.by == "rules"]
+    """The orders between which a person has to choose."""
+    lines = [clean(sentence(one)) for one in state.oversight.conflicts]
     held_up = state.oversight.diagnosis == "double_bind"
     return render_pieces("contradictions", conflicts="\n".join(lines)) if lines and held_up else ()
 

@@ -35,13 +35,9 @@ _GENERAL = WORDS["any"] | WORDS["general"]
 
 
 def bind(
-    found: Sequence[Conflict], history: Sequence[IterationSummary], checks: Collection[str] = (), *, cycles: bool = False
+    found: Sequence[Conflict], history: Sequence[IterationSummary], checks: Collection[str] = ()
 ) -> tuple[Diagnosis, tuple[Conflict, ...]]:
-    """What makes the loop swing or stand, and the conflicts that matter.
-
-    `checks`: names of the configured checks. `cycles`: whether a detector says that the loop goes round. What a model has read
-    counts only where it does, and only where rules found nothing.
-    """
+    """What makes the loop swing or stand, and the conflicts that matter. `checks`: names of the configured checks."""
     recent, swing = worked(history, STUCK_FOR), worked(history, SWING)
     gained = len(recent) < STUCK_FOR or any(summary.movement is Movement.FORWARD or summary.green for summary in recent)
     # where nothing is checked, only a tree that does not change says that nothing was gained
@@ -49,18 +45,15 @@ def bind(
         return "none", tuple(found[:MOST_CONFLICTS])
     failing = [frozenset(summary.failing) for summary in swing]
     swings = _turns(failing) and bool(failing[0] - failing[1]) and bool(failing[1] - failing[0])
-    ruled, read = ([one for one in found if one.by == by] for by in ("rules", "model"))
-    touched = [one for one in ruled if swings or _touches(one, recent)]
+    touched = [one for one in found if swings or _touches(one, recent)]
     if touched:
         rest = [one for one in found if one not in touched]
         return "double_bind", tuple([*touched, *rest][:MOST_CONFLICTS])
-    between = _between_checks(failing[0], failing[1], checks) if swings and not ruled else None
+    between = _between_checks(failing[0], failing[1], checks) if swings and not found else None
     if between:
-        return "double_bind", (between, *read)[:MOST_CONFLICTS]
+        return "double_bind", (between,)
     trees = [summary.tree for summary in swing]
-    forgets = not ruled and (swings or (_turns(trees) and all(trees) and trees[0] != trees[1]))
-    if read and (forgets or (cycles and not ruled)):
-        return "double_bind", tuple(read[:MOST_CONFLICTS])
+    forgets = not found and (swings or (_turns(trees) and all(trees) and trees[0] != trees[1]))
     return ("amnesiac" if forgets else "none"), tuple(found[:MOST_CONFLICTS])
 
 
@@ -96,12 +89,6 @@ _FORGETS = (
     f"the last {SWING} iterations went to and fro between two states (A, B, A, B), and no two orders contradict each other: "
     "each session undoes what the one before it learnt"
 )
-_LOOK_AT = (
-    "Two of your orders may contradict each other, by a model's reading: look at {} and {}. Find a way that follows both. Where "
-    "there is none, do the part of the work on which they agree, and write the two orders and the question that decides between "
-    "them into your notes."
-)
-"""Where the two stand, and none of their words: an instruction is ours."""
 
 
 def bind_signal(diagnosis: Diagnosis, conflicts: Sequence[Conflict], told: Sequence[Conflict] = ()) -> Alert | None:
@@ -113,20 +100,17 @@ def bind_signal(diagnosis: Diagnosis, conflicts: Sequence[Conflict], told: Seque
     fresh = [one for one in conflicts if binds or one not in told]
     if not fresh or not (binds or diagnosis == "none"):
         return None
-    one, read = fresh[0], fresh[0].by == "model"
-    found = "a model reads two orders as a contradiction" if read else "two orders seem to contradict each other"
+    one, found = fresh[0], "two orders seem to contradict each other"
     more = f" (and {len(fresh) - 1} more)" if len(fresh) > 1 else ""
     if binds:
-        why = "it goes round" if read else f"nothing gained in {STUCK_FOR} iterations"
+        why = f"nothing gained in {STUCK_FOR} iterations"
         message = f"{why}, and {found}: {_pair(one, _CITED_AS_REASON)}{more}; a person has to choose"  # the decision tells how
         return Alert(rule="double_bind", severity=Severity.PAUSE, message=message, value=len(fresh), threshold=0)
     message = (
         f"{found} ({one.kind}, about {one.about}): {_pair(one, _CITED)}{more}. "
         "The loop goes on; if it does not get on over this, it stops for a person"
     )
-    places = (cut_between_words(order.place, _PLACE) for order in (one.first, one.second))
-    instruction = _LOOK_AT.format(*places) if read else ""
-    return Alert(rule=CONFLICT, severity=Severity.WARN, message=message, value=len(fresh), threshold=0, instruction=instruction)
+    return Alert(rule=CONFLICT, severity=Severity.WARN, message=message, value=len(fresh), threshold=0)
 
 
 def _pair(conflict: Conflict, longest: int) -> str:
@@ -137,10 +121,9 @@ def _pair(conflict: Conflict, longest: int) -> str:
 
 
 def sentence(conflict: Conflict) -> str:
-    """A contradiction for the person who has to choose: who says so, what about, and both instructions with their places."""
-    reader = "as a model reads it, " if conflict.by == "model" else ""
+    """A contradiction for the person who has to choose: what about, and both instructions with their places."""
     first, second = (f"{order.place} says {order.text!r}" for order in (conflict.first, conflict.second))
-    return f"{reader}about {conflict.about}, {first} and {second}"
+    return f"about {conflict.about}, {first} and {second}"
 
 
 STEADY = 3

@@ -188,9 +188,4 @@ def relieved(state: LoopState, now: datetime) -> LoopState:
     """A person has looked and goes on: what was counted is forgotten, the ladder comes down to where they send it."""
     earlier, anew = state.oversight, {name: getattr(Oversight(), name) for name in FORGOTTEN}
     anew["ladder"] = resumed(earlier.ladder, state.due, now)
-    if earlier.diagnosis == "double_bind" and earlier.sought is not None:
-        # A model's reading on which a person has decided is not held against the orders again, nor is it asked about them again:
-        # they may have left them as they were. What rules found stands as long as the orders do.
-        anew["conflicts"] = tuple(conflict for conflict in earlier.conflicts if conflict.by == "rules")
-        anew["sought"] = earlier.sought.model_copy(update={"conflicts": ()})
     return state.model_copy(update={"oversight": earlier.model_copy(update=anew)})

@@ -10,12 +10,11 @@ from typing import Any, TypeVar
 
 from helmsman.config import LoopConfig
 from helmsman.oversee.advice import strategy_of
-from helmsman.oversee.conflict_question import held
 from helmsman.oversee.conflicts import conflicts
 from helmsman.oversee.critical import critical_events, new_findings
 from helmsman.oversee.decide.situation import BLOWN
 from helmsman.oversee.detectors import detect
-from helmsman.oversee.diagnosis import CONFLICT, bind, bind_signal, diagnose
+from helmsman.oversee.diagnosis import bind, bind_signal, diagnose
 from helmsman.oversee.ladder import CYCLES, idle_after, ladder_after
 from helmsman.oversee.learning import learn
 from helmsman.oversee.pid import steer
@@ -31,7 +30,6 @@ from helmsman.records.control import (
     REMEMBERED,
     Checkpoint,
     Conflict,
-    ConflictSearch,
     Diagnosis,
     EscalationLevel,
     Imperative,
@@ -115,15 +113,12 @@ class _View:
         return [summary for summary in self.history if summary.iteration >= sent[-1]] if sent else self.history
 
 
-def oversee(iteration: IterationView, observed: Observed, search: ConflictSearch | None = None) -> Overseen:
-    """What the overseer makes of an iteration. One without work (no start, or research) leaves everything as it was.
-
-    `search`: what a model said of contradictions before this iteration, where one was asked. It is paid for, so it is kept.
-    """
+def oversee(iteration: IterationView, observed: Observed) -> Overseen:
+    """What the overseer makes of an iteration. One without work (no start, or research) leaves everything as it was."""
     guard, signals, state = Guard(list(observed.faults)), list[Alert](), iteration.state
     for source in SOURCES:
         signals += guard(source.rule.strip("."), (), lambda source=source: tuple(source.alerts(iteration)))
-    earlier = state.oversight.model_copy(update={"sought": search or state.oversight.sought})
+    earlier = state.oversight
     view = guard("moment", None, lambda: _view(iteration, observed, guard, earlier, signals))
     oversight, summary = earlier, None
     if view is not None and view.moment.movement is not Movement.WAITED and not state.researching:
@@ -156,7 +151,7 @@ def _oversight(view: _View) -> Oversight:
     signals += told
     goes_round = any(signal.rule in CYCLES for signal in signals)
     nothing: tuple[Diagnosis, tuple[Conflict, ...], Signals] = ("none", (), ())
-    diagnosis, contradictions, told = guard("double bind", nothing, lambda: _bound(view, cycles=goes_round))
+    diagnosis, contradictions, told = guard("double bind", nothing, lambda: _bound(view))
     signals += told
     if diagnosis == "none":
         diagnosis = guard("diagnosis", diagnosis, lambda: diagnose(view.since_person, signals))
@@ -176,12 +171,9 @@ def _oversight(view: _View) -> Oversight:
     return guard("oversight", earlier, lambda: _concluded(view, known))
 
 
-def _bound(view: _View, *, cycles: bool) -> tuple[Diagnosis, tuple[Conflict, ...], Signals]:
-    """Rules first; a model is listened to where they are silent."""
-    orders = view.observed.orders
-    found = conflicts(orders) or held(view.earlier.sought, orders)
+def _bound(view: _View) -> tuple[Diagnosis, tuple[Conflict, ...], Signals]:
     names = {check.title for check in view.config.checks}
-    diagnosis, found = bind(found, view.since_person, names, cycles=cycles)
+    diagnosis, found = bind(conflicts(view.observed.orders), view.since_person, names)
     return diagnosis, found, _one(bind_signal(diagnosis, found, told=view.earlier.conflicts))
 
 
@@ -205,12 +197,10 @@ def _critical(view: _View) -> Signals:
 def _concluded(view: _View, known: Mapping[str, Any]) -> Oversight:
     """Everything in one, and how the next iteration goes about it."""
     earlier, evidence, state, signals = view.earlier, view.iteration.evidence, view.iteration.state, view.signals
-    # The gravest first, each once. That orders may contradict each other bears on every other one.
-    gravest = sorted(signals, key=lambda signal: (signal.rule != CONFLICT, _GRAVITY.index(signal.severity)))
+    gravest = sorted(signals, key=lambda signal: _GRAVITY.index(signal.severity))
     redirects = [one.rule for one in signals if one.severity in {Severity.PAUSE, Severity.REDIRECT}]
     fields: dict[str, Any] = {
         **known,
-        "sought": earlier.sought,
         "progress": view.progress,
         "feedback": feedback_of(view.moment, evidence.execution.call.rotated),
         "baseline": earlier.baseline or view.observed.scan,

@@ -117,7 +117,7 @@ def begun_anew(state: LoopState, report: CheckReport | None) -> LoopState:
     """
     earlier = state.oversight
     forgotten: dict[str, Any] = {
-        "oversight": Oversight(ladder=earlier.ladder, idle=earlier.idle, sought=earlier.sought),
+        "oversight": Oversight(ladder=earlier.ladder, idle=earlier.idle),
         "history": (),
         "checks": report,
         "best_checks": None,

@@ -188,16 +188,6 @@ class Conflict(Record):
     first: Imperative
     second: Imperative
     about: str
-    by: Literal["rules", "model"] = "rules"
-    """Who found it. A model's reading weighs less: alone it asks for nobody."""
-
-
-class ConflictSearch(Record):
-    """What a model said of contradictions that rules had not found."""
-
-    orders: str
-    """Fingerprint of the orders that it was asked about; it is not asked about them again."""
-    conflicts: tuple[Conflict, ...] = ()
 
 
 class Learning(Record):
@@ -286,7 +276,6 @@ class Oversight(Record):
     feedback: Feedback = "none"
     diagnosis: Diagnosis = "none"
     conflicts: tuple[Conflict, ...] = ()
-    sought: ConflictSearch | None = None
     learning: tuple[Learning, ...] = ()
     variety: tuple[Variety, ...] = ()
     """One for each of the last iterations, newest last, 10 at most."""

@@ -8,7 +8,7 @@ from helmsman.records.agent import Commit, Drift, Execution
 from helmsman.records.base import Record, Usage
 from helmsman.records.checks import CheckReport, CheckResult, Finding, Judgement, Probed
 from helmsman.records.claims import Claims, Contradiction
-from helmsman.records.control import ConflictSearch, Failed, IterationSummary, Oversight
+from helmsman.records.control import Failed, IterationSummary, Oversight
 from helmsman.records.decision import Alert, Decision, Outcome
 from helmsman.records.hats import Worn
 from helmsman.records.lessons import Learned, Recalled
@@ -65,7 +65,6 @@ class Writing(Record):
 class Planned(Record):
     focus: Focus | None = None
     compacted: Compacted | None = None
-    sought: ConflictSearch | None = None
     reasons: tuple[str, ...] = ()
     usage: Usage = Usage()
 
@@ -166,7 +165,6 @@ class Evidence(Record):
     drift: Drift = Drift()
     writing: Usage = Usage()
     unwritten: tuple[str, ...] = ()
-    sought: ConflictSearch | None = None
     since_start: SinceStart | None = None
     """None where nobody compared: the work was not in question as done."""
     hidden: tuple[CheckResult, ...] = ()

@@ -31,7 +31,7 @@ CACHE = "variety.json"
 def oversee(context: LoopContext, state: LoopState, orientation: Orientation, evidence: Evidence) -> Overseen:
     """What the overseer makes of the iteration."""
     sight = IterationView(state, evidence, orientation.started_at, now_utc())
-    overseen = conclude(sight, observe(context, state, evidence), evidence.sought)
+    overseen = conclude(sight, observe(context, state, evidence))
     for signal in overseen.signals:
         publish(SignalRaised(signal=signal))
     return overseen

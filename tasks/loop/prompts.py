@@ -86,6 +86,6 @@ def _missing(state: LoopState) -> Iterator[str]:
     config = state.config.prompt
     if not state.iteration and state.checks is None and state.config.baseline and state.config.checks:
         yield "the checks run before the first iteration; what fails then stands in its prompt too"
-    if config.written or config.compact or config.contradictions:
-        asked = "prompt.written, prompt.compact or prompt.contradictions is set"
+    if config.written or config.compact:
+        asked = "prompt.written or prompt.compact is set"
         yield f"a model may be asked before the iteration ({asked}); what it writes then stands in the prompt too"

@@ -198,7 +198,6 @@ def claims(
         findings=findings,
         writing=planned.usage,
         unwritten=planned.reasons,
-        sought=planned.sought,
         plan=orientation.plan,
     )
     evidence = collect_claims(context, state, evidence)

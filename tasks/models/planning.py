@@ -5,17 +5,14 @@ from functools import partial
 
 from helmsman.orient.compaction import compact_by_template, compaction_request, compacts, past_of, read_compacted
 from helmsman.orient.focus import focus_request, read_focus
-from helmsman.oversee.conflict_question import conflict_request, in_trouble, read_conflicts, unasked
-from helmsman.records.control import Imperative
 from helmsman.records.iteration import Orientation, Planned, Writing
 from helmsman.records.state import LoopState
 from tasks.models.asking import Asking, Credentials, written
-from tasks.repository.instructions import read_orders
 from tasks.repository.loop_context import LoopContext
 
 
 def write(context: LoopContext, state: LoopState, orientation: Orientation, credentials: Credentials) -> Planned:
-    """A focus, the past in short and contradictions between orders, each where it is due. Raises nothing but Cancelled."""
+    """A focus and the past in short, each where it is due. Raises nothing but Cancelled."""
     prompt, planned, tag = state.config.prompt, Planned(), context.tag(state)
     by = Asking(state.config, credentials, tag, context.folder.cancel.exists)
     if prompt.written and state.worked:
@@ -27,24 +24,7 @@ def write(context: LoopContext, state: LoopState, orientation: Orientation, cred
         past = past_of(state, orientation)
         short, writing = written(replace(by, tag=f"{tag}/compaction"), partial(compaction_request, past), read_compacted)
         planned = _with(planned, writing, compacted=short or compact_by_template(past))
-    if not in_trouble(state):  # a loop that is not does not even read its orders here
-        return planned
-    orders, broken = _orders(context, state)
-    if broken or not orders:
-        return _with(planned, Writing(reason=broken))
-    question, read = partial(conflict_request, state, orders), partial(read_conflicts, orders=orders)
-    search, writing = written(replace(by, tag=f"{tag}/contradictions"), question, read)
-    reason = f"asked for contradictions between orders: {writing.reason}"[:500] if writing.reason else ""
-    return _with(planned, writing.model_copy(update={"reason": reason}), sought=search)
-
-
-def _orders(context: LoopContext, state: LoopState) -> tuple[tuple[Imperative, ...], str]:
-    """The orders that a model has to be asked about, none where it need not; and what broke in words."""
-    try:
-        orders = read_orders(context.worktree, state.config)
-        return (orders if unasked(state, orders) else ()), ""
-    except Exception as error:  # noqa: BLE001 - a helper that breaks must not break the loop
-        return (), f"contradictions between orders were not looked for: {type(error).__name__}"
+    return planned
 
 
 def _with(planned: Planned, writing: Writing, **found: object) -> Planned:

@@ -8,7 +8,6 @@ from helmsman.orient.alignment import align_question
 from helmsman.orient.compaction import Past, compaction_request
 from helmsman.orient.focus import focus_request
 from helmsman.oversee.best import Candidate, compare_request
-from helmsman.oversee.conflict_question import conflict_request
 from helmsman.records.alignment import RepositoryFacts
 from helmsman.records.control import EscalationLevel
 from helmsman.records.iteration import Choice, Question, WorkingMemory
@@ -19,7 +18,7 @@ from tests.fakes.judge_questions import SLUGS, judge_config, question
 from tests.unit.histories import FORWARD, SIDEWAYS, green, history
 from tests.unit.histories import red as failing
 from tests.unit.lived import episodes, summary
-from tests.unit.prompt_situations import BOUND, COMMITS, COPIED, GOAL, JUDGED, after, on, red
+from tests.unit.prompt_situations import COMMITS, COPIED, GOAL, JUDGED, after, on, red
 
 STUCK = after("test_half", "test_mx", oversight=on(EscalationLevel.REFACTOR, "stuck: no gain in 3 iterations"))
 NOTES = WorkingMemory(
@@ -59,7 +58,6 @@ REQUESTS: Mapping[str, str] = {
     "stop-hook": reason(red("test_half", "test_mx").results),
     "align": whole(align_question(GOAL, FACTS, complaint="the answer holds no JSON object")),
     "compare": whole(compare_request(JUDGED, [Candidate("calc-1", "+return a + b", 1, 1), Candidate("calc-2")])),
-    "conflicts": whole(conflict_request(STUCK, (BOUND.first, BOUND.second))),
     "lessons": whole(lessons_request(STUCK.model_copy(update={"memory": NOTES}), summary(), LIVED)),
     "focus": whole(focus_request(STUCK, STUCK.oversight)),
     "compaction": whole(

@@ -263,8 +263,7 @@ def person(s: Situation) -> Answer:
     because = f"the rung is {reason}{'' if s.steers else '; ladder.act is off, so nothing follows'}"
     if ladder.rung < EscalationLevel.HUMAN or not s.steers:
         return because, None
-    sure = [one for one in s.oversight.conflicts if one.by == "rules" or s.oversight.diagnosis == "double_bind"]
-    facts = "; ".join(map(sentence, sure[:CONFLICTS_TOLD]))
+    facts = "; ".join(map(sentence, s.oversight.conflicts[:CONFLICTS_TOLD]))
     objection = f"two orders contradict each other: {facts}; at the end {s.against}" if facts else s.against
     choices = (
         f"a person has to choose: change the goal, the checks or an order that contradicts another, and go on with"
