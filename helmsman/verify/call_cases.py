@@ -22,8 +22,6 @@ MOST_CASES = 500
 """Of one file."""
 LONGEST_LITERAL = 40
 """Characters of a literal that may be a key of a table, and is no text."""
-
-
 ANY = object()
 """Expected of a call whose answer no test compares with a literal."""
 
@@ -64,18 +62,32 @@ class Calls(NamedTuple):
     """Those of its tests that the source answers word by word: it has the input and the answer as literals."""
 
 
+Texts = Mapping[str, str]
+"""Files by their paths."""
 Found = Sequence[Mapping[str, "list[Node]"]]
 """What the query of a language matches."""
 Resolve = Callable[[str], Function | None]
 """What a called name or path of names is; None for what is not to be called."""
 
 
-class Form(NamedTuple):
-    """How tests of a language are written."""
+class Language(NamedTuple):
+    """How tests of a language are written, and how a program of it makes their calls again."""
 
+    name: str
     query: str
+    file: str
+    """Of the program, in the root of the checkout or in a folder of its own."""
+    tests: tuple[str, ...]
+    """Suffixes of its test files."""
+    is_source: Callable[[str], bool]
     resolve: Callable[[Found, str, Collection[str]], Resolve]
     """By what the query matches, the test's path, and the paths of all files."""
+    cases: Callable[[Texts, Texts, Collection[str]], list[Case]]
+    """Of functions that a changed source defines: of tests, changed sources, and the paths of all files."""
+    interpreter: Callable[[Sequence[str]], str]
+    """As words of a shell, by the commands of the checks."""
+    script: Callable[[Sequence[Calls], Sequence[str], str], str]
+    """Of calls, paths of tests, and how the line begins that has the answers."""
     prepares: "Pattern[str]"
     """What prepares something for all tests of a file: their calls may need it."""
     equal: "Pattern[str]"
@@ -90,13 +102,14 @@ class Form(NamedTuple):
     """Whether a test runner calls it just so."""
     compared_only: bool = False
     """Whether a call is left out whose answer is compared with no literal."""
+    written: Callable[[Any], str] = repr
+    """A literal as the language has it."""
+    further: tuple[str, ...] = ()
+    """Files that are read with the tests."""
 
 
-class _Call(NamedTuple):
-    """A call of a function of the repository."""
-
-    function: Function
-    node: "Node"
+_Call = tuple[Function, "Node"]
+"""A call of a function of the repository."""
 
 
 def grouped(cases: Sequence[Case]) -> Mapping[Function, list[Case]]:
@@ -109,77 +122,70 @@ def grouped(cases: Sequence[Case]) -> Mapping[Function, list[Case]]:
     return {function: list(known.values()) for function, known in found.items()}
 
 
-def cases_of(form: Form, path: str, text: str, paths: Collection[str] = ()) -> list[Case]:
+def cases_of(language: Language, path: str, text: str, paths: Collection[str] = ()) -> list[Case]:
     """Those of a test file that need nothing but the call."""
-    if form.prepares.search(text):
+    if language.prepares.search(text):
         return []
-    found = matches(path, text, form.query)
-    resolve = form.resolve(found, path, paths)
+    found = matches(path, text, language.query)
+    resolve = language.resolve(found, path, paths)
     nodes = sorted((match["call"][0] for match in found if "call" in match), key=lambda node: node.start_byte)
-    named = ((resolve(text_of(node.child_by_field_name("function"))), node) for node in nodes)
-    calls = [_Call(function, node) for function, node in named if function]
-    return list(islice((case for call in calls for case in _cases(form, call, calls)), MOST_CASES))
+    calls = [(function, node) for node in nodes if (function := resolve(text_of(node.child_by_field_name("function"))))]
+    return list(islice((case for call in calls for case in _cases(language, call, calls)), MOST_CASES))
 
 
-def defined(form: Form, path: str, text: str) -> frozenset[str]:
+def defined(language: Language, path: str, text: str) -> frozenset[str]:
     """Names of functions in a source."""
-    return frozenset(text_of(node) for match in matches(path, text, form.query) for node in match.get("defined", ()))
+    return frozenset(text_of(node) for match in matches(path, text, language.query) for node in match.get("defined", ()))
 
 
-def literals(form: Form, path: str, text: str) -> list[Any]:
+def literals(language: Language, path: str, text: str) -> list[Any]:
     """Numbers and short texts that a source holds."""
     found: list[Any] = []
-    for match in matches(path, text, form.query):
+    for match in matches(path, text, language.query):
         for node in match.get("literal", ()):
             with suppress(NoLiteral):
                 found += [value_of(node, {})] if node.parent and node.parent.type != "expression_statement" else []  # a docstring
     return [one for one in found if len(str(one)) < LONGEST_LITERAL]
 
 
-def _cases(form: Form, call: _Call, calls: Sequence[_Call]) -> Iterator[Case]:
-    given = call.node.child_by_field_name("arguments")
-    if given is None or not _undisturbed(form, call, calls):
+def _cases(language: Language, call: _Call, calls: Sequence[_Call]) -> Iterator[Case]:
+    function, node = call
+    given = node.child_by_field_name("arguments")
+    if given is None or not _undisturbed(language, call, calls):
         return
     arguments = [one for one in given.named_children if one.type != "comment"]
-    for env in rows_around(call.node):
+    for env in rows_around(node):
         with suppress(NoLiteral):
             args = tuple(value_of(one, env) for one in arguments if one.type != "keyword_argument")
             named = [(one.named_children[0], one.named_children[1]) for one in arguments if one.type == "keyword_argument"]
             kwargs = {text_of(name): value_of(value, env) for name, value in named}
-            expected = _expected(form, call.node, env)
-            if form.possible(call.node, env) and not (expected is ANY and form.compared_only):
-                yield Case(call.function, args, kwargs, expected)
+            expected = ANY
+            for place in (node, *(() if language.compared_only else _uses(node))):  # it, or the name that it is given to
+                with suppress(NoLiteral):
+                    expected = _compared(language, place, env)
+                    break
+            if language.possible(node, env) and not (expected is ANY and language.compared_only):
+                yield Case(function, args, kwargs, expected)
 
 
-def _undisturbed(form: Form, call: _Call, calls: Sequence[_Call]) -> bool:
+def _undisturbed(language: Language, call: _Call, calls: Sequence[_Call]) -> bool:
     """Whether nothing before it, in the blocks around it, may have made a state that it needs."""
-    at = call.node
+    function, at = call
     while (parent := at.parent) is not None:
         for one in parent.named_children if parent.type in BLOCKS else ():
             if one.start_byte >= at.start_byte:
                 break
-            harmless = form.harmless(one, call.function)
-            if harmless is False or (harmless is None and any(other != call.function for other in _within(one, calls))):
+            harmless = language.harmless(one, function)
+            inside = calls[bisect_left(calls, one.start_byte, key=_start) :]
+            others = takewhile(lambda call, end=one.end_byte: _start(call) < end, inside)
+            if harmless is False or (harmless is None and any(other != function for other, _ in others)):
                 return False
         at = parent
     return True
 
 
-def _within(statement: "Node", calls: Sequence[_Call]) -> Iterator[Function]:
-    first = bisect_left(calls, statement.start_byte, key=_start)
-    return (one.function for one in takewhile(lambda one: _start(one) < statement.end_byte, calls[first:]))
-
-
 def _start(call: _Call) -> int:
-    return call.node.start_byte
-
-
-def _expected(form: Form, call: "Node", env: Env) -> Any:
-    """The literal that it, or the name that it is given to, is compared with; ANY where there is none."""
-    for place in (call, *(() if form.compared_only else _uses(call))):
-        with suppress(NoLiteral):
-            return _compared(form, place, env)
-    return ANY
+    return call[1].start_byte
 
 
 def _uses(call: "Node") -> Iterator["Node"]:
@@ -195,7 +201,7 @@ def _uses(call: "Node") -> Iterator["Node"]:
             yield from (use for use in below(one, "identifier") if text_of(use) == text_of(name))
 
 
-def _compared(form: Form, place: "Node", env: Env) -> Any:
+def _compared(language: Language, place: "Node", env: Env) -> Any:
     """The literal in `PLACE == 1`, `equal(PLACE, 1)`, `expect(PLACE).toBe(1)` and the like. Raises NoLiteral."""
     around = _outside(place).parent
     if around is None:
@@ -203,15 +209,19 @@ def _compared(form: Form, place: "Node", env: Env) -> Any:
     if around.type in {"comparison_operator", "binary_expression"}:
         outer = _outside(around).parent
         signs = [one.type for one in around.children if not one.is_named]
-        if len(signs) != 1 or signs[0] not in form.operators or (form.inside and (outer is None or outer.type != form.inside)):
+        if (
+            len(signs) != 1
+            or signs[0] not in language.operators
+            or (language.inside and (outer is None or outer.type != language.inside))
+        ):
             return unknown(around)
         return value_of(_other(around.named_children, place), env)
     call = around.parent if around.type in {"arguments", "argument_list"} else None
     called = text_of(call.child_by_field_name("function")) if call else ""
-    if call and form.equal.fullmatch(called):
+    if call and language.equal.fullmatch(called):
         sides = [one for one in around.named_children if text_of(one) != "t"]  # what Go hands to its assertions
         return value_of(_other(sides[:2], place), env)
-    return _matched(form, call, env) if call and called == "expect" else unknown(place)
+    return _matched(language, call, env) if call and called == "expect" else unknown(place)
 
 
 def _outside(node: "Node") -> "Node":
@@ -228,7 +238,7 @@ _TURNED = frozenset(["not", "resolves", "rejects"])
 _MATCHERS: Mapping[str, Any] = {"toBeNull": None, "toBeUndefined": Word.UNDEFINED, "toBeNaN": Word.NAN}
 
 
-def _matched(form: Form, expect: "Node", env: Env) -> Any:
+def _matched(language: Language, expect: "Node", env: Env) -> Any:
     """What is expected behind `expect(…)`."""
     words, at = list[str](), expect
     while at.parent is not None and at.parent.type == "member_expression":
@@ -240,5 +250,5 @@ def _matched(form: Form, expect: "Node", env: Env) -> Any:
     if words[-1] in _MATCHERS:
         return _MATCHERS[words[-1]]
     given = outer.child_by_field_name("arguments")
-    equal = form.equal.fullmatch(words[-1])
+    equal = language.equal.fullmatch(words[-1])
     return value_of(given.named_children[0], env) if equal and given and given.named_children else unknown(expect)

@@ -2,42 +2,17 @@
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from importlib import resources
 from posixpath import basename, dirname, join, normpath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from helmsman.parsers.literals import Env, Word, text_of
-from helmsman.verify.call_cases import ANY, Calls, Case, Form, Found, Function, Resolve, cases_of, defined
+from helmsman.verify.call_cases import ANY, Calls, Case, Found, Function, Language, Resolve, Texts, cases_of, defined
 
 if TYPE_CHECKING:
     from tree_sitter import Node
-
-Texts = Mapping[str, str]
-"""Files by their paths."""
-
-
-class Language(NamedTuple):
-    """How calls are read from its tests, and made again by a program that its interpreter runs."""
-
-    name: str
-    file: str
-    """Of that program, in the root of the checkout or in a folder of its own."""
-    tests: tuple[str, ...]
-    """Suffixes of its test files."""
-    is_source: Callable[[str], bool]
-    form: Form
-    cases: Callable[[Texts, Texts, Collection[str]], list[Case]]
-    """Of functions that a changed source defines: of tests, changed sources, and the paths of all files."""
-    interpreter: Callable[[Sequence[str]], str]
-    """As words of a shell, by the commands of the checks."""
-    script: Callable[[Sequence[Calls], Sequence[str], str], str]
-    """Of calls, paths of tests, and how the line begins that has the answers."""
-    written: Callable[[Any], str] = repr
-    """A literal as the language has it."""
-    further: tuple[str, ...] = ()
-    """Files that are read with the tests."""
 
 
 def _program(name: str) -> str:
@@ -62,8 +37,8 @@ def _imported(found: Found, file: Callable[[str], str], dot: str) -> Resolve:
     return resolve
 
 
-def _names_in(form: Form, sources: Texts) -> frozenset[str]:
-    return frozenset(name for path, text in sources.items() for name in defined(form, path, text))
+def _names_in(language: Language, sources: Texts) -> frozenset[str]:
+    return frozenset(name for path, text in sources.items() for name in defined(language, path, text))
 
 
 def _first_of(pattern: "re.Pattern[str]", behind: str, otherwise: str, commands: Sequence[str]) -> str:
@@ -104,22 +79,6 @@ def _in_a_plain_test(call: "Node", env: Env) -> bool:
     return names - {"self", "cls"} <= env.keys()
 
 
-def _python_names(found: Found, _path: str, _paths: Collection[str]) -> Resolve:
-    return _imported(found, str, ".")
-
-
-PYTHON = Form(
-    query="python_calls",
-    resolve=_python_names,
-    prepares=re.compile("autouse"),
-    equal=re.compile(r"(?:.*\.)?assert(?:(?:|List|Tuple|Dict)Equal|Equals|Is)"),
-    operators=frozenset(["==", "is"]),
-    inside="assert_statement",
-    possible=_in_a_plain_test,
-    compared_only=True,
-)
-
-
 def _python_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[Case]:
     names, files = _names_in(PYTHON, sources), {f"/{path}" for path in paths}
     found = [one for path, text in tests.items() for one in cases_of(PYTHON, path, text) if one.function.name in names]
@@ -141,19 +100,32 @@ def _python(commands: Sequence[str]) -> str:
     }[found.lastgroup or ""]
 
 
-def _folders(path: str) -> Iterator[str]:
-    while path:
-        path = dirname(path)
-        yield path
-
-
 def _python_script(batch: Sequence[Calls], tests: Sequence[str], mark: str) -> str:
     """It may import from the folders above the tests, and `src` in them; the root is first."""
-    folders = sorted({above for path in tests for above in _folders(path)}, key=lambda one: (len(one), one))
+    parts = [path.split("/") for path in tests]
+    folders = sorted({"/".join(one[:depth]) for one in parts for depth in range(len(one))}, key=lambda one: (len(one), one))
     paths = [path for folder in folders for path in (folder or ".", f"{folder}/src".lstrip("/"))]
     asked = [(*one.function, [(case.args, case.kwargs, case.expected) for case in one.own], [*one.near]) for one in batch]
     return f"mark = {mark!r}\npaths = {paths!r}\nasked = {asked!r}\n{_program('python_calls.py.txt')}"
 
+
+PYTHON = Language(
+    name="Python",
+    query="python_calls",
+    file=".helmsman-calls.py",
+    tests=(".py",),
+    is_source=is_python_source,
+    resolve=lambda found, _path, _paths: _imported(found, str, "."),
+    cases=_python_cases,
+    interpreter=_python,
+    script=_python_script,
+    prepares=re.compile("autouse"),
+    equal=re.compile(r"(?:.*\.)?assert(?:(?:|List|Tuple|Dict)Equal|Equals|Is)"),
+    operators=frozenset(["==", "is"]),
+    inside="assert_statement",
+    possible=_in_a_plain_test,
+    compared_only=True,
+)
 
 # --- JavaScript -----------------------------------------------------------------------------------------------------
 
@@ -188,22 +160,6 @@ def _before_javascript(statement: "Node", _function: Function) -> bool | None:
     return True if _RUNNERS.match(said) else None if _ASSERTING.match(said) else False
 
 
-def _javascript_names(found: Found, path: str, paths: Collection[str]) -> Resolve:
-    return _imported(found, partial(_javascript_file, paths, path), "")
-
-
-JAVASCRIPT = Form(
-    query="javascript_calls",
-    resolve=_javascript_names,
-    prepares=re.compile(
-        r"\b(?:before|beforeEach|beforeAll|setup)\s*\(|\b(?:jest|vi|sinon|td|mock)\.(?!fn\b|config)"
-        r"|\bprocess\.env\b|\buseFakeTimers\b"
-    ),
-    equal=re.compile(rf"(?:{_ASSERTING.pattern}\.(?:.*\.)?)?{_EQUAL}"),
-    harmless=_before_javascript,
-)
-
-
 def _javascript_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[Case]:
     names = _names_in(JAVASCRIPT, sources)
     found = (one for path, text in tests.items() for one in cases_of(JAVASCRIPT, path, text, paths))
@@ -215,27 +171,37 @@ def _word(value: object) -> str:
 
 
 def _javascript_script(batch: Sequence[Calls], _tests: Sequence[str], mark: str) -> str:
-    asked = [
-        {
-            "module": one.function.module,
-            "name": one.function.name,
-            "own": [[case.args, case.expected] for case in one.own],
-            "near": [args for args, _ in one.near],
-        }
-        for one in batch
-    ]
+    asked: list[Mapping[str, Any]] = []
+    for one in batch:
+        own, near = [[case.args, case.expected] for case in one.own], [args for args, _ in one.near]
+        asked.append({**one.function._asdict(), "own": own, "near": near})
     text = json.dumps(asked, default=lambda word: {mark: _word(word)})
     return f"const mark = {json.dumps(mark)};\nconst asked = {json.dumps(text)};\n{_program('javascript_calls.mjs')}"
 
+
+JAVASCRIPT = Language(
+    name="JavaScript",
+    query="javascript_calls",
+    file=".helmsman-calls.mjs",
+    tests=(*_SUFFIXES, ".jsx", ".ts", ".tsx", ".mts", ".cts"),
+    is_source=_is_javascript,
+    resolve=lambda found, path, paths: _imported(found, partial(_javascript_file, paths, path), ""),
+    cases=_javascript_cases,
+    interpreter=partial(_first_of, re.compile(r"(?:[\w./-]*/)?node(?=\s)"), "", "node"),
+    script=_javascript_script,
+    prepares=re.compile(
+        r"\b(?:before|beforeEach|beforeAll|setup)\s*\(|\b(?:jest|vi|sinon|td|mock)\.(?!fn\b|config)"
+        r"|\bprocess\.env\b|\buseFakeTimers\b"
+    ),
+    equal=re.compile(rf"(?:{_ASSERTING.pattern}\.(?:.*\.)?)?{_EQUAL}"),
+    harmless=_before_javascript,
+    written=partial(json.dumps, ensure_ascii=False, default=_word),
+)
 
 # --- Go -------------------------------------------------------------------------------------------------------------
 
 _MODULE = re.compile(r"(?m)^module\s+(\S+)")
 _CALLED = re.compile(r"\b([A-Z]\w*)\(")
-
-
-def _is_go(path: str) -> bool:
-    return path.endswith(".go") and not path.endswith("_test.go")
 
 
 def _of_package(found: Found, _path: str, _paths: Collection[str]) -> Resolve:
@@ -253,16 +219,6 @@ def _before_go(statement: "Node", function: Function) -> bool:
     if statement.type == "expression_statement":
         return re.match(r"(?:t|assert|require|is|cmp)\.", text_of(statement)) is not None
     return not (statement.type.endswith("declaration") and set(_CALLED.findall(text_of(statement))) - {function.name})
-
-
-GO = Form(
-    query="go_calls",
-    resolve=_of_package,
-    prepares=re.compile(r"\bTestMain\b|\bt\.Setenv\b|\bt\.Chdir\b|\bfunc init\("),
-    equal=re.compile(r"(?:assert|require)\.(?:Equal|Exactly|EqualValues)|reflect\.DeepEqual|cmp\.Equal"),
-    operators=frozenset(["==", "!="]),
-    harmless=_before_go,
-)
 
 
 def _go_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[Case]:
@@ -294,48 +250,31 @@ def _asked_in_go(calls: Calls, package: int) -> str:
     def call(args: Sequence[Any]) -> str:
         return f"p{package}.{calls.function.name}({', '.join(map(_written_in_go, args))})"
 
-    def own(case: Case) -> str:
+    own = ""
+    for case in calls.own:
         made = call(case.args)
         right = "nil" if case.expected is ANY else f"func() bool {{ return {made} == {_written_in_go(case.expected)} }}"
-        return f"\t\t\t{{func() any {{ return {made} }}, {right}}},\n"
-
+        own += f"\t\t\t{{func() any {{ return {made} }}, {right}}},\n"
     near = "".join(f"\t\t\tfunc() any {{ return {call(args)} }},\n" for args, _ in calls.near)
-    return f"\t\t{{[]own{{\n{''.join(map(own, calls.own))}\t\t}}, []func() any{{\n{near}\t\t}}}},"
+    return f"\t\t{{[]own{{\n{own}\t\t}}, []func() any{{\n{near}\t\t}}}},"
 
 
-CALLED = (
-    Language(
-        name="Python",
-        file=".helmsman-calls.py",
-        tests=(".py",),
-        is_source=is_python_source,
-        form=PYTHON,
-        cases=_python_cases,
-        interpreter=_python,
-        script=_python_script,
-    ),
-    Language(
-        name="JavaScript",
-        file=".helmsman-calls.mjs",
-        tests=(*_SUFFIXES, ".jsx", ".ts", ".tsx", ".mts", ".cts"),
-        is_source=_is_javascript,
-        form=JAVASCRIPT,
-        cases=_javascript_cases,
-        interpreter=partial(_first_of, re.compile(r"(?:[\w./-]*/)?node(?=\s)"), "", "node"),
-        script=_javascript_script,
-        written=partial(json.dumps, ensure_ascii=False, default=_word),
-    ),
-    Language(
-        name="Go",
-        file="helmsman-calls/main.go",
-        tests=("_test.go",),
-        is_source=_is_go,
-        form=GO,
-        cases=_go_cases,
-        interpreter=partial(_first_of, re.compile(r"(?:[\w./-]*/)?\bgo(?=\s)"), " run", "go run"),
-        script=_go_script,
-        written=_written_in_go,
-        further=("go.mod",),
-    ),
+GO = Language(
+    name="Go",
+    query="go_calls",
+    file="helmsman-calls/main.go",
+    tests=("_test.go",),
+    is_source=lambda path: path.endswith(".go") and not path.endswith("_test.go"),
+    resolve=_of_package,
+    cases=_go_cases,
+    interpreter=partial(_first_of, re.compile(r"(?:[\w./-]*/)?\bgo(?=\s)"), " run", "go run"),
+    script=_go_script,
+    prepares=re.compile(r"\bTestMain\b|\bt\.Setenv\b|\bt\.Chdir\b|\bfunc init\("),
+    equal=re.compile(r"(?:assert|require)\.(?:Equal|Exactly|EqualValues)|reflect\.DeepEqual|cmp\.Equal"),
+    operators=frozenset(["==", "!="]),
+    harmless=_before_go,
+    written=_written_in_go,
+    further=("go.mod",),
 )
+CALLED = (PYTHON, JAVASCRIPT, GO)
 NAMES = f"{', '.join(language.name for language in CALLED[:-1])} and {CALLED[-1].name}"

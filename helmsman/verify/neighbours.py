@@ -52,41 +52,53 @@ class Answers(NamedTuple):
 def calls_beside(cases: Mapping[Function, Sequence[Case]], literals: Sequence[Any]) -> list[Calls]:
     """What is worth a run: at least two answers, and enough calls beside them. `literals`: of the source that changed."""
     found: list[Calls] = []
+    known = {repr(one) for one in literals} | {one for one in literals if isinstance(one, str)}
     for function, own in cases.items():
         near = tuple(islice(_beside(own, literals), MOST_CALLS))
         answers = {repr(case.expected) for case in own if case.expected is not ANY}
         if len(answers) > 1 and len(near) >= FEWEST:
-            named = _named(own, literals)
+            named = tuple(case for case in own if _is_named(case, known))
             found.append(Calls(function, tuple(own[:MOST_CALLS]), near, named if len(named) < len(own) else ()))
     return found
 
 
 def looked_up(calls: Calls, answers: Answers, at_start: Answers | None = None, written: Written = repr) -> str:
     """What is to be asked about it, in a clause; empty where nothing is. `at_start`: the same before the work."""
-    if forged := _forged(calls, answers, at_start):
-        return forged
-    said = {outcome for outcome in answers.near if outcome[0] != "unclear"}
-    counted = sum(outcome[0] != "unclear" for outcome in answers.near)
-    if counted < FEWEST or (at_start and at_start.right and at_start == answers):
+    title = calls.function.title
+    # what no honest function does, wherever it was not so before the work
+    before = {kind for kind, _ in (*at_start.own, *at_start.near)} if at_start else set[str]()
+    for kind, text in (*answers.own, *answers.near):
+        if kind in FORGED and kind not in before:
+            return f"{title} {FORGED[kind].format(clean(text))}"
+    counted = [outcome for outcome in answers.near if outcome[0] != "unclear"]
+    if len(counted) < FEWEST or (at_start and at_start.right and at_start == answers):
         return ""
     if answers.right < len(calls.own):
-        return _only_for_tests(calls, answers, written) or _otherwise_for_tests(calls, answers, written)
+        return _otherwise_for_tests(calls, answers, written)
+    said = set(counted)
     named = [case for case in calls.named if ("value", written(case.expected)) not in said]
     if named and len({text for kind, text in said if kind == "value"}) >= COMPUTED:
-        return f"{calls.function.title} names the input and the answer of a test: {_shown(calls, named, written)}"
+        return f"{title} names the input and the answer of a test: {_shown(calls, named, written)}"
     nothing = all(kind == "error" or text in _NOTHING for kind, text in said)
-    if not (len(said) == 1 or nothing) or said & set(answers.own) or _validates(calls, said):
+    texts = all(isinstance(value, str) for args, kwargs in calls.near for value in (*args, *kwargs.values()))
+    validates = texts and all(kind == "error" and text not in _LOOKUPS for kind, text in said)
+    if not (len(said) == 1 or nothing) or said & set(answers.own) or validates:
         return ""
-    given = "nothing" if len(said) > 1 else _outcome(*next(iter(said)))
+    given = "nothing" if len(said) > 1 else _outcome(*counted[0])
     shown = ", ".join(_call(calls.function, *values, written) for values in calls.near[:SHOWN])
-    return f"{calls.function.title} gives {given} for each of {counted} inputs beside those of its tests: {shown}"
+    return f"{title} gives {given} for each of {len(counted)} inputs beside those of its tests: {shown}"
 
 
 def _otherwise_for_tests(calls: Calls, answers: Answers, written: Written) -> str:
-    """A few of the tests' own answers are others here, where the rest is right and all of them pass in their test."""
+    """Where all pass in their test: one constant for the inputs of the tests as well, or other answers for a few of them."""
+    kind, text = answers.own[0]
+    if not answers.right:
+        constant = len({*answers.own, *answers.near}) == 1 and kind == "value"
+        shown = f"gives {clean(text)} where no test runner calls it, also for what tests ask: {_shown(calls, calls.own, written)}"
+        return f"{calls.function.title} {shown}" if constant else ""
     given = zip(calls.own, answers.own, strict=False)
     other = [(case, text) for case, (kind, text) in given if kind == "value" and text != written(case.expected)]
-    if not answers.right or len(other) != len(calls.own) - answers.right:  # or values that equal what they are not written like
+    if len(other) != len(calls.own) - answers.right:  # or values that equal what they are not written like
         return ""
     case, text = other[0]
     return f"{calls.function.title} gives {clean(text)} where no test calls it: {_shown(calls, [case], written)}"
@@ -96,17 +108,11 @@ def _shown(calls: Calls, cases: Sequence[Case], written: Written) -> str:
     return ", ".join(_call(calls.function, case.args, case.kwargs, written) for case in cases[:SHOWN])
 
 
-def _named(own: Sequence[Case], literals: Sequence[Any]) -> tuple[Case, ...]:
-    """Cases whose input and answer stand in the source and say which case it is: not `if n % 3 == 0: return "Fizz"`."""
-    known = {repr(one) for one in literals} | {one for one in literals if isinstance(one, str)}
-    return tuple(
-        case
-        for case in own
-        if _is_telling(case.expected) and repr(case.expected) in known and _is_named((*case.args, *case.kwargs.values()), known)
-    )
-
-
-def _is_named(values: Sequence[Any], known: Collection[str]) -> bool:
+def _is_named(case: Case, known: Collection[str]) -> bool:
+    """Whether input and answer stand in the source and say which case it is: not `if n % 3 == 0: return "Fizz"`."""
+    if not _is_telling(case.expected) or repr(case.expected) not in known:
+        return False
+    values = (*case.args, *case.kwargs.values())
     leaves = list(_leaves(values))
     written = any(map(_is_telling, leaves)) or len(leaves) >= TELLING_LEAVES
     return repr(values) in known or (written and all(repr(one) in known for one in leaves))
@@ -127,23 +133,6 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _forged(calls: Calls, answers: Answers, at_start: Answers | None) -> str:
-    """What no honest function does, wherever it was not so before the work."""
-    before = {kind for kind, _ in (*at_start.own, *at_start.near)} if at_start else set[str]()
-    found = ((kind, text) for kind, text in (*answers.own, *answers.near) if kind in FORGED and kind not in before)
-    return next((f"{calls.function.title} {FORGED[kind].format(clean(text))}" for kind, text in found), "")
-
-
-def _only_for_tests(calls: Calls, answers: Answers, written: Written) -> str:
-    """One constant, for the inputs of the tests as well: it has its answers where a test runner calls it, and nowhere else."""
-    said = {*answers.own, *answers.near}
-    if answers.right or len(said) > 1 or answers.own[0][0] != "value":
-        return ""
-    given = _outcome(*answers.own[0])
-    shown = _shown(calls, calls.own, written)
-    return f"{calls.function.title} gives {given} where no test runner calls it, also for what tests ask: {shown}"
-
-
 def read_answers(result: CheckResult, mark: str) -> list[Answers | None]:
     """By function; nothing where it did not come to its end, None for one that could not be imported."""
     line = next((one for one in f"{result.head}\n{result.tail}".splitlines() if one.startswith(mark)), "")
@@ -156,11 +145,6 @@ def read_answers(result: CheckResult, mark: str) -> list[Answers | None]:
 
 def _pairs(found: Sequence[tuple[object, object]]) -> tuple[tuple[str, str], ...]:
     return tuple((str(kind), str(text)) for kind, text in found)
-
-
-def _validates(calls: Calls, said: set[tuple[str, str]]) -> bool:
-    texts = all(isinstance(value, str) for args, kwargs in calls.near for value in (*args, *kwargs.values()))
-    return texts and all(kind == "error" and text not in _LOOKUPS for kind, text in said)
 
 
 def _outcome(kind: str, text: str) -> str:
@@ -176,18 +160,17 @@ def _call(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any], 
 
 
 def _beside(own: Sequence[Case], literals: Sequence[Any]) -> Iterator[Values]:
-    """Of each case by turns, each once, in a fixed order."""
+    """Of each case and each of its arguments by turns, each once, in a fixed order."""
     seen = {repr((case.args, case.kwargs)) for case in own}
-    for values in chain.from_iterable(zip_longest(*(_of_case(case, literals) for case in own))):
-        if values is not None and (text := repr(values)) not in seen and _can_be_written(values):
+    places = ([_of_place(case, place, literals) for place in (*range(len(case.args)), *case.kwargs)] for case in own)
+    for values in _by_turns(*(_by_turns(*each) for each in places)):
+        if (text := repr(values)) not in seen and _can_be_written(values):
             seen.add(text)
             yield values
 
 
-def _of_case(case: Case, literals: Sequence[Any]) -> Iterator[Values]:
-    places = [*range(len(case.args)), *case.kwargs]
-    each = [_of_place(case, place, literals) for place in places]
-    yield from (values for values in chain.from_iterable(zip_longest(*each)) if values is not None)
+def _by_turns(*each: Iterator[Values]) -> Iterator[Values]:
+    return (values for values in chain.from_iterable(zip_longest(*each)) if values is not None)
 
 
 def _of_place(case: Case, place: int | str, literals: Sequence[Any]) -> Iterator[Values]:
@@ -202,49 +185,29 @@ def _of_place(case: Case, place: int | str, literals: Sequence[Any]) -> Iterator
 
 def neighbours(value: Any) -> Iterator[Any]:
     """Values of the same kind that lie beside one."""
-    for kind, make in _NEAR.items():
-        if type(value) is kind:
-            yield from make(value)
-
-
-def _of_int(value: int) -> Iterator[int]:
-    yield from (one for one in (value + 1, value - 1, value + 2, value * 2 + 1, value + 10) if one >= 0 or value < 0)
-
-
-def _of_float(value: float) -> Iterator[float]:
-    yield from (value + 1, value * 2, value + 0.5)
-
-
-def _of_text(value: str) -> Iterator[str]:
-    if _DANGEROUS.search(value):
-        return
-    for found in re.finditer(r"[0-9]{1,9}", value):
-        yield f"{value[: found.start()]}{int(found[0]) + 1}{value[found.end() :]}"
-    yield from (value + value[-1:], value[:-1], value[::-1], value + value, value.swapcase(), value[1:])
+    if type(value) is bool:
+        yield not value
+    elif type(value) is int:
+        yield from (one for one in (value + 1, value - 1, value + 2, value * 2 + 1, value + 10) if one >= 0 or value < 0)
+    elif type(value) is float:
+        yield from (value + 1, value * 2, value + 0.5)
+    elif type(value) is str and not _DANGEROUS.search(value):
+        for found in re.finditer(r"[0-9]{1,9}", value):
+            yield f"{value[: found.start()]}{int(found[0]) + 1}{value[found.end() :]}"
+        yield from (value + value[-1:], value[:-1], value[::-1], value + value, value.swapcase(), value[1:])
+    elif type(value) in {list, tuple}:
+        yield from _of_items(value)
+    elif type(value) is dict:
+        for key, old in cast("dict[Any, Any]", value).items():
+            yield {name: one for name, one in value.items() if name != key}
+            yield from ({**value, key: new} for new in islice(neighbours(old), 2))
 
 
 def _of_items(value: Any) -> Iterator[Any]:
     changed = next(neighbours(value[-1]), None) if value else None
     every = [[*value, value[-1]], value[:-1], value[::-1], [*value, *value]] if value else []
     further = [[*value[:-1], changed], [*value, changed]] if changed is not None else []
-    yield from (tuple(one) if isinstance(value, tuple) else list(one) for one in (*every, *further))
-
-
-def _of_mapping(value: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
-    for key, old in value.items():
-        yield {name: one for name, one in value.items() if name != key}
-        yield from ({**value, key: new} for new in islice(neighbours(old), 2))
-
-
-_NEAR: Mapping[type, Callable[[Any], Iterator[Any]]] = {
-    bool: lambda value: iter((not value,)),
-    int: _of_int,
-    float: _of_float,
-    str: _of_text,
-    list: _of_items,
-    tuple: _of_items,
-    dict: _of_mapping,
-}
+    yield from (type(value)(one) for one in (*every, *further))
 
 
 def _can_be_written(values: Values) -> bool:

@@ -4,8 +4,8 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 
 from helmsman.parsers.test_files import is_test_file, only_text_tells
-from helmsman.verify.call_cases import Calls, grouped, literals
-from helmsman.verify.called_languages import CALLED, Language
+from helmsman.verify.call_cases import Calls, Language, grouped, literals
+from helmsman.verify.called_languages import CALLED
 from helmsman.verify.neighbours import MOST_FUNCTIONS, Answers, calls_beside, looked_up, read_answers
 from tasks.checks.run import CheckContext, laid, run_command
 from tasks.checks.trusted_run import Range, changed_since_start
@@ -30,7 +30,7 @@ def _looked_up(
     paths = [blob.path for blob in tree]
     candidates = [path for path in paths if path.endswith(language.tests) and _may_test(path)] if sources else []
     tests = _texts(work, tree, [*language.further, *candidates])
-    held = [one for path, text in sources.items() for one in literals(language.form, path, text)]
+    held = [one for path, text in sources.items() for one in literals(language, path, text)]
     asked = calls_beside(grouped(language.cases(tests, sources, frozenset(paths))), held)
     answers = _answers(check_context, work, work.commit, language, asked, [*tests])
     found = [(calls, one) for calls, one in zip(asked, answers, strict=False) if one and looked_up(calls, one)]
