@@ -1,4 +1,4 @@
-"""The reader of docs/tutorial.md: types what stands there, in an empty folder, with a scripted model behind agent and judge."""
+"""The reader of the tutorial in docs/: types its commands in an empty folder, with a scripted model behind agent and judge."""
 
 import json
 import shlex
@@ -18,7 +18,7 @@ from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.terminal import Terminal
 from tests.fakes.tutorial_text import Step, corrected
 
-TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.md"
+PAGES = tuple(Path(__file__).parents[2] / "docs" / name for name in ("tutorial.md", "tutorial-run.md"))
 OF_A_TERMINAL = {"init", "align", "run"}
 """Commands that look otherwise there than elsewhere."""
 SIZE = 160, 50
@@ -187,7 +187,8 @@ def main() -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         with PrefectServer.running(folder / "server") as server, reading(server.url) as reader:
-            TUTORIAL.write_text(corrected(TUTORIAL.read_text(encoding="utf-8"), reader.perform), encoding="utf-8")
+            for page in PAGES:
+                page.write_text(corrected(page.read_text(encoding="utf-8"), reader.perform), encoding="utf-8")
 
 
 if __name__ == "__main__":
