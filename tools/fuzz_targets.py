@@ -52,13 +52,13 @@ from helmsman.pushes import filter_updates, read_allowed, read_forge, read_hook
 from helmsman.records.agent import AgentCall
 from helmsman.records.agents import TELLS, AgentKind, Format
 from helmsman.records.alignment import Alignment, Specification
+from helmsman.records.base import Reply
 from helmsman.records.forms import LONGEST_SETTINGS
 from helmsman.records.iteration import IterationRecord
 from helmsman.render.issue import read_mark
 from helmsman.verify.claims import read_claims
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.hints import Change, hints
-from helmsman.verify.judge.answers import Answer
 from helmsman.verify.judge.view import View
 from helmsman.verify.judge.votes import UnreadableError, read_vote
 from helmsman.verify.touched import settings_of, touched
@@ -151,7 +151,7 @@ def _claims(data: bytes) -> None:
 
 def _vote(data: bytes) -> None:
     with suppress(UnreadableError):
-        read_vote(Answer(text=text(data), stop="end_turn"), ("C1", "C2"), View("", {"a.py": 10}))
+        read_vote(Reply(text=text(data), stop="end_turn"), ("C1", "C2"), View("", {"a.py": 10}))
 
 
 # --- what lies in the repository ------------------------------------------------------------------------------------
@@ -327,7 +327,9 @@ TARGETS: Mapping[str, Target] = {
     ),
     "claims": Target(_claims, words=(b"---RALPH_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true\n---END_RALPH_STATUS---", b"{}")),
     "vote": Target(_vote, words=(b'{"criteria":[{"id":"C1","reason":"a","verdict":"met","fix":"","need":[]}],"principle":""}',)),
-    "proposal": Target(lambda data: read_proposal(text(data), "end_turn", "a"), words=(b'{"specification":{},"process":{}}',)),
+    "proposal": Target(
+        lambda data: read_proposal(Reply(text=text(data), stop="end_turn"), "a"), words=(b'{"specification":{},"process":{}}',)
+    ),
     "template": Target(
         _template,
         words=(b'{% extends "iteration.md.j2" %}{% block rules %}{{ goal if iteration > 1 else branch }}{% endblock %}',),

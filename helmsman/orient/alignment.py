@@ -33,6 +33,7 @@ from helmsman.records.alignment import (
     Specification,
     one_line,
 )
+from helmsman.records.base import Reply
 from helmsman.records.iteration import Question
 from helmsman.tokens import trim
 
@@ -43,14 +44,6 @@ TOLERATED = 2
 """Times that much which is taken all the same: an answer is paid for."""
 LINES, QUESTIONS = 15, 10
 _REASON = 500
-
-WHOLE = frozenset({"end_turn", "tool_use", "stop_sequence"})
-_BROKEN_OFF = {
-    "refusal": "the model declined to answer",
-    "max_tokens": "the answer was cut off at its longest length",
-    "structured_output_retry_exhausted": "the model kept answering in another form",
-    "late": "the model did not answer in time (prompt.timeout_seconds)",
-}
 
 STANDARD = (
     "What exactly will be there at the end that is not there now: which files, commands or behaviours?",
@@ -134,14 +127,14 @@ def _facts(facts: RepositoryFacts) -> Sequence[Piece]:
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
-def read_proposal(text: str, stop: str, goal: str, present: Alignment | None = None) -> Alignment | str:
+def read_proposal(reply: Reply, goal: str, present: Alignment | None = None) -> Alignment | str:
     """The alignment in a model's answer, or why there is none that can be used. Never raises.
 
     The goal stays the person's, and whatever was answered stays answered, whatever the model says.
     """
-    if stop not in WHOLE:
-        return _BROKEN_OFF.get(stop, f"the model stopped for an unknown reason: {one_line(stop)[:60]!r}")
-    answer = read_answer(text, "blockingQuestions", _Answer)
+    if reply.broken_off:
+        return reply.broken_off
+    answer = read_answer(reply.text, "blockingQuestions", _Answer)
     if isinstance(answer, str):
         return answer[:_REASON]
     try:

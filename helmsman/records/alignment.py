@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from helmsman.config.base import that
 from helmsman.plain import one_line, prose
-from helmsman.records.base import Record, Usage
+from helmsman.records.base import Record
 from helmsman.records.request import Request
 
 ALIGNMENT = "ALIGNMENT.md"
@@ -167,13 +167,6 @@ class RepositoryFacts(Record):
     commits: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     criteria: tuple[str, ...] = ()
-
-
-class Proposal(Record):
-    text: str
-    stop: str
-    """Why the model stopped, as the API names it; `late` where it did not answer in time."""
-    usage: Usage = Usage()
 
 
 class AlignResult(Record):

@@ -1,6 +1,8 @@
-"""What every record has in common, and what calls of a model cost."""
+"""What every record has in common, and what a call of a model gives and costs."""
 
 from pydantic import BaseModel, ConfigDict
+
+from helmsman.plain import short_line
 
 
 class Record(BaseModel):
@@ -24,3 +26,30 @@ class Usage(Record):
 
     def plus(self, other: "Usage") -> "Usage":
         return Usage.model_validate({name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
+
+
+_BROKEN_OFF = {
+    "end_turn": "",
+    "tool_use": "",
+    "refusal": "the model declined to answer",
+    "max_tokens": "the answer was cut off at its longest length",
+    "model_context_window_exceeded": "the answer was cut off where the model's context was full",
+    "pause_turn": "the model paused before its answer was whole",
+    "structured_output_retry_exhausted": "the model kept answering in another form",
+    "late": "the model did not answer in time (prompt.timeout_seconds)",
+}
+
+
+class Reply(Record):
+    """What a model said to one question, unread."""
+
+    text: str
+    """What should be one JSON object."""
+    stop: str
+    """Why the model stopped, as the API names it; `late` where it did not answer in time."""
+    usage: Usage = Usage()
+
+    @property
+    def broken_off(self) -> str:
+        """Why it is not whole, in a clause; empty where it is."""
+        return _BROKEN_OFF.get(self.stop, f"the model stopped for an unknown reason: {short_line(self.stop, 60)}")

@@ -11,7 +11,8 @@ from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.memory.handoff import spent
 from helmsman.parsers.alignment_file import same_goal
-from helmsman.records.alignment import Alignment, Proposal
+from helmsman.records.alignment import Alignment
+from helmsman.records.base import Reply
 from helmsman.records.iteration import Question
 from tasks.loop.alignment_file import (
     align_folder,
@@ -126,7 +127,7 @@ def put(work: Work, alignment: Alignment, over: Alignment | None) -> Path | None
 
 def propose(
     question: Question, config: LoopConfig, *, credentials: Mapping[str, str], tag: str, stop: Callable[[], bool] = never
-) -> Proposal:
+) -> Reply:
     """A model's answer, unread. One that did not come in time is charged as such and not asked for again by itself.
 
     Raises OperatorError, TransientError where it may be asked again, Cancelled.
@@ -134,7 +135,6 @@ def propose(
     seconds = min(LONGEST_TIMEOUT, THOUGHT * config.prompt.timeout_seconds)
     patient = config.model_copy(update={"prompt": config.prompt.model_copy(update={"timeout_seconds": seconds})})
     try:
-        answer = ask(Asking(patient, lambda: credentials, tag, stop), question)
+        return ask(Asking(patient, lambda: credentials, tag, stop), question)
     except LateAnswer as late:
-        return Proposal(text="", stop="late", usage=late.usage)
-    return Proposal(text=answer.text, stop=answer.stop, usage=answer.usage)
+        return Reply(text="", stop="late", usage=late.usage)

@@ -110,14 +110,14 @@ def _drafted(work: Work, before: Alignment | None) -> Alignment:
     for attempt in range(1, TRIES + 1):
         question = align_question(work.goal, facts, before, complaint)
         try:
-            proposal = with_retries(ask, retry)(work, question, number, attempt)
+            reply = with_retries(ask, retry)(work, question, number, attempt)
         except TransientError as away:
             # without the judge's remedies: the way is the judge's, the work is not
             parts = away.problem.replace("the judge", "the model"), away.expected, away.found
             complaint = f"no model could be asked: {'; '.join(filter(None, parts))}"
             break
-        cost += proposal.usage.cost_usd
-        found = read_proposal(proposal.text, proposal.stop, work.goal, before)
+        cost += reply.usage.cost_usd
+        found = read_proposal(reply, work.goal, before)
         if isinstance(found, Alignment):
             by = Made(by="model", model=writing_model(work.config)[:200], round=number, commit=facts.commit, cost_usd=cost)
             return found.model_copy(update={"made": by})

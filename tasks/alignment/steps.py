@@ -9,7 +9,8 @@ from prefect import Task
 from prefect.cache_policies import CachePolicy
 from prefect.context import TaskRunContext
 
-from helmsman.records.alignment import Proposal, RepositoryFacts
+from helmsman.records.alignment import RepositoryFacts
+from helmsman.records.base import Reply
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.iteration import Question
 from tasks.alignment import aligning
@@ -48,7 +49,7 @@ def gather(work: Work) -> RepositoryFacts:
 
 
 @_step("ask, round {number}")
-def ask(work: Work, question: Question, number: int, attempt: int) -> Proposal:
+def ask(work: Work, question: Question, number: int, attempt: int) -> Reply:
     credentials, tag = judge_credentials(work.config), f"align-{work.uid}/{number}-{attempt}"
     return aligning.propose(question, work.config, credentials=credentials, tag=tag, stop=work.folder.cancel.exists)
 

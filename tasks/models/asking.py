@@ -11,10 +11,9 @@ from typing import TypeVar
 from helmsman.config import LoopConfig
 from helmsman.errors import Cancelled, HelmsmanError, TransientError
 from helmsman.prices import priced
-from helmsman.records.base import Usage
+from helmsman.records.base import Reply, Usage
 from helmsman.records.iteration import Question, Writing
 from helmsman.tokens import tokens
-from helmsman.verify.judge.answers import Answer
 from helmsman.verify.judge.request import JudgeRequest
 from helmsman.verify.judge.view import View
 from tasks.models.judge import send
@@ -28,12 +27,6 @@ Credentials = Callable[[], Mapping[str, str]]
 
 _SLACK = 1.0  # seconds that the way's own limit comes after ours, so that it is always ours that is told
 _REASON = 500
-_WHOLE = frozenset({"end_turn", "tool_use", "stop_sequence"})
-_BROKEN_OFF = {
-    "refusal": "the model declined to answer",
-    "max_tokens": "the answer was cut off at its longest length",
-    "structured_output_retry_exhausted": "the model kept answering in another form",
-}
 
 
 class LateAnswer(TransientError):  # noqa: N818 - what happened, as in BrokenFile
@@ -69,8 +62,7 @@ def written(by: Asking, question: Callable[[], Question], read: Callable[[str], 
     try:
         answer = ask(by, question())
         usage = answer.usage
-        unknown = f"the model stopped for an unknown reason: {answer.stop[:60]!r}"
-        found = read(answer.text) if answer.stop in _WHOLE else _BROKEN_OFF.get(answer.stop, unknown)
+        found = answer.broken_off or read(answer.text)
     except Cancelled:
         raise
     except Exception as error:  # noqa: BLE001 - a helper that breaks must not break the loop
@@ -81,7 +73,7 @@ def written(by: Asking, question: Callable[[], Question], read: Callable[[str], 
     return (None if isinstance(found, str) else found), writing
 
 
-def ask(by: Asking, question: Question) -> Answer:
+def ask(by: Asking, question: Question) -> Reply:
     """The answer, unread but free of our secrets, with its usage. It takes `prompt.timeout_seconds` at most.
 
     Raises OperatorError, TransientError (LateAnswer where the time is over), Cancelled.
@@ -100,7 +92,7 @@ def ask(by: Asking, question: Question) -> Answer:
             raise
         spent = priced(Usage(input_tokens=tokens(f"{request.rules}\n{request.prompt}")), model)
         raise LateAnswer(seconds, spent, f"{key}.timeout_seconds") from cancelled
-    return Answer(redact(answer.text), answer.stop, answer.usage)
+    return answer.model_copy(update={"text": redact(answer.text)})
 
 
 def writing_model(config: LoopConfig, *, judging: bool = False) -> str:

@@ -7,9 +7,8 @@ from typing import Literal
 
 from helmsman.config import ClaudeConfig, JudgeConfig, LoopConfig
 from helmsman.errors import Cancelled, OperatorError
-from helmsman.records.base import Usage
+from helmsman.records.base import Reply, Usage
 from helmsman.records.checks import Judgement
-from helmsman.verify.judge.answers import Answer
 from helmsman.verify.judge.question import JudgeQuestion, Shelf
 from helmsman.verify.judge.request import SOURCE_TOKENS, JudgeRequest, build_request
 from helmsman.verify.judge.votes import UnreadableError, Vote, count_votes, read_vote
@@ -19,7 +18,7 @@ from tasks.system.environment import agent_environment, ours
 from tasks.system.process import never
 from tasks.system.secrets import register_credentials, without_secrets
 
-Ask = Callable[[JudgeRequest], Answer]
+Ask = Callable[[JudgeRequest], Reply]
 
 
 def ask_judge(
@@ -45,7 +44,7 @@ def ask_judge(
     request = build_request(without_secrets(question), config)
     usages: list[Usage] = []
 
-    def ask(request: JudgeRequest) -> Answer:
+    def ask(request: JudgeRequest) -> Reply:
         if stop():
             raise Cancelled("cancelled while the judge was asked")
         keep(request)
@@ -68,7 +67,7 @@ def send(
     environment: Mapping[str, str],
     tag: str,
     stop: Callable[[], bool],
-) -> Answer:
+) -> Reply:
     """One request, by whichever way it goes."""
     if way_of(config, environment) == "api":
         return ask_by_api(request, config, environment=environment, stop=stop)

@@ -15,7 +15,8 @@ import httpx
 from helmsman.config import JudgeConfig
 from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientError
 from helmsman.prices import priced
-from helmsman.verify.judge.answers import Answer, MessageReader
+from helmsman.records.base import Reply
+from helmsman.verify.judge.answers import MessageReader
 from helmsman.verify.judge.request import ANSWER_TOKENS, JudgeRequest
 from tasks.system.secrets import redact
 
@@ -46,12 +47,12 @@ _BY_STATUS = {
 """What the operator can fix, by the status of the answer; everything else may pass by itself."""
 
 
-def ask_by_api(request: JudgeRequest, config: JudgeConfig, *, environment: Mapping[str, str], stop: Callable[[], bool]) -> Answer:
+def ask_by_api(request: JudgeRequest, config: JudgeConfig, *, environment: Mapping[str, str], stop: Callable[[], bool]) -> Reply:
     """One vote. Raises OperatorError, TransientError, and Cancelled soon after `stop` says so.
 
     The client waits in a thread of its own, because nothing wakes it between two events; once cancelled, nobody hears it.
     """
-    outcome: Queue[Answer | Exception] = Queue()
+    outcome: Queue[Reply | Exception] = Queue()
     arguments = request, config, environment, outcome
     threading.Thread(target=_put_answer, args=arguments, name="judge", daemon=True).start()
     while True:
@@ -65,7 +66,7 @@ def ask_by_api(request: JudgeRequest, config: JudgeConfig, *, environment: Mappi
 
 
 def _put_answer(
-    request: JudgeRequest, config: JudgeConfig, environment: Mapping[str, str], outcome: "Queue[Answer | Exception]"
+    request: JudgeRequest, config: JudgeConfig, environment: Mapping[str, str], outcome: "Queue[Reply | Exception]"
 ) -> None:
     try:
         outcome.put(_answer(request, config, environment))
@@ -73,7 +74,7 @@ def _put_answer(
         outcome.put(error)
 
 
-def _answer(request: JudgeRequest, config: JudgeConfig, environment: Mapping[str, str]) -> Answer:
+def _answer(request: JudgeRequest, config: JudgeConfig, environment: Mapping[str, str]) -> Reply:
     deadline, reader = time.monotonic() + config.timeout_seconds * (1 + _RETRIES), MessageReader()
     with _told_by_blame(config), _client(config, environment) as client:
         for event in _events(client, request, config):
@@ -83,7 +84,7 @@ def _answer(request: JudgeRequest, config: JudgeConfig, environment: Mapping[str
     answer = reader.answer
     if answer is None:
         raise _broken("it ended before the message did")
-    return Answer(answer.text, answer.stop, priced(answer.usage, config.model))
+    return answer.model_copy(update={"usage": priced(answer.usage, config.model)})
 
 
 def _client(config: JudgeConfig, environment: Mapping[str, str]) -> "Anthropic":

@@ -11,7 +11,8 @@ from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientEr
 from helmsman.parsers.agent_actions import parse_event
 from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.agent import AgentCall, AgentOutcome
-from helmsman.verify.judge.answers import Answer, CliReader
+from helmsman.records.base import Reply
+from helmsman.verify.judge.answers import CliReader
 from helmsman.verify.judge.request import ANSWER_TOKENS, JudgeRequest
 from tasks.system.claude_binary import find_binary
 from tasks.system.process import Ended, run
@@ -46,7 +47,7 @@ def ask_by_cli(
     environment: Mapping[str, str],
     tag: str,
     stop: Callable[[], bool],
-) -> Answer:
+) -> Reply:
     """One vote. No other process may carry `tag` meanwhile. Raises OperatorError, TransientError, Cancelled."""
     binary = find_binary(claude)
     call, answers = ClaudeReader(), CliReader()

@@ -20,10 +20,10 @@ from helmsman.records.alignment import (
     AlignRequest,
     Asked,
     GapCheck,
-    Proposal,
     RepositoryFacts,
     Specification,
 )
+from helmsman.records.base import Reply
 from tasks.alignment.aligning import Work, attempt_id, present, propose, put
 from tasks.alignment.config import configured
 from tasks.alignment.people import UnansweredError
@@ -116,7 +116,7 @@ def test_a_secret_of_ours_that_lies_in_the_repository_is_not_shown_to_a_model(to
 # --- asking a model -----------------------------------------------------------------------------------------------
 
 
-def proposal(credentials: Mapping[str, str], *, stop: Callable[[], bool] = never, **prompt: Any) -> Proposal:
+def proposal(credentials: Mapping[str, str], *, stop: Callable[[], bool] = never, **prompt: Any) -> Reply:
     of = config(GOAL, prompt={"timeout_seconds": 20, **prompt}, claude={"binary": str(bundled_cli())})
     with own_tag() as tag:
         return propose(align_question(GOAL, RepositoryFacts(commit="c")), of, credentials=credentials, tag=tag, stop=stop)
@@ -125,7 +125,7 @@ def proposal(credentials: Mapping[str, str], *, stop: Callable[[], bool] = never
 def test_a_model_is_asked_by_the_cli_where_no_key_is_known(tmp_path: Path) -> None:
     with ScriptedModel(by_call([[call((FORM, GOOD))]])) as model:
         said = proposal(subscription(model.url, tmp_path))
-    found = read_proposal(said.text, said.stop, GOAL)
+    found = read_proposal(said, GOAL)
     assert isinstance(found, Alignment), found
     assert found.gaps.open == ("Which separator?",)
 

@@ -44,6 +44,7 @@ from helmsman.records.alignment import (
     Specification,
     Stage,
 )
+from helmsman.records.base import Reply
 from helmsman.tokens import tokens
 from tests.unit.markdown import outside_of_fences
 
@@ -75,8 +76,12 @@ FACTS = RepositoryFacts(
 )
 
 
+def replied(text: str) -> Reply:
+    return Reply(text=text, stop="end_turn")
+
+
 def proposal(present: Alignment | None = None, **fields: Any) -> Alignment | str:
-    return read_proposal(json.dumps(GOOD | fields), "end_turn", GOAL, present)
+    return read_proposal(replied(json.dumps(GOOD | fields)), GOAL, present)
 
 
 def proposed(present: Alignment | None = None, **fields: Any) -> Alignment:
@@ -186,7 +191,7 @@ def test_an_answer_that_cannot_be_used_is_a_reason() -> None:
         (json.dumps(GOOD), "late", "prompt.timeout_seconds"),
         (json.dumps(GOOD), "something\x1b[2J", "unknown reason"),
     ]:
-        found = read_proposal(text, stop, GOAL)
+        found = read_proposal(Reply(text=text, stop=stop), GOAL)
         assert isinstance(found, str)
         assert why in found
         assert found.isprintable()
@@ -196,8 +201,8 @@ def test_an_answer_that_cannot_be_used_is_a_reason() -> None:
     st.recursive(st.none() | st.text() | st.integers(), lambda of: st.lists(of) | st.dictionaries(st.sampled_from([*GOOD]), of))
 )
 def test_reading_any_json_ends_with_an_alignment_or_a_reason(value: Any) -> None:
-    assert read_proposal(json.dumps(value), "end_turn", GOAL)
-    assert read_proposal(json.dumps(GOOD | (value if isinstance(value, dict) else {})), "end_turn", GOAL)
+    assert read_proposal(replied(json.dumps(value)), GOAL)
+    assert read_proposal(replied(json.dumps(GOOD | (value if isinstance(value, dict) else {}))), GOAL)
 
 
 def test_blank_and_repeated_lines_of_an_answer_are_left_out_and_control_characters_become_spaces() -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.records.base import Usage
-from helmsman.verify.judge.answers import LONGEST, STRUCTURED, Answer, CliReader, MessageReader
+from helmsman.records.base import Reply, Usage
+from helmsman.verify.judge.answers import LONGEST, STRUCTURED, CliReader, MessageReader
 
 pytestmark = pytest.mark.feature("V7")
 JSON = st.recursive(
@@ -32,7 +32,7 @@ KINDS = st.sampled_from(
 EVENTS = st.lists(st.dictionaries(FIELDS, JSON | KINDS, max_size=6), max_size=6)
 
 
-def read(*events: dict[str, Any]) -> Answer | None:
+def read(*events: dict[str, Any]) -> Reply | None:
     reader = MessageReader()
     for event in events:
         reader.feed(event)
@@ -52,7 +52,7 @@ def test_the_pieces_of_a_message_make_its_text() -> None:
     answer = read(
         {"type": "content_block_start", "content_block": {"type": "text", "text": "a"}}, thinking, delta("b"), end("end_turn")
     )
-    assert answer == Answer("ab", "end_turn")
+    assert answer == Reply(text="ab", stop="end_turn")
 
 
 def test_an_endless_answer_is_held_at_one_character_more_than_is_allowed() -> None:
@@ -82,7 +82,7 @@ def result(**fields: Any) -> dict[str, Any]:
     return {"type": "result", "subtype": "success", "is_error": False, "stop_reason": "tool_use", **fields}
 
 
-def heard(*events: dict[str, Any]) -> Answer | None:
+def heard(*events: dict[str, Any]) -> Reply | None:
     reader = CliReader()
     for event in events:
         reader.feed(event)
@@ -91,7 +91,7 @@ def heard(*events: dict[str, Any]) -> Answer | None:
 
 def test_the_form_that_the_cli_accepted_is_the_answer() -> None:
     answer = heard(form({"ok": "maybe"}, "m1"), form({"ok": True}, "m2"), result(structured_output={"ok": True}))
-    assert answer == Answer('{"ok": true}', "tool_use", Usage(output_tokens=3))
+    assert answer == Reply(text='{"ok": true}', stop="tool_use", usage=Usage(output_tokens=3))
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import CriterionConfig
+from helmsman.records.base import Reply
 from helmsman.records.checks import Judgement, JudgementOutcome
-from helmsman.verify.judge.answers import LONGEST, Answer
+from helmsman.verify.judge.answers import LONGEST
 from helmsman.verify.judge.view import View
 from helmsman.verify.judge.votes import Opinion, UnreadableError, Vote, count_votes, read_vote
 from tests.fakes.judge_questions import BAD, GOOD, answer, one, untold
@@ -22,7 +23,7 @@ VIEW = View("", {"slugs.py": 10, "empty.py": 0}, frozenset({"old.py"}))
 
 
 def read(text: Any, stop: str = "end_turn") -> Vote:
-    return read_vote(Answer(text if isinstance(text, str) else json.dumps(text), stop), IDS, VIEW)
+    return read_vote(Reply(text=text if isinstance(text, str) else json.dumps(text), stop=stop), IDS, VIEW)
 
 
 def judge(*votes: Vote, **criterion: Any) -> Judgement:

@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from helmsman.parsers.loose import count, items, mapping, text
-from helmsman.records.base import Usage
+from helmsman.records.base import Reply, Usage
 
 LONGEST = 100_000
 """Characters of an answer; more than any rubric needs."""
@@ -22,17 +21,6 @@ _USAGE = {
     "cache_read_tokens": "cache_read_input_tokens",
     "output_tokens": "output_tokens",
 }
-
-
-@dataclass(frozen=True)
-class Answer:
-    """One vote as it came, unread."""
-
-    text: str
-    """What should be one JSON object; at most one character longer than an answer may be."""
-    stop: str
-    """Why the model stopped, as the API names it."""
-    usage: Usage = field(default_factory=Usage)
 
 
 class MessageReader:
@@ -59,9 +47,9 @@ class MessageReader:
             self._stop = text(mapping(event.get("delta")).get("stop_reason")) or self._stop
 
     @property
-    def answer(self) -> Answer | None:
+    def answer(self) -> Reply | None:
         """The answer; None where the stream ended before the message did."""
-        return Answer("".join(self._parts), self._stop, Usage(**self._usage)) if self._stop else None
+        return Reply(text="".join(self._parts), stop=self._stop, usage=Usage(**self._usage)) if self._stop else None
 
     def _add(self, part: Mapping[str, Any], kind: str) -> None:
         if part.get("type") != kind:
@@ -93,14 +81,14 @@ class CliReader:
         elif event.get("type") == "assistant":
             self._listen(mapping(event.get("message")))
 
-    def answer(self, usage: Usage) -> Answer | None:
+    def answer(self, usage: Usage) -> Reply | None:
         """The answer, or how the model failed to give one; None where it is not the model that failed."""
         stop = self._stop()
         if stop is None:
             return None
         # Two forms filled in in one message are no answer, even if the CLI takes the last.
         given = self._given if isinstance(self._result.get("structured_output"), Mapping) else [text(self._result.get("result"))]
-        return Answer("\n".join(given)[: LONGEST + 1], stop, usage)
+        return Reply(text="\n".join(given)[: LONGEST + 1], stop=stop, usage=usage)
 
     def _stop(self) -> str | None:
         if self._result.get("stop_reason") == "refusal":

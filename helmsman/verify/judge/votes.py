@@ -9,8 +9,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from helmsman.config import CriterionConfig
+from helmsman.records.base import Reply
 from helmsman.records.checks import CriterionVerdict, Given, Judgement, JudgementOutcome
-from helmsman.verify.judge.answers import LONGEST, Answer
+from helmsman.verify.judge.answers import LONGEST
 from helmsman.verify.judge.fence import label, visible
 from helmsman.verify.judge.view import View
 
@@ -21,17 +22,6 @@ _NEEDED = 10
 """Files that one vote may ask for, by criterion."""
 _PLACE = re.compile(r"(?P<path>[\w./@+-]*[\w@+-])(?::(?P<line>\d{1,9}))?")
 _SHOWN_IDS = 5
-
-_STOPS = {
-    "end_turn": None,
-    "tool_use": None,
-    "refusal": "the model declined to answer",
-    "max_tokens": "the answer was cut off at its longest length",
-    "model_context_window_exceeded": "the answer was cut off where the model's context was full",
-    "pause_turn": "the model paused before its answer was whole",
-    "structured_output_retry_exhausted": "the model kept answering in another form",
-}
-"""Why an answer with this stop reason of the API is not whole; None: it is."""
 
 
 class _CriterionAnswer(BaseModel):
@@ -80,7 +70,7 @@ class UnreadableError(ValueError):
     """An answer is no vote; the message says why, in at most 500 printable characters."""
 
 
-def read_vote(answer: Answer, criteria: Sequence[str], view: View) -> Vote:
+def read_vote(answer: Reply, criteria: Sequence[str], view: View) -> Vote:
     """The vote that an answer is on these criteria, by their ids. Raises UnreadableError."""
     _must_be_whole(answer)
     read = _parsed(answer.text)
@@ -105,9 +95,9 @@ def count_votes(criteria: Sequence[CriterionConfig], votes: Sequence[Vote]) -> J
     )
 
 
-def _must_be_whole(answer: Answer) -> None:
-    if cause := _STOPS.get(answer.stop, f"the model stopped for an unknown reason: {label(answer.stop)}"):
-        raise UnreadableError(cause)
+def _must_be_whole(answer: Reply) -> None:
+    if answer.broken_off:
+        raise UnreadableError(answer.broken_off)
     if not answer.text.strip():
         raise UnreadableError("the answer is empty")
     if len(answer.text) > LONGEST:
