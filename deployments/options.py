@@ -77,7 +77,7 @@ def _keys(_repo: Path) -> Iterable[str]:
     from helmsman.config.base import fields, section_of
     from helmsman.config.loop import LoopConfig
 
-    for key, field in fields(LoopConfig):
+    for key, field, _ in fields(LoopConfig):
         if section_of(field) is None:
             yield f"{key}="
             yield from (f"{key}={example}" for example in _examples(field.get_default(call_default_factory=True)))

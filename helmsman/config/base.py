@@ -67,10 +67,10 @@ Share = Annotated[Annotated[float, Field(gt=0, le=1)] | None, BeforeValidator(_n
 Count = Annotated[Annotated[int, Field(ge=1)] | None, BeforeValidator(_none_when_unlimited)]
 
 
-def fields(model: type[Section], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
-    """Every field below a section as (dotted key, field), in declaration order; a section comes before its own."""
+def fields(model: type[Section], prefix: str = "") -> Iterator[tuple[str, FieldInfo, Owner]]:
+    """Every field below a section as (dotted key, field, owner), in declaration order; a section comes before its own."""
     for name, field in model.model_fields.items():
-        yield prefix + name, field
+        yield prefix + name, field, next((mark for mark in field.metadata if isinstance(mark, Owner)), model.owner)
         section = section_of(field)
         if section:
             yield from fields(section, f"{prefix}{name}.")

@@ -55,8 +55,8 @@ class Resolved:
     origins: Mapping[str, str]
 
 
-_LEAVES = {key: field for key, field in fields(LoopConfig) if not section_of(field)}
-_SECTIONS = frozenset(key for key, field in fields(LoopConfig) if section_of(field))
+_LEAVES = {key: field for key, field, _ in fields(LoopConfig) if not section_of(field)}
+_SECTIONS = frozenset(key for key, field, _ in fields(LoopConfig) if section_of(field))
 
 
 def leaves(config: LoopConfig) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
-from helmsman.config.base import Owner, Section, section_of
+from helmsman.config.base import Owner, Section, fields, section_of
 from helmsman.config.goals import CheckConfig
 from helmsman.config.loop import LoopConfig
 from helmsman.errors import OperatorError
@@ -73,22 +73,12 @@ def as_json(value: Any) -> str:
 
 
 def _within(key: str, items: list[Any]) -> Iterator[Setting]:
-    owned = [name for name, owner in _owners(_LISTS[key]) if owner is Owner.OPERATOR]
+    owned = [name for name, _, owner in fields(_LISTS[key]) if owner is Owner.OPERATOR]
     for at, item in enumerate(items):
         if isinstance(item, Mapping):
             table = cast("Mapping[str, Any]", item)
             yield from (Setting(f"{key}[{at}].{name}", as_json(table[name])) for name in owned if name in table)
 
 
-def _owners(section: type[Section], prefix: str = "") -> Iterator[tuple[str, Owner]]:
-    for name, field in section.model_fields.items():
-        below = section_of(field)
-        if below:
-            yield from _owners(below, f"{prefix}{name}.")
-        else:
-            marked = next((mark for mark in field.metadata if isinstance(mark, Owner)), section.owner)
-            yield prefix + name, marked
-
-
-OWNERS: Mapping[str, Owner] = dict(_owners(LoopConfig))
+OWNERS: Mapping[str, Owner] = {key: owner for key, field, owner in fields(LoopConfig) if not section_of(field)}
 """Every key, in declaration order."""
