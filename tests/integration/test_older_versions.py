@@ -31,6 +31,8 @@ GONE = (
     ".execution.call.api_retries",
     ".trust.drift",
     ".judge.resets",
+    ".oversight.sought",
+    ".sought",
 )
 """What older versions noted and nothing goes by any more."""
 
