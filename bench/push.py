@@ -22,8 +22,8 @@ import httpx
 
 from deployments.demo_model import Request, Turn, say
 from helmsman.records.events import StepStarted
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
+from tasks.repository.loop_context import loop_folder
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import driving
 from tests.fakes.prefect_server import PrefectServer

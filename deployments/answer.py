@@ -22,8 +22,8 @@ from helmsman.records.state import LoopState
 from helmsman.render.gate import gate_lines
 from tasks.approvals import answers
 from tasks.engine.embedded import configured_api
-from tasks.repository.folders import group_folder, loop_folder
 from tasks.repository.git import Repository, open_repository
+from tasks.repository.loop_context import group_folder, loop_folder
 from tasks.repository.state_ref import read_state, show_state, state_ref
 from tasks.system.clock import now_utc
 from tasks.system.environment import ours

@@ -8,8 +8,8 @@ from helmsman.records.state import LoopState
 from helmsman.render.lines import Listed
 from helmsman.texts import interrupted_text
 from tasks.observers.follow import last_entries
-from tasks.repository.folders import group_folder, loop_folder
 from tasks.repository.git import Repository, read_ref
+from tasks.repository.loop_context import group_folder, loop_folder
 from tasks.repository.state_ref import Shown, loop_names, show_state, state_ref
 from tasks.system.lock import holder
 

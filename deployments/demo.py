@@ -20,8 +20,8 @@ from rich.console import Console
 from deployments.demo_model import ScriptedModel, Turn, bash, by_call, call, edit, environment, read, say
 from deployments.run import start
 from helmsman.config import WorkspaceConfig
-from tasks.repository.folders import worktree_of
 from tasks.repository.git import git, open_repository
+from tasks.repository.loop_context import worktree_of
 from tasks.repository.state_ref import state_ref
 
 LOOP = "demo"

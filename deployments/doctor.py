@@ -32,8 +32,7 @@ from tasks.models.judge import asks_claude_code
 from tasks.repository.git import Repository, git, open_repository
 from tasks.sandbox.probe import require_sandbox
 from tasks.system.claude_binary import find_binary
-from tasks.system.environment import agent_environment, other_environment, ours
-from tasks.system.own_process import neutral_directory
+from tasks.system.environment import agent_environment, neutral_directory, other_environment, ours
 from tasks.system.paths import state_home
 from tasks.system.process import run
 

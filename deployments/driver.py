@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from deployments.errors import status_of
-from tasks.system.own_process import hide_process
+from tasks.system.environment import hide_process
 
 YOUNG_OBJECTS = 50_000
 """As for the command line: what is imported lives to the end."""

@@ -11,9 +11,8 @@ from helmsman.oversee.merging import landing_due
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
 from tasks.repository.clean_checkout import loop_checkouts
-from tasks.repository.folders import worktree_of
 from tasks.repository.git import Repository
-from tasks.repository.loop_context import is_marked_finished, loop_context
+from tasks.repository.loop_context import is_marked_finished, loop_context, worktree_of
 from tasks.repository.products import remove
 from tasks.repository.state_ref import Shown, list_loops, loop_names, refused
 from tasks.repository.state_signature import Doubt

@@ -23,8 +23,8 @@ from helmsman.render.gate import answer_line, gate_lines
 from helmsman.render.lines import begun_lines, iteration_lines
 from helmsman.texts import duration, guard_text, merged_text, money_text, plural, rounded, stop_text
 from tasks.observers.follow import Follower
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository
+from tasks.repository.loop_context import loop_folder
 
 BASELINE = "the tree before any work"
 LOOK_SECONDS = 0.5

@@ -47,19 +47,17 @@ from tasks.loop.alignment_file import refuse_open_questions
 from tasks.loop.remote_handover import pull_state, refuse_taken
 from tasks.loop.start import create_loop, require_no_secret
 from tasks.models.judge import asks_claude_code
-from tasks.repository.folders import loop_folder, worktree_of
 from tasks.repository.git import Repository, commit_and_tree, open_repository, read_ref
+from tasks.repository.loop_context import loop_folder, worktree_of
 from tasks.repository.state_ref import Fenced, Shown, accept_state, read_state, refused, show_state, state_ref
 from tasks.repository.state_signature import Doubt
 from tasks.sandbox.probe import require_sandbox
 from tasks.system.claude_binary import find_binary
 from tasks.system.clock import now_utc
-from tasks.system.environment import OF_A_SESSION, ours
+from tasks.system.environment import OF_A_SESSION, neutral_directory, ours, refuse_nested
 from tasks.system.faults import transient_error
 from tasks.system.journal import listening
 from tasks.system.lock import exclusive_driver
-from tasks.system.nesting import refuse_nested
-from tasks.system.own_process import neutral_directory
 from tasks.system.trust import trust_commands
 
 WAY_ON = "helmsman resume"

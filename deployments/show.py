@@ -36,8 +36,8 @@ from helmsman.texts import (
     trust_line,
 )
 from tasks.observers.follow import last_entries
-from tasks.repository.folders import group_folder, loop_folder, worktree_of
 from tasks.repository.git import Repository, open_repository
+from tasks.repository.loop_context import group_folder, loop_folder, worktree_of
 from tasks.repository.state_ref import Shown, list_loops, read_cuts, read_records, salvage_refs, show_state, state_ref
 from tasks.system.clock import now_utc
 from tasks.system.paths import LoopFolder
@@ -130,10 +130,10 @@ def _log_lines(repository: Repository, loop: str, records: Sequence[IterationRec
     """Each iteration, and before it the attempts that were cut off until then."""
     cuts = read_cuts(repository, loop)
     for record in records:
-        while cuts and cuts[0].iteration <= record.iteration:
-            yield clean(f"    cut off    {cuts.pop(0).words}")
+        while cuts and cuts[0][0] <= record.iteration:
+            yield clean(f"    cut off    {cuts.pop(0)[1]}")
         yield from iteration_lines(record)
-    yield from (clean(f"    cut off    {cut.words}") for cut in cuts)
+    yield from (clean(f"    cut off    {words}") for _, words in cuts)
     if not records:
         yield "no iteration has ended yet"
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from tasks.system.own_process import neutral_directory
+from tasks.system.environment import neutral_directory
 
 NAME_PATHS = "HELMSMAN_HOME", "PREFECT_HOME", "PREFECT_PROFILES_PATH", "XDG_STATE_HOME"
 """Variables that hold the user's paths and are read later. A relative one is meant from where the command was started."""

@@ -39,11 +39,11 @@ FROM_CHECKOUT = "helmsman.toml and what else configures the checks: the base has
 def verify_change(repo: Path, *, yes: bool, as_json: bool, commits: str = "", comment: bool = False, **said: Any) -> int:
     """Verify, print, write the files that were asked for. Returns 0 verified, 1 not verified, 2 cannot tell."""
     repository = open_repository(repo)
-    ends = commits_of(repository, commits)
+    base, head = commits_of(repository, commits)
     ask = settle(repository, yes=yes, as_json=as_json)
-    with ending_tidily(), clean_checkout_of(repository, ends.base) as checkout, listening(_tell):
-        config, further = consenting(repository, lambda: _configured(repository, checkout, ends.base, said), ask=ask)
-        work = Range(repository, ends.base, ends.head, config)
+    with ending_tidily(), clean_checkout_of(repository, base) as checkout, listening(_tell):
+        config, further = consenting(repository, lambda: _configured(repository, checkout, base, said), ask=ask)
+        work = Range(repository, base, head, config)
         found = verify(
             checkout,
             work,

@@ -23,8 +23,8 @@ from helmsman.records.state import LoopState
 from helmsman.render.activity import Activity, LoggedEvent, after
 from helmsman.render.gate import answer_line, gate_lines
 from tasks.observers.follow import Follower, state_mark
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, open_repository
+from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import Shown, loop_names, show_state
 
 LOOK_SECONDS = 0.25

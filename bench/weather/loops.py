@@ -12,8 +12,8 @@ import psutil
 from deployments.demo_model import Request, Turn, bash, call, environment, say
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import git, open_repository
+from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import loop_names, show_state
 from tests.fakes.warm import COMMAND_LINE, ColdProcess, WarmProcess
 

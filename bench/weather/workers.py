@@ -9,8 +9,8 @@ from pathlib import Path
 from bench.weather.judging import Judgement, judge
 from bench.weather.loops import KINDS, Loop, made
 from bench.weather.person import is_through, see_through
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
+from tasks.repository.loop_context import loop_folder
 from tasks.system.lock import holder
 from tests.fakes.bench import eventually
 from tests.fakes.team import Team, running

@@ -27,8 +27,7 @@ from tasks.repository.git import IDENTITY, has_identity
 from tasks.repository.loop_context import LoopContext
 from tasks.sandbox.enter import BOXED, Agent, Command, agent_box
 from tasks.system.claude_binary import find_binary
-from tasks.system.environment import agent_environment, ours
-from tasks.system.nesting import inner_depth
+from tasks.system.environment import agent_environment, inner_depth, ours
 from tasks.system.process import Ended
 
 OWN_TELEMETRY = "CLAUDE_CODE_ENABLE_TELEMETRY"

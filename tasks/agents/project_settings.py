@@ -8,8 +8,7 @@ from typing import Any, cast
 from helmsman.config import LoopConfig
 from helmsman.config.owners import Requested, Setting, as_json
 from tasks.repository.git import Repository
-from tasks.repository.objects import read_objects
-from tasks.repository.trees import LINK, entry_at
+from tasks.repository.objects import LINK, entry_at, read_objects
 from tasks.system.files import read_within
 from tasks.system.trust import consent_of, require_agreed
 

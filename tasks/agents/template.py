@@ -17,8 +17,7 @@ from tasks.repository.git import IDENTITY, commit_and_tree, has_identity
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.worktree import dirty_paths
 from tasks.sandbox.enter import Agent, Command, agent_box, take_over_work
-from tasks.system.environment import other_environment, ours
-from tasks.system.nesting import inner_depth
+from tasks.system.environment import inner_depth, other_environment, ours
 
 
 def call_agent(order: Order) -> AgentCall:

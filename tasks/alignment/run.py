@@ -26,8 +26,8 @@ from tasks.engine.runs import driving_run
 from tasks.engine.step import with_retries
 from tasks.models.asking import writing_model
 from tasks.repository.git import open_repository
+from tasks.system.environment import refuse_nested
 from tasks.system.lock import exclusive_folder
-from tasks.system.nesting import refuse_nested
 from tasks.system.process import end_tagged
 
 TRIES = 2

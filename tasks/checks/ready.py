@@ -9,9 +9,8 @@ from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.verify.missing import missing
 from tasks.repository.git import Repository
-from tasks.repository.objects import read_objects
+from tasks.repository.objects import read_objects, root_entries
 from tasks.repository.setup import INSTALLED, PROPOSED, in_toml, proposed
-from tasks.repository.trees import root_entries
 from tasks.system.environment import ours
 
 HOLDS = (

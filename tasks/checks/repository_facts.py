@@ -8,8 +8,7 @@ from helmsman.plain import clean, clean_lines
 from helmsman.records.alignment import RepositoryFacts
 from tasks.checks.project_commands import LARGEST_TEXT, read_project
 from tasks.repository.git import Repository, commit_and_tree, git
-from tasks.repository.objects import read_objects
-from tasks.repository.trees import FILE_MODES, FOLDER, Entry, folder_entries, root_entries, sizes
+from tasks.repository.objects import FILE_MODES, FOLDER, Entry, folder_entries, read_headers, read_objects, root_entries
 from tasks.system.secrets import redact
 
 MOST_NAMES = 300
@@ -46,8 +45,8 @@ def gather_facts(repository: Repository, config: LoopConfig) -> RepositoryFacts:
 def _text(repository: Repository, root: Sequence[Entry], beginning: str) -> str:
     """The beginning of the root's first file whose name begins so."""
     wanted = [entry for entry in root if entry.path.lower().startswith(beginning) and entry.mode in FILE_MODES]
-    known = sizes(repository.common, wanted)
-    entry = next((entry for entry in wanted if 0 < known.get(entry.id, 0) <= LARGEST_TEXT), None)
+    headers = zip(wanted, read_headers(repository.common, [entry.id for entry in wanted]), strict=True)
+    entry = next((entry for entry, header in headers if header and 0 < header.size <= LARGEST_TEXT), None)
     found = read_objects(repository.common, [entry.id])[0] if entry else None
     if found is None:
         return ""

@@ -94,8 +94,8 @@ def secrets_in(worktree: Path, change: Change) -> Scanned:
     """
     if change.start == change.commit:
         return Scanned()
-    added = added_text(worktree, change)
-    every = list(_once(one for part in added.parts for one in _in_part(part)))
+    parts, unread = added_text(worktree, change)
+    every = list(_once(one for part in parts for one in _in_part(part)))
     sure, unsure = ([one for one in every if bool(one.doubt) is doubtful] for doubtful in (False, True))
     found = (*sure[:MOST_FOUND], *unsure[:MOST_LEAKS])
     held = _held(worktree, change.start, {one.secret for one in found if len(one.secret) >= _WORTH_LOOKING_UP})
@@ -103,7 +103,7 @@ def secrets_in(worktree: Path, change: Change) -> Scanned:
     for one in new:
         if not one.doubt:
             register({one.kind: one.secret})
-    return Scanned(tuple(dict.fromkeys(map(_leak, new)))[:MOST_LEAKS], added.unread)
+    return Scanned(tuple(dict.fromkeys(map(_leak, new)))[:MOST_LEAKS], unread)
 
 
 def _once(found: Iterable[_Found]) -> Iterator[_Found]:

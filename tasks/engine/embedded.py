@@ -19,8 +19,7 @@ from uuid import uuid4
 import httpx
 
 from helmsman.errors import OperatorError, TransientError
-from tasks.system.environment import OF_PYTHON, other_environment
-from tasks.system.own_process import hide_process, neutral_directory
+from tasks.system.environment import OF_PYTHON, hide_process, neutral_directory, other_environment
 from tasks.system.process import Ended, run
 
 START_SECONDS = 120

@@ -23,8 +23,7 @@ from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settin
 from prefect.states import Crashed
 
 from helmsman.records.state import LoopState
-from tasks.system.output import survive_broken_pipe
-from tasks.system.own_process import hide_process
+from tasks.system.environment import hide_process, survive_broken_pipe
 
 POLL_SECONDS = 2.0
 """How often the engine is asked whether somebody cancelled; a cancel must be through within 10 s."""

@@ -10,7 +10,7 @@ import socket
 import sys
 
 from tasks.engine.embedded import IS_UP
-from tasks.system.own_process import hide_process
+from tasks.system.environment import hide_process
 
 GRACE_SECONDS = 3
 

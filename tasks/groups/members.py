@@ -34,13 +34,11 @@ from tasks.groups.parallel import Group, WorkerExit, candidates, departed, due_l
 from tasks.loop.run import STOPPED_FROM_OUTSIDE
 from tasks.models.asking import Asking, written
 from tasks.observers.follow import newest_record
-from tasks.repository.folders import group_folder, loop_folder
 from tasks.repository.git import Repository, git, open_repository
+from tasks.repository.loop_context import group_folder, loop_folder
 from tasks.repository.state_ref import known_state
-from tasks.system.environment import OF_A_SESSION, OF_PYTHON, other_environment, ours
+from tasks.system.environment import OF_A_SESSION, OF_PYTHON, neutral_directory, other_environment, ours, refuse_nested
 from tasks.system.lock import exclusive_folder, holder
-from tasks.system.nesting import refuse_nested
-from tasks.system.own_process import neutral_directory
 from tasks.system.paths import LoopFolder
 from tasks.system.process import TAG, run
 from tasks.system.secrets import redact

@@ -25,9 +25,8 @@ from helmsman.records.state import LoopState
 from tasks.groups.group_plan import done_items, item_link, item_names, planned_items, tip
 from tasks.loop.configure import configure
 from tasks.loop.merge_target import require_target
-from tasks.repository.folders import group_folder, loop_folder
 from tasks.repository.git import Repository
-from tasks.repository.loop_context import is_finished
+from tasks.repository.loop_context import group_folder, is_finished, loop_folder
 from tasks.repository.state_ref import known_state, replace_state
 from tasks.system.files import write_atomic
 from tasks.system.keys import authentic, signed

@@ -21,7 +21,7 @@ from tasks.repository.branch_files import (
 )
 from tasks.repository.git import Repository, git_bytes
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.trees import root_entries
+from tasks.repository.objects import root_entries
 from tasks.system.files import FOR_ALL, write_atomic
 from tasks.system.secrets import redact
 

@@ -15,9 +15,8 @@ from tasks.checks.judging import request_for
 from tasks.loop.prepare import facts_at
 from tasks.loop.remember import recalled
 from tasks.loop.start import state_from_here
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository
-from tasks.repository.loop_context import LoopContext
+from tasks.repository.loop_context import LoopContext, loop_folder
 from tasks.system.secrets import without_secrets
 
 NAME_END = "0000"

@@ -18,9 +18,8 @@ from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
 from tasks.loop.recover import end_processes, keep_work
 from tasks.repository.branch_files import checkout_of
-from tasks.repository.folders import loop_folder, worktree_of
 from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, contains, git, read_ref, succeeds
-from tasks.repository.loop_context import loop_context
+from tasks.repository.loop_context import loop_context, loop_folder, worktree_of
 from tasks.repository.remote import fetch_ref, no_remote, push_loop, require_remote
 from tasks.repository.state_ref import PREFIX, Fenced, Shown, read_state, shown_at, state_ref, write_state
 from tasks.repository.state_signature import Tip, Unverified, note_next

@@ -39,19 +39,18 @@ from tasks.loop.remote_handover import acquire_lease, is_claimed_between, is_our
 from tasks.loop.rollback import stand_at_best
 from tasks.loop.start import open_loop
 from tasks.observers.telemetry import watched
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import commit_and_tree, open_repository
-from tasks.repository.loop_context import LoopContext, loop_context, mark_finished
+from tasks.repository.loop_context import LoopContext, loop_context, loop_folder, mark_finished
 from tasks.repository.objects import close_readers
 from tasks.repository.plan import items_of
 from tasks.repository.state_ref import Fenced, known_state, read_state, replace_state, state_ref
 from tasks.repository.worktree import remove_worktree
 from tasks.sandbox.probe import require_sandbox
 from tasks.system.clock import now_utc
+from tasks.system.environment import refuse_nested
 from tasks.system.faults import transient_error
 from tasks.system.journal import journal_to, listening, publish
 from tasks.system.lock import exclusive_folder
-from tasks.system.nesting import refuse_nested
 
 LONGEST_STAY = 60.0
 """Seconds of a wait that a process under a worker sits out: to start another one takes ten, and one that waits holds a place."""

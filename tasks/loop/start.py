@@ -31,7 +31,6 @@ from tasks.loop.configure import configure
 from tasks.loop.handoff import left_at, left_in, text_at
 from tasks.loop.merge_target import require_target
 from tasks.loop.remote_handover import pull_state
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import (
     GitError,
     Repository,
@@ -42,6 +41,7 @@ from tasks.repository.git import (
     require_head,
 )
 from tasks.repository.hidden import require_outside
+from tasks.repository.loop_context import loop_folder
 from tasks.repository.own_template import own_template
 from tasks.repository.plan import begun_plan
 from tasks.repository.remote import require_remote

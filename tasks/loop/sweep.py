@@ -26,8 +26,8 @@ from helmsman.records.state import LoopState
 from tasks.approvals import answers
 from tasks.approvals.pause import resume_paused, stand_in
 from tasks.engine.runs import REPOSITORY, runs_where, tagged
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
+from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_state
 from tasks.system.clock import now_utc
 from tasks.system.lock import holder

@@ -3,7 +3,7 @@
 Names of new files and messages of commits are lines as well: whoever fetches the branch reads them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,31 +43,30 @@ class Part(NamedTuple):
     lines: Sequence[Line]
 
 
-class Added(NamedTuple):
-    """All parts, and what the bounds cut off, in words."""
+def added_text(worktree: Path, change: Change) -> tuple[list[Part], str]:
+    """All parts, and what the bounds cut off, in words. Binary files are passed over without a word.
 
-    parts: tuple[Part, ...] = ()
-    unread: str = ""
-
-
-def added_text(worktree: Path, change: Change) -> Added:
-    """Read from git's objects: no attribute and no setting hides a line. Binary files are passed over without a word."""
-    now = list(_edits(git_bytes(worktree, "diff", *_RAW, change.start, change.commit, "--")))
+    Read from git's objects: no attribute and no setting hides a line.
+    """
+    now = _edits(git_bytes(worktree, "diff", *_RAW, change.start, change.commit, "--"))
     commits = _commits(worktree, change)
     newest = commits[:MOST_COMMITS]
-    known = {(edit.path, edit.after) for edit in now}
     listed = [ids for ids, _ in newest]
     if listed == [f"{change.commit} {change.start}"]:  # the change as a whole is what its only commit changed
         listed = []
     asked = "".join(f"{commit}\n" for commit in listed).encode()
     history = git_bytes(worktree, "diff-tree", "--stdin", "--root", *_RAW, stdin=asked) if listed else b""
+    known = {(edit.path, edit.after) for edit in now}
     past = [edit for edit in _edits(history) if (edit.path, edit.after) not in known]
-    parts, unread = _read(worktree, now, past)
-    said = ((ids.split()[0], [Line(*line) for line in enumerate(text.splitlines())]) for ids, text in newest)
-    parts = (*_names(now), *_names(past), *(Part(MESSAGE, *one) for one in said), *parts)
-    missed = f"commits before the newest {MOST_COMMITS}" if len(commits) > MOST_COMMITS else ""
-    told = ", ".join(filter(None, (missed, unread)))
-    return Added(parts, f"not all that is new was searched for secrets: {told} left out" if told else "")
+    # names that were not there before
+    new = (edit for edit in (*now, *past) if edit.path != edit.old_path or edit.status.startswith("A"))
+    parts = [Part(edit.path, edit.commit, (Line(0, edit.path),)) for edit in new]
+    for ids, text in newest:
+        parts.append(Part(MESSAGE, ids.split()[0], [Line(*line) for line in enumerate(text.splitlines())]))
+    unread = [f"commits before the newest {MOST_COMMITS}"] if len(commits) > MOST_COMMITS else []
+    unread += _read(worktree, now, past, parts)
+    told = f"not all that is new was searched for secrets: {', '.join(unread)} left out" if unread else ""
+    return parts, told
 
 
 def _commits(worktree: Path, change: Change) -> list[tuple[str, str]]:
@@ -83,51 +82,43 @@ def _commits(worktree: Path, change: Change) -> list[tuple[str, str]]:
     return [(" ".join(ids.split()[:2]), text) for ids, _, text in found]
 
 
-def _names(edits: Iterable[Entry]) -> Iterator[Part]:
-    """Names that were not there before."""
-    new = (edit for edit in edits if edit.path != edit.old_path or edit.status.startswith("A"))
-    yield from (Part(edit.path, edit.commit, (Line(0, edit.path),)) for edit in new)
-
-
-def _edits(raw: bytes) -> Iterator[Entry]:
+def _edits(raw: bytes) -> list[Entry]:
     """Files that are there afterwards."""
-    return (entry for entry in changed_files(raw) if entry.after)
+    return [entry for entry in changed_files(raw) if entry.after]
 
 
-def _read(worktree: Path, now: Sequence[Entry], past: Sequence[Entry]) -> tuple[list[Part], str]:
-    """Small files first, so that a large one takes no other's room; the tree before what is only history."""
+def _read(worktree: Path, now: Sequence[Entry], past: Sequence[Entry], parts: list[Part]) -> list[str]:
+    """Add the new lines of files. Returns, in words, what there was no room for.
+
+    Small files first, so that a large one takes no other's room; the tree before what is only history.
+    """
     names = sorted({name for edit in (*now, *past) for name in edit.ids})
     sizes = {header.id: header.size for header in read_headers(worktree, names) if header is not None}
     ordered = [edit for edits in (now, past) for edit in sorted(edits, key=lambda edit: sizes.get(edit.after, 0))]
     fit = [edit for edit in ordered if sizes.get(edit.after, 0) <= LARGEST_FILE]
-    parts, room, text, left = list[Part](), MOST_READ, MOST_TEXT, len(fit)
+    room, text, left = MOST_READ, MOST_TEXT, len(fit)
     for edit in fit[:MOST_FILES]:
         wanted = [name for name in edit.ids if sizes.get(name, LARGEST_FILE + 1) <= LARGEST_FILE]
         room -= sum(sizes[name] for name in wanted)
         if room < 0:
             break
         found = dict(filter(None, read_objects(worktree, wanted)))
-        lines = _new_lines(_text(found.get(edit.before, b"")), _text(found.get(edit.after, b"")))
+        before = set(_lines(found.get(edit.before, b"")))
+        lines = [Line(*line) for line in enumerate(_lines(found.get(edit.after, b"")), start=1) if line[1] not in before]
         text -= sum(len(line.text) for line in lines)
         if text < 0:
             break
         parts += [Part(edit.path, edit.commit, lines)] if lines else []
         left -= 1
-    told = (
-        f"{len(ordered) - len(fit)} files above {LARGEST_FILE / 1e6:g} MB" if len(ordered) > len(fit) else "",
-        f"{left} files beyond {MOST_FILES:,} files or {MOST_TEXT / 1e6:g} MB of new lines" if left else "",
-    )
-    return parts, ", ".join(filter(None, told))
+    large = len(ordered) - len(fit)
+    told = [f"{large} files above {LARGEST_FILE / 1e6:g} MB"] if large else []
+    more = f"{left} files beyond {MOST_FILES:,} files or {MOST_TEXT / 1e6:g} MB of new lines"
+    return [*told, more] if left else told
 
 
-def _new_lines(before: str, after: str) -> list[Line]:
-    held = set(before.splitlines())
-    return [Line(number, text) for number, text in enumerate(after.splitlines(), start=1) if text not in held]
-
-
-def _text(content: bytes) -> str:
-    """Empty for a binary file."""
+def _lines(content: bytes) -> list[str]:
+    """None for a binary file."""
     marked = next((encoding for mark, encoding in _MARKS if content.startswith(mark)), "")
     if not marked and b"\0" in content[:8000]:
-        return ""
-    return content.decode(marked or "utf-8", errors="replace")
+        return []
+    return content.decode(marked or "utf-8", errors="replace").splitlines()

@@ -5,15 +5,14 @@ import shlex
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from helmsman.errors import OperatorError, TransientError
 from helmsman.plain import clean
 from helmsman.records.state import LoopState
 from tasks.repository.git import GitError, Repository, contains, git, git_bytes, read_ref
-from tasks.repository.objects import read_object
-from tasks.repository.trees import FILE_MODES, entry_at, size_of
+from tasks.repository.objects import FILE_MODES, entry_at, read_object, size_of
 from tasks.system.files import locked
 from tasks.system.paths import helmsman_folder
 
@@ -28,8 +27,7 @@ LARGEST = 1_600_000
 """Bytes of a file that is read."""
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(NamedTuple):
     """A file of a commit."""
 
     mode: str
@@ -128,17 +126,33 @@ def checkout_of(repository: Repository, branch: str) -> Path | None:
 
 def move_branch(repository: Repository, ref: str, old: str, new: str) -> bool:
     """A checkout that is on the branch comes along: files, index and branch together. False: somebody else moved the branch."""
+    name, common = ref.removeprefix("refs/heads/"), repository.common
     # git changes files and index under one lock and the branch under another: two at once leave a checkout of both
-    with locked(helmsman_folder(repository.common) / "checkout.lock", 0o644):
-        checkout = checkout_of(repository, ref.removeprefix("refs/heads/"))
+    with locked(helmsman_folder(common) / "checkout.lock", 0o644):
+        checkout = checkout_of(repository, name)
         if checkout is None:
-            _require_not_in_hand(repository, ref)
-            return _moved(repository.common, repository, ref, old, "update-ref", "-m", "helmsman: move on", ref, new, old)
-        plainly = "-c", "merge.autoStash=false"  # git refuses where the merge touches what somebody has changed
-        return _moved(checkout, repository, ref, old, *plainly, "merge", "--ff-only", *WHOLLY, new)
+            _require_no_rebase(repository, ref)
+        try:
+            if checkout is None:
+                git(common, "update-ref", "-m", "helmsman: move on", ref, new, old)
+            else:  # git refuses where the merge touches what somebody has changed
+                git(checkout, "-c", "merge.autoStash=false", "merge", "--ff-only", *WHOLLY, new)
+        except GitError as error:
+            if read_ref(common, ref) != old or any(word in error.stderr for word in BUSY):
+                return False
+            if checkout is None:
+                raise
+            raise OperatorError(
+                f"branch {name} is checked out, and that checkout cannot come along; it was left as it is",
+                expected=f"{checkout} without changes to what is merged, or on another branch",
+                found=error.stderr,
+                remedy="commit or stash there, or: "
+                f"git -C {shlex.quote(str(checkout))} switch --detach; then go on with the loop",
+            ) from error
+        return read_ref(common, ref) != old  # a person may have left the branch meanwhile
 
 
-def _require_not_in_hand(repository: Repository, ref: str) -> None:
+def _require_no_rebase(repository: Repository, ref: str) -> None:
     """A rebase of the branch is on no branch meanwhile; given up, it puts the branch back to where it began."""
     for name in (path for place in REBASING for path in repository.common.glob(place)):
         if name.read_text(errors="replace").strip() == ref:
@@ -147,25 +161,3 @@ def _require_not_in_hand(repository: Repository, ref: str) -> None:
                 found=str(name.parent),
                 remedy="end it there: git rebase --continue, or --abort; then go on with the loop",
             )
-
-
-def _moved(cwd: Path, repository: Repository, ref: str, old: str, *command: str) -> bool:
-    try:
-        git(cwd, *command)
-    except GitError as error:
-        if read_ref(repository.common, ref) != old or any(word in error.stderr for word in BUSY):
-            return False
-        if cwd == repository.common:
-            raise
-        raise _in_the_way(cwd, ref.removeprefix("refs/heads/"), error.stderr) from error
-    return read_ref(repository.common, ref) != old  # a person may have left the branch meanwhile
-
-
-def _in_the_way(checkout: Path, branch: str, found: str) -> OperatorError:
-    where = shlex.quote(str(checkout))
-    return OperatorError(
-        f"branch {branch} is checked out, and that checkout cannot come along; it was left as it is",
-        expected=f"{checkout} without changes to what is merged, or on another branch",
-        found=found,
-        remedy=f"commit or stash there, or: git -C {where} switch --detach; then go on with the loop",
-    )

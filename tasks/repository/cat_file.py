@@ -7,7 +7,7 @@ import io
 import os
 import select
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar
 
@@ -31,6 +31,7 @@ LACKING = "from promisor remote"
 """In the words with which git ends where a partial clone lacks an object and it may not fetch it."""
 _FORMS = {"cat_file_all": "--batch", "cat_file_header": "--batch-check"}
 """By GitPython's name for the process."""
+_BATCH = "cat-file", "--batch"
 _T = TypeVar("_T")
 
 
@@ -42,20 +43,8 @@ class Header(NamedTuple):
     size: int
 
 
-class _AbsentError(Exception):
-    """There is no such object."""
-
-
-class _EndedError(Exception):
-    """The process has ended instead of an answer."""
-
-
-class _LateError(Exception):
-    """There was no answer for too long."""
-
-
 class _InTime(io.RawIOBase):
-    """What the process prints, if it does so in time."""
+    """What the process prints. Raises TimeoutError where it prints nothing for too long."""
 
     def __init__(self, source: IO[bytes]) -> None:
         """Read from that pipe alone, which has no buffer of its own."""
@@ -67,7 +56,7 @@ class _InTime(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         if not self._ready.poll(TIMEOUT_SECONDS * 1000):
-            raise _LateError
+            raise TimeoutError
         return os.readv(self._source.fileno(), [buffer])
 
     def close(self) -> None:
@@ -87,21 +76,20 @@ class CatFile(git.Git):
         self.folder = folder
 
     def _get_persistent_cmd(self, attr_name: str, cmd_name: str, *args: Any, **kwargs: Any) -> git.Git.AutoInterrupt:  # noqa: ARG002
-        process = getattr(self, attr_name)
-        if process is None:
-            process = _started(self.folder, _FORMS[attr_name])
-            setattr(self, attr_name, process)
-        return process
+        if getattr(self, attr_name) is None:
+            setattr(self, attr_name, _started(self.folder, _FORMS[attr_name]))
+        return getattr(self, attr_name)
 
     def _parse_object_header(self, header_line: str | bytes) -> tuple[str, str, int]:
+        """Raises KeyError where there is no such object, and EOFError where the process has ended instead of an answer."""
         line = header_line.decode(errors="replace") if isinstance(header_line, bytes) else header_line
         if not line.endswith("\n"):
-            raise _EndedError
+            raise EOFError
         match line.split():
             case [name, kind, size] if size.isdigit():
                 return name, kind, int(size)
             case _:
-                raise _AbsentError
+                raise KeyError(line)
 
     def contents(self, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
         return self._ask(self._content, names)
@@ -124,28 +112,27 @@ class CatFile(git.Git):
             raise
 
     def _answer(self, question: Callable[[str], _T], name: str) -> _T | None:
-        arguments = "cat-file", "--batch"
         for _ in range(2):  # somebody may have ended the first one
             try:
                 return question(name)
-            except _AbsentError:
+            except KeyError:
                 return None
-            except (_EndedError, BrokenPipeError):
+            except (EOFError, BrokenPipeError):
                 self.close()
-            except _LateError as error:
-                raise GitError(arguments, -1, f"no answer within {TIMEOUT_SECONDS:g} s") from error
+            except TimeoutError as error:
+                raise GitError(_BATCH, -1, f"no answer within {TIMEOUT_SECONDS:g} s") from error
         try:
-            git_bytes(self.folder, *arguments, stdin=f"{name}\n".encode(), env=FIXED)
+            git_bytes(self.folder, *_BATCH, stdin=f"{name}\n".encode(), env=FIXED)
         except GitError as error:  # in git's words
             if LACKING in error.stderr:
                 return None
             raise
-        raise GitError(arguments, -1, "it ended without an answer")
+        raise GitError(_BATCH, -1, "it ended without an answer")
 
     def _content(self, name: str) -> tuple[str, bytes]:
         found, _, size, content = self.get_object_data(name)
         if len(content) < size:
-            raise _EndedError
+            raise EOFError
         return found, content
 
 
@@ -155,7 +142,7 @@ def _started(folder: Path, form: str) -> git.Git.AutoInterrupt:
         process = subprocess.Popen(
             command,
             cwd=folder,
-            env=_environment(os.environ),
+            env={name: os.environ[name] for name in INHERITED if name in os.environ} | FIXED,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -163,13 +150,7 @@ def _started(folder: Path, form: str) -> git.Git.AutoInterrupt:
             start_new_session=True,  # Ctrl-C is for us
         )
     except OSError as error:
-        if (told := cannot_start(folder, error)) is None:
-            raise
-        raise told from error
+        raise cannot_start(folder, error) or error from error
     if process.stdout is not None:
         process.stdout = io.BufferedReader(_InTime(process.stdout))
     return git.Git.AutoInterrupt(process, command)
-
-
-def _environment(source: Mapping[str, str]) -> dict[str, str]:
-    return {name: source[name] for name in INHERITED if name in source} | FIXED

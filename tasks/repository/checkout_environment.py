@@ -23,10 +23,9 @@ REGISTRIES = (
 )  # fmt: skip
 """Variables that say where packages come from: the files in the home that say so are out of reach."""
 
-Stamp = tuple[int, ...]
-"""Inode, size, time of change of content and of anything: of a name itself and, for a link, of what it leads to."""
 Pins = dict[str, dict[str, list[int]]]
-"""By folder and name the stamp of each program."""
+"""By folder and name of each program inode, size, time of change of content and of anything: of the name itself and, for a link,
+of what it leads to."""
 
 
 def own_variables(source: Mapping[str, str], folder: Path) -> dict[str, str]:
@@ -115,10 +114,7 @@ def _stamps(folder: str) -> Iterator[tuple[str, list[int]]]:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if os.access(entry.path, os.X_OK) and not entry.is_dir():
-                    yield entry.name, [*_stamp(entry.stat(follow_symlinks=False)), *_stamp(entry.stat())]
+                    seen = entry.stat(follow_symlinks=False), entry.stat()
+                    yield entry.name, [n for one in seen for n in (one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns)]
     except OSError:  # it is not there (yet), or cannot be looked at: then nothing of it was there at the start
         return
-
-
-def _stamp(found: os.stat_result) -> Stamp:
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

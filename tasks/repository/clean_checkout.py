@@ -15,6 +15,7 @@ import secrets
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,9 @@ import psutil
 
 from helmsman.errors import OperatorError
 from tasks.repository.checkout_environment import Pins, own_variables, programs
-from tasks.repository.folders import repository_name
 from tasks.repository.git import IDENTITY, GitError, Repository
 from tasks.repository.hidden import lay_over
+from tasks.repository.loop_context import repository_name
 from tasks.repository.object_store import ObjectStore
 from tasks.repository.objects import read_object
 from tasks.repository.products import Products, remove
@@ -75,6 +76,10 @@ class CleanCheckout:
         """What a command may write to beside the tree."""
         return tuple(self.folder / name for name in ("home", "cache", "tmp"))
 
+    @property
+    def _products(self) -> Products:
+        return Products(self.folder)
+
     def begin(self) -> None:
         """Make it, unless it is there: what is true from now on of PATH, of included files and of what the repository borrows."""
         if self._facts().get("uid") == self.uid:
@@ -87,7 +92,12 @@ class CleanCheckout:
         names = [f"+refs/{kind}/*:{self.store.ref(kind)}/*" for kind in REFERENCES]
         self.store.fetch(self.repository.common, *names, LOOPS_OWN, f"+{self.base}:{self.store.ref('base')}")
         copy_included(self.repository, self.base, self.folder / "included")
-        (self.folder / "packed-refs").write_bytes(self._references())
+        own, mine = f"refs/loops/{self.folder.name}/", b" refs/heads/" + os.fsencode(self.branch)
+        kinds = (f"{own}{kind}/" for kind in REFERENCES)
+        listed = self.store.git("for-each-ref", "--format=%(objectname) %(refname)", *kinds).replace(own.encode(), b"refs/")
+        lines = sorted(listed.splitlines(), key=lambda line: line.partition(b" ")[2])
+        packed = b"".join(line + b"\n" for line in lines if not line.endswith(mine))
+        (self.folder / "packed-refs").write_bytes(b"# pack-refs with: sorted \n" + packed)
         pins: Pins = {}
         programs(os.environ, self.folder, self._inside(), pins)
         self._note(uid=self.uid, alternates=self._alternates(), pins=pins)
@@ -120,11 +130,10 @@ class CleanCheckout:
 
     def setup_due(self) -> tuple[str, ...]:
         """Commands that have to run before anything else does."""
-        due = self._products.made_by() != self._wanted()
-        return self.setup if due else ()
+        return () if self._products.made_by() == (self.folder / "wanted").read_text() else self.setup
 
     def setup_done(self) -> None:
-        wanted = self._wanted()
+        wanted = (self.folder / "wanted").read_text()
         if self._products.made_by() != wanted:
             self._products.keep(wanted, self._untracked())
         self._lay_over()
@@ -147,35 +156,31 @@ class CleanCheckout:
         if self.laid is not None:
             lay_over(self.laid, self.root)
 
-    # --- the files ------------------------------------------------------------------------------------------------
-
     def _lay_out(self, commit: str) -> None:
         remove(self.root / ".git")
         self.root.mkdir(exist_ok=True)
-        self._check_out(self.root, self.folder / "index", commit)
-        for number, (path, inner) in enumerate(self._gitlinks(self.root, self.folder / "index")):
-            self._add_submodule(path, inner, str(number))
+        self._check_out(self.root, self.folder / "index", commit, "")
         remove(self.folder / "tmp")
         (self.folder / "tmp").mkdir(mode=0o700)
         (self.folder / "commit").write_text(commit)
-        self._clear(commit)
-        self._make_git(commit)
-
-    def _clear(self, commit: str) -> None:
-        """Remove what set-up did not make; all, where set-up has to run again."""
+        # remove what set-up did not make; all, where set-up has to run again
         untracked = self._untracked()
         tree = self.store.git("ls-tree", "-r", "-z", commit) if self.setup else b""
         wanted = fingerprint(self.setup, tree, self.folder / "included")
         (self.folder / "wanted").write_text(wanted)
         if self._products.made_by() == wanted:
             self._products.restore(untracked)
-            return
-        self._products.forget(untracked)
-        (self.folder / "home" / ".gitconfig").write_text(_USER)
-        lay_included(self.folder / "included", self.root)
+        else:
+            self._products.forget(untracked)
+            (self.folder / "home" / ".gitconfig").write_text(_USER)
+            lay_included(self.folder / "included", self.root)
+        self._make_git(commit)
 
-    def _check_out(self, tree: Path, index: Path, commit: str) -> None:
-        """Files as the commit has them, by an index that knows which of them have been touched since."""
+    def _check_out(self, tree: Path, index: Path, commit: str, number: str) -> None:
+        """Files as the commit has them, by an index that knows which of them have been touched since; submodules too.
+
+        Files of those come from where the agent's folder has them. One that is not checked out there stays empty here as well.
+        """
         index.with_name(f"{index.name}.lock").unlink(missing_ok=True)
         try:
             self.store.git("read-tree", "--reset", "-u", commit, tree=tree, index=index)
@@ -184,6 +189,19 @@ class CleanCheckout:
             remove(tree)
             tree.mkdir()
             self.store.git("read-tree", "--reset", "-u", commit, tree=tree, index=index)
+        if not (tree / ".gitmodules").is_file():  # only a tree that declares some is asked
+            return
+        listed = self.store.git("ls-files", "-z", "--stage", tree=tree, index=index).split(b"\0")
+        links = (line.partition(b"\t") for line in listed if line.startswith(GITLINK))
+        for position, (head, _, name) in enumerate(links):
+            path, inner, below = tree / os.fsdecode(name), head.split()[1].decode(), f"{number}.{position}"
+            source, own = self.worktree / path.relative_to(self.root), self.folder / f"index{below}"
+            if (source / ".git").exists():
+                self.store.fetch(source, f"+{inner}:{self.store.ref('submodule')}/{below.removeprefix('.')}")
+                own.unlink(missing_ok=True)
+                remove(path)
+                path.mkdir()
+                self._check_out(path, own, inner, below)
 
     def _untracked(self) -> list[str]:
         listed = self.store.git("ls-files", "-z", "--others", "--directory", tree=self.root, index=self.folder / "index")
@@ -191,42 +209,19 @@ class CleanCheckout:
 
     def _with(self, commit: str, overlay: Sequence[bytes]) -> str:
         """A commit that has those entries instead of the commit's own."""
-        index = self.folder / "overlay"
-        index.unlink(missing_ok=True)
+        (self.folder / "overlay").unlink(missing_ok=True)
+        git = partial(self.store.git, tree=self.root, index=self.folder / "overlay")
         gone_first = sorted(overlay, key=lambda entry: not entry.startswith(b"0 "))  # a folder may stand where a file was
-        self.store.git("read-tree", commit, tree=self.root, index=index)
-        self._bring([entry.split()[1].decode() for entry in overlay if entry.startswith(b"100")])
-        given = b"".join(entry + b"\0" for entry in gone_first)
-        self.store.git("update-index", "-z", "--replace", "--index-info", tree=self.root, index=index, stdin=given)
-        tree = self.store.git("write-tree", tree=self.root, index=index).decode().strip()
-        return self.store.git("commit-tree", tree, "-p", commit, "-m", "overlay", tree=self.root, index=index).decode().strip()
-
-    def _bring(self, names: Sequence[str]) -> None:
-        """Files that are in no commit, as one that was put together of two."""
+        git("read-tree", commit)
+        # files that are in no commit, as one that was put together of two
+        names = [entry.split()[1].decode() for entry in overlay if entry.startswith(b"100")]
         listed = self.store.git("cat-file", "--batch-check", stdin="\n".join(names).encode()).decode().splitlines()
         for name in (name for name, said in zip(names, listed, strict=True) if said.endswith(" missing")):
             self.store.git("hash-object", "-w", "--stdin", stdin=read_object(self.repository.common, name))
-
-    def _gitlinks(self, tree: Path, index: Path) -> list[tuple[Path, str]]:
-        """Submodules and the commits that they are at. Only a tree that declares some is asked."""
-        if not (tree / ".gitmodules").is_file():
-            return []
-        listed = self.store.git("ls-files", "-z", "--stage", tree=tree, index=index).split(b"\0")
-        links = (line.partition(b"\t") for line in listed if line.startswith(GITLINK))
-        return [(tree / os.fsdecode(name), head.split()[1].decode()) for head, _, name in links]
-
-    def _add_submodule(self, path: Path, commit: str, number: str) -> None:
-        """Its files, from where the agent's folder has them. One that is not checked out there stays empty here as well."""
-        source, index = self.worktree / path.relative_to(self.root), self.folder / f"index.{number}"
-        if not (source / ".git").exists():
-            return
-        self.store.fetch(source, f"+{commit}:{self.store.ref('submodule')}/{number}")
-        index.unlink(missing_ok=True)
-        remove(path)
-        path.mkdir()
-        self._check_out(path, index, commit)
-        for further, (inner, inner_commit) in enumerate(self._gitlinks(path, index)):
-            self._add_submodule(inner, inner_commit, f"{number}.{further}")
+        given = b"".join(entry + b"\0" for entry in gone_first)
+        git("update-index", "-z", "--replace", "--index-info", stdin=given)
+        tree = git("write-tree").decode().strip()
+        return git("commit-tree", tree, "-p", commit, "-m", "overlay").decode().strip()
 
     def _make_git(self, commit: str) -> None:
         """A repository for commands that ask git: written anew each time, as the last ones may have changed it."""
@@ -236,13 +231,14 @@ class CleanCheckout:
         (own / "config").write_text(self.store.config(bare=False))
         (own / "HEAD").write_text(f"ref: {branch}\n")
         (own / branch).write_text(f"{commit}\n")
-        (own / "objects" / "info" / "alternates").write_bytes(_quoted(self.store.objects) + b"\n")
+        objects = os.fsencode(self.store.objects.absolute())
+        for plain, quoted in ((b"\\", b"\\\\"), (b'"', b'\\"'), (b"\n", b"\\n")):
+            objects = objects.replace(plain, quoted)
+        (own / "objects" / "info" / "alternates").write_bytes(b'"%s"\n' % objects)
         for source, name in ((self.folder / "packed-refs", "packed-refs"), (self.store.shallow, "shallow")):
             if source.exists():
                 shutil.copyfile(source, own / name)
         shutil.copyfile(self.folder / "index", own / "index")
-
-    # --- what comes from the repository -----------------------------------------------------------------------------
 
     def _alternates(self) -> str:
         """What the repository borrows from."""
@@ -250,23 +246,6 @@ class CleanCheckout:
             return (self.repository.common / "objects" / "info" / "alternates").read_text(errors="surrogateescape")
         except FileNotFoundError:
             return ""
-
-    def _references(self) -> bytes:
-        own = f"refs/loops/{self.folder.name}/"
-        form = "--format=%(objectname) %(refname)"
-        listed = self.store.git("for-each-ref", form, *(f"{own}{kind}/" for kind in REFERENCES))
-        lines = sorted(listed.replace(own.encode(), b"refs/").splitlines(), key=lambda line: line.partition(b" ")[2])
-        mine = b" refs/heads/" + os.fsencode(self.branch)
-        return b"# pack-refs with: sorted \n" + b"".join(line + b"\n" for line in lines if not line.endswith(mine))
-
-    # --- what is known of it --------------------------------------------------------------------------------------
-
-    @property
-    def _products(self) -> Products:
-        return Products(self.folder)
-
-    def _wanted(self) -> str:
-        return (self.folder / "wanted").read_text()
 
     def _facts(self) -> dict[str, Any]:
         try:
@@ -302,8 +281,3 @@ def loop_checkouts(repository: Repository) -> list[Path]:
 
 def _checkouts(repository: Repository) -> Path:
     return state_home() / "checkouts" / repository_name(repository)
-
-
-def _quoted(path: Path) -> bytes:
-    inner = os.fsencode(path.absolute()).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
-    return b'"%s"' % inner

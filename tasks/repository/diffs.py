@@ -56,7 +56,16 @@ def read_diff(cwd: Path, start: str, commit: str) -> TreeDiff:
     # tests that were there before come first: what the agent adds beside them shall not take their room
     order = sorted(read, key=lambda one: (not (is_test_file(one.path) or is_test_file(one.old_path)), not one.before))
     texts, unfit = _texts(cwd, [name for entry in order for name in entry.ids])
-    files = [_file(entry, texts) for entry in read]
+    files = [
+        FileDiff(
+            path=entry.path,
+            before=texts.get(entry.before),
+            after=texts.get(entry.after),
+            status=entry.status,
+            old_path=entry.old_path if entry.old_path != entry.path else "",
+        )
+        for entry in read
+    ]
     unread = [entry.path for entry in read if any(name not in texts for name in entry.ids)]
     no_room = [entry.path for entry in read if not unfit.isdisjoint(entry.ids)]
     return TreeDiff(files=tuple(files), left_out=(*unread, *(entry.path for entry in beyond)), no_room=tuple(no_room))
@@ -64,8 +73,15 @@ def read_diff(cwd: Path, start: str, commit: str) -> TreeDiff:
 
 def tree_of(cwd: Path, commit: str) -> tuple[Blob, ...]:
     """Every file of a commit."""
-    listed = git_bytes(cwd, "ls-tree", "-r", "-z", "--long", commit).split(b"\0")
-    return tuple(_blob(cwd, line) for line in listed if line.startswith(REGULAR))
+    found = list[Blob]()
+    for line in git_bytes(cwd, "ls-tree", "-r", "-z", "--long", commit).split(b"\0"):
+        if line.startswith(REGULAR):
+            head, _, path = line.partition(b"\t")
+            _, _, name, size = head.split()
+            if not size.isdigit():  # git writes BAD
+                raise missing_object(cwd, f"{name.decode()} ({_name(path)})")
+            found.append(Blob(_name(path), name.decode(), int(size)))
+    return tuple(found)
 
 
 def unchanged_tests(cwd: Path, tree: Sequence[Blob], diff: TreeDiff) -> dict[str, str]:
@@ -95,20 +111,6 @@ def changed_files(raw: bytes) -> Iterator[Entry]:
         old_path = _name(next(parts))
         path = _name(next(parts)) if status[:1] in b"RC" else old_path
         yield Entry(status[:1].decode(), old_path, path, _id(old_mode, before), _id(mode, after), commit)
-
-
-def _file(entry: Entry, texts: dict[str, str]) -> FileDiff:
-    renamed = entry.old_path if entry.old_path != entry.path else ""
-    before, after = texts.get(entry.before), texts.get(entry.after)
-    return FileDiff(path=entry.path, before=before, after=after, status=entry.status, old_path=renamed)
-
-
-def _blob(cwd: Path, line: bytes) -> Blob:
-    head, _, path = line.partition(b"\t")
-    _, _, name, size = head.split()
-    if not size.isdigit():  # git writes BAD
-        raise missing_object(cwd, f"{name.decode()} ({_name(path)})")
-    return Blob(_name(path), name.decode(), int(size))
 
 
 def _id(mode: bytes, name: bytes) -> str:

@@ -97,9 +97,7 @@ def git_bytes(
     except subprocess.TimeoutExpired as error:
         raise GitError(arguments, -1, f"no answer within {timeout:g} s") from error
     except OSError as error:
-        if (told := cannot_start(cwd, error)) is None:
-            raise
-        raise told from error
+        raise cannot_start(cwd, error) or error from error
     if done.returncode != 0:
         raise GitError(arguments, done.returncode, done.stderr.decode(errors="replace"))
     return done.stdout
@@ -128,28 +126,30 @@ def open_repository(path: Path) -> Repository:
         common = (path / _path(path, "--git-common-dir")).resolve()
         top = common if is_bare else _path(path, "--show-toplevel").resolve()
     except GitError as error:
-        raise _no_repository(path, error) from error
+        if "dubious ownership" in error.stderr:
+            raise OperatorError(
+                "git refuses the repository because somebody else owns it",
+                found=str(path),
+                remedy=f"git config --global --add safe.directory {shlex.quote(str(path))}",
+            ) from error
+        raise OperatorError(
+            "git cannot work here",
+            expected="a git repository with a checkout, or a bare one",
+            found=f"{path}: {error.stderr}",
+            remedy="give --repo DIR, or make it one: git init && git add -A && git commit -m start",
+        ) from error
     # some branch is enough: HEAD may name one that nobody has pushed, as `git init --bare` and clones of it leave it
-    if not git(top, "for-each-ref", "--count=1", "--format=%(objectname)") and not has_head(top):
-        raise _no_commit(top)
+    if not git(top, "for-each-ref", "--count=1", "--format=%(objectname)"):
+        require_head(top)
     return Repository(top=top, common=common, bare=is_bare)
-
-
-def has_head(top: Path) -> bool:
-    """Whether HEAD names a commit."""
-    return succeeds(top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 
 
 def require_head(top: Path) -> None:
     """Raises OperatorError where nothing is checked out that work could begin with."""
-    if not has_head(top):
-        raise _no_commit(top)
-
-
-def _no_commit(top: Path) -> OperatorError:
-    where = f"git -C {shlex.quote(str(top))}"
-    remedy = f"check out a branch that has one, or make a first commit: {where} commit --allow-empty -m start"
-    return OperatorError("the repository has no commit yet", expected="HEAD at a commit", found=str(top), remedy=remedy)
+    if not succeeds(top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
+        where = f"git -C {shlex.quote(str(top))}"
+        remedy = f"check out a branch that has one, or make a first commit: {where} commit --allow-empty -m start"
+        raise OperatorError("the repository has no commit yet", expected="HEAD at a commit", found=str(top), remedy=remedy)
 
 
 def commit_and_tree(cwd: Path, revision: str = "HEAD") -> tuple[str, str]:
@@ -169,16 +169,14 @@ def current_branch(cwd: Path) -> str:
 
 def read_ref(cwd: Path, ref: str) -> str | None:
     """Commit that a full ref name points to, or None."""
-    return _tip(cwd, ref)[0]
+    return tip_of(cwd, ref)[0]
 
 
-def tip_of(cwd: Path, branch: str) -> tuple[str | None, bool]:
-    """Commit of a branch, or None, and whether HEAD is on that branch."""
-    return _tip(cwd, f"refs/heads/{branch}")
+def tip_of(cwd: Path, ref: str) -> tuple[str | None, bool]:
+    """Commit that a full ref name points to, or None, and whether HEAD is on that branch.
 
-
-def _tip(cwd: Path, ref: str) -> tuple[str | None, bool]:
-    """Cut where git puts a blank or a line's end: a name may hold whatever else Unicode has of both."""
+    Cut where git puts a blank or a line's end: a name may hold whatever else Unicode has of both.
+    """
     listed = git(cwd, "for-each-ref", "--format=%(HEAD)%(objectname) %(refname)", "--", ref)
     line = next((line for line in listed.split("\n") if line[1:].partition(" ")[2] == ref), None)
     return (None, False) if line is None else (line[1:].partition(" ")[0], line.startswith("*"))
@@ -186,11 +184,7 @@ def _tip(cwd: Path, ref: str) -> tuple[str | None, bool]:
 
 def has_identity(cwd: Path) -> bool:
     """Whether a commit without further ado would have an author."""
-    try:
-        set_up = git(cwd, "config", "--name-only", "--get-regexp", r"^user\.(email|name)$")
-    except GitError:
-        return False
-    return {"user.email", "user.name"} <= set(set_up.split())
+    return all(succeeds(cwd, "config", "--get", name) for name in ("user.email", "user.name"))
 
 
 def _path(cwd: Path, question: str) -> Path:
@@ -201,14 +195,17 @@ def _path(cwd: Path, question: str) -> Path:
 def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
     """Ours without git's own variables: inside a hook, GIT_DIR would turn every command to another repository."""
     hidden = "GIT_", "HELMSMAN_STATE_KEY"  # a filter of the repository's is a program that git starts
-    ours = {name for name in os.environ if not name.startswith(hidden) or any(fnmatchcase(name, one) for one in CONNECTION)}
-    inherited = {name: value for name, value in os.environ.items() if name in ours}
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(hidden) or any(fnmatchcase(name, one) for one in CONNECTION)
+    }
     plain = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", "LANGUAGE": "C"}
     return {**inherited, **AS_IT_IS, **plain, **IDENTITY, **(extra or {})}
 
 
 def cannot_start(cwd: Path, error: OSError) -> HelmsmanError | None:
-    """None where it is neither a transient error nor the operator's."""
+    """Why git could not be started; None where it is neither a transient error nor the operator's."""
     if told := transient_error(error):
         return told
     if not os.path.isdir(cwd):  # noqa: PTH112 - as above; it also raises where we may not look
@@ -216,18 +213,3 @@ def cannot_start(cwd: Path, error: OSError) -> HelmsmanError | None:
     if isinstance(error, FileNotFoundError):
         return OperatorError("git is not installed", expected="git on PATH", remedy="install git 2.30 or newer")
     return OperatorError("git may not be started", found=str(error)) if isinstance(error, PermissionError) else None
-
-
-def _no_repository(path: Path, error: GitError) -> OperatorError:
-    if "dubious ownership" in error.stderr:
-        return OperatorError(
-            "git refuses the repository because somebody else owns it",
-            found=str(path),
-            remedy=f"git config --global --add safe.directory {shlex.quote(str(path))}",
-        )
-    return OperatorError(
-        "git cannot work here",
-        expected="a git repository with a checkout, or a bare one",
-        found=f"{path}: {error.stderr}",
-        remedy="give --repo DIR, or make it one: git init && git add -A && git commit -m start",
-    )

@@ -8,7 +8,7 @@ hidden/LOOP/checks.json    the commands, which the loop's state only names
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -85,14 +85,20 @@ def require_outside(repository: Repository, config: LoopConfig) -> None:
 
 def lay_over(folder: Path, tree: Path) -> None:
     """Put the files of a folder over those of a checkout. No link that a commit has there is followed."""
-    for source in _files(folder):
-        parts = source.relative_to(folder).parts
-        for above in (tree.joinpath(*parts[:depth]) for depth in range(1, len(parts))):
-            if above.is_symlink() or (above.exists() and not above.is_dir()):
-                above.unlink()
-            above.mkdir(exist_ok=True)
-        remove(tree.joinpath(*parts))
-        shutil.copy2(source, tree.joinpath(*parts), follow_symlinks=False)
+    if not folder.is_dir():
+        raise OperatorError(
+            "the folder of a hidden check is gone", expected="a folder", found=f"none at {folder}", remedy=_REMEDY
+        )
+    for at, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in {".git", "__pycache__"})
+        for source in (Path(at, name) for name in sorted(files) if name != ".git"):
+            parts = source.relative_to(folder).parts
+            for above in (tree.joinpath(*parts[:depth]) for depth in range(1, len(parts))):
+                if above.is_symlink() or (above.exists() and not above.is_dir()):
+                    above.unlink()
+                above.mkdir(exist_ok=True)
+            remove(tree.joinpath(*parts))
+            shutil.copy2(source, tree.joinpath(*parts), follow_symlinks=False)
 
 
 def keep_output(uid: str, name: str, results: Sequence[CheckResult]) -> None:
@@ -116,16 +122,6 @@ def keep_probes(uid: str, probes: Sequence[Probe]) -> None:
 def _keep(file: Path, content: str | bytes) -> None:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_atomic(file, content, mode=0o600)
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    if not folder.is_dir():
-        raise OperatorError(
-            "the folder of a hidden check is gone", expected="a folder", found=f"none at {folder}", remedy=_REMEDY
-        )
-    for at, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in {".git", "__pycache__"})
-        yield from (Path(at, name) for name in sorted(files) if name != ".git")
 
 
 def _with(state: LoopState, hidden: tuple[HiddenCheckConfig, ...]) -> LoopState:

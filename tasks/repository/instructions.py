@@ -1,7 +1,7 @@
 """Read what a loop is ordered to do: configuration, rubric, guides for agents, guard rails, specifications."""
 
 import re
-from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -31,24 +31,12 @@ def read_orders(worktree: Path, config: LoopConfig) -> tuple[Imperative, ...]:
 
 def _files(worktree: Path, goal: str) -> list[str]:
     """Files by the names that they are cited by; each once, none outside of the worktree."""
-    root, found = _resolved(worktree), dict[Path, str]()
-    if root is None:
-        return []
-    for name in _names(root, goal):
-        path = _resolved(root / name)
-        if path is not None and path.is_relative_to(root) and path.is_file():
-            found.setdefault(path, name)
+    named = (found[0].removeprefix("./") for found in islice(_DOCUMENT.finditer(goal), MOST_FILES))
+    specs = islice(sorted(f"specs/{path.name}" for path in (worktree / "specs").glob("*.md")), MOST_FILES)
+    found = dict[Path, str]()
+    for name in (*_FIRST, *named, *specs):
+        with suppress(OSError, RuntimeError, ValueError):  # no such file, a loop of links, a zero byte
+            path = (worktree / name).resolve(strict=True)
+            if path.is_relative_to(worktree.resolve()) and path.is_file():
+                found.setdefault(path, name)
     return list(found.values())[:MOST_FILES]
-
-
-def _names(root: Path, goal: str) -> Iterator[str]:
-    yield from _FIRST
-    yield from (found[0].removeprefix("./") for found in islice(_DOCUMENT.finditer(goal), MOST_FILES))
-    yield from islice(sorted(f"specs/{path.name}" for path in (root / "specs").glob("*.md")), MOST_FILES)
-
-
-def _resolved(path: Path) -> Path | None:
-    try:
-        return path.resolve(strict=True)
-    except (OSError, RuntimeError, ValueError):  # no such file, a loop of links, a zero byte
-        return None

@@ -1,13 +1,15 @@
 """Where a step works: repository, worktree and folder of its loop, found again from two strings in every process."""
 
+import hashlib
+import os
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from helmsman.config import WorkspaceConfig
 from helmsman.records.state import LoopState
-from tasks.repository.folders import loop_folder, worktree_of
 from tasks.repository.git import Repository, open_repository
-from tasks.system.paths import LoopFolder
+from tasks.system.paths import GroupFolder, LoopFolder, helmsman_folder, state_home
 
 
 @dataclass(frozen=True)
@@ -23,11 +25,40 @@ class LoopContext:
 
 def loop_context(repository: str, state: LoopState) -> LoopContext:
     found = _open(repository)
-    return LoopContext(
-        repository=found,
-        worktree=worktree_of(found, state.loop, state.config.workspace),
-        folder=loop_folder(found, state.loop),
-    )
+    return LoopContext(found, worktree_of(found, state.loop, state.config.workspace), loop_folder(found, state.loop))
+
+
+@lru_cache(maxsize=64)
+def _open(repository: str) -> Repository:
+    """A repository does not move while a process works in it; asking git once is enough."""
+    return open_repository(Path(repository))
+
+
+def worktree_of(repository: Repository, loop: str, workspace: WorkspaceConfig) -> Path:
+    """Where the agent works for this loop: always outside the repository's own checkout unless in place."""
+    if workspace.in_place:
+        return repository.top
+    beside = repository.common.parent  # what a relative root is relative to, wherever the operator stands
+    root = beside / Path(workspace.root).expanduser() if workspace.root else state_home() / "worktrees"
+    return root / repository_name(repository) / loop
+
+
+def repository_name(repository: Repository) -> str:
+    """A name for folders of the repository's, its own and a fingerprint of where it lies."""
+    common = repository.common  # the same from every worktree, so that a loop is found again wherever its operator stands
+    fingerprint = hashlib.sha256(os.fsencode(common)).hexdigest()[:8]
+    name = common.parent.name if common.name == ".git" else common.name
+    return f"{name}-{fingerprint}"
+
+
+def group_folder(repository: Repository, group: str) -> GroupFolder:
+    """Beside the loops' own: a group may have the name of a loop."""
+    return GroupFolder(helmsman_folder(repository.common) / "groups" / group)
+
+
+def loop_folder(repository: Repository, loop: str) -> LoopFolder:
+    """The loop's folder inside the shared git folder, so that whoever finds the repository finds it."""
+    return LoopFolder(helmsman_folder(repository.common) / "loops" / loop)
 
 
 def is_finished(repository: str, state: LoopState) -> bool:
@@ -52,9 +83,3 @@ def is_marked_finished(context: LoopContext, state: LoopState) -> bool:
 
 def _end_of(state: LoopState) -> str:
     return f"{state.uid} {state.ending.at.isoformat() if state.ending else ''}"
-
-
-@lru_cache(maxsize=64)
-def _open(repository: str) -> Repository:
-    """A repository does not move while a process works in it; asking git once is enough."""
-    return open_repository(Path(repository))

@@ -4,7 +4,6 @@
 Loops of one repository share a store: its history is copied once.
 """
 
-import errno
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 from helmsman.errors import OperatorError
 from tasks.repository.git import GitError, Repository, git, git_bytes
 from tasks.repository.products import remove
-from tasks.system.faults import EXHAUSTED, OF_A_DISK
+from tasks.system.faults import OF_THE_MACHINE
 
 NEUTRAL = (
     "core.attributesFile=/dev/null",
@@ -20,8 +19,6 @@ NEUTRAL = (
     "core.untrackedCache=false",
     "protocol.file.allow=always",  # the source is a folder
 )
-OF_THE_MACHINE = tuple(map(os.strerror, (*OF_A_DISK, *EXHAUSTED, errno.EFBIG)))
-"""In git's words, what says nothing of the objects."""
 _CONFIG = "[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = {bare}\n{format}"
 _FETCH = (
     "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--no-recurse-submodules", "--update-shallow",
@@ -83,7 +80,15 @@ class ObjectStore:
 
     def git(self, *arguments: str, tree: Path | None = None, index: Path | None = None, stdin: bytes | None = None) -> bytes:
         """Run git here, on those files and that index. No setting of the user's, the machine's or the agent's applies."""
-        self._keep_neutral()
+        # what runs in a checkout could have written here, where no sandbox holds it
+        trusting = "[safe]\n\tdirectory = *\n"  # the source may be somebody else's whom git was told to trust
+        for name, text in (("config", self.config(bare=True)), ("own.config", trusting)):
+            path = self.folder / name
+            if not path.is_file() or path.read_text() != text:
+                path.write_text(text)
+        for name in ("info", "hooks"):
+            remove(self.folder / name)
+        (self.objects / "info" / "alternates").unlink(missing_ok=True)
         settings = [part for setting in NEUTRAL for part in ("-c", setting)]
         env = {
             "GIT_DIR": str(self.folder),
@@ -100,14 +105,3 @@ class ObjectStore:
         sha256 = "objectformat = sha256" in (self.folder / "config").read_text(errors="replace").lower()
         form = "[extensions]\n\tobjectFormat = sha256\n" if sha256 else ""
         return _CONFIG.format(version=int(sha256), bare=str(bare).lower(), format=form)
-
-    def _keep_neutral(self) -> None:
-        """What runs in a checkout could have written here, where no sandbox holds it."""
-        trusting = "[safe]\n\tdirectory = *\n"  # the source may be somebody else's whom git was told to trust
-        for name, text in (("config", self.config(bare=True)), ("own.config", trusting)):
-            path = self.folder / name
-            if not path.is_file() or path.read_text() != text:
-                path.write_text(text)
-        for name in ("info", "hooks"):
-            remove(self.folder / name)
-        (self.objects / "info" / "alternates").unlink(missing_ok=True)

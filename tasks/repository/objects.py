@@ -6,7 +6,8 @@ The processes that answer stay for the next question, a few repositories at most
 import atexit
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 MOST_OPEN = 4
 """Repositories. Each has two processes: one for contents, one for sizes."""
+FOLDER = "040000"
+LINK = "120000"
+FILE_MODES = frozenset({"100644", "100755"})
+"""Neither a symbolic link, which may lead anywhere, nor a submodule."""
 _LONGEST_LINK = 8192
 """Bytes of the file that leads from a worktree to its repository."""
 _open: dict[tuple[int, Path, int, int], "CatFile"] = {}
@@ -53,14 +58,70 @@ def missing_object(cwd: Path, name: str) -> OperatorError:
     )
 
 
+@dataclass(frozen=True)
+class Entry:
+    """One name in a folder of a commit."""
+
+    mode: str
+    id: str
+    path: str
+    """From the root; bytes that are no text as `os.fsdecode` has them."""
+
+
+def root_entries(cwd: Path, commit: str) -> list[Entry]:
+    """What lies at the root of a commit, or of a tree. Raises OperatorError where there is none."""
+    return list(_entries(cwd, f"{commit}^{{tree}}", ""))
+
+
+def folder_entries(cwd: Path, folder: Entry) -> list[Entry]:
+    return list(_entries(cwd, folder.id, f"{folder.path}/"))
+
+
+def entry_at(cwd: Path, commit: str, path: str) -> Entry | None:
+    """What a commit has under exactly that path; None where there is nothing."""
+    entries, found, above = root_entries(cwd, commit), None, ""
+    for part in path.split("/"):
+        if found is not None:
+            entries, above = folder_entries(cwd, found) if found.mode == FOLDER else [], f"{found.path}/"
+        found = next((entry for entry in entries if entry.path == above + part), None)
+        if found is None:
+            return None
+    return found
+
+
+def entries_in(cwd: Path, commit: str, path: str) -> list[Entry]:
+    """What lies in the folder of that path; nothing where there is no such folder."""
+    found = entry_at(cwd, commit, path)
+    return folder_entries(cwd, found) if found is not None and found.mode == FOLDER else []
+
+
+def size_of(cwd: Path, entry: Entry) -> int:
+    """Bytes of a file that has to be there. Raises OperatorError where it is not."""
+    header = read_headers(cwd, [entry.id])[0]
+    if header is None:
+        raise missing_object(cwd, f"{entry.id} ({entry.path})")
+    return header.size
+
+
+def _entries(cwd: Path, name: str, prefix: str) -> Iterator[Entry]:
+    """`MODE NAME<nul>ID` one after the other; ids are bytes, as many as half of the digits of any other id."""
+    found = read_objects(cwd, [name])[0]
+    if found is None:
+        raise missing_object(cwd, name)
+    (tree, content), start = found, 0
+    while start < len(content):
+        blank, end = content.index(b" ", start), content.index(b"\0", start)
+        mode, path = content[start:blank].decode().zfill(6), prefix + os.fsdecode(content[blank + 1 : end])
+        start = end + 1 + len(tree) // 2
+        yield Entry(mode, content[end + 1 : start].hex(), path)
+
+
+@atexit.register
 def close_readers() -> None:
     """End every process that stays."""
     with _lock:
         while _open:
             _open.popitem()[1].close()
-
-
-atexit.register(close_readers)
 
 
 def _ask(cwd: Path, question: Callable[["CatFile"], R]) -> R:

@@ -24,14 +24,12 @@ def own_template(repository: Repository, commit: str, config: LoopConfig) -> str
         text = held.content.decode("utf-8-sig").replace("\r\n", "\n")
         check_template(text)
     except UnicodeDecodeError as error:
-        raise _unusable(path, held.content.count(b"\n", 0, error.start) + 1, "it is not UTF-8") from None
+        line, cause = held.content.count(b"\n", 0, error.start) + 1, "it is not UTF-8"
     except TemplateProblem as problem:
-        raise _unusable(path, problem.line, problem.cause) from None
-    return text
-
-
-def _unusable(path: str, line: int, cause: str) -> OperatorError:
-    return OperatorError(
+        line, cause = problem.line, problem.cause
+    else:
+        return text
+    raise OperatorError(
         f"the prompt's template cannot be used: {clean(path)}:{line}: {clean(cause)}",
         expected=f"a template as docs/prompt.md describes it ({KEY})",
         remedy="correct it and commit; `helmsman prompt` shows what it makes",

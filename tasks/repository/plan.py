@@ -38,9 +38,8 @@ def plan_at(repository: Repository, commit: str, path: str) -> Plan:
 
 def begun_plan(repository: Repository, commit: str, config: LoopConfig) -> PlanProgress:
     """How a new loop stands with its plan, where it has one. Raises OperatorError for a plan that no loop could follow."""
-    if not config.plan.file:
-        return PlanProgress()
-    return beginning(plan_at(repository, commit, config.plan.file), config.plan.item, config.plan.file)
+    file = config.plan.file
+    return beginning(plan_at(repository, commit, file), config.plan.item, file) if file else PlanProgress()
 
 
 def items_of(context: LoopContext, state: LoopState) -> tuple[PlanItem, ...]:
@@ -81,7 +80,12 @@ def put_back(context: LoopContext, state: LoopState, start: str) -> PlanTouched 
         after, problem = None, "it was no plain file any more"
     if after and after.blob == before.blob and after.mode == before.mode:
         return None
-    why = problem or _objection(state, path, before, after)
+    why = problem or "the loop ticks its items by evidence, and nobody asked for another plan"
+    if after and advise(state).anew:
+        try:
+            why = objection(read_plan(path, before.content), read_plan(path, after.content), state.config.plan.item)
+        except PlanError as complaint:
+            why = f"the new plan cannot be followed: {clean(str(complaint))}"
     if not why:
         return PlanTouched(kept=True, why="the plan was made anew")
     tree = tree_with(context.repository, commit, path, before.content, before.mode)
@@ -131,16 +135,6 @@ def _stand_on(context: LoopContext, state: LoopState, commit: str) -> None:
     recover(context.repository, context.worktree, state.branch)
     restore(context.worktree, commit)
     hold_branch(context.worktree, state.branch, commit)
-
-
-def _objection(state: LoopState, path: str, before: Held, after: Held | None) -> str:
-    """Why the agent's change does not count; empty where it does."""
-    if after is None or not advise(state).anew:
-        return "the loop ticks its items by evidence, and nobody asked for another plan"
-    try:
-        return objection(read_plan(path, before.content), read_plan(path, after.content), state.config.plan.item)
-    except PlanError as complaint:
-        return f"the new plan cannot be followed: {clean(str(complaint))}"
 
 
 def plan_taken(repository: Repository, state: LoopState, base: str) -> tuple[Held | None, str] | None:

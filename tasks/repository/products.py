@@ -9,6 +9,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,25 +57,21 @@ class Products:
         for name in reversed(found):  # what is in a folder before the folder
             if name not in made or stat.S_IFMT(made[name][0]) != stat.S_IFMT(found[name][0]):
                 remove(self._folder / name)
-        again = [name for name, one in made.items() if found.get(name) != one and self._is_free(name, found)]
+        # a commit may have a file where set-up made its own: that one stays
+        again = [
+            name
+            for name, one in made.items()
+            if found.get(name) != one and (name in found or not os.path.lexists(self._folder / name))
+        ]
         for name in again:
-            self._put_back(name, made)
+            target, mode = self._folder / name, made[name][0]
+            if not stat.S_ISDIR(mode):
+                remove(target)
+            with suppress(NotADirectoryError, FileExistsError):  # a commit has a file where set-up made a folder
+                self._copied(self._copy / name, target, mode)
+                made[name] = _seen(target.lstat())
         if again:
             self._write(str(known["by"]), made)
-
-    def _is_free(self, name: str, found: dict[str, Seen]) -> bool:
-        """Whether nobody's file lies there: a commit may have one where set-up made its own."""
-        return name in found or not os.path.lexists(self._folder / name)
-
-    def _put_back(self, name: str, made: dict[str, Seen]) -> None:
-        target, mode = self._folder / name, made[name][0]
-        if not stat.S_ISDIR(mode):
-            remove(target)
-        try:
-            self._copied(self._copy / name, target, mode)
-            made[name] = _seen(target.lstat())
-        except (NotADirectoryError, FileExistsError):  # a commit has a file where set-up made a folder
-            return
 
     @staticmethod
     def _copied(source: Path, target: Path, mode: int) -> None:
@@ -96,7 +93,10 @@ class Products:
                 continue
             yield name, _seen(found)
             if stat.S_ISDIR(found.st_mode) and enter(name):
-                names += [f"{name}/{inner}" for inner in _names(self._folder / name)]
+                folder = self._folder / name
+                if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+                    folder.chmod(stat.S_IRWXU)  # we can read and write it from now on
+                names += [f"{name}/{inner}" for inner in os.listdir(folder)]  # noqa: PTH208 - names are enough
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -118,13 +118,6 @@ def remove(path: Path) -> None:
     except PermissionError:
         open_up(path)
         shutil.rmtree(path)
-
-
-def _names(folder: Path) -> list[str]:
-    """What lies in a folder, which we can read and write from now on."""
-    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        folder.chmod(stat.S_IRWXU)
-    return os.listdir(folder)  # noqa: PTH208 - names are enough
 
 
 def _seen(found: os.stat_result) -> Seen:

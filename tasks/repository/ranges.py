@@ -2,60 +2,50 @@
 
 import shlex
 from contextlib import suppress
-from typing import NamedTuple
 
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
-from tasks.repository.git import GitError, Repository, git, succeeds
+from tasks.repository.git import GitError, Repository, git
 
 DEFAULT_BRANCHES = "refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master", "main", "master"
 """Where work begins that has no upstream, in this order."""
 LONGEST = 1000
 
 
-class Commits(NamedTuple):
-    """Full ids of two commits."""
-
-    base: str
-    head: str
-
-
-def commits_of(repository: Repository, text: str = "") -> Commits:
-    """`A..B`, `A...B` (from their merge base), `A` (to HEAD); nothing: from the merge base with upstream or default branch.
+def commits_of(repository: Repository, text: str = "") -> tuple[str, str]:
+    """Full ids of base and head: `A..B`, `A...B` (from their merge base), `A` (to HEAD); nothing: from the merge base with
+    upstream or default branch.
 
     Raises OperatorError.
     """
     if not text:
-        head = _commit(repository, "HEAD")
-        return Commits(_merge_base(repository, _default_base(repository), head), head)
+        names = "HEAD@{upstream}", *DEFAULT_BRANCHES
+        base = next((found for name in names if (found := _found(repository, name))), "")
+        if not base:
+            raise OperatorError(
+                "it is not known where the change begins",
+                expected="a branch with an upstream, or one named main or master",
+                found=str(repository.top),
+                remedy="name both ends: helmsman verify BASE..HEAD",
+            )
+        text = f"{base}..."
     three = "..." in text
     base, dots, head = text.partition("..." if three else "..")
-    ends = Commits(_commit(repository, base or "HEAD"), _commit(repository, (head if dots else "") or "HEAD"))
-    return Commits(_merge_base(repository, ends.base, ends.head), ends.head) if three else ends
+    base, head = _commit(repository, base or "HEAD"), _commit(repository, (head if dots else "") or "HEAD")
+    return (_merge_base(repository, base, head) if three else base), head
 
 
-def _default_base(repository: Repository) -> str:
-    names = "HEAD@{upstream}", *DEFAULT_BRANCHES
-    found = next((name for name in names if succeeds(repository.top, *_asking(name))), None)
-    if found is None:
-        raise OperatorError(
-            "it is not known where the change begins",
-            expected="a branch with an upstream, or one named main or master",
-            found=str(repository.top),
-            remedy="name both ends: helmsman verify BASE..HEAD",
-        )
-    return _commit(repository, found)
-
-
-def _asking(name: str) -> tuple[str, ...]:
-    return "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
+def _found(repository: Repository, name: str) -> str:
+    """The commit's id; empty where there is none of that name."""
+    with suppress(GitError):
+        return git(repository.top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
+    return ""
 
 
 def _commit(repository: Repository, name: str) -> str:
     usable = len(name) <= LONGEST and not name.startswith("-") and "\0" not in name and name.isprintable()
-    with suppress(GitError):
-        if usable:
-            return git(repository.top, *_asking(name)).strip()
+    if usable and (found := _found(repository, name)):
+        return found
     raise OperatorError(
         "a commit of the range is not in this repository",
         expected="BASE..HEAD, both branches, tags or ids of commits",

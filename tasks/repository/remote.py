@@ -1,6 +1,6 @@
 """What goes to a remote and comes from it: branch and state of a loop pushed together, so that any clone can go on with it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from helmsman.errors import HelmsmanError, OperatorError, TransientError
 from helmsman.plain import clean
@@ -28,59 +28,33 @@ def push_loop(repository: Repository, state: LoopState, *, seconds: float = TIME
     cannot be reached or refuses otherwise.
     """
     _, commit = read_state(repository, state.loop)
-    _push(repository, state, (_branch(state), f"{commit}:{state_ref(state.loop)}"), seconds=seconds)
+    _push(repository, state, (f"{commit}:{state_ref(state.loop)}",), seconds=seconds)
 
 
 def push_branch(repository: Repository, state: LoopState) -> None:
     """Push the branch alone, for a pull request. Raises as `push_loop` does."""
-    _push(repository, state, (_branch(state),))
-
-
-def _branch(state: LoopState) -> str:
-    """To the same name, wherever `remote.*.push` would send it."""
-    return f"refs/heads/{state.branch}:refs/heads/{state.branch}"
+    _push(repository, state, ())
 
 
 def _push(
-    repository: Repository, state: LoopState, refs: Sequence[str], *, replaces: str = "", seconds: float = TIMEOUT_SECONDS
+    repository: Repository, state: LoopState, along: Sequence[str], *, replaces: str = "", seconds: float = TIMEOUT_SECONDS
 ) -> None:
-    """`replaces`: the remote's commit of the branch, as it was found."""
-    remote = state.config.remote.name
+    """`along`: what goes with the branch. `replaces`: the remote's commit of the branch, as it was found."""
+    remote, branch = state.config.remote.name, f"refs/heads/{state.branch}"
     require_remote(repository, remote)
-    lease = [f"--force-with-lease=refs/heads/{state.branch}:{replaces}"] if replaces else []
-    try:
-        git(repository.common, "push", *PLAINLY, "--atomic", *lease, remote, *refs, timeout=seconds)
+    lease = [f"--force-with-lease={branch}:{replaces}"] if replaces else []
+    try:  # to the same name, wherever `remote.*.push` would send it
+        git(repository.common, "push", *PLAINLY, "--atomic", *lease, remote, f"{branch}:{branch}", *along, timeout=seconds)
     except GitError as error:
         refused = is_another_course(error.stderr)
         taken_off, kept = _taken_off(repository, state, seconds) if refused and not replaces else ("", ())
         if taken_off:
-            along = [f"{one}:{one}" for one in kept if any(below in one for below in GOES_ALONG)]
-            return _push(repository, state, (*refs, *along), replaces=taken_off, seconds=seconds)
-        raise _blamed(state, error, refused=refused) from error
+            others = [f"{one}:{one}" for one in kept if any(below in one for below in GOES_ALONG)]
+            return _push(repository, state, (*along, *others), replaces=taken_off, seconds=seconds)
+        raise _push_failed(state, error, refused=refused) from error
 
 
-def is_another_course(stderr: str) -> bool:
-    """Whether git has seen that the remote's commits are not in ours. What the remote says of its own rules is another matter."""
-    ours = (line for line in _said_here(stderr) if REJECTED_THERE not in line)
-    return any(word in line for line in ours for word in REFUSED)
-
-
-def rejections(stderr: str) -> Sequence[str]:
-    """Git's own lines on what the remote rejected, each with a word of why."""
-    return [line for line in _said_here(stderr) if REJECTED_THERE in line]
-
-
-def lines_of(stderr: str) -> list[str]:
-    """Cut where git cuts what the remote says, and nowhere else: each of these lines begins with `remote:` then."""
-    return stderr.replace("\r", "\n").split("\n")
-
-
-def _said_here(stderr: str) -> Iterator[str]:
-    """All but the words of the remote's hooks, which may be any."""
-    return (line for line in lines_of(stderr) if not line.startswith("remote:"))
-
-
-def _blamed(state: LoopState, error: GitError, *, refused: bool) -> HelmsmanError:
+def _push_failed(state: LoopState, error: GitError, *, refused: bool) -> HelmsmanError:
     ref, remote = state_ref(state.loop), state.config.remote.name
     if refused:
         return Fenced(
@@ -95,6 +69,27 @@ def _blamed(state: LoopState, error: GitError, *, refused: bool) -> HelmsmanErro
             remedy=f"allow it there for {state.branch} (receive.denyNonFastForwards), or leave remote.push out",
         )
     return TransientError(f"the loop could not be pushed to remote {remote}", found=error.stderr)
+
+
+def is_another_course(stderr: str) -> bool:
+    """Whether git has seen that the remote's commits are not in ours. What the remote says of its own rules is another matter."""
+    ours = (line for line in _gits_own_lines(stderr) if REJECTED_THERE not in line)
+    return any(word in line for line in ours for word in REFUSED)
+
+
+def rejections(stderr: str) -> Sequence[str]:
+    """Git's own lines on what the remote rejected, each with a word of why."""
+    return [line for line in _gits_own_lines(stderr) if REJECTED_THERE in line]
+
+
+def lines_of(stderr: str) -> list[str]:
+    """Cut where git cuts what the remote says, and nowhere else: each of these lines begins with `remote:` then."""
+    return stderr.replace("\r", "\n").split("\n")
+
+
+def _gits_own_lines(stderr: str) -> list[str]:
+    """All but the words of the remote's hooks, which may be any."""
+    return [line for line in lines_of(stderr) if not line.startswith("remote:")]
 
 
 def fetch_ref(repository: Repository, remote: str, ref: str, to: str) -> str | None:

@@ -6,7 +6,6 @@ import shlex
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from helmsman.errors import OperatorError
 from tasks.repository.branch_files import an_index
@@ -38,16 +37,6 @@ SOME_FAILED = 1
 """Exit code of an add that went on after a file that it could not add."""
 
 
-class Entry(NamedTuple):
-    """A file as git lists it."""
-
-    tag: bytes
-    """One letter; a small one where its changes are to be passed over, `?` where it is not in the index."""
-    mode: bytes
-    """And id and stage; empty where it is not in the index."""
-    name: bytes
-
-
 def stage(path: Path, env: Mapping[str, str] | None = None, *, at_work: bool = False) -> None:
     """Bring the index up to the worktree: what is there is in it, whatever was done to hide it.
 
@@ -64,6 +53,35 @@ def stage(path: Path, env: Mapping[str, str] | None = None, *, at_work: bool = F
         _absorb(path, name, env)
 
 
+def _stage(path: Path, env: Mapping[str, str] | None, *, what_can_be: bool = False) -> list[bytes]:
+    """Returns the repositories that somebody made inside this one. They are no links while git adds: it would work in each."""
+    # the index and what is not in it: `H 100644 <id> 0<tab>name`, or `? name`
+    listed = git_bytes(path, "ls-files", "-z", "-v", "--stage", "--others", "--exclude-standard", "--", *WORK, env=env)
+    lines = (line for line in listed.split(b"\0") if line)
+    new, entries = list[bytes](), list[tuple[bytes, bytes, bytes]]()
+    for tag, rest in ((line[:1], line[2:]) for line in lines):
+        if tag != b"?":
+            mode, name = rest.split(b"\t", 1)
+            entries.append((tag, mode, name))
+        elif rest.endswith(b"/"):
+            new.append(rest.rstrip(b"/"))
+    # what assume-unchanged and skip-worktree hide: a change must not pass the checks and miss the commit
+    assumed = [name for tag, _, name in entries if tag.islower()]
+    skipped = [name for tag, _, name in entries if tag in b"Ss" and os.path.lexists(path / os.fsdecode(name))]
+    links = [name for _, mode, name in entries if mode.startswith(GITLINK)]
+    embedded = _embedded(path, [*links, *new])
+    inner = list(set(links).intersection(embedded))
+    for flag, names in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped), ("--force-remove", inner)):
+        if names:
+            git(path, "update-index", flag, "-z", "--stdin", stdin=b"\0".join(names), env=env)
+    try:
+        git(path, "add", "--all", "--ignore-errors", "--", *WORK, env=env)
+    except GitError as error:
+        if error.code != SOME_FAILED or not what_can_be:
+            raise
+    return embedded
+
+
 def snapshot(path: Path, onto: str, message: str, *, at_work: bool = False) -> str:
     """Commit the worktree as it lies there on top of a commit. Returns `onto` where nothing differs from it.
 
@@ -76,18 +94,6 @@ def snapshot(path: Path, onto: str, message: str, *, at_work: bool = False) -> s
     if tree == commit_and_tree(path, onto)[1]:
         return onto
     return git(path, "commit-tree", tree, "-p", onto, "-m", message).strip()
-
-
-def _stage(path: Path, env: Mapping[str, str] | None, *, what_can_be: bool = False) -> list[bytes]:
-    """Returns the repositories that somebody made inside this one. They are no links while git adds: it would work in each."""
-    entries = _entries(path, env)
-    _show_hidden(path, entries, env)
-    embedded = _embedded(path, entries)
-    links = {entry.name for entry in entries if entry.mode.startswith(GITLINK)}.intersection(embedded)
-    if links:
-        git(path, "update-index", "--force-remove", "-z", "--stdin", stdin=b"\0".join(links), env=env)
-    _add(path, env, what_can_be=what_can_be)
-    return embedded
 
 
 def stage_holds_work(path: Path) -> bool:
@@ -185,40 +191,14 @@ def _permit(path: Path) -> None:
         path.chmod(path.stat().st_mode | (0o700 if path.is_dir() else 0o600))
 
 
-def _add(path: Path, env: Mapping[str, str] | None, *, what_can_be: bool) -> None:
-    try:
-        git(path, "add", "--all", "--ignore-errors", "--", *WORK, env=env)
-    except GitError as error:
-        if error.code != SOME_FAILED or not what_can_be:
-            raise
-
-
 def _staged(path: Path, *where: str) -> bytes:
     """Kind and name of every staged change, each ended by a zero."""
     return git_bytes(path, "diff", "--cached", "--name-status", "-z", "--no-renames", "--", *where)
 
 
-def _entries(path: Path, env: Mapping[str, str] | None) -> list[Entry]:
-    """The index and what is not in it, in one listing."""
-    listed = git_bytes(path, "ls-files", "-z", "-v", "--stage", "--others", "--exclude-standard", "--", *WORK, env=env)
-    lines = ((line[:1], line[2:]) for line in listed.split(b"\0") if line)  # `H 100644 <id> 0<tab>name`, or `? name`
-    return [Entry(tag, b"", rest) if tag == b"?" else Entry(tag, *rest.split(b"\t", 1)) for tag, rest in lines]
-
-
-def _show_hidden(path: Path, entries: list[Entry], env: Mapping[str, str] | None) -> None:
-    """Undo assume-unchanged, and skip-worktree on files that are there: a change must not pass the checks and miss the commit."""
-    assumed = [entry.name for entry in entries if entry.tag.islower()]
-    skipped = [entry.name for entry in entries if entry.tag in b"Ss" and os.path.lexists(path / os.fsdecode(entry.name))]
-    for flag, names in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
-        if names:
-            git(path, "update-index", flag, "-z", "--stdin", stdin=b"\0".join(names), env=env)
-
-
-def _embedded(path: Path, entries: list[Entry]) -> list[bytes]:
+def _embedded(path: Path, names: list[bytes]) -> list[bytes]:
     """Repositories that somebody made inside this one. Git keeps no more of them than a commit id that nobody else has."""
-    links = [entry.name for entry in entries if entry.mode.startswith(GITLINK)]
-    new = [entry.name.rstrip(b"/") for entry in entries if entry.name.endswith(b"/")]
-    found = [name for name in (*links, *new) if _is_repository(path, name)]
+    found = [name for name in names if _is_repository(path, name)]
     declared = _declared(path) if found else {}
     own = _own(path, [name for name in found if name in declared])
     return [name for name in found if name not in own]
@@ -229,31 +209,22 @@ def _own(path: Path, names: list[bytes]) -> list[bytes]:
     if not names:
         return []
     modules = (path / os.fsdecode(git_bytes(path, "rev-parse", "--git-path", "modules").removesuffix(b"\n"))).resolve()
-    return [name for name in names if _is_repository(path, name) and _leads_below(path / os.fsdecode(name), modules)]
-
-
-def _leads_below(inner: Path, modules: Path) -> bool:
-    link = inner / ".git"
-    if link.is_symlink() or not link.is_file():
-        return False
-    own = own_folder(inner)
-    return own.is_dir() and own != modules and own.is_relative_to(modules)
+    found = list[bytes]()
+    for name in names:
+        link = path / os.fsdecode(name) / ".git"
+        if _is_repository(path, name) and link.is_file() and not link.is_symlink():
+            own = own_folder(link.parent)
+            found += [name] if own.is_dir() and own != modules and own.is_relative_to(modules) else []
+    return found
 
 
 def _absorb(path: Path, name: bytes, env: Mapping[str, str] | None) -> None:
-    """Put the files of a repository inside ours into our index as what they are: files."""
+    """Put the files of a repository inside ours into our index as what they are: files.
+
+    Those that its index has, and those that are not ignored. Git works in an empty repository: this one's settings may name
+    programs.
+    """
     inner = path / os.fsdecode(name)
-    names = {name + b"/" + found.rstrip(b"/") for found in _names_in(inner)}
-    deeper = {found for found in names if _is_repository(path, found)}
-    files = {found for found in names - deeper if lies_there(path, found)}
-    git(path, "update-index", "--force-remove", "--", os.fsdecode(name), env=env)
-    git(path, "update-index", "-z", "--add", "--remove", "--stdin", stdin=b"\0".join(files), env=env)
-    for found in deeper:
-        _absorb(path, found, env)
-
-
-def _names_in(inner: Path) -> list[bytes]:
-    """What its index has, and what is not ignored. Git works in an empty repository: this one's settings may name programs."""
     with tempfile.TemporaryDirectory(prefix="helmsman-") as folder:
         git(Path(folder), "init", "--quiet", "--bare", "--template=", folder)
         ours = f"--git-dir={folder}", f"--work-tree={inner}", "ls-files", "-z"
@@ -262,7 +233,13 @@ def _names_in(inner: Path) -> list[bytes]:
         if index.is_file():
             with contextlib.suppress(GitError):  # of another format, or broken: then what is not ignored is all
                 listed += git_bytes(inner, *ours, "--cached", "--", *WORK, env={"GIT_INDEX_FILE": str(index)})
-    return [name for name in listed.split(b"\0") if name]
+    names = {name + b"/" + found.rstrip(b"/") for found in listed.split(b"\0") if found}
+    deeper = {found for found in names if _is_repository(path, found)}
+    files = {found for found in names - deeper if lies_there(path, found)}
+    git(path, "update-index", "--force-remove", "--", os.fsdecode(name), env=env)
+    git(path, "update-index", "-z", "--add", "--remove", "--stdin", stdin=b"\0".join(files), env=env)
+    for found in deeper:
+        _absorb(path, found, env)
 
 
 def _declared_links(path: Path) -> list[bytes]:
@@ -285,13 +262,13 @@ def _sections(path: Path, *where: str) -> dict[bytes, list[bytes]]:
         listed = git_bytes(path, "config", "-z", *where, "--get-regexp", r"^submodule\..*\.(path|url)$")
     except GitError:
         return {}
-    sections: dict[bytes, list[bytes]] = {}
-    found: dict[bytes, list[bytes]] = {}
+    sections, found = dict[bytes, list[bytes]](), dict[bytes, list[bytes]]()
     for entry in listed.split(b"\0"):
         sections.setdefault(entry.partition(b"\n")[0].rpartition(b".")[0], []).append(entry)
     for name, entries in sections.items():
-        for path_of in (entry.partition(b"\n")[2] for entry in entries if entry.startswith(name + b".path\n")):
-            found.setdefault(path_of, []).extend(entries)
+        for entry in entries:
+            if entry.startswith(name + b".path\n"):
+                found.setdefault(entry.partition(b"\n")[2], []).extend(entries)
     return found
 
 

@@ -75,9 +75,8 @@ def write_state(
     with suppress(FileNotFoundError):  # a writer beside us has just let go of it
         if time.time() - lock.stat().st_mtime > STALE_LOCK_SECONDS:
             lock.unlink()
-    how = "fast-import", "--quiet", "--date-format=raw-permissive"
     try:
-        commit = git(repository.common, *DURABLY, *how, stdin=stream).strip()
+        commit = git(repository.common, *DURABLY, "fast-import", "--quiet", "--date-format=raw-permissive", stdin=stream).strip()
     except GitError as error:
         now = read_ref(repository.common, ref)
         if now == over:
@@ -85,6 +84,23 @@ def write_state(
         raise _fenced(state.loop, over, now) from error
     note_tip(repository, state.loop, Tip(uid=state.uid, commit=commit))
     return commit
+
+
+def _stream(ref: str, state: LoopState, over: str | None, record: IterationRecord | None, subject: str) -> bytes:
+    """What `git fast-import` reads."""
+    whole = state.model_dump_json(indent=1).encode()
+    kept = record.model_dump_json(indent=1).encode() if record is not None else b""
+    signature = signature_of(state.loop, state.uid, over, whole, kept).encode()
+    author = f"{IDENTITY['GIT_AUTHOR_NAME']} <{IDENTITY['GIT_AUTHOR_EMAIL']}> {int(state.updated_at.timestamp())} +0000"
+    parts = [f"commit {ref}\nmark :1\ncommitter {author}\n".encode(), _data(subject.replace("\n", " ").encode(errors="replace"))]
+    parts += [f"from {over}\n".encode() if over else b"", b"deleteall\n"]
+    for name, content in (("state.json", whole), ("record.json", kept), ("signature", signature)):
+        parts += [f"M 100644 inline {name}\n".encode(), _data(content)] if content else []
+    return b"".join([*parts, b"get-mark :1\n"])
+
+
+def _data(content: bytes) -> bytes:
+    return b"data %d\n%s\n" % (len(content), content)
 
 
 def replace_state(
@@ -139,12 +155,30 @@ def show_state(repository: Repository, loop: str) -> Shown:
 
 def shown_at(repository: Repository, loop: str, ref: str, tip: Tip | None = None) -> Shown:
     """Likewise for what a ref has of the loop, as one of a remote's, wherever this machine is with it; `tip`: where it is."""
-    stored = _stored(repository, ref) if is_loop_id(loop) else None
-    if stored is None:
-        raise _unknown_loop(repository, loop)
-    state = parse_state(stored.state.decode(errors="replace"), loop)
-    if state.loop != loop:
-        raise _of_another(loop, state, tip)
+    header = read_objects(repository.common, [ref])[0] if is_loop_id(loop) else None
+    if header is None:
+        names = ", ".join(loop_names(repository)[:10])
+        raise OperatorError(
+            f"there is no loop {loop!r} in this repository",
+            expected=f"one of: {names}" if names else "a loop; none was started here yet",
+            found=str(repository.top),
+            remedy=f"name one of them, give --repo DIR, or fetch state and branch: "
+            f"git fetch origin {state_ref(loop)}:{state_ref(loop)} helmsman/{loop}:helmsman/{loop}",
+        )
+    # all of one commit: a writer may come in between
+    files = read_objects(repository.common, [f"{header[0]}:{name}" for name in ("state.json", "record.json", "signature")])
+    text, record, signature = (one[1] if one else b"" for one in files)
+    stored = Stored(*header, text, record, signature.decode(errors="replace").strip())
+    state = parse_state(text.decode(errors="replace"), loop)
+    if state.loop != loop:  # it could have been signed as what it is; here it says nothing
+        raise OperatorError(
+            f"what lies at {state_ref(loop)} is the state of another loop",
+            expected=f"a state of loop {loop}",
+            found=f"one of loop {clean(state.loop)}",
+            remedy=f"put back the last state that this machine knows: git update-ref {state_ref(loop)} {tip.commit}"
+            if tip
+            else f"see who wrote it; without it there is no loop {loop}: git update-ref -d {state_ref(loop)}",
+        )
     return Shown(state, stored.commit, doubt_of(repository, loop, state.uid, stored, tip))
 
 
@@ -159,16 +193,6 @@ def accept_state(repository: Repository, loop: str) -> None:
     state, commit, doubt = show_state(repository, loop)
     if doubt is not None:
         write_state(repository, state, over=commit, record=None, subject=f"accepted as it was found at {commit[:12]}")
-
-
-def _stored(repository: Repository, ref: str) -> Stored | None:
-    """All of it of one commit: a writer may come in between."""
-    header = read_objects(repository.common, [ref])[0]
-    if header is None:
-        return None
-    names = [f"{header[0]}:{name}" for name in ("state.json", "record.json", "signature")]
-    state, record, signature = (one[1] if one else b"" for one in read_objects(repository.common, names))
-    return Stored(*header, state, record, signature.decode(errors="replace").strip())
 
 
 def known_state(repository: Repository, loop: str) -> LoopState | None:
@@ -223,30 +247,21 @@ def read_records(repository: Repository, loop: str) -> Iterator[IterationRecord]
     starts = (0, *range(1, len(commits), LARGEST_BATCH))  # one first, because most readers want the newest
     for first, end in pairwise((*starts, len(commits))):
         names = [f"{commit}:record.json" for commit in commits[first:end]]
-        found = read_objects(repository.common, names)
-        yield from (_record(loop, name, stored[1]) for name, stored in zip(names, found, strict=True) if stored is not None)
+        for name, stored in zip(names, read_objects(repository.common, names), strict=True):
+            if stored is not None:
+                try:
+                    yield IterationRecord.model_validate_json(stored[1])
+                except ValidationError as error:
+                    raise _unreadable(f"a record of loop {loop}", error, f"git show {name}") from error
 
 
-def _record(loop: str, name: str, content: bytes) -> IterationRecord:
-    try:
-        return IterationRecord.model_validate_json(content)
-    except ValidationError as error:
-        raise _unreadable(f"a record of loop {loop}", error, f"git show {name}") from error
-
-
-class Cut(NamedTuple):
-    """An attempt that was cut off, as the state's history tells it."""
-
-    iteration: int
-    words: str
-    """`iteration 1 attempt 1 was interrupted: work kept at REF`, with its time in front."""
-
-
-def read_cuts(repository: Repository, loop: str) -> list[Cut]:
-    """Every attempt of a loop that was cut off, oldest first."""
+def read_cuts(repository: Repository, loop: str) -> list[tuple[int, str]]:
+    """Every attempt of a loop that was cut off, as the state's history tells it, oldest first: its iteration, and in words
+    `iteration 1 attempt 1 was interrupted: work kept at REF`, with its time in front.
+    """
     lines = git(repository.common, "log", "--first-parent", "--reverse", "--format=%cI %s", state_ref(loop)).splitlines()
     found = ((_CUT.search(line), line) for line in lines)
-    return [Cut(int(match[1]), line) for match, line in found if match]
+    return [(int(match[1]), line) for match, line in found if match]
 
 
 def salvage_refs(repository: Repository, loop: str) -> list[str]:
@@ -265,23 +280,6 @@ def free_ref(repository: Repository, loop: str, kind: str, name: str, commit: st
     return next(name for name in names if read_ref(repository.common, name) in {None, commit})
 
 
-def _stream(ref: str, state: LoopState, over: str | None, record: IterationRecord | None, subject: str) -> bytes:
-    moment = f"{int(state.updated_at.timestamp())} +0000"
-    parts = [f"commit {ref}\nmark :1\n", f"committer {IDENTITY['GIT_AUTHOR_NAME']} <{IDENTITY['GIT_AUTHOR_EMAIL']}> {moment}\n"]
-    message = subject.replace("\n", " ").encode(errors="replace")
-    head = "".join(parts).encode() + _data(message) + (f"from {over}\n".encode() if over else b"") + b"deleteall\n"
-    whole = state.model_dump_json(indent=1).encode()
-    kept = record.model_dump_json(indent=1).encode() if record is not None else b""
-    signature = signature_of(state.loop, state.uid, over, whole, kept).encode()
-    files = {"state.json": whole, "record.json": kept, "signature": signature}
-    content = b"".join(f"M 100644 inline {name}\n".encode() + _data(text) for name, text in files.items() if text)
-    return head + content + b"get-mark :1\n"
-
-
-def _data(content: bytes) -> bytes:
-    return b"data %d\n%s\n" % (len(content), content)
-
-
 def _unreadable(what: str, error: ValidationError, look: str) -> OperatorError:
     told = error.errors(include_url=False, include_input=False)[:3]
     return OperatorError(
@@ -298,27 +296,4 @@ def _fenced(loop: str, over: str | None, now: str | None) -> Fenced:
         expected=f"{state_ref(loop)} at {over or 'nothing'}",
         found=now or "nothing",
         remedy=f"look at it with: helmsman status {loop}",
-    )
-
-
-def _of_another(loop: str, state: LoopState, tip: Tip | None) -> OperatorError:
-    """It could have been signed as what it is; here it says nothing."""
-    return OperatorError(
-        f"what lies at {state_ref(loop)} is the state of another loop",
-        expected=f"a state of loop {loop}",
-        found=f"one of loop {clean(state.loop)}",
-        remedy=f"put back the last state that this machine knows: git update-ref {state_ref(loop)} {tip.commit}"
-        if tip
-        else f"see who wrote it; without it there is no loop {loop}: git update-ref -d {state_ref(loop)}",
-    )
-
-
-def _unknown_loop(repository: Repository, loop: str) -> OperatorError:
-    names = ", ".join(loop_names(repository)[:10])
-    return OperatorError(
-        f"there is no loop {loop!r} in this repository",
-        expected=f"one of: {names}" if names else "a loop; none was started here yet",
-        found=str(repository.top),
-        remedy=f"name one of them, give --repo DIR, or fetch state and branch: "
-        f"git fetch origin {state_ref(loop)}:{state_ref(loop)} helmsman/{loop}:helmsman/{loop}",
     )

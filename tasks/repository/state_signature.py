@@ -7,10 +7,9 @@ authenticates every earlier state and record of the loop.
 import hashlib
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from pydantic import BaseModel, ValidationError
 
@@ -46,8 +45,7 @@ class Tip(BaseModel):
     """Where the loop goes on although it does not contain `commit`: another machine was faster, and the ref is about to move."""
 
 
-@dataclass(frozen=True)
-class Stored:
+class Stored(NamedTuple):
     """A state's commit with its files, as git holds them."""
 
     commit: str
@@ -79,46 +77,45 @@ def doubt_of(repository: Repository, loop: str, uid: str, stored: Stored, tip: T
 
     `tip` is read before the state is: a driver beside us writes the state first, and then the tip.
     """
-    parts = (loop, uid, stored.parents, stored.state, stored.record)
-    if not (stored.is_whole and stored.signature and is_signed(uid, stored.signature, PURPOSE, *parts)):
-        return _unsigned(uid, stored, tip)
-    doubts = [_not_after(repository, uid, stored, one) for one in (tip, tip and tip.next) if one]
-    return None if None in doubts else next(iter(doubts), None)
+    short, parts = stored.commit[:12], (loop, uid, stored.parents, stored.state, stored.record)
+    if stored.is_whole and stored.signature and is_signed(uid, stored.signature, PURPOSE, *parts):
+        doubts = [_not_after(repository, uid, stored.commit, one) for one in (tip, tip and tip.next) if one]
+        return None if None in doubts else next(iter(doubts), None)
+    what = "a signature that does not match" if stored.signature else "no signature"
+    if tip is not None or has_own_key(uid):
+        return Doubt.FORGED, f"{what} in {short}, though this machine signs this loop's states"
+    if stored.signature:
+        return Doubt.UNKNOWN_KEY, f"{short}, {Doubt.UNKNOWN_KEY}"
+    return Doubt.UNSIGNED, f"{what} in {short}: an earlier version of Helmsman wrote it, or somebody by hand"
 
 
-def _not_after(repository: Repository, uid: str, stored: Stored, tip: Tip) -> tuple[Doubt, str] | None:
-    if tip.commit == stored.commit:
+def _not_after(repository: Repository, uid: str, commit: str, tip: Tip) -> tuple[Doubt, str] | None:
+    """Why a signed state does not follow the one that is known. Raises GitError where git was killed or took too long."""
+    if tip.commit == commit:
         return None
     if tip.uid != uid:
         return Doubt.FORGED, f"the state of another loop, {uid}, which had this name"
-    if not _contains(repository, stored.commit, tip.commit):
-        return Doubt.FORGED, f"{stored.commit[:12]}, an earlier state: it was rolled back from {tip.commit[:12]}"
+    try:  # without git's cache of the history, which is a file that whoever can write there could exchange
+        git(repository.common, "-c", "core.commitGraph=false", "merge-base", "--is-ancestor", tip.commit, commit)
+    except GitError as error:
+        if error.code < 0:  # that says nothing of the state
+            raise
+        return Doubt.FORGED, f"{commit[:12]}, an earlier state: it was rolled back from {tip.commit[:12]}"
     return None
-
-
-def _unsigned(uid: str, stored: Stored, tip: Tip | None) -> tuple[Doubt, str]:
-    what = "a signature that does not match" if stored.signature else "no signature"
-    if tip is not None or has_own_key(uid):
-        return Doubt.FORGED, f"{what} in {stored.commit[:12]}, though this machine signs this loop's states"
-    if stored.signature:
-        return Doubt.UNKNOWN_KEY, f"{stored.commit[:12]}, {Doubt.UNKNOWN_KEY}"
-    return Doubt.UNSIGNED, f"{what} in {stored.commit[:12]}: an earlier version of Helmsman wrote it, or somebody by hand"
 
 
 def refusal(loop: str, ref: str, commit: str, doubt: tuple[Doubt, str], tip: Tip | None) -> Unverified:
     """What an operator reads, and can do, before anything is done with such a state."""
     kind, found = doubt
-    look = f"git show {ref}:state.json"
-    accept = f"helmsman resume {loop} --accept-state {commit[:12]}"
+    way = f"look at it (git show {ref}:state.json)"
     if kind is Doubt.FORGED and tip is not None:
-        way = f"put back the last state that this machine knows: git update-ref {ref} {tip.commit}; or look at this one ({look})"
-    else:
-        way = f"look at it ({look})"
+        way = f"put back the last state that this machine knows: git update-ref {ref} {tip.commit}; or {way}"
     return Unverified(
         f"the state of loop {loop} is not verified, so nothing is done with it",
         expected=f"a state that Helmsman signed, with this machine's key or that of {VARIABLE}",
         found=found,
-        remedy=f"{way} and accept exactly it: {accept}. Where other machines drive the loop, give all of them one {VARIABLE}",
+        remedy=f"{way} and accept exactly it: helmsman resume {loop} --accept-state {commit[:12]}. "
+        f"Where other machines drive the loop, give all of them one {VARIABLE}",
     )
 
 
@@ -133,14 +130,14 @@ def known_tip(repository: Repository, loop: str) -> Tip | None:
 def note_tip(repository: Repository, loop: str, tip: Tip) -> None:
     """The caller holds the loop's lock. Where it cannot be kept, an older one stays, which later states contain as well."""
     with suppress(OSError), locked(keys_folder() / "tips.lock"):
-        _write(repository, loop, tip)
+        write_atomic(_tip_file(repository, loop), tip.model_dump_json(), mode=0o600)
 
 
 def note_seen(repository: Repository, loop: str, tip: Tip, *, instead: Tip | None) -> None:
     """Likewise for whoever only looked, without a lock: nothing where a driver has noted another one than `instead` meanwhile."""
     with suppress(OSError), locked(keys_folder() / "tips.lock"):
         if known_tip(repository, loop) == instead:
-            _write(repository, loop, tip)
+            write_atomic(_tip_file(repository, loop), tip.model_dump_json(), mode=0o600)
 
 
 def note_next(repository: Repository, loop: str, tip: Tip) -> None:
@@ -148,24 +145,6 @@ def note_next(repository: Repository, loop: str, tip: Tip) -> None:
     known = known_tip(repository, loop)
     if known is not None:
         note_tip(repository, loop, known.model_copy(update={"next": tip}))
-
-
-def _write(repository: Repository, loop: str, tip: Tip) -> None:
-    write_atomic(_tip_file(repository, loop), tip.model_dump_json(), mode=0o600)
-
-
-def _contains(repository: Repository, commit: str, earlier: str) -> bool:
-    """Without git's cache of the history, which is a file that whoever can write there could exchange.
-
-    Raises GitError where git was killed or took too long: that says nothing of the state.
-    """
-    try:
-        git(repository.common, "-c", "core.commitGraph=false", "merge-base", "--is-ancestor", earlier, commit)
-    except GitError as error:
-        if error.code < 0:
-            raise
-        return False
-    return True
 
 
 def _tip_file(repository: Repository, loop: str) -> Path:

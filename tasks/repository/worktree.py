@@ -118,15 +118,17 @@ def _add_worktree(repository: Repository, path: Path, branch: str, start: str) -
         ) from error
 
 
-def _repair_link(repository: Repository, path: Path) -> None:
-    """An agent may have made a repository of its own in the worktree. It is put aside, and the worktree is ours again."""
-    link = path / ".git"
-    if _is_linked(repository, path):
-        return
-    if os.path.lexists(link):
-        aside = helmsman_folder(repository.common)
-        shutil.move(link, Path(tempfile.mkdtemp(prefix=f"{path.name}-replaced-", dir=aside)) / "git")
-    succeeds(repository.common, "worktree", "repair")
+def _repair_link(repository: Repository, path: Path) -> bool:
+    """An agent may have made a repository of its own in the worktree. It is put aside, and the worktree is ours again.
+
+    Returns whether it is: else git would look for a repository above, and find somebody's home.
+    """
+    if not _is_linked(repository, path):
+        if os.path.lexists(path / ".git"):
+            aside = helmsman_folder(repository.common)
+            shutil.move(path / ".git", Path(tempfile.mkdtemp(prefix=f"{path.name}-replaced-", dir=aside)) / "git")
+        succeeds(repository.common, "worktree", "repair")
+    return _is_linked(repository, path)
 
 
 def _is_linked(repository: Repository, path: Path) -> bool:
@@ -200,7 +202,12 @@ def require_clean(path: Path) -> None:
 def settle_work(repository: Repository, path: Path, state: LoopState, start: str) -> Change:
     """End an agent's turn: back on the loop's branch, leftovers committed, and what it changed measured."""
     recover(repository, path, state.branch)
-    _return_to_branch(repository, path, state, start)
+    # undo a switch of branches or a rewritten history: the agent's tree is kept, on top of where it started
+    tip, at_it = tip_of(path, f"refs/heads/{state.branch}")
+    head = tip if at_it else _head(path)
+    onto = head if head is not None and contains(path, head, start) else start
+    keep(repository, path, state, [commit for commit in (head, tip) if commit], onto)
+    hold_branch(path, state.branch, onto)
     _commit_leftovers(path, state)
     return measure_change(path, start)
 
@@ -208,7 +215,7 @@ def settle_work(repository: Repository, path: Path, state: LoopState, start: str
 def hold_branch(path: Path, branch: str, commit: str) -> None:
     """Put branch and HEAD at a commit whose tree the worktree has already."""
     full = f"refs/heads/{branch}"
-    if tip_of(path, branch) == (commit, True):
+    if tip_of(path, full) == (commit, True):
         return
     _require_own_git(path, commit)
     git(path, "update-ref", full, commit)
@@ -217,30 +224,18 @@ def hold_branch(path: Path, branch: str, commit: str) -> None:
 
 def recover(repository: Repository, path: Path, branch: str) -> None:
     """Undo what a killed git or a bold agent left. The caller has made sure that none of the loop's processes live."""
-    if path != repository.top or repository.bare:
-        _repair_link(repository, path)
-        if not _is_linked(repository, path):  # git would look for a repository above, and find somebody's home
-            raise AgentError(
-                "the worktree lost its link to the repository, and it cannot be repaired",
-                found=str(path),
-                remedy="look for work in it, remove it, and resume",
-            )
+    if (path != repository.top or repository.bare) and not _repair_link(repository, path):
+        raise AgentError(
+            "the worktree lost its link to the repository, and it cannot be repaired",
+            found=str(path),
+            remedy="look for work in it, remove it, and resume",
+        )
     own = own_folder(path)
     for lock in (own / "index.lock", own / "HEAD.lock", repository.common / "refs" / "heads" / f"{branch}.lock"):
         lock.unlink(missing_ok=True)
     if any((own / name).exists() for name in IN_PROGRESS):
         for command in LEFT_OPEN:
             succeeds(path, command, "--quit")
-
-
-def _return_to_branch(repository: Repository, path: Path, state: LoopState, start: str) -> None:
-    """Undo a switch of branches or a rewritten history: the agent's tree is kept, on top of where it started."""
-    tip, at_it = tip_of(path, state.branch)
-    head = tip if at_it else _head(path)
-    goes_on = head is not None and contains(path, head, start)
-    onto = head if head and goes_on else start
-    keep(repository, path, state, [commit for commit in (head, tip) if commit], onto)
-    hold_branch(path, state.branch, onto)
 
 
 def _head(path: Path) -> str | None:
@@ -302,7 +297,10 @@ def go_back_to(path: Path, branch: str, commit: str, *, before: str = "") -> Non
 def salvage(repository: Repository, path: Path, state: LoopState, start: str) -> Salvage | None:
     """Keep what a dead or cancelled attempt left, committed or not, on a ref; then return to the commit that it began with."""
     recover(repository, path, state.branch)
-    whole, tip = _snapshot(path, _head(path) or start, state), read_ref(path, f"refs/heads/{state.branch}") or start
+    for inner in submodules(path):
+        _commit_leftovers(inner, state)
+    message = f"helmsman: work in flight of iteration {state.due}, attempt {state.attempt}"
+    whole, tip = snapshot(path, _head(path) or start, message), read_ref(path, f"refs/heads/{state.branch}") or start
     commit = tip if contains(path, start, whole) else whole
     kept = None
     if not contains(path, start, commit):
@@ -314,14 +312,6 @@ def salvage(repository: Repository, path: Path, state: LoopState, start: str) ->
     hold_branch(path, state.branch, start)
     _clean(path)
     return kept
-
-
-def _snapshot(path: Path, head: str, state: LoopState) -> str:
-    """Commit the worktree as it is, through an index of its own, without moving any branch. Returns `head` if nothing differs."""
-    for inner in submodules(path):
-        _commit_leftovers(inner, state)
-    message = f"helmsman: work in flight of iteration {state.due}, attempt {state.attempt}"
-    return snapshot(path, head, message)
 
 
 def _clean(path: Path, spare: Sequence[str] = ()) -> None:

@@ -1,6 +1,7 @@
 """What the system says of a broken or full disk, and of a machine without room: a transient error, whoever it hits."""
 
 import errno
+import os
 import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ LONGEST_DELAY = 300
 OF_A_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 EXHAUSTED = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 """There is no room for another process or for another open file. Others end, and there is."""
+OF_THE_MACHINE = tuple(map(os.strerror, (*OF_A_DISK, *EXHAUSTED, errno.EFBIG)))
+"""The same in the words of a program that failed: they say nothing of what it worked on."""
 NO_ROOM = "there was no room for another process or open file"
 ROOM = "free processes or memory, then resume"
 """The remedy."""
@@ -41,10 +44,7 @@ def raising_transient_errors() -> Generator[None]:
     try:
         yield
     except OSError as error:
-        told = transient_error(error)
-        if told is None:
-            raise
-        raise told from error
+        raise transient_error(error) or error from error
 
 
 def delays_of(retry: "RetryConfig") -> list[float]:

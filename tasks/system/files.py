@@ -36,9 +36,6 @@ class BrokenFile(OperatorError):  # noqa: N818 - what was found, as in Fenced
         super().__init__(f"{path} cannot be used: {cause}", remedy="fix the file")
 
 
-# --- paths --------------------------------------------------------------------------------------------------------
-
-
 def resolve_inside(root: Path, path: str | Path, what: str) -> Path:
     """Where a path that the repository names lies, all links followed; there need be nothing.
 
@@ -71,9 +68,6 @@ def leads_out(top: Path, name: str) -> bool:
     with contextlib.suppress(*_NOT_THERE):
         return not (top / name).resolve(strict=True).is_relative_to(top.resolve(strict=True))
     return False
-
-
-# --- reading ------------------------------------------------------------------------------------------------------
 
 
 def read_within(top: Path, name: str, most: int) -> bytes | None:
@@ -143,9 +137,6 @@ def _folder_of(top: Path, path: Path) -> Generator[int]:
             stack.callback(os.close, folder)
         assert folder is not None  # noqa: S101 - for the type checker; the root is one
         yield folder
-
-
-# --- writing ------------------------------------------------------------------------------------------------------
 
 
 def write_atomic(path: Path, content: str | bytes, *, mode: int | None = None) -> None:

@@ -29,12 +29,17 @@ def keys_folder() -> Path:
 
 def loop_key(uid: str) -> bytes:
     """The key that new records of the loop are signed with, made where there is none. Raises OperatorError and TransientError."""
-    return _derived(uid) or _stored(uid) or _made(uid)
-
-
-def known_keys(uid: str) -> tuple[bytes, ...]:
-    """Every key on this machine that a record of the loop may be signed with. Raises OperatorError and TransientError."""
-    return tuple(filter(None, (_derived(uid), _stored(uid))))
+    key, file = _derived(uid) or _stored(uid), _file(uid)
+    if key is not None:
+        return key
+    # linked, not renamed: of two processes that make one at the same time, the first one's counts for both
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with drafted(file, secrets.token_bytes(KEY_BYTES), mode=0o600) as draft, suppress(FileExistsError):
+            os.link(draft, file)
+        return file.read_bytes()
+    except OSError as error:
+        raise _unusable(error) from error
 
 
 def has_own_key(uid: str) -> bool:
@@ -50,7 +55,8 @@ def sign(key: bytes, purpose: str, *parts: str | bytes) -> str:
 
 def is_signed(uid: str, signature: str, purpose: str, *parts: str | bytes) -> bool:
     """Whether one of the loop's keys on this machine made that signature. Raises OperatorError and TransientError."""
-    return any(hmac.compare_digest(sign(key, purpose, *parts).encode(), signature.encode()) for key in known_keys(uid))
+    keys = filter(None, (_derived(uid), _stored(uid)))
+    return any(hmac.compare_digest(sign(key, purpose, *parts).encode(), signature.encode()) for key in keys)
 
 
 def signed(uid: str, purpose: str, text: str) -> str:
@@ -59,7 +65,7 @@ def signed(uid: str, purpose: str, text: str) -> str:
 
 
 def authentic(uid: str, purpose: str, content: bytes) -> str | None:
-    """The text of such a file; None where it was not signed for this loop and purpose. Raises as `known_keys` does."""
+    """The text of such a file; None where it was not signed for this loop and purpose. Raises as `is_signed` does."""
     signature, _, text = content.decode(errors="replace").partition("\n")
     return text if is_signed(uid, signature, purpose, text) else None
 
@@ -88,18 +94,6 @@ def _stored(uid: str) -> bytes | None:
     if len(key) != KEY_BYTES:
         raise OperatorError("a loop's key is damaged", expected=f"{KEY_BYTES} bytes", found=f"{len(key)} in {_file(uid)}")
     return key
-
-
-def _made(uid: str) -> bytes:
-    """Linked, not renamed: of two processes that make one at the same time, the first one's counts for both."""
-    file = _file(uid)
-    try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with drafted(file, secrets.token_bytes(KEY_BYTES), mode=0o600) as draft, suppress(FileExistsError):
-            os.link(draft, file)
-        return file.read_bytes()
-    except OSError as error:
-        raise _unusable(error) from error
 
 
 def _unusable(error: OSError) -> HelmsmanError:

@@ -7,7 +7,7 @@ import os
 import socket
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from tasks.system.paths import DrivenFolder
 PATIENCE_SECONDS = 0.5
 """Whoever asks for the holder takes the lock for an instant; that must not look like a driver."""
 NAP_SECONDS = 0.01
+_UNKNOWN = {"host": "unknown", "process": "unknown", "since": "just now"}
 
 
 class DrivenElsewhere(OperatorError):  # noqa: N818 - what is found, as with Fenced
@@ -54,7 +55,7 @@ def held(lock: Path, seconds: float, how: int = fcntl.LOCK_EX, *, mode: int = 0o
 
 @contextmanager
 def exclusive_driver(lock: Path, loop: str, remedy: str = "") -> Generator[None]:
-    """Hold the loop while the block runs. Raises Driven with the holder's name when somebody else does.
+    """Hold the loop while the block runs. Raises DrivenElsewhere with the holder's name when somebody else does.
 
     `remedy`: what to do then about something else than a loop; `loop` says in words what that is.
     """
@@ -62,8 +63,15 @@ def exclusive_driver(lock: Path, loop: str, remedy: str = "") -> Generator[None]
     handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         if not locked_within(handle, PATIENCE_SECONDS):
-            raise _held(loop, lock, remedy)
-        _sign(handle)
+            by = holder(lock) or _UNKNOWN
+            raise DrivenElsewhere(
+                f"{loop if remedy else f'loop {loop}'} is being driven already",
+                found=f"process {by.get('process')} on {by.get('host')}, since {by.get('since')}",
+                remedy=remedy or f"watch it with `helmsman status {loop}`, or end it with `helmsman cancel {loop}`",
+            )
+        since = datetime.now(UTC).isoformat(timespec="seconds")
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, json.dumps({"host": socket.gethostname(), "process": os.getpid(), "since": since}).encode(), 0)
         yield
     finally:
         os.close(handle)
@@ -86,7 +94,9 @@ def holder(lock: Path) -> dict[str, Any] | None:
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return _signature(handle)
+        with suppress(ValueError, TypeError):
+            return dict(json.loads(os.pread(handle, 4096, 0)))
+        return _UNKNOWN
     else:
         return None
     finally:
@@ -102,27 +112,3 @@ def process_of(lock: Path) -> psutil.Process | None:
         return psutil.Process(int(found["process"]))
     except (psutil.NoSuchProcess, KeyError, ValueError):
         return None
-
-
-def _sign(handle: int) -> None:
-    text = json.dumps(
-        {"host": socket.gethostname(), "process": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}
-    )
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, text.encode(), 0)
-
-
-def _signature(handle: int) -> dict[str, Any]:
-    try:
-        return dict(json.loads(os.pread(handle, 4096, 0)))
-    except (ValueError, TypeError):
-        return {"host": "unknown", "process": "unknown", "since": "just now"}
-
-
-def _held(loop: str, lock: Path, remedy: str) -> DrivenElsewhere:
-    by = holder(lock) or {"process": "unknown", "host": "unknown", "since": "just now"}
-    return DrivenElsewhere(
-        f"{loop if remedy else f'loop {loop}'} is being driven already",
-        found=f"process {by.get('process')} on {by.get('host')}, since {by.get('since')}",
-        remedy=remedy or f"watch it with `helmsman status {loop}`, or end it with `helmsman cancel {loop}`",
-    )

@@ -5,23 +5,27 @@ import selectors
 import subprocess
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from io import FileIO
 from pathlib import Path
-from typing import IO, Any, Literal, Self
+from typing import IO, Any, Literal
 
 from helmsman.errors import OperatorError, TransientError
 from helmsman.records.agent import Survivor
 from tasks.system.faults import EXHAUSTED, NO_ROOM, ROOM
-from tasks.system.supervised import Launch, Network, NetworkRefusedError, Supervised, end_tagged, supervised
+from tasks.system.supervised import Network, NetworkRefusedError, Supervised, end_tagged, supervised
 from tasks.system.supervisor import TAG
 
 LONGEST_LINE = 16 * 2**20
 _CHUNK = 65536  # what a pipe holds by default
 _DRAIN_READS = 32  # twice the largest pipe of an unprivileged user: afterwards somebody is still writing
 
+_TICK = 0.2  # how often exit, limits and stop() are looked at while output comes or nothing happens
+
+__all__ = ["TAG", "Ended", "end_tagged", "never", "run"]
+Reason = Literal["itself", "deadline", "idle", "stop"]
 Sink = Callable[[bytes], object]
 
 
@@ -68,23 +72,16 @@ class Lines:
         self._line = bytearray()
 
     def add(self, chunk: bytes) -> None:
-        *ends, rest = chunk.split(b"\n")
-        for end in ends:
-            self._grow(end)
-            self._emit()
-        self._grow(rest)
+        first, *others = chunk.split(b"\n")
+        self._line += first[: self._longest - len(self._line)]
+        for part in others:
+            self._on_line(bytes(self._line))
+            self._line = bytearray(part[: self._longest])
 
     def finish(self) -> None:
         """Hands over a last line that no newline ended."""
         if self._line:
-            self._emit()
-
-    def _grow(self, part: bytes) -> None:
-        self._line += part[: self._longest - len(self._line)]
-
-    def _emit(self) -> None:
-        line, self._line = bytes(self._line), bytearray()
-        self._on_line(line)
+            self._on_line(bytes(self._line))
 
 
 @contextmanager
@@ -118,28 +115,22 @@ def _keeping(path: Path) -> Generator[None]:
 class Pipes:
     """Nothing here blocks longer than asked, whatever the command does or leaves undone."""
 
-    def __init__(self) -> None:
-        self._selector = selectors.DefaultSelector()
-        self._stdin = memoryview(b"")
-        self.last_output = time.monotonic()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for key in list(self._selector.get_map().values()):
-            self._close(key.fileobj)
-        self._selector.close()
-
-    def attach(self, child: subprocess.Popen[bytes], stdin: bytes, output: Iterable[Sink], errors: Iterable[Sink]) -> None:
+    def __init__(self, child: subprocess.Popen[bytes], stdin: bytes, output: Iterable[Sink], errors: Iterable[Sink]) -> None:
         """Serves the pipes that the child was started with. What a sink raises comes out of serve() or drain()."""
+        self._selector = selectors.DefaultSelector()
         self._stdin = memoryview(stdin)
+        self.last_output = time.monotonic()
         if child.stdin:
             os.set_blocking(child.stdin.fileno(), False)
             self._selector.register(child.stdin, selectors.EVENT_WRITE, partial(self._feed, child.stdin))
         for stream, sinks in ((child.stdout, output), (child.stderr, errors)):
             if stream:
                 self._selector.register(stream, selectors.EVENT_READ, partial(self._read, stream, sinks))
+
+    def close(self) -> None:
+        for key in list(self._selector.get_map().values()):
+            self._close(key.fileobj)
+        self._selector.close()
 
     def follow(self, stream: IO[bytes], sink: Sink) -> None:
         """Serves a stream that is no output of the command: it is no sign of life."""
@@ -184,15 +175,6 @@ class Pipes:
     def _close(self, stream: Any) -> None:
         self._selector.unregister(stream)
         stream.close()
-
-
-# --- running a command ---------------------------------------------------------------------------------------------------
-
-__all__ = ["TAG", "Ended", "end_tagged", "never", "run"]
-
-Reason = Literal["itself", "deadline", "idle", "stop"]
-
-_TICK = 0.2  # how often exit, limits and stop() are looked at while output comes or nothing happens
 
 
 @dataclass(frozen=True)
@@ -245,16 +227,29 @@ def run(  # noqa: PLR0913 - each says one thing about the command, by keyword
     """
     started = time.monotonic()  # a clock that is set does not end a run
     output, errors, lines = Excerpt(keep), Excerpt(keep // 2), Lines(on_line or (lambda _: None))
-    launch = Launch(argv, cwd, env, tag, grace, network, has_stdin=bool(stdin), merge_stderr=merge_stderr, pass_fds=pass_fds)
+
+    def reached() -> Reason | None:
+        """The limit that the command has come to."""
+        patience, now = idle() if callable(idle) else idle, time.monotonic()
+        if stop():
+            return "stop"
+        if now >= started + deadline:
+            return "deadline"
+        return "idle" if patience is not None and now - pipes.last_output >= patience else None
+
+    streams = {"stdin": subprocess.PIPE if stdin else subprocess.DEVNULL, "stdout": subprocess.PIPE}
+    streams["stderr"] = subprocess.STDOUT if merge_stderr else subprocess.PIPE
     with ExitStack() as stack:
         sinks = [stack.enter_context(appending(output_file))] if output_file else []
         sinks += [output.add, lines.add] if on_line else [output.add]
-        command, pipes = _start(launch, stack), stack.enter_context(Pipes())
-        pipes.attach(command.process, stdin, sinks, [errors.add])
-        pipes.follow(command.report, Lines(command.hear).add)
+        with _reporting_failed_start(argv, cwd):
+            where: dict[str, Any] = {"cwd": cwd, "env": env, **streams}
+            command = stack.enter_context(supervised(argv, tag, grace, where, network=network, pass_fds=pass_fds))
+        pipes = stack.enter_context(closing(Pipes(command.process, stdin, sinks, [errors.add])))
+        pipes.follow(command.report, Lines(command.take).add)
         if on_start:
             on_start(command.pid)
-        by = _follow(command, pipes, partial(_reached, pipes, started + deadline, idle, stop))
+        by = _follow(command, pipes, reached)
         pipes.drain()
         lines.finish()
     seconds = time.monotonic() - started
@@ -262,28 +257,19 @@ def run(  # noqa: PLR0913 - each says one thing about the command, by keyword
     return Ended(command.exit_code, by, seconds, output.head, output.tail, errors.text, output.total, survivors)
 
 
-def _reached(pipes: Pipes, deadline: float, idle: float | Callable[[], float] | None, stop: Callable[[], bool]) -> Reason | None:
-    """The limit that the command has come to."""
-    now, patience = time.monotonic(), idle() if callable(idle) else idle
-    if stop():
-        return "stop"
-    if now >= deadline:
-        return "deadline"
-    return "idle" if patience is not None and now - pipes.last_output >= patience else None
-
-
-def _start(launch: Launch, stack: ExitStack) -> Supervised:
+@contextmanager
+def _reporting_failed_start(argv: Sequence[str], cwd: Path) -> Generator[None]:
     try:
-        return stack.enter_context(supervised(launch))
+        yield
     except NetworkRefusedError as error:
         raise OperatorError(
-            f"The command {launch.argv[-1]!r} is to run in a network of its own, and this machine gives it none",
+            f"The command {argv[-1]!r} is to run in a network of its own, and this machine gives it none",
             expected="a kernel that lets this user make network namespaces",
             found=str(error),
             remedy='allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or set network = "host"',
         ) from error
     except (OSError, ValueError) as error:
-        problem, found = f"The command {launch.argv[0]!r} could not be started in {launch.cwd}", str(error)
+        problem, found = f"The command {argv[0]!r} could not be started in {cwd}", str(error)
         if isinstance(error, OSError) and error.errno in EXHAUSTED:
             raise TransientError(f"{problem}: {NO_ROOM}", found=found, remedy=ROOM) from error
         raise OperatorError(

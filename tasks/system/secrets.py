@@ -66,7 +66,7 @@ def register_credentials(variables: Mapping[str, str]) -> None:
 
 def redact(text: str, environment: Mapping[str, str] | None = None) -> str:
     """The text with a name in the place of every secret. `environment`: instead of what this process knows."""
-    return without_shapes(_without_known(text, _known_here() if environment is None else _known(_items(environment), ())))
+    return without_shapes(_without_known(text, _known_here(environment)))
 
 
 def without_secrets(what: T) -> T:
@@ -124,26 +124,19 @@ def redact_logs() -> None:
         return
 
     def redacted(*args: Any, **kwargs: Any) -> logging.LogRecord:
-        return _without_secrets_in_log(make(*args, **kwargs))
+        record, said = make(*args, **kwargs), ""
+        with suppress(Exception):  # a message that cannot be formatted is logging's own to report
+            said = record.getMessage()
+        if (safe := redact(said)) != said:
+            record.msg, record.args = safe, ()
+        if record.exc_info and record.exc_info[1] is not None:
+            told = "".join(traceback.format_exception(record.exc_info[1])).rstrip()
+            if (safe := redact(told)) != told:
+                record.msg, record.args, record.exc_info = f"{redact(said)}\n{safe}", (), None
+        return record
 
     redacted.redacts = True  # pyright: ignore[reportFunctionMemberAccess] - a mark, so that it is done once
     logging.setLogRecordFactory(redacted)
-
-
-def _without_secrets_in_log(record: logging.LogRecord) -> logging.LogRecord:
-    said = ""
-    with suppress(Exception):  # a message that cannot be formatted is logging's own to report
-        said = record.getMessage()
-    if (safe := redact(said)) != said:
-        record.msg, record.args = safe, ()
-    if record.exc_info and record.exc_info[1] is not None:
-        told = "".join(traceback.format_exception(record.exc_info[1])).rstrip()
-        if (safe := redact(told)) != told:
-            record.msg, record.args, record.exc_info = f"{redact(said)}\n{safe}", (), None
-    return record
-
-
-# --- known values -------------------------------------------------------------------------------------------------
 
 
 class _Known:
@@ -160,15 +153,17 @@ class _Known:
 
     def without_words(self) -> "_Known":
         """Those alone that could not be a word or a name."""
-        return _Known({secret: name for secret, name in self.names.items() if _is_no_word(secret)})
+
+        def is_no_word(secret: str) -> bool:
+            return bool(re.search("[0-9]", secret) and re.search("[A-Za-z]", secret)) and len(set(secret)) >= SHORTEST
+
+        return _Known({secret: name for secret, name in self.names.items() if is_no_word(secret)})
 
 
-def _known_here() -> _Known:
-    return _known(_items(os.environ), tuple(registered.items()))
-
-
-def _items(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, value) for name, value in environment.items() if len(value) >= SHORTEST)
+def _known_here(environment: Mapping[str, str] | None = None) -> _Known:
+    own, here = (os.environ, registered) if environment is None else (environment, {})
+    long = tuple((name, value) for name, value in own.items() if len(value) >= SHORTEST)
+    return _known(long, tuple(here.items()))
 
 
 @lru_cache(maxsize=16)
@@ -190,44 +185,32 @@ def _is_a_file(value: str) -> bool:
         return False
 
 
-def _is_no_word(secret: str) -> bool:
-    return bool(re.search("[0-9]", secret) and re.search("[A-Za-z]", secret)) and len(set(secret)) >= SHORTEST
-
-
 def _lines(value: str) -> list[str]:
     """The lines of a value: a key of many lines is printed indented, quoted or in part."""
     return [line.strip() for line in value.splitlines() if len(line.strip()) >= SHORTEST]
 
 
 def _without_known(text: str, known: _Known) -> str:
-    names = known.names
     if not known.may_be_in(text):
         return text
-    if found := sorted((form for form in names if form in text), key=len, reverse=True):  # one may be the beginning of another
-        text = re.sub("|".join(map(re.escape, found)), lambda form: f"[{names[form[0]]}]", text)
-    return _without_halves(text, names)
-
-
-def _without_halves(text: str, names: Mapping[str, str]) -> str:
-    """A text that was cut may end with the beginning of a secret, or begin with the end of one."""
+    if found := sorted((form for form in known.names if form in text), key=len, reverse=True):  # one may begin another
+        text = re.sub("|".join(map(re.escape, found)), lambda form: f"[{known.names[form[0]]}]", text)
+    # a text that was cut may end with the beginning of a secret, or begin with the end of one
     end = text.removesuffix(_CUT)
-    for secret, name in names.items():
+    mark = text[len(end) :]
+    for secret, name in known.names.items():
         if cut := _shared(end[-len(secret) :], secret):
             end = f"{end[:-cut]}[{name}]"
         if cut := _shared(secret, end[: len(secret)]):
             end = f"[{name}]{end[cut:]}"
-    return end + text[len(text.removesuffix(_CUT)) :]
+    return end + mark
 
 
 def _shared(one: str, other: str) -> int:
     """How many characters, SHORTEST at least and not all of a secret, end one text and begin the other."""
-    most = min(len(one), len(other))
     if one[-SHORTEST:] not in other or other[:SHORTEST] not in one:  # nearly always, and then nothing is counted
         return 0
-    return next((n for n in range(most, SHORTEST - 1, -1) if one.endswith(other[:n])), 0)
-
-
-# --- records ------------------------------------------------------------------------------------------------------
+    return next((n for n in range(min(len(one), len(other)), SHORTEST - 1, -1) if one.endswith(other[:n])), 0)
 
 
 class _Walk:
@@ -245,11 +228,7 @@ class _Walk:
             return self._model(what, known)
         if is_dataclass(what) and not isinstance(what, type):
             return replace(what, **self._changes(what, [field.name for field in fields(what)], known))
-        return self._collection(what, known)
-
-    def _collection(self, what: Any, known: _Known | None) -> Any:
-        """The keys of a dictionary are names and commands."""
-        if isinstance(what, dict):
+        if isinstance(what, dict):  # its keys are names and commands
             entries = cast("dict[Any, Any]", what)
             return {self.of(name, self._exact): self.of(value, known) for name, value in entries.items()}
         if isinstance(what, list | tuple):

@@ -13,10 +13,9 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import quote, unquote
 
 import psutil
@@ -35,22 +34,6 @@ class NetworkRefusedError(OSError):
     """The kernel gives this user no network namespace."""
 
 
-@dataclass(frozen=True)
-class Launch:
-    """What is run, and how."""
-
-    argv: Sequence[str]
-    cwd: Path
-    env: Mapping[str, str]
-    tag: str
-    grace: float
-    """Seconds between TERM and KILL."""
-    network: Network = "host"
-    has_stdin: bool = False
-    merge_stderr: bool = False
-    pass_fds: Sequence[int] = ()
-
-
 class Supervised:
     """A running command, with what its supervisor has reported so far."""
 
@@ -65,12 +48,10 @@ class Supervised:
         self.contained: bool | None = None
         """Whether everything has ended but the survivors. None: not reported yet. False: this system cannot tell."""
         self.survivors: list[Survivor] = []
-        self.failure: OSError | None = None
-        """Why the command could not be started."""
         self._control = control
 
-    def hear(self, line: bytes) -> None:
-        """Take in a line of the report."""
+    def take(self, line: bytes) -> None:
+        """Take in a line of the report. Raises OSError where it says that the command could not be started."""
         event, _, rest = line.decode(errors="replace").partition(" ")
         match event:
             case "started":
@@ -81,8 +62,7 @@ class Supervised:
                 self.contained = rest == "yes"
             case "failed":
                 step, number = rest.split()
-                kind = NetworkRefusedError if step == "network" else OSError
-                self.failure = kind(int(number), os.strerror(int(number)))
+                raise (NetworkRefusedError if step == "network" else OSError)(int(number), os.strerror(int(number)))
             case "left":
                 pid, _, name = rest.partition(" ")
                 if len(self.survivors) < MOST_SURVIVORS and (started := started_at(int(pid))):
@@ -110,55 +90,45 @@ def still_alive(survivors: Iterable[Survivor]) -> tuple[Survivor, ...]:
 
 
 @contextmanager
-def supervised(launch: Launch) -> Generator[Supervised]:
+def supervised(
+    argv: Sequence[str], tag: str, grace: float, streams: Mapping[str, Any], *, network: Network, pass_fds: Sequence[int]
+) -> Generator[Supervised]:
     """Start a command. Nothing that it started is alive when the block has been left, but the survivors.
 
+    `grace`: seconds between TERM and KILL. `streams`: of subprocess.Popen, with the folder and the environment of the command.
     The block reads the report and the command's output until they close. Raises OSError or ValueError where the command
     cannot be started.
     """
-    cgroup = make_cgroup(launch.tag)
-    try:
-        command = _start(launch, cgroup)
-    except BaseException:
-        end_cgroup(cgroup)
-        raise
-    try:
-        command.hear(command.report.readline().rstrip(b"\n") or b"failed exec 3")  # ESRCH: the supervisor is gone
-        if command.failure:
-            raise command.failure
-        yield command
-    finally:
-        command.end()
-        _require_end(command, launch, cgroup)
-
-
-def _start(launch: Launch, cgroup: Path | None) -> Supervised:
+    cgroup = make_cgroup(tag)
+    unset = "" if "LC_CTYPE" in streams["env"] else "LC_CTYPE"
     (heard, control), (report, told) = os.pipe(), os.pipe()
-    unset = "" if "LC_CTYPE" in launch.env else "LC_CTYPE"
-    options = [launch.tag, str(heard), str(told), str(launch.grace), launch.network, str(cgroup or ""), unset]
+    options = [tag, str(heard), str(told), str(grace), network, str(cgroup or ""), unset]
     try:
         process = subprocess.Popen(
-            [sys.executable, *PYTHON, str(Path(supervisor.__file__).parent), *options, *launch.argv],
-            cwd=launch.cwd,
-            env=launch.env,
+            [sys.executable, *PYTHON, str(Path(supervisor.__file__).parent), *options, *argv],
             bufsize=0,
-            stdin=subprocess.PIPE if launch.has_stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if launch.merge_stderr else subprocess.PIPE,
-            pass_fds=(heard, told, *launch.pass_fds),
+            pass_fds=(heard, told, *pass_fds),
             start_new_session=True,
+            **streams,
         )
     except BaseException:
         os.close(control)
         os.close(report)
+        end_cgroup(cgroup)
         raise
     finally:
         os.close(heard)
         os.close(told)
-    return Supervised(process, FileIO(control, "wb"), FileIO(report, "rb"), launch.grace)
+    command = Supervised(process, FileIO(control, "wb"), FileIO(report, "rb"), grace)
+    try:
+        command.take(command.report.readline().rstrip(b"\n") or b"failed exec 3")  # ESRCH: the supervisor is gone
+        yield command
+    finally:
+        command.end()
+        _require_end(command, tag, grace, cgroup)
 
 
-def _require_end(command: Supervised, launch: Launch, cgroup: Path | None) -> None:
+def _require_end(command: Supervised, tag: str, grace: float, cgroup: Path | None) -> None:
     """A supervisor that does not end by itself was killed or stopped by somebody: its work is done here, as far as it can be."""
     with suppress(subprocess.TimeoutExpired):
         command.process.wait(command.longest_end)
@@ -172,7 +142,7 @@ def _require_end(command: Supervised, launch: Launch, cgroup: Path | None) -> No
         end_cgroup(cgroup)
         command.survivors.append(Survivor(pid=command.process.pid, started=0, name=_UNKNOWN))
     if lost or command.contained is False:
-        end_tagged(launch.tag, grace=0 if lost else launch.grace)
+        end_tagged(tag, grace=0 if lost else grace)
 
 
 # --- what is left of a command, by its tag -------------------------------------------------------------------------------
@@ -184,15 +154,16 @@ _KILL_ROUNDS = 5  # somebody may fork while we look: look again until nobody is 
 _KILL_WAIT = 1.0
 _POLL = 0.01
 
-Matches = Callable[[str], bool]
-
 
 def end_tagged(tag: str, *, grace: float = 5, prefix: bool = False) -> int:
     """TERM, up to `grace` seconds, KILL for everything tagged so, except this process. Returns how many there were.
 
     With `prefix`, the tag may go on after `tag`. Supervisors are left to end their own.
     """
-    matches: Matches = (lambda value: value.startswith(tag)) if prefix else (lambda value: value == tag)
+
+    def matches(value: str) -> bool:
+        return value.startswith(tag) if prefix else value == tag
+
     found = _find(matches)
     _signal(found, signal.SIGTERM)
     _wait(found, grace)
@@ -222,15 +193,13 @@ def supervised_tags() -> set[str]:
 
 
 def _supervisors() -> list[tuple[psutil.Process, str]]:
-    seen: list[tuple[psutil.Process, list[str]]] = [
-        (process, process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])
-    ]
-    return [
-        (process, line[_TAG_AT]) for process, line in seen if len(line) > _TAG_AT and tuple(line[1 : 1 + len(PYTHON)]) == PYTHON
-    ]
+    """With the tag of the command of each."""
+    seen = ((process, process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"]))
+    ours = ((process, line) for process, line in seen if tuple(line[1 : 1 + len(PYTHON)]) == PYTHON)
+    return [(process, line[_TAG_AT]) for process, line in ours if len(line) > _TAG_AT]
 
 
-def _find(matches: Matches) -> set[psutil.Process]:
+def _find(matches: Callable[[str], bool]) -> set[psutil.Process]:
     found: set[psutil.Process] = set()
     pids = set(psutil.pids()).difference([os.getpid()])
     for _ in range(_EXEC_LOOKS):
@@ -260,17 +229,15 @@ def _signal(processes: Iterable[psutil.Process], number: signal.Signals) -> None
 
 def _wait(processes: Iterable[psutil.Process], seconds: float) -> None:
     """Not psutil.wait_procs: it would reap our own children and take their exit codes from whoever started them."""
-    until = time.monotonic() + seconds
-    while any(map(_lives, processes)) and time.monotonic() < until:
-        time.sleep(_POLL)
 
-
-def _lives(process: psutil.Process) -> bool:
-    """A zombie does not."""
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
+    def lives(process: psutil.Process) -> bool:
+        with suppress(psutil.Error):
+            return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
         return False
+
+    until = time.monotonic() + seconds
+    while any(map(lives, processes)) and time.monotonic() < until:
+        time.sleep(_POLL)
 
 
 # --- cgroups -------------------------------------------------------------------------------------------------------------
@@ -285,10 +252,12 @@ def make_cgroup(tag: str) -> Path | None:
     SSH session or Docker container the folder belongs to somebody else, and the supervisor does without.
     """
     mount = _mount()
-    if mount is None:
-        return None
     with suppress(OSError, ValueError):
-        return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{quote(tag, safe='')}.", dir=mount[0] / _own(mount[1])))
+        if mount is not None:  # our own cgroup lies below the mount, or there is none for us
+            lines = Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+            (own,) = (line.removeprefix("0::") for line in lines if line.startswith("0::"))
+            below = mount[0] / Path(own).relative_to(mount[1])
+            return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{quote(tag, safe='')}.", dir=below))
     return None
 
 
@@ -332,10 +301,3 @@ def _mount() -> tuple[Path, str] | None:
                 _, _, _, top, folder, *_ = mounted.split()
                 return Path(folder), top
     return None
-
-
-def _own(top: str) -> str:
-    """The path of our own cgroup below the mount. Raises ValueError where it does not lie there, OSError without /proc."""
-    lines = Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    (own,) = (line.removeprefix("0::") for line in lines if line.startswith("0::"))
-    return str(Path(own).relative_to(top))

@@ -45,7 +45,11 @@ class Family:
         self.child = child
         self.exited = False
         self._report = report
-        self._wakeup = waking_up()
+        self._wakeup, writer = os.pipe()  # can be read when a child has ended
+        for descriptor in (self._wakeup, writer):
+            os.set_blocking(descriptor, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)  # only a signal with a handler writes to that descriptor
 
     def tell(self, line: str) -> None:
         write(self._report, f"{line}\n")  # a driver that died reads nothing
@@ -106,16 +110,6 @@ def main(arguments: list[str]) -> None:
 def prctl(option: int, value: object) -> bool:
     """Whether the kernel did it."""
     return ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0
-
-
-def waking_up() -> int:
-    """A descriptor that can be read when a child has ended."""
-    reader, writer = os.pipe()
-    for descriptor in (reader, writer):
-        os.set_blocking(descriptor, False)
-    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)  # a signal that has a handler writes to the wakeup descriptor
-    return reader
 
 
 def leave_pipes() -> None:

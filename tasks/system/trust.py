@@ -100,10 +100,9 @@ def _read() -> _TrustFile:
 
 def _change(common: Path, change: Callable[[Trust], Trust | None]) -> None:
     """A file that cannot be read is left as it is."""
-    path = trust_file()
+    path, name = trust_file(), _name(common)
     with locked(path.with_name(f"{path.name}.lock"), PRIVATE):  # two commands that agree at the same time both count
         known = _read()
-        after = change(known.repositories.get(_name(common), Trust()))
-        rest = {name: trust for name, trust in known.repositories.items() if name != _name(common)}
-        repositories = {**rest, **({_name(common): after} if after else {})}
+        after = change(known.repositories.pop(name, Trust()))
+        repositories = known.repositories | ({name: after} if after else {})
         write_atomic(path, _TrustFile(repositories=repositories).model_dump_json(indent=1), mode=PRIVATE)

@@ -28,9 +28,8 @@ from tasks.loop.configure import configure
 from tasks.loop.recover import close
 from tasks.loop.remote_handover import pull_state, push_state
 from tasks.loop.start import first_state, require_budget, require_checks, write_first
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, open_repository, read_ref
-from tasks.repository.loop_context import is_finished, loop_context
+from tasks.repository.loop_context import is_finished, loop_context, loop_folder
 from tasks.repository.state_ref import Fenced, known_state, read_state
 from tasks.system.clock import now_utc
 from tasks.system.lock import DrivenElsewhere, exclusive_driver, holder

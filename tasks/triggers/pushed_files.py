@@ -15,8 +15,7 @@ from tasks.hats.finding import HATS, PRESETS, is_path
 from tasks.loop.alignment_file import place_of
 from tasks.loop.files import AUTOCHECKS, RUBRIC, read_rubric_file
 from tasks.repository.git import Repository
-from tasks.repository.objects import read_object
-from tasks.repository.trees import FILE_MODES, FOLDER, entries_in, entry_at, size_of
+from tasks.repository.objects import FILE_MODES, FOLDER, entries_in, entry_at, read_object, size_of
 from tasks.system.files import LARGEST_FILE, resolve_inside
 
 FILES = ("helmsman.toml", "pyproject.toml", RUBRIC, AUTOCHECKS)

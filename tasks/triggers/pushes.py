@@ -25,8 +25,8 @@ from tasks.loop.configure import configure
 from tasks.loop.files import resolve_goal_file
 from tasks.loop.handoff import left_at
 from tasks.loop.start import first_state, require_checks, write_first
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import GitError, Repository, contains, git, open_repository, read_ref, succeeds
+from tasks.repository.loop_context import loop_folder
 from tasks.repository.remote import fetch_ref
 from tasks.repository.state_ref import loop_names, read_state, show_state, state_ref
 from tasks.system.files import read_plain

@@ -7,8 +7,8 @@ import pytest
 from deployments.demo_model import Request, Script, Turn, bash, call, say
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
+from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import show_state
 from tasks.system.lock import holder
 from tests.fakes.bench import eventually

@@ -13,8 +13,8 @@ from deployments.demo_model import Request, Script, Turn, bash, by_call, call, s
 from helmsman.records.agent import AgentCall
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
+from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_records, show_state
 from tests.fakes.command_line import driving, make_repository
 from tests.fakes.prefect_server import PrefectServer

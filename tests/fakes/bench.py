@@ -16,8 +16,8 @@ from deployments.demo_model import ScriptedModel, environment
 from helmsman.records.decision import Outcome
 from helmsman.records.events import StepFinished, read_event
 from helmsman.records.state import LoopState
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import git, open_repository
+from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_records, show_state, state_ref
 from tasks.system.paths import LoopFolder
 from tasks.system.process import TAG

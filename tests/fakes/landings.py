@@ -15,9 +15,8 @@ from helmsman.records.tracking import Merged, Trouble
 from tasks.loop.merge import begin_landing, catch_up, land
 from tasks.loop.recover import repair
 from tasks.loop.steps import merge_checks
-from tasks.repository.folders import loop_folder, worktree_of
 from tasks.repository.git import open_repository
-from tasks.repository.loop_context import LoopContext
+from tasks.repository.loop_context import LoopContext, loop_folder, worktree_of
 from tasks.repository.state_ref import read_state, replace_state, write_state
 from tasks.repository.worktree import ensure_worktree
 from tests.fakes.repositories import NOW, commit, loop_state, make_repository, sh

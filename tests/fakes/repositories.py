@@ -15,9 +15,8 @@ from helmsman.records.claims import Claims
 from helmsman.records.decision import Decision
 from helmsman.records.iteration import IterationRecord, WorkingMemory
 from helmsman.records.state import LoopState
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, open_repository
-from tasks.repository.loop_context import LoopContext
+from tasks.repository.loop_context import LoopContext, loop_folder
 from tasks.repository.state_ref import write_state
 from tasks.repository.worktree import ensure_worktree
 

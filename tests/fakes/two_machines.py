@@ -6,8 +6,8 @@ from pathlib import Path
 from helmsman.config import LoopConfig, RemoteConfig
 from helmsman.records.state import LoopState
 from tasks.loop.remote_handover import acquire_lease, pull_state
-from tasks.repository.folders import worktree_of
 from tasks.repository.git import Repository, git, open_repository
+from tasks.repository.loop_context import worktree_of
 from tasks.repository.state_ref import read_state, replace_state, write_state
 from tasks.repository.worktree import ensure_worktree
 from tests.fakes.repositories import commit, sh

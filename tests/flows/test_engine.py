@@ -9,8 +9,8 @@ from flows.loop import loop
 from helmsman.errors import OperatorError
 from helmsman.records.request import LoopRequest
 from tasks.engine.runs import flush
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
+from tasks.repository.loop_context import loop_folder
 from tasks.system.lock import exclusive_driver
 from tests.fakes.agents import PROMISE, says
 from tests.fakes.bench import STEPS, eventually

@@ -17,8 +17,8 @@ from helmsman.records.state import LoopState
 from tasks.approvals import answers
 from tasks.approvals.pause import resume_paused
 from tasks.loop.start import open_loop
-from tasks.repository.folders import loop_folder, worktree_of
 from tasks.repository.git import git, open_repository
+from tasks.repository.loop_context import loop_folder, worktree_of
 from tasks.repository.state_ref import read_state, replace_state
 from tests.fakes.agents import PROMISE, calls_made, prompt_of, says
 from tests.fakes.answerer import answering

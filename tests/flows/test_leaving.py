@@ -15,8 +15,8 @@ from helmsman.records.events import Event, MemoryNoted, StepFinished, StepStarte
 from helmsman.records.gates import GateKind
 from helmsman.records.request import LoopRequest
 from tasks.memory import opening
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, git, open_repository
+from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_state, replace_state, state_ref, write_state
 from tasks.system.journal import listening
 from tests.fakes.answerer import answering

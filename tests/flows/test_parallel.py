@@ -16,8 +16,8 @@ from deployments.answer import cancel_loop
 from deployments.group import parallel
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
+from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import known_state
 from tasks.system.lock import process_of
 from tests.fakes.agents import PROMISE, calls_made, says, scripted_agent

@@ -10,8 +10,8 @@ import pytest
 from deployments.choosing import chosen_loop, driver_of
 from deployments.show import show_status
 from helmsman.errors import OperatorError
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, open_repository
+from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import write_state
 from tasks.system.lock import exclusive_driver
 from tests.fakes.repositories import make_repository

@@ -16,8 +16,8 @@ import pytest
 from deployments.run import GONE, SILENT, UNDER_WAY, first_word
 from tasks.agents.catalogue import LoopSettings
 from tasks.loop.start import create_loop
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
+from tasks.repository.loop_context import loop_folder
 from tasks.system.environment import OF_A_SESSION
 from tasks.system.lock import exclusive_driver
 from tests.fakes.bench import eventually

@@ -29,9 +29,8 @@ from tasks.checks.context import clean_checkout
 from tasks.engine.database import put_aside
 from tasks.loop.run import tidy
 from tasks.repository.clean_checkout import loop_checkouts
-from tasks.repository.folders import loop_folder, worktree_of
 from tasks.repository.git import git, open_repository
-from tasks.repository.loop_context import is_finished, is_marked_finished, loop_context, mark_finished
+from tasks.repository.loop_context import is_finished, is_marked_finished, loop_context, loop_folder, mark_finished, worktree_of
 from tasks.repository.state_ref import state_ref, write_state
 from tasks.system.lock import exclusive_driver
 from tasks.system.process import TAG, run

@@ -10,8 +10,8 @@ import pytest
 
 from helmsman.config import WorkspaceConfig
 from helmsman.errors import OperatorError, TransientError
-from tasks.repository.folders import worktree_of
 from tasks.repository.git import GitError, commit_and_tree, current_branch, git, has_identity, open_repository, read_ref, tip_of
+from tasks.repository.loop_context import worktree_of
 from tasks.repository.worktree import restore, salvage, settle_work
 from tests.fakes.repositories import LOOP, begin, commit, make_repository, sh, write
 
@@ -199,7 +199,7 @@ def test_a_branch_may_have_blanks_and_line_ends_of_unicode_in_its_name(tmp_path:
     sh(top, "switch", "--quiet", "--create", name)
     head = commit_and_tree(top)[0]
     assert current_branch(top) == name
-    assert tip_of(top, name) == (head, True)
+    assert tip_of(top, f"refs/heads/{name}") == (head, True)
     assert read_ref(top, f"refs/heads/{name}") == head
 
 

@@ -18,8 +18,8 @@ from helmsman.records.events import (
 )
 from helmsman.records.gates import Gate, GateKind
 from helmsman.render.activity import LoggedEvent
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, open_repository
+from tasks.repository.loop_context import loop_folder
 from tasks.system.journal import journal_to
 from tests.fakes.repositories import make_repository
 from tests.unit.builders import NOW

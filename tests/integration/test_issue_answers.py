@@ -13,9 +13,8 @@ from helmsman.records.triggers import Handled, Ignored
 from tasks.approvals import answers
 from tasks.loop.recover import repair
 from tasks.loop.run import driving
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
-from tasks.repository.loop_context import LoopContext
+from tasks.repository.loop_context import LoopContext, loop_folder
 from tasks.repository.state_ref import Fenced
 from tasks.system.lock import exclusive_driver
 from tasks.system.paths import LoopFolder

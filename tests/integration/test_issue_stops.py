@@ -18,9 +18,8 @@ from helmsman.records.triggers import Handled, Ignored, IssueEvent
 from tasks.approvals import answers
 from tasks.loop.recover import close
 from tasks.loop.remote_handover import acquire_lease, pull_state
-from tasks.repository.folders import loop_folder, worktree_of
 from tasks.repository.git import Repository, git, open_repository, read_ref
-from tasks.repository.loop_context import LoopContext
+from tasks.repository.loop_context import LoopContext, loop_folder, worktree_of
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, parse_state, read_state, replace_state, state_ref
 from tasks.repository.worktree import ensure_worktree

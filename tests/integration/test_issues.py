@@ -15,9 +15,8 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.triggers import Handled, Happened, Ignored, IssueEvent
 from tasks.approvals.answers import with_words
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import git, open_repository, read_ref
-from tasks.repository.loop_context import LoopContext, loop_context
+from tasks.repository.loop_context import LoopContext, loop_context, loop_folder
 from tasks.repository.state_ref import read_state, replace_state
 from tasks.system.lock import exclusive_driver
 from tasks.trackers.pull_request import open_pull_request

@@ -4,7 +4,7 @@ import pytest
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
-from tasks.system.nesting import DEPTH, inner_depth, refuse_nested
+from tasks.system.environment import DEPTH, inner_depth, refuse_nested
 
 pytestmark = pytest.mark.feature("E12")
 

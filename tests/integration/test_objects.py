@@ -10,8 +10,18 @@ import pytest
 from helmsman.errors import OperatorError
 from tasks.repository import cat_file
 from tasks.repository.git import GitError
-from tasks.repository.objects import close_readers, read_headers, read_object, read_objects
-from tasks.repository.trees import FOLDER, LINK, entries_in, entry_at, folder_entries, root_entries
+from tasks.repository.objects import (
+    FOLDER,
+    LINK,
+    close_readers,
+    entries_in,
+    entry_at,
+    folder_entries,
+    read_headers,
+    read_object,
+    read_objects,
+    root_entries,
+)
 from tests.fakes.repositories import commit, make_repository, sh
 
 pytestmark = pytest.mark.feature("E14")
@@ -60,8 +70,8 @@ def test_a_path_is_followed_through_folders_and_through_nothing_else(top: Path) 
     (top / "link").symlink_to("docs")
     head = commit(top, "deep", {"x/y/z": "deep\n", "x/new\nline": ""})
     found = [entry_at(top, head, path) for path in ("x/y/z", "x/y", "link", "x/new\nline")]
-    assert [(entry.mode, entry.name) for entry in found if entry] == [
-        *(("100644", "z"), (FOLDER, "y"), (LINK, "link"), ("100644", "new\nline"))
+    assert [(entry.mode, entry.path) for entry in found if entry] == [
+        *(("100644", "x/y/z"), (FOLDER, "x/y"), (LINK, "link"), ("100644", "x/new\nline"))
     ]
     assert [entry_at(top, head, path) for path in ("link/a note.txt", "x/y/z/", "x/", "nothing", "X/y")] == [None] * 5
     x = entry_at(top, head, "x")

@@ -11,7 +11,7 @@ from tests.fakes.bench import ROOT
 DRIVER = """
 import logging, sys
 from prefect.logging.handlers import PrefectConsoleHandler
-from tasks.system.output import survive_broken_pipe
+from tasks.system.environment import survive_broken_pipe
 survive_broken_pipe()
 log = logging.getLogger("driver")
 log.addHandler(PrefectConsoleHandler(stream=getattr(sys, sys.argv[1])))

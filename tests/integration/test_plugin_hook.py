@@ -11,7 +11,7 @@ import pytest
 from helmsman.records.gates import Gate, GateKind
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import state_ref, write_state
-from tasks.system.nesting import DEPTH
+from tasks.system.environment import DEPTH
 from tests.contracts.source import ROOT
 from tests.fakes.command_line import make_repository
 from tests.unit import builders

@@ -12,8 +12,8 @@ from helmsman.records.decision import Decision, Outcome
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.triggers import Ignored, Push
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import git, open_repository
+from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import loop_names, read_state, replace_state, state_ref, write_state
 from tasks.sandbox.enter import git_folder
 from tasks.system.lock import exclusive_driver

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from deployments.show import PAGE, report
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, git, open_repository
+from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import state_ref, write_state
 from tests.fakes.command_line import looking, make_repository
 from tests.unit.full_records import full_record, full_state

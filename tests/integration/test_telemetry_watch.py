@@ -14,8 +14,8 @@ from helmsman.records.events import IterationRecorded, StepFinished, StepStarted
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from tasks.observers.telemetry import watched
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, open_repository
+from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_state, write_state
 from tasks.system.journal import journal_to, listening, publish
 from tasks.system.paths import LoopFolder

@@ -209,7 +209,7 @@ from helmsman.records.state import LoopState
 from tasks.agents.calling import call_agent
 from tasks.agents.call import Order
 from tasks.repository.git import open_repository
-from tasks.repository.folders import loop_folder
+from tasks.repository.loop_context import loop_folder
 from tasks.repository.loop_context import LoopContext
 repository, state = open_repository(Path(sys.argv[1])), LoopState.model_validate_json(Path(sys.argv[3]).read_text())
 place = LoopContext(repository, Path(sys.argv[2]), loop_folder(repository, state.loop))

@@ -8,9 +8,8 @@ import pytest
 
 from helmsman.records.gates import Choice
 from helmsman.records.state import LoopState
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
-from tasks.repository.loop_context import LoopContext
+from tasks.repository.loop_context import LoopContext, loop_folder
 from tasks.system.secrets import without_secrets
 from tasks.trackers.forges import HOSTS
 from tasks.trackers.thread import TrackerListener, answer_from_tracker, tell

@@ -11,9 +11,8 @@ from helmsman.records.agent import KeptSession
 from tasks.loop import remote_handover
 from tasks.loop.recover import lost_elsewhere
 from tasks.loop.remote_handover import acquire_lease, check_lease, pull_state, pushed
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, git, read_ref
-from tasks.repository.loop_context import loop_context
+from tasks.repository.loop_context import loop_context, loop_folder
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, read_state, replace_state, state_ref
 from tasks.system.lock import exclusive_driver

@@ -5,8 +5,8 @@ import pytest
 from helmsman.errors import OperatorError
 from helmsman.records.state import LoopState
 from tasks.loop.remote_handover import pull_state
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import Repository, git, read_ref
+from tasks.repository.loop_context import loop_folder
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import read_state, state_ref
 from tasks.sandbox.enter import git_folder

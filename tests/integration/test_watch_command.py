@@ -16,8 +16,8 @@ from helmsman.records.decision import Decision, Outcome
 from helmsman.records.events import CheckFinished, Event, GateAnswered, GateOpened, IterationRecorded, StepStarted, ToolCalled
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
+from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_state, write_state
 from tasks.system.journal import Listener, journal_to
 from tasks.system.lock import exclusive_driver

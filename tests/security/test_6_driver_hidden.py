@@ -37,7 +37,7 @@ SECRET = "sk-ant-of-the-operator"
 SIGNS = "what each driver signs the state with"
 PATIENCE = 100
 WAITS = "import os, sys; sys.path.insert(0, sys.argv[1]); print(flush=True); sys.stdin.read()"
-HIDES = f"import sys; sys.path.insert(0, sys.argv[1]); from tasks.system.own_process import hide_process; hide_process(); {WAITS}"
+HIDES = f"import sys; sys.path.insert(0, sys.argv[1]); from tasks.system.environment import hide_process; hide_process(); {WAITS}"
 
 
 def as_an_ordinary_user(command: Sequence[str]) -> list[str]:

@@ -12,8 +12,8 @@ from deployments.demo_model import Turn, bash, by_call, call, say
 from helmsman.guardrails import Allow, Deny, Judgement, Rules, Session, ToolCall, judge
 from helmsman.guardrails.rules import table
 from helmsman.records.iteration import IterationRecord
-from tasks.repository.folders import loop_folder
 from tasks.repository.git import open_repository
+from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_records
 from tasks.triggers.deliveries import Deliveries
 from tests.fakes.command_line import Driving, driving, make_repository
