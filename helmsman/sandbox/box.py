@@ -1,5 +1,6 @@
 """From what a command may see and touch to the arguments of bubblewrap."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -50,20 +51,10 @@ class Mount:
         return [*words[self.way], self.path]
 
 
-@dataclass(frozen=True)
-class Box:
-    """What a command may see and touch. A later mount lies over an earlier one."""
-
-    worktree: str
-    """Where it works."""
-    mounts: tuple[Mount, ...] = ()
-    shares_network: bool = False
-
-
-def arguments(box: Box) -> list[str]:
-    """Bubblewrap's arguments, up to the dashes before the command."""
-    network = () if box.shares_network else ("--unshare-net",)
+def arguments(worktree: str, mounts: Sequence[Mount], *, shares_network: bool) -> list[str]:
+    """Bubblewrap's arguments for a command that works there, up to its dashes. A later mount lies over an earlier one."""
+    network = () if shares_network else ("--unshare-net",)
     system = [part for path in SYSTEM for part in ("--ro-bind-try", path, path)]
     own = ["--proc", "/proc", "--dev", "/dev", *(part for path in EMPTY for part in ("--tmpfs", path))]
-    laid = [part for mount in box.mounts for part in mount.arguments()]
-    return [*APART, *network, *POWERLESS, *system, *own, *laid, *LAST, "--chdir", box.worktree, "--"]
+    laid = [part for mount in mounts for part in mount.arguments()]
+    return [*APART, *network, *POWERLESS, *system, *own, *laid, *LAST, "--chdir", worktree, "--"]

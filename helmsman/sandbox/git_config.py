@@ -10,7 +10,7 @@ CORE = frozenset(
     )
 )  # fmt: skip
 USER = frozenset({"user.name", "user.email"})
-SECTIONS = "filter.", "diff.", "merge."
+SECTIONS = "filter", "diff", "merge"
 _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\b": "\\b"})
 
 Setting = tuple[str, str]
@@ -30,19 +30,12 @@ def listed(text: str) -> list[Setting]:
 
 def config_text(settings: Iterable[Setting]) -> str:
     """A configuration file of git's with those of the settings that may be seen: of each the last, or none could be set."""
-    return "".join(_entry(key, value) for key, value in dict(settings).items() if _may_be_seen(key))
-
-
-def _may_be_seen(key: str) -> bool:
-    return key in CORE | USER or (key.startswith(SECTIONS) and key.count(".") > 1)
-
-
-def _entry(key: str, value: str) -> str:
-    section, _, rest = key.partition(".")
-    inner, _, name = rest.rpartition(".")
-    head = f'{section} "{_quoted_name(inner)}"' if inner else section
-    return f'[{head}]\n\t{name} = "{value.translate(_ESCAPED)}"\n'
-
-
-def _quoted_name(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
+    text = ""
+    for key, value in dict(settings).items():
+        section, _, rest = key.partition(".")
+        inner, _, name = rest.rpartition(".")
+        if key in CORE | USER or (inner and section in SECTIONS):
+            quoted = inner.replace("\\", "\\\\").replace('"', '\\"')
+            head = f'{section} "{quoted}"' if inner else section
+            text += f'[{head}]\n\t{name} = "{value.translate(_ESCAPED)}"\n'
+    return text

@@ -12,7 +12,7 @@ from pathlib import Path
 from helmsman.config.infrastructure import SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.records.state import LoopState
-from helmsman.sandbox.box import DOORS, INSIDE, Box, Mount, arguments
+from helmsman.sandbox.box import DOORS, INSIDE, Mount, arguments
 from helmsman.sandbox.reach import CLAUDE_HOSTS, Reach, proxied, reach_of
 from tasks.repository.checkout_environment import toolchains
 from tasks.repository.clean_checkout import CleanCheckout
@@ -20,11 +20,10 @@ from tasks.repository.loop_context import LoopContext
 from tasks.repository.worktree import recover
 from tasks.sandbox import inside
 from tasks.sandbox.host_mounts import hidden, named, refuse_hidden_in, tools, unreadable, written_out
-from tasks.sandbox.login import Login
-from tasks.sandbox.own_git import OwnGit, make_git, take_over
-from tasks.sandbox.parent_proxy import upstream_of
+from tasks.sandbox.login import lent_login
+from tasks.sandbox.own_git import make_git, take_over
 from tasks.sandbox.probe import find_bubblewrap
-from tasks.sandbox.proxy import doors
+from tasks.sandbox.proxy import doors, upstream_of
 from tasks.system.environment import ours
 from tasks.system.keys import keys_folder
 from tasks.system.paths import LoopFolder
@@ -74,14 +73,21 @@ def agent_box(config: SandboxConfig, worktree: Path, folder: LoopFolder, agent: 
         return
     open_network, private = config.network == "open", folder.root / "sandbox"
     environment = _settled(command.environment, worktree)
-    reach = _reach(config, environment, agent)
+    reach = Reach()
+    if config.network == "model":
+        reach = reach_of(environment, config.hosts, CLAUDE_HOSTS if agent.is_claude else ())
+    made = git_folder(folder)
+    shutil.rmtree(made, ignore_errors=True)
+    made.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with ExitStack() as stack:
-        login = stack.enter_context(Login(private, environment, config.login == "renewed").lent()) if agent.is_claude else ()
-        git = make_git(worktree, _fresh(git_folder(folder)))
+        lent = lent_login(private, environment, renewed=config.login == "renewed")
+        login = stack.enter_context(lent) if agent.is_claude else ()
+        git = make_git(worktree, made)
         ways = () if open_network else (stack.enter_context(doors(reach, agent.hooks, upstream_of(ours()))),)
         environment = environment if open_network else proxied(environment, reach)
         mounts = [*_common(config, worktree, environment, agent.program, git), *login, *_writable(config, worktree, environment)]
-        yield _command(config, Box(str(worktree), tuple(mounts), open_network), ways, command.arguments, environment)
+        mounts += [Mount(DOORS, "empty"), *(Mount(DOORS, "read", str(way)) for way in ways)]
+        yield _boxed(config, worktree, mounts, replace(command, environment=environment), config.network)
 
 
 @contextmanager
@@ -89,61 +95,57 @@ def check_box(config: SandboxConfig, worktree: Path, command: Command, clean: Cl
     """Likewise for a check: a home and a repository of its own, which nothing is left of. A clean checkout has both already."""
     if config.kind != "bubblewrap" or not config.checks:
         yield command
-        return
-    if clean is not None:
-        yield _clean_box(config, clean, command)
-        return
-    environment = _settled(command.environment, worktree)
-    with tempfile.TemporaryDirectory(prefix="helmsman-", ignore_cleanup_errors=True) as scratch:
-        git = make_git(worktree, Path(scratch) / "git")
-        mounts = [*_common(config, worktree, environment, None, git), *_readable(config.write, environment)]
-        box = Box(str(worktree), tuple(mounts), config.checks_network == "open")
-        yield _command(config, box, (), command.arguments, environment)
+    elif clean is not None:
+        # the user's home is hidden as ever; the checkout, its own folders and the toolchains are seen
+        _settled(command.environment, clean.root)
+        users = {**command.environment, "HOME": ours().get("HOME", "/")}
+        mounts = [
+            *_seen(config, clean.root, users, None),
+            *(Mount(path) for path in dict.fromkeys(toolchains(ours()).values()) if Path(path).is_dir()),
+            *_readable((*config.read, *config.write), users),
+            Mount(str(clean.store.objects)),
+            *(Mount(str(path), "write") for path in (clean.root, *clean.own_folders)),
+        ]
+        boxed = _boxed(config, clean.root, mounts, replace(command, environment=users), config.checks_network)
+        yield replace(boxed, environment=command.environment)
+    else:
+        environment = _settled(command.environment, worktree)
+        with tempfile.TemporaryDirectory(prefix="helmsman-", ignore_cleanup_errors=True) as scratch:
+            git = make_git(worktree, Path(scratch) / "git")
+            mounts = [*_common(config, worktree, environment, None, git), *_readable(config.write, environment)]
+            yield _boxed(config, worktree, mounts, replace(command, environment=environment), config.checks_network)
 
 
-def _clean_box(config: SandboxConfig, clean: CleanCheckout, command: Command) -> Command:
-    """The user's home is hidden as ever; the checkout, its own folders and the toolchains are seen."""
-    _settled(command.environment, clean.root)
-    users = {**command.environment, "HOME": ours().get("HOME", "/")}
-    mounts = [
-        *unreadable(),
-        Mount(users["HOME"], "empty"),
-        *tools(users, None, [clean.root, *written_out(config.write, users["HOME"])]),
-        *(Mount(path) for path in dict.fromkeys(toolchains(ours()).values()) if Path(path).is_dir()),
-        *_readable((*config.read, *config.write), users),
-        Mount(str(clean.store.objects)),
-        *(Mount(str(path), "write") for path in (clean.root, *clean.own_folders)),
-    ]
-    box = Box(str(clean.root), tuple(mounts), config.checks_network == "open")
-    return replace(_command(config, box, (), command.arguments, users), environment=command.environment)
-
-
-def _command(config: SandboxConfig, box: Box, ways: Sequence[Path], command: list[str], environment: dict[str, str]) -> Command:
-    own = [Mount(INSIDE, "read", str(Path(inside.__file__))), Mount(DOORS, "empty")]
-    own += [Mount(DOORS, "read", str(way)) for way in ways]
-    home = environment["HOME"]
-    keys = keys_folder()
+def _boxed(config: SandboxConfig, worktree: Path, mounts: Sequence[Mount], command: Command, network: str) -> Command:
+    home, keys = command.environment["HOME"], keys_folder()
     keys.mkdir(mode=0o700, parents=True, exist_ok=True)  # what is not there cannot be covered, and may be there in a moment
-    writable = [Path(box.worktree), *written_out(config.write, home)]
+    writable = [worktree, *written_out(config.write, home)]
     refuse_hidden_in(config.hide, writable, home)
     refuse_hidden_in([str(keys)], writable, home, "the folder of the keys that sign a loop's state")
-    last = hidden(named([*config.hide, str(keys)], home))
-    whole = Box(box.worktree, (*box.mounts, *own, *last), box.shares_network)
+    entry = Mount(INSIDE, "read", str(Path(inside.__file__)))
+    whole = [*mounts, entry, *hidden(named([*config.hide, str(keys)], home))]
+    bubblewrap = [str(find_bubblewrap()), *arguments(str(worktree), whole, shares_network=network == "open")]
     python = [os.path.realpath(sys.executable), "-I", "-S", INSIDE, DOORS]
-    return Command([*_IGNORES_TERM, str(find_bubblewrap()), *arguments(whole), *python, *command], environment)
+    return replace(command, arguments=[*_IGNORES_TERM, *bubblewrap, *python, *command.arguments])
+
+
+def _seen(config: SandboxConfig, root: Path, environment: Mapping[str, str], program: Path | None) -> Iterator[Mount]:
+    """Of the machine."""
+    home = environment["HOME"]
+    yield from unreadable()
+    yield Mount(home, "empty")
+    yield from tools(environment, program, [root, *written_out(config.write, home)])
 
 
 def _common(
-    config: SandboxConfig, worktree: Path, environment: Mapping[str, str], program: Path | None, git: OwnGit
+    config: SandboxConfig, worktree: Path, environment: Mapping[str, str], program: Path | None, git: Sequence[Mount]
 ) -> Iterator[Mount]:
-    yield from unreadable()
-    yield Mount(environment["HOME"], "empty")
-    yield from tools(environment, program, [worktree, *written_out(config.write, environment["HOME"])])
+    yield from _seen(config, worktree, environment, program)
     yield from _readable(config.read, environment)
     yield Mount(str(worktree), "write")
     if (worktree / ".git").is_file():
         yield Mount(str(worktree / ".git"))
-    yield from git.mounts()
+    yield from git
 
 
 def _readable(paths: Sequence[str], environment: Mapping[str, str]) -> Iterator[Mount]:
@@ -152,18 +154,14 @@ def _readable(paths: Sequence[str], environment: Mapping[str, str]) -> Iterator[
 
 def _writable(config: SandboxConfig, worktree: Path, environment: Mapping[str, str]) -> Iterator[Mount]:
     for path in named(config.write, environment["HOME"]):
-        _refuse_around(path, worktree, environment)
+        if any(Path(inner).is_relative_to(path) for inner in (worktree, environment["HOME"])):
+            raise OperatorError(
+                "sandbox.write opens more than a sandbox can hold",
+                expected="folders beside the home and the worktree, or in them",
+                found=str(path),
+                remedy="name the folders that have to be written to, one by one",
+            )
         yield Mount(str(path), "write")
-
-
-def _refuse_around(path: Path, worktree: Path, environment: Mapping[str, str]) -> None:
-    if any(Path(inner).is_relative_to(path) for inner in (worktree, environment["HOME"])):
-        raise OperatorError(
-            "sandbox.write opens more than a sandbox can hold",
-            expected="folders beside the home and the worktree, or in them",
-            found=str(path),
-            remedy="name the folders that have to be written to, one by one",
-        )
 
 
 def _settled(environment: Mapping[str, str], worktree: Path) -> dict[str, str]:
@@ -178,15 +176,3 @@ def _settled(environment: Mapping[str, str], worktree: Path) -> dict[str, str]:
         )
     left_out = {"TMPDIR", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_TMPDIR"}  # they lead to where nothing is
     return {name: value for name, value in environment.items() if name not in left_out}
-
-
-def _reach(config: SandboxConfig, environment: Mapping[str, str], agent: Agent) -> Reach:
-    if config.network != "model":
-        return Reach()
-    return reach_of(environment, config.hosts, CLAUDE_HOSTS if agent.is_claude else ())
-
-
-def _fresh(folder: Path) -> Path:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder

@@ -28,10 +28,18 @@ def tools(environment: Mapping[str, str], program: Path | None, writable: Sequen
     own += [_whole(Path(os.path.realpath(program)).parent)] if program and not lies_in(program, writable) else []
     certificates = [Path(environment[name]) for name in CERTIFICATES if environment.get(name)]
     programs = [*map(_whole, named), *own]
-    held = [folder for folder in programs if not lies_in(folder, writable)]
-    wanted = dict.fromkeys([*programs, *python, *(path for folder in held for path in _interpreter(folder)), *certificates])
-    yield from (Mount(str(path)) for path in wanted if path.exists() and not _known(path) and not _holds(path, home))
-    yield from _elsewhere(RESOLVER)
+    libraries = list[Path]()
+    for folder in programs:  # of a virtual environment whose Python lies elsewhere: that, and nothing beside it
+        if not lies_in(folder, writable) and (folder / ENVIRONMENT_MARK).is_file():
+            real = Path(os.path.realpath(folder / "bin" / "python")).parent
+            libraries += [real, real.parent / "lib"]
+    for path in dict.fromkeys([*programs, *python, *libraries, *certificates]):
+        # a folder on PATH that is the home, or above it, would show all of it
+        if path.exists() and not _known(path) and not (home and Path(home).is_relative_to(path)):
+            yield Mount(str(path))
+    resolver = Path(os.path.realpath(RESOLVER))
+    if resolver.is_file() and not _known(resolver):
+        yield Mount(str(resolver))
 
 
 def unreadable(folder: str = "/etc") -> Iterator[Mount]:
@@ -82,27 +90,8 @@ def _whole(folder: Path) -> Path:
     return folder.parent if (folder.parent / ENVIRONMENT_MARK).is_file() or folder.name == SHIMS else folder
 
 
-def _interpreter(environment: Path) -> list[Path]:
-    """Of a virtual environment, where its Python lies elsewhere: programs and libraries, and nothing beside them."""
-    if not (environment / ENVIRONMENT_MARK).is_file():
-        return []
-    programs = Path(os.path.realpath(environment / "bin" / "python")).parent
-    return [programs, programs.parent / "lib"]
-
-
 def _known(path: Path) -> bool:
     return any(path.is_relative_to(system) for system in SYSTEM)
-
-
-def _holds(path: Path, home: str) -> bool:
-    """A folder on PATH that is the home, or above it, would show all of it."""
-    return bool(home) and Path(home).is_relative_to(path)
-
-
-def _elsewhere(path: str) -> Iterator[Mount]:
-    real = Path(os.path.realpath(path))
-    if real.is_file() and not _known(real):
-        yield Mount(str(real))
 
 
 def _is_secret(path: Path) -> bool:

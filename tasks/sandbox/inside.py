@@ -12,14 +12,21 @@ from contextlib import suppress
 from pathlib import Path
 
 CHUNK = 64 * 1024
-NULL = "/dev/null"
 
 
 def main(doors: str, command: list[str]) -> None:
     """Become the command. Whoever forwards is a process beside it that ends with the box."""
     listeners = [(listener, str(path)) for path in sorted(Path(doors).glob("*")) for listener in listen(int(path.name))]
     if listeners and os.fork() == 0:
-        forward(listeners)
+        null = os.open(os.devnull, os.O_RDWR)
+        for number in (0, 1, 2):  # it keeps none of the command's pipes, or nobody would see them close
+            os.dup2(null, number)
+        threads = [threading.Thread(target=serve, args=pair) for pair in listeners]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        os._exit(0)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # ignored until here, so that bubblewrap does not end before the command
     try:
         os.execvp(command[0], command)  # noqa: S606 - to become the command is what this is for
@@ -31,36 +38,22 @@ def main(doors: str, command: list[str]) -> None:
 
 def listen(port: int) -> list[socket.socket]:
     """On both loopbacks, where there are both: a name may lead to either."""
-    return [*at(socket.AF_INET, "127.0.0.1", port), *at(socket.AF_INET6, "::1", port)]
-
-
-def at(family: socket.AddressFamily, host: str, port: int) -> list[socket.socket]:
-    try:
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(64)
-    except OSError:
-        if family == socket.AF_INET:
-            raise
-        return []
-    return [listener]
-
-
-def forward(listeners: list[tuple[socket.socket, str]]) -> None:
-    """Never returns. It keeps none of the command's pipes, or nobody would see them close."""
-    null = os.open(NULL, os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(null, number)
-    threads = [threading.Thread(target=serve, args=pair) for pair in listeners]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    os._exit(0)
+    listeners = list[socket.socket]()
+    for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        try:
+            listener = socket.socket(family, socket.SOCK_STREAM)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
+            listener.listen(64)
+            listeners.append(listener)
+        except OSError:
+            if family == socket.AF_INET:
+                raise
+    return listeners
 
 
 def serve(listener: socket.socket, door: str) -> None:
+    """Lead out whoever connects, each by itself."""
     while True:
         connection, _ = listener.accept()
         threading.Thread(target=lead_out, args=(connection, door), daemon=True).start()

@@ -4,15 +4,12 @@ Its folder takes the place of the real one's at the same path. Objects of the re
 inside lies here, and is taken over afterwards by content. References, index and settings of the real one are out of reach.
 """
 
-import errno
 import itertools
 import logging
 import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from helmsman.errors import TransientError
@@ -20,7 +17,7 @@ from helmsman.sandbox.box import OBJECTS, Mount
 from helmsman.sandbox.git_config import config_text, listed
 from tasks.repository.git import GitError, Repository, git, git_bytes, open_repository, read_ref
 from tasks.repository.staging import open_up
-from tasks.system.faults import EXHAUSTED, OF_A_DISK
+from tasks.system.faults import OF_THE_MACHINE
 from tasks.system.files import read_within
 
 _log = logging.getLogger(__name__)
@@ -31,40 +28,19 @@ SHARED = "shallow", "info/exclude", "info/attributes"
 """Of the folder that worktrees share."""
 LARGEST_REF = 4096
 LARGEST_LIST = 64 * 1024 * 1024
-OF_THE_WORLD = tuple(map(os.strerror, (*OF_A_DISK, *EXHAUSTED, errno.EFBIG)))
-"""In git's words, what says nothing of the commits."""
 BORROWED = "borrowed"
 """Folder with the names of the object stores as they are seen inside; outside, git looks into none that the agent names."""
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LINKED = re.compile(r"ref: (refs/[\w./@+-]+)")
 
 
-@dataclass(frozen=True)
-class OwnGit:
-    """Where it lies outside, and the path that it lies at inside."""
+def make_git(worktree: Path, folder: Path) -> list[Mount]:
+    """Make it for a checkout, in a folder that is not there yet, and return how it is mounted. Raises GitError, OperatorError.
 
-    folder: Path
-    seen_at: Path
-    common: Path
-
-    def mounts(self) -> Iterator[Mount]:
-        """The object store is a mount of its own, as nobody can put another in the place of one."""
-        seen, objects = str(self.seen_at), self.folder / "objects"
-        yield Mount(seen, "write", str(self.folder))
-        yield Mount(f"{seen}/objects", "write", str(objects))
-        yield Mount(f"{seen}/objects/info", "read", str(self.folder / BORROWED))
-        yield Mount(OBJECTS, "read", str(self.common / "objects"))
-        yield from (Mount(str(path)) for path in _lent_to(self.common / "objects"))
-        yield from (
-            Mount(f"{seen}/{name}", "read", str(path))
-            for name, path in (("hooks", self.common / "hooks"), ("modules", self.seen_at / "modules"))
-            if path.is_dir()
-        )
-
-
-def make_git(worktree: Path, folder: Path) -> OwnGit:
-    """Make it for a checkout, in a folder that is not there yet. Raises GitError, OperatorError."""
-    repository, own = open_repository(worktree), _own_folder(worktree)
+    The object store is a mount of its own, as nobody can put another in the place of one.
+    """
+    repository = open_repository(worktree)
+    own = Path(os.fsdecode(git_bytes(worktree, "rev-parse", "--absolute-git-dir").removesuffix(b"\n")))
     kind = git(worktree, "rev-parse", "--show-object-format").strip()
     git(folder.parent, "init", "--quiet", "--bare", "--template=", f"--object-format={kind}", str(folder))
     settings = listed(git(worktree, "config", "--list", "-z", "--includes", "--show-scope"))
@@ -75,12 +51,21 @@ def make_git(worktree: Path, folder: Path) -> OwnGit:
     shutil.copyfile(own / "HEAD", folder / "HEAD")
     (folder / "packed-refs").write_bytes(_references(worktree))
     (folder / BORROWED).mkdir()
-    lent = [OBJECTS, *map(str, _lent_to(repository.common / "objects"))]
-    (folder / BORROWED / "alternates").write_text("".join(f"{path}\n" for path in lent))
+    objects = repository.common / "objects"
+    lent = _lent_to(objects)
+    (folder / BORROWED / "alternates").write_text("".join(f"{path}\n" for path in (OBJECTS, *lent)))
     (folder / "objects" / "info").mkdir(exist_ok=True)
     for name in ("hooks", "modules"):
         (folder / name).mkdir(exist_ok=True)
-    return OwnGit(folder, own, repository.common)
+    kept = (("hooks", repository.common / "hooks"), ("modules", own / "modules"))
+    return [
+        Mount(str(own), "write", str(folder)),
+        Mount(f"{own}/objects", "write", str(folder / "objects")),
+        Mount(f"{own}/objects/info", "read", str(folder / BORROWED)),
+        Mount(OBJECTS, "read", str(objects)),
+        *(Mount(str(path)) for path in lent),
+        *(Mount(f"{own}/{name}", "read", str(path)) for name, path in kept if path.is_dir()),
+    ]
 
 
 def take_over(repository: Repository, worktree: Path, branch: str, folder: Path) -> None:
@@ -93,33 +78,30 @@ def take_over(repository: Repository, worktree: Path, branch: str, folder: Path)
     if not folder.exists():
         return
     open_up(folder)  # an agent may have taken the rights to its folders away from itself, and from us
-    if not _is_plain(folder):
+    # git follows a link, and would bring what lies in any other repository
+    found = (Path(at, name).lstat().st_mode for at, folders, files in os.walk(folder) for name in (*folders, *files))
+    if not all(stat.S_ISREG(mode) or stat.S_ISDIR(mode) for mode in found):
         _put_aside(folder, "something in it leads elsewhere")
         return
     full = f"refs/heads/{branch}"
-    tip, head = _ref(folder, full), _head(folder)
+    tip, text = _ref(folder, full), _text(folder, "HEAD")
+    linked = _LINKED.fullmatch(text)
+    head = _ref(folder, linked[1]) if linked else _hex(text)
     wanted = {commit for commit in (tip, head) if commit}
     brought = {commit for commit in wanted if _bring(repository, folder, commit)}
-    if brought:
-        _move(worktree, full, tip if tip in brought else None, head if head in brought else None)
-    if wanted and brought == wanted:
-        _remove(folder)
-    else:
+    if tip in brought and tip != read_ref(worktree, full):
+        git(worktree, "update-ref", full, tip)
+    if head in brought:
+        if head != git(worktree, "rev-parse", "HEAD").strip():
+            git(worktree, "update-ref", "--no-deref", "HEAD", head)
+        git(worktree, "reset", "--quiet", "--mixed", head)
+    if not wanted or brought != wanted:
         _put_aside(folder, "they are not whole")
-
-
-def _remove(folder: Path) -> None:
-    """Under another name: half removed, it would say that the branch is where it was."""
-    gone = folder.with_name("taken")
+        return
+    gone = folder.with_name("taken")  # half removed under its own name, it would say that the branch is where it was
     shutil.rmtree(gone, ignore_errors=True)
     folder.rename(gone)
     shutil.rmtree(gone)
-
-
-def _is_plain(folder: Path) -> bool:
-    """Whether files and folders are all there is. Git follows a link, and would bring what lies in any other repository."""
-    found = (Path(at, name).lstat().st_mode for at, folders, files in os.walk(folder) for name in (*folders, *files))
-    return all(stat.S_ISREG(mode) or stat.S_ISDIR(mode) for mode in found)
 
 
 def _put_aside(folder: Path, why: str) -> None:
@@ -141,28 +123,14 @@ def _bring(repository: Repository, folder: Path, commit: str) -> bool:
         git_bytes(repository.common, "unpack-objects", "-q", "--strict", stdin=pack)
         git(repository.common, "rev-list", "--quiet", "--objects", commit, "--not", "--all")
     except GitError as error:
-        if error.code < 0 or any(words in error.stderr for words in OF_THE_WORLD):
-            raise _not_now(folder, error) from error
+        if error.code < 0 or any(words in error.stderr for words in OF_THE_MACHINE):
+            raise TransientError(
+                "commits made in the sandbox could not be taken over yet",
+                found=error.stderr or str(error),
+                remedy=f"free space on the disk and resume; to go on without them, move {folder} elsewhere",
+            ) from error
         return False
     return True
-
-
-def _not_now(folder: Path, error: GitError) -> TransientError:
-    return TransientError(
-        "commits made in the sandbox could not be taken over yet",
-        found=error.stderr or str(error),
-        remedy=f"free space on the disk and resume; to go on without them, move {folder} elsewhere",
-    )
-
-
-def _move(worktree: Path, full: str, tip: str | None, head: str | None) -> None:
-    if tip and tip != read_ref(worktree, full):
-        git(worktree, "update-ref", full, tip)
-    if head is None:
-        return
-    if head != git(worktree, "rev-parse", "HEAD").strip():
-        git(worktree, "update-ref", "--no-deref", "HEAD", head)
-    git(worktree, "reset", "--quiet", "--mixed", head)
 
 
 def _references(worktree: Path) -> bytes:
@@ -190,21 +158,12 @@ def _lent_to(objects: Path) -> list[Path]:
     return list(found)
 
 
-def _head(folder: Path) -> str | None:
-    text = _text(folder, "HEAD")
-    linked = _LINKED.fullmatch(text)
-    return _ref(folder, linked[1]) if linked else _hex(text)
-
-
 def _ref(folder: Path, name: str) -> str | None:
     if ".." in name:
         return None
-    return _hex(_text(folder, name)) or _packed(folder, name)
-
-
-def _packed(folder: Path, name: str) -> str | None:
     lines = (line.split(" ") for line in _text(folder, "packed-refs", most=LARGEST_LIST).splitlines())
-    return next((_hex(line[0]) for line in lines if line[1:] == [name]), None)
+    packed = (_hex(line[0]) for line in lines if line[1:] == [name])
+    return _hex(_text(folder, name)) or next(packed, None)
 
 
 def _hex(text: str) -> str | None:
@@ -214,7 +173,3 @@ def _hex(text: str) -> str | None:
 def _text(folder: Path, name: str, most: int = LARGEST_REF) -> str:
     """Of a plain file; a pipe would keep us waiting, and a link leads anywhere."""
     return (read_within(folder, name, most) or b"").decode(errors="replace").strip()
-
-
-def _own_folder(worktree: Path) -> Path:
-    return Path(os.fsdecode(git_bytes(worktree, "rev-parse", "--absolute-git-dir").removesuffix(b"\n")))

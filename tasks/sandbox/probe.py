@@ -30,13 +30,22 @@ _REMEDIES = (
 
 def require_sandbox(config: SandboxConfig) -> str:
     """What will hold the agent, in words. Raises OperatorError where it cannot be had."""
-    if config.kind == "bubblewrap":
-        home = os.environ.get("HOME", "")
-        refuse_hidden_in(config.hide, list(written_out(config.write, home)), home)
-        return f"{_bubblewrap_works(find_bubblewrap())}; network: {config.network}"
     if config.kind == "container":
         return f"the container that this runs in ({_container()})"
-    return "none: the agent may do what you may"
+    if config.kind != "bubblewrap":
+        return "none: the agent may do what you may"
+    home = os.environ.get("HOME", "")
+    refuse_hidden_in(config.hide, list(written_out(config.write, home)), home)
+    program = find_bubblewrap()
+    try:
+        tried = subprocess.run([program, *TRIED], capture_output=True, text=True, errors="replace", timeout=PATIENCE, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise OperatorError("bubblewrap cannot be run", expected=f"{program} that works", found=str(error)) from error
+    if tried.returncode != 0:
+        said = tried.stderr.strip()
+        remedy = next((remedy for words, remedy in _REMEDIES if words in said), f"{_ALLOW}, {INSTEAD}")
+        raise OperatorError("this machine's kernel or settings allow no sandbox", expected=PROGRAM, found=said, remedy=remedy)
+    return f"{program}; network: {config.network}"
 
 
 def find_bubblewrap() -> Path:
@@ -51,18 +60,6 @@ def find_bubblewrap() -> Path:
             remedy=f"apt-get install bubblewrap (dnf, pacman and apk name it so too), {INSTEAD}",
         )
     return Path(found).absolute()  # PATH may name folders from where we stand, and the command stands elsewhere
-
-
-def _bubblewrap_works(program: Path) -> str:
-    try:
-        tried = subprocess.run([program, *TRIED], capture_output=True, text=True, errors="replace", timeout=PATIENCE, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise OperatorError("bubblewrap cannot be run", expected=f"{program} that works", found=str(error)) from error
-    if tried.returncode != 0:
-        said = tried.stderr.strip()
-        remedy = next((remedy for words, remedy in _REMEDIES if words in said), f"{_ALLOW}, {INSTEAD}")
-        raise OperatorError("this machine's kernel or settings allow no sandbox", expected=PROGRAM, found=said, remedy=remedy)
-    return str(program)
 
 
 def _container() -> str:

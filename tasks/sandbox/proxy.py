@@ -1,16 +1,19 @@
 """Our side of a box's doors: sockets in the file system, each of which leads to one place, or to a proxy with a short list."""
 
+import base64
 import logging
 import os
 import re
 import socket
 import tempfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from socketserver import BaseRequestHandler
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
@@ -19,7 +22,6 @@ from helmsman.records.events import ToolGuarded
 from helmsman.sandbox.reach import LOOPBACK, Reach
 from tasks.loopback import LoopbackServer, serving
 from tasks.sandbox.inside import both_ways
-from tasks.sandbox.parent_proxy import Upstream
 from tasks.system.journal import publish
 
 LARGEST_HEAD = 16 * 1024
@@ -38,26 +40,22 @@ Lead = Callable[[socket.socket], socket.socket | None]
 
 
 @contextmanager
-def doors(reach: Reach, fixed: tuple[int, ...], upstream: Upstream | None) -> Generator[Path]:
+def doors(reach: Reach, fixed: tuple[int, ...], upstream: "Upstream | None") -> Generator[Path]:
     """A folder with a socket for each port that is reached inside. Raises OperatorError where its path is too long."""
-    leads: dict[int, Lead] = {port: _to_loopback(port) for port in (*reach.ports, *fixed)}
+    leads: dict[int, Lead] = {port: partial(_to_loopback, port) for port in (*reach.ports, *fixed)}
     if reach.proxy:
         leads[reach.proxy_port] = Proxy(reach, upstream)
     with tempfile.TemporaryDirectory(prefix="helmsman-", ignore_cleanup_errors=True) as folder, ExitStack() as stack:
-        _require_short(folder)
+        if len(os.fsencode(folder)) > LONGEST_PATH:
+            raise OperatorError(
+                "the folder for temporary files has too long a name for the sandbox's sockets",
+                expected=f"at most {LONGEST_PATH} bytes with what is made in it",
+                found=folder,
+                remedy="set TMPDIR to a short path, such as /tmp",
+            )
         for port, lead in leads.items():
             stack.enter_context(serving(_Door(Path(folder) / str(port), lead), "sandbox-door"))
         yield Path(folder)
-
-
-def _require_short(folder: str) -> None:
-    if len(os.fsencode(folder)) > LONGEST_PATH:
-        raise OperatorError(
-            "the folder for temporary files has too long a name for the sandbox's sockets",
-            expected=f"at most {LONGEST_PATH} bytes with what is made in it",
-            found=folder,
-            remedy="set TMPDIR to a short path, such as /tmp",
-        )
 
 
 class _Door(LoopbackServer):
@@ -79,14 +77,11 @@ class _Door(LoopbackServer):
             self.connections.discard(outside)
 
 
-def _to_loopback(port: int) -> Lead:
-    def lead(_: socket.socket) -> socket.socket | None:
-        try:
-            return socket.create_connection(("127.0.0.1", port), PATIENCE)
-        except OSError:
-            return None
-
-    return lead
+def _to_loopback(port: int, _: socket.socket) -> socket.socket | None:
+    try:
+        return socket.create_connection(("127.0.0.1", port), PATIENCE)
+    except OSError:
+        return None
 
 
 @dataclass
@@ -94,21 +89,20 @@ class Proxy:
     """Answers CONNECT for what may be reached, and refuses everything else with a line in the journal."""
 
     reach: Reach
-    upstream: Upstream | None = None
+    upstream: "Upstream | None" = None
     refused: int = 0
 
     def __call__(self, inside: socket.socket) -> socket.socket | None:
         inside.settimeout(PATIENCE)
-        head = _head(inside)
+        head = b""  # a client sends nothing more before it is answered
+        while b"\r\n\r\n" not in head and len(head) < LARGEST_HEAD and (data := inside.recv(LARGEST_HEAD)):
+            head += data
         asked = _CONNECT.match(head)
         if asked is None:
             return self._refuse(inside, clean(head.split(b"\r\n")[0].decode(errors="replace")) or "nothing", "400 Bad Request")
         host, port = asked[1].decode().lower(), int(asked[2])
         if host in LOOPBACK or not self.reach.allows(host, port):
             return self._refuse(inside, f"{host}:{port}", "403 Forbidden")
-        return self._connect(inside, host, port)
-
-    def _connect(self, inside: socket.socket, host: str, port: int) -> socket.socket | None:
         try:
             outside = self.upstream.connect(host, port) if self.upstream else socket.create_connection((host, port), PATIENCE)
         except OSError as error:
@@ -128,12 +122,52 @@ class Proxy:
         inside.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
 
 
-def _head(inside: socket.socket) -> bytes:
-    """Up to its empty line. A client sends nothing more before it is answered."""
-    head = b""
-    while b"\r\n\r\n" not in head and len(head) < LARGEST_HEAD:
-        data = inside.recv(LARGEST_HEAD)
-        if not data:
-            break
-        head += data
-    return head
+@dataclass(frozen=True)
+class Upstream:
+    host: str
+    port: int
+    login: str = ""
+    """`name:password`, or empty."""
+
+    def connect(self, host: str, port: int) -> socket.socket:
+        """A connection through it. Raises OSError where it refuses."""
+        outside = socket.create_connection((self.host, self.port), PATIENCE)
+        where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        told = f"Proxy-Authorization: Basic {base64.b64encode(self.login.encode()).decode()}\r\n" if self.login else ""
+        with ExitStack() as failed:
+            failed.callback(outside.close)
+            outside.sendall(f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n{told}\r\n".encode())
+            head = b""
+            # byte by byte: what follows the head is the other side's already
+            while not head.endswith(b"\r\n\r\n") and len(head) < LARGEST_HEAD and (data := outside.recv(1)):
+                head += data
+            if head.split(b" ")[1:2] != [b"200"]:
+                raise ConnectionRefusedError(f"the proxy answered {head.splitlines()[:1]}")
+            failed.pop_all()
+        return outside
+
+
+def upstream_of(environment: Mapping[str, str]) -> Upstream | None:
+    """The proxy for HTTPS that the environment names. Raises OperatorError for one that is not spoken to by HTTP."""
+    named = next((value for name in ("https_proxy", "HTTPS_PROXY") if (value := environment.get(name))), "")
+    if not named:
+        return None
+    try:
+        parts = urlsplit(named if "://" in named else f"http://{named}")
+        port = parts.port or 80
+    except ValueError as error:
+        raise _refused("what is no address") from error
+    if parts.scheme != "http" or not parts.hostname:
+        raise _refused(parts.scheme)
+    login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}" if parts.username else ""
+    return Upstream(parts.hostname, port, login)
+
+
+def _refused(found: str) -> OperatorError:
+    """Not with the address as it is: a password may be in it."""
+    return OperatorError(
+        "HTTPS_PROXY names a proxy that a sandbox cannot be led through",
+        expected="http://HOST:PORT",
+        found=found,
+        remedy='name an HTTP proxy, or set sandbox.network = "open"',
+    )

@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,8 @@ from helmsman.config import SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.records.events import Event, ToolGuarded
 from helmsman.sandbox.reach import Reach
-from tasks.sandbox.login import Login
-from tasks.sandbox.parent_proxy import Upstream, upstream_of
-from tasks.sandbox.proxy import TOLD, doors
+from tasks.sandbox.login import lent_login
+from tasks.sandbox.proxy import TOLD, Upstream, doors, upstream_of
 from tasks.system.journal import listening
 from tests.fakes.boxes import Scene, make_scene
 
@@ -217,7 +217,7 @@ def logged_in(scene: Scene) -> Path:
 def test_a_login_that_was_renewed_is_given_back_and_nothing_else(tmp_path: Path, written: str, kept: bool) -> None:
     scene = make_scene(tmp_path)
     real, private = logged_in(scene), tmp_path / "private"
-    with Login(private, {"HOME": str(scene.home)}).lent() as (folder, credentials):
+    with lent_login(private, {"HOME": str(scene.home)}, renewed=True) as (folder, credentials):
         assert Path(credentials.source).stat().st_mode & 0o077 == 0
         Path(credentials.source).write_text(written)
         assert os.path.commonpath([folder.source, str(private)]) == str(private)
@@ -233,7 +233,7 @@ def test_a_login_that_was_renewed_before_an_interrupt_is_not_lost(tmp_path: Path
     real = logged_in(scene)
 
     def interrupted() -> None:
-        with Login(tmp_path / "private", {"HOME": str(scene.home)}).lent() as (_, credentials):
+        with lent_login(tmp_path / "private", {"HOME": str(scene.home)}, renewed=True) as (_, credentials):
             Path(credentials.source).write_text(RENEWED)
             raise KeyboardInterrupt
 
@@ -248,8 +248,8 @@ def test_one_that_was_renewed_before_the_driver_was_killed_is_given_back_at_the_
     tmp_path: Path, meanwhile: str | None
 ) -> None:
     scene = make_scene(tmp_path)
-    real, login = logged_in(scene), Login(tmp_path / "private", {"HOME": str(scene.home)})
-    killed = login.lent()
+    real, login = logged_in(scene), partial(lent_login, tmp_path / "private", {"HOME": str(scene.home)}, renewed=True)
+    killed = login()
     _, credentials = killed.__enter__()
     left = {path: path.read_bytes() for path in (tmp_path / "private").iterdir() if path.is_file()}
     killed.__exit__(None, None, None)
@@ -257,7 +257,7 @@ def test_one_that_was_renewed_before_the_driver_was_killed_is_given_back_at_the_
         path.write_bytes(content)
     Path(credentials.source).write_text(RENEWED)
     real.write_text(meanwhile or real.read_text())
-    with login.lent() as (_, credentials):
+    with login() as (_, credentials):
         assert Path(credentials.source).read_text() == (meanwhile or RENEWED)
     assert real.read_text() == (meanwhile or RENEWED)
 
@@ -270,7 +270,7 @@ def test_a_login_that_is_to_be_read_only_stays_whatever_is_written(tmp_path: Pat
     script = f"cat ~/.claude/.credentials.json; echo '{RENEWED}' > ~/.claude/.credentials.json"
     ended = scene.inside(script, config=config, claude=True)
     assert (ended.head, real.read_text()) == (json.dumps(LOGIN), json.dumps(LOGIN))
-    with Login(tmp_path / "p", {"HOME": str(scene.home)}, renewed=False).lent() as (_, credentials):
+    with lent_login(tmp_path / "p", {"HOME": str(scene.home)}, renewed=False) as (_, credentials):
         Path(credentials.source).write_text(RENEWED)
     assert real.read_text() == json.dumps(LOGIN)
 

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from helmsman.config import SandboxConfig
 from helmsman.errors import OperatorError
-from helmsman.sandbox.box import SYSTEM, Box, Mount, arguments
+from helmsman.sandbox.box import SYSTEM, Mount, arguments
 from helmsman.sandbox.git_config import config_text, listed
 from helmsman.sandbox.reach import CLAUDE_HOSTS, Reach, proxied, reach_of
 
@@ -28,7 +28,7 @@ def test_each_mount_has_its_words() -> None:
 
 @given(st.lists(MOUNTS), st.booleans())
 def test_only_what_is_named_can_be_written_and_mounts_come_in_their_order(mounts: list[Mount], shares: bool) -> None:
-    words = arguments(Box("/w", tuple(mounts), shares))
+    words = arguments("/w", mounts, shares_network=shares)
     laid = [part for mount in mounts for part in mount.arguments()]
     written = [mount for mount in mounts if mount.way == "write"]
     assert [path for _, path in pairs(words, "--bind")] == [mount.path for mount in written]
@@ -40,7 +40,7 @@ def test_only_what_is_named_can_be_written_and_mounts_come_in_their_order(mounts
 def test_whatever_is_mounted_nobody_inside_has_any_right_and_the_network_is_shared_only_when_said(
     mounts: list[Mount], shares: bool
 ) -> None:
-    words = arguments(Box("/w", tuple(mounts), shares))
+    words = arguments("/w", mounts, shares_network=shares)
     head = words[: words.index("--proc")]
     assert ("--unshare-net" in head) is not shares
     assert {"--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-ipc", "--die-with-parent"} <= set(head)
