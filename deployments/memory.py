@@ -252,7 +252,7 @@ def export_to(repo: Path, file: Path, *, force: bool, as_json: bool) -> None:
 
 def import_from(repo: Path, file: Path, *, as_json: bool) -> None:
     with opened_memory(repo) as memory:
-        sections = asdict(memory.store.import_(file))
+        sections = memory.store.import_(file)
     words = "{added} added, {replaced} replaced by newer ones, {kept} left as they were"
     _answer(memory, fields((name, words.format_map(merged)) for name, merged in sections.items()), sections, as_json=as_json)
 

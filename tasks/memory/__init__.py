@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from tasks.memory.guardrails_file import delete, guardrails_place, sync_edits, write_down
 from tasks.memory.projects import chosen_url, file_of, is_server, project_of
 from tasks.memory.recalling import recall
-from tasks.memory.totals import Imported, Merged, Stats
 
 if TYPE_CHECKING:
     from tasks.memory.reads import Reads
@@ -21,10 +20,7 @@ else:  # these bring the database library in
 
 __all__ = [
     "Change",
-    "Imported",
-    "Merged",
     "Reads",
-    "Stats",
     "Store",
     "chosen_url",
     "delete",

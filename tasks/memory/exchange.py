@@ -22,7 +22,6 @@ from helmsman.plain import clean
 from helmsman.records.lessons import MOST_SOURCES, Episode, Guardrail, Lesson, Summary
 from tasks.memory import tables
 from tasks.memory.search import moment
-from tasks.memory.totals import Imported, Merged
 
 if TYPE_CHECKING:
     from tasks.memory.store import Change
@@ -66,7 +65,8 @@ class Content(BaseModel):
     summaries: list[Summary]
 
 
-# --- out ----------------------------------------------------------------------------------------------------------
+Merged = dict[str, int]
+"""How many records of one sort were added, replaced as the file's were newer, or kept as the store's were as new."""
 
 
 def written(connection: Connection) -> str:
@@ -84,9 +84,6 @@ def _checksum(document: Mapping[str, Any]) -> str:
 
 def _canonical(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-# --- in -----------------------------------------------------------------------------------------------------------
 
 
 def read(file: Path) -> Content:
@@ -113,6 +110,11 @@ def read(file: Path) -> Content:
 
 
 def _document(file: Path) -> dict[str, Any]:
+    def finite(text: str) -> float:
+        if not isfinite(found := float(text)):
+            raise ValueError(f"{text[:100]} is no JSON")
+        return found
+
     try:
         with file.open("rb") as handle:
             raw = handle.read(LONGEST_FILE + 1)
@@ -121,19 +123,12 @@ def _document(file: Path) -> dict[str, Any]:
     if len(raw) > LONGEST_FILE:
         raise _wrong("the file is too big", expected=f"{LONGEST_FILE >> 20} MiB at most", found="more")
     try:
-        document: Any = json.loads(raw, parse_constant=_finite, parse_float=_finite)
+        document: Any = json.loads(raw, parse_constant=finite, parse_float=finite)
     except (ValueError, RecursionError) as error:  # also what is no UTF-8
         raise _wrong(f"{clean(file.name)} is no whole JSON document", found=clean(str(error))[:200]) from None
     if not isinstance(document, dict):
         raise _wrong(f"{clean(file.name)} is no exported memory", expected="a JSON object", found=type(document).__name__)
     return cast("dict[str, Any]", document)
-
-
-def _finite(text: str) -> float:
-    found = float(text)
-    if not isfinite(found):
-        raise ValueError(f"{text[:100]} is no JSON")
-    return found
 
 
 def _place(section: int | str, *parts: int | str) -> str:
@@ -147,18 +142,14 @@ def _refuse_useless(record: BaseModel, value: object, place: str) -> None:
     if length > LONGEST_RECORD:
         raise _wrong(f"{place} is too big", expected=f"{LONGEST_RECORD} characters at most", found=str(length))
     for name, held in record:
-        if expected := _lack(name, held):
+        least, most = (0, LARGEST_PLACE) if name in PLACE else (-LARGEST, LARGEST)
+        if isinstance(held, datetime):
+            wrong = held.tzinfo is None or not EARLIEST <= held.year < MAXYEAR
+            expected = f"a moment with its time zone, from {EARLIEST} on"
+        else:
+            wrong, expected = isinstance(held, int | float) and not least <= held <= most, f"a number from {least:,} to {most:,}"
+        if wrong:
             raise _wrong(f"{place}.{name} is wrong", expected=expected, found=clean(str(held))[:100])
-
-
-def _lack(name: str, held: object) -> str:
-    """What a value should be and is not; empty where nothing is wrong with it."""
-    if isinstance(held, datetime):
-        usable = held.tzinfo is not None and EARLIEST <= held.year < MAXYEAR
-        return "" if usable else f"a moment with its time zone, from {EARLIEST} on"
-    least, most = (0, LARGEST_PLACE) if name in PLACE else (-LARGEST, LARGEST)
-    wrong = isinstance(held, int | float) and not least <= held <= most
-    return f"a number from {least:,} to {most:,}" if wrong else ""
 
 
 def _cleaned(record: R) -> R:
@@ -172,25 +163,22 @@ def _wrong(what: str, *, expected: str = "", found: str = "", remedy: str = "") 
     return OperatorError(f"nothing was imported: {what}", expected=expected, found=found, remedy=remedy or usual)
 
 
-# --- into a store -------------------------------------------------------------------------------------------------
+def merge(transactions: Callable[[], AbstractContextManager["Change"]], content: Content) -> dict[str, Merged]:
+    """Put a file's content into the store, which is known to be whole. Returns by section what became of it."""
 
-
-def merge(transactions: Callable[[], AbstractContextManager["Change"]], content: Content) -> Imported:
-    """Put a file's content into the store, which is known to be whole."""
-
-    def merged(records: Sequence[R], put: Callable[["Change", R], Fate | bool]) -> Merged:
-        count: Counter[Fate | bool] = Counter()
+    def merged(records: Sequence[R], put: Callable[["Change", R], Fate]) -> Merged:
+        count: Counter[str] = Counter(added=0, replaced=0, kept=0)
         for first in range(0, len(records), AT_A_TIME):
             with transactions() as change:
                 count.update(put(change, one) for one in records[first : first + AT_A_TIME])
-        return Merged(added=count["added"] + count[True], replaced=count["replaced"], kept=count["kept"] + count[False])
+        return dict(count)
 
-    return Imported(
-        lessons=merged(content.lessons, _lesson),
-        guardrails=merged(content.guardrails, _guardrail),
-        episodes=merged(content.episodes, lambda change, one: change.put_episode(one)),
-        summaries=merged(content.summaries, lambda change, one: change.put_summary(one)),
-    )
+    return {
+        "lessons": merged(content.lessons, _lesson),
+        "guardrails": merged(content.guardrails, _guardrail),
+        "episodes": merged(content.episodes, lambda change, one: "added" if change.put_episode(one) else "kept"),
+        "summaries": merged(content.summaries, lambda change, one: "added" if change.put_summary(one) else "kept"),
+    }
 
 
 def _lesson(change: "Change", theirs: Lesson) -> Fate:
@@ -205,14 +193,14 @@ def _lesson(change: "Change", theirs: Lesson) -> Fate:
 
 
 def _guardrail(change: "Change", theirs: Guardrail) -> Fate:
+    """A person's words, or that a person removed it, stand above whatever is newer: that something last happened to it."""
+
+    def rank(one: Guardrail) -> tuple[bool, int]:
+        touched = max(moment(at) for at in (one.created_at, one.loaded_at, one.retired_at) if at)
+        return one.edited or one.retired.startswith(REMOVED), touched
+
     ours = change.guardrail(theirs.id)
-    if ours and _rank(theirs) <= _rank(ours):
+    if ours and rank(theirs) <= rank(ours):
         return "kept"
     change.put_guardrail(theirs)
     return "replaced" if ours else "added"
-
-
-def _rank(guardrail: Guardrail) -> tuple[bool, int]:
-    """A person's words, or that a person removed it, stand above whatever is newer: that something last happened to it."""
-    touched = max(moment(at) for at in (guardrail.created_at, guardrail.loaded_at, guardrail.retired_at) if at)
-    return guardrail.edited or guardrail.retired.startswith(REMOVED), touched

@@ -99,9 +99,6 @@ def _note(lines: tuple[str, ...]) -> None:
         publish(MemoryNoted(lines=lines))
 
 
-# --- the file itself ----------------------------------------------------------------------------------------------
-
-
 def read_edits(path: Path, known: Sequence[Guardrail], project: str, now: datetime) -> ReadFile:
     """What a person made of it. `known`: all of the project's guardrails, retired ones too. Never raises for what is there."""
     try:

@@ -41,21 +41,15 @@ def file_of(url: str) -> Path:
     return named
 
 
+@lru_cache(maxsize=64)
 def project_of(repository: Repository) -> str:
     """The beginning of the first commit's id, of several first ones the smallest. A shallow clone is a project of its own.
 
-    Raises OperatorError where there is no commit.
+    Written down beside the loops: to find the first of a million commits takes seconds. Of the work alone: the states of loops
+    and what `git stash` keeps begin with a commit of their own. A bare repository may point to a branch that is not there, while
+    its worktrees have others. Raises OperatorError where there is no commit.
     """
-    return _project(repository.common)
-
-
-@lru_cache(maxsize=64)
-def _project(common: Path) -> str:
-    """Written down beside the loops: to find the first of a million commits takes seconds.
-
-    Of the work alone: the states of loops and what `git stash` keeps begin with a commit of their own. A bare repository may
-    point to a branch that is not there, while its worktrees have others.
-    """
+    common = repository.common
     known = helmsman_folder(common) / WRITTEN_DOWN
     try:
         text = known.read_text(encoding="ascii").strip()

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from sqlalchemy import Connection, Select, TableClause, bindparam, func, select
@@ -26,15 +26,6 @@ _ROWS = select(tables.lessons.c.number, tables.lessons.c.words, tables.lessons.c
 )
 
 R = TypeVar("R", bound=BaseModel)
-
-
-class _Fitting(NamedTuple):
-    """A row that fits a question; of two that fit as well, the one that was made last comes first."""
-
-    fits: float
-    number: int
-    words: int
-    body: str
 
 
 class Reads(ABC):
@@ -140,15 +131,16 @@ class Reads(ABC):
         most = min(max(limit, 0), MOST_FOUND)
         with self.reading() as connection:
             asked = weigh(connection, asked_words(text), tiers)
-            best: dict[int, _Fitting] = {}
+            best: dict[int, tuple[float, int, int, str]] = {}
             for group in groups:  # the most fitting of each, by all words that were asked
                 numbers = holders(connection, asked, tiers, group, most + SPARE)
                 rows = connection.execute(_ROWS, {"numbers": numbers}).all()
                 fits = ((fit(held, asked), number, body) for number, held, body in rows)
-                fitting = (_Fitting(weight, number, words, body) for (weight, words), number, body in fits)
-                best |= {one.number: one for one in heapq.nlargest(most, fitting)}
+                # of two that fit as well, the one that was made last comes first
+                fitting = ((weight, number, words, body) for (weight, words), number, body in fits)
+                best |= {one[1]: one for one in heapq.nlargest(most, fitting)}
         ranked = sorted(best.values(), reverse=True)
-        return [Found(lesson, one.fits, one.words) for one in ranked for lesson in read_all(Lesson, [one.body])]
+        return [Found(lesson, fits, words) for fits, _, words, body in ranked for lesson in read_all(Lesson, [body])]
 
 
 def _given(**wanted: str | None) -> dict[str, str | int]:

@@ -104,9 +104,6 @@ def facet(*names: str) -> str:
     return FACET + hashlib.sha256("\x00".join(map(key, names)).encode()).hexdigest()[:16]
 
 
-# --- the index ----------------------------------------------------------------------------------------------------
-
-
 class QuestionWord(NamedTuple):
     """A word of a question."""
 
@@ -202,5 +199,4 @@ def count(connection: Connection, changes: Mapping[tuple[str, str], int]) -> Non
 def _best(asked: int, *, sqlite: bool) -> TextClause:
     """The question with so many words. Kept, because to build it takes longer than to answer it."""
     each = _SQLITE_HOLDERS if sqlite else _POSTGRES_HOLDERS
-    union = " UNION ALL ".join(each.format(position=position, rows=ROWS_A_WORD) for position in range(asked))
-    return text(_BEST.format(union=union))
+    return text(_BEST.format(union=" UNION ALL ".join(each.format(position=n, rows=ROWS_A_WORD) for n in range(asked))))

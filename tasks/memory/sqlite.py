@@ -139,26 +139,22 @@ def _looked_at(file: Path, now: datetime, warnings: list[str]) -> SqliteFile:
     is made for that, and reading a whole store takes seconds. Raises Damaged.
     """
     with _disk(file):
-        _refuse(file, _damage(file))
+        _require_whole(file, _damage(file))
     database = SqliteFile(file)
+    kept = (tables.lessons, tables.guardrails, tables.episodes, tables.summaries)
     try:
         database.migrate()
         checked = _beside(file, ".checked")
         with _disk(file):
             day = checked.read_text("utf-8", errors="replace") if checked.is_file() else ""
-            if day != now.date().isoformat() and _holds_something(database):
-                warnings += _daily(file, now)
+            if day != now.date().isoformat():
+                with database.reading() as connection:  # a copy of nothing would be all that there is until tomorrow
+                    something = any(connection.execute(select(table.c.body).limit(1)).first() for table in kept)
+                warnings += _daily(file, now) if something else []
     except BaseException:
         database.close()
         raise
     return database
-
-
-def _holds_something(database: SqliteFile) -> bool:
-    """A copy of nothing would be all that there is until tomorrow."""
-    kept = (tables.lessons, tables.guardrails, tables.episodes, tables.summaries)
-    with database.reading() as connection:
-        return any(connection.execute(select(table.c.body).limit(1)).first() for table in kept)
 
 
 @contextmanager
@@ -227,7 +223,7 @@ def _index_problem(file: Path, *, repair: bool = False) -> str:
     return ""
 
 
-def _refuse(file: Path, problem: str) -> None:
+def _require_whole(file: Path, problem: str) -> None:
     if problem:
         raise Damaged("the memory store is damaged", expected=f"a whole database at {file}", found=problem)
 
@@ -247,7 +243,7 @@ def _daily(file: Path, now: datetime) -> list[str]:
     """
     warnings, today = list[str](), now.date().isoformat()
     with suppress(TimeoutError), held(_beside(file, ".checked"), 0, mode=0o600) as handle:
-        _refuse(file, _page_problem(file) or _index_problem(file))
+        _require_whole(file, _page_problem(file) or _index_problem(file))
         try:
             copy = _beside(file, f".backup-{today}")
             if not copy.exists():
@@ -340,11 +336,19 @@ def _prepared(file: Path, *, ours: bool) -> bool:
     """
     folder = file.parent
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    places = [file, *(_beside(file, end) for end in ("-wal", "-shm"))]
+    strange = [one for one in places if one.is_symlink() or (one.exists() and not stat.S_ISREG(one.stat().st_mode))]
+    if ours and folder.is_symlink():
+        strange.insert(0, folder)
+    for one in strange[:1]:
+        raise TransientError(
+            "the memory store is not what it should be",
+            expected=f"a plain file or folder of this user's at {one}",
+            found="a link" if one.is_symlink() else "a folder" if one.is_dir() else "no plain file",
+            remedy="move it away, or name another place in memory.url",
+        )
     if ours:
-        _refuse_strange(folder, plain=True)
         folder.chmod(0o700)
-    for one in (file, _beside(file, "-wal"), _beside(file, "-shm")):
-        _refuse_strange(one, plain=not one.exists() or stat.S_ISREG(one.stat().st_mode))
     if file.exists():
         if file.stat().st_mode & 0o077:
             file.chmod(0o600)
@@ -359,16 +363,6 @@ def _prepared(file: Path, *, ours: bool) -> bool:
 def _own(file: Path, flags: int) -> int:
     """A handle on one of the store's files that is made where it is not there."""
     return os.open(file, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-
-
-def _refuse_strange(file: Path, *, plain: bool) -> None:
-    if file.is_symlink() or not plain:
-        raise TransientError(
-            "the memory store is not what it should be",
-            expected=f"a plain file or folder of this user's at {file}",
-            found="a link" if file.is_symlink() else "a folder" if file.is_dir() else "no plain file",
-            remedy="move it away, or name another place in memory.url",
-        )
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ from tasks.memory import exchange, tables
 from tasks.memory.reads import Reads, read_all
 from tasks.memory.search import count, counted, facets, key, marked, marks, moment, put, said_words, tidy
 from tasks.memory.tables import VERSION, checked_version, take_steps
-from tasks.memory.totals import Imported, Stats
 from tasks.system.secrets import without_secrets
 
 MOST_EPISODES = 5_000
@@ -48,7 +48,19 @@ class Change(Reads):
 
     def put_lesson(self, lesson: Lesson) -> None:
         """Add it, or replace the one of this id."""
-        row = _lesson_row(without_secrets(lesson))
+        lesson = without_secrets(lesson)
+        (mark,) = marks([lesson.tier])
+        row: dict[str, Any] = {
+            "id": key(lesson.id),
+            "kind": lesson.kind,
+            "tier": lesson.tier,
+            "project": key(lesson.project),
+            "task_type": lesson.task_type,
+            "retired": bool(lesson.retired),
+            "updated_at": moment(lesson.updated_at),
+            "words": marked(said_words(lesson), mark, facets(lesson)),
+            "body": _body(lesson),
+        }
         before = self._connection.execute(_LESSON, {"known": row["id"]}).first()
         if before is None:
             number = int(self._connection.scalar(_ADD_LESSON, row) or 0)
@@ -146,6 +158,33 @@ class Change(Reads):
             self._connection.execute(delete(tables.failures).where(failures.project == project, failures.episode.in_(gone)))
 
 
+@dataclass(frozen=True)
+class Stats:
+    """A store in numbers."""
+
+    place: str
+    """File, or URL without its password."""
+    version: int
+    """Of the tables."""
+    lessons: int
+    """Retired ones too."""
+    semantic: int
+    """Of those told to other loops, retired ones left out."""
+    retired: int
+    guardrails: int
+    """Retired ones too."""
+    episodes: int
+    summaries: int
+    projects: int
+    """Of which there are lessons or episodes."""
+    size: int
+    """Bytes on the disk."""
+    backups: tuple[str, ...] = ()
+    """Names of the daily copies, newest first; a server has none of ours."""
+    damaged: tuple[str, ...] = ()
+    """Names of files that were put aside when they were found damaged, newest first."""
+
+
 class Store(Reads):
     """An open database. What differs between them is abstract; its blocks raise TransientError where the database fails."""
 
@@ -191,19 +230,22 @@ class Store(Reads):
             change.count_words()
 
     def stats(self) -> Stats:
-        found = tables.lessons.c
-        size, backups, damaged = self.files()
+        found, (size, backups, damaged) = tables.lessons.c, self.files()
+
+        def number_of(table: TableClause, *wanted: ColumnElement[bool]) -> int:
+            return connection.scalar(select(func.count()).select_from(table).where(*wanted)) or 0
+
         with self.reading() as connection:
             projects = union(select(found.project), select(tables.episodes.c.project)).subquery()
             return Stats(
                 place=self.place,
                 version=VERSION,
-                lessons=_count(connection, tables.lessons),
-                semantic=_count(connection, tables.lessons, found.tier == Tier.SEMANTIC, found.retired.is_(False)),
-                retired=_count(connection, tables.lessons, found.retired.is_(True)),
-                guardrails=_count(connection, tables.guardrails),
-                episodes=_count(connection, tables.episodes),
-                summaries=_count(connection, tables.summaries),
+                lessons=number_of(tables.lessons),
+                semantic=number_of(tables.lessons, found.tier == Tier.SEMANTIC, found.retired.is_(False)),
+                retired=number_of(tables.lessons, found.retired.is_(True)),
+                guardrails=number_of(tables.guardrails),
+                episodes=number_of(tables.episodes),
+                summaries=number_of(tables.summaries),
                 projects=connection.scalar(select(func.count()).select_from(projects)) or 0,
                 size=size,
                 backups=backups,
@@ -215,28 +257,9 @@ class Store(Reads):
         with self.snapshot() as connection:
             return exchange.written(connection)
 
-    def import_(self, file: Path) -> Imported:
+    def import_(self, file: Path) -> dict[str, exchange.Merged]:
         """Merge an exported document in. Raises OperatorError that names the place, and changes nothing, where it is not one."""
         return exchange.merge(self.change, exchange.read(file))
-
-
-def _count(connection: Connection, table: TableClause, *wanted: ColumnElement[bool]) -> int:
-    return connection.scalar(select(func.count()).select_from(table).where(*wanted)) or 0
-
-
-def _lesson_row(lesson: Lesson) -> dict[str, Any]:
-    (mark,) = marks([lesson.tier])
-    return {
-        "id": key(lesson.id),
-        "kind": lesson.kind,
-        "tier": lesson.tier,
-        "project": key(lesson.project),
-        "task_type": lesson.task_type,
-        "retired": bool(lesson.retired),
-        "updated_at": moment(lesson.updated_at),
-        "words": marked(said_words(lesson), mark, facets(lesson)),
-        "body": _body(lesson),
-    }
 
 
 def _body(record: BaseModel) -> str:

@@ -13,11 +13,16 @@ from helmsman.errors import OperatorError
 from helmsman.memory.learned_guardrails import REMOVED
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Guardrail, Lesson
-from tasks.memory import Imported, Merged, Store, opening
+from tasks.memory import Store, opening
+from tasks.memory.exchange import Merged
 from tests.fakes.postgres import Postgres
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("L6")]
+
+
+def merged(added: int = 0, replaced: int = 0, kept: int = 0) -> Merged:
+    return {"added": added, "replaced": replaced, "kept": kept}
 
 
 def fill(store: Store) -> None:
@@ -68,14 +73,14 @@ def test_what_is_exported_comes_back_whole_on_either_database(store_url: str, tm
     for other in (postgres.database(), f"sqlite:///{tmp_path / 'other.db'}"):
         with opening(other, NOW) as store:
             told = store.import_(file)
-            assert (told.lessons, told.guardrails) == (Merged(added=5), Merged(added=1))
-            assert (told.episodes, told.summaries) == (Merged(added=5), Merged(added=5))
+            assert (told["lessons"], told["guardrails"]) == (merged(added=5), merged(added=1))
+            assert (told["episodes"], told["summaries"]) == (merged(added=5), merged(added=5))
             assert content(store) == before
             assert store.failures("shop", FailureClass.TEST) == (5, 5)
             assert len(store.search("kiln")) == 5
             again = store.import_(file)
-            assert (again.lessons, again.guardrails) == (Merged(kept=5), Merged(kept=1))
-            assert (again.episodes, again.summaries) == (Merged(kept=5), Merged(kept=5))
+            assert (again["lessons"], again["guardrails"]) == (merged(kept=5), merged(kept=1))
+            assert (again["episodes"], again["summaries"]) == (merged(kept=5), merged(kept=5))
             assert content(store) == before
 
 
@@ -95,8 +100,8 @@ def test_of_two_lessons_with_one_id_the_newer_stays_with_the_sources_of_both(sto
             for one in ("g", "h"):
                 change.put_guardrail(guardrail(one, instruction="Ours"))
         told = store.import_(file)
-        assert told.lessons == Merged(added=1, replaced=1, kept=1)
-        assert told.guardrails == Merged(replaced=1, kept=1)
+        assert told["lessons"] == merged(added=1, replaced=1, kept=1)
+        assert told["guardrails"] == merged(replaced=1, kept=1)
         assert {one.id: one.text for one in store.lessons()} == {
             "new": "Theirs",
             "old": "Ours",
@@ -114,7 +119,7 @@ def other(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'other.db'}"
 
 
-def brought(other: str, store: Store, file: Path, *theirs: Guardrail | Lesson) -> Imported:
+def brought(other: str, store: Store, file: Path, *theirs: Guardrail | Lesson) -> dict[str, Merged]:
     """What becomes of these where another store brings them."""
     with opening(other, NOW) as their_store:
         with their_store.change() as change:
@@ -137,13 +142,13 @@ def test_a_persons_word_on_a_guardrail_stands_above_what_is_newer(tmp_path: Path
     with opening(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
         with store.change() as change:
             change.put_guardrail(ours)
-        assert brought(other, store, tmp_path / "memory.json", guardrail("g", **newer)).guardrails == Merged(kept=1)
+        assert brought(other, store, tmp_path / "memory.json", guardrail("g", **newer))["guardrails"] == merged(kept=1)
         assert store.guardrails("shop", retired=True) == [ours]
         again = guardrail("g", **{**mine, **newer})
-        assert brought(other, store, tmp_path / "memory.json", again).guardrails == Merged(replaced=1)
+        assert brought(other, store, tmp_path / "memory.json", again)["guardrails"] == merged(replaced=1)
         with store.change() as change:
             change.put_guardrail(guardrail(loaded_at=NOW + 9 * DAY))
-        assert brought(other, store, tmp_path / "memory.json", again).guardrails == Merged(replaced=1)
+        assert brought(other, store, tmp_path / "memory.json", again)["guardrails"] == merged(replaced=1)
         assert store.guardrails("shop", retired=True) == [again]
 
 
@@ -155,7 +160,7 @@ def test_that_a_lesson_was_told_since_and_retired_counts_as_newer(tmp_path: Path
             change.put_lesson(lesson("ours", **told))
             change.put_lesson(lesson("theirs", **seen))
         theirs = lesson("ours", **seen), lesson("theirs", **told)
-        assert brought(other, store, tmp_path / "memory.json", *theirs).lessons == Merged(replaced=1, kept=1)
+        assert brought(other, store, tmp_path / "memory.json", *theirs)["lessons"] == merged(replaced=1, kept=1)
         assert {one.retired for one in store.lessons(retired=True)} == {"useless"}
 
 
