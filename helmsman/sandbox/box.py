@@ -7,8 +7,7 @@ from typing import Literal
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix")
 """Programs and their settings, read-only. Whatever is not named here or by the box is not there at all."""
 
-OURS = "/run/helmsman"
-"""Folder of the box for what is ours."""
+OURS = "/run/helmsman"  # folder of the box for what is ours
 INSIDE = f"{OURS}/inside.py"
 DOORS = f"{OURS}/doors"
 OBJECTS = f"{OURS}/objects"
@@ -23,8 +22,7 @@ APART = (
 )
 POWERLESS = ("--cap-drop", "ALL", "--die-with-parent")
 """No --new-session: the process runner starts a session anyway, and its TERM has to reach the group inside."""
-LAST = ("--remount-ro", "/")
-"""What was made to hold the mounts."""
+LAST = ("--remount-ro", "/")  # what was made to hold the mounts
 EMPTY = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - those of the box
 
 Way = Literal["read", "write", "empty", "nothing"]
@@ -36,8 +34,7 @@ class Mount:
 
     path: str
     way: Way = "read"
-    source: str = ""
-    """Where it lies outside. Empty: at the same path."""
+    source: str = ""  # Where it lies outside. Empty: at the same path.
 
     def arguments(self) -> list[str]:
         """Bubblewrap's words for it."""

@@ -13,8 +13,7 @@ USER = frozenset({"user.name", "user.email"})
 SECTIONS = "filter", "diff", "merge"
 _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\b": "\\b"})
 
-Setting = tuple[str, str]
-"""A key as git prints it, and its value."""
+Setting = tuple[str, str]  # a key as git prints it, and its value
 
 
 def listed(text: str) -> list[Setting]:

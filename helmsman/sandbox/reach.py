@@ -11,11 +11,9 @@ HTTP, HTTPS = 80, 443
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 CLAUDE_HOSTS = ("api.anthropic.com", "platform.claude.com")
 """Of the Messages API, and where a login is renewed. ANTHROPIC_BASE_URL takes their place."""
-BASE_URL = "_BASE_URL"
-"""How variables end that tell an agent where its model is."""
+BASE_URL = "_BASE_URL"  # how variables end that tell an agent where its model is
 PROXY_PORT = 3128
-FIRST_OPEN, LAST = 1024, 65535
-"""Ports that anybody may listen at: the box gives its command no rights."""
+FIRST_OPEN, LAST = 1024, 65535  # ports that anybody may listen at: the box gives its command no rights
 
 _URL = re.compile(r"(https?)://(?:[^/@]*@)?(\[[0-9a-f:]+\]|[a-z0-9.-]+)(?::([0-9]{1,5}))?(?:/.*)?", re.IGNORECASE)
 

@@ -28,16 +28,12 @@ if TYPE_CHECKING:
 
 FORMAT = "helmsman-memory"
 VERSION = 1
-LONGEST_FILE = 256 * 2**20
-"""Bytes; a hundred thousand lessons are less."""
-LONGEST_RECORD = 2**16
-"""Characters; what the loop writes is bounded far below."""
+LONGEST_FILE = 256 * 2**20  # bytes; a hundred thousand lessons are less
+LONGEST_RECORD = 2**16  # characters; what the loop writes is bounded far below
 AT_A_TIME = 500
 """Records in one transaction: loops that write meanwhile wait for no more. An import that broke off is done once more."""
-EARLIEST = 1970
-"""The year of the oldest moment that is taken for one: room is left on both sides to reckon with it."""
-PLACE = frozenset({"iteration", "attempt"})
-"""Numbers that the tables hold in columns of their own."""
+EARLIEST = 1970  # the year of the oldest moment that is taken for one: room is left on both sides to reckon with it
+PLACE = frozenset({"iteration", "attempt"})  # numbers that the tables hold in columns of their own
 LARGEST, LARGEST_PLACE = 2**53, 2**31 - 1
 SECTIONS = {
     "episodes": select(tables.episodes.c.body).order_by(tables.episodes.c.number),

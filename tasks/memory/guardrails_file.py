@@ -25,19 +25,16 @@ if TYPE_CHECKING:
     from tasks.memory.store import Store
 
 NAME = "guardrails.md"
-_BYTES = 4
-"""Of one character in UTF-8 at most."""
+_BYTES = 4  # of one character in UTF-8 at most
 
 
 @dataclass(frozen=True)
 class ReadFile:
     """The file as it was read."""
 
-    edits: Edits | None = None
-    """None: there is no such file yet, or it can't be used."""
+    edits: Edits | None = None  # None: there is no such file yet, or it can't be used
     data: bytes | None = None
-    usable: bool = True
-    """Whether it may be written."""
+    usable: bool = True  # whether it may be written
     warnings: tuple[str, ...] = ()
 
 

@@ -8,11 +8,9 @@ from tasks.repository.git import Repository, git, succeeds
 from tasks.system.environment import ours
 from tasks.system.paths import helmsman_folder, state_home
 
-URL = "HELMSMAN_MEMORY_URL"
-"""Wins over memory.url, and may hold a password."""
+URL = "HELMSMAN_MEMORY_URL"  # wins over memory.url, and may hold a password
 FILE = "sqlite:///"
-LENGTH = 16
-"""Characters of the id: enough that no two projects of anybody share one."""
+LENGTH = 16  # characters of the id: enough that no two projects of anybody share one
 WRITTEN_DOWN = "project-2"
 """Not `project`: an earlier version wrote a wrong one there, of whatever root was the smallest, be it a loop's own state."""
 

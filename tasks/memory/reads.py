@@ -16,10 +16,8 @@ from helmsman.records.lessons import Episode, Guardrail, Lesson, LessonKind, Sum
 from tasks.memory import tables
 from tasks.memory.search import asked_words, facet, fit, holders, key, marks, weigh
 
-SPARE = 10
-"""Lessons more than are wanted that are looked at: common words may turn the order."""
-MOST_FOUND = 500
-"""Lessons in one answer."""
+SPARE = 10  # lessons more than are wanted that are looked at: common words may turn the order
+MOST_FOUND = 500  # lessons in one answer
 
 _ROWS = select(tables.lessons.c.number, tables.lessons.c.words, tables.lessons.c.body).where(
     tables.lessons.c.number.in_(bindparam("numbers", expanding=True))

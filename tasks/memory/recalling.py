@@ -15,18 +15,14 @@ from helmsman.records.lessons import Guardrail, LessonKind, Recalled, Subject, T
 if TYPE_CHECKING:
     from tasks.memory.reads import Reads
 
-FOUND = 30
-"""Lessons that are looked at by their words: of all projects, and as many of this one."""
-BESIDE = 5
-"""Lessons of a sort that are looked at whatever their words are."""
-GOAL = 1_000
-"""Characters of a goal that are looked for before the names of its tests; the rest comes after them."""
+FOUND = 30  # lessons that are looked at by their words: of all projects, and as many of this one
+BESIDE = 5  # lessons of a sort that are looked at whatever their words are
+GOAL = 1_000  # characters of a goal that are looked for before the names of its tests; the rest comes after them
 TESTS = 8
 
 _WORD = re.compile(r"\w+")
 _PARTS = "test tests spec specs src lib py js jsx ts tsx mjs go rs rb java kt php cs"
-_IN_EVERY_NAME = frozenset(_PARTS.split())
-"""Parts of the names of tests that say nothing."""
+_IN_EVERY_NAME = frozenset(_PARTS.split())  # parts of the names of tests that say nothing
 
 
 def recall(store: "Reads", subject: Subject, config: MemoryConfig, now: datetime) -> Recalled:

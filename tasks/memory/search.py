@@ -22,25 +22,16 @@ from tasks.memory.tables import words
 
 LONGEST_KEY = 200
 LONGEST_WORD = 64
-FACET = "#"
-"""Begins the words that stand for a lesson's sort: no word of a text begins so."""
-TOTAL = ""
-"""Stands in the table of words for all lessons that can be found."""
-MOST_ASKED = 16
-"""Words of a question that count, the rarest: more of them say no more."""
-MOST_RARE, MOST_TOGETHER = 8, 6
-"""Words that bring lessons in by themselves, and those of which any two together do."""
-ROWS_A_WORD = 150
-"""Of those for one word: of a common one, the lessons that were made last."""
-COMMON_SHARE = 0.25
-"""A word that so many lessons hold brings no lesson in by itself, where a rarer one does."""
+FACET = "#"  # begins the words that stand for a lesson's sort: no word of a text begins so
+TOTAL = ""  # stands in the table of words for all lessons that can be found
+MOST_ASKED = 16  # words of a question that count, the rarest: more of them say no more
+MOST_RARE, MOST_TOGETHER = 8, 6  # words that bring lessons in by themselves, and those of which any two together do
+ROWS_A_WORD = 150  # of those for one word: of a common one, the lessons that were made last
+COMMON_SHARE = 0.25  # a word that so many lessons hold brings no lesson in by itself, where a rarer one does
 AT_A_TIME = 1_000
-MARK = 1
-"""Characters of a word's mark."""
-FACETS = 3
-"""At the end of a row's words."""
-COMMON = 1_000
-"""In a small store, no word is too common."""
+MARK = 1  # characters of a word's mark
+FACETS = 3  # at the end of a row's words
+COMMON = 1_000  # in a small store, no word is too common
 
 _STRANGE = re.compile(r"[^\w\-./:+@]")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -108,11 +99,9 @@ class QuestionWord(NamedTuple):
     """A word of a question."""
 
     word: str
-    lessons: int
-    """Of the wanted tiers, that hold it."""
+    lessons: int  # of the wanted tiers, that hold it
     weight: float
-    common: bool
-    """Too many hold it."""
+    common: bool  # too many hold it
 
 
 def weigh(connection: Connection, question: Sequence[str], tiers: Sequence[str]) -> list[QuestionWord]:

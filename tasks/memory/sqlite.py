@@ -22,10 +22,8 @@ from tasks.memory.faults import DAMAGE, Damaged, primary_code, reporting_faults
 from tasks.memory.store import Store
 from tasks.system.lock import held
 
-PATIENCE_SECONDS = 30.0
-"""Changes are short. Only a restoration waits for all of them, and all of them for it."""
-ATTEMPTS = 3
-"""One to see the damage, one with the copy, one more in case another process was quicker."""
+PATIENCE_SECONDS = 30.0  # Changes are short. Only a restoration waits for all of them, and all of them for it.
+ATTEMPTS = 3  # one to see the damage, one with the copy, one more in case another process was quicker
 SETTINGS = (
     f"PRAGMA busy_timeout={PATIENCE_SECONDS * 1000:.0f}",
     "PRAGMA journal_mode=WAL",  # readers and a writer do not wait for each other; where a disk cannot, the old way is kept
@@ -38,8 +36,7 @@ SETTINGS = (
 )
 MAGIC, HEADER = b"SQLite format 3\x00", 100
 DAMAGED_KEPT = 3
-COPIES = 7
-"""Daily copies that are kept: a week of them."""
+COPIES = 7  # daily copies that are kept: a week of them
 COPY, DAMAGED = re.compile(r"\.backup-\d{4}-\d\d-\d\d"), re.compile(r"\.damaged-\d{8}T\d{6}")
 
 

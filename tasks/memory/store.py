@@ -22,11 +22,9 @@ from tasks.memory.search import count, counted, facets, key, marked, marks, mome
 from tasks.memory.tables import VERSION, checked_version, take_steps
 from tasks.system.secrets import without_secrets
 
-MOST_EPISODES = 5_000
-"""Of one project; the oldest go when there are more."""
+MOST_EPISODES = 5_000  # of one project; the oldest go when there are more
 MOST_SUMMARIES = 5_000
-AT_A_TIME = 100
-"""So many too many are let be, so that they are removed together."""
+AT_A_TIME = 100  # so many too many are let be, so that they are removed together
 
 _MOMENT = TypeAdapter(datetime)
 _LESSON = select(tables.lessons.c.number, tables.lessons.c.words).where(tables.lessons.c.id == bindparam("known"))
@@ -162,37 +160,26 @@ class Change(Reads):
 class Stats:
     """A store in numbers."""
 
-    place: str
-    """File, or URL without its password."""
-    version: int
-    """Of the tables."""
-    lessons: int
-    """Retired ones too."""
-    semantic: int
-    """Of those told to other loops, retired ones left out."""
+    place: str  # file, or URL without its password
+    version: int  # of the tables
+    lessons: int  # retired ones too
+    semantic: int  # of those told to other loops, retired ones left out
     retired: int
-    guardrails: int
-    """Retired ones too."""
+    guardrails: int  # retired ones too
     episodes: int
     summaries: int
-    projects: int
-    """Of which there are lessons or episodes."""
-    size: int
-    """Bytes on the disk."""
-    backups: tuple[str, ...] = ()
-    """Names of the daily copies, newest first; a server has none of ours."""
-    damaged: tuple[str, ...] = ()
-    """Names of files that were put aside when they were found damaged, newest first."""
+    projects: int  # of which there are lessons or episodes
+    size: int  # bytes on the disk
+    backups: tuple[str, ...] = ()  # names of the daily copies, newest first; a server has none of ours
+    damaged: tuple[str, ...] = ()  # names of files that were put aside when they were found damaged, newest first
 
 
 class Store(Reads):
     """An open database. What differs between them is abstract; its blocks raise TransientError where the database fails."""
 
     _engine: Engine
-    place: str
-    """For people."""
-    warnings: Sequence[str] = ()
-    """What was repaired when it was opened."""
+    place: str  # for people
+    warnings: Sequence[str] = ()  # what was repaired when it was opened
 
     @abstractmethod
     def snapshot(self) -> AbstractContextManager[Connection]:

@@ -15,16 +15,14 @@ def _table(name: str, columns: str) -> TableClause:
     return table(f"helmsman_{name}", *map(column, columns.split()))
 
 
-versions = _table("memory", "name value")
-"""Facts about the store itself."""
+versions = _table("memory", "name value")  # facts about the store itself
 lessons = _table("lessons", "number id kind tier project task_type retired updated_at words body")
 """`words`: what the index holds of it."""
 words = _table("words", "word tier lessons")
 """How many lessons of a tier hold a word: rare ones tell most. The empty word counts all lessons that can be found."""
 guardrails = _table("guardrails", "id project retired created_at body")
 episodes = _table("episodes", "number uid iteration attempt project checked body")
-failures = _table("failures", "project kind episode")
-"""Which checked iterations saw a class of failure."""
+failures = _table("failures", "project kind episode")  # which checked iterations saw a class of failure
 summaries = _table("summaries", "number uid project task_type ended_at body")
 
 SQLITE = {

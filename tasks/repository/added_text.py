@@ -15,12 +15,9 @@ from tasks.repository.objects import read_headers, read_objects
 
 MOST_COMMITS = 50
 MOST_FILES = 2000
-MOST_TEXT = 5_000_000
-"""Characters of added lines in all."""
-LARGEST_FILE = 5_000_000
-"""Bytes."""
-MOST_READ = 32_000_000
-"""Bytes of all files, as they are and as they were before."""
+MOST_TEXT = 5_000_000  # characters of added lines in all
+LARGEST_FILE = 5_000_000  # bytes
+MOST_READ = 32_000_000  # bytes of all files, as they are and as they were before
 MESSAGE = "commit message"
 _RAW = ("--raw", "-z", "-r", "-M", "--no-abbrev", "--no-ext-diff")
 _COMMIT = "%H %P%n%an <%ae>, %cn <%ce>%n%B"
@@ -36,10 +33,8 @@ _MARKS = (
 class Part(NamedTuple):
     """Lines that one file did not hold before, in whatever place; its name as line 0; or the message of a commit."""
 
-    path: str
-    """MESSAGE for the message of a commit."""
-    commit: str
-    """Where only the history holds them; empty where the tree does as it is now."""
+    path: str  # MESSAGE for the message of a commit
+    commit: str  # where only the history holds them; empty where the tree does as it is now
     lines: Sequence[Line]
 
 

@@ -23,8 +23,7 @@ REBASING = "rebase-*/head-name", "worktrees/*/rebase-*/head-name"
 """Where git notes which branch is being rebased, in a repository and in its worktrees."""
 BUSY = ("index.lock", "cannot lock ref")
 """Words of a git that finds another one at work; that one is gone in a moment."""
-LARGEST = 1_600_000
-"""Bytes of a file that is read."""
+LARGEST = 1_600_000  # bytes of a file that is read
 
 
 class Held(NamedTuple):

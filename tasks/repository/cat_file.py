@@ -29,8 +29,7 @@ FIXED = {
 }
 LACKING = "from promisor remote"
 """In the words with which git ends where a partial clone lacks an object and it may not fetch it."""
-_FORMS = {"cat_file_all": "--batch", "cat_file_header": "--batch-check"}
-"""By GitPython's name for the process."""
+_FORMS = {"cat_file_all": "--batch", "cat_file_header": "--batch-check"}  # by GitPython's name for the process
 _BATCH = "cat-file", "--batch"
 _T = TypeVar("_T")
 

@@ -47,20 +47,14 @@ class CleanCheckout:
     """Of one loop. One process at a time works in it; those of other loops may use the store meanwhile."""
 
     repository: Repository
-    worktree: Path
-    """The agent's folder; submodules are copied from there."""
+    worktree: Path  # the agent's folder; submodules are copied from there
     folder: Path
-    uid: str
-    """Of the loop: what another one of the same name left is not used."""
+    uid: str  # of the loop: what another one of the same name left is not used
     branch: str
-    base: str
-    """Commit that the loop began with."""
-    setup: tuple[str, ...] = ()
-    """Its commands, each a line for `sh`, run in the root, one after the other."""
-    clean: bool = True
-    """Nothing lies there that the agent could have written beside its commits."""
-    laid: Path | None = None
-    """Folder of a hidden check, whose files are laid over those of the commit."""
+    base: str  # commit that the loop began with
+    setup: tuple[str, ...] = ()  # its commands, each a line for `sh`, run in the root, one after the other
+    clean: bool = True  # nothing lies there that the agent could have written beside its commits
+    laid: Path | None = None  # folder of a hidden check, whose files are laid over those of the commit
     _left_out: tuple[str, ...] = ()
 
     @property

@@ -9,16 +9,12 @@ from helmsman.verify.diff import FileDiff, TreeDiff
 from tasks.repository.git import git_bytes
 from tasks.repository.objects import missing_object, read_headers, read_objects
 
-LARGEST_FILE = 512 * 1024
-"""Bytes; a larger one is generated, or data."""
-LARGEST_DIFF = 32 * 1024 * 1024
-"""Bytes of all texts on both sides."""
+LARGEST_FILE = 512 * 1024  # bytes; a larger one is generated, or data
+LARGEST_DIFF = 32 * 1024 * 1024  # bytes of all texts on both sides
 MOST_FILES = 2000
-MOST_TESTS = 500
-"""Unchanged test files that are read."""
+MOST_TESTS = 500  # unchanged test files that are read
 BINARY = b"\0"
-REGULAR = b"100"
-"""How the mode of a file begins that is neither a link nor a submodule."""
+REGULAR = b"100"  # how the mode of a file begins that is neither a link nor a submodule
 
 
 @dataclass(frozen=True)
@@ -39,8 +35,7 @@ class Entry:
     path: str
     before: str
     after: str
-    commit: str = ""
-    """Whose change it is, where git tells of several."""
+    commit: str = ""  # whose change it is, where git tells of several
 
     @property
     def ids(self) -> tuple[str, ...]:

@@ -12,8 +12,7 @@ from pathlib import Path
 from helmsman.errors import HelmsmanError, OperatorError, TransientError
 from tasks.system.faults import transient_error
 
-TIMEOUT_SECONDS = 300
-"""No local git command takes that long; a remote one that does is the network's fault."""
+TIMEOUT_SECONDS = 300  # no local git command takes that long; a remote one that does is the network's fault
 
 HARDENED = (
     "core.hooksPath=/dev/null",  # the agent could plant a hook that our own commands would run
@@ -63,10 +62,8 @@ class GitError(TransientError):
 class Repository:
     """A repository that was found to be usable."""
 
-    top: Path
-    """Root of its checkout; the repository itself when it is bare."""
-    common: Path
-    """The git folder that all worktrees share."""
+    top: Path  # root of its checkout; the repository itself when it is bare
+    common: Path  # the git folder that all worktrees share
     bare: bool
 
 

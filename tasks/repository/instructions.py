@@ -12,8 +12,7 @@ from helmsman.records.control import Imperative
 from tasks.system.files import read_within
 
 MOST_FILES = 50
-LARGEST_FILE = 200_000
-"""Bytes of a file that are read."""
+LARGEST_FILE = 200_000  # bytes of a file that are read
 _FIRST = ("RUBRIC.md", "AGENTS.md", "CLAUDE.md", ".helmsman/guardrails.md")
 _DOCUMENT = re.compile(r"[\w./-]{1,200}\.(?:md|rst|txt)\b")
 

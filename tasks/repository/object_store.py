@@ -30,8 +30,7 @@ class ObjectStore:
     """A bare repository beside the checkouts that borrow from it."""
 
     folder: Path
-    loop: str
-    """References of other loops are left alone."""
+    loop: str  # references of other loops are left alone
 
     @property
     def objects(self) -> Path:

@@ -16,14 +16,11 @@ from helmsman.errors import OperatorError
 if TYPE_CHECKING:
     from tasks.repository.cat_file import CatFile, Header
 
-MOST_OPEN = 4
-"""Repositories. Each has two processes: one for contents, one for sizes."""
+MOST_OPEN = 4  # Repositories. Each has two processes: one for contents, one for sizes.
 FOLDER = "040000"
 LINK = "120000"
-FILE_MODES = frozenset({"100644", "100755"})
-"""Neither a symbolic link, which may lead anywhere, nor a submodule."""
-_LONGEST_LINK = 8192
-"""Bytes of the file that leads from a worktree to its repository."""
+FILE_MODES = frozenset({"100644", "100755"})  # neither a symbolic link, which may lead anywhere, nor a submodule
+_LONGEST_LINK = 8192  # bytes of the file that leads from a worktree to its repository
 _open: dict[tuple[int, Path, int, int], "CatFile"] = {}
 """By process, as a fork does not speak with its parent's, and by folder: another one may be put in its place."""
 _lock = threading.Lock()
@@ -64,8 +61,7 @@ class Entry:
 
     mode: str
     id: str
-    path: str
-    """From the root; bytes that are no text as `os.fsdecode` has them."""
+    path: str  # from the root; bytes that are no text as `os.fsdecode` has them
 
 
 def root_entries(cwd: Path, commit: str) -> list[Entry]:

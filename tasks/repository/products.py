@@ -16,10 +16,8 @@ from typing import Any
 from tasks.repository.staging import open_up
 from tasks.system.files import write_atomic
 
-Seen = list[int]
-"""Mode, inode, size and times of what lies at a path; of a folder the mode alone."""
-OWN = "home", "cache"
-"""Folders of a checkout beside the tree, which set-up may fill as well."""
+Seen = list[int]  # mode, inode, size and times of what lies at a path; of a folder the mode alone
+OWN = "home", "cache"  # folders of a checkout beside the tree, which set-up may fill as well
 
 
 class Products:

@@ -14,10 +14,8 @@ from tasks.repository.objects import read_objects
 
 INCLUDE = ".worktreeinclude"
 """Patterns as in `.gitignore`: files that git ignores and that a checkout needs all the same, such as `.env.test`."""
-SECONDS = 1800
-"""For one command of set-up; installing everything anew takes minutes."""
-TAIL = 2000
-"""Characters of a failed command's output that its error shows."""
+SECONDS = 1800  # for one command of set-up; installing everything anew takes minutes
+TAIL = 2000  # characters of a failed command's output that its error shows
 
 PROPOSED = {
     "package-lock.json": "npm ci",

@@ -31,10 +31,8 @@ WORK = (".", *(f":(exclude,glob){pattern}" for pattern in NO_WORK))
 """Paths that count: everything but junk and the loop's own files."""
 
 GITLINK = b"160000 "
-LONGEST_LINK = 8192
-"""Bytes of the file that says where a checkout's repository lies; twice the longest path."""
-SOME_FAILED = 1
-"""Exit code of an add that went on after a file that it could not add."""
+LONGEST_LINK = 8192  # bytes of the file that says where a checkout's repository lies; twice the longest path
+SOME_FAILED = 1  # exit code of an add that went on after a file that it could not add
 
 
 def stage(path: Path, env: Mapping[str, str] | None = None, *, at_work: bool = False) -> None:

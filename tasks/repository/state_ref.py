@@ -44,10 +44,8 @@ STATE = "/state"
 
 DURABLY = "-c", "core.fsync=objects,reference"
 """A power cut must not leave a ref that points to an empty object; git's default is to trust the disk."""
-LARGEST_BATCH = 64
-"""Records that are in memory at the same time."""
-STALE_LOCK_SECONDS = 60
-"""A ref is locked for milliseconds; a lock of that age belongs to a git that was killed."""
+LARGEST_BATCH = 64  # records that are in memory at the same time
+STALE_LOCK_SECONDS = 60  # a ref is locked for milliseconds; a lock of that age belongs to a git that was killed
 
 
 _CUT = re.compile(r"^\S+ iteration (\d+) attempt \d+ was (?:interrupted|cut off)")
@@ -133,8 +131,7 @@ class Shown(NamedTuple):
 
     state: LoopState
     commit: str
-    doubt: tuple[Doubt, str] | None
-    """Why it is not verified, with what was found; None where it is."""
+    doubt: tuple[Doubt, str] | None  # why it is not verified, with what was found; None where it is
 
     @property
     def unverified(self) -> str:

@@ -18,18 +18,15 @@ from tasks.repository.git import GitError, Repository, git
 from tasks.system.files import locked, write_atomic
 from tasks.system.keys import VARIABLE, has_own_key, is_signed, keys_folder, loop_key, sign
 
-PURPOSE = "helmsman state 1"
-"""What is signed, and in which form: no signature of anything else counts here."""
+PURPOSE = "helmsman state 1"  # what is signed, and in which form: no signature of anything else counts here
 
 
 class Doubt(StrEnum):
     """Why a state is not verified."""
 
-    UNSIGNED = "unsigned"
-    """An earlier version of Helmsman wrote it, or somebody by hand."""
+    UNSIGNED = "unsigned"  # an earlier version of Helmsman wrote it, or somebody by hand
     UNKNOWN_KEY = "signed with a key that is not on this machine"
-    FORGED = "forged"
-    """This machine has signed states of the loop, and this is none that follows them."""
+    FORGED = "forged"  # this machine has signed states of the loop, and this is none that follows them
 
 
 class Unverified(OperatorError):  # noqa: N818 - what the state is
@@ -49,8 +46,7 @@ class Stored(NamedTuple):
     """A state's commit with its files, as git holds them."""
 
     commit: str
-    header: bytes
-    """The commit object."""
+    header: bytes  # the commit object
     state: bytes
     record: bytes
     signature: str

@@ -30,16 +30,14 @@ from tasks.system.paths import helmsman_folder
 COMMITS_SHOWN = 50
 FILES_SHOWN = 200
 SUBJECT_SHOWN = 200
-LEFTOVERS = "helmsman: keep what"
-"""How the subject begins of a commit that we make of an agent's uncommitted work."""
+LEFTOVERS = "helmsman: keep what"  # how the subject begins of a commit that we make of an agent's uncommitted work
 DIRTY_SHOWN = 20
 IN_PROGRESS = "rebase-merge", "rebase-apply", "sequencer", "CHERRY_PICK_HEAD", "REVERT_HEAD"
 """Files of git's that say that it was left in the middle of something."""
 OID = "# branch.oid "
 FIELDS = {"1": 8, "u": 10, "?": 1}
 """Of an entry of `git status --porcelain=v2`: how many fields come before the path, by its kind."""
-SPARED = 2000
-"""Ignored paths at most, folders as one, that are kept by name when their rule is gone."""
+SPARED = 2000  # ignored paths at most, folders as one, that are kept by name when their rule is gone
 _SPECIAL, _QUOTED = re.compile(r"([\\*?\[\]!# ])"), r"\\\1"
 LEFT_OPEN = "rebase", "am", "cherry-pick", "revert"
 """Commands that can be left in the middle, and that forget it with --quit, touching nothing."""

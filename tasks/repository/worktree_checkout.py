@@ -22,8 +22,7 @@ class Worktree:
 
     root: Path
     clean: bool = False
-    due: tuple[str, ...] = ()
-    """Commands of set-up, for a worktree that was just made."""
+    due: tuple[str, ...] = ()  # commands of set-up, for a worktree that was just made
     _commit: str = ""
     _own: Path | None = field(default=None)
 

@@ -28,8 +28,7 @@ from tasks.system.environment import ours
 from tasks.system.keys import keys_folder
 from tasks.system.paths import LoopFolder
 
-BOXED = "IS_SANDBOX"
-"""With 1, Claude Code bypasses permissions for root as well."""
+BOXED = "IS_SANDBOX"  # with 1, Claude Code bypasses permissions for root as well
 _IGNORES_TERM = ("/bin/sh", "-c", 'trap "" TERM; exec "$@"', "sandbox")
 """Bubblewrap ends at once at TERM, and all inside with it; so it is made deaf, and the command inside gets its time to end."""
 
@@ -47,8 +46,7 @@ class Agent:
     """The agent's program, and what is its own."""
 
     program: Path
-    hooks: tuple[int, ...] = ()
-    """Ports of our loopback that its hooks are answered at."""
+    hooks: tuple[int, ...] = ()  # ports of our loopback that its hooks are answered at
     is_claude: bool = True
 
 

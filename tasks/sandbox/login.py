@@ -11,10 +11,8 @@ from helmsman.sandbox.box import Mount
 
 FOLDER = ".claude"
 CREDENTIALS = ".credentials.json"
-COPY = "credentials.json"
-"""What the program writes to."""
-LENT = "lent.json"
-"""What was lent: it tells whether the user's own is still the one that was renewed."""
+COPY = "credentials.json"  # what the program writes to
+LENT = "lent.json"  # what was lent: it tells whether the user's own is still the one that was renewed
 LARGEST = 256 * 1024
 
 

@@ -22,10 +22,8 @@ from tasks.system.files import read_within
 
 _log = logging.getLogger(__name__)
 
-COPIED = "index", "sharedindex.*", "info/sparse-checkout"
-"""Of the checkout's own folder."""
-SHARED = "shallow", "info/exclude", "info/attributes"
-"""Of the folder that worktrees share."""
+COPIED = "index", "sharedindex.*", "info/sparse-checkout"  # of the checkout's own folder
+SHARED = "shallow", "info/exclude", "info/attributes"  # of the folder that worktrees share
 LARGEST_REF = 4096
 LARGEST_LIST = 64 * 1024 * 1024
 BORROWED = "borrowed"

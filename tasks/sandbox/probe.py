@@ -13,8 +13,7 @@ from tasks.sandbox.host_mounts import refuse_hidden_in, written_out
 
 PROGRAM = "bwrap"
 PATIENCE = 30
-CONTAINERS = ("/.dockerenv", "/run/.containerenv")
-"""What Docker and Podman leave in theirs."""
+CONTAINERS = ("/.dockerenv", "/run/.containerenv")  # what Docker and Podman leave in theirs
 INSTEAD = 'or run Helmsman in a container (docs/sandbox.md) with sandbox.kind = "container"'
 TRIED = (*APART, "--unshare-net", *POWERLESS, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "true")
 

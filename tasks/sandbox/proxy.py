@@ -24,14 +24,10 @@ from tasks.loopback import LoopbackServer, serving
 from tasks.sandbox.inside import both_ways
 from tasks.system.journal import publish
 
-LARGEST_HEAD = 16 * 1024
-"""Bytes of what a client of the proxy says before it gets an answer."""
-PATIENCE = 30.0
-"""Seconds to say that, and for a connection to come about."""
-LONGEST_PATH = 96
-"""Bytes of the folder's, so that a socket's stays below the 104 of macOS; Linux has 108."""
-TOLD = 20
-"""Refusals of one call that are told: an agent that tries again and again fills no journal."""
+LARGEST_HEAD = 16 * 1024  # bytes of what a client of the proxy says before it gets an answer
+PATIENCE = 30.0  # seconds to say that, and for a connection to come about
+LONGEST_PATH = 96  # bytes of the folder's, so that a socket's stays below the 104 of macOS; Linux has 108
+TOLD = 20  # refusals of one call that are told: an agent that tries again and again fills no journal
 _CONNECT = re.compile(rb"CONNECT \[?([A-Za-z0-9.:-]{1,253}?)\]?:(\d{1,5}) HTTP/1\.[01]\r\n")
 _log = logging.getLogger(__name__)
 
@@ -126,8 +122,7 @@ class Proxy:
 class Upstream:
     host: str
     port: int
-    login: str = ""
-    """`name:password`, or empty."""
+    login: str = ""  # `name:password`, or empty
 
     def connect(self, host: str, port: int) -> socket.socket:
         """A connection through it. Raises OSError where it refuses."""

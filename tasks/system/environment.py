@@ -53,8 +53,7 @@ FIXED = {
 DEPTH = "HELMSMAN_DEPTH"
 """`1/0`: inside of one loop, which allows none inside of it. The outermost loop sets the limit for all below."""
 NEUTRAL = Path("/")
-PR_SET_DUMPABLE = 4
-"""Of Linux, in sys/prctl.h."""
+PR_SET_DUMPABLE = 4  # of Linux, in sys/prctl.h
 _DEPTH = re.compile(r"([0-9]{1,3})/([0-9]{1,3})")
 
 

@@ -17,8 +17,7 @@ from uuid import uuid4
 from helmsman.config.layers import display
 from helmsman.errors import OperatorError
 
-LARGEST_FILE = 1 << 20
-"""Bytes of a file of configuration or of a goal; more is a mistake."""
+LARGEST_FILE = 1 << 20  # bytes of a file of configuration or of a goal; more is a mistake
 FOR_ALL = 0o644
 """The mode of what people read: a colleague may look at it, whatever the umask of who happened to write it."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -14,8 +14,7 @@ from helmsman.records.events import Event, read_event
 from helmsman.render.activity import LoggedEvent
 from tasks.system.secrets import without_secrets
 
-LONGEST_JOURNAL = 4 * 1024 * 1024
-"""Bytes before the journal is turned over; one older generation is kept."""
+LONGEST_JOURNAL = 4 * 1024 * 1024  # bytes before the journal is turned over; one older generation is kept
 
 Listener = Callable[[Event], None]
 

@@ -18,8 +18,7 @@ from tasks.system.paths import state_home
 VARIABLE = "HELMSMAN_STATE_KEY"
 SHORTEST = 32
 """Characters of the shared secret: `openssl rand -hex 16` at least. A shorter one could be guessed from one signature."""
-KEY_BYTES = 32
-"""The block that SHA-256 gives; HMAC gains nothing from a longer key."""
+KEY_BYTES = 32  # the block that SHA-256 gives; HMAC gains nothing from a longer key
 DIGEST = "sha256"
 
 

@@ -17,8 +17,7 @@ import psutil
 from helmsman.errors import OperatorError
 from tasks.system.paths import DrivenFolder
 
-PATIENCE_SECONDS = 0.5
-"""Whoever asks for the holder takes the lock for an instant; that must not look like a driver."""
+PATIENCE_SECONDS = 0.5  # whoever asks for the holder takes the lock for an instant; that must not look like a driver
 NAP_SECONDS = 0.01
 _UNKNOWN = {"host": "unknown", "process": "unknown", "since": "just now"}
 

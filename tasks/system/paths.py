@@ -68,8 +68,7 @@ class DrivenFolder:
     root: Path
 
     lock = Within("lock")
-    cancel = Within("cancel")
-    """Its existence asks the driver to stop."""
+    cancel = Within("cancel")  # its existence asks the driver to stop
 
 
 class LoopFolder(DrivenFolder):
@@ -80,10 +79,8 @@ class LoopFolder(DrivenFolder):
     """Answers to gates, put there by whoever got them; one file each, named by the gate's key."""
     words = Within("words")
     """What people said while nobody asked; one file for each time, until the loop has taken it."""
-    notes = Within("notes")
-    """What judge and research wrote down, once the worktree is gone."""
-    left = Within("left")
-    """Which end of the loop has left all that it leaves."""
+    notes = Within("notes")  # what judge and research wrote down, once the worktree is gone
+    left = Within("left")  # which end of the loop has left all that it leaves
     calls = Within("calls")
 
     def call(self, iteration: int, attempt: int) -> Path:
@@ -95,8 +92,7 @@ class AlignFolder(DrivenFolder):
 
     attempt = Within("attempt.json")
     """Under which id this one is made. It ends with the attempt: whoever begins anew asks anew."""
-    left = Within("left.md")
-    """What loops left to know whose alignment file is in no commit."""
+    left = Within("left.md")  # what loops left to know whose alignment file is in no commit
 
 
 class GroupFolder(DrivenFolder):

@@ -27,12 +27,10 @@ T = TypeVar("T")
 
 SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|_PWD$|CREDENTIAL|AUTH(?!OR)|OTLP_(\w+_)?HEADERS", re.IGNORECASE)
 """An author is no authority: GIT_AUTHOR_NAME is everywhere."""
-SHORTEST = 8
-"""Shorter values would match by accident."""
+SHORTEST = 8  # shorter values would match by accident
 _MOST_REGISTERED = 500
 """Values; a process that loads more than that has loaded the same blocks again and again, with new values."""
-_CUT = "…"
-"""What is put where a line was cut."""
+_CUT = "…"  # what is put where a line was cut
 _IDENTITIES = frozenset({
     "loop", "uid", "branch", "base_branch", "into", "ref", "state_ref", "repository", "location",
     "LoopRequest.checks", "LoopRequest.settings", "LoopRequest.preset", "LoopRequest.model", "Link.checks", "Link.settings",
@@ -48,8 +46,7 @@ _EXACT = frozenset({
 _CONFIG = "LoopConfig"
 """A loop does what its configuration says: of that only the goal is a text. See `settings_with_secrets`."""
 
-registered: dict[str, str] = {}
-"""Secret values by what they are called, of this process."""
+registered: dict[str, str] = {}  # secret values by what they are called, of this process
 
 
 def register(values: Mapping[str, str]) -> None:

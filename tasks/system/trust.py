@@ -13,8 +13,7 @@ from tasks.system.files import locked, read_plain, write_atomic
 from tasks.system.paths import state_home, user_config_file
 
 Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-LARGEST = 1 << 24
-"""Bytes of the file; a repository takes a few hundred."""
+LARGEST = 1 << 24  # bytes of the file; a repository takes a few hundred
 PRIVATE = 0o600
 TRIGGERED = (
     "take it out, and push again; or set it yourself: in the receiver's file of repositories (set = {…}),"
@@ -29,8 +28,7 @@ class _Strict(BaseModel):
 class Trust(_Strict):
     """What a user agreed to of one repository."""
 
-    commands: bool = False
-    """Its own commands may run here: checks, set-up."""
+    commands: bool = False  # its own commands may run here: checks, set-up
     content: tuple[Fingerprint, ...] = ()
     """Fingerprints of what its files may set; helmsman/config/owners.py makes them."""
 
