@@ -227,16 +227,6 @@ def run(  # noqa: PLR0913 - each says one thing about the command, by keyword
     """
     started = time.monotonic()  # a clock that is set does not end a run
     output, errors, lines = Excerpt(keep), Excerpt(keep // 2), Lines(on_line or (lambda _: None))
-
-    def reached() -> Reason | None:
-        """The limit that the command has come to."""
-        patience, now = idle() if callable(idle) else idle, time.monotonic()
-        if stop():
-            return "stop"
-        if now >= started + deadline:
-            return "deadline"
-        return "idle" if patience is not None and now - pipes.last_output >= patience else None
-
     streams = {"stdin": subprocess.PIPE if stdin else subprocess.DEVNULL, "stdout": subprocess.PIPE}
     streams["stderr"] = subprocess.STDOUT if merge_stderr else subprocess.PIPE
     with ExitStack() as stack:
@@ -249,12 +239,24 @@ def run(  # noqa: PLR0913 - each says one thing about the command, by keyword
         pipes.follow(command.report, Lines(command.take).add)
         if on_start:
             on_start(command.pid)
-        by = _follow(command, pipes, reached)
+        by = _follow(command, pipes, lambda: _reached(stop, started + deadline, idle, pipes.last_output))
         pipes.drain()
         lines.finish()
     seconds = time.monotonic() - started
     survivors = tuple(command.survivors)
     return Ended(command.exit_code, by, seconds, output.head, output.tail, errors.text, output.total, survivors)
+
+
+def _reached(
+    stop: Callable[[], bool], until: float, idle: float | Callable[[], float] | None, last_output: float
+) -> Reason | None:
+    """The limit that a command has come to."""
+    patience, now = idle() if callable(idle) else idle, time.monotonic()
+    if stop():
+        return "stop"
+    if now >= until:
+        return "deadline"
+    return "idle" if patience is not None and now - last_output >= patience else None
 
 
 @contextmanager

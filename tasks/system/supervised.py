@@ -109,6 +109,7 @@ def supervised(
             bufsize=0,
             pass_fds=(heard, told, *pass_fds),
             start_new_session=True,
+            text=False,
             **streams,
         )
     except BaseException:
@@ -194,9 +195,12 @@ def supervised_tags() -> set[str]:
 
 def _supervisors() -> list[tuple[psutil.Process, str]]:
     """With the tag of the command of each."""
-    seen = ((process, process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"]))
-    ours = ((process, line) for process, line in seen if tuple(line[1 : 1 + len(PYTHON)]) == PYTHON)
-    return [(process, line[_TAG_AT]) for process, line in ours if len(line) > _TAG_AT]
+    found = list[tuple[psutil.Process, str]]()
+    for process in psutil.process_iter(["cmdline"]):
+        line: Sequence[str] = process.info["cmdline"] or []
+        if tuple(line[1 : 1 + len(PYTHON)]) == PYTHON and len(line) > _TAG_AT:
+            found.append((process, line[_TAG_AT]))
+    return found
 
 
 def _find(matches: Callable[[str], bool]) -> set[psutil.Process]:
