@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from urllib.parse import quote, unquote
 
 import psutil
@@ -109,7 +109,6 @@ def supervised(
             bufsize=0,
             pass_fds=(heard, told, *pass_fds),
             start_new_session=True,
-            text=False,
             **streams,
         )
     except BaseException:
@@ -120,7 +119,7 @@ def supervised(
     finally:
         os.close(heard)
         os.close(told)
-    command = Supervised(process, FileIO(control, "wb"), FileIO(report, "rb"), grace)
+    command = Supervised(cast("subprocess.Popen[bytes]", process), FileIO(control, "wb"), FileIO(report, "rb"), grace)
     try:
         command.take(command.report.readline().rstrip(b"\n") or b"failed exec 3")  # ESRCH: the supervisor is gone
         yield command
