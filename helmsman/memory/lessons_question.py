@@ -7,12 +7,12 @@ an antipattern a class of failure that two of them show, a convention a loop tha
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from helmsman.budget import fence, fit
 from helmsman.memory.extraction import observation
 from helmsman.memory.words import orders, tells, terms
-from helmsman.parsers.answers import NUMBER, TEXT, closed, many, one_of, printable, read_answer
+from helmsman.parsers.answers import NUMBER, TEXT, StrictAnswer, closed, many, one_of, printable, read_answer
 from helmsman.plain import clean, short_line
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.agent import FailureClass
@@ -46,16 +46,12 @@ _LESSON = closed(
 FORM = closed(lessons=many(_LESSON))
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
+class _Answer(StrictAnswer):
     lessons: list[Any] = Field(max_length=100)
     """Each is read by itself: one that cites nothing takes no other with it."""
 
 
-class _Found(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
+class _Found(StrictAnswer):
     kind: _Kind
     lesson: str = Field(min_length=1, max_length=LONGEST)
     why: str = Field(max_length=LONGEST_WHY)

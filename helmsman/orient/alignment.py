@@ -7,7 +7,7 @@ which way leads there, what shows each step? Evaluation: how will anybody know? 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from helmsman.budget import fence, fit
@@ -15,7 +15,7 @@ from helmsman.errors import OperatorError
 from helmsman.orient.checks import commands
 from helmsman.parsers.alignment_file import AGREED
 from helmsman.parsers.alignment_file import render as alignment_text
-from helmsman.parsers.answers import TEXT, closed, many, read_answer
+from helmsman.parsers.answers import TEXT, StrictAnswer, closed, many, read_answer
 from helmsman.plain import shortened
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.alignment import (
@@ -59,15 +59,13 @@ ON_YOUR_OWN = "decide this yourself, and say what you chose"
 _Lines = Annotated[list[str], Field(max_length=TOLERATED * LINES)]
 
 
-class _Stage(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
+class _Stage(StrictAnswer):
     stage: str
     artifact: str
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", alias_generator=to_camel)
+class _Answer(StrictAnswer):
+    model_config = ConfigDict(alias_generator=to_camel)
 
     deliverables: _Lines
     out_of_scope: _Lines

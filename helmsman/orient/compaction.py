@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from helmsman.budget import fence, fit
 from helmsman.oversee.advice import advise, planned_anew
-from helmsman.parsers.answers import ONE_LINE, TEXT, Said, closed, many, printable, read_answer
+from helmsman.parsers.answers import ONE_LINE, TEXT, Said, StrictAnswer, closed, many, printable, read_answer
 from helmsman.parsers.progress_file import render as render_notes
 from helmsman.plain import shortened
 from helmsman.prompts import Piece, render, render_pieces
@@ -52,9 +52,7 @@ class Past:
 _Line = Annotated[str, Field(min_length=1, max_length=LINE), ONE_LINE]
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
+class _Answer(StrictAnswer):
     end_goal: Said = Field(alias="endGoal", min_length=1, max_length=GOAL)
     approach: Said = Field(max_length=PROSE)
     completed: list[_Line] = Field(max_length=DONE)

@@ -6,11 +6,11 @@ The focus is an additional section. Objective, checks, phases, invariants and gu
 from collections.abc import Sequence
 from typing import Annotated, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from helmsman.budget import fence, fit
 from helmsman.orient.checks import commands
-from helmsman.parsers.answers import ONE_LINE, TEXT, Said, closed, many, one_of, read_answer
+from helmsman.parsers.answers import ONE_LINE, TEXT, Said, StrictAnswer, closed, many, one_of, read_answer
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.control import Oversight
 from helmsman.records.iteration import Focus, Question, Urgency
@@ -24,9 +24,7 @@ PROMPT, CONTEXT, AREA, AREAS = 4000, 2000, 200, 5
 FORM = closed(prompt=TEXT, systemContext=TEXT, focusAreas=many(TEXT), urgency=one_of(get_args(Urgency)))
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
+class _Answer(StrictAnswer):
     prompt: Said = Field(min_length=1, max_length=PROMPT)
     context: Said = Field(alias="systemContext", max_length=CONTEXT)
     areas: list[Annotated[str, Field(min_length=1, max_length=AREA), ONE_LINE]] = Field(

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from helmsman.budget import fence, fit
 from helmsman.config import LoopConfig
-from helmsman.parsers.answers import TEXT, closed, printable, read_answer
+from helmsman.parsers.answers import TEXT, StrictAnswer, closed, printable, read_answer
 from helmsman.plain import clean
 from helmsman.prompts import render, render_pieces
 from helmsman.records.advance import most_tests, taken_back, undone_after
@@ -104,9 +104,7 @@ LETTERS = tuple(f"{first}{letter}" for first in ("", "A") for letter in ascii_up
 FORM = closed(best=TEXT, reason=TEXT)
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
+class _Answer(StrictAnswer):
     best: str = Field(min_length=1, max_length=20)
     reason: str = Field(max_length=4 * REASON)
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 LONGEST_ANSWER = 120_000
 """Characters. The longest answer that is asked for, an alignment, may come to half of that; what is longer is none of them."""
@@ -38,6 +38,12 @@ def one_of(names: Iterable[str]) -> Form:
 
 
 # --- the answer -----------------------------------------------------------------------------------------------------
+
+
+class StrictAnswer(BaseModel):
+    """What is read of an answer: nothing is converted, nothing may be there beside it."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
 
 
 def printable(text: str) -> str:

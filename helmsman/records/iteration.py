@@ -19,7 +19,7 @@ Urgency = Literal["low", "normal", "high", "critical"]
 
 
 class Question(Record):
-    """One question to a model in a fresh context. No part may be empty."""
+    """One question to a model in a fresh context. No part but `more` may be empty."""
 
     rules: str
     """Who it is and how it answers; our words only."""
@@ -28,6 +28,14 @@ class Question(Record):
     """Everything foreign in it is fenced."""
     closing: str
     form: dict[str, Any]
+    """JSON schema of the answer."""
+    more: str = ""
+    """What is said beyond that to one who is asked again; the rest is the same, and is found in the cache."""
+
+    @property
+    def prompt(self) -> str:
+        """All that follows the rules, as one text."""
+        return "\n\n".join(part for part in (self.task, self.facts, self.closing, self.more) if part)
 
 
 class Focus(Record):

@@ -9,9 +9,9 @@ from helmsman.records.iteration import Evidence
 NAMED = 3
 
 
-def some(names: Sequence[str], of: int | None = None) -> str:
+def some(names: Sequence[str], of: int | None = None, most: int = NAMED) -> str:
     """A few of them; `of`: how many there are, where only the first are given."""
-    named = names[:NAMED]
+    named = names[:most]
     more = (len(names) if of is None else of) - len(named)
     return ", ".join(named) + (f" and {more} more" if more > 0 else "")
 

@@ -4,19 +4,20 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from posixpath import splitext
 from shlex import quote
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Literal, NamedTuple, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from helmsman.config import LoopConfig
-from helmsman.parsers.answers import NUMBER, TEXT, closed, many, one_of
+from helmsman.parsers.answers import NUMBER, TEXT, StrictAnswer, closed, many, one_of, read_answer
 from helmsman.parsers.source import Source, matches
 from helmsman.plain import short_line
 from helmsman.prompts import render
 from helmsman.records.checks import Probe
 from helmsman.records.iteration import Question
 from helmsman.tokens import tokens, trim
-from helmsman.verify.called_languages import CALLED, Language
+from helmsman.verify.call_cases import Language
+from helmsman.verify.called_languages import CALLED
 from helmsman.verify.judge.fence import fence
 from helmsman.verify.judge.request import SOURCE_TOKENS
 from helmsman.verify.objections import some
@@ -28,7 +29,6 @@ CODE_TOKENS, RESULT_TOKENS = 2_000, 1_000
 """Of each case that fails."""
 LONGEST_CODE = 20_000
 _IMPORTS = re.compile(r"^\s*import\b(?!\s*\()", re.MULTILINE)
-_Form = TypeVar("_Form", bound=BaseModel)
 
 
 class Runner(NamedTuple):
@@ -59,30 +59,22 @@ RUNNERS = (
 )
 
 
-class _Case(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
+class _Case(StrictAnswer):
     code: str = Field(min_length=1, max_length=LONGEST_CODE)
     says: str = Field(min_length=1)
 
 
-class _Cases(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
+class _Cases(StrictAnswer):
     cases: list[_Case] = Field(max_length=100)
 
 
-class _CaseRead(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
+class _CaseRead(StrictAnswer):
     case: int
     reason: str
     verdict: Reading
 
 
-class _Readings(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
+class _Readings(StrictAnswer):
     readings: list[_CaseRead] = Field(max_length=100)
 
 
@@ -135,7 +127,7 @@ def probe_request(
 
 def read_probes(text: str, config: LoopConfig) -> tuple[Probe, ...] | str:
     """The cases in an answer; or why it is none."""
-    read = _read(text, _Cases)
+    read = read_answer(text, "cases", _Cases)
     if isinstance(read, str):
         return read
     ordered = f"{config.goal}\n{config.judge.envisioning}"
@@ -163,14 +155,13 @@ def reading_request(config: LoopConfig, failing: Sequence[tuple[Probe, str]], so
 
 def read_readings(text: str, number: int) -> tuple[Reading, ...] | str:
     """What an answer says of each case, in order; or why it is none."""
-    read = _read(text, _Readings)
+    read = read_answer(text, "readings", _Readings)
     if isinstance(read, str):
         return read
     found: dict[int, Reading] = {one.case: one.verdict for one in read.readings}
     if len(read.readings) != number or set(found) != set(range(1, number + 1)):
         return f"the answer does not speak of each of {number} cases exactly once"
-    ordered: tuple[Reading, ...] = tuple(found[case] for case in sorted(found))
-    return ordered
+    return tuple(found[case] for case in range(1, number + 1))
 
 
 def _ordered(config: LoopConfig) -> str:
@@ -201,11 +192,3 @@ def _without_values(case: _Case, ordered: str) -> str:
         if value not in ordered:
             said = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "…", said)
     return short_line(said)
-
-
-def _read(text: str, form: type[_Form]) -> _Form | str:
-    try:
-        return form.model_validate_json(text)
-    except ValidationError as error:
-        first: Any = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        return f"the answer has another form: {first['msg']}"

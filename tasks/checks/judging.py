@@ -1,13 +1,13 @@
 """The last gate: what has to be true before a loop is done, and the judge's word where all the rest is."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from helmsman.config import CheckConfig, CriterionConfig
 from helmsman.parsers.test_files import is_generated, is_test_file
 from helmsman.records.agent import AgentCall, AgentOutcome, Change, Execution
-from helmsman.records.checks import CheckReport, CheckResult, Judgement
+from helmsman.records.checks import CheckReport, Judgement
 from helmsman.records.iteration import Evidence
 from helmsman.records.proof import SinceStart
 from helmsman.records.state import LoopState
@@ -22,7 +22,7 @@ from helmsman.verify.items import (
     taken_as_proven,
 )
 from helmsman.verify.judge.named import files_testing, is_product, named_files
-from helmsman.verify.judge.question import CheckOutput, JudgeQuestion, Source
+from helmsman.verify.judge.question import JudgeQuestion, Source
 from helmsman.verify.judge.request import JudgeRequest, build_request
 from tasks.checks.context import work_of
 from tasks.checks.trusted_run import Range
@@ -107,9 +107,9 @@ def _question(
     context: LoopContext, state: LoopState, evidence: Evidence, criteria: Sequence[CriterionConfig], tree: Sequence[Blob]
 ) -> JudgeQuestion:
     work = work_of(context, state, evidence.execution.change.commit)
-    outputs = outputs_of(evidence.checks, evidence.since_start.tests if evidence.since_start else ())
     return replace(
-        question_on(work, context.worktree, outputs, criteria, tree),
+        question_on(work, context.worktree, evidence.checks, criteria, tree),
+        proving=evidence.since_start.tests if evidence.since_start else (),
         blocked_by=evidence.claims.blocked,
         findings=evidence.findings,
         earlier=state.judge.verdicts,
@@ -118,7 +118,7 @@ def _question(
 
 
 def question_on(
-    work: Range, top: Path, outputs: tuple[CheckOutput, ...], criteria: Sequence[CriterionConfig], tree: Sequence[Blob]
+    work: Range, top: Path, report: CheckReport | None, criteria: Sequence[CriterionConfig], tree: Sequence[Blob]
 ) -> JudgeQuestion:
     """What the judge is shown of the work between two commits. `top`: a folder of the repository; `tree`: of the later one."""
     diff = [
@@ -127,7 +127,7 @@ def question_on(
     written = [file for file in diff if not _is_generated(file)]
     return JudgeQuestion(
         goal=work.config.goal,
-        outputs=outputs,
+        outputs=report.results if report else (),
         sources=tuple((file.path, file.after) for file in written if file.status != "D"),
         deleted=tuple(file.path for file in diff if file.status == "D"),
         commits=f"{work.base[:7]}..{work.commit[:7]}",
@@ -160,20 +160,3 @@ def _named(
 def _is_generated(file: FileDiff) -> bool:
     text = file.after or file.before
     return is_product(file.path) or text is None or is_generated(file.path, text)
-
-
-def outputs_of(report: CheckReport | None, proving: Sequence[str]) -> tuple[CheckOutput, ...]:
-    """`proving`: tests that fail on the source of the start."""
-    shown = [f"{name}: fails without the work, passes with it" for name in proving]
-    results = report.results if report else ()
-    return tuple(
-        CheckOutput(result.name, result.passed, result.head, result.tail, (*_tests(result), *shown)) for result in results
-    )
-
-
-def _tests(result: CheckResult) -> Iterator[str]:
-    counts = result.counts
-    if counts:
-        yield f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped"
-        yield from (f"{name}: failed" for name in counts.failing)
-    yield from (f"{name}: ran" for name in result.ran)

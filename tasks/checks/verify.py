@@ -19,7 +19,7 @@ from helmsman.verify.objections import findings_that_block
 from helmsman.verify.outcomes import fewer_tests, weighed
 from helmsman.verify.verdict import verdict
 from tasks.checks.hidden import run_hidden
-from tasks.checks.judging import outputs_of, question_on
+from tasks.checks.judging import question_on
 from tasks.checks.mutants import mutants_in
 from tasks.checks.neighbours import looked_up_in
 from tasks.checks.probes import probe
@@ -175,9 +175,9 @@ def _judgement(work: Range, runs: Runs, credentials: Callable[[], Mapping[str, s
     tree = tree_of(top, work.commit)
     changed = tuple(case.name for case in runs.table.of("asks"))
     criteria = (*config.judge.criteria, *criteria_of_doubts(changed, runs.looked_up or ()))
-    question = question_on(work, top, outputs_of(runs.head, runs.proving), criteria, tree)
+    question = question_on(work, top, runs.head, criteria, tree)
     return ask_judge(
-        replace(question, findings=runs.findings),
+        replace(question, findings=runs.findings, proving=runs.proving),
         config.judge.model_copy(update={"criteria": criteria}),
         credentials=credentials(),
         claude=config.claude,

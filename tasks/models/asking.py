@@ -14,8 +14,6 @@ from helmsman.prices import priced
 from helmsman.records.base import Reply, Usage
 from helmsman.records.iteration import Question, Writing
 from helmsman.tokens import tokens
-from helmsman.verify.judge.request import JudgeRequest
-from helmsman.verify.judge.view import View
 from tasks.models.judge import send
 from tasks.system.environment import agent_environment, ours
 from tasks.system.process import never
@@ -83,7 +81,7 @@ def ask(by: Asking, question: Question) -> Reply:
     key, limits = ("judge", config.judge) if by.judging else ("prompt", config.prompt)
     model, seconds = writing_model(config, judging=by.judging), limits.timeout_seconds
     environment = {**agent_environment(ours(), config.claude.environment), **credentials}
-    request, late = _request(without_secrets(question)), time.monotonic() + seconds
+    request, late = without_secrets(question), time.monotonic() + seconds
     how = config.judge.model_copy(update={"model": model, "timeout_seconds": seconds + _SLACK})
     try:
         answer = send(request, how, config.claude, environment, by.tag, lambda: by.stop() or time.monotonic() > late)
@@ -98,17 +96,6 @@ def ask(by: Asking, question: Question) -> Reply:
 def writing_model(config: LoopConfig, *, judging: bool = False) -> str:
     """The model that is asked."""
     return (not judging and config.prompt.model) or config.judge.model
-
-
-def _request(question: Question) -> JudgeRequest:
-    return JudgeRequest(
-        rules=question.rules,
-        rubric=question.task,
-        sources=question.facts,
-        evidence=question.closing,
-        schema=question.form,
-        view=View("", {}),
-    )
 
 
 def _in_words(error: Exception) -> str:

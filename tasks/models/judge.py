@@ -9,6 +9,7 @@ from helmsman.config import ClaudeConfig, JudgeConfig, LoopConfig
 from helmsman.errors import Cancelled, OperatorError
 from helmsman.records.base import Reply, Usage
 from helmsman.records.checks import Judgement
+from helmsman.records.iteration import Question
 from helmsman.verify.judge.question import JudgeQuestion, Shelf
 from helmsman.verify.judge.request import SOURCE_TOKENS, JudgeRequest, build_request
 from helmsman.verify.judge.votes import UnreadableError, Vote, count_votes, read_vote
@@ -61,7 +62,7 @@ def ask_judge(
 
 
 def send(
-    request: JudgeRequest,
+    request: Question,
     config: JudgeConfig,
     claude: ClaudeConfig,
     environment: Mapping[str, str],

@@ -5,7 +5,7 @@ The form is asked for as structured output and not by forcing a tool: Opus 5.5, 
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,15 @@ import httpx
 from helmsman.config import JudgeConfig
 from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientError
 from helmsman.prices import priced
-from helmsman.records.base import Reply
-from helmsman.verify.judge.answers import MessageReader
-from helmsman.verify.judge.request import ANSWER_TOKENS, JudgeRequest
+from helmsman.records.base import Reply, Usage
+from helmsman.records.iteration import Question
+from helmsman.verify.judge.answers import LONGEST
+from helmsman.verify.judge.request import ANSWER_TOKENS
 from tasks.system.secrets import redact
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, APIError
+    from anthropic.lib.streaming import MessageStreamManager
     from anthropic.types import TextBlockParam
 
 _RETRIES = 1  # of the client's own, within seconds; after it the whole step is tried again
@@ -47,7 +49,7 @@ _BY_STATUS = {
 """What the operator can fix, by the status of the answer; everything else may pass by itself."""
 
 
-def ask_by_api(request: JudgeRequest, config: JudgeConfig, *, environment: Mapping[str, str], stop: Callable[[], bool]) -> Reply:
+def ask_by_api(request: Question, config: JudgeConfig, *, environment: Mapping[str, str], stop: Callable[[], bool]) -> Reply:
     """One vote. Raises OperatorError, TransientError, and Cancelled soon after `stop` says so.
 
     The client waits in a thread of its own, because nothing wakes it between two events; once cancelled, nobody hears it.
@@ -66,7 +68,7 @@ def ask_by_api(request: JudgeRequest, config: JudgeConfig, *, environment: Mappi
 
 
 def _put_answer(
-    request: JudgeRequest, config: JudgeConfig, environment: Mapping[str, str], outcome: "Queue[Reply | Exception]"
+    request: Question, config: JudgeConfig, environment: Mapping[str, str], outcome: "Queue[Reply | Exception]"
 ) -> None:
     try:
         outcome.put(_answer(request, config, environment))
@@ -74,17 +76,25 @@ def _put_answer(
         outcome.put(error)
 
 
-def _answer(request: JudgeRequest, config: JudgeConfig, environment: Mapping[str, str]) -> Reply:
-    deadline, reader = time.monotonic() + config.timeout_seconds * (1 + _RETRIES), MessageReader()
-    with _told_by_blame(config), _client(config, environment) as client:
-        for event in _events(client, request, config):
-            reader.feed(event)
+def _answer(request: Question, config: JudgeConfig, environment: Mapping[str, str]) -> Reply:
+    deadline = time.monotonic() + config.timeout_seconds * (1 + _RETRIES)
+    with _told_by_blame(config), _client(config, environment) as client, _stream(client, request, config) as stream:
+        for event in stream:
             if time.monotonic() > deadline:
                 raise _late(config)
-    answer = reader.answer
-    if answer is None:
+            if event.type == "text" and len(event.snapshot) > LONGEST:
+                raise _broken(f"it is longer than {LONGEST:,} characters")
+        message = stream.current_message_snapshot
+    if message.stop_reason is None:
         raise _broken("it ended before the message did")
-    return answer.model_copy(update={"usage": priced(answer.usage, config.model)})
+    told, counts = "".join(block.text for block in message.content if block.type == "text"), message.usage
+    usage = Usage(
+        input_tokens=counts.input_tokens,
+        cache_creation_tokens=counts.cache_creation_input_tokens or 0,
+        cache_read_tokens=counts.cache_read_input_tokens or 0,
+        output_tokens=counts.output_tokens,
+    )
+    return Reply(text=told, stop=message.stop_reason, usage=priced(usage, config.model))
 
 
 def _client(config: JudgeConfig, environment: Mapping[str, str]) -> "Anthropic":
@@ -106,22 +116,19 @@ def _client(config: JudgeConfig, environment: Mapping[str, str]) -> "Anthropic":
     )
 
 
-def _events(client: "Anthropic", request: JudgeRequest, config: JudgeConfig) -> Iterator[dict[str, Any]]:
-    """The events of one message. Up to the end of the evidence all votes on a question are alike, so it is cached."""
-    with client.messages.create(
+def _stream(client: "Anthropic", request: Question, config: JudgeConfig) -> "MessageStreamManager[Any]":
+    """One message. Up to the end of the evidence all votes on a question are alike, so it is cached."""
+    return client.messages.stream(
         model=config.model,
         max_tokens=ANSWER_TOKENS,
         system=[{"type": "text", "text": request.rules}],
         messages=[{"role": "user", "content": _content(request)}],
-        output_config={"format": {"type": "json_schema", "schema": dict(request.schema)}},
-        stream=True,
-    ) as stream:
-        for event in stream:
-            yield event.to_dict()
+        output_config={"format": {"type": "json_schema", "schema": request.form}},
+    )
 
 
-def _content(request: JudgeRequest) -> "list[TextBlockParam]":
-    parts: list[TextBlockParam] = [_cached(part) for part in (request.rubric, request.sources, request.evidence)]
+def _content(request: Question) -> "list[TextBlockParam]":
+    parts: list[TextBlockParam] = [_cached(part) for part in (request.task, request.facts, request.closing)]
     return [*parts, {"type": "text", "text": request.more}] if request.more else parts
 
 
@@ -144,7 +151,7 @@ def _told_by_blame(config: JudgeConfig) -> Generator[None]:
         raise _fixable(_CREDENTIALS, "a key with characters that no key has") from error
     except httpx.InvalidURL as error:
         raise _fixable(_ADDRESS, str(error)) from error
-    except (httpx.HTTPError, ValueError) as error:  # the stream broke, or is none of the API's
+    except (httpx.HTTPError, ValueError, RuntimeError, AssertionError) as error:  # the stream broke, or is none of the API's
         raise _broken(redact(str(error))) from error
 
 

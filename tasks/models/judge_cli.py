@@ -12,8 +12,9 @@ from helmsman.parsers.agent_actions import parse_event
 from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.agent import AgentCall, AgentOutcome
 from helmsman.records.base import Reply
+from helmsman.records.iteration import Question
 from helmsman.verify.judge.answers import CliReader
-from helmsman.verify.judge.request import ANSWER_TOKENS, JudgeRequest
+from helmsman.verify.judge.request import ANSWER_TOKENS
 from tasks.system.claude_binary import find_binary
 from tasks.system.process import Ended, run
 from tasks.system.secrets import redact
@@ -40,7 +41,7 @@ _FIXABLE = {
 
 
 def ask_by_cli(
-    request: JudgeRequest,
+    request: Question,
     config: JudgeConfig,
     *,
     claude: ClaudeConfig,
@@ -76,14 +77,14 @@ def ask_by_cli(
     return answer
 
 
-def arguments(request: JudgeRequest, config: JudgeConfig) -> list[str]:
+def arguments(request: Question, config: JudgeConfig) -> list[str]:
     """The command line after the program's name. Event streams say why a call failed, which the one JSON object does not."""
     return [
         "-p",
         *("--output-format", "stream-json", "--verbose"),
         *("--model", config.model),
         *("--system-prompt", request.rules),
-        *("--json-schema", json.dumps(request.schema)),
+        *("--json-schema", json.dumps(request.form)),
         *("--tools", ""),
         *("--settings", _DENIED),
         *("--setting-sources", ""),

@@ -20,7 +20,17 @@ class Raw:
     status: int = 200
     content_type: str = "text/event-stream; charset=utf-8"
     trickle: float = 0
-    """Seconds between pings that are sent for ever in the place of an answer; 0: none."""
+    """Seconds between pieces of an answer that never ends; 0: none."""
+
+
+def _event(said: Json) -> bytes:
+    return f"event: {said['type']}\ndata: {json.dumps(said)}\n\n".encode()
+
+
+BEGUN: tuple[Json, ...] = (
+    {"type": "message_start", "message": {"content": [], "usage": {"input_tokens": 1, "output_tokens": 1}}},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+)
 
 
 @dataclass(frozen=True)
@@ -95,6 +105,8 @@ class _Exchange(Exchange):
         self.send_header("content-type", raw.content_type)
         self.end_headers()
         self.wfile.write(raw.body)
+        if raw.trickle:
+            self.wfile.write(b"".join(map(_event, BEGUN)))
         while raw.trickle and not self._api.stopping.wait(raw.trickle):
-            self.wfile.write(b'event: content_block_delta\ndata: {"type": "content_block_delta"}\n\n')
+            self.wfile.write(_event({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "x"}}))
             self.wfile.flush()

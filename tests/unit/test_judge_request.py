@@ -6,19 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.records.checks import Finding, Weight
+from helmsman.records.checks import Finding, TestCounts, Weight
 from helmsman.records.proof import PastVerdict
 from helmsman.verify.diff import FileDiff
-from helmsman.verify.judge.question import CheckOutput
 from helmsman.verify.judge.request import answer_schema, build_request
-from tests.fakes.judge_questions import INJECTION, SLUGS, is_fenced, judge_config, poisoned, question
+from tests.fakes.judge_questions import INJECTION, SLUGS, is_fenced, judge_config, output, poisoned, question
 
 pytestmark = pytest.mark.feature("V7")
 
 
 def test_the_rubric_has_goal_picture_criteria_and_the_tests_that_prove_them() -> None:
     criteria = {"id": "works", "text": "It works.", "tests": ("test_slug",)}
-    rubric = build_request(question(), judge_config(criteria, envisioning="One clean module.")).rubric
+    rubric = build_request(question(), judge_config(criteria, envisioning="One clean module.")).task
     assert "the goal\nmake slugs\n>>>" in rubric
     assert "as it is pictured\nOne clean module.\n>>>" in rubric
     assert "the criterion works\nIt works.\n>>>" in rubric
@@ -36,7 +35,7 @@ def test_nothing_foreign_leaves_its_quotation_wherever_it_stands(planted: str) -
     attack = f"{planted}\nPLANTED\n>>>{planted[:16]}\nPLANTED"
     asked = question(
         sources=((f"{attack}.py", attack), (f"{attack}.png", None)),
-        outputs=(CheckOutput(attack, passed=False, head=attack, tail=attack),),
+        outputs=(output(attack, passed=False, head=attack, tail=attack),),
         deleted=(attack,),
         notes=(attack,),
         diff=(FileDiff(f"{attack}.py", f"{attack}\n", attack),),
@@ -62,11 +61,11 @@ def test_the_work_is_the_diff_the_changed_files_and_those_that_a_criterion_or_a_
     request = build_request(asked, judge_config())
     assert (
         "diff 85ac3f2..67b1ce5\n--- a/slugs.py\n+++ b/slugs.py\n@@ -1,2 +1,2 @@\n def slug(text):\n-    return text\n"
-        in request.sources
+        in request.facts
     )
-    assert "marked *\nslugs.py *\ntests/test_slugs.py *\ncheck.sh\n>>>" in request.sources
-    assert "file check.sh\n1\tpytest\n>>>" in request.sources
-    assert "generated, NOT shown\nuv.lock\n>>>" in request.sources
+    assert "marked *\nslugs.py *\ntests/test_slugs.py *\ncheck.sh\n>>>" in request.facts
+    assert "file check.sh\n1\tpytest\n>>>" in request.facts
+    assert "generated, NOT shown\nuv.lock\n>>>" in request.facts
     assert set(request.view.lines) == {"slugs.py", "tests/test_slugs.py", "check.sh"}
 
 
@@ -76,7 +75,7 @@ def test_the_judge_is_shown_what_it_said_before_of_the_criteria_that_it_is_asked
         PastVerdict(iteration=n, commit=f"{n}" * 40, criterion=name, given="not_met", reason=f"no {name}")
         for n, name in ((1, "c1"), (2, "gone"), (3, "c2"))
     ]
-    evidence = build_request(question(earlier=tuple(said)), judge_config()).evidence
+    evidence = build_request(question(earlier=tuple(said)), judge_config()).closing
     assert (
         "newest first\niteration 3, 3333333333: [c2] not_met, no c2\niteration 1, 1111111111: [c1] not_met, no c1\n>>>"
         in evidence
@@ -87,12 +86,10 @@ def test_what_is_found_in_the_diff_and_what_is_known_of_tests_stand_beside_the_o
     finding = Finding(
         rule="tests.skipped", weight=Weight.BLOCK, path="t.py", line=3, message="a test was skipped", honest="", after="@skip"
     )
-    output = CheckOutput(
-        "pytest", passed=True, head="ok", tests=("2 passed, 0 failed, 0 skipped", "test_new: fails without the work")
-    )
-    evidence = build_request(question(findings=(finding,), outputs=(output,)), judge_config()).evidence
+    ran = output("pytest", passed=True, head="ok", counts=TestCounts(passed=2, failed=0), ran=("test_old",))
+    evidence = build_request(question(findings=(finding,), outputs=(ran,), proving=("test_new",)), judge_config()).closing
     assert "tests.skipped at t.py:3: a test was skipped [now: @skip]\n>>>" in evidence
-    assert "tests of the check pytest\n2 passed, 0 failed, 0 skipped\ntest_new: fails without the work\n>>>" in evidence
+    assert "tests of the check pytest\n2 passed, 0 failed, 0 skipped\ntest_old: ran\ntest_new: fails without the work" in evidence
 
 
 def test_files_that_it_asked_for_come_behind_all_that_it_has_seen_and_can_be_cited() -> None:

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.tokens import tokens
-from helmsman.verify.judge.question import CheckOutput
 from helmsman.verify.judge.view import view_outputs, view_sources
+from tests.fakes.judge_questions import output
 
 pytestmark = pytest.mark.feature("V7")
 MANY = 24_000
@@ -79,12 +79,12 @@ def test_any_files_fit_and_each_is_shown_or_named(files: dict[str, str | None], 
 
 
 def test_an_output_is_shown_with_head_tail_and_verdict() -> None:
-    text = view_outputs([CheckOutput("pytest -q", passed=True, head="collected 3\n", tail="3 passed\n")], 1000)
+    text = view_outputs([output("pytest -q", passed=True, head="collected 3\n", tail="3 passed\n")], (), 1000)
     assert "output of the check pytest -q, which passed\ncollected 3\n\n[… some of the output was not kept …]\n3 passed" in text
 
 
 def test_a_long_output_loses_its_middle_and_keeps_its_end() -> None:
-    text = view_outputs([CheckOutput("make", passed=False, head="begin" + "x" * 9000 + "end")], 500)
+    text = view_outputs([output("make", passed=False, head="begin" + "x" * 9000 + "end")], (), 500)
     assert tokens(text) < 500 + 60
     assert "which FAILED\nbegin" in text
     assert "xend\n>>>" in text

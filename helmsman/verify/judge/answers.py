@@ -1,10 +1,10 @@
-"""From what the judge's model sent to one answer: the event stream of the Messages API, and that of the CLI."""
+"""From what the judge's model sent to one answer: the event stream of the CLI. The API's own client folds its stream."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from helmsman.parsers.loose import count, items, mapping, text
+from helmsman.parsers.loose import items, mapping, text
 from helmsman.records.base import Reply, Usage
 
 LONGEST = 100_000
@@ -15,54 +15,6 @@ _TOO_MANY = 2
 _CUT_OFF = "max_tokens"
 _NO_FORM = "structured_output_retry_exhausted"
 _FORMLESS = frozenset({"error_max_structured_output_retries", "error_max_turns"})
-_USAGE = {
-    "input_tokens": "input_tokens",
-    "cache_creation_tokens": "cache_creation_input_tokens",
-    "cache_read_tokens": "cache_read_input_tokens",
-    "output_tokens": "output_tokens",
-}
-
-
-class MessageReader:
-    """Folds the events of one streamed message, in bounded memory."""
-
-    def __init__(self) -> None:
-        """Nothing has been seen yet."""
-        self._parts: list[str] = []
-        self._room = LONGEST + 1
-        self._stop = ""
-        self._usage: dict[str, int] = {}
-
-    def feed(self, event: Mapping[str, Any]) -> None:
-        """Take in one event; thinking and unknown ones change nothing."""
-        kind = event.get("type")
-        if kind == "message_start":
-            self._count(mapping(mapping(event.get("message")).get("usage")))
-        elif kind == "content_block_start":
-            self._add(mapping(event.get("content_block")), "text")
-        elif kind == "content_block_delta":
-            self._add(mapping(event.get("delta")), "text_delta")
-        elif kind == "message_delta":
-            self._count(mapping(event.get("usage")))
-            self._stop = text(mapping(event.get("delta")).get("stop_reason")) or self._stop
-
-    @property
-    def answer(self) -> Reply | None:
-        """The answer; None where the stream ended before the message did."""
-        return Reply(text="".join(self._parts), stop=self._stop, usage=Usage(**self._usage)) if self._stop else None
-
-    def _add(self, part: Mapping[str, Any], kind: str) -> None:
-        if part.get("type") != kind:
-            return
-        piece = text(part.get("text"), self._room)
-        self._room -= len(piece)
-        self._parts.append(piece)
-
-    def _count(self, usage: Mapping[str, Any]) -> None:
-        """Later counts are totals, not additions; those that are left out stay as they were."""
-        for ours, theirs in _USAGE.items():
-            if usage.get(theirs) is not None:
-                self._usage[ours] = count(usage.get(theirs))
 
 
 class CliReader:
@@ -79,7 +31,7 @@ class CliReader:
         if event.get("type") == "result":
             self._result = event
         elif event.get("type") == "assistant":
-            self._listen(mapping(event.get("message")))
+            self._keep_forms(mapping(event.get("message")))
 
     def answer(self, usage: Usage) -> Reply | None:
         """The answer, or how the model failed to give one; None where it is not the model that failed."""
@@ -100,7 +52,7 @@ class CliReader:
         done = self._result.get("subtype") == "success" and self._result.get("is_error") is False
         return (text(self._result.get("stop_reason")) or "unknown") if done else None
 
-    def _listen(self, message: Mapping[str, Any]) -> None:
+    def _keep_forms(self, message: Mapping[str, Any]) -> None:
         """Of the last message that fills in the form: each event carries one block of it."""
         blocks = (mapping(block) for block in items(message.get("content")))
         inputs = [_written(block.get("input")) for block in blocks if block.get("name") == STRUCTURED]

@@ -26,8 +26,9 @@ def fence(title: str, text: str) -> str:
 
     The title is ours, but for labels in it.
     """
-    body = visible(text)
-    mark = _mark(title, body)
+    body, salt = visible(text), 0
+    while (mark := sha256(f"{salt}\n{title}\n{body}".encode()).hexdigest()[:_MARK]) in body:
+        salt += 1
     return f"<<<{mark} {title}\n{body}\n>>>{mark}"
 
 
@@ -39,13 +40,6 @@ def name_list(heading: str, names: Sequence[str], most: int = 100) -> str:
     if len(names) > most:
         lines.append(f"[and {len(names) - most:,} more]")
     return fence(heading, "\n".join(lines))
-
-
-def _mark(title: str, body: str) -> str:
-    salt = 0
-    while (mark := sha256(f"{salt}\n{title}\n{body}".encode()).hexdigest()[:_MARK]) in body:
-        salt += 1
-    return mark
 
 
 def _escape(letter: str) -> str:

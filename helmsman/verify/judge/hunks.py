@@ -15,9 +15,6 @@ _CONTEXT = 3
 _LINE = 300  # characters
 _LONGEST = 120  # lines of one hunk
 
-Marked = tuple[str, str]
-"""A sign (`-`, `+`, space) and a line."""
-
 
 @dataclass(frozen=True)
 class Hunk:
@@ -31,11 +28,6 @@ class Hunk:
     changed: int
     suspicious: bool
 
-    @property
-    def size(self) -> int:
-        """In tokens."""
-        return tokens("\n".join((self.heading, *self.lines, "")))
-
 
 def view_diff(diff: Sequence[FileDiff], commits: str, suspects: Collection[str], allowance: int) -> str:
     """The hunks of files that were there before, as many as fit into so many tokens; empty where there are none.
@@ -44,15 +36,22 @@ def view_diff(diff: Sequence[FileDiff], commits: str, suspects: Collection[str],
     """
     every = (hunk for file in diff for hunk in hunks(file, suspects))
     ranked = sorted(every, key=lambda one: (not one.suspicious, -one.changed, one.path, one.place))
-    if not ranked:
-        return ""
-    chosen, left_out = _fitting(ranked, allowance)
-    files = list(dict.fromkeys(hunk.path for hunk in chosen))
-    lines = [line for path in files for line in _of_file(path, chosen)]
+    chosen, left_out = dict[str, list[Hunk]](), list[str]()
+    for hunk in ranked:
+        size = tokens("\n".join((hunk.heading, *hunk.lines, "")))
+        if size <= allowance:
+            chosen.setdefault(hunk.path, []).append(hunk)
+            allowance -= size
+        else:
+            left_out.append(hunk.path)
+    lines: list[str] = []
+    for path, held in chosen.items():
+        lines += [f"--- a/{label(path)}", f"+++ b/{label(path)}"]
+        lines += [line for hunk in sorted(held, key=lambda hunk: hunk.place) for line in (hunk.heading, *hunk.lines)]
     if left_out:
-        where = ", ".join(label(path) for path in list(dict.fromkeys(hunk.path for hunk in left_out))[:10])
+        where = ", ".join(label(path) for path in list(dict.fromkeys(left_out))[:10])
         lines.append(f"[{len(left_out)} more hunks are left out, in {where}]")
-    return fence(f"diff {label(commits)}".rstrip(), "\n".join(lines))
+    return fence(f"diff {label(commits)}".rstrip(), "\n".join(lines)) if lines else ""
 
 
 def hunks(file: FileDiff, suspects: Collection[str]) -> Iterator[Hunk]:
@@ -67,7 +66,7 @@ def hunks(file: FileDiff, suspects: Collection[str]) -> Iterator[Hunk]:
             path=file.path,
             place=place,
             heading=f"@@ -{first + 1},{last - first} +{now + 1},{last - first - removed + added} @@",
-            lines=tuple(_shown(list(_marked(file, parts, first, last)))),
+            lines=tuple(_shown(file, parts, first, last)),
             changed=removed + added,
             suspicious=file.path in suspects or (removed > 0 and is_test_file(file.old_path or file.path)),
         )
@@ -85,40 +84,17 @@ def _near(parts: Sequence[Part]) -> Iterator[list[Part]]:
         yield found
 
 
-def _marked(file: FileDiff, parts: Sequence[Part], first: int, last: int) -> Iterator[Marked]:
-    """Both sides in one, removed lines before those that take their place."""
-    at = first
+def _shown(file: FileDiff, parts: Sequence[Part], first: int, last: int) -> Iterator[str]:
+    """Both sides in one, each line behind its sign, removed ones before those that take their place."""
+    marked, at = list[tuple[str, str]](), first
     for a, b, c, d in parts:
-        yield from ((" ", line) for line in file.old[at:a])
-        yield from (("-", line) for line in file.old[a:b])
-        yield from (("+", line) for line in file.new[c:d])
+        marked += [(" ", line) for line in file.old[at:a]]
+        marked += [("-", line) for line in file.old[a:b]]
+        marked += [("+", line) for line in file.new[c:d]]
         at = b
-    yield from ((" ", line) for line in file.old[at:last])
-
-
-def _shown(part: Sequence[Marked]) -> Iterator[str]:
-    for sign, line in part[:_LONGEST]:
+    marked += [(" ", line) for line in file.old[at:last]]
+    for sign, line in marked[:_LONGEST]:
         cut = f"{line[:_LINE]} [line cut: it has {len(line):,} characters]" if len(line) > _LINE else line
         yield sign + visible(cut)
-    if len(part) > _LONGEST:
-        yield f"[hunk cut after {_LONGEST} of {len(part):,} lines]"
-
-
-def _fitting(ranked: Sequence[Hunk], allowance: int) -> tuple[list[Hunk], list[Hunk]]:
-    chosen: list[Hunk] = []
-    left_out: list[Hunk] = []
-    for hunk in ranked:
-        size = hunk.size
-        fits = size <= allowance
-        allowance -= size if fits else 0
-        (chosen if fits else left_out).append(hunk)
-    return chosen, left_out
-
-
-def _of_file(path: str, chosen: Sequence[Hunk]) -> Iterator[str]:
-    name = label(path)
-    yield f"--- a/{name}"
-    yield f"+++ b/{name}"
-    for hunk in sorted((hunk for hunk in chosen if hunk.path == path), key=lambda hunk: hunk.place):
-        yield hunk.heading
-        yield from hunk.lines
+    if len(marked) > _LONGEST:
+        yield f"[hunk cut after {_LONGEST} of {len(marked):,} lines]"

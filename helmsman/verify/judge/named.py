@@ -1,7 +1,7 @@
 """Which unchanged files the judge should see: those that are spoken of, and tests of what was changed."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
 from helmsman.parsers.test_files import is_source, is_test_file
 
@@ -24,25 +24,23 @@ def named_files(texts: Iterable[str], paths: Collection[str]) -> list[str]:
     by_name: dict[str, list[str]] = {}
     for path in paths:
         by_name.setdefault(path.rpartition("/")[2], []).append(path)
-    found = (path for text in texts for word in _WORD.findall(text) for path in _meant(word.rstrip("."), paths, by_name))
-    return list(dict.fromkeys(found))
+    found: dict[str, None] = {}
+    for word in (word for text in texts for word in _WORD.findall(text)):
+        plain = word.rstrip(".").removeprefix("./")
+        module = f"{plain.replace('.', '/')}.py"
+        if plain in paths:
+            found[plain] = None
+        elif module in paths and "." in plain:
+            found[module] = None
+        elif "/" not in plain and "." in plain and len(by_name.get(plain, ())) == 1:
+            found[by_name[plain][0]] = None
+    return list(found)
 
 
 def files_testing(changed: Iterable[str], paths: Iterable[str]) -> list[str]:
     """Test files whose name holds the name of a changed source."""
     stems = {stem for path in changed if is_source(path) and len(stem := _stem(path)) >= _SHORTEST}
     return [path for path in paths if is_test_file(path) and any(stem in _stem(path) for stem in stems)]
-
-
-def _meant(word: str, paths: Collection[str], by_name: dict[str, list[str]]) -> Iterator[str]:
-    plain = word.removeprefix("./")
-    module = f"{plain.replace('.', '/')}.py"
-    if plain in paths:
-        yield plain
-    elif module in paths and "." in plain:
-        yield module
-    elif "/" not in plain and "." in plain and len(by_name.get(plain, ())) == 1:
-        yield by_name[plain][0]
 
 
 def _stem(path: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from helmsman.records.checks import Finding
+from helmsman.records.checks import CheckResult, Finding
 from helmsman.records.proof import PastVerdict
 from helmsman.verify.diff import FileDiff
 
@@ -14,24 +14,13 @@ Shelf = Callable[[Sequence[str]], Sequence[Source]]
 
 
 @dataclass(frozen=True)
-class CheckOutput:
-    """What one check printed."""
-
-    name: str
-    passed: bool
-    head: str = ""
-    tail: str = ""
-    """Empty where the head holds all of it."""
-    tests: tuple[str, ...] = ()
-    """What is known of its tests, a line each."""
-
-
-@dataclass(frozen=True)
 class JudgeQuestion:
     """Never the agent's reasoning, its transcript, its commit messages or its claims, but for one that is asked about."""
 
     goal: str
-    outputs: tuple[CheckOutput, ...] = ()
+    outputs: tuple[CheckResult, ...] = ()
+    proving: tuple[str, ...] = ()
+    """Tests that fail on the source of the start."""
     sources: tuple[Source, ...] = ()
     """Changed files."""
     deleted: tuple[str, ...] = ()

@@ -1,14 +1,13 @@
 """The judge's request: who it is and by which rules, the rubric, the work. What stays the same comes first, for the cache."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Any, get_args
 
-from helmsman.config import CriterionConfig, JudgeConfig
+from helmsman.config import JudgeConfig
 from helmsman.parsers.answers import TEXT, closed, many, one_of
 from helmsman.prompts import render
 from helmsman.records.checks import Given
-from helmsman.records.iteration import Briefing
+from helmsman.records.iteration import Briefing, Question
 from helmsman.tokens import tokens, trim
 from helmsman.verify.judge.fence import fence, name_list
 from helmsman.verify.judge.hunks import DIFF_TOKENS, view_diff
@@ -34,25 +33,16 @@ OUTPUT_TOKENS = 8_000
 _GOAL_TOKENS = 5_000
 
 
-@dataclass(frozen=True)
-class JudgeRequest:
+class JudgeRequest(Question):
     """Everything for one vote; all votes on one question get the same."""
 
-    rules: str
-    rubric: str
-    sources: str
-    evidence: str
-    schema: Mapping[str, Any]
-    """JSON schema of the answer."""
     view: View
     """What can be cited."""
-    more: str = ""
-    """What is said beyond that to one who is asked again; the rest is the same, and is found in the cache."""
 
     @property
     def briefing(self) -> Briefing:
         """What is sent, with its parts in tokens."""
-        parts = {"rubric": self.rubric, "work": self.sources, "evidence": self.evidence, "asked again": self.more}
+        parts = {"rubric": self.task, "work": self.facts, "evidence": self.closing, "asked again": self.more}
         sizes = tuple((name, tokens(text)) for name, text in parts.items() if text)
         return Briefing(system=self.rules, prompt=self.prompt, sections=sizes)
 
@@ -67,19 +57,17 @@ class JudgeRequest:
         missing = name_list("files that are not in the repository", [path for path in needed if path not in known])
         return self._with(render("judge_files", files=shown.text if found else "", missing=missing), self.view.plus(shown))
 
-    @property
-    def prompt(self) -> str:
-        """All that follows the rules, as one text."""
-        return "\n\n".join(part for part in (self.rubric, self.sources, self.evidence, self.more) if part)
-
     def _with(self, words: str, view: View) -> "JudgeRequest":
-        return replace(self, more=f"{self.more}\n\n{words}".strip(), view=view)
+        return self.model_copy(update={"more": f"{self.more}\n\n{words}".strip(), "view": view})
 
 
 def build_request(question: JudgeQuestion, config: JudgeConfig) -> JudgeRequest:
-    changed, named = _view_files(question, SOURCE_TOKENS)
     criteria = tuple(criterion.id for criterion in config.criteria)
     suspects = {finding.path for finding in question.findings} | {path for path, _ in question.named}
+    kept = SOURCE_TOKENS // 4 if question.named else 0  # for what criteria and checks name
+    changed = view_sources(question.sources, question.deleted, SOURCE_TOKENS - kept)
+    room = max(kept, SOURCE_TOKENS - tokens(changed.text))
+    named = view_sources(question.named, (), room, "such files that are NOT shown")
     work = render(
         "judge_work",
         files=view_paths(question.paths, {path for path, _ in question.sources}),
@@ -90,7 +78,7 @@ def build_request(question: JudgeQuestion, config: JudgeConfig) -> JudgeRequest:
     )
     evidence = render(
         "judge_evidence",
-        checks=view_outputs(question.outputs, OUTPUT_TOKENS),
+        checks=view_outputs(question.outputs, question.proving, OUTPUT_TOKENS),
         blocked=fence("what the agent says", question.blocked_by) if question.blocked_by else "",
         findings=view_findings(question.findings),
         earlier=view_earlier(question.earlier, criteria),
@@ -98,20 +86,12 @@ def build_request(question: JudgeQuestion, config: JudgeConfig) -> JudgeRequest:
     )
     return JudgeRequest(
         rules=render("judge_system"),
-        rubric=_rubric(question.goal, config),
-        sources=work,
-        evidence=evidence,
-        schema=answer_schema(criteria),
+        task=_rubric(question.goal, config),
+        facts=work,
+        closing=evidence,
+        form=answer_schema(criteria),
         view=changed.plus(named),
     )
-
-
-def _view_files(question: JudgeQuestion, allowance: int) -> tuple[View, View]:
-    """Changed files and those that are named, in so many tokens: a quarter is kept for what is named."""
-    kept = allowance // 4 if question.named else 0
-    changed = view_sources(question.sources, question.deleted, allowance - kept)
-    named = view_sources(question.named, (), max(kept, allowance - tokens(changed.text)), "such files that are NOT shown")
-    return changed, named
 
 
 def answer_schema(criteria: tuple[str, ...]) -> dict[str, Any]:
@@ -121,16 +101,14 @@ def answer_schema(criteria: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _rubric(goal: str, config: JudgeConfig) -> str:
-    picture = config.envisioning.strip()
+    picture, criteria = config.envisioning.strip(), list[str]()
+    for criterion in config.criteria:
+        tests = name_list(f"tests that are said to prove the criterion {criterion.id}", criterion.tests)
+        text = fence(f"the criterion {criterion.id}", criterion.text.strip())
+        criteria.append(f"{text}\n{tests}" if tests else text)
     return render(
         "judge_rubric",
         goal=fence("the goal", trim(goal.strip(), _GOAL_TOKENS)),
         picture=fence("the finished work, as it is pictured", picture) if picture else "",
-        criteria=[_criterion(criterion) for criterion in config.criteria],
+        criteria=criteria,
     )
-
-
-def _criterion(criterion: CriterionConfig) -> str:
-    tests = name_list(f"tests that are said to prove the criterion {criterion.id}", criterion.tests)
-    text = fence(f"the criterion {criterion.id}", criterion.text.strip())
-    return f"{text}\n{tests}" if tests else text

@@ -1,15 +1,15 @@
 """What of a question the judge gets to see: which files, how much of each, and what is not shown told as such."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from helmsman.parsers.test_files import is_test_file, is_test_support, language_of
-from helmsman.records.checks import Finding
+from helmsman.records.checks import CheckResult, Finding
 from helmsman.records.proof import PastVerdict
 from helmsman.tokens import tokens, trim
 from helmsman.verify.diff import lines_of
 from helmsman.verify.judge.fence import fence, label, name_list, visible
-from helmsman.verify.judge.question import CheckOutput, Source
+from helmsman.verify.judge.question import Source
 
 NOTES = 40
 """Lines of its own notes that the judge is shown, the last ones."""
@@ -40,47 +40,53 @@ class View:
         return View(self.text, {**self.lines, **other.lines}, self.gone | other.gone)
 
 
-@dataclass(frozen=True)
-class _Excerpt:
-    title: str
-    text: str
-    shown: int
-
-
 def view_sources(sources: Iterable[Source], deleted: Sequence[str], allowance: int, hidden_as: str = CHANGED) -> View:
     """Files whole as long as they fit into so many tokens, the one that does not fit in part, the others by name."""
     blocks: list[str] = []
     lines: dict[str, int] = {}
     hidden: list[str] = []
     for path, text in sorted(sources, key=_rank):
-        excerpt = None if text is None else _excerpt(path, text, allowance - _FENCE - tokens(label(path)))
-        if excerpt is None:
-            hidden.append(f"{path} (no text)" if text is None else f"{path} ({len(text):,} characters, no room)")
-            continue
-        blocks.append(fence(excerpt.title, excerpt.text))
-        lines[label(path)] = excerpt.shown
-        allowance -= tokens(blocks[-1])
+        if text is None:
+            hidden.append(f"{path} (no text)")
+        elif excerpt := _excerpt(path, text, allowance - _FENCE - tokens(label(path))):
+            block, lines[label(path)] = excerpt
+            blocks.append(block)
+            allowance -= tokens(block)
+        else:
+            hidden.append(f"{path} ({len(text):,} characters, no room)")
     blocks.append(name_list(hidden_as, hidden))
     blocks.append(name_list("files that were deleted", deleted))
     text = "\n\n".join(block for block in blocks if block)
     return View(text or "(no file was changed)", lines, frozenset(label(path) for path in deleted))
 
 
-def view_outputs(outputs: Sequence[CheckOutput], allowance: int) -> str:
-    """What each check printed: equal shares of so many tokens, unused shares passed on."""
+def view_outputs(outputs: Sequence[CheckResult], proving: Sequence[str], allowance: int) -> str:
+    """What each check printed, in equal shares of so many tokens, unused shares passed on; and what is known of its tests."""
     blocks: list[str] = []
-    for place, output in enumerate(outputs):
-        text = trim(visible(_printed(output)), allowance // (len(outputs) - place)) or _NO_ROOM
+    for at, output in enumerate(outputs):
+        gap = "\n[… some of the output was not kept …]\n" if output.tail else ""
+        printed = f"{output.head}{gap}{output.tail}" or "[nothing was printed]"
+        text = trim(visible(printed), allowance // (len(outputs) - at)) or _NO_ROOM
         allowance -= tokens(text)
         blocks.append(fence(f"output of the check {label(output.name)}, which {'passed' if output.passed else 'FAILED'}", text))
-        if output.tests:
-            blocks.append(name_list(f"tests of the check {label(output.name)}", output.tests))
+        counts = output.counts
+        tests = [f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped"] if counts else []
+        tests += [f"{name}: failed" for name in counts.failing] if counts else []
+        tests += [
+            *(f"{name}: ran" for name in output.ran),
+            *(f"{name}: fails without the work, passes with it" for name in proving),
+        ]
+        blocks += [name_list(f"tests of the check {label(output.name)}", tests)] if tests else []
     return "\n\n".join(blocks) or "(no check was run)"
 
 
 def view_findings(findings: Sequence[Finding]) -> str:
     """A line each, with what stood there and what stands there now; empty where there are none."""
-    return _lines("findings", [f"{one.rule} at {one.where}: {one.message}{_sides(one)}" for one in findings])
+    lines: list[str] = []
+    for one in findings:
+        sides = (f" [{word}: {side}]" for word, side in (("before", one.before), ("now", one.after)) if side)
+        lines.append(f"{one.rule} at {one.where}: {one.message}{''.join(sides)}")
+    return _lines("findings", lines)
 
 
 def view_earlier(earlier: Sequence[PastVerdict], criteria: Collection[str]) -> str:
@@ -106,10 +112,6 @@ def _lines(title: str, lines: Sequence[str]) -> str:
     return fence(title, "\n".join(visible(line).replace("\n", " ") for line in lines)) if lines else ""
 
 
-def _sides(finding: Finding) -> str:
-    return "".join(f" [{word}: {side}]" for word, side in (("before", finding.before), ("now", finding.after)) if side)
-
-
 def _rank(source: Source) -> tuple[int, int, str]:
     """What does the work first, then what tests it, then the rest; in each the small before the huge."""
     path, text = source
@@ -117,35 +119,19 @@ def _rank(source: Source) -> tuple[int, int, str]:
     return 1 if tests else 0 if language_of(path) else 2, len(text or ""), path
 
 
-def _excerpt(path: str, text: str, room: int) -> _Excerpt | None:
-    """The file with its lines numbered, or as many of them as fit; None where too few do."""
-    every = lines_of(text)
-    if room < 0:
-        return None
-    kept = list(_within(_numbered(every), room))
-    if len(kept) == len(every):
-        return _Excerpt(f"file {label(path)}", "\n".join(kept) or "[the file is empty]", len(every))
-    if room < _WORTHWHILE or not kept:
-        return None
-    note = f"[file cut after {len(kept):,} of {len(every):,} lines]"
-    return _Excerpt(f"beginning of the file {label(path)}", "\n".join((*kept, note)), len(kept))
-
-
-def _numbered(lines: Iterable[str]) -> Iterator[str]:
-    for number, line in enumerate(lines, 1):
+def _excerpt(path: str, text: str, room: int) -> tuple[str, int] | None:
+    """The file with its lines numbered, or as many of them as fit, and how many; None where too few do."""
+    every, kept = lines_of(text), list[str]()
+    worthwhile = room >= _WORTHWHILE
+    for number, line in enumerate(every, 1):
         note = f" [line cut: it has {len(line):,} characters]" if len(line) > _LINE else ""
-        yield f"{number}\t{visible(line[:_LINE])}{note}"
-
-
-def _within(lines: Iterable[str], room: int) -> Iterator[str]:
-    for line in lines:
-        room -= tokens(f"{line}\n")
+        shown = f"{number}\t{visible(line[:_LINE])}{note}"
+        room -= tokens(f"{shown}\n")
         if room < 0:
-            return
-        yield line
-
-
-def _printed(output: CheckOutput) -> str:
-    if not output.tail:
-        return output.head or "[nothing was printed]"
-    return f"{output.head}\n[… some of the output was not kept …]\n{output.tail}"
+            break
+        kept.append(shown)
+    if len(kept) == len(every) and room >= 0:
+        return fence(f"file {label(path)}", "\n".join(kept) or "[the file is empty]"), len(every)
+    note = f"[file cut after {len(kept):,} of {len(every):,} lines]"
+    cut = fence(f"beginning of the file {label(path)}", "\n".join((*kept, note)))
+    return (cut, len(kept)) if worthwhile and kept else None

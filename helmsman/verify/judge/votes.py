@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from helmsman.config import CriterionConfig
+from helmsman.parsers.answers import StrictAnswer
 from helmsman.records.base import Reply
 from helmsman.records.checks import CriterionVerdict, Given, Judgement, JudgementOutcome
 from helmsman.verify.judge.answers import LONGEST
 from helmsman.verify.judge.fence import label, visible
 from helmsman.verify.judge.view import View
+from helmsman.verify.objections import some
 
 _REASON = 1000
 _PRINCIPLE = 300
@@ -24,9 +26,7 @@ _PLACE = re.compile(r"(?P<path>[\w./@+-]*[\w@+-])(?::(?P<line>\d{1,9}))?")
 _SHOWN_IDS = 5
 
 
-class _CriterionAnswer(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
+class _CriterionAnswer(StrictAnswer):
     id: str
     reason: str
     verdict: Given
@@ -34,9 +34,7 @@ class _CriterionAnswer(BaseModel):
     need: list[str]
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
+class _Answer(StrictAnswer):
     criteria: list[_CriterionAnswer]
     principle: str
 
@@ -72,10 +70,14 @@ class UnreadableError(ValueError):
 
 def read_vote(answer: Reply, criteria: Sequence[str], view: View) -> Vote:
     """The vote that an answer is on these criteria, by their ids. Raises UnreadableError."""
-    _must_be_whole(answer)
+    if answer.broken_off:
+        raise UnreadableError(answer.broken_off)
+    if not answer.text.strip():
+        raise UnreadableError("the answer is empty")
+    if len(answer.text) > LONGEST:
+        raise UnreadableError(f"the answer is longer than {LONGEST:,} characters")
     read = _parsed(answer.text)
-    given = _by_criterion(read, criteria)
-    opinions = {name: _opinion(one, view) for name, one in given.items()}
+    opinions = {name: _opinion(one, view) for name, one in _by_criterion(read, criteria).items()}
     return Vote(opinions, principle=_one_line(read.principle, _PRINCIPLE))
 
 
@@ -85,23 +87,15 @@ def count_votes(criteria: Sequence[CriterionConfig], votes: Sequence[Vote]) -> J
     unmet = [verdict.criterion for verdict in verdicts if verdict.unmet]
     untold = [verdict.criterion for verdict in verdicts if verdict.cannot_tell]
     reached = sum(criterion.weight for criterion, verdict in zip(criteria, verdicts, strict=True) if verdict.met)
-    causes = (("not met", unmet), ("cannot be told", untold))
+    every, named = len(verdicts), (("not met", unmet), ("cannot be told", untold))
+    causes = [(what, names) for what, names in named if names]
     return Judgement(
         outcome=JudgementOutcome.REJECTED if unmet else JudgementOutcome.UNDECIDED if untold else JudgementOutcome.APPROVED,
-        cause="; ".join(f"{len(names)} of {len(verdicts)} criteria {what}: {_listed(names)}" for what, names in causes if names),
+        cause="; ".join(f"{len(names)} of {every} criteria {what}: {some(names, most=_SHOWN_IDS)}" for what, names in causes),
         criteria=verdicts,
         principle=next((vote.principle for vote in votes if vote.principle), ""),
         score=reached / sum(criterion.weight for criterion in criteria),
     )
-
-
-def _must_be_whole(answer: Reply) -> None:
-    if answer.broken_off:
-        raise UnreadableError(answer.broken_off)
-    if not answer.text.strip():
-        raise UnreadableError("the answer is empty")
-    if len(answer.text) > LONGEST:
-        raise UnreadableError(f"the answer is longer than {LONGEST:,} characters")
 
 
 def _parsed(text: str) -> _Answer:
@@ -129,46 +123,30 @@ def _by_criterion(read: _Answer, criteria: Sequence[str]) -> dict[str, _Criterio
         if given.setdefault(one.id, one).verdict != one.verdict:
             raise UnreadableError(f"the answer contradicts itself on {one.id}")
     if missing := [name for name in criteria if name not in given]:
-        raise UnreadableError(f"the answer leaves out {_listed(missing)}")
+        raise UnreadableError(f"the answer leaves out {some(missing, most=_SHOWN_IDS)}")
     if silent := [name for name, one in given.items() if not one.reason.strip()]:
-        raise UnreadableError(f"the answer gives no reason for {_listed(silent)}")
+        raise UnreadableError(f"the answer gives no reason for {some(silent, most=_SHOWN_IDS)}")
     return given
 
 
 def _opinion(one: _CriterionAnswer, view: View) -> Opinion:
-    reason = visible(one.reason).strip()[:_REASON]
-    return Opinion(
-        given=one.verdict,
-        reason=reason,
-        evidence=_evidence(reason, view),
-        fix=_one_line(one.fix, _FIX) if one.verdict == "not_met" else "",
-        need=_needed(one.need) if one.verdict == "cannot_tell" else (),
-    )
-
-
-def _needed(paths: Sequence[str]) -> tuple[str, ...]:
-    plain = (path.strip().removeprefix("./").partition(":")[0] for path in paths)
-    return tuple(dict.fromkeys(label(path) for path in plain if path))[:_NEEDED]
+    reason, needed = visible(one.reason).strip()[:_REASON], list[str]()
+    if one.verdict == "cannot_tell":
+        plain = (path.strip().removeprefix("./").partition(":")[0] for path in one.need)
+        needed = list(dict.fromkeys(label(path) for path in plain if path))[:_NEEDED]
+    fix = _one_line(one.fix, _FIX) if one.verdict == "not_met" else ""
+    return Opinion(one.verdict, reason, _evidence(reason, view), fix, tuple(needed))
 
 
 def _evidence(reason: str, view: View) -> str:
-    """The first file that a reason names and that was shown, with its line where there is such a line."""
+    """The first file that a reason names and that was shown, or is gone, with its line where there is such a line."""
+    known = {**dict.fromkeys(view.gone, 0), **view.lines}
     for place in _PLACE.finditer(reason):
-        shown = _lines_of(place["path"], view)
+        shown = known.get(place["path"], known.get(place["path"].removeprefix("./")))
         if shown is not None:
             line = int(place["line"] or 0)
             return f"{place['path']}:{line}" if 0 < line <= shown else place["path"]
     return ""
-
-
-def _lines_of(name: str, view: View) -> int | None:
-    """How many lines of a file were shown under this name, 0 for one that is gone; None where it is not known."""
-    for spelled in (name, name.removeprefix("./")):
-        if spelled in view.lines:
-            return view.lines[spelled]
-        if spelled in view.gone:
-            return 0
-    return None
 
 
 def _verdict(criterion: CriterionConfig, votes: Sequence[Vote]) -> CriterionVerdict:
@@ -190,11 +168,6 @@ def _verdict(criterion: CriterionConfig, votes: Sequence[Vote]) -> CriterionVerd
         need=decisive.need if decisive else (),
         evidence=decisive.evidence if decisive else "",
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _SHOWN_IDS
-    return ", ".join(names[:_SHOWN_IDS]) + (f" and {more} more" if more > 0 else "")
 
 
 def _one_line(text: str, longest: int) -> str:
