@@ -1,18 +1,6 @@
 """The outcome of each test case: at the base, at the head, with the base's tests on the head's source, and the other way round.
 
-    base    head    base's tests  head's tests   outcome        consequence
-                    on the head   on the base
-    red     green   red                          CHANGED        the test was changed to pass: fails
-    any     green   red                          CHANGED        an expectation was changed: a judge or a person is asked
-    red     red                                  FAIL_TO_FAIL   reported: it was red already
-    any     red                                  PASS_TO_FAIL   fails
-    red     green                                FAIL_TO_PASS   proves
-    any     green                 red            FAIL_TO_PASS   proves: a new test that fails without the change
-    new     green                 green          PASS_TO_PASS   reported: a new test that shows nothing
-    green   gone                                 GONE           reported
-    green   green                                PASS_TO_PASS   nothing
-
-`CASES` is that table, and the first row that matches counts; a case that none matches is not known well enough to be listed.
+`CASES` is the table, and the first row that matches counts; a case that none matches is not known well enough to be listed.
 Where a runner names only what fails, whatever it does not name counts as green.
 """
 
@@ -24,40 +12,23 @@ from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.verification import Case, Consequence, OutcomeName, OutcomeTable
 
 Seen = Literal["red", "green", "gone", "unknown"]
-ANY: frozenset[Seen] = frozenset({"red", "green", "gone", "unknown"})
-RED: frozenset[Seen] = frozenset({"red"})
-GREEN: frozenset[Seen] = frozenset({"green"})
-GONE: frozenset[Seen] = frozenset({"gone"})
-
-
-class Row(NamedTuple):
-    """One row of the table: what was seen in each run, and what it comes to."""
-
-    base: frozenset[Seen]
-    head: frozenset[Seen]
-    trusted: frozenset[Seen]
-    on_base: frozenset[Seen]
-    outcome: OutcomeName
-    consequence: Consequence
-    why: str
-
-
-_PASSES: frozenset[Seen] = frozenset({"green", "gone"})
-CASES: tuple[Row, ...] = (
-    Row(RED, _PASSES, RED, ANY, "CHANGED", "fails",
-        "was red on {base} and passes only as the test was changed: {base}'s test fails on {head}'s source"),
-    Row(ANY, _PASSES, RED, ANY, "CHANGED", "asks",
-        "{base}'s test fails on {head}'s source: what it expects was changed"),
-    Row(RED, RED, ANY, ANY, "FAIL_TO_FAIL", "reported", "fails on {base} as well"),
-    Row(GONE, RED, ANY, ANY, "PASS_TO_FAIL", "fails", "is new and fails on {head}"),
-    Row(ANY, RED, ANY, ANY, "PASS_TO_FAIL", "fails", "fails on {head} and did not fail on {base}"),
-    Row(RED, GREEN, ANY, ANY, "FAIL_TO_PASS", "proves", "fails on {base}, passes on {head}"),
-    Row(ANY, GREEN, ANY, RED, "FAIL_TO_PASS", "proves",
-        "is new or changed: fails on {base}'s source, passes on {head}"),
-    Row(GONE, GREEN, ANY, GREEN, "PASS_TO_PASS", "reported",
-        "is new and passes on {base}'s source as well, so it shows nothing of the change"),
-    Row(ANY, GONE, ANY, ANY, "GONE", "reported", "was not collected or was skipped on {head}"),
-    Row(GREEN, GREEN, ANY, ANY, "PASS_TO_PASS", "nothing", "passes on {base} and on {head}"),
+ANY = "red green gone unknown"
+CASES: tuple[tuple[str, str, str, str, OutcomeName, Consequence, str], ...] = (
+    # base, head, base's tests on the head, head's tests on the base; what it comes to, what follows, and why
+    ("red", "green gone", "red", ANY, "CHANGED", "fails",
+     "was red on {base} and passes only as the test was changed: {base}'s test fails on {head}'s source"),
+    (ANY, "green gone", "red", ANY, "CHANGED", "asks",
+     "{base}'s test fails on {head}'s source: what it expects was changed"),
+    ("red", "red", ANY, ANY, "FAIL_TO_FAIL", "reported", "fails on {base} as well"),
+    ("gone", "red", ANY, ANY, "PASS_TO_FAIL", "fails", "is new and fails on {head}"),
+    (ANY, "red", ANY, ANY, "PASS_TO_FAIL", "fails", "fails on {head} and did not fail on {base}"),
+    ("red", "green", ANY, ANY, "FAIL_TO_PASS", "proves", "fails on {base}, passes on {head}"),
+    (ANY, "green", ANY, "red", "FAIL_TO_PASS", "proves",
+     "is new or changed: fails on {base}'s source, passes on {head}"),
+    ("gone", "green", ANY, "green", "PASS_TO_PASS", "reported",
+     "is new and passes on {base}'s source as well, so it shows nothing of the change"),
+    (ANY, "gone", ANY, ANY, "GONE", "reported", "was not collected or was skipped on {head}"),
+    ("green", "green", ANY, ANY, "PASS_TO_PASS", "nothing", "passes on {base} and on {head}"),
 )  # fmt: skip
 
 
@@ -127,20 +98,23 @@ def outcome_table(
     unnamed = 0
     for place, own in enumerate(head.results):
         at_base = _at(base, place, own.name) if isinstance(base, CheckReport) else _of_names(base, own, head)
-        with_tests = _without_end(_at(trusted, place, own.name), own.name)
+        with_tests = _at(trusted, place, own.name)
+        # one that came to no end is no pass: whoever changed the tests may have made it one
+        if not (with_tests.ended or with_tests is NOT_RUN or with_tests.failing):
+            with_tests = Known(frozenset({own.name}), ended=False)
         runs = (at_base, _at_head(own, base, place), with_tests, _at(on_base, place, own.name))
         found = list(_cases(own, runs, names))
         named = sum(runs[1].seen(case.name) == "green" for case in found)
         unnamed += max(0, (own.counts.passed if own.counts else 0) - named)
         cases += found
-    once = {case.name: case for case in reversed(cases)} if not isinstance(base, CheckReport) else None
-    return OutcomeTable(cases=tuple(sorted(reversed(once.values()) if once else cases, key=_rank)), unnamed=unnamed)
-
-
-def _rank(case: Case) -> tuple[bool, int]:
-    """Cases that changed come first, of those the ones that stand against the work."""
     order = "fails", "asks", "proves", "reported", "nothing"
-    return not case.changed, order.index(case.consequence)
+
+    def rank(case: Case) -> tuple[bool, int]:
+        """Cases that changed come first, of those the ones that stand against the work."""
+        return not case.changed, order.index(case.consequence)
+
+    once = {case.name: case for case in reversed(cases)} if not isinstance(base, CheckReport) else None
+    return OutcomeTable(cases=tuple(sorted(reversed(once.values()) if once else cases, key=rank)), unnamed=unnamed)
 
 
 def _of_names(red: Collection[str] | None, own: CheckResult, head: CheckReport) -> Known:
@@ -164,25 +138,15 @@ def _at_head(own: CheckResult, base: CheckReport | Collection[str] | None, place
     return replace(run, named=run.named or lost or own.ran_no_test)
 
 
-def _without_end(run: Known, title: str) -> Known:
-    """A run with the base's tests that came to no end is no pass: whoever changed them may have made it one."""
-    return run if run.ended or run is NOT_RUN or run.failing else Known(frozenset({title}), ended=False)
-
-
 def _cases(own: CheckResult, runs: Sequence[Known], names: Names) -> Iterator[Case]:
     base, head, trusted, on_base = runs
     of_base = base.failing - base.silent
     listed = (*head.failing, *trusted.failing, *on_base.failing, *sorted(of_base), *own.passing, *sorted(base.passing))
     for name in dict.fromkeys(listed):
-        seen: list[Seen] = [run.seen(name) for run in runs]
-        matching = (row for row in CASES if all(one in allowed for one, allowed in zip(seen, row[:4], strict=True)))
-        if row := next(matching, None):
-            yield Case(
-                name=name,
-                check=own.name,
-                outcome=row.outcome,
-                consequence=row.consequence,
-                why=row.why.format(base=names.base, head=names.head),
-                fails_on_base=seen[3] == "red",
-                red_on_base=seen[0] == "red",
-            )
+        seen = [run.seen(name) for run in runs]
+        for *allowed, outcome, consequence, why in CASES:
+            if all(one in words for one, words in zip(seen, map(str.split, allowed), strict=True)):
+                told = {"outcome": outcome, "consequence": consequence, "why": why.format(base=names.base, head=names.head)}
+                before = {"fails_on_base": seen[3] == "red", "red_on_base": seen[0] == "red"}
+                yield Case.model_validate({"name": name, "check": own.name, **told, **before})
+                break

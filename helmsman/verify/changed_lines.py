@@ -30,7 +30,10 @@ def common_start(old: Sequence[str], new: Sequence[str]) -> int:
 
 
 def _changed(old: Sequence[str], new: Sequence[str], part: Part, depth: int) -> Iterator[Part]:
-    a, b, c, d = _trimmed(old, new, part)
+    a, b, c, d = part
+    first = common_start(old[a:b], new[c:d])
+    last = common_start(old[a + first : b][::-1], new[c + first : d][::-1])
+    a, b, c, d = a + first, b - last, c + first, d - last
     if a == b or c == d:
         yield a, b, c, d
     elif (b - a) * (d - c) <= _SMALL:
@@ -42,14 +45,6 @@ def _changed(old: Sequence[str], new: Sequence[str], part: Part, depth: int) -> 
             yield from _changed(old, new, (i + 1, j, k + 1, m), depth + 1)
     else:
         yield a, b, c, d
-
-
-def _trimmed(old: Sequence[str], new: Sequence[str], part: Part) -> Part:
-    """Without the lines that both begin and end with."""
-    a, b, c, d = part
-    first = common_start(old[a:b], new[c:d])
-    last = common_start(old[a + first : b][::-1], new[c + first : d][::-1])
-    return a + first, b - last, c + first, d - last
 
 
 def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:

@@ -13,10 +13,9 @@ from helmsman.parsers.markdown_text import outside_code
 from helmsman.parsers.paths import Paths, as_path, git_would_show
 from helmsman.parsers.status import read_ending
 from helmsman.plain import short_line
-from helmsman.records.agent import AgentCall, AgentOutcome, Change
-from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.records.agent import AgentCall, Change
+from helmsman.records.checks import CheckReport
 from helmsman.records.claims import Claim, ClaimKind, ClaimLayer, Claims, Contradiction
-from helmsman.records.iteration import WorkingMemory
 from helmsman.texts import plural
 
 MOST = 50
@@ -28,17 +27,14 @@ _SAID = 200
 def read_claims(message: str, promise: str, *, only_at_end: bool = False) -> Claims:
     """What the last message asks for, and what it and its status block say was done."""
     ending = read_ending(message, promise, only_at_end=only_at_end)
-    found = {(one.kind, one.subject): one for one in reversed([*_stated(message), *_reported(ending)])}
-    return ending.model_copy(update={"claims": tuple(reversed(found.values()))[:MOST]})
-
-
-def _reported(ending: Claims) -> Iterator[Claim]:
-    status = ending.status
+    status, claims = ending.status, list(_stated(message))
     if status and status.tests_status == "passing":
-        yield Claim(kind="tests_pass", said="TESTS_STATUS: passing", source="RALPH_STATUS")
+        claims.append(Claim(kind="tests_pass", said="TESTS_STATUS: passing", source="RALPH_STATUS"))
     if status and (number := status.files_modified):
         said = f"FILES_MODIFIED: {number}"
-        yield Claim(kind="files_modified", subject=str(number), said=said, source="RALPH_STATUS")
+        claims.append(Claim(kind="files_modified", subject=str(number), said=said, source="RALPH_STATUS"))
+    found = {(one.kind, one.subject): one for one in reversed(claims)}
+    return ending.model_copy(update={"claims": tuple(reversed(found.values()))[:MOST]})
 
 
 _find = partial(re.compile, flags=re.IGNORECASE)
@@ -123,8 +119,6 @@ class Case:
     call: AgentCall
     report: CheckReport | None = None
     """What the checks found after it; None where they did not run."""
-    memory: WorkingMemory | None = None
-    """progress.md as it left it."""
     ignored: tuple[str, ...] = ()
     """Paths that git ignores: a change there is not seen, so it is not missed."""
     worktree: str = ""
@@ -139,16 +133,12 @@ class Case:
         """Whether its program does not tell what it ran: what leaves no trace in git may have been done."""
         return not {"tools", "commands"}.isdisjoint(self.call.untold)
 
-    @property
-    def cut(self) -> bool:
-        return self.change.files_changed > len(self.change.files)
-
 
 def contradictions(case: Case) -> tuple[tuple[Contradiction, ...], int]:
     """What of it the evidence contradicts, the gravest first, and the number of claims for which there was evidence."""
     answers = [(claim, _COMPARE[claim.kind](claim.subject, case)) for claim in case.claims.claims if claim.kind in _COMPARE]
     wrong = (_found("contradiction", claim.said, answer, claim.source) for claim, answer in answers if answer)
-    softer = (*_uncommitted(case), *_unticked(case), *_missing_signal(case))
+    softer = (*_uncommitted(case), *_unticked(case))
     return (*wrong, *softer)[:MOST], sum(answer is not None for _, answer in answers)
 
 
@@ -168,7 +158,7 @@ _REWRITES = re.compile(r"--amend|\b(?:rebase|reset|cherry-pick|squash|worktree|c
 def _file_changed(path: str, case: Case) -> str | None:
     if path in Paths((*case.change.files, *case.call.edited)):
         return ""
-    if path in Paths(case.earlier_files) or case.cut or case.unseen:
+    if path in Paths(case.earlier_files) or case.unseen or case.change.files_changed > len(case.change.files):
         return None
     name = path.rpartition("/")[2].lower()
     touched = any(name in run.command.lower() and _WRITES.search(run.command) for run in case.call.commands)
@@ -182,16 +172,21 @@ def _files_modified(number: str, case: Case) -> str | None:
     if case.unseen or not number.isdecimal():
         return None
     changed = Paths(change.files)
-    others = 0 if case.cut else sum(path not in changed for path in case.call.edited)
+    others = 0 if change.files_changed > len(change.files) else sum(path not in changed for path in case.call.edited)
     seen = change.files_changed + others + any(_WRITES.search(run.command) for run in commands)
     boast = int(number) > 2 * seen + (seen > 0)
     return f"git shows {plural(change.files_changed, 'changed file')}" if boast else ""
 
 
 def _tests_pass(_: str, case: Case) -> str | None:
-    ran = [result for result in (case.report.results if case.report else ()) if _ran_tests(result)]
-    for result in ran:
+    ran = False
+    for result in case.report.results if case.report else ():
         counts = result.counts
+        # by its numbers or its name; what failed and then passed on the same tree passed for the agent as well
+        of_tests = (counts is not None and counts.passed + counts.failed > 0) or _TESTS.search(result.command) is not None
+        if not of_tests or result.timed_out or result.error or result.by_chance:
+            continue
+        ran = True
         # a check may fail for another reason, such as coverage, while all tests pass
         if not result.passed and (counts is None or counts.failed or not counts.passed):
             told = f" with {plural(counts.failed, 'failing test')}" if counts and counts.failed else ""
@@ -200,13 +195,6 @@ def _tests_pass(_: str, case: Case) -> str | None:
 
 
 _TESTS = re.compile(r"(?<![a-z])(?:py|go|unit)?tests?(?![a-z])|\b(?:tox|nox|jest|vitest|mocha|rspec|phpunit)\b")
-
-
-def _ran_tests(result: CheckResult) -> bool:
-    """By its numbers or its name. What failed and then passed on the same tree passed for the agent as well."""
-    counted_some = result.counts is not None and result.counts.passed + result.counts.failed > 0
-    told = counted_some or _TESTS.search(result.command) is not None
-    return told and not (result.timed_out or result.error or result.by_chance)
 
 
 def _committed(name: str, case: Case) -> str | None:
@@ -231,33 +219,9 @@ def _uncommitted(case: Case) -> Iterator[Contradiction]:
 
 
 def _unticked(case: Case) -> Iterator[Contradiction]:
-    """It asks to be done, and its own status or progress.md speaks against it."""
+    """It asks to be done, and its own status speaks against it."""
     how, status = case.claims.how, case.claims.status
     if how and status and status.status in {"in_progress", "blocked"}:
         yield _found("unticked", how, f"its status says {status.status}", "RALPH_STATUS")
     elif how and status and status.exit_signal is False:
         yield _found("unticked", how, "its EXIT_SIGNAL says false", "RALPH_STATUS")
-    gap = case.memory.remaining_gap if case.memory else ""
-    lines = [line for line in gap.splitlines() if re.search(r"\w", line)]
-    if how and lines and not any(map(_CLOSED.match, lines)):
-        yield _found("unticked", how, f"REMAINING_GAP says: {short_line(gap, 120).rstrip('.')}", "progress.md")
-
-
-def _missing_signal(case: Case) -> Iterator[Contradiction]:
-    """It ended its turn by itself, calls the work complete, and does not ask."""
-    status, gap = case.claims.status, case.memory.remaining_gap if case.memory else ""
-    if case.claims.wants_to_finish or case.call.outcome is not AgentOutcome.FINISHED:
-        return
-    if status and status.status == "complete":
-        yield _found("missing_signal", "STATUS: complete", "it did not ask to be done", "RALPH_STATUS")
-    elif _NOTHING_LEFT.fullmatch(gap):
-        yield _found("missing_signal", f"REMAINING_GAP: {gap}", "it did not ask to be done", "progress.md")
-
-
-_NOTHING_LEFT = _find(r"\W*(?:none|nothing(?: (?:remains|left|is left|to do))?|no (?:remaining )?gaps?)\W*")
-_CLOSED = _find(
-    r"\W*(?:none|nothing|no|not applicable|n/?a|nil|zero|0|all|every\w*|complete\w*|done|closed|finished|empty|fully|goal"
-    r"|optional\w*|nice|possibl[ey]|maybe|could|future|follow|only|the (?:checks|loop|judge|operator)|awaiting|waiting|pending"
-    r"|verification|tbd|unknown|see)\b|\s*(?:~~|- ~~|- \[x\]|<!--)",
-)
-"""How a gap begins that may be none: doubt speaks for the agent."""

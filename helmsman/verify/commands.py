@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from helmsman.parsers.shell import HOME, Command, commands, placed
 from helmsman.parsers.test_files import is_source, is_test_file
@@ -42,13 +43,11 @@ def simple_commands(command: str) -> Iterator[Command]:
 
 def only_runs_tests(command: str) -> bool:
     """Whether nothing but a runner of tests decides in a check, as far as its words tell."""
-    return all({_module(one) or one.program, *one.arguments[:1]} & _RUNNERS for one in simple_commands(command))
-
-
-def _module(one: Command) -> str:
-    """What `python -m` runs."""
-    runs = one.arguments.index("-m") + 1 if _INTERPRETERS.fullmatch(one.program) and "-m" in one.arguments else 0
-    return one.arguments[runs] if 0 < runs < len(one.arguments) else ""
+    for one in simple_commands(command):
+        modules = [module for flag, module in pairwise(one.arguments) if flag == "-m" and _INTERPRETERS.fullmatch(one.program)]
+        if _RUNNERS.isdisjoint({modules[0] if modules else one.program, *one.arguments[:1]}):
+            return False
+    return True
 
 
 def path_of(one: Command, word: str) -> str:
@@ -61,16 +60,13 @@ def scripts(command: str) -> Iterator[str]:
     """Paths that a command surely runs or compares with: `grep -q x README.md` and `python app.py` run on the work."""
     for one in simple_commands(command):
         if one.program not in _ELSEWHERE:
-            paths = (path_of(one, word.partition("::")[0]) for word in (*_program(one), *_arguments(one)))
+            first, words = one.words[0], [*_arguments(one)]
+            if "/" in first:
+                words += [first] if _surely_checks(first) else []
+            elif _MODULE.fullmatch(first) and one.program not in _TOOLS and _CHECKING.search(first):
+                words.append(f"{first.replace('.', '/')}.py")
+            paths = (path_of(one, word.partition("::")[0]) for word in words)
             yield from (path for path in paths if path and not is_test_file(path) and not _SHARED.fullmatch(path))
-
-
-def _program(one: Command) -> Iterator[str]:
-    first = one.words[0]
-    if "/" in first:
-        yield from [first] if _surely_checks(first) else []
-    elif _MODULE.fullmatch(first) and one.program not in _TOOLS and _CHECKING.search(first):
-        yield f"{first.replace('.', '/')}.py"
 
 
 def _arguments(one: Command) -> Iterator[str]:

@@ -27,15 +27,17 @@ RECENT = 5
 
 def prove(config: LoopConfig, before: DoneSignals, evidence: Evidence) -> Proof:
     """Weigh one iteration against the gates. `before` is how the iterations before it spoke of being done."""
-    green = _green(config, evidence)
+    checks, claims, limit = evidence.checks, evidence.claims, config.completion.test_only_limit
+    green = checks is not None and (checks.passed or not config.checks)
     test_only = green and changed_tests_only(evidence)
-    looks = green and _speaks_of_completion(evidence)
-    saturated = _saturated(config, before, test_only=test_only)
+    speaks_of_it = claims.wants_to_finish or (claims.status is not None and claims.status.status == "complete")
+    looks = green and speaks_of_it
+    saturated = limit is not None and test_only and before.test_only_in_row + 1 >= limit
     followed = green and evidence.plan is not None and not evidence.items_left
     by_itself = f"the last {before.test_only_in_row + 1} iterations changed nothing but tests" if saturated else ""
     return Proof(
-        asked=evidence.claims.wants_to_finish or saturated or followed,
-        how=evidence.claims.how or by_itself or (ALL_TICKED if followed else ""),
+        asked=claims.wants_to_finish or saturated or followed,
+        how=claims.how or by_itself or (ALL_TICKED if followed else ""),
         green=green,
         denied=_denials(config, before, evidence, looks=looks),
         looks_complete=looks,
@@ -55,25 +57,9 @@ def unseen_tests(config: LoopConfig, report: CheckReport | None) -> list[str]:
     return [name for name in required_tests(config) if name not in ran]
 
 
-def _green(config: LoopConfig, evidence: Evidence) -> bool:
-    if not config.checks:
-        return evidence.checks is not None
-    return evidence.checks is not None and evidence.checks.passed
-
-
 def changed_tests_only(evidence: Evidence) -> bool:
     change = evidence.execution.change
     return bool(change.files) and change.files_changed == len(change.files) and all(map(is_test_file, change.files))
-
-
-def _speaks_of_completion(evidence: Evidence) -> bool:
-    status = evidence.claims.status
-    return evidence.claims.wants_to_finish or (status is not None and status.status == "complete")
-
-
-def _saturated(config: LoopConfig, before: DoneSignals, *, test_only: bool) -> bool:
-    limit = config.completion.test_only_limit
-    return limit is not None and test_only and before.test_only_in_row + 1 >= limit
 
 
 def _denials(config: LoopConfig, before: DoneSignals, evidence: Evidence, *, looks: bool) -> tuple[Denial, ...]:
@@ -81,8 +67,9 @@ def _denials(config: LoopConfig, before: DoneSignals, evidence: Evidence, *, loo
     since, judged = evidence.since_start or SinceStart(), bool(config.judge.criteria)
     verifies = evidence.plan is not None and evidence.plan.item is not None and evidence.plan.item.verify
     remaining, seen = evidence.items_left, sum((*before.indicators, looks)[-RECENT:])
-    won = evidence.item.item if evidence.item and evidence.item.proven else ""
+    won, needed = evidence.item.item if evidence.item and evidence.item.proven else "", config.completion.indicators
     named = some([name for name in evidence.plan.left if name != won], remaining) if evidence.plan else ""
+    few = f"{seen} of the last {RECENT} iterations look complete, {needed} are needed"
     gates = (
         Denial(rule="unchanged", why=UNCHANGED if since.unchanged and not verifies else ""),  # such an item asks for no change
         Denial(rule="unproven", why=_unproven(config, since)),
@@ -92,7 +79,7 @@ def _denials(config: LoopConfig, before: DoneSignals, evidence: Evidence, *, loo
         Denial(rule="unproven", why=no_test_ran_in(() if since.unchanged else since.without_test)),
         Denial(rule="invariants", why=findings_that_block(evidence.findings)),
         Denial(rule="required_tests", why=_told("required tests were not seen to run", unseen_tests(config, evidence.checks))),
-        Denial(rule="indicators", why=_indicators(seen, config.completion.indicators)),
+        Denial(rule="indicators", why=few if seen < needed else ""),
         Denial(rule="plan", why=f"{remaining} of the items of {config.plan.file} are not proven: {named}" if remaining else ""),
         Denial(rule="processes", why=processes_left(evidence)),
         Denial(rule="hidden", why=_told("a hidden check fails", [one.name for one in evidence.hidden if not one.passed])),
@@ -111,7 +98,3 @@ def _unproven(config: LoopConfig, since: SinceStart) -> str:
     if asks_for_tests(config.goal) and not since.table.new_test_proves:
         return NO_NEW_TEST
     return "" if since.failing else UNPROVEN
-
-
-def _indicators(seen: int, needed: int) -> str:
-    return f"{seen} of the last {RECENT} iterations look complete, {needed} are needed" if seen < needed else ""

@@ -1,6 +1,6 @@
 """Tests that fail and then pass on the same tree: neither a pass nor a failure, and told apart from both."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from helmsman.records.checks import CheckReport, CheckResult
 
@@ -16,13 +16,9 @@ def suspects(results: Sequence[CheckResult], before: CheckReport | None = None) 
     run again.
     """
     known = {name for result in before.results for name in _failing(result)} if before else set[str]()
-    return [place for place, result in enumerate(results) if _may_be_flaky(result, known)]
-
-
-def _may_be_flaky(result: CheckResult, known: Collection[str]) -> bool:
-    failing, failed = _failing(result), result.counts.failed if result.counts else 0
-    ended = not result.passed and not result.timed_out and not result.error
-    return ended and failed <= LARGEST and any(name not in known for name in failing)
+    ended = [not (one.passed or one.timed_out or one.error) for one in results]
+    few = [one.counts is not None and one.counts.failed <= LARGEST for one in results]
+    return [at for at, one in enumerate(results) if ended[at] and few[at] and not known.issuperset(_failing(one))]
 
 
 def _failing(result: CheckResult) -> tuple[str, ...]:

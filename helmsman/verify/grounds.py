@@ -61,7 +61,6 @@ def grounds_of_loop(evidence: Evidence, config: LoopConfig) -> Grounds | None:
     since, report = evidence.since_start or SinceStart(), evidence.checks
     if report is None:
         return None
-    neighbours = () if config.proof.neighbours else (NO_NEIGHBOURS,)
     return grounds(
         Runs(
             head=report,
@@ -74,7 +73,7 @@ def grounds_of_loop(evidence: Evidence, config: LoopConfig) -> Grounds | None:
             probed=evidence.probed,
             judgement=evidence.judgement,
             judge_not_asked="there are no criteria",
-            further=neighbours,
+            further=() if config.proof.neighbours else (NO_NEIGHBOURS,),
         )
     )
 
@@ -107,21 +106,18 @@ def _rests_on(runs: Runs) -> Iterator[str]:
 def _of_models(runs: Runs) -> Iterator[str]:
     """What rests on models, and on what was made to be noticed."""
     if runs.probed and runs.probed.written:
-        yield _probes(runs.probed)
+        found = runs.probed
+        numbers = {"pass": found.passing, "fail": len(found.failing), "unclear": len(found.unclear), "dropped": found.dropped}
+        said = ", ".join(f"{number} {word}" for word, number in numbers.items() if number)
+        failing = f": {some([clean(one) for one in found.failing])}" if found.failing else ""
+        when = ", asked for at an earlier claim" if found.again else ""
+        yield f"{plural(found.written, 'probe')} by a model that has not seen the source{when}: {said}{failing}"
     if runs.mutants:
         survived = some([clean(one) for one in runs.mutants.survived])
         yield f"{runs.mutants.told}{f', not {survived}' if survived else ''}"
     if judgement := runs.judgement:
         asked = plural(len(judgement.criteria), "criterion", "criteria")
         yield f"the judge ({clean(judgement.model)}) on {asked}: {judgement.outcome}"
-
-
-def _probes(found: Probed) -> str:
-    counts = ((found.passing, "pass"), (len(found.failing), "fail"), (len(found.unclear), "unclear"), (found.dropped, "dropped"))
-    said = ", ".join(f"{number} {word}" for number, word in counts if number)
-    failing = f": {some([clean(one) for one in found.failing])}" if found.failing else ""
-    when = ", asked for at an earlier claim" if found.again else ""
-    return f"{plural(found.written, 'probe')} by a model that has not seen the source{when}: {said}{failing}"
 
 
 def _not_looked_at(runs: Runs) -> Iterator[str]:
@@ -145,9 +141,8 @@ def _result(report: CheckReport) -> str:
     passed, failing = sum(one.passed for one in counts), sum(one.failed for one in counts)
     tests = f" ({passed} passed, {failing} failed)" if counts else ""
     total = len(report.results)
-    if failed:
-        return f"{checks_fail(failed, total)}{tests}"
-    return f"{'the check passes' if total == 1 else f'all {total} checks pass'}{tests}"
+    passing = "the check passes" if total == 1 else f"all {total} checks pass"
+    return f"{checks_fail(failed, total) if failed else passing}{tests}"
 
 
 def unnamed_in(report: CheckReport) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from helmsman.texts import plural
 from helmsman.verify.commands import only_runs_tests
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.objections import some
-from helmsman.verify.reporter import Reporter, Spot
+from helmsman.verify.reporter import Spot, finding
 from helmsman.verify.touched import Touched, tables
 
 KEPT, OF_ONE_RULE = 30, 10
@@ -69,7 +69,11 @@ class Change:
 
     @cached_property
     def of_tests(self) -> tuple[tuple[FileDiff, Source, Source], ...]:
-        return tuple(sides for sides in self.sides if _serves_tests(sides[0]))
+        def serves_tests(file: FileDiff) -> bool:
+            text = file.after or file.before or ""
+            return is_test_file(file.path, text) or is_test_support(file.path) or is_test_file(file.old_path, text)
+
+        return tuple(sides for sides in self.sides if serves_tests(sides[0]))
 
 
 Found = Iterator[tuple[Spot, str]]
@@ -85,10 +89,9 @@ class Hint(NamedTuple):
 
 def hints(change: Change) -> tuple[Finding, ...]:
     """What is protected first; of each rule ten at most."""
-    told = [_PROTECTED.tell(Weight.BLOCK, spot, message) for spot, message in _protected(change)]
-    for hint in HINTS:
-        reporter = Reporter(hint.rule, hint.honest)
-        told += [reporter.tell(Weight.HINT, spot, message) for spot, message in islice(hint.find(change), OF_ONE_RULE)]
+    told = [finding("protected", _PUT_BACK, Weight.BLOCK, spot, message) for spot, message in _protected(change)]
+    for rule, honest, find in HINTS:
+        told += [finding(rule, honest, Weight.HINT, spot, message) for spot, message in islice(find(change), OF_ONE_RULE)]
     return tuple(told[:KEPT])
 
 
@@ -171,22 +174,21 @@ def _settings(change: Change) -> Found:
                 yield _first(file), f"{file.path} told continuous integration what to do and is gone"
             yield from (_at(file, at, f"a failure passes in {file.path}", text) for at, text in told if _LETS_PASS.search(text))
         elif file.path in change.kinds.settings:
-            if _is_run(file.path):
+            # a script or recipe of a check, not what a runner reads by itself
+            if not matches_any(file.path, (*table["governors"], *table["checkers"], *table["shared"])):
                 yield _first(file), f"{file.path} is what a check runs and was {done}"
             else:
                 found = ((at, text) for at, text in told if _LETS_PASS.search(text) or _PICKS_TESTS.search(text))
                 yield from (_at(file, at, f"{file.path} picks tests or results", text) for at, text in found)
 
 
-def _is_run(path: str) -> bool:
-    """Whether a changed setting is a script or recipe of a check, not what a runner reads by itself."""
-    read = (*tables()["governors"], *tables()["checkers"], *tables()["shared"])
-    return not matches_any(path, read)
-
-
 def _overlap(change: Change) -> Found:
     """Values that the tests of the start expect, new in source or data: looked up, or what any solution has to say."""
-    new = {file: values for file, values in _new_values(change) if _FEWEST <= len(values) <= _MOST}
+    new: dict[FileDiff, set[str]] = {}
+    for file, was, now in change.sides:
+        if not (is_test_file(file.path) or is_test_support(file.path) or file.path in change.kinds.settings):
+            values = _values(file, now, frozenset(line.number for line in file.added)) - _values(file, was, None)
+            new |= {file: values} if _FEWEST <= len(values) <= _MOST else {}
     wanted = {value for values in new.values() for value in values}
     known = ((source.path, source.text) for _, source, _ in change.of_tests)
     told = (one for one in (*known, *change.tests.items()) if wanted and any(value in one[1] for value in wanted))
@@ -195,12 +197,6 @@ def _overlap(change: Change) -> Found:
         both = sorted(values & expected)
         if len(both) >= _FEWEST and len(both) >= _SHARE * len(values):
             yield _first(file), f"{plural(len(both), 'value')} that tests expect came into {file.path}: {some(both)}"
-
-
-def _new_values(change: Change) -> Iterator[tuple[FileDiff, set[str]]]:
-    for file, was, now in change.sides:
-        if not (is_test_file(file.path) or is_test_support(file.path) or file.path in change.kinds.settings):
-            yield file, _values(file, now, frozenset(line.number for line in file.added)) - _values(file, was, None)
 
 
 def _expected(source: Source) -> set[str]:
@@ -238,11 +234,6 @@ def _source(path: str, text: str) -> Source:
     return Source(path, text)
 
 
-def _serves_tests(file: FileDiff) -> bool:
-    text = file.after or file.before or ""
-    return is_test_file(file.path, text) or is_test_support(file.path) or is_test_file(file.old_path, text)
-
-
 def _new(before: Iterable[Place], after: Iterable[Place]) -> Iterator[Place]:
     """Places whose text was there less often."""
     known = Counter(one.text for one in before)
@@ -262,7 +253,7 @@ def _first(file: FileDiff) -> Spot:
     return Spot(file.path, line, added.text if added else "", removed.text if removed else "")
 
 
-_PROTECTED = Reporter("protected", "Put the file back as it was and change the work so that it passes.")
+_PUT_BACK = "Put the file back as it was and change the work so that it passes."
 HINTS = (
     Hint("tests.skipped", "Make the test pass, or say in a commit why it cannot run.", _skipped),
     Hint("tests.gone", "Keep the test, or say in a commit why what it says no longer holds.", _gone),

@@ -39,10 +39,15 @@ def prove_item(state: LoopState, evidence: Evidence) -> ItemProof | None:
     )
     if missing or item.check or tests_that_name(state, evidence, item):
         return proof
-    asked = _is_noted(state, evidence, item)
-    return proof.model_copy(
-        update={"proven": False, "missing": (NO_EVIDENCE if asked else _how_to_show(item),), "needs_word": asked}
+    # nobody but the agent knows whether there is more to come
+    said = (claim.subject for claim in evidence.claims.claims if claim.kind == "item_done")
+    noted = evidence.noted == item.id or (state.plan.noted and state.plan.now == item.id)
+    asked = noted or evidence.claims.wants_to_finish or any(means(line, item.id, item.title) for line in said)
+    how_to_show = (
+        f"nothing shows that it is done: a test that names `{item.id}` and fails without the change, or a line"
+        f" `{item.id}: done` in the notes, so that somebody looks at it"
     )
+    return proof.model_copy(update={"proven": False, "missing": (NO_EVIDENCE if asked else how_to_show,), "needs_word": asked})
 
 
 def tests_that_name(state: LoopState, evidence: Evidence, item: PlanItem) -> tuple[str, ...]:
@@ -105,7 +110,9 @@ def _against(state: LoopState, evidence: Evidence, item: PlanItem) -> Iterator[s
     yield _failing(state, evidence, item)
     if not item.check:
         yield no_test_ran_in(evidence.since_start.without_test if evidence.since_start else ())
-        yield _unchanged(state, evidence, item)
+        earlier = state.plan.changed and state.plan.now == item.id
+        changed = item.verify or earlier or evidence.execution.change.files_changed > 0
+        yield "" if changed else "nothing was changed for it"
 
 
 def _own_check(evidence: Evidence, item: PlanItem) -> str:
@@ -116,7 +123,9 @@ def _own_check(evidence: Evidence, item: PlanItem) -> str:
         return f"its check was not run: {item.check}"
     if result.ran_no_test:
         return f"no test ran in its check: {item.check}"
-    return "" if result.passed else f"its check {_how(result)}: {item.check}"
+    how = "did not come to an end" if result.timed_out else f"fails (exit code {result.exit_code})"
+    how = f"could not run ({result.error})" if result.error else how
+    return "" if result.passed else f"its check {how}: {item.check}"
 
 
 def _failing(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
@@ -130,39 +139,13 @@ def _failing(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
     if item.check and state.checks is not None:
         floors = (state.plan.floor or floor_of(state.best_checks), floor_of(state.checks))
         failing = tuple(result for result in failing if any(_worse(floor.get(result.command, -1), result) for floor in floors))
-        return f"it made worse what was better before: {_names(failing)}" if failing else ""
-    return f"{checks_fail(len(failing), len(evidence.checks.results))}: {_names(failing)}" if failing else ""
+        return f"it made worse what was better before: {some([result.name for result in failing])}" if failing else ""
+    return (
+        f"{checks_fail(len(failing), len(evidence.checks.results))}: {some([result.name for result in failing])}"
+        if failing
+        else ""
+    )
 
 
 def _worse(before: int, now: CheckResult) -> bool:
     return before == 0 or (before > 0 and now.counts is not None and now.counts.failed > before)
-
-
-def _unchanged(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
-    earlier = state.plan.changed and state.plan.now == item.id
-    changed = item.verify or earlier or evidence.execution.change.files_changed > 0
-    return "" if changed else "nothing was changed for it"
-
-
-def _is_noted(state: LoopState, evidence: Evidence, item: PlanItem) -> bool:
-    """Whether the agent says that it is done: nobody else knows whether there is more to come."""
-    said = (claim.subject for claim in evidence.claims.claims if claim.kind == "item_done")
-    noted = evidence.noted == item.id or (state.plan.noted and state.plan.now == item.id)
-    return noted or evidence.claims.wants_to_finish or any(means(line, item.id, item.title) for line in said)
-
-
-def _how_to_show(item: PlanItem) -> str:
-    return (
-        f"nothing shows that it is done: a test that names `{item.id}` and fails without the change, or a line"
-        f" `{item.id}: done` in the notes, so that somebody looks at it"
-    )
-
-
-def _how(result: CheckResult) -> str:
-    if result.error:
-        return f"could not run ({result.error})"
-    return "did not come to an end" if result.timed_out else f"fails (exit code {result.exit_code})"
-
-
-def _names(results: tuple[CheckResult, ...]) -> str:
-    return some([result.name for result in results])

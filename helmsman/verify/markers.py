@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 
 from helmsman.records.checks import Finding, Weight
 from helmsman.verify.diff import FileDiff, lines_of
-from helmsman.verify.reporter import Reporter, Spot
+from helmsman.verify.reporter import Spot, finding
 
-_REPORTER = Reporter("markers", "Merge what both sides wanted, take the markers out, and let tests show that both hold.")
+_HONEST = "Merge what both sides wanted, take the markers out, and let tests show that both hold."
 _OPENS = re.compile(r"<{7}(?: .*)?")
 _PARTS = re.compile(r"={7}")
 _CLOSES = re.compile(r">{7}(?: .*)?")
@@ -28,7 +28,8 @@ def conflicts_in(file: FileDiff) -> Iterator[Finding]:
     for line in file.added:
         alone = line.number not in whole.values() and _LABELLED.fullmatch(line.text.rstrip())
         if line.number in whole or alone:
-            yield _REPORTER.tell(Weight.BLOCK, Spot(file.path, line.number, line.text), "a merge conflict was left unresolved")
+            spot = Spot(file.path, line.number, line.text)
+            yield finding("markers", _HONEST, Weight.BLOCK, spot, "a merge conflict was left unresolved")
 
 
 def _whole(lines: Iterable[str]) -> Iterator[tuple[int, int]]:

@@ -66,12 +66,14 @@ def start_run_due(state: LoopState, evidence: Evidence) -> bool:
 def overlaid(changed: Iterable[str], config: LoopConfig) -> tuple[str, ...]:
     """Of the paths that the work adds or changes those that are laid over the start: tests, and what only tests use."""
     patterns = (*config.invariants.protect, *config.invariants.trusted)
-    return tuple(path for path in changed if _is_test(path) or matches_any(path, patterns))
-
-
-def _is_test(path: str) -> bool:
-    named = language_of(path) in {"", "shell", "other"} and _NAMED.search(path.rpartition("/")[2])
-    return is_test_file(path) or is_test_support(path) or bool(named)
+    return tuple(
+        path
+        for path in changed
+        if is_test_file(path)
+        or is_test_support(path)
+        or (language_of(path) in {"", "shell", "other"} and _NAMED.search(path.rpartition("/")[2]))
+        or matches_any(path, patterns)
+    )
 
 
 def not_collected(paths: Iterable[str], failing: Sequence[str]) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ among the tests.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from posixpath import basename, dirname
+from pathlib import PurePosixPath
+from posixpath import basename
 from typing import NamedTuple
 
 from helmsman.config import CheckConfig, InvariantsConfig
@@ -19,16 +20,15 @@ from helmsman.records.verification import Case, OutcomeTable
 from helmsman.texts import plural
 from helmsman.verify.case_table import outcome_table
 from helmsman.verify.commands import path_of, simple_commands
-from helmsman.verify.reporter import Reporter, Spot
+from helmsman.verify.reporter import Spot, finding
 from helmsman.verify.touched import Touched
 
 RULE, FEWER = "trusted.expectations", "trusted.fewer"
-_REPORTER = Reporter(
-    RULE,
+_PUT_BACK = (
     "Put the test back as it was when the loop began and make the source pass it. Where the goal itself asks for another result"
-    " there, say so and let a person except the file.",
+    " there, say so and let a person except the file."
 )
-_FEWER = Reporter(FEWER, "Keep the tests that were there, or say in a commit why they are no longer needed.")
+_KEEP = "Keep the tests that were there, or say in a commit why they are no longer needed."
 _CHANGE = r"\b(?:adapt|adjust|change|delete|drop|edit|migrate|move|remove|rename|replace|rewrite|update)\w*\b[^.!?\n]{0,80}"
 """Verbs by which a goal asks for other tests. `fix` is none of them: who is to fix a test mostly is to fix what it tests."""
 
@@ -53,24 +53,12 @@ def tests_of_start(
     """
     named = [path for path in changed.source if _is_named([path], config)]
     side = [path for path in (*changed.judging, *named) if not matches_any(path, config.allow)]
-    asked = tuple(_asked_for(checks, base))
+    there = {above for path in base for above in (path, *map(str, PurePosixPath(path).parents))}
+    words = ((one, word) for check in checks for one in simple_commands(check.command) for word in one.words if word)
+    paths = {path_of(one, word.partition("::")[0]) for one, word in words}
+    asked = [path for path in paths if path and path not in there]  # checks name them, and they were not there at the start
     kept = tuple(path for path in side if path in base or not any(f"{path}/".startswith(f"{place}/") for place in asked))
     return kept if any(path in base or not is_test_file(path) for path in kept) else ()
-
-
-def _asked_for(checks: Sequence[CheckConfig], base: Collection[str]) -> Iterator[str]:
-    """Paths that checks name and that were not there when the loop began."""
-    there = {above for path in base for above in (path, *_folders(path))}
-    for check in checks:
-        for one in simple_commands(check.command):
-            paths = (path_of(one, word.partition("::")[0]) for word in one.words if word)
-            yield from (path for path in paths if path and path not in there)
-
-
-def _folders(path: str) -> Iterator[str]:
-    while path:
-        path = dirname(path)
-        yield path
 
 
 def _is_named(paths: Iterable[str], config: InvariantsConfig) -> bool:
@@ -95,7 +83,11 @@ def outcomes(
     """Weigh the runs. `red`: what failed at the start; `on_start`: what the work's tests say of its source."""
     table = weighed(outcome_table(own, red, copy.report, on_start), own, copy, goal, config)
     changed = tuple(case.name for case in table.of("asks"))
-    found = (_finding(case, copy) for case in table.of("fails") if case.outcome == "CHANGED")
+    found: list[Finding] = []
+    for case in table.of("fails"):
+        if case.outcome == "CHANGED":
+            path = next((path for path in copy.put_back if path in case.name), copy.put_back[0])
+            found.append(finding(RULE, _PUT_BACK, Weight.BLOCK, Spot(path), f"{clean(case.name)} {case.why}"))
     return Outcomes((*found, *fewer_tests(own, copy, config)), changed, table.bounded)
 
 
@@ -105,7 +97,7 @@ def fewer_tests(own: CheckReport, copy: TrustedRun, config: InvariantsConfig) ->
     for one, other in zip(own.results, copy.report.results, strict=True) if copy.report else ():
         if one.passed and other.passed and _ran(one) < _ran(other):
             told = f"{clean(one.name)} runs {plural(_ran(one), 'test')}, and with the tests of the start {_ran(other)}"
-            yield _FEWER.tell(weight, Spot(copy.put_back[0]), told)
+            yield finding(FEWER, _KEEP, weight, Spot(copy.put_back[0]), told)
 
 
 def _ran(result: CheckResult) -> int:
@@ -115,20 +107,13 @@ def _ran(result: CheckResult) -> int:
 def weighed(table: OutcomeTable, own: CheckReport, copy: TrustedRun, goal: str, config: InvariantsConfig) -> OutcomeTable:
     """The table, with what goal and operator say of changed tests. Those of a check that fails anyway matter to nobody."""
     failing = {result.name for result in own.failures}
-    cases = (_asked_if_unloadable(case, copy.put_back) for case in table.cases)
-    return table.model_copy(update={"cases": tuple(_weighed(case, failing, copy.put_back, goal, config) for case in cases)})
-
-
-def _asked_if_unloadable(case: Case, files: Collection[str]) -> Case:
-    """A file that cannot be loaded any more is no test that was red: the interface may have had to change."""
-    if case.outcome != "CHANGED" or case.name not in files:
-        return case
-    return case.model_copy(update={"consequence": "asks", "why": "does not load on the new source as it was"})
+    cases = (_weighed(case, failing, copy.put_back, goal, config) if case.outcome == "CHANGED" else case for case in table.cases)
+    return table.model_copy(update={"cases": tuple(cases)})
 
 
 def _weighed(case: Case, failing: Collection[str], files: Sequence[str], goal: str, config: InvariantsConfig) -> Case:
-    if case.outcome != "CHANGED":
-        return case
+    if case.name in files:  # a file that cannot be loaded any more is no test that was red: the interface may have had to change
+        case = case.model_copy(update={"consequence": "asks", "why": "does not load on the new source as it was"})
     if case.check in failing:
         return case.model_copy(update={"consequence": "reported"})
     if _is_named([path for path in files if path in case.name] or files, config):  # whatever the goal says of tests
@@ -152,8 +137,3 @@ def _is_to_change(goal: str, name: str) -> bool:
     path, _, case = name.partition("::")
     words = {basename(path), re.split(r"\W", case.rpartition("::")[2])[0]} - {""}
     return any(re.search(rf"{_CHANGE}{re.escape(word)}(?!\w)", goal, re.IGNORECASE) for word in words)
-
-
-def _finding(case: Case, copy: TrustedRun) -> Finding:
-    path = next((path for path in copy.put_back if path in case.name), copy.put_back[0])
-    return _REPORTER.tell(Weight.BLOCK, Spot(path), f"{clean(case.name)} {case.why}")

@@ -66,13 +66,17 @@ class Audit:
 
 def audit(criteria: Iterable[RubricCriterion], checks: Sequence[CheckConfig], reports: Iterable[CheckReport]) -> Audit:
     """Compare what is configured with what it has said so far. Reports that are the same, from one tree, count once."""
-    seen = [_verdicts(report) for report in dict.fromkeys(reports)]
+    # what could not even be started said nothing about the tree
+    ran = ([result for result in report.results if not result.error] for report in dict.fromkeys(reports))
+    seen = [{result.name: (result.passed, result.command) for result in results} for results in ran]
     names = list(dict.fromkeys(check.title for check in checks))[:MOST_CHECKS]
+    passed = {name: [verdicts[name][0] for verdicts in seen if name in verdicts] for name in names}
+    enough = ((name, held) for name, held in passed.items() if len(held) >= LEAST_REPORTS)
     return Audit(
         reports=len(seen),
         unproven=tuple(criterion.config.id for criterion in criteria if not (criterion.config.tests or criterion.config.checks)),
         agreeing=tuple(_agreeing(names, seen))[:MOST_FOUND],
-        never_failed=tuple(_never_failed(names, seen)),
+        never_failed=tuple(NeverFailed(name, len(held)) for name, held in enough if all(held)),
         uncovered=tuple(_uncovered(checks, seen)),
         opaque=tuple(check.title for check in checks if not kinds(check.command)),
     )
@@ -82,24 +86,12 @@ _Verdicts = dict[str, tuple[bool, str]]
 """By name, whether a check passed, and its command."""
 
 
-def _verdicts(report: CheckReport) -> _Verdicts:
-    """What could not even be started said nothing about the tree."""
-    return {result.name: (result.passed, result.command) for result in report.results if not result.error}
-
-
 def _agreeing(names: Sequence[str], seen: Sequence[_Verdicts]) -> Iterator[Agreement]:
     for one, other in combinations(names, 2):
         both = [(verdicts[one][0], verdicts[other][0]) for verdicts in seen if one in verdicts and other in verdicts]
         failures = both.count((False, False))
         if len(both) >= LEAST_REPORTS and failures and all(first == second for first, second in both):
             yield Agreement((one, other), len(both), failures)
-
-
-def _never_failed(names: Sequence[str], seen: Sequence[_Verdicts]) -> Iterator[NeverFailed]:
-    for name in names:
-        passed = [verdicts[name][0] for verdicts in seen if name in verdicts]
-        if len(passed) >= LEAST_REPORTS and all(passed):
-            yield NeverFailed(name, len(passed))
 
 
 def _uncovered(checks: Sequence[CheckConfig], seen: Sequence[_Verdicts]) -> Iterator[Uncovered]:

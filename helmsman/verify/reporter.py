@@ -1,4 +1,4 @@
-"""How a rule tells what it found."""
+"""What a rule found, as a finding: bounded, on one line, with what to do instead."""
 
 from typing import NamedTuple
 
@@ -16,29 +16,11 @@ class Spot(NamedTuple):
     before: str = ""
 
 
-class Reporter(NamedTuple):
-    """Writes the findings of one rule."""
-
-    rule: str
-    honest: str
-    """What to do instead, as an instruction."""
-
-    def tell(self, weight: Weight, spot: Spot, message: str) -> Finding:
-        return Finding(
-            rule=self.rule,
-            weight=weight,
-            path=_whole(spot.path),
-            line=spot.line,
-            before=_storable(spot.before),
-            after=_storable(spot.after),
-            message=_storable(message),
-            honest=self.honest,
-        )
-
-
-def _storable(text: str) -> str:
-    """One line."""
-    return display(_whole(text[: 10 * SHOWN]), SHOWN)
+def finding(rule: str, honest: str, weight: Weight, spot: Spot, message: str) -> Finding:
+    """`honest`: what to do instead, as an instruction."""
+    before, after, said = (display(_whole(text[: 10 * SHOWN]), SHOWN) for text in (spot.before, spot.after, message))
+    told = {"rule": rule, "honest": honest, "weight": weight, "path": _whole(spot.path), "line": spot.line}
+    return Finding.model_validate({**told, "before": before, "after": after, "message": said})
 
 
 def _whole(text: str) -> str:

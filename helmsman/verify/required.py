@@ -1,8 +1,7 @@
 """Required tests: which of them were seen to run. A test that exists and was skipped, or never collected, proves nothing."""
 
 import re
-from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
 from helmsman.parsers.test_report import clean_lines
 
@@ -36,42 +35,25 @@ def ran(required: Iterable[str], reported: Collection[str], output: str) -> tupl
     return tuple(name for name in names if _reported(name, reported) or _told(lines, name))
 
 
+def _reported(name: str, reported: Collection[str]) -> bool:
+    """By its whole name or by its last parts, so that `test_a` is `tests.test_x.TestY::test_a`; parameters may follow."""
+    plain = (full.partition("[")[0] if "[" not in name else full for full in reported)
+    wanted, *each = ([part for part in _SEPARATORS.split(one) if part] for one in (name, *plain))
+    return any(parts[-len(wanted) :] == wanted for parts in each)
+
+
 def _told(lines: list[str], name: str) -> bool:
     """Whether lines say that a test ran; that it was started only where none says that it was skipped."""
-    said = [(line, _skipped(line, name, places)) for line in lines if (places := list(_places(line, name)))]
+    word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    said = [(line, _skipped(line, places)) for line in lines if (places := [found.span() for found in word.finditer(line)])]
     ended = any(not skipped and not _STARTS.match(line) for line, skipped in said)
     return ended or (bool(said) and not any(skipped for _, skipped in said))
 
 
-def _reported(name: str, reported: Collection[str]) -> bool:
-    """By its whole name or by its last parts, so that `test_a` is `tests.test_x.TestY::test_a`; parameters may follow."""
-    wanted = _parts(name)
-    return any(_parts(full.partition("[")[0] if "[" not in name else full)[-len(wanted) :] == wanted for full in reported)
-
-
-def _parts(name: str) -> list[str]:
-    return [part for part in _SEPARATORS.split(name) if part]
-
-
-def _skipped(line: str, name: str, places: list[int]) -> bool:
+def _skipped(line: str, places: list[tuple[int, int]]) -> bool:
     """Whether a line calls the test skipped that it names at these places."""
     head = _HEAD.match(line)
-    if (head and head.end() <= places[-1]) or _WHOLE_CLASS.search(line) or _REMARKED.match(line):
+    if (head and head.end() <= places[-1][0]) or _WHOLE_CLASS.search(line) or _REMARKED.match(line):
         return True
-    behind = any(found.start() >= places[0] + len(name) for found in _AFTER.finditer(line))
-    return behind or any(_lies_between(places, found.end(), found.end(1)) for found in _BEFORE.finditer(line))
-
-
-def _lies_between(places: list[int], first: int, last: int) -> bool:
-    at = bisect_left(places, first)
-    return at < len(places) and places[at] <= last
-
-
-def _places(line: str, name: str) -> Iterator[int]:
-    """Where the line holds the name as a whole word."""
-    at = line.find(name)
-    while at >= 0:
-        before, after = line[at - 1 : at], line[at + len(name) : at + len(name) + 1]
-        if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
-            yield at
-        at = line.find(name, at + 1)
+    behind = any(found.start() >= places[0][1] for found in _AFTER.finditer(line))
+    return behind or any(any(found.end() <= at <= found.end(1) for at, _ in places) for found in _BEFORE.finditer(line))

@@ -10,10 +10,10 @@ import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 from helmsman.parsers.globs import matches_any
-from helmsman.parsers.shell import Command
 from helmsman.parsers.test_files import is_only_tests, is_test_file, is_test_support
 from helmsman.toml_of import toml_of
 from helmsman.verify.commands import path_of, scripts, simple_commands
@@ -102,19 +102,14 @@ def _kind(path: str, run: Collection[str], before: Read, after: Read) -> str:
 
 def _named(command: str, folder: str) -> Iterator[str]:
     """Files whose content decides what a check command does; not the source that it is about."""
-    for path in scripts(command):
-        yield f"{folder}/{path}" if folder else path
+    found = [*scripts(command)]
     for one in simple_commands(command):
+        # in the folder that `-C x`, `--prefix x` or `--cwd x` names, else where the command runs
+        given = next((value for word, value in pairwise(one.arguments) if word in _FOLDERS), "")
         for name in tables()["recipes"].get(one.program, ()):
-            yield _beside(one, folder, name)
-
-
-def _beside(one: Command, folder: str, name: str) -> str:
-    """In the folder that `-C x`, `--prefix x` or `--cwd x` names, else where the command runs."""
-    given = next((one.arguments[at + 1] for at, word in enumerate(one.arguments[:-1]) if word in _FOLDERS), "")
-    file = next((one.arguments[at + 1] for at, word in enumerate(one.arguments[:-1]) if word in _FILES), name)
-    path = path_of(one, f"{given}/{file}" if given else file)
-    return f"{folder}/{path}" if folder else path
+            file = next((value for word, value in pairwise(one.arguments) if word in _FILES), name)
+            found.append(path_of(one, f"{given}/{file}" if given else file))
+    yield from (f"{folder}/{path}" if folder else path for path in found)
 
 
 _FOLDERS = frozenset({"-C", "--directory", "--prefix", "--cwd", "--dir"})
@@ -137,7 +132,9 @@ def _judges_otherwise(path: str, others: Sequence[str], before: str, after: str)
     differing = {name for name in (*old, *new) if old.get(name) != new.get(name)}
     added = {name for name in differing if name.startswith("scripts.") and name not in old}
     added -= {name for name in added if name.startswith(_TEST_SCRIPTS)}
-    return any(not _below(name, others) for name in differing - added)
+    return any(
+        not any(name == other or name.startswith((f"{other}.", f"{other}:")) for other in others) for name in differing - added
+    )
 
 
 def _recipes_differ(before: str, after: str) -> bool:
@@ -148,22 +145,13 @@ def _recipes_differ(before: str, after: str) -> bool:
     return any(line.startswith("\t") or _OTHER_VARIABLE.match(line) for line in gone) or any(again)
 
 
-def _below(name: str, others: Iterable[str]) -> bool:
-    return any(name == other or name.startswith((f"{other}.", f"{other}:")) for other in others)
-
-
 def settings_of(path: str, text: str) -> dict[str, str]:
     """What a file of settings says, by dotted name. Where it cannot be read its text is one setting."""
     if not text.strip():
         return {}
     try:
         return dict(_flat("", _read(path, text.removeprefix("\ufeff"))))
-    except (
-        ValueError,
-        AttributeError,
-        configparser.Error,
-        RecursionError,
-    ):  # the second: a line goes on after a key without value
+    except (ValueError, AttributeError, configparser.Error, RecursionError):  # the second: a line goes on after a bare key
         return {"": text}
 
 

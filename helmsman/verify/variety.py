@@ -54,13 +54,10 @@ def counts_of(path: str, text: str) -> Variety:
     if tests:
         return Variety.model_validate(numbers)
     lines = sum(1 for line in text.split("\n") if line.strip())
-    return Variety.model_validate({"files": 1, "lines": lines, "dead": _dead(text) if kind == "python" else 0, **numbers})
-
-
-def _dead(text: str) -> int:
-    """Private names at the top of a module that it mentions nowhere but there."""
-    mentioned = Counter(_UNDERSCORED.findall(text))
-    return sum(mentioned[name] == 1 for name in set(_PRIVATE.findall(text)))
+    # private names at the top of a module that it mentions nowhere but there
+    mentioned = Counter(_UNDERSCORED.findall(text) if kind == "python" else ())
+    dead = sum(mentioned[name] == 1 for name in set(_PRIVATE.findall(text)))
+    return Variety.model_validate({"files": 1, "lines": lines, "dead": dead, **numbers})
 
 
 def variety_of(files: Iterable[Variety]) -> Variety:

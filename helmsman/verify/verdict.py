@@ -26,17 +26,12 @@ def verdict(runs: Runs) -> tuple[Word, tuple[Reason, ...]]:
     """The verdict, with every reason for it."""
     against = (*_of_checks(runs), *_of_tests(runs), *_of_others(runs), *_unproven(runs))
     if not against:
-        return Word.VERIFIED, tuple(_proof(runs))
+        proofs = runs.table.of("proves")
+        shown = [("proven", f"FAIL_TO_PASS: {_named(proofs)}")] if proofs else []
+        shown += [("judge", "the judge finds every criterion met")] if runs.judgement else []
+        return Word.VERIFIED, tuple(Reason(rule=rule, verdict=Word.VERIFIED, why=why) for rule, why in shown)
     worst = Word.NOT_VERIFIED if any(one.verdict is Word.NOT_VERIFIED for one in against) else Word.INCONCLUSIVE
     return worst, tuple(sorted(against, key=lambda one: one.verdict is not worst))
-
-
-def _proof(runs: Runs) -> Iterator[Reason]:
-    proofs = runs.table.of("proves")
-    if proofs:
-        yield Reason(rule="proven", verdict=Word.VERIFIED, why=f"FAIL_TO_PASS: {_named(proofs)}")
-    if runs.judgement:
-        yield Reason(rule="judge", verdict=Word.VERIFIED, why="the judge finds every criterion met")
 
 
 def _of_checks(runs: Runs) -> Iterator[Reason]:

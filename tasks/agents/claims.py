@@ -27,7 +27,6 @@ def collect_claims(context: LoopContext, state: LoopState, evidence: Evidence) -
         change=execution.change,
         call=execution.call,
         report=evidence.checks,
-        memory=memory,
         ignored=_ignored(context.worktree, files),
         worktree=str(context.worktree),
         earlier_files=_earlier_files(context.worktree, state, execution.change) if files else (),

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from helmsman.records.agent import AgentCall, AgentOutcome, Change, CommandRun, Commit
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.claims import Claims
-from helmsman.records.iteration import WorkingMemory
 from helmsman.verify.claims import MOST, Case, contradictions, read_claims
 
 pytestmark = pytest.mark.feature("V6")
@@ -173,7 +172,6 @@ def test_what_something_else_may_explain_is_not_compared(text: str, fields: dict
 
 
 LEFT = change("a.py", leftovers_committed=True)
-OPEN = "Escapes in strings are not parsed yet."
 
 
 @pytest.mark.parametrize(
@@ -184,18 +182,10 @@ OPEN = "Escapes in strings are not parsed yet."
         ("I go on tomorrow.", {"change": LEFT}, ""),
         (f"STATUS: BLOCKED\nTASKS_COMPLETED: 1\n\n{PROMISE}", {}, "unticked: its status says blocked"),
         (f"EXIT_SIGNAL: false\n\n{PROMISE}", {}, "unticked: its EXIT_SIGNAL says false"),
-        (PROMISE, {"memory": OPEN}, f"unticked: REMAINING_GAP says: {OPEN[:-1]}"),
-        (PROMISE, {"memory": "- ~~parser~~\n- [x] printer"}, ""),
-        ("I am through.", {"memory": OPEN}, ""),
-        ("STATUS: COMPLETE\nTASKS_COMPLETED: 1", {}, "missing_signal: it did not ask to be done"),
-        ("I am through.", {"memory": "None."}, "missing_signal: it did not ask to be done"),
-        ("I am through.", {"memory": "None.", "call": call(outcome=AgentOutcome.MAX_TURNS)}, ""),
-        (f"STATUS: COMPLETE\nTASKS_COMPLETED: 1\n\n{PROMISE}", {"memory": "None"}, ""),
     ],
 )
-def test_a_request_beside_what_is_left_open_is_a_softer_layer(text: str, fields: dict[str, Any], found: str) -> None:
-    memory = {"memory": WorkingMemory(remaining_gap=fields["memory"])} if "memory" in fields else {}
-    assert compared(text, **{**fields, **memory})[0] == ([found] if found else [])
+def test_a_request_that_its_own_status_denies_is_a_softer_layer(text: str, fields: dict[str, Any], found: str) -> None:
+    assert compared(text, **fields)[0] == ([found] if found else [])
 
 
 HONEST = [
