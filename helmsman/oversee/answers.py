@@ -133,11 +133,6 @@ def _open_gate(state: LoopState, answer: Answer) -> Gate:
     return gate
 
 
-def _plainly(change: Callable[[LoopState, datetime], LoopState]) -> Effect:
-    """Whatever else the answer says."""
-    return lambda state, _, now: change(state, now)
-
-
 def _extend(state: LoopState, _: Answer, now: datetime) -> LoopState:
     still = reached(state.config.limits, state.spending, state.iteration)
     if still:
@@ -169,14 +164,22 @@ def _tick_by_word(state: LoopState, answer: Answer, now: datetime) -> LoopState:
 
 
 def _stop(state: LoopState, answer: Answer, now: datetime) -> LoopState:
-    lapse = "nobody answered in time, and the declared outcome is to stop"
-    what = lapse if answer.via == "timeout" else "stopped"
+    what = "nobody answered in time, and the declared outcome is to stop" if answer.via == "timeout" else "stopped"
     return _ended(state, answer, what, Outcome.STOPPED, now)
 
 
-def _hand_over(state: LoopState, now: datetime) -> LoopState:
+def _hand_over(state: LoopState, _: Answer, now: datetime) -> LoopState:
     """The gate that waits for the way back is opened next, because of this answer. What comes back is to be proven."""
     return state.model_copy(update={"ending": None, "waiting": None, "merging": state.merging.unproven(), "updated_at": now})
+
+
+def _unmerged(state: LoopState, answer: Answer, now: datetime) -> LoopState:
+    """Merge it now; leave it unmerged; or go on, as what was proven is not what is wanted."""
+    if answer.choice is Choice.APPROVE:
+        return state.model_copy(update={"ending": state.merging.proven, "updated_at": now})
+    left = answer.choice is Choice.ACCEPT
+    after = _ended(state, answer, "proven, and left unmerged", Outcome.COMPLETED, now) if left else _GO_ON(state, answer, now)
+    return after.model_copy(update={"merging": Merging()})
 
 
 def _ended(state: LoopState, answer: Answer, what: str, outcome: Outcome, now: datetime) -> LoopState:
@@ -188,13 +191,11 @@ def _ended(state: LoopState, answer: Answer, what: str, outcome: Outcome, now: d
     return end(state, Decision(kind="stop", rule=rule, reason=reason, at=now, outcome=outcome), now)
 
 
-_GO_ON = _plainly(lambda state, now: reopen(state, state.config, now))
-_AS_IT_IS = _plainly(lambda state, _: state)
-"""It stays completed, whatever is said of what it learnt, or unproven."""
-_RELIEVE = _plainly(lambda state, now: relieved(reopen(state, state.config, now), now))
-"""A person has looked: what was held against the loop is over."""
+_GO_ON: Effect = lambda state, _, now: reopen(state, state.config, now)  # noqa: E731 - a row of the table
+_AS_IT_IS: Effect = lambda state, _, _now: state  # noqa: E731 - completed, whatever is said of what it learnt, or unproven
+_RELIEVE: Effect = lambda state, _, now: relieved(reopen(state, state.config, now), now)  # noqa: E731 - a person has looked
 EFFECTS: Mapping[tuple[GateKind, Choice], Effect] = {
-    **{(kind, Choice.TAKE_OVER): _plainly(_hand_over) for kind in GateKind},
+    **{(kind, Choice.TAKE_OVER): _hand_over for kind in GateKind},
     **{(kind, Choice.STOP): _stop for kind in GateKind},
     **{(kind, Choice.APPROVE): _GO_ON for kind in (GateKind.PLAN, GateKind.MILESTONE)},
     **{(kind, Choice.REVISE): _GO_ON for kind in (GateKind.ITEM, GateKind.MERGE)},
@@ -203,16 +204,7 @@ EFFECTS: Mapping[tuple[GateKind, Choice], Effect] = {
     (GateKind.MERGE, Choice.APPROVE): _complete,
     (GateKind.ITEM, Choice.APPROVE): _tick_by_word,
     (GateKind.BUDGET, Choice.APPROVE): _extend,
-    (GateKind.UNMERGED, Choice.APPROVE): _plainly(
-        lambda state, now: state.model_copy(update={"ending": state.merging.proven, "updated_at": now})
-    ),
-    (GateKind.UNMERGED, Choice.ACCEPT): lambda state, answer, now: _ended(
-        state, answer, "proven, and left unmerged", Outcome.COMPLETED, now
-    ).model_copy(update={"merging": Merging()}),
-    # what was proven is not what is wanted
-    (GateKind.UNMERGED, Choice.REVISE): _plainly(
-        lambda state, now: reopen(state, state.config, now).model_copy(update={"merging": Merging()})
-    ),
+    **{(GateKind.UNMERGED, choice): _unmerged for choice in (Choice.APPROVE, Choice.ACCEPT, Choice.REVISE)},
     (GateKind.UNPROVEN, Choice.STOP): _AS_IT_IS,
     (GateKind.LEARNINGS, Choice.APPROVE): _AS_IT_IS,
     (GateKind.LEARNINGS, Choice.STOP): _AS_IT_IS,

@@ -11,7 +11,7 @@ from itertools import groupby, pairwise, takewhile
 
 from helmsman.oversee.imperatives import MEANING, PARTICIPLES, PATTERNS, RANKS, WORDS, hide, singular
 from helmsman.parsers.test_files import is_test_file
-from helmsman.records.control import Conflict, ConflictKind, Imperative
+from helmsman.records.control import Conflict, Imperative
 
 MOST_CONFLICTS = 5
 MOST_ORDERS = 1000
@@ -113,6 +113,13 @@ def _objects(action: _Action, tokens: list[str]) -> Iterator[_Action]:
     end = next((at for at, token in enumerate(tokens) if token.lower() in _ENDS), len(tokens))
     becomes = action.ordered and action.verb in _TURNS and {"to", "into"} & {*tokens[end : end + 2]}
     around = action.around if becomes else action.around | _said(tokens[end:])
+    # it is done in the paths after `in`, not in those after `to match` or `for`
+    leaves = _AFTER - ({"from"} if action.verb in {"remove", "move"} else set())
+    pairs = takewhile(
+        lambda pair: pair[1].lower() not in leaves and not (pair[0] == "to" and pair[1].lower() in MEANING),
+        zip(["", *tokens[end:]], tokens[end:], strict=False),
+    )
+    places = _paths([token for _, token in pairs])
     things = [list(run) for joins, run in groupby(tokens[:end], _JOINS.__contains__) if not joins]
     for thing in things or [[]]:
         paths = _paths(thing)
@@ -123,19 +130,9 @@ def _objects(action: _Action, tokens: list[str]) -> Iterator[_Action]:
             noun=_word(noun) or next(iter(paths), ""),
             kind=frozenset(map(_word, names)) - {_word(noun)},
             around=around,
-            paths=paths or _places(action, tokens[end:]),
+            paths=paths or places,
             every=any(token.lower() in _EVERY for token in thing),
         )
-
-
-def _places(action: _Action, tokens: Sequence[str]) -> tuple[str, ...]:
-    """The paths in which it is done: those after `in`, not those after `to match` or `for`."""
-    leaves = _AFTER - ({"from"} if action.verb in {"remove", "move"} else set())
-    pairs = takewhile(
-        lambda pair: pair[1].lower() not in leaves and not (pair[0] == "to" and pair[1].lower() in MEANING),
-        zip(["", *tokens], tokens, strict=False),
-    )
-    return _paths([token for _, token in pairs])
 
 
 def _paths(tokens: Iterable[str]) -> tuple[str, ...]:
@@ -207,15 +204,16 @@ def distinct(found: Iterable[Conflict]) -> Iterator[Conflict]:
 
 def _opposed(wanted: _Action, refused: _Action) -> Conflict | None:
     """What contradicts in what is ordered and what is forbidden or to be skipped."""
-    found: tuple[ConflictKind, str] | None = None
     about = " ".join([*sorted(refused.kind), refused.noun])
     if not refused.ordered and _same(wanted, refused):
-        found = "pattern", f"{refused.verb} {about}"
+        kind, about = "pattern", f"{refused.verb} {about}"
     elif path := _trespass(wanted, refused):
-        found = "scope", path
+        kind, about = "scope", path
     elif _leaves_out(wanted, refused):
-        found = "completeness", about
-    return Conflict(kind=found[0], first=wanted.order, second=refused.order, about=found[1][:_ABOUT]) if found else None
+        kind = "completeness"
+    else:
+        return None
+    return Conflict(kind=kind, first=wanted.order, second=refused.order, about=about[:_ABOUT])
 
 
 def _same(wanted: _Action, ban: _Action) -> bool:

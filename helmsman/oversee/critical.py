@@ -20,6 +20,7 @@ from helmsman.records.decision import Alert, Severity
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState, Spending
 from helmsman.texts import plural
+from helmsman.verify.objections import some
 
 LEAST_TESTS = 3
 """One or two tests fail together for one small reason; from three on it is the whole that broke."""
@@ -144,9 +145,7 @@ def _several(rule: str, noun: str, seen: Sequence[str], about: str, remedy: str)
 
 def _some(parts: Iterable[str]) -> str:
     """The first few, each in one short line that no terminal stumbles over."""
-    told = [short_line(part[:1000], _LONGEST) for part in parts]
-    more = f" and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
-    return ", ".join(told[:SHOWN]) + more
+    return some([short_line(part[:1000], _LONGEST) for part in parts], most=SHOWN)
 
 
 def new_findings(before: Scan, now: Scan) -> tuple[Weakness, ...]:

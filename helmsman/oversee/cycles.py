@@ -9,6 +9,7 @@ from helmsman.oversee.progress import at_work, compared_with, is_base, made_prog
 from helmsman.plain import clean
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import MOST_ERRORS, MOST_NAMES, IterationSummary
+from helmsman.verify.objections import some
 
 NAME_LENGTH = 200
 OF_THE_WORLD = frozenset({FailureClass.TIMEOUT, FailureClass.NETWORK, FailureClass.RESOURCES})
@@ -64,11 +65,9 @@ def complete(summary: IterationSummary) -> bool:
     return len(summary.failing) < MOST_NAMES and len(summary.errors) < MOST_ERRORS and summary.failing_tests <= MOST_NAMES
 
 
-def named(names: Sequence[str], most: int = 3) -> str:
+def named(names: Sequence[str]) -> str:
     """Foreign names for a message, short and on one line."""
-    shown = [clean(name[:NAME_LENGTH]) for name in names[:most]]
-    rest = [f"{len(names) - most} more"] if len(names) > most else []
-    return ", ".join((*shown, *rest))
+    return some([clean(name[:NAME_LENGTH]) for name in names])
 
 
 CYCLE_WINDOW = 16

@@ -8,7 +8,7 @@ from helmsman.oversee.cycles import UNDONE, checked, fewer_fail, in_vain, limit_
 from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.progress import at_work, identity, is_base, made_progress, place
 from helmsman.plain import clean
-from helmsman.records.agent import AgentOutcome, ErrorVector
+from helmsman.records.agent import AgentOutcome
 from helmsman.records.agents import Capability
 from helmsman.records.control import IterationSummary, Movement
 from helmsman.records.decision import Alert, Severity
@@ -122,7 +122,11 @@ def off_objective(history: Sequence[IterationSummary], _sensitivity: Sensitivity
 
     Research changes nothing and never trips it; neither does what the evidence calls better than ever.
     """
-    stray = list(takewhile(_beside, worked(history, 2 * STRAY)[::-1]))
+
+    def beside(one: IterationSummary) -> bool:
+        return one.relevance < RELEVANCE and one.files_changed > 0 and one.movement is not Movement.FORWARD
+
+    stray = list(takewhile(beside, worked(history, 2 * STRAY)[::-1]))
     if len(stray) >= STRAY:
         newest = stray[0]
         share = f"{newest.relevance:.0%} of the files had to do with the task, below {RELEVANCE:.0%}"
@@ -194,10 +198,6 @@ def denied(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Ite
         yield Found(message, least, least, severity)
 
 
-def _beside(summary: IterationSummary) -> bool:
-    return summary.relevance < RELEVANCE and summary.files_changed > 0 and summary.movement is not Movement.FORWARD
-
-
 def _empty(summary: IterationSummary) -> bool:
     used = summary.tool_calls or Capability.TOOLS in summary.untold  # of what is not told, nothing is held against it
     idle = summary.outcome is AgentOutcome.FINISHED and not used and not summary.files_changed
@@ -220,7 +220,11 @@ def same_error(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
     window = whole(checked, history, least := needed(SAME_ERROR, sensitivity))
     if not window or any(summary.movement is Movement.FORWARD for summary in window[1:]) or fewer_fail(window[0], window[-1]):
         return
-    if lasting := next(_lasting(window), None):
+    # errors of the newest iteration that all have, no smaller now than at first
+    extents = [{(error.kind, place(error)): error.extent for error in summary.errors} for summary in window]
+    keys = ((error, (error.kind, place(error))) for error in window[-1].errors)
+    lasts = (error for error, key in keys if all(key in one for one in extents) and error.extent >= extents[0][key])
+    if lasting := next(lasts, None):
         where = f" at {clean(place(lasting)[:LONGEST_PLACE])}" if lasting.where else ", at a place nothing tells"
         message = f"the same failure in the last {least} iterations ({least} trip this): {lasting.kind}{where}"
         yield Found(message, least, least)
@@ -267,15 +271,6 @@ def only_tests(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -
     if window and in_vain(window) and all(summary.test_only and not summary.green for summary in window):
         message = f"{TESTS_ONLY} iterations in a row changed only tests ({TESTS_ONLY} trip this) while checks fail"
         yield Found(message, TESTS_ONLY, TESTS_ONLY)
-
-
-def _lasting(window: Sequence[IterationSummary]) -> Iterator[ErrorVector]:
-    """Errors of the newest iteration that all have, no smaller now than at first."""
-    extents = [{(error.kind, place(error)): error.extent for error in summary.errors} for summary in window]
-    for error in window[-1].errors:
-        key = (error.kind, place(error))
-        if all(key in found for found in extents) and error.extent >= extents[0][key]:
-            yield error
 
 
 DETECTORS: tuple[Detector[Sequence[IterationSummary], Sensitivity], ...] = (

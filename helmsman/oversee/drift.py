@@ -80,19 +80,18 @@ def drift(task: Task, execution: Execution, worktree: str) -> Drift:
     # what lies in one of the folders, by any way of naming that; a file at the root only beside one at the root
     ways = {path: parts(path)[:-1] for path in (*changed, *read)}
     related |= {path for path, own in ways.items() if any(own[at:] in folders for at in range(len(own) or 1))}
-    odd = [path for path in changed if path not in {*related, *read} and _is_judged(path)] if named or related else []
+    odd: list[str] = []
+    for path in changed if named or related else ():
+        *above, name = parts(path) or ("",)
+        # only source whose name says what it is about is judged
+        judged = name.rpartition(".")[2] in _SOURCE and _APART.isdisjoint(above) and telling(path)
+        odd += [path] if judged and path not in {*related, *read} else []
     done = not related.isdisjoint(changed)
     return Drift(
         deeds=len(related) + len(odd),
         related=len(related),
         strangers=() if done else tuple(map(display, odd[:STRANGERS_KEPT])),
     )
-
-
-def _is_judged(path: str) -> bool:
-    """Whether it is source whose name says what it is about."""
-    *above, name = parts(path) or ("",)
-    return name.rpartition(".")[2] in _SOURCE and _APART.isdisjoint(above) and bool(telling(path))
 
 
 def paths_in(text: str) -> Iterator[str]:
@@ -110,12 +109,9 @@ def telling(text: str) -> frozenset[str]:
 def _inside(paths: Iterable[str], worktree: str) -> list[str]:
     """Relative to the worktree, each once; without what lies elsewhere."""
     root = f"{worktree.rstrip('/')}/"
-    short = (path.removeprefix(root).removeprefix("./") for path in paths)
-    return [
-        path[-_LONGEST_PATH:]
-        for path in dict.fromkeys(short)
-        if path and not path.startswith(("/", "~")) and ".." not in path.split("/")
-    ]
+    short = dict.fromkeys(path.removeprefix(root).removeprefix("./") for path in paths)
+    inside = (path for path in short if path and not path.startswith(("/", "~")) and ".." not in path.split("/"))
+    return [path[-_LONGEST_PATH:] for path in inside]
 
 
 def display(path: str, longest: int = _SHOWN) -> str:

@@ -18,15 +18,12 @@ MEANING: Mapping[str, str] = {
 """Of each verb in its plain form the one that stands for all that mean the same."""
 
 
-def _inflected(verb: str) -> Iterator[str]:
-    stem = verb.removesuffix("e")
-    past = f"{verb[:-1]}i" if verb.endswith("y") else stem
-    yield from (f"{past}ed", f"{stem}ing", f"{verb}{verb[-1]}ed", f"{verb}{verb[-1]}ing")
-
-
-PARTICIPLES: Mapping[str, str] = {form: meaning for verb, meaning in MEANING.items() for form in _inflected(verb)} | {
-    form: MEANING[verb] for form, verb in _LISTS["irregular"].items()
-}
+PARTICIPLES: Mapping[str, str] = {
+    form: meaning
+    for verb, meaning in MEANING.items()
+    for stem, past in [(verb.removesuffix("e"), f"{verb[:-1]}i" if verb.endswith("y") else verb.removesuffix("e"))]
+    for form in (f"{past}ed", f"{stem}ing", f"{verb}{verb[-1]}ed", f"{verb}{verb[-1]}ing")
+} | {form: MEANING[verb] for form, verb in _LISTS["irregular"].items()}
 """Of each participle and gerund the same."""
 
 
@@ -69,11 +66,8 @@ Ban = tuple[str, Modality]
 
 def imperatives(source: str, text: str) -> tuple[Imperative, ...]:
     """What a text orders, in its order, 200 at most. Code, quotations, tables and headings order nothing."""
-    found = (one for block, ban in _passages(text[:MOST_PARSED]) for one in _instructions(block, ban))
-    return tuple(
-        Imperative(source=source, line=line, text=words[:LONGEST_TEXT], modality=how)
-        for line, words, how in islice(found, MOST_IMPERATIVES)
-    )
+    found = (one for block, ban in _passages(text[:MOST_PARSED]) for one in _instructions(source, block, ban))
+    return tuple(islice(found, MOST_IMPERATIVES))
 
 
 def _passages(text: str) -> Iterator[tuple[Block, Ban | None]]:
@@ -98,7 +92,7 @@ def _ban(heading: str) -> Ban | None:
     return (words, "should_not" if found["softly"] else "must_not") if found else None
 
 
-def _instructions(block: Block, ban: Ban | None) -> Iterator[tuple[int, str, Modality]]:
+def _instructions(source: str, block: Block, ban: Ban | None) -> Iterator[Imperative]:
     for line, sentence in _sentences(block):
         if sentence.rstrip(" *_").endswith(":"):
             continue
@@ -106,9 +100,9 @@ def _instructions(block: Block, ban: Ban | None) -> Iterator[tuple[int, str, Mod
             words = clause.strip(" *_")
             how = modality(words)
             if ban and how in {None, "must"} and not _OWN.search(words) and words:
-                yield line, f"{ban[0]}: {words}", ban[1]
-            elif how:
-                yield line, words, how
+                words, how = f"{ban[0]}: {words}", ban[1]
+            if how:
+                yield Imperative(source=source, line=line, text=words[:LONGEST_TEXT], modality=how)
             ban = None  # only the beginning of an item is read with its heading
 
 

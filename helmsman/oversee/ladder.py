@@ -90,10 +90,13 @@ def ladder_after(
         seen = before.model_copy(update={"spent": 0, "clean": before.clean + 1, "last_good": before.rung})
     elif summary.movement is not Movement.WAITED:
         seen = before.model_copy(update={"spent": before.spent + 1})
-    step = STEPS.get((before.rung, event))
-    if step is None or not _due(step, seen, trials(summary, signals, config, clean=seen.clean > 0)):
+    step, patience = STEPS.get((before.rung, event)), trials(summary, signals, config, clean=seen.clean > 0)
+    if step is None:
         return seen
-    return _climbed(seen, step.after, summary.iteration, _reason(event, seen, signals, idle), now)
+    # a rung on which something got on gets twice as long: slow work is no standstill
+    enough = (2 if seen.clean and patience > 1 else 1) * patience
+    due = seen.spent >= enough if step.counter == "spent" else seen.clean >= step.needs
+    return _climbed(seen, step.after, summary.iteration, _reason(event, seen, signals, idle), now) if due else seen
 
 
 def resumed(before: Ladder, iteration: int, now: datetime) -> Ladder:
@@ -158,13 +161,6 @@ def trials(summary: IterationSummary, signals: Sequence[Alert], config: LadderCo
     if failing >= FINE or wrecked or rules & UNMOVED:
         return max(1, config.patience - LESS)
     return config.patience * (2 if seen <= COARSE else 1)
-
-
-def _due(step: Step, ladder: Ladder, patience: int) -> bool:
-    """A rung on which something got on gets twice as long: slow work is no standstill."""
-    if step.counter == "spent":
-        return ladder.spent >= (2 if ladder.clean and patience > 1 else 1) * patience
-    return ladder.clean >= step.needs
 
 
 def _climbed(before: Ladder, after: EscalationLevel, iteration: int, reason: str, now: datetime) -> Ladder:

@@ -55,7 +55,10 @@ def steer(before: Control, history: Sequence[IterationSummary], *, swinging: boo
     rate = 0.0 if abs(rate) < DEADBAND else rate
     phase = _phase(recent[-1].iteration, completions)
     share = SMOOTHING if len(recent) > 1 else 1.0  # the first has nothing to come from
-    gains = _gains(before.gains, phase, share, swinging=swinging)
+    old = (before.gains.kp, before.gains.ki, before.gains.kd)
+    kp, ki, kd = ((1 - share) * was + share * new for was, new in zip(old, GAINS[phase], strict=True))
+    # damping waits for nothing; what follows it is smooth again
+    gains = Gains(kp=DAMPED_KP, ki=ki, kd=DAMPED_KD) if swinging else Gains(kp=kp, ki=ki, kd=kd)
     total = min(INTEGRAL_LIMIT, max(0.0, before.integral) * DECAY + gap)
     output = clamped(gains.kp * gap + gains.ki * total / INTEGRAL_LIMIT - gains.kd * rate)
     # anti-windup: no more of the sum than makes the output 1, where that is not less than there was; the output is the same
@@ -78,10 +81,3 @@ def _phase(iteration: int, completions: Sequence[float]) -> Phase:
     mean = sum(completions) / len(completions)
     spread = sqrt(sum((one - mean) ** 2 for one in completions) / len(completions))
     return "aggressive" if spread > VOLATILE or 1 - completions[-1] > FAR else "focused"
-
-
-def _gains(before: Gains, phase: Phase, share: float, *, swinging: bool) -> Gains:
-    """Go `share` of the way to the phase's profile. Damping waits for nothing; what follows it is smooth again."""
-    profile = zip((before.kp, before.ki, before.kd), GAINS[phase], strict=True)
-    kp, ki, kd = ((1 - share) * old + share * new for old, new in profile)
-    return Gains(kp=DAMPED_KP, ki=ki, kd=DAMPED_KD) if swinging else Gains(kp=kp, ki=ki, kd=kd)

@@ -61,7 +61,13 @@ def shares_of(
 ) -> Progress:
     """Shares by a report; of the tree that nobody has worked on yet nothing is proven, as nobody has asked."""
     checks = [(int(result.passed), int(result.passed or _inconclusive(result)), 1) for result in report.results]
-    tests = [_tests(result, most_tests.get(result.command, 0)) for result in report.results]
+    tests: list[_Counted] = []
+    for result in report.results:
+        passed, executed = (max(0, result.counts.passed), result.counts.executed) if result.counts else (0, 0)
+        of = max(executed, most_tests.get(result.command, 0), passed)
+        # a check that passes without counting its tests may have run all or none of them
+        unknown = _inconclusive(result) or (result.passed and result.counts is None)
+        tests.append((passed, passed + max(0, of - executed) if unknown else passed, of))
     shares = {
         "checks": _share(checks, before.checks),
         "tests": _share(tests, before.tests),
@@ -71,14 +77,6 @@ def shares_of(
     there = {name: share for name, share in shares.items() if share is not None}
     mean = sum(WEIGHTS[name] * share for name, share in there.items()) / (sum(map(WEIGHTS.__getitem__, there)) or 1)
     return Progress(**shares, completion=1.0 if proven else UNPROVEN * clamped(mean))
-
-
-def _tests(result: CheckResult, known: int) -> _Counted:
-    """A check that passes without counting its tests may have run all or none of them."""
-    passed, executed = (max(0, result.counts.passed), result.counts.executed) if result.counts else (0, 0)
-    of = max(executed, known, passed)
-    unheard = _inconclusive(result) or (result.passed and result.counts is None)
-    return passed, passed + max(0, of - executed) if unheard else passed, of
 
 
 def _inconclusive(result: CheckResult) -> bool:

@@ -6,7 +6,7 @@ from helmsman.oversee.cycles import worked as worked_in
 from helmsman.oversee.limits import ALARM_AT, gauges
 from helmsman.plain import clean
 from helmsman.records.checks import checks_fail
-from helmsman.records.control import EscalationLevel, Issue, IterationSummary, Movement, Oversight, Progress, Strategy
+from helmsman.records.control import EscalationLevel, Issue, IterationSummary, Movement, Oversight, Progress
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState
 
@@ -22,33 +22,24 @@ _WHERE = 120
 
 def before(state: LoopState, oversight: Oversight, history: Sequence[IterationSummary]) -> tuple[Issue, ...]:
     """What is wrong before the iteration that is due."""
-    return (
-        *_channels(state),
-        *_strategy(oversight.strategy, oversight.ladder.rung),
-        *_blockers(state, history),
-        *_budgets(state),
-    )[:MOST]
+    return (*_settings(state), *_strategy(oversight), *_blockers(state, history), *_budgets(state))[:MOST]
 
 
 def after(evidence: Evidence, progress: Progress) -> tuple[Issue, ...]:
     """What is odd about the iteration that has just ended. Nothing of it is critical: the gates themselves decide."""
-    return tuple(_after(evidence, progress))[:MOST]
-
-
-def _after(evidence: Evidence, progress: Progress) -> Iterator[Issue]:
     checks, wants, done = evidence.checks, evidence.claims.wants_to_finish, progress.completion
+    errors, found = evidence.execution.call.errors, dict[str, str]()
     if checks is not None and checks.passed and done >= NEAR and not evidence.proof.asked and not wants:
-        yield _issue("no_request", f"{done:.0%} done and all checks pass, but the agent did not ask to be done")
+        found["no_request"] = f"{done:.0%} done and all checks pass, but the agent did not ask to be done"
     if wants and checks is not None and checks.failures:
-        failing = checks_fail(len(checks.failures), len(checks.results))
-        yield _issue("asked_early", f"the agent asked to be done while {failing}")
-    errors = evidence.execution.call.errors
-    times, kinds = sum(error.times for error in errors), sorted({str(error.kind) for error in errors})
-    if times > ERRORS:
-        yield _issue("errors", f"{times} tool calls failed in the session (more than {ERRORS}); classes: {', '.join(kinds)}")
+        found["asked_early"] = f"the agent asked to be done while {checks_fail(len(checks.failures), len(checks.results))}"
+    if (times := sum(error.times for error in errors)) > ERRORS:
+        kinds = ", ".join(sorted({str(error.kind) for error in errors}))
+        found["errors"] = f"{times} tool calls failed in the session (more than {ERRORS}); classes: {kinds}"
+    return tuple(_issue(rule, message) for rule, message in found.items())
 
 
-def _channels(state: LoopState) -> Iterator[Issue]:
+def _settings(state: LoopState) -> Iterator[Issue]:
     config = state.config
     if not config.checks and not config.allow_no_checks:
         yield _issue("no_channel", "0 checks are configured and none may be left out: nothing can be verified", critical=True)
@@ -58,7 +49,8 @@ def _channels(state: LoopState) -> Iterator[Issue]:
         yield _issue("no_hooks", "steering.hooks is off: guard rails and checks inside the session do not act")
 
 
-def _strategy(strategy: Strategy, rung: EscalationLevel) -> Iterator[Issue]:
+def _strategy(oversight: Oversight) -> Iterator[Issue]:
+    strategy, rung = oversight.strategy, oversight.ladder.rung
     if strategy.stance != "persist" and not strategy.reasoning.strip():
         yield _issue("strategy", f"the strategy is to {strategy.stance}, without a reason")
     if strategy.stance == "persist" and rung >= EscalationLevel.REDESIGN:
@@ -78,10 +70,9 @@ def _blockers(state: LoopState, history: Sequence[IterationSummary]) -> Iterator
 
 
 def _budgets(state: LoopState) -> Iterator[Issue]:
-    for gauge in gauges(state.config.limits, state.spending, state.iteration):
-        if gauge.share > ALARM_AT:
-            used = f"{gauge.told} are used"
-            yield _issue("budget", f"{used} ({gauge.share:.0%}, more than {ALARM_AT:.0%})")
+    full = (gauge for gauge in gauges(state.config.limits, state.spending, state.iteration) if gauge.share > ALARM_AT)
+    for gauge in full:
+        yield _issue("budget", f"{gauge.told} are used ({gauge.share:.0%}, more than {ALARM_AT:.0%})")
 
 
 def _issue(rule: str, message: str, *, critical: bool = False) -> Issue:

@@ -41,7 +41,7 @@ def collect_claims(context: LoopContext, state: LoopState, evidence: Evidence) -
 
 
 def _named(claims: Claims, kind: ClaimKind) -> list[str]:
-    return [claim.subject for claim in claims.claims if claim.kind is kind]
+    return [claim.subject for claim in claims.claims if claim.kind == kind]
 
 
 def _earlier_files(worktree: Path, state: LoopState, change: Change) -> tuple[str, ...]:
