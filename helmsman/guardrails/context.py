@@ -1,7 +1,6 @@
 """When the agent's context counts as full, and when that ends its session."""
 
 from collections.abc import Mapping
-from enum import StrEnum
 
 from helmsman.records.agent import ContextUse
 
@@ -31,53 +30,40 @@ NOISE_TOKENS = 20_000
 """Tokens of tool answers from which their noise counts at all."""
 
 
-class Tier(StrEnum):
-    """How full a context is."""
-
-    HEALTHY = "healthy"
-    WARN = "warn"
-    """Time to write down what is known."""
-    FULL = "full"
-    """Time to end the session."""
-
-
 def known_window(model: str, told: Mapping[str, int], configured: int | None) -> int:
     """Tokens that a model's window holds: as configured, else as the CLI told of it before, else as is known of its name."""
     listed = next((window for part, window in WINDOWS if part in model.lower()), UNKNOWN_WINDOW)
     return configured or told.get(model, 0) or listed
 
 
-def tier(tokens: int, window: int) -> Tier:
-    """How full a window is; one of unknown size (0) is never full."""
-    if window <= 0 or tokens < WARN_AT * window:
-        return Tier.HEALTHY
-    return Tier.WARN if tokens < ROTATE_AT * window else Tier.FULL
+def filled(tokens: int, window: int) -> float:
+    """Share of the window that is full; 0 where its size is not known."""
+    return tokens / window if window > 0 else 0.0
 
 
 def rotation(use: ContextUse) -> str:
     """Why the session should be ended, "" where it should go on. The window of `use` is the one that holds."""
-    filled, reasons = tier(use.tokens, use.window), list[str]()
-    if filled is Tier.FULL:
+    share, reasons = filled(use.tokens, use.window), list[str]()
+    if share >= ROTATE_AT:
         reasons.append(f"{_fullness(use)} (limit {_percent(ROTATE_AT)})")
-    if filled is not Tier.HEALTHY and use.heard >= NOISE_TOKENS and use.noise_share >= NOISE_AT:
-        share = f"{use.noise * 100 // use.heard} % of the {use.heard:,} tokens that tools answered"
-        reasons.append(f"{share} are errors or repetition (limit {_percent(NOISE_AT)})")
+    if share >= WARN_AT and use.heard >= NOISE_TOKENS and use.noise_share >= NOISE_AT:
+        part = f"{use.noise * 100 // use.heard} % of the {use.heard:,} tokens that tools answered"
+        reasons.append(f"{part} are errors or repetition (limit {_percent(NOISE_AT)})")
     return " and ".join(reasons)
 
 
 def advice(use: ContextUse) -> str:
     """What the agent should hear about its context, "" where there is nothing to say."""
-    reason = rotation(use)
-    if reason:
+    if reason := rotation(use):
         return closing(reason)
-    if tier(use.tokens, use.window) is Tier.WARN:
-        return _sentence(f"{_fullness(use)}. {_WRITE_DOWN} At {_percent(ROTATE_AT)} this session ends; {_NEXT}")
-    return ""
+    if filled(use.tokens, use.window) < WARN_AT:
+        return ""
+    return f"T{_fullness(use)[1:]}. {_WRITE_DOWN} At {_percent(ROTATE_AT)} this session ends; {_NEXT}"
 
 
 def closing(why: str) -> str:
     """What an agent hears whose session ends for that reason."""
-    return _sentence(f"{why}. {_SAVE}")
+    return f"{why[0].upper()}{why[1:]}. {_SAVE}"
 
 
 _NEXT = "the next one begins with progress.md and the commits."
@@ -97,7 +83,3 @@ def _fullness(use: ContextUse) -> str:
 
 def _percent(share: float) -> str:
     return f"{share * 100:.3g} %"
-
-
-def _sentence(words: str) -> str:
-    return words[0].upper() + words[1:]

@@ -140,14 +140,10 @@ def _too_old(name: str, scene: Scene) -> bool:
     back = steps_back(name)
     if back is not None:
         return back > scene.commits
-    base = name.rstrip("^~0123456789") if name[-1:] == "^" or "~" in name else name
-    if base != name and _is_start(base, scene.rules):
-        return True
+    base, start = name.rstrip("^~0123456789") if name[-1:] == "^" or "~" in name else name, scene.rules.start
+    if base != name and len(base) >= _SHORTEST_ID and start and (start.startswith(base) or base.startswith(start)):
+        return True  # before the commit at which the session began
     return name.startswith(_REMOTES) or "@{u" in name or (name in _MAINLINES and name not in scene.branches)
-
-
-def _is_start(name: str, rules: Rules) -> bool:
-    return len(name) >= _SHORTEST_ID and bool(rules.start) and (rules.start.startswith(name) or name.startswith(rules.start))
 
 
 def _resets_too_far(scene: Scene) -> bool:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from posixpath import normpath
@@ -190,27 +191,17 @@ def only_looks(call: ToolCall, worktree: str = "") -> bool:
 
 def key_of(call: ToolCall, worktree: str) -> str:
     """Digest of what is run and where, whatever the spacing and the way to write paths."""
-    folder = call.folder(worktree)
-    folder = normpath(folder).removeprefix(normpath(worktree)) if worktree else folder
-    whole = f"{_as_text(call.tool)}\n{folder}\n{_normal(call.command, worktree) if call.command else _arguments(call)}"
-    return sha256(whole.encode("utf-8", "backslashreplace")).hexdigest()[:32]
-
-
-def _normal(command: str, worktree: str) -> str:
-    text = " ".join(command.split())
-    if worktree.strip("/"):
-        top = normpath(worktree)
+    folder, top = call.folder(worktree), normpath(worktree) if worktree else ""
+    folder, text = normpath(folder).removeprefix(top) if worktree else folder, " ".join(call.command.split())
+    if text and worktree.strip("/"):
         text = text.removeprefix(f"cd {top} && ").replace(f"{top}/", "")
     while end := next((end for end in _ENDS if text.endswith(end)), ""):
         text = text[: -len(end)].rstrip()
-    return text
-
-
-def _arguments(call: ToolCall) -> str:
-    try:
-        return json.dumps(call.arguments, sort_keys=True, default=str)[:_LONGEST_ARGUMENTS]
-    except (TypeError, ValueError, RecursionError):
-        return ""
+    if not call.command:
+        with suppress(TypeError, ValueError, RecursionError):
+            text = json.dumps(call.arguments, sort_keys=True, default=str)[:_LONGEST_ARGUMENTS]
+    whole = f"{_as_text(call.tool)}\n{folder}\n{text}"
+    return sha256(whole.encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 
 # --- rules about the work itself: tests that judge a fix stay as they are, and a broken build is mended before new work begins
@@ -246,8 +237,14 @@ def _rewritten(call: ToolCall, script: Sequence[Command], rules: Rules) -> Itera
 
     What a whole file that is written anew leaves out is seen in the diff later.
     """
-    if call.path and any(old.strip() not in new for old, new in _edits(call)):
-        yield from _inside(call.path, call.folder(rules.worktree), rules)
+    several = call.argument("edits")
+    edits = cast("list[Any]", several)[:_EDITS_LOOKED_AT] if isinstance(several, list) else [call.arguments]
+    for edit in edits if call.path else ():
+        match edit:
+            case {"old_string": str(old), "new_string": str(new)} if old.strip() not in new:
+                yield from _inside(call.path, call.folder(rules.worktree), rules)
+            case _:
+                pass
     for command in script:
         git = git_of(command, rules.home)
         if command.program in _TAKE_AWAY or git.verb == "rm":
@@ -259,14 +256,3 @@ def _inside(word: str, folder: str | None, rules: Rules) -> Iterator[str]:
     place = locate(word, folder, rules)
     if place is not None and place.kind is Kind.INSIDE:
         yield place.path
-
-
-def _edits(call: ToolCall) -> Iterator[tuple[str, str]]:
-    several = call.argument("edits")
-    given = cast("list[Any]", several)[:_EDITS_LOOKED_AT] if isinstance(several, list) else [call.arguments]
-    for edit in given:
-        match edit:
-            case {"old_string": str(old), "new_string": str(new)}:
-                yield old, new
-            case _:
-                pass

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from helmsman.guardrails.context import Tier, tier
+from helmsman.guardrails.context import ROTATE_AT, filled
 from helmsman.oversee.advice import advise
 from helmsman.records.agent import KeptSession
 from helmsman.records.state import LoopState
@@ -29,7 +29,7 @@ def why_fresh(state: LoopState, now: datetime) -> str:
 def _is_full(state: LoopState) -> bool:
     context = state.last_call.context
     window = state.config.context.window or context.window
-    return tier(context.peak, window) is Tier.FULL
+    return filled(context.peak, window) >= ROTATE_AT
 
 
 # What `hybrid` adds is not here: an iteration that did not get further leaves no session behind.

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from helmsman.guardrails import Advise, Deny, Rule, Rules, Session, ToolCall, after, before, judge
-from helmsman.guardrails.context import Tier, advice, closing, rotation, tier
+from helmsman.guardrails.context import WARN_AT, advice, closing, filled, rotation
 from helmsman.guardrails.failure_patterns import Told, Trouble, failed, gutter, saw, succeeded
 from helmsman.parsers.agent_actions import LONGEST_OUTPUT, Called, ToolResult, detail_of
 from helmsman.parsers.failure_words import fingerprint, merge
@@ -163,7 +163,7 @@ class Steering:
         """The context of the main thread has grown, or was compacted."""
         with self._lock:
             self._full = self._full or rotation(use)
-            filling = tier(use.tokens, use.window) is not Tier.HEALTHY
+            filling = filled(use.tokens, use.window) >= WARN_AT
             if filling and not self._filling and not self.ending:
                 said = advice(use)
                 self._advise("", Advise(Rule.CONTEXT, said), _session_itself(said))
