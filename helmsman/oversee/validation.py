@@ -1,11 +1,12 @@
-"""Sanity before and after an iteration: what is incoherent, missing or odd. What is critical stops the loop."""
+"""Sanity before and after an iteration: what is incoherent, missing or odd. What is critical stops the loop.
+
+Budgets that are nearly used up and early requests to be done are signals (`signals`).
+"""
 
 from collections.abc import Iterator, Sequence
 
 from helmsman.oversee.cycles import worked as worked_in
-from helmsman.oversee.limits import ALARM_AT, gauges
 from helmsman.plain import clean
-from helmsman.records.checks import checks_fail
 from helmsman.records.control import EscalationLevel, Issue, IterationSummary, Movement, Oversight, Progress
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState
@@ -22,21 +23,23 @@ _WHERE = 120
 
 def before(state: LoopState, oversight: Oversight, history: Sequence[IterationSummary]) -> tuple[Issue, ...]:
     """What is wrong before the iteration that is due."""
-    return (*_settings(state), *_strategy(oversight), *_blockers(state, history), *_budgets(state))[:MOST]
+    return (*_settings(state), *_strategy(oversight), *_blockers(state, history))[:MOST]
 
 
 def after(evidence: Evidence, progress: Progress) -> tuple[Issue, ...]:
     """What is odd about the iteration that has just ended. Nothing of it is critical: the gates themselves decide."""
-    checks, wants, done = evidence.checks, evidence.claims.wants_to_finish, progress.completion
-    errors, found = evidence.execution.call.errors, dict[str, str]()
-    if checks is not None and checks.passed and done >= NEAR and not evidence.proof.asked and not wants:
-        found["no_request"] = f"{done:.0%} done and all checks pass, but the agent did not ask to be done"
-    if wants and checks is not None and checks.failures:
-        found["asked_early"] = f"the agent asked to be done while {checks_fail(len(checks.failures), len(checks.results))}"
+    checks, asked, errors = (
+        evidence.checks,
+        evidence.claims.wants_to_finish or evidence.proof.asked,
+        evidence.execution.call.errors,
+    )
+    found, done = list[Issue](), progress.completion
+    if checks is not None and checks.passed and done >= NEAR and not asked:
+        found.append(_issue("no_request", f"{done:.0%} done and all checks pass, but the agent did not ask to be done"))
     if (times := sum(error.times for error in errors)) > ERRORS:
         kinds = ", ".join(sorted({str(error.kind) for error in errors}))
-        found["errors"] = f"{times} tool calls failed in the session (more than {ERRORS}); classes: {kinds}"
-    return tuple(_issue(rule, message) for rule, message in found.items())
+        found.append(_issue("errors", f"{times} tool calls failed in the session (more than {ERRORS}); classes: {kinds}"))
+    return tuple(found)
 
 
 def _settings(state: LoopState) -> Iterator[Issue]:
@@ -67,12 +70,6 @@ def _blockers(state: LoopState, history: Sequence[IterationSummary]) -> Iterator
         if all((error.kind, error.where) in failures for failures in seen):
             place = f" at {clean(error.where[:_WHERE])}" if error.where else ""
             yield _issue("blocker", f"the same {error.kind} failure{place} after {UNADDRESSED} iterations that got no further")
-
-
-def _budgets(state: LoopState) -> Iterator[Issue]:
-    full = (gauge for gauge in gauges(state.config.limits, state.spending, state.iteration) if gauge.share > ALARM_AT)
-    for gauge in full:
-        yield _issue("budget", f"{gauge.told} are used ({gauge.share:.0%}, more than {ALARM_AT:.0%})")
 
 
 def _issue(rule: str, message: str, *, critical: bool = False) -> Issue:

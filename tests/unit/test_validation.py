@@ -19,9 +19,8 @@ from helmsman.records.control import (
     Strategy,
 )
 from helmsman.records.proof import Proof
-from helmsman.records.state import LoopState, Spending
-from helmsman.texts import money
-from tests.unit.builders import ASKED, NOW, call, check, config, evidence, execution, report, state
+from helmsman.records.state import LoopState
+from tests.unit.builders import NOW, call, check, config, evidence, execution, report, state
 
 pytestmark = pytest.mark.feature("O7")
 FAILS = ErrorVector(kind=FailureClass.TEST, where="tests/test_a.py::test_b", message="assert 1 == 2")
@@ -105,14 +104,6 @@ def test_a_failure_that_the_tree_does_not_have_any_more_is_no_blocker() -> None:
     ]
 
 
-@pytest.mark.parametrize(("used", "expected"), [(9.0, 0), (9.01, 1), (20.0, 1)])
-def test_a_budget_of_which_more_than_nine_tenths_are_used_is_told(used: float, expected: int) -> None:
-    spent = state(config(limits={"cost_usd": 10}), spending=Spending(cost_usd=used))
-    issues = before(spent, Oversight(), ())
-    assert [issue.rule for issue in issues] == ["validation.budget"] * expected
-    assert all(f"{money(used)} of $10.00" in issue.message for issue in issues)
-
-
 def test_an_ordinary_iteration_leaves_no_issue() -> None:
     assert after(evidence(), Progress(completion=0.4)) == ()
 
@@ -134,12 +125,6 @@ def test_near_the_end_under_green_checks_a_missing_request_is_told(
     brought = evidence(checks=checks, proof=Proof(asked=asked, green=True))
     rules = [issue.rule for issue in after(brought, Progress(completion=completion))]
     assert rules == (["validation.no_request"] if expected else [])
-
-
-def test_a_request_while_checks_fail_is_told_with_their_number() -> None:
-    (issue,) = after(evidence(claims=ASKED, checks=RED), Progress(completion=0.5))
-    assert (issue.rule, issue.critical) == ("validation.asked_early", False)
-    assert issue.message == "the agent asked to be done while 1 of 2 checks fails"
 
 
 @pytest.mark.parametrize(("times", "expected"), [(5, 0), (6, 1)])
