@@ -48,12 +48,12 @@ def _id(rung: EscalationLevel) -> str:
 
 
 _EVENTS: Mapping[ladder.Event, str] = {
-    ladder.Event.PAIN: "pain",
-    ladder.Event.PERSON: "a question for a person",
-    ladder.Event.TROUBLE: "trouble",
-    ladder.Event.CLEAN: "clean",
-    ladder.Event.NOTHING: "nothing",
-    ladder.Event.RESUMED: "a person goes on",
+    "pain": "pain",
+    "person": "a question for a person",
+    "trouble": "trouble",
+    "clean": "clean",
+    "nothing": "nothing",
+    "resumed": "a person goes on",
 }
 _COUNTERS: Mapping[str, str] = {
     "spent": "{event}, after {needs} iterations here",

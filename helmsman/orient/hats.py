@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from helmsman.config import ClaudeConfig
-from helmsman.oversee.advice import Persona, advise
+from helmsman.oversee.advice import PERSONAS, advise
 from helmsman.prompts import render
 from helmsman.records.agent import FailureClass
 from helmsman.records.checks import Weight
@@ -19,7 +19,7 @@ from helmsman.texts import plural
 RungName = Literal["patch", "refactor", "redesign"]
 RUNGS: Mapping[EscalationLevel, RungName] = {EscalationLevel.PATCH: "patch", EscalationLevel.REFACTOR: "refactor"}
 """What is not here is a redesign: after a person was asked it begins with one."""
-CALLED: Mapping[Persona, str] = {persona: persona.value.replace(" ", "-") for persona in Persona if persona}
+CALLED: Mapping[str, str] = {persona: persona.replace(" ", "-") for persona in PERSONAS if persona}
 """Hats that the ladder asks for, by the names of their files."""
 USUAL = "nothing calls for another one"
 
@@ -44,7 +44,7 @@ class Scene:
     conflict: bool = False
     item: str = ""
     """Markers and title of the plan's item in hand."""
-    persona: Persona = Persona.NONE
+    persona: str = ""
     """Whom the ladder asks for."""
 
 

@@ -5,7 +5,6 @@ rungs and names of rules are for people and stand in none of them.
 """
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
@@ -32,18 +31,9 @@ RECURS = 2
 """Iterations in which the same class of failure was seen."""
 
 
-class Persona(StrEnum):
-    """Whose eyes an iteration looks with."""
-
-    NONE = ""
-    ARCHITECT = "architect"
-    DEBUGGER = "debugger"
-    TESTER = "tester"
-    BUILD_ENGINEER = "build engineer"
-
-
-PERSONAS: Mapping[Persona, str] = {Persona.NONE: "", **{Persona(name): words for name, words in WORDS["personas"].items()}}
-SPECIALISTS: Mapping[FailureClass, Persona] = {FailureClass(kind): Persona(name) for kind, name in WORDS["specialists"].items()}
+PERSONAS: Mapping[str, str] = {"": "", **WORDS["personas"]}
+"""Whose eyes an iteration looks with."""
+SPECIALISTS: Mapping[FailureClass, str] = {FailureClass(kind): name for kind, name in WORDS["specialists"].items()}
 
 
 class Advice(BaseModel):
@@ -59,7 +49,8 @@ class Advice(BaseModel):
     anew: bool = False
     specialist: bool = False
     instructed: bool = False
-    persona: Persona = Persona.NONE
+    persona: str = ""
+    """One of `PERSONAS`."""
     model: str = ""
     """Model that it is made with. Empty: the loop's own."""
 

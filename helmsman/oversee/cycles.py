@@ -5,7 +5,7 @@ from itertools import groupby, islice
 
 from helmsman.config.oversight import Sensitivity
 from helmsman.oversee.detector import Found
-from helmsman.oversee.progress import at_work, compared_with, is_base, made_progress, place
+from helmsman.oversee.progress import at_work, compared_with, made_progress, place
 from helmsman.plain import clean
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import MOST_ERRORS, MOST_NAMES, IterationSummary
@@ -15,31 +15,24 @@ NAME_LENGTH = 200
 OF_THE_WORLD = frozenset({FailureClass.TIMEOUT, FailureClass.NETWORK, FailureClass.RESOURCES})
 
 
-def worked(history: Sequence[IterationSummary], count: int) -> list[IterationSummary]:
-    """The last `count` iterations in which the agent got to work, newest last."""
-    return _last(history, count, at_work)
-
-
-def checked(history: Sequence[IterationSummary], count: int) -> list[IterationSummary]:
-    """The last `count` iterations whose evidence is known, newest last."""
-    return _last(history, count, lambda summary: summary.checked and at_work(summary))
-
-
-def worked_from(history: Sequence[IterationSummary], count: int) -> list[IterationSummary]:
-    """As `worked`, and the tree that the loop began with where it reaches back so far."""
-    return _last(history, count, lambda summary: at_work(summary) or is_base(summary))
+def worked(
+    history: Sequence[IterationSummary], count: int, kind: Callable[[IterationSummary], bool] = at_work
+) -> list[IterationSummary]:
+    """The last `count` iterations of a kind, newest last: by default those in which the agent got to work."""
+    return list(islice(filter(kind, reversed(history)), count))[::-1]
 
 
 def whole(
-    kind: Callable[[Sequence[IterationSummary], int], list[IterationSummary]], history: Sequence[IterationSummary], count: int
+    history: Sequence[IterationSummary], count: int, kind: Callable[[IterationSummary], bool] = at_work
 ) -> list[IterationSummary]:
-    """The last `count` iterations of a kind; none where there are fewer."""
-    window = kind(history, count)
+    """The same; none where there are fewer."""
+    window = worked(history, count, kind)
     return window if len(window) == count else []
 
 
-def _last(history: Sequence[IterationSummary], count: int, counts: Callable[[IterationSummary], bool]) -> list[IterationSummary]:
-    return list(islice(filter(counts, reversed(history)), count))[::-1]
+def checked(summary: IterationSummary) -> bool:
+    """Whether what an agent's work came to is known."""
+    return summary.checked and at_work(summary)
 
 
 def fewer_fail(before: IterationSummary, after: IterationSummary) -> bool:
@@ -82,7 +75,7 @@ UNDONE = 2
 
 def recurring_trees(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
     """The same trees in turn, A/B/A/B or A/B/C/A/B/C by hash (S5), or one tree that edits left and came back to twice."""
-    window = [summary for summary in worked_from(history, CYCLE_WINDOW) if summary.tree]
+    window = [summary for summary in history[-CYCLE_WINDOW:] if summary.tree]
     period = _period([summary.tree for summary in window], TREE_PERIODS)
     if period and window[-1].tree == window[-2].tree:
         return  # it came round before; what holds still now is another matter
@@ -103,7 +96,7 @@ def limit_cycle(history: Sequence[IterationSummary], _sensitivity: Sensitivity) 
 
     Another try would go round again.
     """
-    window = _last(history, CYCLE_WINDOW, compared_with)  # also the tree that the loop began with: a state, but nobody's work
+    window = worked(history, CYCLE_WINDOW, compared_with)  # also the tree that the loop began with: a state, but nobody's work
     states = [_state(summary) for summary in window]
     traded, period = _traded(window), _period(states, CYCLE_PERIODS)
     if not (traded or period) or states[-1] == states[-2]:

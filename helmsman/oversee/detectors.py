@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 
 from helmsman.config.oversight import DetectConfig, Sensitivity
-from helmsman.oversee.cycles import UNDONE, checked, fewer_fail, in_vain, limit_cycle, recurring_trees, whole, worked, worked_from
+from helmsman.oversee.cycles import UNDONE, checked, fewer_fail, in_vain, limit_cycle, recurring_trees, whole, worked
 from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.progress import at_work, identity, is_base, made_progress, place
 from helmsman.plain import clean
@@ -43,7 +43,7 @@ def stuck(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iter
     least = needed(STUCK, sensitivity)
     seen = [
         summary
-        for summary in worked_from(history, least + 2)
+        for summary in history[-least - 2 :]
         if summary.iteration > 1 or summary.files_changed or not summary.tool_calls  # a first one may only read: research (M6)
     ]
     window = seen[-least - 1 :]  # with the one before them, where there is one
@@ -92,7 +92,7 @@ def regressing(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
 
 def plateau(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
     """Nothing was better than ever for 8 iterations (S5, eigenform), and no green run made anything new either."""
-    window = whole(worked, history, least := needed(PLATEAU, sensitivity))
+    window = whole(history, least := needed(PLATEAU, sensitivity))
     if window and in_vain(window):
         told = f"nothing was better than ever before for {least} iterations ({least} trip this)"
         yield Found(f"{told}; completion is {window[-1].completion:.0%}", least, least)
@@ -162,7 +162,7 @@ def empty_sessions(history: Sequence[IterationSummary], sensitivity: Sensitivity
 
     A session that an outage cut off is not empty, and one that asks to be done under green checks has nothing left to do.
     """
-    window = whole(worked, history, least := needed(EMPTY, sensitivity))
+    window = whole(history, least := needed(EMPTY, sensitivity))
     if window and all(map(_empty, window)):
         message = f"{least} sessions in a row called no tool and changed nothing ({least} trip this)"
         yield Found(message, least, least)
@@ -187,7 +187,7 @@ def output_decline(history: Sequence[IterationSummary], _sensitivity: Sensitivit
 
 def denied(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
     """The CLI denied permissions in 2 iterations in a row (S5), which a person has to grant; WARN where one of them got on."""
-    window = whole(worked, history, least := needed(DENIALS, sensitivity))
+    window = whole(history, least := needed(DENIALS, sensitivity))
     if window and all(summary.denials for summary in window):
         total = sum(summary.denials for summary in window)
         message = (
@@ -217,7 +217,7 @@ def same_error(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
 
     By class and place, never by text, which differs from run to run.
     """
-    window = whole(checked, history, least := needed(SAME_ERROR, sensitivity))
+    window = whole(history, least := needed(SAME_ERROR, sensitivity), checked)
     if not window or any(summary.movement is Movement.FORWARD for summary in window[1:]) or fewer_fail(window[0], window[-1]):
         return
     # errors of the newest iteration that all have, no smaller now than at first
@@ -235,7 +235,7 @@ def same_words(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
 
     Where checks are coarse, words are the first thing to move when work gets somewhere.
     """
-    window = whole(checked, history, least := needed(PLATEAU, sensitivity))
+    window = whole(history, least := needed(PLATEAU, sensitivity), checked)
     if not window or not window[-1].errors or any(summary.movement is Movement.FORWARD for summary in window[1:]):
         return
     states = {
@@ -249,7 +249,7 @@ def same_words(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
 
 def reverted(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
     """2 iterations in a row edited files back to what they were and did not get on (S5). One try taken back is honest work."""
-    window = whole(worked, history, UNDONE)
+    window = whole(history, UNDONE)
     if window and all(summary.reverted for summary in window) and in_vain(window):
         files = sum(summary.reverted for summary in window)
         yield Found(f"{UNDONE} iterations in a row edited {files} files and took it back ({UNDONE} trip this)", files, UNDONE)
@@ -257,7 +257,7 @@ def reverted(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> 
 
 def growing_diff(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
     """3 iterations in a row each wrote more lines than the one before and more than they took away, and none got on (S5)."""
-    window = whole(worked, history, SWELLING)
+    window = whole(history, SWELLING)
     grown = [summary.insertions - summary.deletions for summary in window]
     longer = all(before.insertions < after.insertions for before, after in pairwise(window))
     if window and in_vain(window) and min(grown) > 0 and longer:
@@ -267,7 +267,7 @@ def growing_diff(history: Sequence[IterationSummary], _sensitivity: Sensitivity)
 
 def only_tests(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
     """3 iterations in a row changed tests only while checks fail, and none got on (peers' issues). One is test-first."""
-    window = whole(worked, history, TESTS_ONLY)
+    window = whole(history, TESTS_ONLY)
     if window and in_vain(window) and all(summary.test_only and not summary.green for summary in window):
         message = f"{TESTS_ONLY} iterations in a row changed only tests ({TESTS_ONLY} trip this) while checks fail"
         yield Found(message, TESTS_ONLY, TESTS_ONLY)

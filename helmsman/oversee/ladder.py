@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from enum import StrEnum
 from typing import Literal, NamedTuple
 
 from helmsman.config import LadderConfig
@@ -35,20 +34,10 @@ FORGOTTEN = ("idle", "strategy", "diagnosis", "learning", "issues", "instruction
 LONGEST_REASON = 300
 
 
-class Event(StrEnum):
-    """What an iteration, or a person, was for the ladder."""
-
-    PAIN = "pain"
-    """A signal that ends the loop at once."""
-    PERSON = "person"
-    """A signal that asks for a person."""
-    TROUBLE = "trouble"
-    """The next iteration has to be told what to do instead, or nothing got on for too long."""
-    CLEAN = "clean"
-    """It got on, and nothing spoke against it."""
-    NOTHING = "nothing"
-    RESUMED = "resumed"
-    """A person goes on with the loop."""
+Event = Literal["pain", "person", "trouble", "clean", "nothing", "resumed"]
+"""What an iteration, or a person, was for the ladder. `pain`: a signal ends the loop at once. `person`: one asks for a person.
+`trouble`: the next iteration has to be told what to do instead, or nothing got on for too long. `clean`: it got on, and nothing
+spoke against it. `resumed`: a person goes on with the loop."""
 
 
 class Step(NamedTuple):
@@ -60,24 +49,20 @@ class Step(NamedTuple):
     """What the counter of clean iterations has to reach; `spent` has to reach the patience."""
 
 
+PATCH, REFACTOR, REDESIGN, HUMAN, EJECT = EscalationLevel
 STEPS: Mapping[tuple[EscalationLevel, Event], Step] = {
-    (EscalationLevel.PATCH, Event.TROUBLE): Step(EscalationLevel.REFACTOR),
-    (EscalationLevel.REFACTOR, Event.TROUBLE): Step(EscalationLevel.REDESIGN, "spent"),
-    (EscalationLevel.REDESIGN, Event.TROUBLE): Step(EscalationLevel.HUMAN, "spent"),
-    (EscalationLevel.REDESIGN, Event.CLEAN): Step(EscalationLevel.REFACTOR, "clean", 2),
-    (EscalationLevel.REFACTOR, Event.CLEAN): Step(EscalationLevel.PATCH, "clean", 3),
-    **{
-        (rung, Event.PERSON): Step(EscalationLevel.HUMAN)
-        for rung in (EscalationLevel.PATCH, EscalationLevel.REFACTOR, EscalationLevel.REDESIGN)
-    },
-    **{
-        (rung, Event.PAIN): Step(EscalationLevel.EJECT)
-        for rung in (EscalationLevel.PATCH, EscalationLevel.REFACTOR, EscalationLevel.REDESIGN, EscalationLevel.HUMAN)
-    },
-    (EscalationLevel.HUMAN, Event.RESUMED): Step(EscalationLevel.REDESIGN),
-    (EscalationLevel.EJECT, Event.RESUMED): Step(EscalationLevel.PATCH),
+    (PATCH, "trouble"): Step(REFACTOR),
+    (REFACTOR, "trouble"): Step(REDESIGN, "spent"),
+    (REDESIGN, "trouble"): Step(HUMAN, "spent"),
+    (REDESIGN, "clean"): Step(REFACTOR, "clean", 2),
+    (REFACTOR, "clean"): Step(PATCH, "clean", 3),
+    **{(rung, "person"): Step(HUMAN) for rung in (PATCH, REFACTOR, REDESIGN)},
+    **{(rung, "pain"): Step(EJECT) for rung in (PATCH, REFACTOR, REDESIGN, HUMAN)},
+    (HUMAN, "resumed"): Step(REDESIGN),
+    (EJECT, "resumed"): Step(PATCH),
 }
 """What is not here stays where it is: from E-III only a person leads down, to E-IV only pain leads up."""
+_SEVERITIES: Mapping[Event, Severity] = {"pain": Severity.ABORT, "person": Severity.PAUSE, "trouble": Severity.REDIRECT}
 
 
 def ladder_after(
@@ -86,7 +71,7 @@ def ladder_after(
     """The ladder once an iteration is over. `idle`: iterations in a row without progress, this one included."""
     event = event_of(summary, signals, idle=idle)
     seen = before
-    if event is Event.CLEAN:  # it gives the rung its patience back; any other takes nothing of what was reached
+    if event == "clean":  # it gives the rung its patience back; any other takes nothing of what was reached
         seen = before.model_copy(update={"spent": 0, "clean": before.clean + 1, "last_good": before.rung})
     elif summary.movement is not Movement.WAITED:
         seen = before.model_copy(update={"spent": before.spent + 1})
@@ -101,7 +86,7 @@ def ladder_after(
 
 def resumed(before: Ladder, iteration: int, now: datetime) -> Ladder:
     """A person goes on with the loop before the given iteration."""
-    step = STEPS.get((before.rung, Event.RESUMED))
+    step = STEPS.get((before.rung, "resumed"))
     if step is None:
         return before
     reason = f"a person goes on with the loop, which had stopped because of {before.reason}"
@@ -117,30 +102,23 @@ def idle_after(before: int, summary: IterationSummary) -> int:
 
 def event_of(summary: IterationSummary, signals: Sequence[Alert], *, idle: int) -> Event:
     """The gravest thing that an iteration was. One that only waited brings neither trouble nor a clean iteration."""
-    if _of(Event.PAIN, signals):
-        return Event.PAIN
-    if _of(Event.PERSON, signals):
-        return Event.PERSON
+    if _of("pain", signals):
+        return "pain"
+    if _of("person", signals):
+        return "person"
     if summary.movement is Movement.WAITED:
-        return Event.NOTHING
+        return "nothing"
     stalled = idle >= STALLED and summary.movement is not Movement.SIDEWAYS  # a new tree has the patience of its rung
-    if stalled or (_of(Event.TROUBLE, signals) and not made_progress(summary)):
-        return Event.TROUBLE
-    return Event.CLEAN if made_progress(summary) else Event.NOTHING
-
-
-_SEVERITIES: Mapping[Event, Severity] = {
-    Event.PAIN: Severity.ABORT,
-    Event.PERSON: Severity.PAUSE,
-    Event.TROUBLE: Severity.REDIRECT,
-}
+    if stalled or (_of("trouble", signals) and not made_progress(summary)):
+        return "trouble"
+    return "clean" if made_progress(summary) else "nothing"
 
 
 def _of(event: Event, signals: Sequence[Alert]) -> list[Alert]:
     """The signals that amount to an event, a cycle first. A limit that is reached ends the loop too, and hurts nobody."""
     severity = _SEVERITIES.get(event)
     found = [signal for signal in signals if signal.severity is severity]
-    hurting = [signal for signal in found if signal.hurts] if event is Event.PAIN else found
+    hurting = [signal for signal in found if signal.hurts] if event == "pain" else found
     return sorted(hurting, key=lambda signal: signal.rule not in CYCLES)
 
 
@@ -150,7 +128,7 @@ def trials(summary: IterationSummary, signals: Sequence[Alert], config: LadderCo
     Plain: nothing new was tried, or the loop goes round or down. `clean`: whether anything got on here. A check that counts
     nothing is red from the first step of a long work to the last but one, and one of three tests nearly as long.
     """
-    rules = {signal.rule for signal in _of(Event.TROUBLE, signals)}
+    rules = {signal.rule for signal in _of("trouble", signals)}
     if summary.movement is Movement.STILL or rules & (PLAIN - FALLS if clean else PLAIN):
         return 1
     listed = sum([error.extent for error in summary.errors])  # where no test is counted, what the checks list
@@ -172,7 +150,7 @@ def _climbed(before: Ladder, after: EscalationLevel, iteration: int, reason: str
 
 def _reason(event: Event, ladder: Ladder, signals: Sequence[Alert], idle: int) -> str:
     """The rule stands first, so that the next prompt can tell what kind of trouble it was."""
-    if event is Event.CLEAN:
+    if event == "clean":
         return f"{plural(ladder.clean, 'clean iteration')} on {ladder.rung.title}"
     gravest = next(iter(_of(event, signals)), None)
     if gravest is None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
-from helmsman.oversee.cycles import checked, fewer_fail
+from helmsman.oversee.cycles import checked, fewer_fail, worked
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import IterationSummary, Learning, Movement
 from helmsman.records.decision import Alert, Severity
@@ -41,7 +41,7 @@ def learn(
     """
     if not history or history[-1].movement is Movement.WAITED or not history[-1].checked:
         return before, ()
-    seen = checked(history, AWAY)
+    seen = worked(history, AWAY, checked)
     known = {item.kind: item for item in before}
     kinds = dict.fromkeys((*known, *(error.kind for error in seen[-1].errors)))
     learnt = tuple(_next(known.get(kind, Learning(kind=kind)), seen, intervened=intervened) for kind in kinds)

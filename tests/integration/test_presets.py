@@ -12,7 +12,7 @@ from helmsman.config.layers import Layer as Said
 from helmsman.config.layers import leaves, resolve
 from helmsman.errors import OperatorError
 from helmsman.orient.hats import CALLED, USUAL, choose
-from helmsman.oversee.advice import Persona
+from helmsman.oversee.advice import PERSONAS
 from helmsman.oversee.answers import reconfigured
 from helmsman.parsers.definitions import read_sheet
 from helmsman.records.hats import IMPLEMENTER, Condition, Sheet
@@ -105,7 +105,7 @@ def test_every_hat_of_a_preset_is_worn_in_the_situations_that_it_declares_or_whe
             assert all(choose(preset, scene_for(condition))[0] == other for condition in other.when), (name, other.name)
         worn = {usual.name} | {other.name for other in others if other.when} | set(CALLED.values())
         assert {hat.name for hat in preset.hats} == worn
-        for persona in filter(None, Persona):
+        for persona in filter(None, PERSONAS):
             assert choose(preset, replace(QUIET, persona=persona))[0].name == CALLED[persona]
         assert choose(preset, replace(QUIET, conflict=True))[0].name == INTEGRATOR
 

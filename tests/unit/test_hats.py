@@ -11,7 +11,7 @@ from helmsman.config import LoopConfig
 from helmsman.orient.allowance import claude_config
 from helmsman.orient.brief import brief
 from helmsman.orient.hats import CALLED, USUAL, Scene, choose, scene_of, worn_hat
-from helmsman.oversee.advice import Persona
+from helmsman.oversee.advice import PERSONAS
 from helmsman.records.agent import AgentOutcome, Commit, ErrorVector, FailureClass
 from helmsman.records.checks import Finding, Weight
 from helmsman.records.control import (
@@ -54,7 +54,7 @@ SCENES = st.builds(
     findings=st.integers(0, 9),
     first=st.booleans(),
     replan=st.booleans(),
-    persona=st.sampled_from(Persona),
+    persona=st.sampled_from(list(PERSONAS)),
 )
 TEST = FailureClass.TEST
 RED = report(check(passed=False))
@@ -132,7 +132,7 @@ def test_of_several_the_one_of_highest_priority_is_put_on_and_of_equals_the_firs
 
 @pytest.mark.feature("S8")
 def test_whom_the_ladder_asks_for_comes_before_all_others() -> None:
-    for persona in filter(None, Persona):
+    for persona in filter(None, PERSONAS):
         asked = hat(CALLED[persona], priority=0)
         of = preset(hat(), hat("other", Condition(first=True), priority=100), asked)
         assert choose(of, Scene(first=True, persona=persona, rung="redesign")) == (
@@ -169,7 +169,7 @@ def test_what_stands_against_the_work_is_part_of_the_scene() -> None:
     assert (scene.findings, scene.rejections, scene.taken_back, scene.conflict) == (1, 3, True, True)
     assert (scene.idle, scene.rung) == (2, "redesign")
     watched = builders.state(config(ladder={"act": False}), oversight=oversight)
-    assert (scene_of(watched).rung, scene_of(watched).persona) == ("patch", Persona.NONE)
+    assert (scene_of(watched).rung, scene_of(watched).persona) == ("patch", "")
 
 
 # --- what it changes ------------------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def test_what_the_agent_hears_of_a_probe_has_none_of_its_values_but_those_of_the
 
 @pytest.mark.parametrize("text", ["no JSON", "{}", cases({"code": "", "says": "x"}), cases({"code": "x"})])
 def test_an_answer_in_another_form_is_none(text: str) -> None:
-    assert "another form" in str(read_probes(text, CONFIG))
+    assert str(read_probes(text, CONFIG)).startswith("the answer h")
 
 
 @pytest.mark.parametrize(("numbers", "read"), [((2, 1), ("wrong", "right")), ((1,), None), ((1, 1), None), ((1, 2, 3), None)])
