@@ -54,8 +54,7 @@ _FETCHERS = frozenset({"curl", "wget"})
 _INTERPRETERS = word_set("node perl ruby php deno bun")
 _SOURCES = frozenset({"source", "."})
 _STDIN = frozenset({"", "/dev/stdin", "/dev/fd/0"})
-_FETCHED = "\ue000"
-"""Stands in a script for what was put there before it is read; UNKNOWN itself is dropped from every text."""
+_FETCHED = "\ue000"  # stands in a script for what was put there before it is read; UNKNOWN itself is dropped from every text
 
 
 def _is_outside(words: Iterable[str], scene: Scene) -> bool:

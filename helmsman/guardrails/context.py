@@ -16,18 +16,15 @@ WINDOWS: tuple[tuple[str, int], ...] = (
     ("claude-2", _SMALL),
 )
 """Tokens of a window by a part of the model's name; the first that fits holds. The smaller one where plans differ."""
-UNKNOWN_WINDOW = _LARGE
-"""Of a model that is not listed, an alias for the newest of a family included: the CLI assumes the same."""
+UNKNOWN_WINDOW = _LARGE  # of a model that is not listed, an alias for the newest of a family included: the CLI assumes the same
 
 
 WARN_AT, ROTATE_AT = 0.6, 0.8
 """Shares of the window from which the agent is told to write down what it knows, and from which its session ends: where public
 loops rotate.
 """
-NOISE_AT = 0.7
-"""Share of what tools answered that is error output or repetition from which the session ends at `WARN_AT` already."""
-NOISE_TOKENS = 20_000
-"""Tokens of tool answers from which their noise counts at all."""
+NOISE_AT = 0.7  # share of what tools answered that is error output or repetition from which the session ends at `WARN_AT` already
+NOISE_TOKENS = 20_000  # tokens of tool answers from which their noise counts at all
 
 
 def known_window(model: str, told: Mapping[str, int], configured: int | None) -> int:

@@ -14,14 +14,11 @@ from helmsman.guardrails.session import ToolCall, key_of, only_looks
 from helmsman.plain import clean
 from helmsman.records.agent import FAILURES_IN_ROW, ErrorVector, FailureClass
 
-SAME_FAILURE = 5
-"""How often the same failure may come back over changes: as often as calls may fail in a row."""
+SAME_FAILURE = 5  # how often the same failure may come back over changes: as often as calls may fail in a row
 GUTTER = 3
 """Times the failures in a row at which the agent was told, until a fresh session serves better: it was told three times."""
-LONGEST_TOLD = 160
-"""Characters of foreign text in a sentence."""
-TURNS = 4
-"""Failures of which each is followed by the other one."""
+LONGEST_TOLD = 160  # characters of foreign text in a sentence
+TURNS = 4  # failures of which each is followed by the other one
 KEPT_FAULTS, KEPT_CONTENTS, KEPT_FILES = 16, 20, 100
 _BROKEN = frozenset({FailureClass.BUILD, FailureClass.SYNTAX, FailureClass.TYPES})
 """Failures after which new work stands on nothing."""
@@ -45,23 +42,15 @@ class Fault(NamedTuple):
 class Trouble:
     """What went wrong so far; its size is bounded."""
 
-    in_row: int = 0
-    """Commands that failed since one succeeded or a change got past the last failure."""
-    edits_in_row: int = 0
-    """Edits that could not be applied since one was."""
-    looks_in_row: int = 0
-    """Looks that failed since one succeeded."""
+    in_row: int = 0  # commands that failed since one succeeded or a change got past the last failure
+    edits_in_row: int = 0  # edits that could not be applied since one was
+    looks_in_row: int = 0  # looks that failed since one succeeded
     longest: int = 0
-    last: ErrorVector | None = None
-    """The last failure of a command; None after one that succeeded."""
-    fewest: int = 0
-    """The smallest extent that it was seen with."""
-    same: int = 0
-    """How often it came back one after the other, each time after something was changed and with no smaller extent."""
-    changed: bool = False
-    """Whether a file was changed since then."""
-    faults: tuple[Fault, ...] = ()
-    """Failures since the last success, newest last, of one command each once until another comes."""
+    last: ErrorVector | None = None  # the last failure of a command; None after one that succeeded
+    fewest: int = 0  # the smallest extent that it was seen with
+    same: int = 0  # how often it came back one after the other, each time after something was changed and with no smaller extent
+    changed: bool = False  # whether a file was changed since then
+    faults: tuple[Fault, ...] = ()  # failures since the last success, newest last, of one command each once until another comes
     versions: tuple[Versions, ...] = ()
 
     @property

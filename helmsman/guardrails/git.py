@@ -32,8 +32,7 @@ _COMMITS = {"commit": "--amend --dry-run", **dict.fromkeys(("revert", "cherry-pi
 
 class Git(NamedTuple):
     verb: str = ""
-    words: tuple[str, ...] = ()
-    """Behind the verb."""
+    words: tuple[str, ...] = ()  # behind the verb
     folder: str | None = None
 
 
@@ -43,12 +42,9 @@ class Scene(NamedTuple):
     command: Command
     git: Git
     rules: Rules
-    commits: int
-    """The branch's commits since the session began, as far as known."""
-    branches: frozenset[str]
-    """Branches of the loop and of this session."""
-    background: bool
-    """Whether the session has started anything in the background."""
+    commits: int  # the branch's commits since the session began, as far as known
+    branches: frozenset[str]  # branches of the loop and of this session
+    background: bool  # whether the session has started anything in the background
 
 
 def git_of(command: Command, home: str = "") -> Git:

@@ -17,10 +17,8 @@ _OWN_FILES = ("/RUBRIC.md", "/helmsman.toml", "/.claude/autochecks.sh", "/.claud
 _BYPRODUCTS = tuple(word_set("__pycache__/ .pytest_cache/ .mypy_cache/ .ruff_cache/ node_modules/ *.pyc .DS_Store __pycache__"))
 """They lie in protected folders too, and are nobody's work."""
 _HARMLESS_IN_GIT = ("/.git/**/*.lock", "/.git/COMMIT_EDITMSG", "/.git/MERGE_MSG", "/.git/SQUASH_MSG")
-_LOOPS_FILES = "/.git/helmsman/"
-"""In whichever repository: a worktree's own git folder lies elsewhere."""
-_LONGEST = 4096
-"""Characters of a path; no system opens a longer one."""
+_LOOPS_FILES = "/.git/helmsman/"  # in whichever repository: a worktree's own git folder lies elsewhere
+_LONGEST = 4096  # characters of a path; no system opens a longer one
 _SHOWN = 200
 
 
@@ -32,10 +30,8 @@ class Kind(Enum):
 
 class Place(NamedTuple):
     kind: Kind
-    path: str
-    """Relative to the worktree where it is inside, "" for its top; else absolute."""
-    holds_worktree: bool = False
-    """Whether it is the worktree itself or a folder above it."""
+    path: str  # relative to the worktree where it is inside, "" for its top; else absolute
+    holds_worktree: bool = False  # whether it is the worktree itself or a folder above it
 
 
 def locate(word: str, folder: str | None, rules: Rules) -> Place | None:

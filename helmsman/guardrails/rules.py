@@ -46,12 +46,9 @@ class Rule(StrEnum):
 class Level(NamedTuple):
     """How strict the rules are at one level of escalation."""
 
-    same_command: int
-    """The how manyth identical command without a change is denied. 3: public loops call it stuck from there."""
-    same_look: int
-    """The how manyth identical look without a change is advised."""
-    advised: frozenset[Rule]
-    """Rules that only advise; all others deny."""
+    same_command: int  # the how manyth identical command without a change is denied. 3: public loops call it stuck from there.
+    same_look: int  # the how manyth identical look without a change is advised
+    advised: frozenset[Rule]  # rules that only advise; all others deny
 
 
 _ADVISED = frozenset({Rule.REPEATED_LOOK, Rule.UNREAD, Rule.BROKEN_BUILD, Rule.OTHER_BRANCH})
@@ -71,31 +68,20 @@ class Rules:
     worktree: str
     protected: tuple[str, ...] = ()
     """Globs: `**` for any number of folders; no slash means a name in any folder; a slash at the end everything below."""
-    allowed: tuple[str, ...] = ()
-    """Globs of paths that may change although they are protected."""
-    level: int = 0
-    """0 to 2; more counts as 2."""
-    start: str = ""
-    """Commit at which the session began."""
-    branch: str = ""
-    """The loop's own branch."""
-    nesting: int = 0
-    """Loops that may still be started from inside."""
+    allowed: tuple[str, ...] = ()  # globs of paths that may change although they are protected
+    level: int = 0  # 0 to 2; more counts as 2
+    start: str = ""  # commit at which the session began
+    branch: str = ""  # the loop's own branch
+    nesting: int = 0  # loops that may still be started from inside
     home: str = ""
-    temporary: tuple[str, ...] = ()
-    """Folders for temporary files besides the usual ones."""
-    resolve: Callable[[str], str] = str
-    """Follows symbolic links of an absolute path; must not raise."""
-    exists: Callable[[str], bool] = lambda _: False
-    """Whether there is something at an absolute path; must not raise."""
-    fix: bool = False
-    """Whether the goal is a fix, which the tests that are there judge."""
-    looks_only: bool = False
-    """Whether it is an iteration of research, which writes down what it found and nothing else."""
+    temporary: tuple[str, ...] = ()  # folders for temporary files besides the usual ones
+    resolve: Callable[[str], str] = str  # follows symbolic links of an absolute path; must not raise
+    exists: Callable[[str], bool] = lambda _: False  # whether there is something at an absolute path; must not raise
+    fix: bool = False  # whether the goal is a fix, which the tests that are there judge
+    looks_only: bool = False  # whether it is an iteration of research, which writes down what it found and nothing else
     tests: Callable[[str], bool] = lambda _: False
     """Whether a path relative to the worktree is a test that was there before the loop; must not raise."""
-    broken: ErrorVector | None = None
-    """The failure of a build that stands in the way of all else, as it was seen last."""
+    broken: ErrorVector | None = None  # the failure of a build that stands in the way of all else, as it was seen last
 
     @property
     def strictness(self) -> Level:

@@ -71,11 +71,9 @@ class SeenCall(NamedTuple):
     """One call, by the digest of its normal form, since something was last changed."""
 
     key: str
-    times: int
-    """With the same outcome, as far as it is known."""
+    times: int  # with the same outcome, as far as it is known
     failed: bool = False
-    outcome: str = ""
-    """Digest of its last output; empty where it is not known."""
+    outcome: str = ""  # digest of its last output; empty where it is not known
 
 
 @dataclass(frozen=True)
@@ -83,14 +81,10 @@ class Session:
     """What happened so far; its size is bounded."""
 
     worktree: str = ""
-    seen: tuple[SeenCall, ...] = ()
-    """Newest last, KEPT_CALLS at most."""
-    commits: int = 0
-    """Commits made in this session that are still on the branch, as far as its commands tell."""
-    branches: tuple[str, ...] = ()
-    """Branches made in this session."""
-    background: bool = False
-    """Whether anything was started in the background."""
+    seen: tuple[SeenCall, ...] = ()  # newest last, KEPT_CALLS at most
+    commits: int = 0  # commits made in this session that are still on the branch, as far as its commands tell
+    branches: tuple[str, ...] = ()  # branches made in this session
+    background: bool = False  # whether anything was started in the background
 
     def found(self, call: ToolCall) -> SeenCall:
         """How often the call was made since the last change."""

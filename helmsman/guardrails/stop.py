@@ -10,14 +10,11 @@ from helmsman.records.checks import CheckResult, checks_fail
 
 STOP_BLOCKS = 2
 """Times that a session is sent back to work: a third time it would hear the same, and a fresh session reads it anew."""
-MOST_ATTEMPTS = 20
-"""Of one session. Who asks more often than that is kept by something else than us."""
-TEXT_TOKENS = 200
-"""Of what the agent is told, all in all; most of it is the names of failing tests."""
+MOST_ATTEMPTS = 20  # of one session. Who asks more often than that is kept by something else than us.
+TEXT_TOKENS = 200  # of what the agent is told, all in all; most of it is the names of failing tests
 CHECKS_SHOWN = 2
 TESTS_SHOWN = 5
-LINES_SHOWN = 3
-"""Of the end of an output that names no failing test; runners print the failures and the summary last."""
+LINES_SHOWN = 3  # of the end of an output that names no failing test; runners print the failures and the summary last
 NAME_SHOWN = 150
 
 

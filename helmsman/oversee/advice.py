@@ -19,20 +19,14 @@ from helmsman.records.iteration import WorkingMemory
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
 
-MOST = 5
-"""Orders of one row."""
-NEAR = 0.8
-"""Completion above which an approach is finished rather than changed."""
-DONE = 0.95
-"""Completion from which, under green checks, an agent is expected to ask to be done."""
-IDLE = 2
-"""Iterations in a row without progress from which something else is tried; one may be research."""
-RECURS = 2
-"""Iterations in which the same class of failure was seen."""
+MOST = 5  # orders of one row
+NEAR = 0.8  # completion above which an approach is finished rather than changed
+DONE = 0.95  # completion from which, under green checks, an agent is expected to ask to be done
+IDLE = 2  # iterations in a row without progress from which something else is tried; one may be research
+RECURS = 2  # iterations in which the same class of failure was seen
 
 
-PERSONAS: Mapping[str, str] = {"": "", **WORDS["personas"]}
-"""Whose eyes an iteration looks with."""
+PERSONAS: Mapping[str, str] = {"": "", **WORDS["personas"]}  # whose eyes an iteration looks with
 SPECIALISTS: Mapping[FailureClass, str] = {FailureClass(kind): name for kind, name in WORDS["specialists"].items()}
 
 
@@ -49,10 +43,8 @@ class Advice(BaseModel):
     anew: bool = False
     specialist: bool = False
     instructed: bool = False
-    persona: str = ""
-    """One of `PERSONAS`."""
-    model: str = ""
-    """Model that it is made with. Empty: the loop's own."""
+    persona: str = ""  # one of `PERSONAS`
+    model: str = ""  # model that it is made with. Empty: the loop's own.
 
 
 def advise(state: LoopState) -> Advice:

@@ -23,12 +23,9 @@ from helmsman.verify.completion import unseen_tests
 
 ANSWERS_REMEMBERED = 20
 GUIDANCE_REMEMBERED = 5
-YOUR_ANSWER = "your answer"
-"""The layer of configuration that an answer's settings are."""
-_WRONG_VALUE = re.compile(rf"^(\S+) \({YOUR_ANSWER}\): expected (.+), found (.+)$")
-"""One line of an error of `resolve`."""
-_MAY_CHANGE = "binary", "model", "arguments", "environment"
-"""Of the agent, while a loop goes on."""
+YOUR_ANSWER = "your answer"  # the layer of configuration that an answer's settings are
+_WRONG_VALUE = re.compile(rf"^(\S+) \({YOUR_ANSWER}\): expected (.+), found (.+)$")  # one line of an error of `resolve`
+_MAY_CHANGE = "binary", "model", "arguments", "environment"  # of the agent, while a loop goes on
 UNDECIDED = GateKind.REJECTIONS, GateKind.UNDECIDED, GateKind.UNPROVEN
 """Where a person may say that the work is done, or send it on."""
 Effect = Callable[[LoopState, Answer, datetime], LoopState]

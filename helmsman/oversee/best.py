@@ -95,11 +95,9 @@ def left_at(state: LoopState, best: Checkpoint, kept: Failed) -> LoopState:
     )
 
 
-GOAL_TOKENS, DIFFS_TOKENS = 5_000, 40_000
-"""Of all candidates together, in equal shares."""
+GOAL_TOKENS, DIFFS_TOKENS = 5_000, 40_000  # of all candidates together, in equal shares
 REASON = 400
-LETTERS = tuple(f"{first}{letter}" for first in ("", "A") for letter in ascii_uppercase)
-"""A, B … Z, AA: loops are at most fifty."""
+LETTERS = tuple(f"{first}{letter}" for first in ("", "A") for letter in ascii_uppercase)  # a, B … Z, AA: loops are at most fifty
 
 FORM = closed(best=TEXT, reason=TEXT)
 
@@ -116,12 +114,9 @@ class Candidate:
     loop: str
     diff: str = ""
     files: int = 0
-    lines: int = 0
-    """Added and removed."""
-    findings: int = 0
-    """What the invariants warned of at its end."""
-    score: float | None = None
-    """The judge's, in its own verdict on this work."""
+    lines: int = 0  # added and removed
+    findings: int = 0  # what the invariants warned of at its end
+    score: float | None = None  # the judge's, in its own verdict on this work
     cost_usd: float = 0.0
 
 

@@ -11,8 +11,7 @@ from helmsman.records.forms import LONGEST_SETTINGS, read_form
 from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
 
-COMMAND = "/helmsman"
-"""How a comment begins that is meant for us."""
+COMMAND = "/helmsman"  # how a comment begins that is meant for us
 SET = "set"
 MAY_BE_SET = frozenset({"limits"})
 """Sections that a comment may change. A check or a program's path would run what a tracker's account says."""
@@ -21,12 +20,9 @@ MAY_BE_SET = frozenset({"limits"})
 class Command(NamedTuple):
     """What a comment says to us."""
 
-    verb: str
-    """In lower case; empty where there is none."""
-    rest: str
-    """Of its line."""
-    below: str
-    """The lines after it."""
+    verb: str  # in lower case; empty where there is none
+    rest: str  # of its line
+    below: str  # the lines after it
 
 
 def command_in(comment: str) -> Command | None:

@@ -14,8 +14,7 @@ from helmsman.parsers.test_files import is_test_file
 from helmsman.records.control import Conflict, Imperative
 
 MOST_CONFLICTS = 5
-MOST_ORDERS = 1000
-"""Instructions that are compared; those of more documents than anybody reads are left out."""
+MOST_ORDERS = 1000  # instructions that are compared; those of more documents than anybody reads are left out
 _MOST_COMPARED = 300
 _ABOUT = 200
 _GRAVITY = {"pattern": 0, "scope": 1, "completeness": 2, "priority": 3}
@@ -35,20 +34,14 @@ class _Action:
     """One verb with one object."""
 
     order: Imperative
-    ordered: bool
-    """False: forbidden."""
-    verb: str
-    """The one that stands for all of its meaning."""
-    noun: str = ""
-    """What it is done to, in the singular."""
-    kind: frozenset[str] = frozenset()
-    """Words before the noun."""
-    around: frozenset[str] = frozenset()
-    """Words that narrow it otherwise: a subject, what follows a preposition."""
+    ordered: bool  # False: forbidden
+    verb: str  # the one that stands for all of its meaning
+    noun: str = ""  # what it is done to, in the singular
+    kind: frozenset[str] = frozenset()  # words before the noun
+    around: frozenset[str] = frozenset()  # words that narrow it otherwise: a subject, what follows a preposition
     paths: tuple[str, ...] = ()
     every: bool = False
-    outside: bool = False
-    """The paths are the only ones that may be changed."""
+    outside: bool = False  # the paths are the only ones that may be changed
 
     @property
     def hard(self) -> bool:

@@ -22,16 +22,14 @@ from helmsman.records.state import LoopState, Spending
 from helmsman.texts import plural
 from helmsman.verify.objections import some
 
-LEAST_TESTS = 3
-"""One or two tests fail together for one small reason; from three on it is the whole that broke."""
+LEAST_TESTS = 3  # one or two tests fail together for one small reason; from three on it is the whole that broke
 LEAST_SHARE = 0.5
 """Of the tests that passed before, so many must fail now; fewer are files that could not be read, counted as one failure each."""
 PATIENCE = 3
 """Iterations in a row in which a broken build lets no test run: a refactoring is often broken between two or three of them."""
 UNJUDGED = UNRUNNABLE | OF_THE_WORLD | {FailureClass.TYPES, FailureClass.USAGE, FailureClass.PERMISSION}
 """Failures that keep tests from saying anything about the code: a build that is broken, a database that is down."""
-BLOWN_AT = 1.25
-"""Share of a budget from which it is blown: a limit stops the loop at 1, so one call used the rest."""
+BLOWN_AT = 1.25  # share of a budget from which it is blown: a limit stops the loop at 1, so one call used the rest
 SHOWN = 5
 _LONGEST = 120
 

@@ -63,14 +63,11 @@ def named(names: Sequence[str]) -> str:
     return some([clean(name[:NAME_LENGTH]) for name in names])
 
 
-CYCLE_WINDOW = 16
-"""Iterations that cycles are looked for in: two rounds of the longest one, each step held for two iterations."""
+CYCLE_WINDOW = 16  # iterations that cycles are looked for in: two rounds of the longest one, each step held for two iterations
 TREE_PERIODS = (2, 3)
 CYCLE_PERIODS = (2, 3, 4)
-TRADE = 3
-"""Iterations that show a trade of failures: two are one step, the third takes it back."""
-UNDONE = 2
-"""Iterations in a row that edited and took it back."""
+TRADE = 3  # iterations that show a trade of failures: two are one step, the third takes it back
+UNDONE = 2  # iterations in a row that edited and took it back
 
 
 def recurring_trees(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:

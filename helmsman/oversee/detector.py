@@ -10,8 +10,7 @@ from helmsman.records.decision import Alert, Severity
 
 P = ParamSpec("P")
 ADVICE: Mapping[str, Any] = tomllib.loads(files("helmsman.oversee").joinpath("advice.toml").read_text("utf-8"))
-INSTRUCTIONS: Mapping[str, str] = ADVICE["signals"]
-"""What the next iteration is told to do about a signal, by its rule."""
+INSTRUCTIONS: Mapping[str, str] = ADVICE["signals"]  # what the next iteration is told to do about a signal, by its rule
 
 
 class Found(NamedTuple):
@@ -20,10 +19,8 @@ class Found(NamedTuple):
     message: str
     value: float | None = None
     threshold: float | None = None
-    severity: Severity | None = None
-    """Where it is another one than the detector's."""
-    rule: str = ""
-    """What is added to the detector's rule."""
+    severity: Severity | None = None  # where it is another one than the detector's
+    rule: str = ""  # what is added to the detector's rule
 
 
 @dataclass(frozen=True)

@@ -16,18 +16,12 @@ from helmsman.texts import plural
 
 FACTORS: Mapping[Sensitivity, float] = {"low": 1.5, "normal": 1, "high": 2 / 3}
 """How many iterations `detect.sensitivity` makes of one: coarse checks show nothing of a long step before its end."""
-STUCK = 3
-"""Iterations in a row with too little gain (S4)."""
-ENOUGH = 0.05
-"""Gain of completion over all of them that is enough (S4)."""
-SIGN_CHANGES = 3
-"""Changes of direction of completion that count as swinging (S4)."""
-FALLS = 2
-"""Iterations in a row that made it worse (S4)."""
-PLATEAU = 8
-"""Iterations since anything was better than ever before."""
-SWING_WINDOW = 3
-"""Iterations looked at for each change of direction: a swing may pause between two turns."""
+STUCK = 3  # iterations in a row with too little gain (S4)
+ENOUGH = 0.05  # gain of completion over all of them that is enough (S4)
+SIGN_CHANGES = 3  # changes of direction of completion that count as swinging (S4)
+FALLS = 2  # iterations in a row that made it worse (S4)
+PLATEAU = 8  # iterations since anything was better than ever before
+SWING_WINDOW = 3  # iterations looked at for each change of direction: a swing may pause between two turns
 
 
 def needed(count: int, sensitivity: Sensitivity) -> int:
@@ -98,21 +92,14 @@ def plateau(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> It
         yield Found(f"{told}; completion is {window[-1].completion:.0%}", least, least)
 
 
-RELEVANCE = 0.3
-"""Share of files that have to do with the task below which it is off its objective (S5)."""
-STRAY = 2
-"""Iterations in a row beside the objective; one may be a detour that the work needs."""
-EMPTY = 2
-"""Sessions in a row that called no tool and changed nothing (S5)."""
-DECLINE = 0.7
-"""Loss of written tokens against what was usual (S5)."""
-DENIALS = 2
-"""Iterations in a row in which the CLI denied permissions (S5)."""
-USUAL_LEAST, USUAL_MOST = 3, 10
-"""Earlier iterations that say what is usual."""
+RELEVANCE = 0.3  # share of files that have to do with the task below which it is off its objective (S5)
+STRAY = 2  # iterations in a row beside the objective; one may be a detour that the work needs
+EMPTY = 2  # sessions in a row that called no tool and changed nothing (S5)
+DECLINE = 0.7  # loss of written tokens against what was usual (S5)
+DENIALS = 2  # iterations in a row in which the CLI denied permissions (S5)
+USUAL_LEAST, USUAL_MOST = 3, 10  # earlier iterations that say what is usual
 BURN_WINDOW = 50
-BURN_LEAST = 3
-"""Iterations without gain before their price is looked at: S4's patience."""
+BURN_LEAST = 3  # iterations without gain before their price is looked at: S4's patience
 BURN_FACTOR = 2
 """A gain that costs more than twice what the dearest one did is out of the ordinary; the mean would call each hard step burnt."""
 
@@ -204,10 +191,8 @@ def _empty(summary: IterationSummary) -> bool:
     return idle and not (summary.green and summary.asked)
 
 
-SAME_ERROR = 5
-"""Iterations in a row with the same class of failure at the same place (S5)."""
-SWELLING = 3
-"""Iterations in a row, each longer than the one before: S4's patience."""
+SAME_ERROR = 5  # iterations in a row with the same class of failure at the same place (S5)
+SWELLING = 3  # iterations in a row, each longer than the one before: S4's patience
 TESTS_ONLY = 3
 LONGEST_PLACE = 200
 

@@ -13,23 +13,17 @@ from helmsman.plain import cut_between_words
 from helmsman.records.control import Conflict, Diagnosis, Imperative, IterationSummary, Movement
 from helmsman.records.decision import Alert, Severity
 
-STUCK_FOR = 3
-"""Iterations without anything gained until a contradiction is held to be the cause."""
-SWING = 4
-"""Iterations that show A, B, A, B."""
-CONFLICT = "orders.conflict"
-"""Rule of the warning that two instructions may contradict each other."""
-CHECKS = "checks"
-"""Source of the instructions that checks give."""
+STUCK_FOR = 3  # iterations without anything gained until a contradiction is held to be the cause
+SWING = 4  # iterations that show A, B, A, B
+CONFLICT = "orders.conflict"  # rule of the warning that two instructions may contradict each other
+CHECKS = "checks"  # source of the instructions that checks give
 _SHOWN = 200
-_CITED = 70
-"""Characters of an instruction that a warning quotes."""
+_CITED = 70  # characters of an instruction that a warning quotes
 _CITED_AS_REASON = 46
 """The same for what asks a person; two of them and their places have to fit into the 300 that the ladder keeps."""
 _PLACE = 30
 _WORD = re.compile(r"[A-Za-z][a-z]{2,}|[A-Z]{3,}")
-_GENERAL = WORDS["any"] | WORDS["general"]
-"""Words that any failure mentions."""
+_GENERAL = WORDS["any"] | WORDS["general"]  # words that any failure mentions
 
 # --- diagnosis ----------------------------------------------------------------------------------------------------
 
@@ -126,8 +120,7 @@ def sentence(conflict: Conflict) -> str:
     return f"about {conflict.about}, {first} and {second}"
 
 
-STEADY = 3
-"""Iterations that make a cycle stable: S4's patience."""
+STEADY = 3  # iterations that make a cycle stable: S4's patience
 RETURNED = frozenset({"limit_cycle", "recurring_trees"})
 """Rules that say that a failure or a tree was gone, and came back: what was found out was forgotten."""
 IN_VAIN = frozenset({"stuck", "plateau", "same_error", "empty_sessions", "oscillating"})

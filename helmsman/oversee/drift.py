@@ -15,13 +15,11 @@ from helmsman.records.agent import Drift, Execution
 from helmsman.records.state import LoopState
 
 STRANGERS_KEPT = 10
-LEAST_STRANGERS = 3
-"""One odd file is a helper, two are a helper and its test."""
+LEAST_STRANGERS = 3  # one odd file is a helper, two are a helper and its test
 _SHOWN = 160
 _LONGEST_TEXT = 40_000
 _LONGEST_PATH = 600
-_PREFIX = 4
-"""Letters that count of a word: `parser` and `parsing` are one."""
+_PREFIX = 4  # letters that count of a word: `parser` and `parsing` are one
 _PIECE = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 _COMMON = frozenset(
     word[:_PREFIX]
@@ -41,14 +39,10 @@ _APART = JUNK | word_set("fixtures snapshots __snapshots__ testdata generated ge
 class Task:
     """What the agent was asked."""
 
-    asked: tuple[str, ...]
-    """Goal, criteria and the plan's item."""
-    told: tuple[str, ...] = ()
-    """Rejections, findings, and what the agent itself wrote down as open or decided."""
-    checks: tuple[str, ...] = ()
-    """Commands."""
-    failing: tuple[str, ...] = ()
-    """Tests, as runners print them."""
+    asked: tuple[str, ...]  # goal, criteria and the plan's item
+    told: tuple[str, ...] = ()  # rejections, findings, and what the agent itself wrote down as open or decided
+    checks: tuple[str, ...] = ()  # commands
+    failing: tuple[str, ...] = ()  # tests, as runners print them
 
 
 def task_of(state: LoopState) -> Task:

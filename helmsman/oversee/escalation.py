@@ -15,8 +15,7 @@ from helmsman.records.gates import GATE, GATES, Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import OURS, Escalation, TrackedIssue, TrackerAction
 
-OVER = "over."
-"""How the mark of a comment begins that says that something is over."""
+OVER = "over."  # how the mark of a comment begins that says that something is over
 LIMITS = "limits"
 LADDER = "ladder.human"
 _STANDS_FOR: Mapping[GateKind, str] = {
@@ -25,8 +24,7 @@ _STANDS_FOR: Mapping[GateKind, str] = {
     GateKind.BUDGET: LIMITS,
 }
 """Questions about something that is told even where nobody is asked: both are the same issue."""
-_ON_THE_LADDER = frozenset({GateKind.HUMAN, GateKind.HANDED_OVER})
-"""Questions about what brought the loop to its rung."""
+_ON_THE_LADDER = frozenset({GateKind.HUMAN, GateKind.HANDED_OVER})  # questions about what brought the loop to its rung
 _STAMP = "%Y%m%dT%H%M%S%f"
 _RULE = re.compile(r"[\w.+-]{1,80}", re.ASCII)
 

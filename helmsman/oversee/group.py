@@ -20,18 +20,12 @@ class Member:
 
     begun: bool = False
     at_work: bool = False
-    through: bool = True
-    """Whether nothing of its own is left to do where somebody else does its work."""
-    settled: bool = False
-    """Whether it has completed, and nothing of that is left to do."""
-    ended: bool = False
-    """Whether it has ended in another way."""
-    driven: int = 0
-    """How often this run has driven it."""
-    needs: frozenset[int] = frozenset()
-    """Places of those that have to be settled first."""
-    alone: bool = False
-    """Whether no other may be at work beside it."""
+    through: bool = True  # whether nothing of its own is left to do where somebody else does its work
+    settled: bool = False  # whether it has completed, and nothing of that is left to do
+    ended: bool = False  # whether it has ended in another way
+    driven: int = 0  # how often this run has driven it
+    needs: frozenset[int] = frozenset()  # places of those that have to be settled first
+    alone: bool = False  # whether no other may be at work beside it
 
 
 def edges(items: Sequence[PlanItem]) -> tuple[frozenset[int], ...]:
@@ -80,10 +74,8 @@ class Account:
     """What one loop has of the budget."""
 
     spent: float = 0.0
-    limit: float = 0.0
-    """What it was told that it may spend; 0 before it has begun."""
-    at_work: bool = False
-    """Whether it may still spend up to its limit."""
+    limit: float = 0.0  # what it was told that it may spend; 0 before it has begun
+    at_work: bool = False  # whether it may still spend up to its limit
 
     @property
     def held(self) -> float:

@@ -60,8 +60,7 @@ _UNREAD = re.compile(r"\A---[ \t]*\n.{0,8000}?^---[ \t]*$|^[ \t]*[|>][^\n]*", re
 """Front matter, tables, quotations."""
 _UNDERLINED = re.compile(r"^(?=[^\s#>|-])(.{1,200})\n(?:=+|-{3,})[ \t]*$", re.MULTILINE)
 _TASK = re.compile(r"\[[ xX]\][ \t]+")
-Ban = tuple[str, Modality]
-"""What forbids all that is listed below it, and how strongly."""
+Ban = tuple[str, Modality]  # what forbids all that is listed below it, and how strongly
 
 
 def imperatives(source: str, text: str) -> tuple[Imperative, ...]:

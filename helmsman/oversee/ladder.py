@@ -14,20 +14,14 @@ from helmsman.texts import plural
 
 CYCLES = frozenset({"limit_cycle", "recurring_trees", "oscillating"})
 """Rules that say that the loop goes round. Another try is one more turn: what changes is the structure."""
-PLAIN = CYCLES | {"regressing", "empty_sessions", "amnesiac"}
-"""Rules that leave no doubt: more of the same cannot help."""
+PLAIN = CYCLES | {"regressing", "empty_sessions", "amnesiac"}  # rules that leave no doubt: more of the same cannot help
 FALLS = frozenset({"regressing"})
 """Of these, what is no news on a rung that got on: such work goes two steps forward and one back, and falls are taken back."""
-UNMOVED = frozenset({"same_words"})
-"""Rules that say that what was tried did not even reach what fails."""
-COARSE = 4
-"""Things that checks count, up to which a step of the work is seldom seen in them: each is a quarter of it or more."""
-FINE = 10
-"""Things that fail, from which work that gets anywhere soon shows in one of them."""
-LESS = 1
-"""Iterations fewer where nothing shows though it would."""
-STALLED = 3
-"""Iterations in a row without progress that are trouble by themselves: two and one more, as in public loops."""
+UNMOVED = frozenset({"same_words"})  # rules that say that what was tried did not even reach what fails
+COARSE = 4  # things that checks count, up to which a step of the work is seldom seen in them: each is a quarter of it or more
+FINE = 10  # things that fail, from which work that gets anywhere soon shows in one of them
+LESS = 1  # iterations fewer where nothing shows though it would
+STALLED = 3  # iterations in a row without progress that are trouble by themselves: two and one more, as in public loops
 KEPT_CLIMBS = 10
 FORGOTTEN = ("idle", "strategy", "diagnosis", "learning", "issues", "instructions", "redirected")
 """What of the oversight begins anew where a person goes on with the loop."""
@@ -45,8 +39,7 @@ class Step(NamedTuple):
 
     after: EscalationLevel
     counter: Literal["spent", "clean", ""] = ""
-    needs: int = 0
-    """What the counter of clean iterations has to reach; `spent` has to reach the patience."""
+    needs: int = 0  # what the counter of clean iterations has to reach; `spent` has to reach the patience
 
 
 PATCH, REFACTOR, REDESIGN, HUMAN, EJECT = EscalationLevel

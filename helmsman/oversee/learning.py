@@ -14,16 +14,11 @@ from helmsman.records.control import IterationSummary, Learning, Movement
 from helmsman.records.decision import Alert, Severity
 from helmsman.texts import plural
 
-TRIED, UNLEARNABLE = 2, 3
-"""Levels: something else was ordered and is being tried; that was in vain."""
-STAGNATION = 2
-"""Iterations in a row with the same class that count as standing still: S0's second failure."""
-INTERVENTION = 3
-"""In a row until something else is ordered: S0's third failure, the gutter."""
-RECURRENCES = 2
-"""Times that it may come back after an intervention until it is a matter for a person; S10 leaves the number open."""
-AWAY = 3
-"""Iterations without it that prove an intervention."""
+TRIED, UNLEARNABLE = 2, 3  # Levels: something else was ordered and is being tried; that was in vain
+STAGNATION = 2  # iterations in a row with the same class that count as standing still: S0's second failure
+INTERVENTION = 3  # in a row until something else is ordered: S0's third failure, the gutter
+RECURRENCES = 2  # times that it may come back after an intervention until it is a matter for a person; S10 leaves the number open
+AWAY = 3  # iterations without it that prove an intervention
 
 
 @cache

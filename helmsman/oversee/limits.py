@@ -13,10 +13,8 @@ from helmsman.records.decision import Alert, Severity
 from helmsman.records.state import Spending
 from helmsman.texts import duration, money
 
-WARN_AT, ALARM_AT = 0.7, 0.9
-"""Shares of a limit at which the loop warns and alarms (E6)."""
-MANY_ITERATIONS = 50
-"""A limit of iterations above this is warned of at the start (E6)."""
+WARN_AT, ALARM_AT = 0.7, 0.9  # shares of a limit at which the loop warns and alarms (E6)
+MANY_ITERATIONS = 50  # a limit of iterations above this is warned of at the start (E6)
 NEARLY_USED_UP = 0.9
 """Share of a usage window from which people are told and small work comes first; the CLI itself warns there of its 5-hour one."""
 
@@ -85,8 +83,7 @@ def many_iterations(limits: LimitsConfig) -> Alert | None:
     return Alert(rule="limits.many_iterations", severity=Severity.WARN, message=message, value=given, threshold=most)
 
 
-WEEKLY = "seven_day"
-"""How the names of weekly windows begin."""
+WEEKLY = "seven_day"  # how the names of weekly windows begin
 NAMES: Mapping[str, str] = {
     "five_hour": "5-hour window",
     "seven_day": "weekly window",

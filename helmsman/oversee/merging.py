@@ -14,11 +14,9 @@ from helmsman.records.state import LoopState
 from helmsman.records.tracking import Merged, Merging, Prepared, Trouble
 from helmsman.texts import plural
 
-MERGE = "merge."
-"""How the rules begin of endings that merging brought about."""
+MERGE = "merge."  # how the rules begin of endings that merging brought about
 NOT_MERGED = "the work was proven and is not merged"
-LEFT = f"{GATE}{GateKind.UNMERGED}"
-"""The rule under which a person leaves proven work unmerged."""
+LEFT = f"{GATE}{GateKind.UNMERGED}"  # the rule under which a person leaves proven work unmerged
 
 
 def landing_due(state: LoopState) -> bool:

@@ -49,19 +49,14 @@ from helmsman.records.iteration import WorkingMemory
 class Observed:
     """Read once, after the checks."""
 
-    memory: WorkingMemory = field(default_factory=WorkingMemory)
-    """As the agent left it."""
-    orders: tuple[Imperative, ...] = ()
-    """What goal, rubric and the repository's own texts order."""
+    memory: WorkingMemory = field(default_factory=WorkingMemory)  # as the agent left it
+    orders: tuple[Imperative, ...] = ()  # what goal, rubric and the repository's own texts order
     leaks: tuple[Leak, ...] = ()
     scan: Scan | None = None
-    destroyed: tuple[str, ...] = ()
-    """Why commands that ran were destructive, one sentence each."""
+    destroyed: tuple[str, ...] = ()  # why commands that ran were destructive, one sentence each
     variety: Variety | None = None
-    exists: Callable[[str], bool] = bool
-    """Whether there is a file at a path of the tree; where nobody knows there is."""
-    faults: tuple[str, ...] = ()
-    """What could not be found out, in words."""
+    exists: Callable[[str], bool] = bool  # whether there is a file at a path of the tree; where nobody knows there is
+    faults: tuple[str, ...] = ()  # what could not be found out, in words
 
 
 T = TypeVar("T")
@@ -97,10 +92,8 @@ class _View:
     earlier: Oversight
     progress: Progress
     moment: IterationSummary
-    history: Sequence[IterationSummary]
-    """This one included."""
-    signals: list[Alert]
-    """Of this iteration so far: each part sees those of the parts before it."""
+    history: Sequence[IterationSummary]  # this one included
+    signals: list[Alert]  # of this iteration so far: each part sees those of the parts before it
 
     @property
     def config(self) -> LoopConfig:

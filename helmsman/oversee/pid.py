@@ -15,31 +15,22 @@ from helmsman.oversee.cycles import worked
 from helmsman.oversee.progress import clamped
 from helmsman.records.control import Band, Control, Gains, IterationSummary, Movement, Phase
 
-WINDOW = 5
-"""Iterations over which the derivative is taken."""
-DEADBAND = 0.05
-"""Change of completion an iteration that counts as none."""
-DECAY = 0.9
-"""What an earlier gap is worth of the one after it."""
-INTEGRAL_LIMIT = 2.0
-"""The integral stays below this, so that a long gap is forgotten once work gets on."""
+WINDOW = 5  # iterations over which the derivative is taken
+DEADBAND = 0.05  # change of completion an iteration that counts as none
+DECAY = 0.9  # what an earlier gap is worth of the one after it
+INTEGRAL_LIMIT = 2.0  # the integral stays below this, so that a long gap is forgotten once work gets on
 GAINS: Mapping[Phase, tuple[float, float, float]] = {
     "exploration": (0.3, 0.1, 0.2),
     "focused": (0.5, 0.2, 0.3),
     "aggressive": (0.7, 0.3, 0.4),
 }
 """kp, ki, kd: while the work begins, while it gets on, and where it swings or most is undone."""
-EXPLORING = 3
-"""Iterations that count as the beginning."""
-VOLATILE = 0.3
-"""Spread of completion over the window above which gains are aggressive."""
-FAR = 0.7
-"""Gap above which they are."""
-SMOOTHING = 0.3
-"""Share of the way to new gains that one iteration goes."""
+EXPLORING = 3  # iterations that count as the beginning
+VOLATILE = 0.3  # spread of completion over the window above which gains are aggressive
+FAR = 0.7  # gap above which they are
+SMOOTHING = 0.3  # share of the way to new gains that one iteration goes
 DAMPED_KP = 0.3
-DAMPED_KD = 0.5
-"""While the work swings. Both of S1: less answer to where it stands just now, more to where it goes."""
+DAMPED_KD = 0.5  # while the work swings. Both of S1: less answer to where it stands just now, more to where it goes.
 BANDS: tuple[tuple[float, Band], ...] = ((0.7, "pivot"), (0.5, "adjust"), (0.3, "watch"), (0.0, "continue"))
 """Outputs from which each band begins, the highest first."""
 

@@ -18,23 +18,17 @@ from helmsman.records.control import IterationSummary, Movement
 from helmsman.records.decision import Alert, Severity
 from helmsman.records.iteration import WorkingMemory
 
-Exists = Callable[[str], bool]
-"""Whether there is a file at a path, which a plan may name without its folders."""
+Exists = Callable[[str], bool]  # whether there is a file at a path, which a plan may name without its folders
 
-MISSING = 2
-"""Files that the plan names and that are not there: one may be a slip, or an idea."""
-MISSING_SHARE = 0.5
-"""Of all files that it names: a plan that is mostly right is fixed by whoever follows it."""
+MISSING = 2  # files that the plan names and that are not there: one may be a slip, or an idea
+MISSING_SHARE = 0.5  # of all files that it names: a plan that is mostly right is fixed by whoever follows it
 UNTOUCHED = 4
 """Iterations in a row that changed files and touched nothing of the plan; the same number as a session's attempts at one error,
 and one more than what counts as stuck."""
-GAP_KEPT = 1000
-"""Characters of what remains that are remembered, so of what remains now as many are compared."""
-REMEMBERED = 50
-"""Iterations whose files count as had in hand."""
+GAP_KEPT = 1000  # characters of what remains that are remembered, so of what remains now as many are compared
+REMEMBERED = 50  # iterations whose files count as had in hand
 SHOWN = 3
-_LONGEST = 4000
-"""Characters of a text that are read."""
+_LONGEST = 4000  # characters of a text that are read
 
 
 def divergence(

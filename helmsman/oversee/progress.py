@@ -24,12 +24,10 @@ WEIGHTS: Mapping[str, float] = {
     "criteria": 2,  # a model's opinion of what nothing can run
 }
 """What a share counts for in the mean; shares that do not exist are left out of it."""
-UNPROVEN = 0.95
-"""What the mean is worth before completion is proven: all green, and nobody has asked or agreed, is not done."""
+UNPROVEN = 0.95  # what the mean is worth before completion is proven: all green, and nobody has asked or agreed, is not done
 
 
-_Counted = tuple[int, int, int]
-"""How many are there at least, and at most where something could not be found out, of all."""
+_Counted = tuple[int, int, int]  # how many are there at least, and at most where something could not be found out, of all
 
 
 def progress_of(evidence: Evidence, before: Progress, most_tests: Mapping[str, int], *, judged: bool = False) -> Progress:
@@ -97,8 +95,7 @@ def clamped(share: float) -> float:
 
 TRUSTED = 10
 """Steps forward that are believed without more completion or passing tests; one after another, as first errors of a compiler."""
-BASE = 0
-"""Number of the moment that is no iteration: the tree that the loop began with."""
+BASE = 0  # number of the moment that is no iteration: the tree that the loop began with
 _LINE = re.compile(r":\d+|\(\d+(?:,\d+)?\)")
 _NUMBER = re.compile(r"\d+")
 Identity = tuple[FailureClass, str, str]
@@ -108,10 +105,8 @@ class _Compared(NamedTuple):
     """An iteration beside those before it."""
 
     draft: IterationSummary
-    work: Sequence[IterationSummary]
-    """The earlier ones in which something was checked, oldest first; at least one."""
-    fresh: bool
-    """Whether it made a tree that was never there."""
+    work: Sequence[IterationSummary]  # the earlier ones in which something was checked, oldest first; at least one
+    fresh: bool  # whether it made a tree that was never there
 
     @property
     def previous(self) -> IterationSummary:

@@ -17,13 +17,10 @@ from helmsman.records.state import LoopState
 from helmsman.verify.completion import changed_tests_only
 from helmsman.verify.objections import some
 
-NAME = 200
-"""Characters of a path or name that are kept: a path may be 4,096 long, and a test's name anything."""
+NAME = 200  # characters of a path or name that are kept: a path may be 4,096 long, and a test's name anything
 TROUBLES = 3
-READ = 6000
-"""Characters at each end of an output in which its failure is looked for."""
-REVERTED = "reverted"
-"""The guard rail that sees files edited back."""
+READ = 6000  # characters at each end of an output in which its failure is looked for
+REVERTED = "reverted"  # the guard rail that sees files edited back
 
 
 def moment_of(state: LoopState, evidence: Evidence, progress: Progress, started_at: datetime, now: datetime) -> IterationSummary:

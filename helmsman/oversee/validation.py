@@ -11,12 +11,9 @@ from helmsman.records.control import EscalationLevel, Issue, IterationSummary, M
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState
 
-NEAR = 0.95
-"""Completion from which an agent is expected to ask to be done."""
-ERRORS = 5
-"""Failed tool calls of a session above which it is told."""
-UNADDRESSED = 2
-"""Iterations in a row that got no further with the same failure. One may be research."""
+NEAR = 0.95  # completion from which an agent is expected to ask to be done
+ERRORS = 5  # failed tool calls of a session above which it is told
+UNADDRESSED = 2  # iterations in a row that got no further with the same failure. One may be research.
 MOST = 10
 _WHERE = 120
 

@@ -14,17 +14,13 @@ from helmsman.records.control import Variety
 from helmsman.records.decision import Alert, Severity
 
 STEPS = 4
-FALLING = 3
-"""Of the last four steps so many must fall: one bad iteration, or one justified suppression, is no trend."""
+FALLING = 3  # of the last four steps so many must fall: one bad iteration, or one justified suppression, is no trend
 THRESHOLD = 0.3
 """Fall of the score over the last four steps. In the 66 commits of this project's own history four steps cost 0.12 at most
 (`bench/variety.py --history`), and 0.3 is what suppressions cost that go from 2 to 2.9 per 1,000 lines."""
-LEAST = 5
-"""Places more than the growth of the code explains: in a small tree two suppressions are a high rate and no trend."""
-SMALLEST = 500
-"""Lines of source below which no rate means anything."""
-GROWN = 2.0
-"""A tree that grew by more than this factor is another tree; its rates are compared from there on."""
+LEAST = 5  # places more than the growth of the code explains: in a small tree two suppressions are a high rate and no trend
+SMALLEST = 500  # lines of source below which no rate means anything
+GROWN = 2.0  # a tree that grew by more than this factor is another tree; its rates are compared from there on
 SHOWN = 3
 
 
@@ -32,15 +28,11 @@ class _Row(NamedTuple):
     """One term of the score."""
 
     field: str
-    weight: float
-    """Negative: more of it leaves fewer ways open."""
-    usual: float
-    """Rate that honest code usually has."""
+    weight: float  # Negative: more of it leaves fewer ways open
+    usual: float  # rate that honest code usually has
     remedy: str
-    per_file: bool = False
-    """Else per 1,000 lines."""
-    most: float = math.inf
-    """Rate above which more changes nothing."""
+    per_file: bool = False  # else per 1,000 lines
+    most: float = math.inf  # rate above which more changes nothing
 
     def number(self, variety: Variety) -> int:
         return getattr(variety, self.field)

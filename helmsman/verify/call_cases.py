@@ -18,21 +18,16 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-MOST_CASES = 500
-"""Of one file."""
-LONGEST_LITERAL = 40
-"""Characters of a literal that may be a key of a table, and is no text."""
-ANY = object()
-"""Expected of a call whose answer no test compares with a literal."""
+MOST_CASES = 500  # of one file
+LONGEST_LITERAL = 40  # characters of a literal that may be a key of a table, and is no text
+ANY = object()  # expected of a call whose answer no test compares with a literal
 
 
 class Function(NamedTuple):
     """One that tests call, by how they import it."""
 
-    module: str
-    """By its name, or its path where the language imports files."""
-    name: str
-    """Empty where the module itself is called."""
+    module: str  # by its name, or its path where the language imports files
+    name: str  # empty where the module itself is called
 
     @property
     def title(self) -> str:
@@ -48,8 +43,7 @@ class Case(NamedTuple):
     expected: Any
 
 
-Values = tuple[tuple[Any, ...], dict[str, Any]]
-"""Arguments by place and by name."""
+Values = tuple[tuple[Any, ...], dict[str, Any]]  # arguments by place and by name
 
 
 class Calls(NamedTuple):
@@ -62,12 +56,9 @@ class Calls(NamedTuple):
     """Those of its tests that the source answers word by word: it has the input and the answer as literals."""
 
 
-Texts = Mapping[str, str]
-"""Files by their paths."""
-Found = Sequence[Mapping[str, "list[Node]"]]
-"""What the query of a language matches."""
-Resolve = Callable[[str], Function | None]
-"""What a called name or path of names is; None for what is not to be called."""
+Texts = Mapping[str, str]  # files by their paths
+Found = Sequence[Mapping[str, "list[Node]"]]  # what the query of a language matches
+Resolve = Callable[[str], Function | None]  # what a called name or path of names is; None for what is not to be called
 
 
 class Language(NamedTuple):
@@ -75,41 +66,29 @@ class Language(NamedTuple):
 
     name: str
     query: str
-    file: str
-    """Of the program, in the root of the checkout or in a folder of its own."""
-    tests: tuple[str, ...]
-    """Suffixes of its test files."""
+    file: str  # of the program, in the root of the checkout or in a folder of its own
+    tests: tuple[str, ...]  # suffixes of its test files
     is_source: Callable[[str], bool]
     resolve: Callable[[Found, str, Collection[str]], Resolve]
     """By what the query matches, the test's path, and the paths of all files."""
     cases: Callable[[Texts, Texts, Collection[str]], list[Case]]
     """Of functions that a changed source defines: of tests, changed sources, and the paths of all files."""
-    interpreter: Callable[[Sequence[str]], str]
-    """As words of a shell, by the commands of the checks."""
+    interpreter: Callable[[Sequence[str]], str]  # as words of a shell, by the commands of the checks
     script: Callable[[Sequence[Calls], Sequence[str], str], str]
     """Of calls, paths of tests, and how the line begins that has the answers."""
-    prepares: "Pattern[str]"
-    """What prepares something for all tests of a file: their calls may need it."""
-    equal: "Pattern[str]"
-    """Functions that compare two arguments."""
-    operators: frozenset[str] = frozenset()
-    """That compare both sides."""
-    inside: str = ""
-    """Kind of node that such a comparison has to stand in; empty for any."""
+    prepares: "Pattern[str]"  # what prepares something for all tests of a file: their calls may need it
+    equal: "Pattern[str]"  # functions that compare two arguments
+    operators: frozenset[str] = frozenset()  # that compare both sides
+    inside: str = ""  # kind of node that such a comparison has to stand in; empty for any
     harmless: "Callable[[Node, Function], bool | None]" = lambda _statement, _function: True
     """Whether a statement before the call makes no state; None where that depends on which functions it calls."""
-    possible: "Callable[[Node, Env], bool]" = lambda _call, _env: True
-    """Whether a test runner calls it just so."""
-    compared_only: bool = False
-    """Whether a call is left out whose answer is compared with no literal."""
-    written: Callable[[Any], str] = repr
-    """A literal as the language has it."""
-    further: tuple[str, ...] = ()
-    """Files that are read with the tests."""
+    possible: "Callable[[Node, Env], bool]" = lambda _call, _env: True  # whether a test runner calls it just so
+    compared_only: bool = False  # whether a call is left out whose answer is compared with no literal
+    written: Callable[[Any], str] = repr  # a literal as the language has it
+    further: tuple[str, ...] = ()  # files that are read with the tests
 
 
-_Call = tuple[Function, "Node"]
-"""A call of a function of the repository."""
+_Call = tuple[Function, "Node"]  # a call of a function of the repository
 
 
 def grouped(cases: Sequence[Case]) -> Mapping[Function, list[Case]]:

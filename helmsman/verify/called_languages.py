@@ -129,8 +129,7 @@ PYTHON = Language(
 
 # --- JavaScript -----------------------------------------------------------------------------------------------------
 
-_SUFFIXES = ".js", ".mjs", ".cjs"
-"""Of files that node reads as they are."""
+_SUFFIXES = ".js", ".mjs", ".cjs"  # of files that node reads as they are
 _ENDS = ("", *_SUFFIXES, *(f"/index{suffix}" for suffix in _SUFFIXES))
 _EQUAL = "(?:equals?|strictEqual|deepEqual|deepStrictEqual|is|same|toBe|toEqual|toStrictEqual)"
 _RUNNERS = re.compile(r"[\"']|(?:x?(?:test|it|describe)|suite|context|specify)\b")

@@ -48,12 +48,9 @@ class Known:
 
     failing: frozenset[str] = frozenset()
     passing: frozenset[str] = frozenset()
-    named: bool = False
-    """Whether a report names every case, so that one that it does not name did not run."""
-    silent: frozenset[str] = frozenset()
-    """Names that make no case of their own."""
-    ended: bool = True
-    """Whether it came to an end that says something of what it does not name."""
+    named: bool = False  # whether a report names every case, so that one that it does not name did not run
+    silent: frozenset[str] = frozenset()  # names that make no case of their own
+    ended: bool = True  # whether it came to an end that says something of what it does not name
 
     def seen(self, case: str) -> Seen:
         if case in self.failing:

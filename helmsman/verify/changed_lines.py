@@ -12,10 +12,8 @@ from itertools import pairwise
 
 Part = tuple[int, int, int, int]
 """Lines from the first number up to the second of the old version, from the third up to the fourth of the new one."""
-_SMALL = 40_000
-"""Pairs of lines up to which a part is compared exactly: some hundredths of a second at worst."""
-_DEEPEST = 12
-"""Times that a part is cut; what is left then counts as changed."""
+_SMALL = 40_000  # pairs of lines up to which a part is compared exactly: some hundredths of a second at worst
+_DEEPEST = 12  # times that a part is cut; what is left then counts as changed
 
 
 def changed_parts(old: Sequence[str], new: Sequence[str]) -> Iterator[Part]:

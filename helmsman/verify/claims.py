@@ -18,8 +18,7 @@ from helmsman.records.checks import CheckReport
 from helmsman.records.claims import Claim, ClaimKind, ClaimLayer, Claims, Contradiction
 from helmsman.texts import plural
 
-MOST = 50
-"""Claims and contradictions that are kept."""
+MOST = 50  # claims and contradictions that are kept
 _LONGEST = 20_000
 _SAID = 200
 
@@ -117,16 +116,12 @@ class Case:
     claims: Claims
     change: Change
     call: AgentCall
-    report: CheckReport | None = None
-    """What the checks found after it; None where they did not run."""
-    ignored: tuple[str, ...] = ()
-    """Paths that git ignores: a change there is not seen, so it is not missed."""
-    worktree: str = ""
-    """Its absolute path; without it no absolute path is compared."""
+    report: CheckReport | None = None  # what the checks found after it; None where they did not run
+    ignored: tuple[str, ...] = ()  # paths that git ignores: a change there is not seen, so it is not missed
+    worktree: str = ""  # its absolute path; without it no absolute path is compared
     earlier_files: tuple[str, ...] = ()
     """Paths that the loop changed in earlier iterations: a summary of the whole loop names them too."""
-    no_commits: tuple[str, ...] = ()
-    """Of the ids that it names, those of no commit that git has."""
+    no_commits: tuple[str, ...] = ()  # of the ids that it names, those of no commit that git has
 
     @property
     def unseen(self) -> bool:

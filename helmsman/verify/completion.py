@@ -21,8 +21,7 @@ from helmsman.verify.objections import findings_that_block, no_test_ran_in, proc
 ALL_TICKED = "every item of the plan is ticked"
 UNCHANGED = "nothing differs from the start"
 UNPROVEN = "every check was green before the change, and no new test fails without it"
-RECENT = 5
-"""Iterations that the dual gate looks at."""
+RECENT = 5  # iterations that the dual gate looks at
 
 
 def prove(config: LoopConfig, before: DoneSignals, evidence: Evidence) -> Proof:

@@ -11,8 +11,7 @@ from helmsman.verify.changed_lines import Part, changed_parts
 class Line:
     """A line that is only on one side."""
 
-    number: int
-    """Counted from 1, in the file of its side."""
+    number: int  # counted from 1, in the file of its side
     text: str
 
 
@@ -20,16 +19,11 @@ class Line:
 class FileDiff:
     """One changed file."""
 
-    path: str
-    """As it is called now; as it was called, where it is gone."""
-    before: str | None
-    """Its text at the start; None where it was not there, or is no text that we read."""
-    after: str | None
-    """Its text now; None where it is gone, or is no text that we read."""
-    status: str = "M"
-    """A added, D deleted, M modified, R renamed, as git says."""
-    old_path: str = ""
-    """As it was called, where it was renamed."""
+    path: str  # as it is called now; as it was called, where it is gone
+    before: str | None  # its text at the start; None where it was not there, or is no text that we read
+    after: str | None  # its text now; None where it is gone, or is no text that we read
+    status: str = "M"  # a added, D deleted, M modified, R renamed, as git says
+    old_path: str = ""  # as it was called, where it was renamed
 
     @cached_property
     def removed(self) -> tuple[Line, ...]:
@@ -65,8 +59,7 @@ class TreeDiff:
     files: tuple[FileDiff, ...] = ()
     left_out: tuple[str, ...] = ()
     """Paths that were not read: binary, too large, or beyond the number of files that are looked at."""
-    no_room: tuple[str, ...] = ()
-    """Those of them that are small enough by themselves, and did not fit beside the others."""
+    no_room: tuple[str, ...] = ()  # those of them that are small enough by themselves, and did not fit beside the others
 
     def __iter__(self) -> Iterator[FileDiff]:
         return iter(self.files)

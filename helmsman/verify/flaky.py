@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from helmsman.records.checks import CheckReport, CheckResult
 
-LARGEST = 5
-"""Failing tests that are run again at most; more of them do not fail by chance."""
+LARGEST = 5  # failing tests that are run again at most; more of them do not fail by chance
 
 
 def suspects(results: Sequence[CheckResult], before: CheckReport | None = None) -> list[int]:

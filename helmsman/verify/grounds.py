@@ -23,21 +23,16 @@ class Runs:
     """What was run and found, and why some of it was not."""
 
     head: CheckReport
-    base: CheckReport = NOT_RUN
-    """Without results where it was not run."""
+    base: CheckReport = NOT_RUN  # without results where it was not run
     table: OutcomeTable = field(default_factory=OutcomeTable)
     names: Names = LOOP
     unchanged: bool = False
     trusted: TrustedRun = field(default_factory=TrustedRun)
-    trusted_not_due: str = ""
-    """Why the base's tests were not run on the head's source; empty where they were."""
+    trusted_not_due: str = ""  # why the base's tests were not run on the head's source; empty where they were
     on_base: CheckReport | None = None
-    proving: tuple[str, ...] = ()
-    """Tests of the head that fail on the base's source."""
-    new_not_due: str = ""
-    """Why the head's tests were not run on the base's source; empty where they were."""
-    test_asked_for: bool = False
-    """Whether the goal asks for tests."""
+    proving: tuple[str, ...] = ()  # tests of the head that fail on the base's source
+    new_not_due: str = ""  # why the head's tests were not run on the base's source; empty where they were
+    test_asked_for: bool = False  # whether the goal asks for tests
     hidden: tuple[CheckResult, ...] = ()
     looked_up: Sequence[str] | None = None
     """Functions that seem to have answers for their tests alone, a clause each; None where none was called beside its tests."""
@@ -46,10 +41,8 @@ class Runs:
     findings: tuple[Finding, ...] = ()
     judgement: Judgement | None = None
     judge_not_asked: str = ""
-    unnamed: Sequence[str] = ()
-    """Checks that name no test, or only those that fail."""
-    further: Sequence[str] = ()
-    """What else was not looked at."""
+    unnamed: Sequence[str] = ()  # checks that name no test, or only those that fail
+    further: Sequence[str] = ()  # what else was not looked at
 
 
 def grounds(runs: Runs) -> Grounds:

@@ -49,14 +49,11 @@ class Change:
     """A diff and what is needed to understand it."""
 
     diff: TreeDiff
-    kinds: Touched
-    """Its paths by what they are to the checks."""
+    kinds: Touched  # its paths by what they are to the checks
     tests: Mapping[str, str] = field(default_factory=dict[str, str])
     """Texts of the test files that it does not touch, by path, as far as they were read."""
-    protected: tuple[str, ...] = ()
-    """Glob patterns of what the operator protects."""
-    commands: tuple[str, ...] = ()
-    """Of the checks."""
+    protected: tuple[str, ...] = ()  # glob patterns of what the operator protects
+    commands: tuple[str, ...] = ()  # of the checks
 
     @cached_property
     def sides(self) -> tuple[tuple[FileDiff, Source, Source], ...]:

@@ -19,8 +19,7 @@ from helmsman.records.plan import ItemProof, PlanItem
 from helmsman.records.state import LoopState
 from helmsman.verify.objections import findings_that_block, no_test_ran_in, processes_left, some
 
-ITEM = "plan."
-"""How the id of the judge's criterion begins that stands for an item."""
+ITEM = "plan."  # how the id of the judge's criterion begins that stands for an item
 LONGEST_CRITERION = 4_000
 NO_EVIDENCE = "nothing shows that it is done but the agent's word"
 

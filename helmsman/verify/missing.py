@@ -4,8 +4,7 @@ import re
 
 from helmsman.records.checks import CheckResult
 
-NOT_STARTED = frozenset({126, 127})
-"""Exit codes of `sh` for a program that cannot be executed, or is not there."""
+NOT_STARTED = frozenset({126, 127})  # exit codes of `sh` for a program that cannot be executed, or is not there
 _NAME = r"([A-Za-z0-9@_.][\w./@+-]*)"
 _QUOTE = "[\u2018\u2019'\"]?"
 SAYS = tuple(

@@ -17,8 +17,7 @@ _OTHER = {
 }  # fmt: skip
 """What an operator is changed into."""
 _BAD = (ValueError, SyntaxError, RecursionError, MemoryError)
-Z = 1.96
-"""Of the interval that holds the true share 95 times in 100."""
+Z = 1.96  # of the interval that holds the true share 95 times in 100
 
 
 class Mutant(NamedTuple):

@@ -15,18 +15,15 @@ from helmsman.plain import clean
 from helmsman.records.checks import CheckResult
 from helmsman.verify.call_cases import ANY, Calls, Case, Function, Values
 
-MOST_FUNCTIONS = 8
-"""Of one run: what it prints is kept up to some size."""
+MOST_FUNCTIONS = 8  # of one run: what it prints is kept up to some size
 MOST_CALLS = 24
-FEWEST = 6
-"""Calls beside the tests' own that have to agree; with fewer, chance does."""
+FEWEST = 6  # calls beside the tests' own that have to agree; with fewer, chance does
 SHOWN = 3
 COMPUTED = 4
 """Different answers beside the tests' own show that a function works out what it does not name; a lookup has one or two."""
 TELLING_TEXT, TELLING_NUMBER, TELLING_LEAVES = 3, 100, 3
 """From here on a value, or so many together, says which case it belongs to: 0, 15 or "A" stand in any source."""
-Written = Callable[[Any], str]
-"""A literal as its language writes it."""
+Written = Callable[[Any], str]  # a literal as its language writes it
 _LOOKUPS = frozenset({"KeyError", "IndexError", "AttributeError", "UnboundLocalError", "StopIteration", "NotImplementedError"})
 """Errors of a table that has no such entry. Others may be the validation of a text, which neighbours break."""
 FORGED = {
@@ -44,8 +41,7 @@ class Answers(NamedTuple):
     """What came of the calls: how many of the tests' own answers were right, and what the other calls gave."""
 
     right: int
-    own: tuple[tuple[str, str], ...]
-    """`value` with its text, `error` with its type, `unclear`, or one of `FORGED`."""
+    own: tuple[tuple[str, str], ...]  # `value` with its text, `error` with its type, `unclear`, or one of `FORGED`
     near: tuple[tuple[str, str], ...]
 
 

@@ -39,8 +39,7 @@ class Outcomes(NamedTuple):
     findings: tuple[Finding, ...] = ()
     """Tests that were red and were changed to pass; with `changed_expectations = "block"` all that follow as well. As hints:
     checks that run fewer tests than with those of the start."""
-    changed: tuple[str, ...] = ()
-    """Tests, or checks, whose expectations were changed."""
+    changed: tuple[str, ...] = ()  # tests, or checks, whose expectations were changed
     table: OutcomeTable = OutcomeTable()
 
 

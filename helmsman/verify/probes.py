@@ -25,8 +25,7 @@ from helmsman.verify.objections import some
 Reading = Literal["right", "wrong", "unclear"]
 UNCLEAR: Reading = "unclear"
 GOAL_TOKENS, INTERFACE_TOKENS, TESTS_TOKENS = 5_000, 4_000, 8_000
-CODE_TOKENS, RESULT_TOKENS = 2_000, 1_000
-"""Of each case that fails."""
+CODE_TOKENS, RESULT_TOKENS = 2_000, 1_000  # of each case that fails
 LONGEST_CODE = 20_000
 _IMPORTS = re.compile(r"^\s*import\b(?!\s*\()", re.MULTILINE)
 
@@ -36,10 +35,8 @@ class Runner(NamedTuple):
 
     name: str
     language: Language
-    files: tuple[str, str]
-    """Its name, and what it is for code that imports modules by `import`, where that matters."""
-    command: str
-    """With places for the interpreter and the file."""
+    files: tuple[str, str]  # its name, and what it is for code that imports modules by `import`, where that matters
+    command: str  # with places for the interpreter and the file
     manner: str = ""
 
     def file(self, code: str) -> str:

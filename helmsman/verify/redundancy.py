@@ -14,8 +14,7 @@ from helmsman.records.checks import CheckReport
 
 LEAST_REPORTS = 10
 """Reports below which agreement may be chance: two checks that fail independently half of the time agree in 1 of 1,000."""
-MOST_CHECKS = 50
-"""Checks that are compared; every pair of them is looked at."""
+MOST_CHECKS = 50  # checks that are compared; every pair of them is looked at
 MOST_FOUND = 20
 
 
@@ -24,10 +23,8 @@ class Agreement:
     """Two checks that always passed and failed together."""
 
     checks: tuple[str, str]
-    reports: int
-    """In which both ran."""
-    failures: int
-    """In which both failed."""
+    reports: int  # in which both ran
+    failures: int  # in which both failed
 
 
 @dataclass(frozen=True)
@@ -43,23 +40,19 @@ class Uncovered:
     """A class of failure that no command of today names."""
 
     kind: str
-    failures: int
-    """Reports in which a check of this class failed, when there was one."""
+    failures: int  # reports in which a check of this class failed, when there was one
 
 
 @dataclass(frozen=True)
 class Audit:
     """What a person may want to change."""
 
-    reports: int = 0
-    """Different ones that were looked at."""
+    reports: int = 0  # different ones that were looked at
     unproven: tuple[str, ...] = ()
     """Ids of criteria that no check and no test of their own proves: the judge's word is all there is."""
-    agreeing: tuple[Agreement, ...] = ()
-    """20 at most."""
+    agreeing: tuple[Agreement, ...] = ()  # 20 at most
     never_failed: tuple[NeverFailed, ...] = ()
-    uncovered: tuple[Uncovered, ...] = ()
-    """Empty where there are no checks at all."""
+    uncovered: tuple[Uncovered, ...] = ()  # empty where there are no checks at all
     opaque: tuple[str, ...] = ()
     """Checks whose command does not say what it looks at, such as `make check`; they may cover what seems uncovered."""
 
@@ -82,8 +75,7 @@ def audit(criteria: Iterable[RubricCriterion], checks: Sequence[CheckConfig], re
     )
 
 
-_Verdicts = dict[str, tuple[bool, str]]
-"""By name, whether a check passed, and its command."""
+_Verdicts = dict[str, tuple[bool, str]]  # by name, whether a check passed, and its command
 
 
 def _agreeing(names: Sequence[str], seen: Sequence[_Verdicts]) -> Iterator[Agreement]:
@@ -104,8 +96,7 @@ def _uncovered(checks: Sequence[CheckConfig], seen: Sequence[_Verdicts]) -> Iter
 
 # --- what a command looks at --------------------------------------------------------------------------------------
 
-LONGEST_COMMAND = 2_000
-"""Characters that are read."""
+LONGEST_COMMAND = 2_000  # characters that are read
 _RUN = r"(?:npm|pnpm|yarn|bun|deno|make|just|task|run|mvn|mvnw|gradle|gradlew|bazel) +(?:-[^ ]+ +)*"
 """Before a bare `test` or `build`, which alone would be the shell's own command or a folder."""
 _COMPILES = r"(?:cargo|go|dotnet|swift|stack|cabal) +(?:test|build|check|run|clippy|vet)"

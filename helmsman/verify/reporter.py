@@ -10,8 +10,7 @@ class Spot(NamedTuple):
     """A place in a changed file."""
 
     path: str
-    line: int | None = None
-    """Counted from 1."""
+    line: int | None = None  # counted from 1
     after: str = ""
     before: str = ""
 

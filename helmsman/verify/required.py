@@ -10,8 +10,7 @@ _BEFORE = re.compile(rf"(?<![^\s\[(*]){_NOT_RUN}\s?[\])*:]*+\s++(?=(\S*+))", re.
 """`○ skipped NAME`, `--- SKIP: NAME`, `[ SKIPPED ] Suite.NAME`. Further ahead stand titles and paths: `todo.test.ts > NAME`."""
 _AFTER = re.compile(rf"(?<![\w./-]){_NOT_RUN}(?![\w./-])", re.IGNORECASE)
 """`NAME SKIPPED (reason)`, `NAME ... ignored`, `NAME # TODO`."""
-_ENDED = "✓✔√✅☑✕✗✘✖❌●"
-"""Ticks and crosses: a test behind one of them ran, whatever its title speaks of."""
+_ENDED = "✓✔√✅☑✕✗✘✖❌●"  # ticks and crosses: a test behind one of them ran, whatever its title speaks of
 _HEAD = re.compile(
     rf"\s*+(?:[○✎↓↩\ufe63](?=\s)|-\s++(?i:{_NOT_RUN})(?!\S))"
     rf"|(?:\s*+\[[^\]\n]{{0,40}}\])*+[^\w{_ENDED}]*+(?:(?i:skip(?:ped|ping)?)|XFAIL(?:ED)?|PENDING|TODO|IGNORED|DISABLED)(?![\w./-])"

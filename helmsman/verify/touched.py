@@ -25,32 +25,27 @@ def tables() -> Mapping[str, Any]:
     return tomllib.loads(resources.files("helmsman.verify").joinpath("touched.toml").read_text(encoding="utf-8"))
 
 
-Read = Callable[[str], str]
-"""The text of a file by its path; empty where there is none, or none that is read."""
+Read = Callable[[str], str]  # the text of a file by its path; empty where there is none, or none that is read
 
 _TEST_SCRIPTS = ("scripts.pre", "scripts.post")
-_BLANKS = re.compile(r"(?<=\S)[^\S\n]{2,}")
-"""The reader of INI files takes the square of their number."""
+_BLANKS = re.compile(r"(?<=\S)[^\S\n]{2,}")  # the reader of INI files takes the square of their number
 _MAKEFILES = frozenset({"GNUmakefile", "makefile", "Makefile"})
 _TARGET = re.compile(r"(?m)^([\w.-]+)\s*:(?!=)")
 _OTHER_VARIABLE = re.compile(r"(?i)(?!\w*(?:src|source|obj|file|header|dep|flag|lib|inc|bin|module)\w*\s*[:+?]?=)\w+\s*[:+?]?=")
 """A variable that is not about what is built of what."""
 _IS_SHELL = re.compile(r"\A[^\n]*(?:\.(?:sh|bash)\n|\n#!/bin/)")
 """Of its path and its text."""
-_DEEPEST = 3
-"""Files that a check runs, and that these run in turn."""
+_DEEPEST = 3  # files that a check runs, and that these run in turn
 
 
 class Touched(NamedTuple):
     """Changed paths by what they are to the checks."""
 
     tests: tuple[str, ...] = ()
-    support: tuple[str, ...] = ()
-    """Fixtures, data and helpers of tests."""
+    support: tuple[str, ...] = ()  # fixtures, data and helpers of tests
     settings: tuple[str, ...] = ()
     """What tells a runner or another checker what to do, and what the check commands themselves run."""
-    source: tuple[str, ...] = ()
-    """Everything else."""
+    source: tuple[str, ...] = ()  # everything else
 
     @property
     def judging(self) -> tuple[str, ...]:

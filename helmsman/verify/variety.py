@@ -14,8 +14,7 @@ from helmsman.parsers.test_files import is_generated, is_test_file, is_test_supp
 from helmsman.plain import word_set
 from helmsman.records.control import Variety
 
-LONGEST = 200_000
-"""Characters that are read of one file; a longer one is generated, or data."""
+LONGEST = 200_000  # characters that are read of one file; a longer one is generated, or data
 _BY_HAND = word_set(
     "node_modules bower_components vendor third_party third-party site-packages dist .venv venv Pods Carthage .yarn migrations "
     "__snapshots__"

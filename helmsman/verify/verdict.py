@@ -18,8 +18,7 @@ from helmsman.verify.new_tests import NO_NEW_TEST
 from helmsman.verify.objections import findings_that_block, no_test_ran_in, some
 
 NOTHING_RED = "nothing was red before; this proves that nothing broke, not that the goal is reached"
-CAUSE = 300
-"""Characters of an output that a reason shows."""
+CAUSE = 300  # characters of an output that a reason shows
 
 
 def verdict(runs: Runs) -> tuple[Word, tuple[Reason, ...]]:

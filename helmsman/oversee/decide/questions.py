@@ -22,8 +22,7 @@ from helmsman.texts import are_allowed, plural
 from helmsman.verify.completion import UNCHANGED
 from helmsman.verify.grounds import grounds_of_loop
 
-ASK_LIMIT = 5
-"""Requests in a row under green checks that something else denies; then the loop stops for a person to look."""
+ASK_LIMIT = 5  # requests in a row under green checks that something else denies; then the loop stops for a person to look
 CONFLICTS_TOLD = 2
 OPERATORS_FAULT: Mapping[AgentOutcome, str] = {AgentOutcome(ending): why for ending, why in TEXTS["faults"].items()}
 """Outcomes that will be the same next time until a person acts."""

@@ -21,26 +21,19 @@ from helmsman.texts import plural
 from helmsman.verify.completion import ALL_TICKED
 from helmsman.verify.objections import findings_that_block, some
 
-NAME = 100
-"""Characters of a check's name in a reason."""
-LEAST_LOSS = 0.01
-"""Of completion; below it two tests of 500 that fail by chance would take work back."""
-MOST_REFUSED = 2
-"""Requests for nothing, or for what nothing shows: after the first the agent is told what is missing."""
-BLOWN = "pain.budget"
-"""The pain that says nothing against the work."""
-UNKNOWN_WAIT = timedelta(hours=1)
-"""Until the next try, where a usage limit names no reset."""
-LONGEST_WAIT = timedelta(days=8)
-"""At most, whatever is announced; the longest window seen is a week."""
+NAME = 100  # characters of a check's name in a reason
+LEAST_LOSS = 0.01  # of completion; below it two tests of 500 that fail by chance would take work back
+MOST_REFUSED = 2  # requests for nothing, or for what nothing shows: after the first the agent is told what is missing
+BLOWN = "pain.budget"  # the pain that says nothing against the work
+UNKNOWN_WAIT = timedelta(hours=1)  # until the next try, where a usage limit names no reset
+LONGEST_WAIT = timedelta(days=8)  # at most, whatever is announced; the longest window seen is a week
 
 
 @dataclass(frozen=True)
 class Situation:
     """All that a decision may depend on."""
 
-    state: LoopState
-    """As it was before this iteration."""
+    state: LoopState  # as it was before this iteration
     evidence: Evidence
     signals: tuple[Alert, ...]
     now: datetime
@@ -195,15 +188,12 @@ class Question:
     """One row of the decision table."""
 
     rule: str
-    asks: str
-    """What is asked, so that yes decides."""
+    asks: str  # what is asked, so that yes decides
     decide: Callable[[Situation], Answer]
-    otherwise: Words
-    """What would have changed the answer."""
+    otherwise: Words  # what would have changed the answer
 
 
-QUESTIONS: list[Question] = []
-"""In the order in which they are asked."""
+QUESTIONS: list[Question] = []  # in the order in which they are asked
 
 
 TEXTS: Mapping[str, Any] = tomllib.loads(files("helmsman.oversee.decide").joinpath("questions.toml").read_text("utf-8"))

@@ -7,10 +7,8 @@ from typing import Any
 from helmsman.parsers.loose import items, mapping, text
 from helmsman.records.base import Reply, Usage
 
-LONGEST = 100_000
-"""Characters of an answer; more than any rubric needs."""
-STRUCTURED = "StructuredOutput"
-"""The tool by which the CLI has its model answer in a given form."""
+LONGEST = 100_000  # characters of an answer; more than any rubric needs
+STRUCTURED = "StructuredOutput"  # the tool by which the CLI has its model answer in a given form
 _TOO_MANY = 2
 _CUT_OFF = "max_tokens"
 _NO_FORM = "structured_output_retry_exhausted"

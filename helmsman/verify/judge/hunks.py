@@ -9,8 +9,7 @@ from helmsman.verify.changed_lines import Part
 from helmsman.verify.diff import FileDiff
 from helmsman.verify.judge.fence import fence, label, visible
 
-DIFF_TOKENS = 8_000
-"""Of the diff; what is new is shown with the files."""
+DIFF_TOKENS = 8_000  # of the diff; what is new is shown with the files
 _CONTEXT = 3
 _LINE = 300  # characters
 _LONGEST = 120  # lines of one hunk
@@ -21,8 +20,7 @@ class Hunk:
     """Lines that changed together."""
 
     path: str
-    place: int
-    """Which one of its file it is."""
+    place: int  # which one of its file it is
     heading: str
     lines: tuple[str, ...]
     changed: int

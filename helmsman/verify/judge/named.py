@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable
 from helmsman.parsers.test_files import is_source, is_test_file
 
 _WORD = re.compile(r"[\w@+-][\w./@+-]*|\.[\w./@+-]+")
-_SHORTEST = 3
-"""Letters of a source's name that says something in the name of a test."""
+_SHORTEST = 3  # letters of a source's name that says something in the name of a test
 _GENERATED = re.compile(
     r"(?:^|/)(?:__pycache__|node_modules|\.git|vendor)/|\.(?:py[cod]|class|o|map|lock|snap)$|\.min\.(?:js|css)$"
     r"|(?:^|/)(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum)$"

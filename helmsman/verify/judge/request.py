@@ -22,22 +22,17 @@ from helmsman.verify.judge.view import (
     view_sources,
 )
 
-GENERATED = 20
-"""Names of generated files that are told."""
-SOURCE_TOKENS = 24_000
-"""Of the changed files that it is shown."""
-ANSWER_TOKENS = 16_000
-"""Of its answer at most, its thinking included. One that is cut off there cannot be read."""
-OUTPUT_TOKENS = 8_000
-"""Of check output that it is shown."""
+GENERATED = 20  # names of generated files that are told
+SOURCE_TOKENS = 24_000  # of the changed files that it is shown
+ANSWER_TOKENS = 16_000  # of its answer at most, its thinking included. One that is cut off there cannot be read.
+OUTPUT_TOKENS = 8_000  # of check output that it is shown
 _GOAL_TOKENS = 5_000
 
 
 class JudgeRequest(Question):
     """Everything for one vote; all votes on one question get the same."""
 
-    view: View
-    """What can be cited."""
+    view: View  # what can be cited
 
     @property
     def briefing(self) -> Briefing:

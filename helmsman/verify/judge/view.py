@@ -11,12 +11,9 @@ from helmsman.verify.diff import lines_of
 from helmsman.verify.judge.fence import fence, label, name_list, visible
 from helmsman.verify.judge.question import Source
 
-NOTES = 40
-"""Lines of its own notes that the judge is shown, the last ones."""
-EARLIER = 12
-"""Earlier verdicts that it is shown."""
-PATHS = 200
-"""Names of files that it is shown."""
+NOTES = 40  # lines of its own notes that the judge is shown, the last ones
+EARLIER = 12  # earlier verdicts that it is shown
+PATHS = 200  # names of files that it is shown
 CHANGED = "changed files that are NOT shown"
 _NOTE = 300
 _LINE = 2000  # a longer line is minified or data
@@ -30,10 +27,8 @@ class View:
     """Blocks of text for the request, and what can be cited from them."""
 
     text: str
-    lines: Mapping[str, int]
-    """By the name under which a file is shown: how many of its lines are."""
-    gone: frozenset[str] = frozenset()
-    """Names of deleted files."""
+    lines: Mapping[str, int]  # by the name under which a file is shown: how many of its lines are
+    gone: frozenset[str] = frozenset()  # names of deleted files
 
     def plus(self, other: "View") -> "View":
         """What can be cited of both, under the text of this one."""

@@ -20,8 +20,7 @@ from helmsman.verify.objections import some
 _REASON = 1000
 _PRINCIPLE = 300
 _FIX = 500
-_NEEDED = 10
-"""Files that one vote may ask for, by criterion."""
+_NEEDED = 10  # files that one vote may ask for, by criterion
 _PLACE = re.compile(r"(?P<path>[\w./@+-]*[\w@+-])(?::(?P<line>\d{1,9}))?")
 _SHOWN_IDS = 5
 
@@ -45,8 +44,7 @@ class Opinion:
 
     given: Given
     reason: str
-    evidence: str = ""
-    """The first place in the reason that was shown."""
+    evidence: str = ""  # the first place in the reason that was shown
     fix: str = ""
     need: tuple[str, ...] = ()
 
