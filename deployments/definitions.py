@@ -137,7 +137,6 @@ def _audit_lines(found: _Findings) -> Iterator[str]:
     for pair in held.agreeing:
         one, other = map(clean, pair.checks)
         yield f"always the same verdict: {one} and {other}, in {pair.reports} reports, {pair.failures} of them failures"
-    yield from (f"never failed: {clean(never.check)}, in {never.reports} reports" for never in held.never_failed)
     doubt = f" (what these do is not known: {clean(', '.join(held.opaque))})" if held.opaque else ""
     for gap in held.uncovered:
         past = f"; one that did failed in {plural(gap.failures, 'report')}" if gap.failures else ""

@@ -1,10 +1,10 @@
-"""Audit of the checks: which say the same as others, which never said no, what none looks at, what nothing proves.
+"""Audit of the checks: which say the same as others, what none looks at, what nothing proves.
 
-It tells and never decides: a check that never failed may be the one that keeps the agent honest.
+It tells and never decides.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -28,14 +28,6 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class NeverFailed:
-    """A check without a failure."""
-
-    check: str
-    reports: int
-
-
-@dataclass(frozen=True)
 class Uncovered:
     """A class of failure that no command of today names."""
 
@@ -51,7 +43,6 @@ class Audit:
     unproven: tuple[str, ...] = ()
     """Ids of criteria that no check and no test of their own proves: the judge's word is all there is."""
     agreeing: tuple[Agreement, ...] = ()  # 20 at most
-    never_failed: tuple[NeverFailed, ...] = ()
     uncovered: tuple[Uncovered, ...] = ()  # empty where there are no checks at all
     opaque: tuple[str, ...] = ()
     """Checks whose command does not say what it looks at, such as `make check`; they may cover what seems uncovered."""
@@ -63,35 +54,22 @@ def audit(criteria: Iterable[RubricCriterion], checks: Sequence[CheckConfig], re
     ran = ([result for result in report.results if not result.error] for report in dict.fromkeys(reports))
     seen = [{result.name: (result.passed, result.command) for result in results} for results in ran]
     names = list(dict.fromkeys(check.title for check in checks))[:MOST_CHECKS]
-    passed = {name: [verdicts[name][0] for verdicts in seen if name in verdicts] for name in names}
-    enough = ((name, held) for name, held in passed.items() if len(held) >= LEAST_REPORTS)
-    return Audit(
-        reports=len(seen),
-        unproven=tuple(criterion.config.id for criterion in criteria if not (criterion.config.tests or criterion.config.checks)),
-        agreeing=tuple(_agreeing(names, seen))[:MOST_FOUND],
-        never_failed=tuple(NeverFailed(name, len(held)) for name, held in enough if all(held)),
-        uncovered=tuple(_uncovered(checks, seen)),
-        opaque=tuple(check.title for check in checks if not kinds(check.command)),
-    )
-
-
-_Verdicts = dict[str, tuple[bool, str]]  # by name, whether a check passed, and its command
-
-
-def _agreeing(names: Sequence[str], seen: Sequence[_Verdicts]) -> Iterator[Agreement]:
+    agreeing: list[Agreement] = []
     for one, other in combinations(names, 2):
         both = [(verdicts[one][0], verdicts[other][0]) for verdicts in seen if one in verdicts and other in verdicts]
         failures = both.count((False, False))
         if len(both) >= LEAST_REPORTS and failures and all(first == second for first, second in both):
-            yield Agreement((one, other), len(both), failures)
-
-
-def _uncovered(checks: Sequence[CheckConfig], seen: Sequence[_Verdicts]) -> Iterator[Uncovered]:
+            agreeing.append(Agreement((one, other), len(both), failures))
     covered = {kind for check in checks for kind in kinds(check.command)}
+    uncovered = [kind for kind in KINDS if kind not in covered] if checks else []
     failed = [{kind for passed, command in verdicts.values() if not passed for kind in kinds(command)} for verdicts in seen]
-    for kind in KINDS if checks else ():
-        if kind not in covered:
-            yield Uncovered(kind, sum(kind in found for found in failed))
+    return Audit(
+        reports=len(seen),
+        unproven=tuple(criterion.config.id for criterion in criteria if not (criterion.config.tests or criterion.config.checks)),
+        agreeing=tuple(agreeing[:MOST_FOUND]),
+        uncovered=tuple(Uncovered(kind, sum(kind in kinds_of for kinds_of in failed)) for kind in uncovered),
+        opaque=tuple(check.title for check in checks if not kinds(check.command)),
+    )
 
 
 # --- what a command looks at --------------------------------------------------------------------------------------

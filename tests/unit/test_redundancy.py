@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from helmsman.config import CheckConfig, CriterionConfig
 from helmsman.parsers.rubric_items import RubricCriterion
 from helmsman.records.checks import CheckReport
-from helmsman.verify.redundancy import KINDS, LEAST_REPORTS, Agreement, NeverFailed, Uncovered, audit, kinds
+from helmsman.verify.redundancy import KINDS, LEAST_REPORTS, Agreement, Uncovered, audit, kinds
 from tests.unit.builders import check
 
 pytestmark = pytest.mark.feature("V11")
@@ -38,7 +38,7 @@ PASSED, FAILED = (True, True), (False, False)
 def test_checks_that_always_agree_are_told_with_how_often() -> None:
     found = audit([], [A, B], reports(*[PASSED] * 8, *[FAILED] * 4))
     assert found.agreeing == (Agreement(("a", "b"), 12, 4),)
-    assert (found.reports, found.never_failed) == (12, ())
+    assert found.reports == 12
 
 
 def test_agreement_needs_enough_reports_a_failure_and_no_exception() -> None:
@@ -50,12 +50,6 @@ def test_agreement_needs_enough_reports_a_failure_and_no_exception() -> None:
     }
     for case, verdicts in cases.items():
         assert audit([], [A, B], reports(*verdicts)).agreeing == (), case
-
-
-def test_a_check_that_never_failed_is_told() -> None:
-    verdicts = [(True, True)] * 9 + [(True, False)]
-    assert audit([], [A, B], reports(*verdicts)).never_failed == (NeverFailed("a", 10),)
-    assert audit([], [A, B], reports(*verdicts[1:])).never_failed == ()
 
 
 def test_criteria_that_only_the_judge_proves_are_told() -> None:
