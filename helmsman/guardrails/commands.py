@@ -7,8 +7,8 @@ from itertools import pairwise
 from posixpath import basename, dirname
 
 from helmsman.guardrails.git import QUESTIONS, Scene, branches_made, commits_after, git_of, is_here, values, written_by_git
-from helmsman.guardrails.paths import Kind, locate
-from helmsman.guardrails.rules import Finding, Row, Rule, Rules, rows, table
+from helmsman.guardrails.paths import locate
+from helmsman.guardrails.rules import Finding, Row, Rules, rows, table
 from helmsman.parsers.shell import HOME, PARENT, Command, commands
 from helmsman.parsers.shell_words import INTERPRETER, SHELLS, UNKNOWN, has_flag, operands, script_of, shell_call
 from helmsman.plain import word_set
@@ -40,7 +40,7 @@ def _applies(row: Row, scene: Scene) -> bool:
         and (not row.flags or has_flag(words, row.flags))
         and not (row.unless_flags and has_flag(words, row.unless_flags))
         and word_set(row.unless).isdisjoint(words)
-        and not (row.rule is Rule.NESTED and scene.rules.nesting > 0)
+        and not (row.rule == "nested" and scene.rules.nesting > 0)
         and (not row.git or row.anywhere or is_here(scene))
         and (not row.when or _QUESTIONS[row.when](scene))
     )
@@ -59,14 +59,14 @@ _FETCHED = "\ue000"  # stands in a script for what was put there before it is re
 
 def _is_outside(words: Iterable[str], scene: Scene) -> bool:
     places = (locate(word, scene.command.folder, scene.rules) for word in words)
-    return any(place and place.kind is Kind.OUTSIDE for place in places)
+    return any(place and place.kind == "outside" for place in places)
 
 
 def _removes_all(scene: Scene) -> bool:
     for word in operands(scene.command.arguments):
         every = basename(word.rstrip("/")) in _EVERYTHING
         place = locate((dirname(word) or ".") if every else word, scene.command.folder, scene.rules)
-        home = place and place.kind is not Kind.INSIDE and place.path in {HOME, scene.rules.home or HOME}
+        home = place and place.kind != "inside" and place.path in {HOME, scene.rules.home or HOME}
         if place and (place.holds_worktree or place.path == ".git" or home):
             return True
     return False
@@ -88,9 +88,14 @@ def _ends_others(scene: Scene) -> bool:
 
 
 def _runs_what_is_fetched(scene: Scene) -> bool:
+    """Down the pipe, or `$(curl …)`, `sh -c "$(curl …)"`, `bash <(curl …)`, `eval`; not as an argument of what runs."""
     command = scene.command
-    piped = not _FETCHERS.isdisjoint(command.upstream) and _reads_script(command)
-    return piped or (not _FETCHERS.isdisjoint(command.inner) and _runs_words(command))
+    if not _FETCHERS.isdisjoint(command.upstream) and _reads_script(command):
+        return True
+    if _FETCHERS.isdisjoint(command.inner):
+        return False
+    script = script_of(command.words, command.stdin).replace(UNKNOWN, _FETCHED)
+    return _runs(command, UNKNOWN) or any(_runs(one, _FETCHED) for one in commands(script, ""))
 
 
 def _reads_script(command: Command) -> bool:
@@ -104,14 +109,6 @@ def _reads_script(command: Command) -> bool:
     if INTERPRETER.fullmatch(program) or program in _INTERPRETERS:
         return all(word == "-" or re.fullmatch("-[uBEsSIO]+", word) for word in words) and not command.stdin
     return False
-
-
-def _runs_words(command: Command) -> bool:
-    """`$(curl …)`, `sh -c "$(curl …)"`, `bash <(curl …)`, `eval`: what was fetched is run, and not an argument of what runs."""
-    if _runs(command, UNKNOWN):
-        return True
-    script = script_of(command.words, command.stdin).replace(UNKNOWN, _FETCHED)
-    return any(_runs(one, _FETCHED) for one in commands(script, ""))
 
 
 def _runs(command: Command, mark: str) -> bool:

@@ -5,8 +5,8 @@ where its class, place or message differs, and as progress where fewer things fa
 does more than look succeeds.
 """
 
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from helmsman.guardrails.commands import may_change
 from helmsman.guardrails.rules import Advise, Rule, table
@@ -24,20 +24,6 @@ _BROKEN = frozenset({FailureClass.BUILD, FailureClass.SYNTAX, FailureClass.TYPES
 """Failures after which new work stands on nothing."""
 
 
-class Versions(NamedTuple):
-    """Digests of the contents that a file was seen with, oldest first."""
-
-    path: str
-    contents: tuple[str, ...]
-
-
-class Fault(NamedTuple):
-    """A command and how it failed, by digest."""
-
-    command: str
-    failure: str
-
-
 @dataclass(frozen=True)
 class Trouble:
     """What went wrong so far; its size is bounded."""
@@ -50,8 +36,10 @@ class Trouble:
     fewest: int = 0  # the smallest extent that it was seen with
     same: int = 0  # how often it came back one after the other, each time after something was changed and with no smaller extent
     changed: bool = False  # whether a file was changed since then
-    faults: tuple[Fault, ...] = ()  # failures since the last success, newest last, of one command each once until another comes
-    versions: tuple[Versions, ...] = ()
+    faults: tuple[tuple[str, str], ...] = ()
+    """Commands and how they failed, by digest, newest last, since the last success; of one command each once in turn."""
+    versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Digests of the contents that files were seen with, oldest first; by path, the one that was changed last comes last."""
 
     @property
     def broken(self) -> ErrorVector | None:
@@ -85,14 +73,14 @@ def failed(trouble: Trouble, call: ToolCall, error: ErrorVector) -> Told:
 
 def saw(trouble: Trouble, path: str, content: str) -> Told:
     """A file is about to be changed; `content` is the digest of what it holds, empty where there is no file."""
-    known = next((one for one in trouble.versions if one.path == path), Versions(path, ()))
-    if known.contents[-1:] == (content,):
+    known = trouble.versions.get(path, ())
+    if known[-1:] == (content,):
         return trouble, ()
-    versions = Versions(path, (*known.contents, content)[-KEPT_CONTENTS:])
-    others = tuple(one for one in trouble.versions if one.path != path)
-    *before, left = known.contents or ("",)
+    others = [(name, contents) for name, contents in trouble.versions.items() if name != path][1 - KEPT_FILES :]
+    *before, left = known or ("",)
     back = content in before and left in before
-    return replace(trouble, versions=(*others, versions)[-KEPT_FILES:]), _advise(Rule.REVERTED, path=path) if back else ()
+    versions = dict([*others, (path, (*known, content)[-KEPT_CONTENTS:])])
+    return replace(trouble, versions=versions), _advise("reverted", path=path) if back else ()
 
 
 def gutter(trouble: Trouble) -> str:
@@ -109,8 +97,8 @@ def _command_failed(trouble: Trouble, command: str, error: ErrorVector) -> Troub
     same = trouble.last is not None and _key(trouble.last) == _key(error)
     fewer = same and error.extent < trouble.fewest
     got_past = trouble.changed and (fewer or not same)
-    fault = Fault(command, _key(error))
-    of_command = [one for one in trouble.faults if one.command == command]
+    fault = command, _key(error)
+    of_command = [one for one in trouble.faults if one[0] == command]
     known = () if fewer else trouble.faults
     return replace(
         trouble,
@@ -129,18 +117,18 @@ def _longest(trouble: Trouble) -> Trouble:
 
 def _said(before: Trouble, after: Trouble, error: ErrorVector) -> Told:
     if after.same > before.same and after.same % SAME_FAILURE == 0:
-        return after, _advise(Rule.SAME_FAILURE, error, times=after.same)
+        return after, _advise("same_failure", error, times=after.same)
     if said := _in_row(after.in_row, error):
         return after, said
-    last = after.faults[-1].command if after.faults else ""
-    turns = [one.failure for one in after.faults if one.command == last][-TURNS:]
+    last = after.faults[-1][0] if after.faults else ""
+    turns = [failure for command, failure in after.faults if command == last][-TURNS:]
     if after.faults != before.faults and len(turns) == TURNS and turns[:2] == turns[2:]:
-        return replace(after, faults=()), _advise(Rule.ALTERNATING)
+        return replace(after, faults=()), _advise("alternating")
     return after, ()
 
 
 def _in_row(times: int, error: ErrorVector) -> tuple[Advise, ...]:
-    return () if times == 0 or times % FAILURES_IN_ROW else _advise(Rule.FAILURES, error, times=times)
+    return () if times == 0 or times % FAILURES_IN_ROW else _advise("failures", error, times=times)
 
 
 def _advise(rule: Rule, error: ErrorVector | None = None, *, times: int = 0, path: str = "") -> tuple[Advise, ...]:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from posixpath import normpath
 from typing import NamedTuple
 
-from helmsman.guardrails.paths import Kind, is_below, locate
+from helmsman.guardrails.paths import is_below, locate
 from helmsman.guardrails.rules import Rules, table
 from helmsman.parsers.shell import HOME, Command, placed
 from helmsman.parsers.shell_words import UNKNOWN, has_flag, operands
@@ -128,7 +128,7 @@ def written_by_git(command: Command) -> Iterator[str]:
 def is_here(scene: Scene) -> bool:
     """Not in another repository, in a temporary folder for one, nor in a folder that the text does not tell."""
     place = locate(scene.git.folder or UNKNOWN, "/", scene.rules)
-    return (place is not None and place.kind is Kind.INSIDE) or not _EVERYWHERE.isdisjoint(scene.git.words)
+    return (place is not None and place.kind == "inside") or not _EVERYWHERE.isdisjoint(scene.git.words)
 
 
 def _too_old(name: str, scene: Scene) -> bool:
@@ -166,7 +166,7 @@ def _forces_another_branch(scene: Scene) -> bool:
 def _removes_a_worktree(scene: Scene) -> bool:
     words = scene.git.words
     places = [locate(word, scene.git.folder, scene.rules) for word in operands(words[1:])] if words[:1] == ("remove",) else []
-    return any(place and (place.kind is Kind.OUTSIDE or place.holds_worktree) for place in places)
+    return any(place and (place.kind == "outside" or place.holds_worktree) for place in places)
 
 
 def _leaves_the_branch(scene: Scene) -> bool:

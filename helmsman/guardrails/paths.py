@@ -1,10 +1,9 @@
 """Where a path leads: into the worktree, to a temporary place, or outside; and which places a call may not write to."""
 
-from enum import Enum, auto
 from posixpath import dirname, join, normpath
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from helmsman.guardrails.rules import AGENTS_FILE, OWN_FOLDER, RESEARCH_FILE, Finding, Rule, Rules
+from helmsman.guardrails.rules import AGENTS_FILE, OWN_FOLDER, RESEARCH_FILE, Finding, Rules
 from helmsman.parsers.globs import matches_any
 from helmsman.parsers.shell import HOME, placed
 from helmsman.parsers.shell_words import UNKNOWN
@@ -22,14 +21,8 @@ _LONGEST = 4096  # characters of a path; no system opens a longer one
 _SHOWN = 200
 
 
-class Kind(Enum):
-    INSIDE = auto()
-    TEMPORARY = auto()
-    OUTSIDE = auto()
-
-
 class Place(NamedTuple):
-    kind: Kind
+    kind: Literal["inside", "temporary", "outside"]
     path: str  # relative to the worktree where it is inside, "" for its top; else absolute
     holds_worktree: bool = False  # whether it is the worktree itself or a folder above it
 
@@ -44,11 +37,11 @@ def locate(word: str, folder: str | None, rules: Rules) -> Place | None:
     holds = any(is_below(top, resolved) for top in tops)
     for top in sorted(tops):
         if is_below(resolved, top):
-            return Place(Kind.INSIDE, resolved[len(top) :].strip("/"), holds)
+            return Place("inside", resolved[len(top) :].strip("/"), holds)
     if any(is_below(plain, device) for device in _DEVICES):
-        return Place(Kind.TEMPORARY, plain)
+        return Place("temporary", plain)
     temporary = any(is_below(resolved, normpath(top)) for top in (*TEMPORARY, *rules.temporary) if top)
-    return Place(Kind.TEMPORARY if temporary else Kind.OUTSIDE, resolved, holds)
+    return Place("temporary" if temporary else "outside", resolved, holds)
 
 
 def _clean(path: str) -> str:
@@ -75,13 +68,13 @@ def write_finding(word: str, folder: str | None, rules: Rules, *, folders_only: 
     place = locate(word, folder, rules)
     if place is None:
         return None
-    if place.kind is Kind.TEMPORARY:
+    if place.kind == "temporary":
         return _of_loop(word) if _LOOPS_FILES in f"{place.path}/" else None
-    if place.kind is Kind.OUTSIDE:
+    if place.kind == "outside":
         text = (
             f"{display(word)} is outside the working tree. Write in {display(rules.worktree)}, or in {TEMPORARY[0]} for what is"
         )
-        return Finding(Rule.OUTSIDE, f"{text} temporary.")
+        return Finding("outside", f"{text} temporary.")
     return None if folders_only else _inside(place.path, rules)
 
 
@@ -89,17 +82,17 @@ def _inside(path: str, rules: Rules) -> Finding | None:
     first, _, rest = path.partition("/")
     if first == ".git" and not matches_any(path, _HARMLESS_IN_GIT):
         text = "belongs to git. Use git's own commands: add, commit, restore, config user.name."
-        return Finding(Rule.GIT_INTERNALS, f"{display(path)} {text}")
+        return Finding("git_internals", f"{display(path)} {text}")
     if first == OWN_FOLDER and rest != AGENTS_FILE and not (rules.looks_only and rest == RESEARCH_FILE):
         return _of_loop(path)
     if rules.looks_only and first != OWN_FOLDER and not matches_any(path, _BYPRODUCTS):
         text = "stays as it is in this iteration, which is for research. Write what you found to"
-        return Finding(Rule.PROTECTED, f"{display(path)} {text} {OWN_FOLDER}/{RESEARCH_FILE}.")
+        return Finding("protected", f"{display(path)} {text} {OWN_FOLDER}/{RESEARCH_FILE}.")
     protected = matches_any(path, rules.protected) and not matches_any(path, (*_BYPRODUCTS, *rules.allowed))
     if not protected and not matches_any(path, _OWN_FILES):
         return None
     return Finding(
-        Rule.PROTECTED,
+        "protected",
         f"{display(path)} is protected: it judges the work. Leave it as it is and change the code so that it passes;"
         f" where you think that it is wrong, say so in {OWN_FOLDER}/{AGENTS_FILE}.",
     )
@@ -107,7 +100,7 @@ def _inside(path: str, rules: Rules) -> Finding | None:
 
 def _of_loop(path: str) -> Finding:
     text = f"{display(path)} belongs to the loop; reading is fine. Write your notes to {OWN_FOLDER}/{AGENTS_FILE}."
-    return Finding(Rule.OWN_STATE, text)
+    return Finding("own_state", text)
 
 
 def display(text: str) -> str:

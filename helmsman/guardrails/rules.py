@@ -3,44 +3,20 @@
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import TypeAdapter
 
 from helmsman.records.agent import ErrorVector
 
-
-class Rule(StrEnum):
-    """Names of the rules; `steering` writes them into records, and CONTEXT and ENDING are its own."""
-
-    NESTED = "nested"
-    PUSH = "push"
-    PUBLISH = "publish"
-    DESTRUCTIVE = "destructive"
-    HISTORY = "history"
-    GIT_INTERNALS = "git_internals"
-    OWN_STATE = "own_state"
-    PROTECTED = "protected"
-    OUTSIDE = "outside"
-    PROCESSES = "processes"
-    OPERATOR = "operator"
-    REMOTE_SCRIPT = "remote_script"
-    REPEATED = "repeated"
-    REPEATED_LOOK = "repeated_look"
-    OTHER_BRANCH = "other_branch"
-    CLEAN = "clean"
-    UNREAD = "unread"
-    JUDGING_TESTS = "judging_tests"
-    BROKEN_BUILD = "broken_build"
-    FAILURES = "failures"
-    SAME_FAILURE = "same_failure"
-    ALTERNATING = "alternating"
-    REVERTED = "reverted"
-    CONTEXT = "context"
-    ENDING = "ending"
+Rule = Literal[
+    "nested", "push", "publish", "destructive", "history", "git_internals", "own_state", "protected", "outside", "processes",
+    "operator", "remote_script", "repeated", "repeated_look", "other_branch", "clean", "unread", "judging_tests", "broken_build",
+    "failures", "same_failure", "alternating", "reverted", "context", "ending",
+]  # fmt: skip
+"""`steering` writes them into records, and `context` and `ending` are its own."""
 
 
 class Level(NamedTuple):
@@ -51,9 +27,9 @@ class Level(NamedTuple):
     advised: frozenset[Rule]  # rules that only advise; all others deny
 
 
-_ADVISED = frozenset({Rule.REPEATED_LOOK, Rule.UNREAD, Rule.BROKEN_BUILD, Rule.OTHER_BRANCH})
+_ADVISED = frozenset({"repeated_look", "unread", "broken_build", "other_branch"})
 """Branches are told from files by name only, so leaving one is never denied."""
-LEVELS = (Level(3, 4, _ADVISED | {Rule.CLEAN}), Level(3, 3, _ADVISED), Level(2, 2, _ADVISED))
+LEVELS = (Level(3, 4, _ADVISED | {"clean"}), Level(3, 3, _ADVISED), Level(2, 2, _ADVISED))
 """By level of escalation: 0 patch, 1 refactor, 2 redesign."""
 
 OWN_FOLDER = ".helmsman"

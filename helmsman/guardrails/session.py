@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, cast
 
 from helmsman.guardrails.commands import findings, is_look, may_change, written
 from helmsman.guardrails.git import branches_made, commits_after, git_of
-from helmsman.guardrails.paths import Kind, display, locate, write_finding
-from helmsman.guardrails.rules import Advise, Allow, Deny, Finding, Judgement, Rule, Rules, table
+from helmsman.guardrails.paths import display, locate, write_finding
+from helmsman.guardrails.rules import Advise, Allow, Deny, Finding, Judgement, Rules, table
 from helmsman.parsers.agent_actions import WRITERS
 from helmsman.parsers.shell import Command, commands
 from helmsman.plain import word_set
@@ -124,12 +124,12 @@ def _repeated(call: ToolCall, session: Session, rules: Rules) -> Iterator[Findin
     found, level = session.found(call), rules.strictness
     if only_looks(call, session.worktree):
         if found.times + 1 >= level.same_look:
-            yield Finding(Rule.REPEATED_LOOK, f"You have looked at this {found.times} times and nothing was changed since.")
+            yield Finding("repeated_look", f"You have looked at this {found.times} times and nothing was changed since.")
     elif found.times + 1 >= level.same_command:
         times = {1: "once", 2: "twice"}.get(found.times, f"{found.times} times")
         outcome = "and it failed; it will fail again" if found.failed else "and its result will be the same"
         yield Finding(
-            Rule.REPEATED,
+            "repeated",
             f"The same command ran {times} with no file change in between, {outcome}. Read its last output, change"
             " the code or the command, or look at one failing part alone.",
         )
@@ -214,7 +214,7 @@ def work_findings(call: ToolCall, script: Sequence[Command], rules: Rules) -> It
     for path in _rewritten(call, script, rules) if rules.fix else ():
         if rules.tests(path):
             yield Finding(
-                Rule.JUDGING_TESTS,
+                "judging_tests",
                 f"{display(path)} judges this fix: leave what it says and change the code. Adding tests is welcome; where a test"
                 " is wrong, say so in .helmsman/progress.md.",
             )
@@ -223,7 +223,7 @@ def work_findings(call: ToolCall, script: Sequence[Command], rules: Rules) -> It
         return  # what misses something may be mended by the very file that is new
     if any(not rules.exists(f"{rules.worktree}/{path}") for path in _inside(call.path, call.folder(rules.worktree), rules)):
         text = f"The build is broken ({broken.kind} at {display(broken.where)}). Fix that first: nothing new can be tried now."
-        yield Finding(Rule.BROKEN_BUILD, text)
+        yield Finding("broken_build", text)
 
 
 def _rewritten(call: ToolCall, script: Sequence[Command], rules: Rules) -> Iterator[str]:
@@ -248,5 +248,5 @@ def _rewritten(call: ToolCall, script: Sequence[Command], rules: Rules) -> Itera
 
 def _inside(word: str, folder: str | None, rules: Rules) -> Iterator[str]:
     place = locate(word, folder, rules)
-    if place is not None and place.kind is Kind.INSIDE:
+    if place is not None and place.kind == "inside":
         yield place.path

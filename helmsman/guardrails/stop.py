@@ -1,6 +1,6 @@
 """Whether the agent may end its turn where it says that something is done: what the checks say of that."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from helmsman.budget import fit
 from helmsman.plain import short_line
@@ -57,21 +57,18 @@ def reason(results: Sequence[CheckResult]) -> str:
     failed = failures(results)
     more = f" and {len(failed) - CHECKS_SHOWN} more" if len(failed) > CHECKS_SHOWN else ""
     named = ", ".join(f"`{_line(result.command)}`" for result in failed[:CHECKS_SHOWN])
-    shown = "\n".join(line for result in failed[:CHECKS_SHOWN] for line in _shown(result))
-    return fit(render_pieces("stop", checks=f"{named}{more}", one=len(failed) == 1, shown=shown), TEXT_TOKENS)
+    shown: list[str] = []  # the failing tests by name; where none is named, how the output ends
+    for result in failed[:CHECKS_SHOWN]:
+        names = result.counts.failing if result.counts else ()
+        printed = [line for line in (result.tail or result.head).splitlines() if line.strip()][-LINES_SHOWN:]
+        shown += map(_line, names[:TESTS_SHOWN] or printed or (f"exit code {result.exit_code}, nothing printed",))
+        shown += [f"[{len(names) - TESTS_SHOWN} more]"] if len(names) > TESTS_SHOWN else []
+    pieces = render_pieces("stop", checks=f"{named}{more}", one=len(failed) == 1, shown="\n".join(shown))
+    return fit(pieces, TEXT_TOKENS)
 
 
 def _exited(result: CheckResult) -> bool:
     return result.exit_code is not None and not result.timed_out and not result.error
-
-
-def _shown(result: CheckResult) -> Iterator[str]:
-    """The failing tests by name; where none is named, how the output ends."""
-    names = result.counts.failing if result.counts else ()
-    printed = [line for line in (result.tail or result.head).splitlines() if line.strip()]
-    yield from map(_line, names[:TESTS_SHOWN] or printed[-LINES_SHOWN:] or (f"exit code {result.exit_code}, nothing printed",))
-    if len(names) > TESTS_SHOWN:
-        yield f"[{len(names) - TESTS_SHOWN} more]"
 
 
 def _line(text: str) -> str:

@@ -18,10 +18,10 @@ from stat import S_ISDIR
 from typing import NamedTuple
 
 from helmsman.config import CriticalConfig
-from helmsman.guardrails import Rule, Rules
+from helmsman.guardrails import Rules
 from helmsman.guardrails.commands import findings
 from helmsman.guardrails.git import git_of
-from helmsman.guardrails.paths import Kind, locate
+from helmsman.guardrails.paths import locate
 from helmsman.oversee.critical import BLOWN_AT
 from helmsman.parsers.agent_actions import Called, ToolResult
 from helmsman.parsers.shell import HOME, Command, commands, placed
@@ -126,7 +126,7 @@ class Watch:
             place = locate(path, "/", self._rules)
             if place and place.holds_worktree:  # the loop made the working tree itself
                 found[path] = None
-            elif place and place.kind is Kind.OUTSIDE:
+            elif place and place.kind == "outside":
                 found.update(dict.fromkeys(self._standing(path, self._since)))
         return (*filter(self._exists, found), *self._held)
 
@@ -181,7 +181,7 @@ def _removals(script: Sequence[Command], rules: Rules) -> Iterator[str]:
 
 def _loss(path: str, rules: Rules) -> str:
     place = locate(path, "/", rules)
-    if place is None or place.kind is not Kind.INSIDE:
+    if place is None or place.kind != "inside":
         above = place is not None and place.holds_worktree
         return f"it removed {path}, {'which holds the working tree' if above else 'outside the working tree'}"
     return "it removed the working tree's .git" if place.path else "it removed the whole working tree"
@@ -202,7 +202,7 @@ def _forced(command: Command, rules: Rules) -> bool:
         return False
     path = "".join(names[:1]).removeprefix("file://")
     here, to = (locate(word, git.folder, rules) for word in (".", path if path.startswith(("/", ".", "~")) else ""))
-    return here is not None and here.kind is not Kind.TEMPORARY and (to is None or to.kind is Kind.OUTSIDE)
+    return here is not None and here.kind != "temporary" and (to is None or to.kind == "outside")
 
 
 def _published(script: Sequence[Command], rules: Rules) -> str:
@@ -212,6 +212,6 @@ def _published(script: Sequence[Command], rules: Rules) -> str:
         words = [word for word in command.arguments if not word.startswith("-")][:1]
         told = " ".join((command.program, *words))[:60]
         local = any(name in word for word in command.arguments for name in _ANYWHERE)
-        if rule is Rule.PUBLISH and command.sure and not command.background and not local and told not in _REVIEWED:
+        if rule == "publish" and command.sure and not command.background and not local and told not in _REVIEWED:
             return f"it published something ({told})"
     return ""

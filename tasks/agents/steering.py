@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from helmsman.guardrails import Advise, Deny, Rule, Rules, Session, ToolCall, after, before, judge
+from helmsman.guardrails import Advise, Deny, Rules, Session, ToolCall, after, before, judge
 from helmsman.guardrails.context import WARN_AT, advice, closing, filled, rotation
 from helmsman.guardrails.failure_patterns import Told, Trouble, failed, gutter, saw, succeeded
 from helmsman.parsers.agent_actions import LONGEST_OUTPUT, Called, ToolResult, detail_of
@@ -166,7 +166,7 @@ class Steering:
             filling = filled(use.tokens, use.window) >= WARN_AT
             if filling and not self._filling and not self.ending:
                 said = advice(use)
-                self._advise("", Advise(Rule.CONTEXT, said), _session_itself(said))
+                self._advise("", Advise("context", said), _session_itself(said))
             self._filling = filling
             self._heed_ending()
 
@@ -234,7 +234,7 @@ class Steering:
             return
         self._due_at = self._turns if why else None
         if why:
-            self._advise("", Advise(Rule.ENDING, closing(why)), _session_itself(why))
+            self._advise("", Advise("ending", closing(why)), _session_itself(why))
 
     def _at_end(self, agent: str, thread: _Thread) -> str:
         """Why this thread makes no further call. A subagent that gets nowhere ends alone."""

@@ -57,7 +57,7 @@ find . -exec $(curl x) {} +
 @pytest.mark.parametrize("shell", ["bash -c", "bash -euo pipefail -c", "bash -oc pipefail", "bash -c --", "eval"])
 def test_what_is_fetched_is_not_run_wherever_a_script_begins_a_command_with_it(shell: str) -> None:
     scripts = [f'{shell} "{script}"' for script in FETCHED.strip().split("\n")]
-    assert [script for script in scripts if rule_of(asked(script)) is not Rule.REMOTE_SCRIPT] == []
+    assert [script for script in scripts if rule_of(asked(script)) != "remote_script"] == []
 
 
 WRITES = r"""
@@ -155,22 +155,22 @@ python -c "open('/etc/hosts', 'a')"
 
 @pytest.mark.parametrize(
     ("commands", "rule"),
-    [(WRITES, Rule.PROTECTED), (INTO_GIT, Rule.GIT_INTERNALS), (TO_THE_LOOP, Rule.OWN_STATE), (OUTSIDE, Rule.OUTSIDE)],
+    [(WRITES, "protected"), (INTO_GIT, "git_internals"), (TO_THE_LOOP, "own_state"), (OUTSIDE, "outside")],
     ids=["protected", "git's own", "the loop's own", "outside"],
 )
 def test_writing_is_denied_by_the_place_that_it_is_to(commands: str, rule: Rule) -> None:
     scripts = [line.replace("\\n", "\n") for line in commands.strip().split("\n")]
     assert [script for script in scripts if rule_of(asked(script)) is not rule] == []
-    assert rule_of(asked("rm -rf ../*")) is Rule.DESTRUCTIVE
+    assert rule_of(asked("rm -rf ../*")) == "destructive"
 
 
 @pytest.mark.parametrize("tool", ["Write", "Edit", "MultiEdit", "NotebookEdit"])
 def test_a_tool_that_writes_is_held_to_the_same_paths(tool: str) -> None:
     places = {
-        f"{TREE}/tests/test_a.py": Rule.PROTECTED, "tests/test_a.py": Rule.PROTECTED, f"{TREE}/src/../tests/a.py": Rule.PROTECTED,
-        f"{TREE}/.git/hooks/pre-commit": Rule.GIT_INTERNALS, f"{TREE}/.git": Rule.GIT_INTERNALS, f"{TREE}-other/a": Rule.OUTSIDE,
-        f"{TREE}/.helmsman/guardrails.md": Rule.OWN_STATE, "/nest/dev/.claude/settings.json": Rule.OUTSIDE, "../a": Rule.OUTSIDE,
-        f"{TREE}/.claude/settings.local.json": Rule.PROTECTED, f"{TREE}/src/.git/config": None, "/tmp/a.py": None,
+        f"{TREE}/tests/test_a.py": "protected", "tests/test_a.py": "protected", f"{TREE}/src/../tests/a.py": "protected",
+        f"{TREE}/.git/hooks/pre-commit": "git_internals", f"{TREE}/.git": "git_internals", f"{TREE}-other/a": "outside",
+        f"{TREE}/.helmsman/guardrails.md": "own_state", "/nest/dev/.claude/settings.json": "outside", "../a": "outside",
+        f"{TREE}/.claude/settings.local.json": "protected", f"{TREE}/src/.git/config": None, "/tmp/a.py": None,
         f"{TREE}/src/a.py": None, f"{TREE}/.helmsman/progress.md": None, f"{TREE}/.gitignore": None,
     }  # fmt: skip
     found = {path: rule_of(judge(ToolCall(tool, {"file_path": path}, TREE), Session(TREE), RULES)) for path in places}
@@ -182,30 +182,30 @@ def test_of_what_is_protected_that_may_change_which_the_operator_allows() -> Non
     """A loop whose product is a report protects everything else."""
     rules = Rules(TREE, protected=("**",), allowed=("REVIEW.md",))
     commands = [f"echo > {path}" for path in ("REVIEW.md", "src/a.py", "RUBRIC.md", "docs/REVIEW.md")]
-    assert told(commands, rules) == [None, Rule.PROTECTED, Rule.PROTECTED, None]
+    assert told(commands, rules) == [None, "protected", "protected", None]
 
 
 def test_research_writes_down_what_it_found_and_nothing_else() -> None:
     commands = [f"echo > {path}" for path in ("src/a.py", ".helmsman/research.md", ".helmsman/progress.md", "/tmp/a")]
-    assert told(commands, Rules(TREE, looks_only=True)) == [Rule.PROTECTED, None, None, None]
-    assert told(commands[1:2]) == [Rule.OWN_STATE]
+    assert told(commands, Rules(TREE, looks_only=True)) == ["protected", None, None, None]
+    assert told(commands[1:2]) == ["own_state"]
 
 
 def test_a_symbolic_link_is_followed_by_the_shells_own_means() -> None:
     links = {f"{TREE}/link": "/etc", f"{TREE}/link/x": "/etc/x", f"{TREE}/short": f"{TREE}/tests"}
     rules = Rules(TREE, protected=("tests/**",), resolve=lambda path: links.get(path, path))
-    assert told(["echo > link/x", "echo > short/$X"], rules) == [Rule.OUTSIDE, Rule.PROTECTED]
+    assert told(["echo > link/x", "echo > short/$X"], rules) == ["outside", "protected"]
     assert told(["echo > short/$X"]) == [None]
 
 
 def test_a_home_folder_that_is_known_is_known_to_git_as_well() -> None:
     rules = Rules(TREE, protected=("tests/**",), home="/nest/dev")
     commands = [f"git -C ~/loops/parser {words}" for words in ("commit --amend", "rm tests/a.py", "rm src/a.py")]
-    assert told(commands, rules) == [Rule.HISTORY, Rule.PROTECTED, None]
+    assert told(commands, rules) == ["history", "protected", None]
 
 
 def test_the_folder_of_a_call_counts() -> None:
-    assert rule_of(asked("rm test_a.py", cwd=f"{TREE}/tests")) is Rule.PROTECTED
+    assert rule_of(asked("rm test_a.py", cwd=f"{TREE}/tests")) == "protected"
     assert asked("rm -rf *", cwd=f"{TREE}/build") == Allow()
 
 
@@ -213,8 +213,8 @@ def test_what_is_only_unwise_is_advised_on_and_a_denial_wins_over_advice() -> No
     long = f"echo {'x' * 20_000}"
     unwise = ["git checkout main", "git clean -fdx", long]
     assert [type(asked(command)) for command in unwise] == [Advise] * 3
-    assert told(unwise) == [Rule.OTHER_BRANCH, Rule.CLEAN, Rule.UNREAD]
-    assert told([f"{unwise[0]}; git push", f"git push; {long}"]) == [Rule.PUSH, Rule.PUSH]
+    assert told(unwise) == ["other_branch", "clean", "unread"]
+    assert told([f"{unwise[0]}; git push", f"git push; {long}"]) == ["push", "push"]
     assert [type(asked(command, Rules(TREE, level=2))) for command in unwise] == [Advise, Deny, Advise]
 
 
@@ -250,7 +250,7 @@ def honest_calls() -> list[ToolCall]:
     return [ToolCall(tool, arguments, TREE) for tool, arguments in (*calls, *FILE_CALLS)]
 
 
-@pytest.mark.parametrize(("level", "denied"), [(0, set[Rule]()), (1, set[Rule]()), (2, {Rule.REPEATED})])
+@pytest.mark.parametrize(("level", "denied"), [(0, set[Rule]()), (1, set[Rule]()), (2, {"repeated"})])
 def test_an_honest_session_in_four_kinds_of_projects_is_denied_nothing(level: int, denied: set[Rule]) -> None:
     """At the highest level the second same command is, whoever runs it."""
     rules = Rules(TREE, ("tests/acceptance/**",), level=level, start=RULES.start, branch=RULES.branch, home="/nest/dev")

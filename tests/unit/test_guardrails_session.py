@@ -41,7 +41,7 @@ def test_the_third_same_command_is_denied_and_says_how_often_it_ran_and_what_cam
     assert answer("pytest -q", "pytest -q") is None
     denied = judge(bash("pytest -q"), session_of(*TWICE), RULES)
     assert isinstance(denied, Deny)
-    assert (denied.rule, "twice" in denied.reason, "it failed" in denied.reason) == (Rule.REPEATED, True, False)
+    assert (denied.rule, "twice" in denied.reason, "it failed" in denied.reason) == ("repeated", True, False)
     failed = reduce(lambda now, call: ran(now, call, failed=True), [bash("make")] * 2, Session(TREE))
     again = judge(bash("make"), failed, RULES)
     assert isinstance(again, Deny)
@@ -56,8 +56,8 @@ def test_a_denied_command_stays_denied_until_something_changes() -> None:
 
 def test_another_spelling_is_the_same_command_and_other_words_are_another() -> None:
     same = ("pytest  -q", " pytest -q ", "pytest -q;", "pytest -q && true", "pytest -q || true ;", f"cd {TREE} && pytest -q")
-    assert [answer(one, *TWICE) for one in same] == [Rule.REPEATED] * 6
-    assert answer(f"pytest {TREE}/tests", "pytest tests", "pytest tests") is Rule.REPEATED
+    assert [answer(one, *TWICE) for one in same] == ["repeated"] * 6
+    assert answer(f"pytest {TREE}/tests", "pytest tests", "pytest tests") == "repeated"
     others = ("pytest -q -x", "pytest -q | tail", "make", bash("pytest -q", f"{TREE}/api"))
     assert [answer(one, *TWICE) for one in others] == [None] * 4
 
@@ -75,9 +75,9 @@ LOOKS = (
 
 def test_a_command_that_changes_something_lets_others_run_again_and_one_that_looks_does_not() -> None:
     assert [change for change in CHANGES if answer("pytest -q", *TWICE, change)] == []
-    assert [look for look in LOOKS if answer("pytest -q", *TWICE, look) is not Rule.REPEATED] == []
+    assert [look for look in LOOKS if answer("pytest -q", *TWICE, look) != "repeated"] == []
     same = "sed -i s/a/b/ a.py && pytest"
-    assert answer(same, same, same) is Rule.REPEATED
+    assert answer(same, same, same) == "repeated"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_command_that_changes_something_lets_others_run_again_and_one_that_loo
 )
 def test_a_repeated_look_is_advised_on_and_never_denied(call: ToolCall) -> None:
     assert isinstance(judge(call, session_of(*[call] * 9), RULES), Advise)
-    assert (answer(call, *[call] * 9), answer(call, *[call] * 2)) == (Rule.REPEATED_LOOK, None)
+    assert (answer(call, *[call] * 9), answer(call, *[call] * 2)) == ("repeated_look", None)
 
 
 UNDONE: tuple[tuple[tuple[ToolCall | str, ...], str, bool], ...] = (

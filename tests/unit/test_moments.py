@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.guardrails import Rule
 from helmsman.oversee.summary import moment_of
 from helmsman.records.agent import AgentOutcome, Change, Commit, Drift, ErrorVector, Execution, FailureClass, Guarded
 from helmsman.records.checks import TestCounts
@@ -68,7 +67,7 @@ def test_a_check_that_took_too_long_or_found_no_program_is_known_as_that() -> No
 
 
 def test_files_that_were_edited_back_are_counted_by_the_name_that_the_guard_rails_use() -> None:
-    rules = (Rule.REVERTED, Rule.UNREAD, Rule.REVERTED)
+    rules = ("reverted", "unread", "reverted")
     seen = tuple(Guarded(rule=rule, tool="Edit", detail="src/a.py", denied=False) for rule in rules)
     assert moment(execution=execution(call(guarded=seen))).reverted == 2
 

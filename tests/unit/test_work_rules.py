@@ -40,7 +40,7 @@ def rule(call: ToolCall, rules: Rules = FIX) -> tuple[type, Rule | None]:
     ],
 )
 def test_a_test_that_judges_the_fix_loses_nothing(call: ToolCall) -> None:
-    assert rule(call) == (Deny, Rule.JUDGING_TESTS)
+    assert rule(call) == (Deny, "judging_tests")
     assert rule(call, replace(FIX, fix=False)) == (Allow, None)
 
 
