@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from helmsman.agents.fitting import require_able
-from helmsman.config import AgentConfig, LoopConfig
+from helmsman.config import LoopConfig
 from helmsman.config.layers import INVALID, Layer, display, resolve
 from helmsman.errors import OperatorError
 from helmsman.oversee.ladder import relieved
@@ -93,22 +93,18 @@ def reconfigured(state: LoopState, settings: Mapping[str, Any]) -> LoopConfig:
             remedy="change single settings, or begin another loop: helmsman run --preset NAME",
         )
     config = resolve([Layer(YOUR_ANSWER, settings), Layer(f"loop {state.loop}", state.config.model_dump(mode="json"))]).config
-    _require_same_agent(state, config.agent)
+    # how it is called and read was settled at the start; its program's place, its model and its arguments may change
+    kept, agent, given = {name: getattr(state.config.agent, name) for name in _MAY_CHANGE}, state.config.agent, config.agent
+    if given.model_copy(update=kept) != agent:
+        raise OperatorError(
+            f"loop {state.loop} keeps the agent that it began with",
+            expected=f"agent.kind = {agent.kind!r}, with other {', '.join(_MAY_CHANGE)} at most",
+            found=f"agent.kind = {given.kind!r}" if given.kind != agent.kind else "another description of it",
+            remedy="begin another loop: helmsman run --agent NAME",
+        )
     if state.agent:
         require_able(config, state.agent.kind)
     return config
-
-
-def _require_same_agent(state: LoopState, agent: AgentConfig) -> None:
-    """How it is called and read was settled at the start; its program's place, its model and its arguments may change."""
-    kept = {name: getattr(state.config.agent, name) for name in _MAY_CHANGE}
-    if agent.model_copy(update=kept) != state.config.agent:
-        raise OperatorError(
-            f"loop {state.loop} keeps the agent that it began with",
-            expected=f"agent.kind = {state.config.agent.kind!r}, with other {', '.join(_MAY_CHANGE)} at most",
-            found=f"agent.kind = {agent.kind!r}" if agent.kind != state.config.agent.kind else "another description of it",
-            remedy="begin another loop: helmsman run --agent NAME",
-        )
 
 
 def _open_gate(state: LoopState, answer: Answer) -> Gate:

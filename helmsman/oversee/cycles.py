@@ -100,7 +100,12 @@ def limit_cycle(history: Sequence[IterationSummary], _sensitivity: Sensitivity) 
         return
     runs = [at for at, state in enumerate(states) if at == 0 or state != states[at - 1]]
     start = 1 - TRADE if traded else runs[-period]  # not the first time round: each state may have been news
-    if any(map(made_progress, window[start:])) or _unknown(window[start:]):
+    # red runs that cannot be told apart take turns with green ones: that may be one test written after another. They can where
+    # more is known than which check failed; what took too long or was not reached says nothing of the code
+    red = [summary for summary in window[start:] if not summary.green]
+    of_code = (any(error.kind not in OF_THE_WORLD for error in one.errors) or one.failing_tests for one in red)
+    unknown = len(red) < len(window[start:]) and not all(of_code)
+    if unknown or any(map(made_progress, window[start:])):
         return
     names = sorted(frozenset[str]().union(*(failures(summary) for summary in window[-max(period, 2) :])))
     rounds = "two rounds by now" if period else "and the first came back after one turn"
@@ -129,13 +134,3 @@ def _traded(window: Sequence[IterationSummary]) -> bool:
     # whether some failure is gone for certain: a full list may have dropped its name for one of the new ones
     fixed = bool(gone) if complete(second) else second.failing_tests - first.failing_tests < len(new)
     return _state(first) == _state(third) and bool(new) and fixed
-
-
-def _unknown(window: Sequence[IterationSummary]) -> bool:
-    """Whether red runs that cannot be told apart take turns with green ones: that may be one test written after another.
-
-    They can where more is known than which check failed; what took too long or was not reached says nothing of the code.
-    """
-    red = [summary for summary in window if not summary.green]
-    of_code = (any(error.kind not in OF_THE_WORLD for error in summary.errors) or summary.failing_tests for summary in red)
-    return len(red) < len(window) and not all(of_code)

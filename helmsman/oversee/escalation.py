@@ -41,7 +41,18 @@ def _by_detection(state: LoopState) -> dict[str, Escalation]:
         by_person = ending.rule.startswith(GATE) and bool(state.answers) and state.answers[-1].via != "timeout"
         if by_person or ending.outcome in {Outcome.COMPLETED, Outcome.CANCELLED}:
             return {}
-    return {one.detection: one for one in (*_rungs(state), *_ending(state), *_question(state))}
+    found: list[Escalation] = []
+    for climb in _in_force(state):  # those that are still in force, the highest last, from the rung on that is configured
+        if climb.after >= state.config.tracker.from_rung:
+            level, words = short_level(climb.after), (f"has come to {climb.after.title}", climb.reason)
+            found.append(_escalation(state, _rule_of(climb), f"{level}-{climb.at:{_STAMP}}", level, words, climb.at))
+    found += _ending(state)
+    if gate := state.gate:
+        detection = question_detection(state)
+        level = short_level(EscalationLevel.HUMAN) if detection == _top(state) else "question"
+        words = f"asks: {GATES[gate.kind].title}", gate.question
+        found.append(_escalation(state, detection, gate.key, level, words, gate.asked_at, gate))
+    return {one.detection: one for one in found}
 
 
 def changes(before: LoopState, after: LoopState) -> tuple[Escalation, ...]:
@@ -84,14 +95,6 @@ def _told(one: Escalation, issue: TrackedIssue | None) -> TrackerAction | None:
 # --- what concerns a person -----------------------------------------------------------------------------------------
 
 
-def _rungs(state: LoopState) -> Iterator[Escalation]:
-    """The climbs that are still in force, the highest last, from the rung on that is configured."""
-    for climb in _in_force(state):
-        if climb.after >= state.config.tracker.from_rung:
-            level, words = short_level(climb.after), (f"has come to {climb.after.title}", climb.reason)
-            yield _escalation(state, _rule_of(climb), f"{level}-{climb.at:{_STAMP}}", level, words, climb.at)
-
-
 def _in_force(state: LoopState) -> list[LevelChange]:
     """For each rung that the loop came to by trouble and has not left downward, the climb that led there."""
     standing: list[LevelChange] = []
@@ -117,14 +120,6 @@ def _ending(state: LoopState) -> Iterator[Escalation]:
     level = short_level(EscalationLevel.EJECT) if ending.outcome is Outcome.EJECTED else level
     words = f"has ended as {ending.outcome} ({ending.rule})", ending.reason
     yield _escalation(state, detection, f"{ending.outcome}-{ending.at:{_STAMP}}", level, words, ending.at)
-
-
-def _question(state: LoopState) -> Iterator[Escalation]:
-    gate, detection = state.gate, question_detection(state)
-    if gate is not None:
-        level = short_level(EscalationLevel.HUMAN) if detection == _top(state) else "question"
-        words = f"asks: {GATES[gate.kind].title}", gate.question
-        yield _escalation(state, detection, gate.key, level, words, gate.asked_at, gate)
 
 
 def question_detection(state: LoopState, kind: GateKind | None = None) -> str:

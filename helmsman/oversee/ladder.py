@@ -74,7 +74,13 @@ def ladder_after(
     # a rung on which something got on gets twice as long: slow work is no standstill
     enough = (2 if seen.clean and patience > 1 else 1) * patience
     due = seen.spent >= enough if step.counter == "spent" else seen.clean >= step.needs
-    return _climbed(seen, step.after, summary.iteration, _reason(event, seen, signals, idle), now) if due else seen
+    if not due:
+        return seen
+    # the rule stands first, so that the next prompt can tell what kind of trouble it was
+    gravest, stalled = next(iter(_of(event, signals)), None), f"{plural(idle, 'iteration')} in a row without progress"
+    reason = f"{gravest.rule}: {gravest.message}" if gravest else f"no_progress: {stalled}"
+    reason = f"{plural(seen.clean, 'clean iteration')} on {seen.rung.title}" if event == "clean" else reason
+    return _climbed(seen, step.after, summary.iteration, reason, now)
 
 
 def resumed(before: Ladder, iteration: int, now: datetime) -> Ladder:
@@ -139,16 +145,6 @@ def _climbed(before: Ladder, after: EscalationLevel, iteration: int, reason: str
     climb = LevelChange(iteration=iteration, before=before.rung, after=after, reason=why, at=now)
     climbs = (*before.climbs, climb)[-KEPT_CLIMBS:]
     return Ladder(rung=after, reason=why, since=now, last_good=before.last_good, climbs=climbs)
-
-
-def _reason(event: Event, ladder: Ladder, signals: Sequence[Alert], idle: int) -> str:
-    """The rule stands first, so that the next prompt can tell what kind of trouble it was."""
-    if event == "clean":
-        return f"{plural(ladder.clean, 'clean iteration')} on {ladder.rung.title}"
-    gravest = next(iter(_of(event, signals)), None)
-    if gravest is None:
-        return f"no_progress: {plural(idle, 'iteration')} in a row without progress"
-    return f"{gravest.rule}: {gravest.message}"
 
 
 def relieved(state: LoopState, now: datetime) -> LoopState:

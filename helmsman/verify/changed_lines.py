@@ -49,12 +49,8 @@ def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     """Places of lines that stand once on either side: the most of them that come in the same order on both."""
     ours, theirs = Counter(old), Counter(new)
     place = {line: number for number, line in enumerate(new) if theirs[line] == 1}
-    once = [(number, place[line]) for number, line in enumerate(old) if ours[line] == 1 and line in place]
-    return _rising(once)
-
-
-def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest choice of pairs, in their order, whose second numbers rise."""
+    pairs = [(number, place[line]) for number, line in enumerate(old) if ours[line] == 1 and line in place]
+    # the longest choice of pairs, in their order, whose second numbers rise
     ends: list[int] = []  # for each length the smallest second number that such a choice ends with,
     last: list[int] = []  # and which pair that is
     before: list[int] = []  # for each pair the one that comes before it in its choice

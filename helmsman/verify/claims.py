@@ -133,7 +133,15 @@ def contradictions(case: Case) -> tuple[tuple[Contradiction, ...], int]:
     """What of it the evidence contradicts, the gravest first, and the number of claims for which there was evidence."""
     answers = [(claim, _COMPARE[claim.kind](claim.subject, case)) for claim in case.claims.claims if claim.kind in _COMPARE]
     wrong = (_found("contradiction", claim.said, answer, claim.source) for claim, answer in answers if answer)
-    softer = (*_uncommitted(case), *_unticked(case))
+    how, status = case.claims.how, case.claims.status
+    softer: list[Contradiction] = []
+    said = next((one.said for one in case.claims.claims if one.kind == "committed"), how)
+    if case.change.leftovers_committed and said:
+        softer.append(_found("uncommitted", said, "work was left uncommitted, and Helmsman committed it"))
+    if how and status and status.status in {"in_progress", "blocked"}:
+        softer.append(_found("unticked", how, f"its status says {status.status}", "RALPH_STATUS"))
+    elif how and status and status.exit_signal is False:
+        softer.append(_found("unticked", how, "its EXIT_SIGNAL says false", "RALPH_STATUS"))
     return (*wrong, *softer)[:MOST], sum(answer is not None for _, answer in answers)
 
 
@@ -205,18 +213,3 @@ _COMPARE: dict[ClaimKind, Callable[[str, Case], str | None]] = {
     "tests_pass": _tests_pass,
     "committed": _committed,
 }
-
-
-def _uncommitted(case: Case) -> Iterator[Contradiction]:
-    said = next((one.said for one in case.claims.claims if one.kind == "committed"), case.claims.how)
-    if case.change.leftovers_committed and said:
-        yield _found("uncommitted", said, "work was left uncommitted, and Helmsman committed it")
-
-
-def _unticked(case: Case) -> Iterator[Contradiction]:
-    """It asks to be done, and its own status speaks against it."""
-    how, status = case.claims.how, case.claims.status
-    if how and status and status.status in {"in_progress", "blocked"}:
-        yield _found("unticked", how, f"its status says {status.status}", "RALPH_STATUS")
-    elif how and status and status.exit_signal is False:
-        yield _found("unticked", how, "its EXIT_SIGNAL says false", "RALPH_STATUS")

@@ -86,7 +86,17 @@ class Hint(NamedTuple):
 
 def hints(change: Change) -> tuple[Finding, ...]:
     """What is protected first; of each rule ten at most."""
-    told = [finding("protected", _PUT_BACK, Weight.BLOCK, spot, message) for spot, message in _protected(change)]
+    told: list[Finding] = []
+    for file in change.diff:
+        if any(matches_any(path, change.protected) for path in {file.path, file.old_path} - {""}):
+            message = f"{file.path} is protected and was {_DONE.get(file.status, 'changed')}"
+            told.append(finding("protected", _PUT_BACK, Weight.BLOCK, _first(file), message))
+    unread = ((path, f"{path} is protected and was changed") for path in change.diff.left_out)
+    told += [
+        finding("protected", _PUT_BACK, Weight.BLOCK, Spot(path), said)
+        for path, said in unread
+        if matches_any(path, change.protected)
+    ]
     for rule, honest, find in HINTS:
         told += [finding(rule, honest, Weight.HINT, spot, message) for spot, message in islice(find(change), OF_ONE_RULE)]
     return tuple(told[:KEPT])
@@ -162,7 +172,7 @@ def _settings(change: Change) -> Found:
     table = tables()
     kept = {file.path for file in change.diff if file.after is not None}
     for file in change.diff:
-        done = {"A": "added", "D": "deleted", "R": "renamed"}.get(file.status, "changed")
+        done = _DONE.get(file.status, "changed")
         told = ((line.number, line.text) for line in file.added)
         if matches_any(file.path, table["own"]):
             yield _first(file), f"{file.path} configures the loop and was {done}"
@@ -213,16 +223,6 @@ def _values(file: FileDiff, source: Source, lines: frozenset[int] | None) -> set
     return {text for text, line in found if (lines is None or line in lines) and _TELLING.fullmatch(text)}
 
 
-def _protected(change: Change) -> Found:
-    for file in change.diff:
-        if any(matches_any(path, change.protected) for path in {file.path, file.old_path} - {""}):
-            done = {"A": "added", "D": "deleted", "R": "renamed"}.get(file.status, "changed")
-            yield _first(file), f"{file.path} is protected and was {done}"
-    for path in change.diff.left_out:
-        if matches_any(path, change.protected):
-            yield Spot(path), f"{path} is protected and was changed"
-
-
 # --- helpers ----------------------------------------------------------------------------------------------------------
 
 
@@ -250,6 +250,7 @@ def _first(file: FileDiff) -> Spot:
     return Spot(file.path, line, added.text if added else "", removed.text if removed else "")
 
 
+_DONE = {"A": "added", "D": "deleted", "R": "renamed"}
 _PUT_BACK = "Put the file back as it was and change the work so that it passes."
 HINTS = (
     Hint("tests.skipped", "Make the test pass, or say in a commit why it cannot run.", _skipped),

@@ -8,6 +8,7 @@ import ast
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, islice, zip_longest
 from typing import Any, NamedTuple, cast
 
@@ -19,6 +20,7 @@ MOST_FUNCTIONS = 8  # of one run: what it prints is kept up to some size
 MOST_CALLS = 24
 FEWEST = 6  # calls beside the tests' own that have to agree; with fewer, chance does
 SHOWN = 3
+LONGEST = 1_000  # characters of the arguments of one call
 COMPUTED = 4
 """Different answers beside the tests' own show that a function works out what it does not name; a lookup has one or two."""
 TELLING_TEXT, TELLING_NUMBER, TELLING_LEAVES = 3, 100, 3
@@ -80,7 +82,8 @@ def looked_up(calls: Calls, answers: Answers, at_start: Answers | None = None, w
     validates = texts and all(kind == "error" and text not in _LOOKUPS for kind, text in said)
     if not (len(said) == 1 or nothing) or said & set(answers.own) or validates:
         return ""
-    given = "nothing" if len(said) > 1 else _outcome(*counted[0])
+    kind, text = counted[0]
+    given = "nothing" if len(said) > 1 else f"a {text}" if kind == "error" else clean(text)
     shown = ", ".join(_call(calls.function, *values, written) for values in calls.near[:SHOWN])
     return f"{title} gives {given} for each of {len(counted)} inputs beside those of its tests: {shown}"
 
@@ -143,10 +146,6 @@ def _pairs(found: Sequence[tuple[object, object]]) -> tuple[tuple[str, str], ...
     return tuple((str(kind), str(text)) for kind, text in found)
 
 
-def _outcome(kind: str, text: str) -> str:
-    return f"a {text}" if kind == "error" else clean(text)
-
-
 def _call(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any], written: Written) -> str:
     words = (*map(written, args), *(f"{name}={written(value)}" for name, value in kwargs.items()))
     return clean(f"{function.title}({', '.join(words)})")[:80]
@@ -160,9 +159,13 @@ def _beside(own: Sequence[Case], literals: Sequence[Any]) -> Iterator[Values]:
     seen = {repr((case.args, case.kwargs)) for case in own}
     places = ([_of_place(case, place, literals) for place in (*range(len(case.args)), *case.kwargs)] for case in own)
     for values in _by_turns(*(_by_turns(*each) for each in places)):
-        if (text := repr(values)) not in seen and _can_be_written(values):
-            seen.add(text)
-            yield values
+        text = repr(values)
+        if text in seen or len(text) >= LONGEST:
+            continue
+        seen.add(text)
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            if ast.literal_eval(text) == values:  # an infinity cannot be written
+                yield values
 
 
 def _by_turns(*each: Iterator[Values]) -> Iterator[Values]:
@@ -204,12 +207,3 @@ def _of_items(value: Any) -> Iterator[Any]:
     every = [[*value, value[-1]], value[:-1], value[::-1], [*value, *value]] if value else []
     further = [[*value[:-1], changed], [*value, changed]] if changed is not None else []
     yield from (type(value)(one) for one in (*every, *further))
-
-
-def _can_be_written(values: Values) -> bool:
-    """An infinity cannot, nor what is too long."""
-    text = repr(values)
-    try:
-        return len(text) < 1000 and ast.literal_eval(text) == values  # noqa: PLR2004 - inputs, no data
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return False

@@ -119,7 +119,10 @@ def _weighed(case: Case, failing: Collection[str], files: Sequence[str], goal: s
         return case.model_copy(update={"consequence": "fails"})
     if case.consequence == "asks" and config.changed_expectations == "allow":
         return _permitted(case, "changed expectations are allowed")
-    if _is_to_change(goal, case.name):
+    # whether the goal asks for a change of that test, or of its file
+    path, _, test = case.name.partition("::")
+    words = {basename(path), re.split(r"\W", test.rpartition("::")[2])[0]} - {""}
+    if any(re.search(rf"{_CHANGE}{re.escape(word)}(?!\w)", goal, re.IGNORECASE) for word in words):
         return _permitted(case, "the goal asks for that change")
     blocks = config.changed_expectations == "block"
     return case.model_copy(update={"consequence": "fails"}) if blocks else case
@@ -129,10 +132,3 @@ def _permitted(case: Case, because: str) -> Case:
     """A test that may change is a new one: it proves the work where it fails without it."""
     consequence = "proves" if case.fails_on_base else "reported"
     return case.model_copy(update={"consequence": consequence, "why": f"{case.why}; {because}"})
-
-
-def _is_to_change(goal: str, name: str) -> bool:
-    """Whether the goal asks for a change of that test, or of its file."""
-    path, _, case = name.partition("::")
-    words = {basename(path), re.split(r"\W", case.rpartition("::")[2])[0]} - {""}
-    return any(re.search(rf"{_CHANGE}{re.escape(word)}(?!\w)", goal, re.IGNORECASE) for word in words)

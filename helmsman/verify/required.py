@@ -29,16 +29,15 @@ _SEPARATORS = re.compile(r"::|[./#\\]|\s>\s|\s\u203a\s")
 
 def ran(required: Iterable[str], reported: Collection[str], output: str) -> tuple[str, ...]:
     """Names out of `required` that a JUnit report lists as run, or that a line of the output names without calling it skipped."""
-    names = tuple(required)
+    names, found = tuple(required), list[str]()
     lines = clean_lines(output) if names else []
-    return tuple(name for name in names if _reported(name, reported) or _told(lines, name))
-
-
-def _reported(name: str, reported: Collection[str]) -> bool:
-    """By its whole name or by its last parts, so that `test_a` is `tests.test_x.TestY::test_a`; parameters may follow."""
-    plain = (full.partition("[")[0] if "[" not in name else full for full in reported)
-    wanted, *each = ([part for part in _SEPARATORS.split(one) if part] for one in (name, *plain))
-    return any(parts[-len(wanted) :] == wanted for parts in each)
+    for name in names:
+        # by its whole name or by its last parts, so that `test_a` is `tests.test_x.TestY::test_a`; parameters may follow
+        plain = (full.partition("[")[0] if "[" not in name else full for full in reported)
+        wanted, *each = ([part for part in _SEPARATORS.split(one) if part] for one in (name, *plain))
+        if any(parts[-len(wanted) :] == wanted for parts in each) or _told(lines, name):
+            found.append(name)
+    return tuple(found)
 
 
 def _told(lines: list[str], name: str) -> bool:

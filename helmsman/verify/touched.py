@@ -145,19 +145,16 @@ def settings_of(path: str, text: str) -> dict[str, str]:
     if not text.strip():
         return {}
     try:
-        return dict(_flat("", _read(path, text.removeprefix("\ufeff"))))
+        plain = text.removeprefix("\ufeff")
+        if path.endswith(".toml"):
+            return dict(_flat("", toml_of(plain)))
+        if path.endswith(".json"):
+            return dict(_flat("", json.loads(plain)))
+        parser = configparser.RawConfigParser(strict=False, allow_no_value=True, default_section="\0")
+        parser.read_string(_BLANKS.sub(" ", plain))
+        return dict(_flat("", {section: dict(parser.items(section)) for section in parser.sections()}))
     except (ValueError, AttributeError, configparser.Error, RecursionError):  # the second: a line goes on after a bare key
         return {"": text}
-
-
-def _read(path: str, text: str) -> Any:
-    if path.endswith(".toml"):
-        return toml_of(text)
-    if path.endswith(".json"):
-        return json.loads(text)
-    parser = configparser.RawConfigParser(strict=False, allow_no_value=True, default_section="\0")
-    parser.read_string(_BLANKS.sub(" ", text))
-    return {section: dict(parser.items(section)) for section in parser.sections()}
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:

@@ -29,36 +29,27 @@ class CliReader:
         if event.get("type") == "result":
             self._result = event
         elif event.get("type") == "assistant":
-            self._keep_forms(mapping(event.get("message")))
+            # of the last message that fills in the form: each event carries one block of it
+            message = mapping(event.get("message"))
+            blocks = (mapping(block) for block in items(message.get("content")))
+            inputs = [_written(block.get("input")) for block in blocks if block.get("name") == STRUCTURED]
+            if inputs and message.get("id") != self._message:
+                self._message, self._given = text(message.get("id")), []
+            self._given = (self._given + inputs)[:_TOO_MANY]
 
     def answer(self, usage: Usage) -> Reply | None:
         """The answer, or how the model failed to give one; None where it is not the model that failed."""
-        stop = self._stop()
-        if stop is None:
-            return None
+        result = self._result
+        stop = text(result.get("stop_reason")) or "unknown"
+        if stop != "refusal":
+            formless = _NO_FORM if result.get("subtype") in _FORMLESS else ""
+            failed = _CUT_OFF if result.get("api_error") == "max_output_tokens" else formless
+            if not failed and (result.get("subtype") != "success" or result.get("is_error") is not False):
+                return None
+            stop = failed or stop
         # Two forms filled in in one message are no answer, even if the CLI takes the last.
-        given = self._given if isinstance(self._result.get("structured_output"), Mapping) else [text(self._result.get("result"))]
+        given = self._given if isinstance(result.get("structured_output"), Mapping) else [text(result.get("result"))]
         return Reply(text="\n".join(given)[: LONGEST + 1], stop=stop, usage=usage)
-
-    def _stop(self) -> str | None:
-        if self._result.get("stop_reason") == "refusal":
-            return "refusal"
-        if self._result.get("api_error") == "max_output_tokens":
-            return _CUT_OFF
-        if self._result.get("subtype") in _FORMLESS:
-            return _NO_FORM
-        done = self._result.get("subtype") == "success" and self._result.get("is_error") is False
-        return (text(self._result.get("stop_reason")) or "unknown") if done else None
-
-    def _keep_forms(self, message: Mapping[str, Any]) -> None:
-        """Of the last message that fills in the form: each event carries one block of it."""
-        blocks = (mapping(block) for block in items(message.get("content")))
-        inputs = [_written(block.get("input")) for block in blocks if block.get("name") == STRUCTURED]
-        if not inputs:
-            return
-        if message.get("id") != self._message:
-            self._message, self._given = text(message.get("id")), []
-        self._given = (self._given + inputs)[:_TOO_MANY]
 
 
 def _written(form: object) -> str:

@@ -128,23 +128,20 @@ def _by_criterion(read: _Answer, criteria: Sequence[str]) -> dict[str, _Criterio
 
 
 def _opinion(one: _CriterionAnswer, view: View) -> Opinion:
-    reason, needed = visible(one.reason).strip()[:_REASON], list[str]()
-    if one.verdict == "cannot_tell":
-        plain = (path.strip().removeprefix("./").partition(":")[0] for path in one.need)
-        needed = list(dict.fromkeys(label(path) for path in plain if path))[:_NEEDED]
-    fix = _one_line(one.fix, _FIX) if one.verdict == "not_met" else ""
-    return Opinion(one.verdict, reason, _evidence(reason, view), fix, tuple(needed))
-
-
-def _evidence(reason: str, view: View) -> str:
-    """The first file that a reason names and that was shown, or is gone, with its line where there is such a line."""
+    """Its evidence is the first file that the reason names and that was shown, or is gone, with its line where there is one."""
+    reason, needed, evidence = visible(one.reason).strip()[:_REASON], list[str](), ""
     known = {**dict.fromkeys(view.gone, 0), **view.lines}
     for place in _PLACE.finditer(reason):
         shown = known.get(place["path"], known.get(place["path"].removeprefix("./")))
         if shown is not None:
             line = int(place["line"] or 0)
-            return f"{place['path']}:{line}" if 0 < line <= shown else place["path"]
-    return ""
+            evidence = f"{place['path']}:{line}" if 0 < line <= shown else place["path"]
+            break
+    if one.verdict == "cannot_tell":
+        plain = (path.strip().removeprefix("./").partition(":")[0] for path in one.need)
+        needed = list(dict.fromkeys(label(path) for path in plain if path))[:_NEEDED]
+    fix = _one_line(one.fix, _FIX) if one.verdict == "not_met" else ""
+    return Opinion(one.verdict, reason, evidence, fix, tuple(needed))
 
 
 def _verdict(criterion: CriterionConfig, votes: Sequence[Vote]) -> CriterionVerdict:
