@@ -14,12 +14,12 @@ from pydantic import ValidationError
 
 from deployments.output import answer, fields
 from deployments.settings import configuration, from_here, repository_if_any, unfit_name
-from helmsman.config import CheckConfig
+from helmsman.config import CheckConfig, CriterionConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.orient.hats import hat_rows, setting_rows
 from helmsman.parsers.problem import Problem
 from helmsman.parsers.rubric import Rubric
-from helmsman.parsers.rubric_items import RubricCheck, RubricCriterion
+from helmsman.parsers.rubric_items import RubricItem
 from helmsman.plain import clean, clean_lines
 from helmsman.records.checks import CheckReport
 from helmsman.records.hats import LONGEST_NAME, is_name
@@ -106,7 +106,7 @@ def _part(title: str, lines: Iterator[str]) -> Iterator[str]:
         yield from ("", title, *(f"  {line}" for line in held))
 
 
-def _check_line(check: RubricCheck) -> str:
+def _check_line(check: RubricItem[CheckConfig]) -> str:
     config = check.config
     options = [
         f"{config.timeout_seconds:g} s",
@@ -118,7 +118,7 @@ def _check_line(check: RubricCheck) -> str:
     return clean(f"{config.name or '-':<{WIDTH}} {config.command}   ({', '.join(filter(None, options))})")
 
 
-def _criterion_lines(criterion: RubricCriterion) -> Iterator[str]:
+def _criterion_lines(criterion: RubricItem[CriterionConfig]) -> Iterator[str]:
     config = criterion.config
     first, *more = clean_lines(config.text).splitlines() or [""]
     yield f"{config.id:<{WIDTH}} {first}"

@@ -5,25 +5,24 @@ Every problem is told, each with its line. Nothing that could be a check or a cr
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, cast
 
-from helmsman.config import LoopConfig
+from helmsman.config import CheckConfig, CriterionConfig, LoopConfig
 from helmsman.config.layers import LONGEST_VALUE, describe, display
 from helmsman.errors import OperatorError
 from helmsman.parsers.markdown_text import Block, Kind, blocks, unix_lines
 from helmsman.parsers.problem import MOST_PROBLEMS, Problem
-from helmsman.parsers.rubric_items import RubricCheck, RubricCriterion, read_checks, read_criteria
-from helmsman.plain import short_line
+from helmsman.parsers.rubric_items import RubricItem, read_checks, read_criteria
+from helmsman.plain import did_you_mean, short_line
 
 LONGEST_ENVISIONING = 20_000
 """Characters, as the configuration has it."""
 _LONGEST_TITLE = 80
-_LONGEST_WORD = 40
-_NEAR = 0.81
+_NEAR, _LONGEST_WORD = 0.81, 40
 """Likeness from which one word was probably meant as the other: `cheks` is near `checks`, `checklist` just not."""
 
 
@@ -40,39 +39,42 @@ class Rubric:
     """What a rubric says, as far as it can be read."""
 
     envisioning: str = ""
-    checks: tuple[RubricCheck, ...] = ()
-    criteria: tuple[RubricCriterion, ...] = ()
+    checks: tuple[RubricItem[CheckConfig], ...] = ()
+    criteria: tuple[RubricItem[CriterionConfig], ...] = ()
     problems: tuple[Problem, ...] = ()
     """In the order of lines, 50 at most."""
     ours: bool = False
     """Whether one of our headings is there, or one that was meant to be; else it is a document of somebody's own."""
 
 
-_SQUEEZED = re.compile(r"(?m)^( {0,3}##)(?=[A-Za-z])")
-
-
 def read_rubric(text: str, first_line: int = 1) -> Rubric:
     """Read what follows the front matter; `first_line` is where in the file it begins. Never raises."""
-    text = _SQUEEZED.sub(r"\1 ", unix_lines(text))
+    text = "\n" * (first_line - 1) + re.sub(r"(?m)^( {0,3}##)(?=[A-Za-z])", r"\1 ", unix_lines(text))
     lines, every = text.split("\n"), blocks(text)
     parts = _parts(every)
-    checks, criteria = list(read_checks(parts[Section.CHECKS], lines)), list(read_criteria(parts[Section.CRITERIA], lines))
-    read = Rubric(
-        _prose(every, lines),
-        tuple(item for item in checks if isinstance(item, RubricCheck)),
-        tuple(item for item in criteria if isinstance(item, RubricCriterion)),
-        ours=any(_section(block) or _meant(block) for block in every),
-    )
-    of_items = [item for item in (*checks, *criteria) if isinstance(item, Problem)]
-    found = (_unreadable(every, lines), _headings(every), _empty(parts, read), of_items, _of_the_whole(read, parts))
-    problems = sorted((one for source in found for one in islice(source, MOST_PROBLEMS)), key=lambda one: one.line)
-    behind = first_line - 1
-    return replace(
-        read,
-        checks=tuple(replace(one, line=one.line + behind) for one in read.checks),
-        criteria=tuple(replace(one, line=one.line + behind) for one in read.criteria),
-        problems=tuple(replace(one, line=one.line + behind) for one in problems[:MOST_PROBLEMS]),
-    )
+    envisioning = _envisioning(every, lines)
+    checks, of_checks = read_checks(parts[Section.CHECKS], lines)
+    criteria, of_criteria = read_criteria(parts[Section.CRITERIA], lines)
+    found = [
+        _unclosed(every, lines),
+        _headings(every),
+        _lacking(parts),
+        of_checks,
+        of_criteria,
+        _repeated(((one.line, one.config.title) for one in checks), "a check is named {}", "- **OTHER**: `COMMAND`"),
+        _repeated(((one.line, one.config.id) for one in criteria), "a criterion has the id {}", "[other-id]"),
+    ]
+    problems = [one for source in found for one in islice(source, MOST_PROBLEMS)]
+    if len(envisioning) > LONGEST_ENVISIONING:
+        cause = f"## Envisioning has {len(envisioning)} characters"
+        line = parts[Section.ENVISIONING][0].line
+        problems.append(Problem(line, cause, f"keep it to {LONGEST_ENVISIONING}: the judge reads all of it"))
+    if not (parts[Section.CHECKS] or parts[Section.CRITERIA] or envisioning):
+        remedy = "write ## Checks with commands, ## Judge criteria with criteria, or both"
+        problems.append(Problem(first_line, "nothing in it tells Helmsman anything", remedy))
+    problems.sort(key=lambda one: one.line)
+    ours = any(_section(block) or _meant(block) for block in every)
+    return Rubric(envisioning, tuple(checks), tuple(criteria), tuple(problems[:MOST_PROBLEMS]), ours)
 
 
 def settings(rubric: Rubric) -> dict[str, Any]:
@@ -81,12 +83,6 @@ def settings(rubric: Rubric) -> dict[str, Any]:
     judge = {"criteria": criteria, "envisioning": rubric.envisioning}
     said = {"checks": checks, "judge": {key: value for key, value in judge.items() if value}}
     return {key: value for key, value in said.items() if value}
-
-
-def near(word: str, known: Iterable[str], likeness: float = _NEAR) -> str:
-    """The known word that was probably meant; empty where none is alike. Words of more than 40 characters are not compared."""
-    found = get_close_matches(word[:_LONGEST_WORD], [name for name in known if len(name) <= _LONGEST_WORD], n=1, cutoff=likeness)
-    return found[0] if found else ""
 
 
 # --- sections -----------------------------------------------------------------------------------------------------
@@ -106,13 +102,12 @@ _LIKELY = {
 }
 """Titles that in a rubric were probably meant as ours, and elsewhere were not."""
 _LEVEL = 2
-_ASIDE = re.compile(r"[(:\u2013\u2014]")
-_DECORATION = re.compile(r"^[\W\d_]+|[\W_]+$")
 
 
 def _title(heading: Block) -> str:
     """A heading's words in small letters: without number, sign, decoration, or what follows in brackets or behind a colon."""
-    words = _DECORATION.sub("", _ASIDE.split(heading.text[:_LONGEST_TITLE].strip("*_` "))[0]).replace("\u2019", "'")
+    said = re.split(r"[(:\u2013\u2014]", heading.text[:_LONGEST_TITLE].strip("*_` "))[0]
+    words = re.sub(r"^[\W\d_]+|[\W_]+$", "", said).replace("\u2019", "'")
     return " ".join(re.split(r"[\s_-]+", words.lower()))
 
 
@@ -125,9 +120,10 @@ def _section(block: Block) -> Section | None:
     return _TITLES.get(_title(block)) if _is_ours(block) else None
 
 
-def _meant(block: Block) -> str:
-    """The title that was probably meant by a heading of our level."""
-    return near(_title(block), _TITLES) if _is_ours(block) else ""
+def _meant(block: Block) -> Section | None:
+    """The section that a heading of our level was probably meant to begin."""
+    near = get_close_matches(_title(block)[:_LONGEST_WORD], _TITLES, n=1, cutoff=_NEAR) if _is_ours(block) else []
+    return _TITLES[near[0]] if near else None
 
 
 def _parts(every: Iterable[Block]) -> dict[Section, list[Block]]:
@@ -141,17 +137,13 @@ def _parts(every: Iterable[Block]) -> dict[Section, list[Block]]:
     return parts
 
 
-def _prose(every: Sequence[Block], lines: Sequence[str]) -> str:
+def _envisioning(every: Sequence[Block], lines: Sequence[str]) -> str:
     """What stands below our headings of that name, as it was written, without comments."""
-    kept, current = [False] * len(lines), None
-    starts = {block.line: block for block in every if _is_ours(block)}
-    for number in range(len(lines)):
-        current = _section(starts[number + 1]) if number + 1 in starts else current
-        kept[number] = current is Section.ENVISIONING and number + 1 not in starts
-    for block in every:
-        if block.kind is Kind.COMMENT:
-            kept[block.line - 1 : block.end] = [False] * (block.end - block.line + 1)
-    return "\n".join(line for line, keep in zip(lines, kept, strict=True) if keep).strip()
+    hidden = {number for one in every if one.kind is Kind.COMMENT for number in range(one.line, one.end + 1)}
+    headings = [(one.line, _section(one)) for one in every if _is_ours(one)]
+    bodies = pairwise([*headings, (len(lines) + 1, None)])
+    wanted = (range(line + 1, end) for (line, section), (end, _) in bodies if section is Section.ENVISIONING)
+    return "\n".join(lines[number - 1] for numbers in wanted for number in numbers if number not in hidden).strip()
 
 
 # --- problems of the document ---------------------------------------------------------------------------------------
@@ -163,7 +155,7 @@ _LACKING = {
 }
 
 
-def _unreadable(every: Iterable[Block], lines: Sequence[str]) -> Iterator[Problem]:
+def _unclosed(every: Iterable[Block], lines: Sequence[str]) -> Iterator[Problem]:
     """What is never closed, and what no program can be given."""
     for block in every:
         if not block.closed:
@@ -179,37 +171,22 @@ def _headings(every: Iterable[Block]) -> Iterator[Problem]:
     for block in every:
         if block.kind is not Kind.HEADING or block.depth:
             continue
-        title = _title(block)
-        exact, likely = _TITLES.get(title), _LIKELY.get(title) or _TITLES.get(_meant(block))
+        exact, likely = _TITLES.get(_title(block)), _LIKELY.get(_title(block)) or _meant(block)
         if block.level == _LEVEL:
             inside = exact
             if likely and not exact:
-                yield Problem(
-                    block.line, f"unknown section ## {short_line(block.text, _LONGEST_TITLE)}", f"did you mean ## {likely}?"
-                )
+                title = short_line(block.text, _LONGEST_TITLE)
+                yield Problem(block.line, f"unknown section ## {title}", f"did you mean ## {likely}?")
         elif exact and not (block.level == 1 and inside is Section.CHECKS):  # there it is a comment
             yield Problem(block.line, f"{exact} is a heading of level {block.level}", f"write ## {exact}")
 
 
-def _empty(parts: Mapping[Section, list[Block]], read: Rubric) -> Iterator[Problem]:
+def _lacking(parts: Mapping[Section, list[Block]]) -> Iterator[Problem]:
     for section, (cause, remedy) in _LACKING.items():
         inside = parts[section]
         yield from (Problem(one.line, "HTML is not read here", "write Markdown") for one in inside if one.kind is Kind.HTML)
         if inside and not any(block.kind in {Kind.ITEM, Kind.FENCE} for block in inside):
             yield Problem(inside[0].line, cause, remedy)
-    if not (parts[Section.CHECKS] or parts[Section.CRITERIA] or read.envisioning):
-        cause = "nothing in it tells Helmsman anything"
-        yield Problem(1, cause, "write ## Checks with commands, ## Judge criteria with criteria, or both")
-
-
-def _of_the_whole(read: Rubric, parts: Mapping[Section, list[Block]]) -> Iterator[Problem]:
-    """What no line is wrong with by itself."""
-    names = ((check.line, check.config.title) for check in read.checks)
-    yield from _repeated(names, "a check is named {}", "- **OTHER**: `COMMAND`")
-    yield from _repeated(((one.line, one.config.id) for one in read.criteria), "a criterion has the id {}", "[other-id]")
-    if len(read.envisioning) > LONGEST_ENVISIONING:
-        cause = f"## Envisioning has {len(read.envisioning)} characters"
-        yield Problem(parts[Section.ENVISIONING][0].line, cause, f"keep it to {LONGEST_ENVISIONING}: the judge reads all of it")
 
 
 def _repeated(named: Iterable[tuple[int, str]], cause: str, example: str) -> Iterator[Problem]:
@@ -237,14 +214,14 @@ OTHERS = frozenset({"base_branch", "mode", "autonomous"})
 ABOUT = frozenset({"title", "name", "description", "version", "author", "date", "tags"})
 """What documents say of themselves."""
 _OWN = frozenset({*LoopConfig.model_fields, "goal_file"})
-_KNOWN = _OWN | SHORT.keys() | OTHERS | ABOUT
 
 
 def from_front_matter(said: Mapping[Any, Any], lines: Sequence[str]) -> tuple[dict[str, Any], list[Problem]]:
     """What front matter says, as configuration, and its problems. `lines` are those of the file, to say where a key stands."""
     values: dict[str, Any] = {key: value for key, value in said.items() if key in _OWN}
-    unknown = [key for key in said if key not in _KNOWN][:MOST_PROBLEMS]
-    problems = [_unknown(_name(key), _line(_name(key), lines)) for key in unknown]
+    unknown = [key for key in said if key not in _OWN | SHORT.keys() | OTHERS | ABOUT][:MOST_PROBLEMS]
+    # YAML has other keys than text, and Python refuses to write the longest numbers out.
+    problems = [_unknown(key if isinstance(key, str) else display(key), lines) for key in unknown]
     for short in (short for short in SHORT if short in said):
         section, key = SHORT[short].split(".")
         table: Any = values.get(section, {})
@@ -258,30 +235,22 @@ def from_front_matter(said: Mapping[Any, Any], lines: Sequence[str]) -> tuple[di
 
 def said_twice(front: Mapping[str, Any], body: Mapping[str, Any], lines: Sequence[str]) -> Iterator[Problem]:
     """What stands in the front matter and in a section as well."""
-    judges: tuple[Any, Any] = front.get("judge"), body.get("judge")
     if "checks" in front and "checks" in body:
         yield Problem(_line("checks", lines), "checks stand in the front matter and in ## Checks", "keep one of the two")
-    if isinstance(judges[0], Mapping) and isinstance(judges[1], Mapping):
-        first, second = cast("Mapping[str, Any]", judges[0]), cast("Mapping[str, Any]", judges[1])
-        for key in sorted(first.keys() & second.keys()):
-            cause = f"judge.{key} stands in the front matter and in a section"
-            yield Problem(_line("judge", lines), cause, "keep one of the two")
+    first, second = (said.get("judge") if isinstance(said.get("judge"), Mapping) else {} for said in (front, body))
+    for key in sorted({*cast("Mapping[str, Any]", first)} & {*cast("Mapping[str, Any]", second)}):
+        yield Problem(_line("judge", lines), f"judge.{key} stands in the front matter and in a section", "keep one of the two")
 
 
-def _name(key: Any) -> str:
-    """A key as text; YAML has others than text, and Python refuses to write the longest numbers out."""
-    return key if isinstance(key, str) else display(key)
-
-
-def _unknown(key: str, line: int) -> Problem:
-    meant = near(key, [*SHORT, *_OWN], 0.7)  # as for keys of the other files
-    if meant:
-        return Problem(line, f"unknown key {display(key)}", f"did you mean {meant}?")
+def _unknown(key: str, lines: Sequence[str]) -> Problem:
+    line, cause = _line(key, lines), f"unknown key {display(key)}"
+    if meant := did_you_mean(key, [*SHORT, *_OWN]):
+        return Problem(line, cause, meant.removeprefix("; "))
     try:
         describe(key[:LONGEST_VALUE])
     except OperatorError as error:  # it knows the keys of every section
         return Problem(line, error.problem, "correct it or take it out; `helmsman config` shows every key")
-    return Problem(line, f"unknown key {display(key)}", "write the sections as tables, not with dots")
+    return Problem(line, cause, "write the sections as tables, not with dots")
 
 
 def _line(key: str, lines: Sequence[str]) -> int:

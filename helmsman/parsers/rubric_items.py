@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Generic, TypeVar
 
 from pydantic import ValidationError
 
@@ -18,33 +19,20 @@ _TOO_MANY = (f"there are more than {MOST_ITEMS} items", "cut the work into sever
 MOST_VOTES = 9
 """As the configuration has it."""
 _LONGEST_SHOWN = 60
+_Config = TypeVar("_Config", CheckConfig, CriterionConfig)
 
 
 @dataclass(frozen=True)
-class RubricCheck:
-    """One command."""
+class RubricItem(Generic[_Config]):
+    """One command, or one thing that the judge has to see."""
 
     line: int
-    config: CheckConfig
+    config: _Config
 
-
-@dataclass(frozen=True)
-class RubricCriterion:
-    """One thing that the judge has to see."""
-
-    line: int
-    config: CriterionConfig
-
-
-# --- checks -------------------------------------------------------------------------------------------------------
 
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|$)")
 _TICK_BOX = re.compile(r"\A\[[ xX]\](?:\s+|$)")
 """Whoever ticks an item off in the file says nothing to us."""
-_LABEL = re.compile(r"[*_]*([^`:=$|&;<>*_][^`:=$|&;<>]{0,60})(?::[*_]*|[*_]*[ \t]+[\u2013\u2014])[ \t]+(`.*)", re.DOTALL)
-"""`**Unit tests**: ` before a command in backticks; in a shell, a space behind the colon never comes before one."""
-_REMARK = re.compile(r"[(:,.;\u2013\u2014#]|- |$")
-_ONE_COMMAND = "write one command in backticks an item, and set a remark behind it apart with a dash"
 
 
 def _options(names: str) -> re.Pattern[str]:
@@ -53,21 +41,47 @@ def _options(names: str) -> re.Pattern[str]:
     return re.compile(rf"(?<=[^\s&|;!({{\\])\s+(\((?:[^()]*[,;] *)?{named}[^()]*\))[.:]?\s*$", re.IGNORECASE)
 
 
+def _strays(section: Iterable[Block], lines: Sequence[str], *, in_list: bool) -> Iterator[Problem]:
+    """Lines that read like one more item, and that Markdown takes for a part of the paragraph above."""
+    for block in section:
+        for number in range(block.line + 1, block.end + 1) if block.kind in {Kind.ITEM, Kind.TEXT} else ():
+            line = lines[number - 1]
+            if _ITEM.match(line) or (in_list and block.depth and line[:1].strip()):
+                remedy = "begin it with `- `, or indent it, or leave an empty line before it"
+                yield Problem(number, "this line is neither an item of its own nor indented like a part of the one above", remedy)
+                break
+
+
+# --- checks -------------------------------------------------------------------------------------------------------
+
+_LABEL = re.compile(r"[*_]*([^`:=$|&;<>*_][^`:=$|&;<>]{0,60})(?::[*_]*|[*_]*[ \t]+[\u2013\u2014])[ \t]+(`.*)", re.DOTALL)
+"""`**Unit tests**: ` before a command in backticks; in a shell, a space behind the colon never comes before one."""
+_REMARK = re.compile(r"[(:,.;\u2013\u2014#]|- |$")
+_ONE_COMMAND = "write one command in backticks an item, and set a remark behind it apart with a dash"
 _CHECK_OPTIONS = _options("name|timeout|parallel|report|environment|tolerate[ _-]flaky")
-_CRITERION_OPTIONS = _options("weight|tests?|checks?|votes?|[0-9]+ *(?:out of|of|/) *[0-9]+(?: *votes?)?")
 _CHECK_KEYS = (
     "write its name before the command, - **NAME**: `COMMAND`, and give timeout_seconds, parallel, report, environment or "
     "tolerate_flaky in the front matter or in helmsman.toml"
 )
-_CRITERION_KEYS = "take it out; weight, tests and checks of judge.criteria stand in the front matter or in helmsman.toml"
 
 
-def read_checks(section: Sequence[Block], lines: Sequence[str]) -> Iterator[RubricCheck | Problem]:
-    items = _commands(section)
-    for line, said, code in islice(items, MOST_ITEMS):
-        yield from _check(line, said, code=code)
-    yield from (Problem(line, *_TOO_MANY) for line, *_ in islice(items, 1))
-    yield from _strays(section, lines, in_list=True)
+def read_checks(section: Sequence[Block], lines: Sequence[str]) -> tuple[list[RubricItem[CheckConfig]], list[Problem]]:
+    """The commands of a section and what is wrong with others."""
+    found, problems, every = list[RubricItem[CheckConfig]](), list[Problem](), _commands(section)
+    for line, whole, code in islice(every, MOST_ITEMS):
+        bare = whole if code else _TICK_BOX.sub("", whole)
+        label = None if code else _LABEL.fullmatch(bare)
+        said = label[2] if label else bare
+        command, cause = _command(said, code=code)
+        if options := _CHECK_OPTIONS.search(said):
+            told = f"{short_line(options[1], _LONGEST_SHOWN)} is not read: options of a check are keys"
+            problems.append(Problem(line, told, _CHECK_KEYS))
+        elif cause:
+            problems.append(Problem(line, cause, _ONE_COMMAND))
+        else:
+            found.append(RubricItem(line, CheckConfig(name=label[1].rstrip("*_ ") if label else "", command=command)))
+    problems += [Problem(line, *_TOO_MANY) for line, *_ in islice(every, 1)]
+    return found, [*problems, *_strays(section, lines, in_list=True)]
 
 
 def _commands(section: Iterable[Block]) -> Iterator[tuple[int, str, bool]]:
@@ -87,38 +101,15 @@ def _commands(section: Iterable[Block]) -> Iterator[tuple[int, str, bool]]:
                 words = []
 
 
-def _strays(section: Iterable[Block], lines: Sequence[str], *, in_list: bool) -> Iterator[Problem]:
-    """Lines that read like one more item, and that Markdown takes for a part of the paragraph above."""
-    for block in section:
-        for number in range(block.line + 1, block.end + 1) if block.kind in {Kind.ITEM, Kind.TEXT} else ():
-            line = lines[number - 1]
-            if _ITEM.match(line) or (in_list and block.depth and line[:1].strip()):
-                remedy = "begin it with `- `, or indent it, or leave an empty line before it"
-                yield Problem(number, "this line is neither an item of its own nor indented like a part of the one above", remedy)
-                break
+def _one_line(words: Iterable[str]) -> str:
+    return " ".join(word.strip().removesuffix("\\").strip() for word in words).strip()
 
 
-def _check(line: int, said: str, *, code: bool) -> Iterator[RubricCheck | Problem]:
-    """The check, or what is wrong with it."""
-    said = said if code else _TICK_BOX.sub("", said)
-    label = None if code else _LABEL.fullmatch(said)
-    said = label[2] if label else said
-    if options := _CHECK_OPTIONS.search(said):
-        yield Problem(line, f"{short_line(options[1], _LONGEST_SHOWN)} is not read: options of a check are keys", _CHECK_KEYS)
-        return
-    quoted = said.startswith("`") and not code
-    command, cause = _quoted_command(said) if quoted else (said, "" if said else "this item has no command")
-    if not code and not quoted and said.endswith(":"):
-        cause = f"no command follows {short_line(said, _LONGEST_SHOWN)}"
-    if cause:
-        yield Problem(line, cause, _ONE_COMMAND)
-    else:
-        name = {"name": label[1].rstrip("*_ ")} if label else {}
-        yield RubricCheck(line, CheckConfig.model_validate({**name, "command": command}))
-
-
-def _quoted_command(said: str) -> tuple[str, str]:
-    """A command in backticks, or why it is none."""
+def _command(said: str, *, code: bool) -> tuple[str, str]:
+    """The command of an item, and why it is none."""
+    if code or not said.startswith("`"):
+        ends = f"no command follows {short_line(said, _LONGEST_SHOWN)}" if said.endswith(":") and not code else ""
+        return said, ends if said else "this item has no command"
     ticks = len(said) - len(said.lstrip("`"))
     end = next((run.start() for run in re.finditer("`+", said[ticks:]) if len(run[0]) == ticks), None)
     if end is None:
@@ -130,10 +121,6 @@ def _quoted_command(said: str) -> tuple[str, str]:
     return command, f"more than a remark stands behind the command: {short_line(rest, _LONGEST_SHOWN)}" if more else ""
 
 
-def _one_line(words: Iterable[str]) -> str:
-    return " ".join(word.strip().removesuffix("\\").strip() for word in words).strip()
-
-
 # --- criteria -----------------------------------------------------------------------------------------------------
 
 _ID = re.compile(r"\[([^\]\n]{1,80})\](?:[:\s]\s*|$)")
@@ -141,6 +128,8 @@ _VOTES = re.compile(
     r"(?<!\s)\s+(\((?:votes? *[:=]? *)?([0-9]{1,3})(?: *(?:out of|of|/) *([0-9]{1,3}))?(?: *votes?)?\))[.:]?\s*$", re.IGNORECASE
 )
 """`(2 of 3 votes)`, `(2 of 3)`, `(votes: 3)`."""
+_CRITERION_OPTIONS = _options("weight|tests?|checks?|votes?|[0-9]+ *(?:out of|of|/) *[0-9]+(?: *votes?)?")
+_CRITERION_KEYS = "take it out; weight, tests and checks of judge.criteria stand in the front matter or in helmsman.toml"
 _WORDS = {
     "id": ("an id has letters, digits and . _ - and at most 60 of them", "write it like [api-errors]"),
     "text": ("a criterion has at most 4000 characters", "cut it into several"),
@@ -168,34 +157,31 @@ def items(section: Iterable[Block], lines: Sequence[str]) -> Iterator[tuple[int,
         yield line, "\n".join(words)
 
 
-def read_criteria(section: Sequence[Block], lines: Sequence[str]) -> Iterator[RubricCriterion | Problem]:
-    every = items(section, lines)
+def read_criteria(section: Sequence[Block], lines: Sequence[str]) -> tuple[list[RubricItem[CriterionConfig]], list[Problem]]:
+    """The criteria of a section and what is wrong with others. Without an id one is called c1, c2 and so on by its number."""
+    found, problems, every = list[RubricItem[CriterionConfig]](), list[Problem](), items(section, lines)
     for number, (line, said) in enumerate(islice(every, MOST_ITEMS), 1):
-        yield from _criterion(line, said, number)
-    yield from (Problem(line, *_TOO_MANY) for line, _ in islice(every, 1))
-    yield from _strays(section, lines, in_list=False)
-
-
-def _criterion(line: int, said: str, number: int) -> Iterator[RubricCriterion | Problem]:
-    """The criterion, or what is wrong with it. Without an id it is called c1, c2 and so on by its number."""
-    rest = _TICK_BOX.sub("", said)
-    named = _ID.match(rest)
-    name, rest = (named[1].strip(), rest[named.end() :]) if named else (f"c{number}", rest)
-    sentence, votes, options = _votes(rest)
-    if options:
-        told = f"{short_line(options, _LONGEST_SHOWN)} is not read here: of options only votes stand in brackets"
-        yield Problem(line, told, _CRITERION_KEYS)
-    if not 1 <= votes[0] <= votes[1] <= MOST_VOTES:
-        told = f"({votes[0]} of {votes[1]} votes): expected K of N votes, K from 1 to N, N at most {MOST_VOTES}"
-        yield Problem(line, told, "correct votes")
-    elif not sentence:
-        yield Problem(line, f"criterion {name} says nothing", "write a sentence that can be answered with yes or no")
-    else:
-        try:
-            said_of = {"needed": votes[0], "votes": votes[1], "id": name, "text": sentence}
-            yield RubricCriterion(line, CriterionConfig.model_validate(said_of))
-        except ValidationError as error:
-            yield from (Problem(line, *_WORDS[str(one["loc"][0])]) for one in error.errors(include_url=False))
+        rest = _TICK_BOX.sub("", said)
+        named = _ID.match(rest)
+        name, rest = (named[1].strip(), rest[named.end() :]) if named else (f"c{number}", rest)
+        sentence, (needed, votes), options = _votes(rest)
+        if options:
+            told = f"{short_line(options, _LONGEST_SHOWN)} is not read here: of options only votes stand in brackets"
+            problems.append(Problem(line, told, _CRITERION_KEYS))
+        if not 1 <= needed <= votes <= MOST_VOTES:
+            told = f"({needed} of {votes} votes): expected K of N votes, K from 1 to N, N at most {MOST_VOTES}"
+            problems.append(Problem(line, told, "correct votes"))
+        elif not sentence:
+            problems.append(
+                Problem(line, f"criterion {name} says nothing", "write a sentence that can be answered with yes or no")
+            )
+        else:
+            try:
+                found.append(RubricItem(line, CriterionConfig(needed=needed, votes=votes, id=name, text=sentence)))
+            except ValidationError as error:
+                problems += [Problem(line, *_WORDS[str(one["loc"][0])]) for one in error.errors(include_url=False)]
+    problems += [Problem(line, *_TOO_MANY) for line, _ in islice(every, 1)]
+    return found, [*problems, *_strays(section, lines, in_list=False)]
 
 
 def _votes(said: str) -> tuple[str, tuple[int, int], str]:

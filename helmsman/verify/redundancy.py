@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from helmsman.config import CheckConfig
-from helmsman.parsers.rubric_items import RubricCriterion
+from helmsman.config import CheckConfig, CriterionConfig
+from helmsman.parsers.rubric_items import RubricItem
 from helmsman.records.checks import CheckReport
 
 LEAST_REPORTS = 10
@@ -48,7 +48,9 @@ class Audit:
     """Checks whose command does not say what it looks at, such as `make check`; they may cover what seems uncovered."""
 
 
-def audit(criteria: Iterable[RubricCriterion], checks: Sequence[CheckConfig], reports: Iterable[CheckReport]) -> Audit:
+def audit(
+    criteria: Iterable[RubricItem[CriterionConfig]], checks: Sequence[CheckConfig], reports: Iterable[CheckReport]
+) -> Audit:
     """Compare what is configured with what it has said so far. Reports that are the same, from one tree, count once."""
     # what could not even be started said nothing about the tree
     ran = ([result for result in report.results if not result.error] for report in dict.fromkeys(reports))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import CheckConfig, CriterionConfig
-from helmsman.parsers.rubric_items import RubricCriterion
+from helmsman.parsers.rubric_items import RubricItem
 from helmsman.records.checks import CheckReport
 from helmsman.verify.redundancy import KINDS, LEAST_REPORTS, Agreement, Uncovered, audit, kinds
 from tests.unit.builders import check
@@ -55,7 +55,7 @@ def test_agreement_needs_enough_reports_a_failure_and_no_exception() -> None:
 def test_criteria_that_only_the_judge_proves_are_told() -> None:
     proofs: tuple[dict[str, Any], ...] = ({}, {"checks": ("types",)}, {"tests": ("t",)}, {"weight": 2})
     criteria = [
-        RubricCriterion(number, CriterionConfig.model_validate({"id": f"c{number}", "text": "a", **proof}))
+        RubricItem(number, CriterionConfig.model_validate({"id": f"c{number}", "text": "a", **proof}))
         for number, proof in enumerate(proofs, 1)
     ]
     assert audit(criteria, [A], []).unproven == ("c1", "c4")
