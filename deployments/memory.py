@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -22,7 +21,6 @@ from deployments.start_directory import start_directory
 from helmsman.config.layers import Layer, display, from_environment, resolve
 from helmsman.errors import OperatorError
 from helmsman.memory.guardrail_effect import effect_text, verdict
-from helmsman.memory.levels import effect_lines, effects
 from helmsman.plain import clean, shortened
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType
 from tasks.loop.files import read_user_layer
@@ -32,9 +30,9 @@ from tasks.system.clock import now_utc
 from tasks.system.environment import ours
 
 GUARDRAIL = "guardrail"
+NOTHING_KEPT = "nothing is kept yet that fits; loops teach as they run: helmsman run GOAL --check CMD"
 HEAD = f"{'id':<13}{'kind':<12}{'tier':<10}{'sure':>5}{'went well':>11}  text"
-TEXT_SHOWN = 100
-"""Characters, in a list; `show` has all of it."""
+TEXT_SHOWN = 100  # characters, in a list; `show` has all of it
 EFFECTS_SHOWN = 20
 WIDTH = 17
 NOTHING = {"None", "", "False"}
@@ -50,13 +48,28 @@ class Memory:
     store: Store
     repository: Repository | None
     now: datetime
-    notes: list[str]
-    """What people should hear besides the answer."""
+    notes: list[str]  # what people should hear besides the answer
 
     @property
     def project(self) -> str:
-        """Of the repository; empty where there is none."""
         return project_of(self.repository) if self.repository else ""
+
+    def guardrails(self, project: str | None, *, retired: bool = False) -> list[Guardrail]:
+        """Those of a project; None: of all."""
+        projects = self.store.guarded_projects() if project is None else [project]
+        return [one for name in projects for one in self.store.guardrails(name, retired=retired)]
+
+    def one(self, name: str) -> Known:
+        """A lesson or a guardrail by its id. Raises OperatorError where there is none, or somebody else was quicker."""
+        found = self.store.lesson(name) or self.store.guardrail(name)
+        if found is None:
+            raise OperatorError(
+                "nothing in the memory has this id",
+                expected="the whole id of a lesson or a guardrail",
+                found=display(name),
+                remedy="helmsman memory list --retired shows them all",
+            )
+        return found
 
 
 @contextmanager
@@ -84,9 +97,6 @@ def _tell_notes(memory: Memory) -> None:
     sys.stderr.write("".join(f"note: {clean(note)}\n" for note in memory.notes))
 
 
-# --- lists --------------------------------------------------------------------------------------------------------
-
-
 def show_list(repo: Path, *, project: Path | None, kind: str, task_type: str, retired: bool, limit: int, as_json: bool) -> None:
     """`project`: the folder of a repository; None: of all projects."""
     lessons = None if kind == GUARDRAIL else _chosen(kind, LessonKind, "--kind", GUARDRAIL)
@@ -100,12 +110,19 @@ def show_list(repo: Path, *, project: Path | None, kind: str, task_type: str, re
         if kind != GUARDRAIL:
             known += memory.store.lessons(only, lessons, work, retired=retired, limit=limit + 1)
         if not lessons and not work:
-            known += _guardrails(memory, only, retired=retired)
+            known += memory.guardrails(only, retired=retired)
     known.sort(key=_seen_last, reverse=True)
     listed, more = known[:limit], len(known) > limit
     kinds: dict[str, type[Known]] = {"lessons": Lesson, "guardrails": Guardrail}
     plain = {name: [_plain(one) for one in listed if type(one) is record] for name, record in kinds.items()}
-    _answer(memory, _list_lines(listed, more=more), {**plain, "more": more}, as_json=as_json)
+    lines = [HEAD, *map(_row, listed)] if listed else [NOTHING_KEPT]
+    lines += ["and more: --limit shows more, --project, --kind and --type narrow the list"] if more else []
+    _answer(memory, lines, {**plain, "more": more}, as_json=as_json)
+
+
+def _seen_last(one: Known) -> datetime:
+    moments = (one.updated_at,) if isinstance(one, Lesson) else (one.created_at, one.loaded_at)
+    return max(at if at.tzinfo else at.replace(tzinfo=UTC) for at in moments if at)
 
 
 def show_found(repo: Path, text: str, kind: str, limit: int, *, as_json: bool) -> None:
@@ -127,21 +144,6 @@ def _chosen(said: str, kinds: type[E], option: str, *others: str) -> E | None:
     raise OperatorError(f"{option} cannot be understood", expected=expected, found=display(said), remedy="name one of them")
 
 
-def _guardrails(memory: Memory, project: str | None, *, retired: bool) -> list[Guardrail]:
-    projects = memory.store.guarded_projects() if project is None else [project]
-    return [one for name in projects for one in memory.store.guardrails(name, retired=retired)]
-
-
-def _list_lines(known: Sequence[Known], *, more: bool) -> Iterator[str]:
-    if not known:
-        yield "nothing is kept yet that fits; loops teach as they run: helmsman run GOAL --check CMD"
-        return
-    yield HEAD
-    yield from map(_row, known)
-    if more:
-        yield "and more: --limit shows more, --project, --kind and --type narrow the list"
-
-
 def _row(one: Known, before: str = "") -> str:
     if isinstance(one, Lesson):
         kind, tier, sure, well = one.kind, one.tier, f"{one.confidence:.2f}", f"{one.successes}/{one.uses}"
@@ -153,30 +155,17 @@ def _row(one: Known, before: str = "") -> str:
 
 
 def _said(one: Known) -> str:
-    """Its words on one line."""
     words = (one.text,) if isinstance(one, Lesson) else (one.trigger, one.instruction)
     return ": ".join(filter(None, (" ".join(clean(text).split()) for text in words)))
-
-
-def _seen_last(one: Known) -> datetime:
-    moments = (one.updated_at,) if isinstance(one, Lesson) else (one.created_at, one.loaded_at)
-    return max(map(_utc, filter(None, moments)))
-
-
-def _utc(at: datetime) -> datetime:
-    return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def _plain(one: Any) -> dict[str, Any]:
     return one.model_dump(mode="json")
 
 
-# --- one of them, and numbers ---------------------------------------------------------------------------------------
-
-
 def show_one(repo: Path, name: str, *, as_json: bool) -> None:
     with opened_memory(repo) as memory:
-        one = _existing(memory.store.lesson(name) or memory.store.guardrail(name), name)
+        one = memory.one(name)
         named = {uid: memory.store.episodes(uid) for uid in one.sources} if isinstance(one, Lesson) else {}
     if isinstance(one, Guardrail):
         effect = effect_text(one)
@@ -196,21 +185,9 @@ def _field_lines(known: Mapping[str, Any]) -> Iterator[str]:
         yield from fields([(name.replace("_", " "), [told for one in values if (told := str(one)) not in NOTHING])], WIDTH)
 
 
-def _existing(one: T | None, name: str) -> T:
-    if one:
-        return one
-    raise OperatorError(
-        "nothing in the memory has this id",
-        expected="the whole id of a lesson or a guardrail",
-        found=display(name),
-        remedy="helmsman memory list --retired shows them all",
-    )
-
-
 def show_stats(repo: Path, *, as_json: bool) -> None:
     with opened_memory(repo) as memory:
-        standing, stats = _guardrails(memory, None, retired=False), memory.store.stats()
-        levels = effects(memory.store.episodes(uid) for uid in memory.store.learning_loops())
+        standing, stats = memory.guardrails(None), memory.store.stats()
     file = guardrails_place(memory.repository) if memory.repository else None
     plain = {
         **asdict(stats),
@@ -218,21 +195,12 @@ def show_stats(repo: Path, *, as_json: bool) -> None:
         "effects": [
             {"id": one.id, "project": one.project, "verdict": verdict(one), "effect": effect_text(one)} for one in standing
         ],
-        "learning": [_plain(one) for one in levels],
         "guardrails_file": str(file) if file else None,
     }
     more = [f"and {len(standing) - EFFECTS_SHOWN} more"] if len(standing) > EFFECTS_SHOWN else []
     told = [f"{one.id}  {effect_text(one)}" for one in standing[:EFFECTS_SHOWN]]
     known = {**asdict(stats), "effects": [*told, *more], "guardrails_file": file}
-    _answer(memory, chain(_field_lines(known), map(clean, effect_lines(levels))), plain, as_json=as_json)
-
-
-def _size(count: int) -> str:
-    unit, step = next(((unit, step) for unit, step in (("MiB", 2**20), ("KiB", 2**10)) if count >= step), ("bytes", 1))
-    return f"{count / step:,.{0 if step == 1 else 1}f} {unit}"
-
-
-# --- taking it elsewhere ------------------------------------------------------------------------------------------
+    _answer(memory, _field_lines(known), plain, as_json=as_json)
 
 
 def export_to(repo: Path, file: Path, *, force: bool, as_json: bool) -> None:
@@ -246,7 +214,7 @@ def export_to(repo: Path, file: Path, *, force: bool, as_json: bool) -> None:
     write_file(file, text, "the export", "name another file, or print it with -", force=force, mode=0o600)
     found, path, count = _CHECKSUM.search(text), str(file.absolute()), len(text.encode())
     checksum = found[1] if found else ""
-    line = f"{clean(path)}: {_size(count)}, SHA-256 {checksum}"
+    line = f"{clean(path)}: {count:,} bytes, SHA-256 {checksum}"
     _answer(memory, [line], {"file": path, "bytes": count, "sha256": checksum}, as_json=as_json)
 
 
@@ -257,12 +225,9 @@ def import_from(repo: Path, file: Path, *, as_json: bool) -> None:
     _answer(memory, fields((name, words.format_map(merged)) for name, merged in sections.items()), sections, as_json=as_json)
 
 
-# --- forgetting ---------------------------------------------------------------------------------------------------
-
-
 def forget(repo: Path, name: str, *, yes: bool, as_json: bool) -> None:
     with opened_memory(repo) as memory:
-        one = _existing(memory.store.lesson(name) or memory.store.guardrail(name), name)
+        one = memory.one(name)
         question = f"{clean(one.id)}: {_said(one)}\nForget it for good?"
         if not (yes or as_json) and is_anybody_there() and not agreed(question):
             raise OperatorError("nothing was forgotten", remedy="--yes forgets without asking")
@@ -271,7 +236,8 @@ def forget(repo: Path, name: str, *, yes: bool, as_json: bool) -> None:
         else:
             with memory.store.change() as change:
                 gone = change.forget(one.id)
-            _existing(gone, one.id)  # somebody else may have been quicker
+            if not gone:
+                memory.one(one.id)  # somebody else was quicker
         memory.notes.extend(_left(memory, one))
     kind = GUARDRAIL if isinstance(one, Guardrail) else "lesson"
     line = f"forgotten: {kind} {clean(one.id)}: {_said(one)}"

@@ -5,7 +5,6 @@ Whoever wrote AGENTS.md orders agents; we propose. Our lines stand in a section 
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
 
 from helmsman.memory.guardrail_effect import Verdict, persons, verdict
 from helmsman.memory.learned_guardrails import contradiction
@@ -17,37 +16,22 @@ from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Tier
 from helmsman.records.state import LoopState
 
 SECTION = "## Learned by Helmsman"
-MOST_LINES = 10
-"""Lines of our section, those that are there included: what grows without end is read by nobody."""
+MOST_LINES = 10  # lines of our section, those that are there included: what grows without end is read by nobody
 MIN_CONFIDENCE, MIN_SUCCESS = 0.7, 0.6
 """Of a convention that is proposed; as many as it takes to be told to another loop."""
 LONGEST_LINE = 600
 """Characters. Our own advice fits, with the place that it is for. What doesn't is left out: half a sentence may order a lot."""
 _COMMAND = 120
 _COMMANDS = 3
-_MOST_SAID = 400
-"""Sentences of AGENTS.md that a line is compared with."""
+_MOST_SAID = 400  # sentences of AGENTS.md that a line is compared with
 _CANDIDATES = 40
 _ITEM = re.compile(r"[ \t]*[-*+][ \t]+\S.*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _LIST_MARK = re.compile(r"^[\s>#*+-]+|^\s*[0-9]{1,3}[.)]\s+")
 
 
-class _Candidate(NamedTuple):
-    """A line that may be proposed."""
-
-    line: str
-    order: str
-    """Without its condition, as contradictions are looked for: of what holds in one situation alone, nobody would find any."""
-
-
 def learnings(
-    state: LoopState,
-    lessons: Sequence[Lesson],
-    guardrails: Sequence[Guardrail],
-    present: str,
-    *,
-    commands: Collection[str] = (),
+    state: LoopState, lessons: Sequence[Lesson], guardrails: Sequence[Guardrail], present: str, *, commands: Collection[str] = ()
 ) -> tuple[str, ...]:
     """Lines that are worth proposing, the surest first.
 
@@ -59,29 +43,30 @@ def learnings(
     parts = (_LIST_MARK.sub("", part).strip() for line in lines for part in (line, *_SENTENCE_END.split(line)))
     said = list(dict.fromkeys(filter(None, parts)))[:_MOST_SAID]
     known = imperatives("AGENTS.md", present)
-    kept: list[_Candidate] = []
-    for new in (*_commands(state, present, commands), *list(_candidates(lessons, guardrails))[:_CANDIDATES]):
-        if len(kept) >= room:
-            break
-        accepted = [order for one in kept for order in imperatives("AGENTS.md", one.order)]
-        repeated = any(alike(new.line, sentence) >= SAME for sentence in (*said, *(one.line for one in kept)))
-        if new.line and not repeated and contradiction(new.order, [*accepted, *known]) is None:
-            kept.append(new)
-    return tuple(one.line for one in kept)
-
-
-def _commands(state: LoopState, present: str, own: Collection[str]) -> Iterator[_Candidate]:
-    """The project's own checks that passed when the work was proven, unless the file names them. Others are for one goal."""
+    # the project's own checks that passed when the work was proven, unless the file names them; others are for one goal
     results = state.checks.results if state.checks else ()
     proven = dict.fromkeys(one.command.strip() for one in results if one.passed)
-    for command in [one for one in proven if one in own and one not in present][:_COMMANDS]:
-        if command.isprintable() and "`" not in command and 0 < len(command) <= _COMMAND:
-            line = f"Check your work with `{command}`."
-            yield _Candidate(line, line)
+    new = [one for one in proven if one in commands and one not in present][:_COMMANDS]
+    plain = (one for one in new if one.isprintable() and "`" not in one and 0 < len(one) <= _COMMAND)
+    checks = (f"Check your work with `{command}`." for command in plain)
+    kept: list[str] = []
+    candidates = (*((line, line) for line in checks), *list(_candidates(lessons, guardrails))[:_CANDIDATES])
+    for line, order in candidates:
+        if len(kept) >= room:
+            break
+        repeated = any(alike(line, sentence) >= SAME for sentence in (*said, *kept))
+        if line and not repeated and contradiction(order, known) is None:
+            kept.append(line)
+            known = (*imperatives("AGENTS.md", order), *known)
+    return tuple(kept)
 
 
-def _candidates(lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> Iterator[_Candidate]:
-    """Guardrails that help or that a person wants, then sure conventions. What does not fit a line is left out."""
+def _candidates(lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> Iterator[tuple[str, str]]:
+    """Guardrails that help or that a person wants, then sure conventions. What does not fit a line is left out.
+
+    Each as a line, and without its condition, as contradictions are looked for: of what holds in one situation alone nobody finds
+    any.
+    """
     useful = [one for one in guardrails if not one.retired and (verdict(one) is Verdict.EFFECTIVE or persons(one))]
     promoted = (one for one in lessons if one.kind is LessonKind.CONVENTION and one.tier is Tier.SEMANTIC and not one.retired)
     sure = (one for one in promoted if one.confidence >= MIN_CONFIDENCE and one.success_rate >= MIN_SUCCESS)
@@ -91,10 +76,7 @@ def _candidates(lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> I
         whole = f"{when}: {order}" if when else order
         line, bare = (inert(text, 2 * len(text)) for text in (whole, order))  # longer than what is taken apart can get
         if bare and len(line) <= LONGEST_LINE:
-            yield _Candidate(line, bare)
-
-
-# --- the file -----------------------------------------------------------------------------------------------------
+            yield line, bare
 
 
 def with_lines(present: str, lines: Sequence[str]) -> str:

@@ -36,7 +36,6 @@ def subject_of(state: LoopState, project: str, known: TaskType | None = None) ->
 
 
 def failing_tests(state: LoopState) -> tuple[str, ...]:
-    """Names of tests that failed last."""
     failures = state.checks.failures if state.checks else ()
     names = (name for result in failures if result.counts for name in result.counts.failing)
     return _names(names, MOST_TESTS)

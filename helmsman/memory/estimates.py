@@ -8,12 +8,9 @@ from helmsman.records.decision import Outcome
 from helmsman.records.lessons import Estimate, Range, Subject, Summary
 from helmsman.texts import money
 
-FEWEST = 3
-"""Completed loops without which nothing is said."""
-NEWEST = 30
-"""Loops that an estimate looks back on: what was true of older ones may be so no more."""
-HOURS_FROM = 120
-"""Minutes from which hours say more."""
+FEWEST = 3  # completed loops without which nothing is said
+NEWEST = 30  # loops that an estimate looks back on: what was true of older ones may be so no more
+HOURS_FROM = 120  # minutes from which hours say more
 
 
 def estimate(summaries: Iterable[Summary], subject: Subject) -> Estimate | None:

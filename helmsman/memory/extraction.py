@@ -20,23 +20,16 @@ from helmsman.records.lessons import LONGEST_DETAIL, LONGEST_TEXT, Episode, Less
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
 
-SUCCESS = 0.9
-"""Completion from which an iteration got there."""
-INTERVENED = 2
-"""Level of learning at which a class of failure has come often enough, by `helmsman.oversee.learning`."""
-RETURNS = 2
-"""Times that one and the same failure may come back after it was gone."""
-IN_SESSIONS = 3
-"""Iterations in a row whose sessions met the same kind of trouble."""
-TIMES = 2
-"""Times in each of these sessions."""
-LOOKED_BACK = 12
-"""Episodes before one that are looked at."""
+SUCCESS = 0.9  # completion from which an iteration got there
+INTERVENED = 2  # level of learning at which a class of failure has come often enough, by `helmsman.oversee.learning`
+RETURNS = 2  # times that one and the same failure may come back after it was gone
+IN_SESSIONS = 3  # iterations in a row whose sessions met the same kind of trouble
+TIMES = 2  # times in each of these sessions
+LOOKED_BACK = 12  # episodes before one that are looked at
 MOST_CHOICES, MOST_TRIED, LEAST_TRIED = 10, 3, 2
 _APPROACH, _TRIED, _CHOSE, _SIDE, _REASON = 280, 90, 160, 120, 160
 _PROVEN, _GREEN, _NEARLY, _ISSUE, _TROUBLE, _JUDGED = 0.9, 0.8, 0.7, 0.8, 0.7, 0.8
-_CHOICES = (0.7, 0.8)
-"""Confidence of a decision with one and with both of reason and rejected alternative."""
+_CHOICES = (0.7, 0.8)  # confidence of a decision with one and with both of reason and rejected alternative
 
 GOT_ON = frozenset({Movement.WAITED, Movement.FORWARD})
 """Iterations that nobody may call in vain: without work, or with progress that may be needed."""
@@ -54,8 +47,25 @@ def after_iteration(episode: Episode, earlier: Sequence[Episode] = ()) -> tuple[
 
 
 def after_loop(state: LoopState, summary: Summary) -> tuple[Observation, ...]:
-    """What a loop teaches beyond its iterations: only one that completed shows that its way leads there."""
-    return tuple(_choices(state, summary)) if summary.outcome is Outcome.COMPLETED else ()
+    """What a loop teaches beyond its iterations: only one that completed shows that its way leads there. Decisions, as its agent
+    noted them, with what the work does not show: why, or what else.
+    """
+    iterations = f"Loop {short_line(summary.loop, 80)}, {plural(summary.iterations, 'iteration')}."
+    rests_on, found = (iterations, "From the notes of a completed loop."), list[Observation]()
+    for one in state.memory.decisions[-MOST_CHOICES:] if summary.outcome is Outcome.COMPLETED else ():
+        # whether it says what was chosen, and nothing to whoever reads it
+        sound = terms(one.chose) and tells(f"{one.chose} {one.rejected}")
+        if not sound or orders(f"{one.chose} {one.rejected} {one.reason} {one.revisit_if}") or not (one.reason or one.rejected):
+            continue
+        rejected = f", not {quoted(one.rejected, _SIDE)}" if one.rejected else ""
+        sentences = (
+            f"Completed work in this project chose {quoted(one.chose, _CHOSE)}{rejected}.",
+            f"Its reason: {quoted(one.reason, _SIDE)}." if one.reason else "",
+            f"It would look again if {quoted(one.revisit_if, _SIDE)}." if one.revisit_if else "",
+        )
+        confidence = _CHOICES[bool(one.reason and one.rejected)]
+        found.append(observation(summary, LessonKind.CONVENTION, joined(sentences, LONGEST_TEXT), rests_on, confidence))
+    return tuple(found)
 
 
 def observation(
@@ -83,9 +93,6 @@ def observation(
     )
 
 
-# --- strategies ---------------------------------------------------------------------------------------------------
-
-
 def _strategies(episode: Episode, before: Sequence[Episode]) -> Iterator[Observation]:
     """Of the iteration, and of none before it, that brought the work to its proof, or to where little is missing. Nothing where
     no other way was tried before: that this one ended the failures stands in the history.
@@ -103,12 +110,13 @@ def _strategies(episode: Episode, before: Sequence[Episode]) -> Iterator[Observa
     tried = [way for way in _tried(_tries(episode, before, classes, tests)) if way != approach]
     if not tried or not (approach or episode.files):
         return
-    text = _sentences(
+    sentences = (
         f"This ended the failures of earlier work{f': {quoted(approach, _APPROACH)}' if approach else ''}.",
-        f"These had not: {_ways(tried)}.",
+        f"These had not: {', '.join(quoted(way, _TRIED) for way in tried)}.",
         f"Failing before: {listed(tests, 3, 120)}." if tests else f"It ended {_named(classes)}." if told else "",
         _changed(episode),
     )
+    text = joined(sentences, LONGEST_TEXT)
     yield observation(episode, LessonKind.STRATEGY, text, _rests_on(episode, tests), confidence, classes, tests)
 
 
@@ -138,10 +146,6 @@ def _tried(episodes: Iterable[Episode]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(way for one in vain if (way := _telling(one.approach))))[-MOST_TRIED:]
 
 
-def _ways(tried: Sequence[str]) -> str:
-    return ", ".join(quoted(way, _TRIED) for way in tried)
-
-
 def _rests_on(episode: Episode, tests: Sequence[str] = ()) -> Iterator[str]:
     yield f"Loop {short_line(episode.loop, 80)}, iteration {episode.iteration}: completion {episode.completion:.0%}."
     yield f"Tests that it ended: {listed(tests, 5, 120)}." if tests else ""
@@ -155,11 +159,8 @@ def _criteria(episode: Episode, before: Sequence[Episode]) -> Iterator[Observati
         if one.met and tells(reason) and not orders(one.reason):
             first = f"A judge rejected such work first: {quoted(reason, _REASON)}."
             accepted = f"Accepted later: {quoted(one.reason, _REASON)}." if one.reason else ""
-            text = _sentences(first, accepted, _changed(episode))
+            text = joined((first, accepted, _changed(episode)), LONGEST_TEXT)
             yield observation(episode, LessonKind.STRATEGY, text, _rests_on(episode), _JUDGED)
-
-
-# --- antipatterns -------------------------------------------------------------------------------------------------
 
 
 def _antipatterns(episode: Episode, before: Sequence[Episode]) -> Iterator[Observation]:
@@ -168,12 +169,18 @@ def _antipatterns(episode: Episode, before: Sequence[Episode]) -> Iterator[Obser
     for error, row, how, why in (*_by_class(episode, before), *_by_return(episode, before)):
         tried = _tried(row)
         if len(tried) >= LEAST_TRIED:  # that something fails is seen at once; what did not help is not
-            text = f"{quoted(place(error), _SIDE)} {how}. Tried without effect: {_ways(tried)}."
+            ways = ", ".join(quoted(way, _TRIED) for way in tried)
+            text = f"{quoted(place(error), _SIDE)} {how}. Tried without effect: {ways}."
             found.setdefault(error.kind, _antipattern(episode, error, text, why, _ISSUE))
-    for error, why in _by_machine(episode, before):
-        said = f"{quoted(place(error), _SIDE)}: {quoted(error.message, _REASON)}"
-        text = f"{_named((error.kind,)).capitalize()} in one session after the other at {said}."
-        found.setdefault(error.kind, _antipattern(episode, error, text, why, _TROUBLE))
+    worked = [*(one for one in before if one.movement is not Movement.WAITED), episode]
+    for error in episode.troubles:  # inside the sessions of so many iterations; told once, when there are enough of them
+        sessions = [any(met.times >= TIMES for met in _at(error, one.troubles)) for one in worked[-IN_SESSIONS - 1 :]]
+        new = len(sessions) == IN_SESSIONS or not sessions[0]
+        if error.kind in BY_MACHINE and error.where and len(sessions) >= IN_SESSIONS and all(sessions[-IN_SESSIONS:]) and new:
+            why = f"{_named((error.kind,))} inside the sessions of {IN_SESSIONS} iterations in a row"
+            said = f"{quoted(place(error), _SIDE)}: {quoted(error.message, _REASON)}"
+            text = f"{_named((error.kind,)).capitalize()} in one session after the other at {said}."
+            found.setdefault(error.kind, _antipattern(episode, error, text, why, _TROUBLE))
     yield from found.values()
 
 
@@ -212,47 +219,6 @@ def _by_return(episode: Episode, before: Sequence[Episode]) -> Iterator[_Repeate
             failing = [one for one in (*checked, episode) if _has(one, error)]
             why = f"the same failure came back {plural(RETURNS, 'time')} after it was gone"
             yield error, failing, "came back again and again", why
-
-
-def _by_machine(episode: Episode, before: Sequence[Episode]) -> Iterator[tuple[ErrorVector, str]]:
-    """The same trouble inside the sessions of so many iterations; told once, when there are enough of them."""
-    worked = [*(one for one in before if one.movement is not Movement.WAITED), episode]
-    for error in episode.troubles:
-        row = [any(met.times >= TIMES for met in _at(error, one.troubles)) for one in worked[-IN_SESSIONS - 1 :]]
-        new = len(row) == IN_SESSIONS or not row[0]
-        if error.kind in BY_MACHINE and error.where and len(row) >= IN_SESSIONS and all(row[-IN_SESSIONS:]) and new:
-            yield error, f"{_named((error.kind,))} inside the sessions of {IN_SESSIONS} iterations in a row"
-
-
-# --- of a whole loop ----------------------------------------------------------------------------------------------
-
-
-def _choices(state: LoopState, summary: Summary) -> Iterator[Observation]:
-    """Decisions that a completed loop rests on, as its agent noted them, with what the work does not show: why, or what else."""
-    rests_on = (
-        f"Loop {short_line(summary.loop, 80)}, {plural(summary.iterations, 'iteration')}.",
-        "From the notes of a completed loop.",
-    )
-    for one in state.memory.decisions[-MOST_CHOICES:]:
-        # whether it says what was chosen, and nothing to whoever reads it
-        sound = terms(one.chose) and tells(f"{one.chose} {one.rejected}")
-        if not sound or orders(f"{one.chose} {one.rejected} {one.reason} {one.revisit_if}") or not (one.reason or one.rejected):
-            continue
-        rejected = f", not {quoted(one.rejected, _SIDE)}" if one.rejected else ""
-        text = _sentences(
-            f"Completed work in this project chose {quoted(one.chose, _CHOSE)}{rejected}.",
-            f"Its reason: {quoted(one.reason, _SIDE)}." if one.reason else "",
-            f"It would look again if {quoted(one.revisit_if, _SIDE)}." if one.revisit_if else "",
-        )
-        confidence = _CHOICES[bool(one.reason and one.rejected)]
-        yield observation(summary, LessonKind.CONVENTION, text, rests_on, confidence)
-
-
-# --- what they say ------------------------------------------------------------------------------------------------
-
-
-def _sentences(*parts: str) -> str:
-    return joined(parts, LONGEST_TEXT)
 
 
 def _telling(approach: str) -> str:

@@ -16,26 +16,20 @@ from helmsman.records.control import Movement
 from helmsman.records.lessons import Episode, Guardrail
 from helmsman.texts import plural
 
-ENOUGH = 8
-"""Checked iterations with it until it is judged: with fewer, one bad loop decides."""
-ENOUGH_LOOPS = 2
-"""Ended loops with it until it is judged: iterations of one loop fail together, for one cause."""
-DOUBT = 0.05
-"""How probable chance may be for a verdict; Fisher's own convention."""
+ENOUGH = 8  # checked iterations with it until it is judged: with fewer, one bad loop decides
+ENOUGH_LOOPS = 2  # ended loops with it until it is judged: iterations of one loop fail together, for one cause
+DOUBT = 0.05  # how probable chance may be for a verdict; Fisher's own convention
 WORTH = 0.5
 """Share of the earlier failures that may remain; an instruction that prevents fewer than half of them isn't worth its room."""
 UNNEEDED = 5
 """Loops in a row without anything of its class until it goes; of one that was shown to help, twice as many."""
-UNUSED = timedelta(days=90)
-"""Without being told to anybody until it goes."""
+UNUSED = timedelta(days=90)  # without being told to anybody until it goes
 LONGEST_WHY = 300
 
 
 class Verdict(StrEnum):
-    INEFFECTIVE = "ineffective"
-    """It recurs as before."""
-    UNNEEDED = "unneeded"
-    """Nothing of its class was anywhere near for long."""
+    INEFFECTIVE = "ineffective"  # it recurs as before
+    UNNEEDED = "unneeded"  # nothing of its class was anywhere near for long
     OPEN = "open"
     EFFECTIVE = "effective"
 
@@ -86,14 +80,19 @@ def persons(guardrail: Guardrail) -> bool:
 
 
 def verdict(guardrail: Guardrail) -> Verdict:
-    """What its numbers say."""
-    before, after = (guardrail.before_seen, guardrail.before_of), (guardrail.after_seen, guardrail.after_of)
+    had, before, has, after = guardrail.before_seen, guardrail.before_of, guardrail.after_seen, guardrail.after_of
     weighed = Verdict.OPEN
-    if guardrail.after_of >= ENOUGH and guardrail.loops >= ENOUGH_LOOPS and guardrail.before_of > 0:
-        if _so_few_by_chance(before, after) <= DOUBT:
-            weighed = Verdict.EFFECTIVE
-        elif _so_many_in_spite(before, after) <= DOUBT:
-            weighed = Verdict.INEFFECTIVE
+    if after >= ENOUGH and guardrail.loops >= ENOUGH_LOOPS and before > 0:
+        # of all ways to spread these failures over all these iterations, the share with as few of them since (hypergeometric)
+        seen, ways = had + has, _ways(before + after, had + has)
+        fewer = range(max(0, seen - before), has + 1)
+        by_chance = sum(math.exp(_ways(after, few) + _ways(before, seen - few) - ways) for few in fewer)
+        # how probable as many failures are, if each iteration had its earlier share of them times `WORTH`: that share with one
+        # failure and one success more than were seen (Laplace), as three of three prove no law
+        share = WORTH * (had + 1) / (before + 2)
+        hit, missed = math.log(share), math.log1p(-share)
+        in_spite = sum(math.exp(_ways(after, many) + many * hit + (after - many) * missed) for many in range(has, after + 1))
+        weighed = Verdict.EFFECTIVE if by_chance <= DOUBT else Verdict.INEFFECTIVE if in_spite <= DOUBT else weighed
     patience = 2 * UNNEEDED if weighed is Verdict.EFFECTIVE else UNNEEDED  # what works well is seldom seen to be needed
     return Verdict.UNNEEDED if guardrail.unneeded >= patience else weighed
 
@@ -109,25 +108,6 @@ def effect_text(guardrail: Guardrail) -> str:
     quiet = f", nothing of its class near in the last {guardrail.unneeded}" if found is Verdict.UNNEEDED else ""
     yours = "; it is a person's, so it stays until a person deletes it" if persons(guardrail) and found in NO_GOOD else ""
     return f"{found}: {guardrail.failure} failures in {before} before, in {since} since it is told; {told}{quiet}{yours}"
-
-
-def _so_few_by_chance(before: tuple[int, int], after: tuple[int, int]) -> float:
-    """Of all ways to spread these failures over all these iterations, the share with as few of them since (hypergeometric)."""
-    seen, of = before[0] + after[0], before[1] + after[1]
-    least = max(0, seen - before[1])
-    ways = _ways(of, seen)
-    return sum(math.exp(_ways(after[1], few) + _ways(before[1], seen - few) - ways) for few in range(least, after[0] + 1))
-
-
-def _so_many_in_spite(before: tuple[int, int], after: tuple[int, int]) -> float:
-    """How probable as many failures are, if each iteration had its earlier share of them times `WORTH`.
-
-    The earlier share is taken with one failure and one success more than were seen (Laplace), as three of three prove no law.
-    """
-    share = WORTH * (before[0] + 1) / (before[1] + 2)
-    hit, missed = math.log(share), math.log1p(-share)
-    seen, of = after
-    return sum(math.exp(_ways(of, many) + many * hit + (of - many) * missed) for many in range(seen, of + 1))
 
 
 def _ways(of: int, some: int) -> float:

@@ -19,22 +19,19 @@ from helmsman.plain import clean, clean_lines, one_line
 from helmsman.records.base import Record
 from helmsman.records.lessons import LONGEST_TEXT, Guardrail
 
-TITLE, NOTES, RETIRED, ALWAYS = "# Guardrails", "# Notes", "# Retired", "Always"
-"""Version 0.1 listed under `# Retired` what went last."""
+TITLE, NOTES, ALWAYS = "# Guardrails", "# Notes", "Always"
 HELP = """\
 > What Helmsman tells the agent in each iteration: reword a heading or the text below it, delete both to be rid of them, or
 > add a heading with a text of your own. What you write wins and stays; leave the comments as they are, and quoted lines like
 > these to Helmsman, which writes them anew."""
 """Quoted, as all that is ours: quotations order nothing, whoever reads the file for orders."""
-LARGEST = 200_000
-"""Characters of a file that are read."""
+LARGEST = 200_000  # characters of a file that are read
 LONGEST_TRIGGER, MOST, MOST_PROBLEMS = 300, 200, 20
 
 _CODE = r"g[0-9a-f]{8}"
 _HEADING = re.compile(rf"##[ \t]+(?P<words>.*?)(?:<!-- g:(?P<code>[0-9a-f]{{8}}) -->|[\[(](?P<old>{_CODE})[\])])?")
 """Version 0.1 wrote the code in brackets."""
 _FACTS = "> Origin:", "> Effect:"
-_ENTRY = re.compile(rf"- \[{_CODE}\] .*")
 _MARK = re.compile(rf"<!-- helmsman(?P<pairs>(?: {_CODE}=[0-9a-f]{{8}})*) -->")
 _OURS = re.compile(r"^([ \t]*\\*)(?=#{1,2}(?:[ \t]|$)|>|<!-- helmsman)", re.MULTILINE)
 _ESCAPED = re.compile(r"^([ \t]*\\*)\\(?=#{1,2}(?:[ \t]|$)|>|<!-- helmsman)", re.MULTILINE)
@@ -54,9 +51,6 @@ class Edits(Record):
     """What else a person wrote. It is told to nobody, and has to be given to `render` or it is lost."""
     broken: bool = False
     """Something in it was not taken over, or it is not Helmsman's: it must not be written until a person has fixed it."""
-
-
-# --- writing ------------------------------------------------------------------------------------------------------
 
 
 def render(guardrails: Sequence[Guardrail], rest: str = "") -> str:
@@ -109,9 +103,6 @@ def _fingerprint(trigger: str, instruction: str) -> str:
     return hashlib.sha256(words.encode("utf-8", "replace")).hexdigest()[:8]
 
 
-# --- reading ------------------------------------------------------------------------------------------------------
-
-
 @dataclass
 class _Block:
     """A heading of the second level with what stands below it."""
@@ -142,60 +133,53 @@ class _Block:
         return f"its heading is longer than {LONGEST_TRIGGER} characters" if len(self.trigger) > LONGEST_TRIGGER else ""
 
 
-@dataclass
-class _Page:
-    """A file, taken apart."""
-
-    blocks: list[_Block] = field(default_factory=list[_Block])
-    rest: list[str] = field(default_factory=list[str])
-    titled: bool = False
-    mark: dict[str, str] | None = None
-    """Fingerprints of what was written, by code; None where that line of ours is gone."""
-
-
 def read(text: str, known: Sequence[Guardrail], project: str, now: datetime) -> Edits:
     """What a person made of the file. `known`: all of the project's guardrails, retired ones too. Never raises."""
-    page = _page(text[: LARGEST + 1])
-    ours = page.titled or page.mark is not None
+    blocks, rest, written, titled = _parts(text[: LARGEST + 1])
+    ours = titled or written is not None
     if len(text) > LARGEST or not ours:
         why = f"neither `{TITLE}` nor Helmsman's last line is in it" if not ours else f"it is longer than {LARGEST:,} characters"
         return Edits(guardrails=tuple(one for one in known if not one.retired), problems=(why,), broken=True)
-    by_code, mark = {code_of(one): one for one in known}, page.mark or {}
-    standing, seen, flaws = _standing(page.blocks, by_code, mark, project, now)
+    by_code, mark = {code_of(one): one for one in known}, written or {}
+    standing, seen, flaws = _standing(blocks, by_code, mark, project, now)
     missing = {name: one for name, one in by_code.items() if name not in seen and not one.retired}
     removed = [one.model_copy(update={"retired": REMOVED, "retired_at": now}) for name, one in missing.items() if name in mark]
     standing |= {name: one for name, one in missing.items() if name not in mark}
-    unmarked = ["Helmsman's last line is missing, so nothing counts as deleted"] if page.mark is None else []
+    unmarked = ["Helmsman's last line is missing, so nothing counts as deleted"] if written is None else []
     return Edits(
         guardrails=tuple(standing.values()),
         changed=(*(one for name, one in standing.items() if one != by_code.get(name)), *removed),
         problems=tuple([*flaws, *unmarked][:MOST_PROBLEMS]),
-        rest=_trimmed(page.rest),
+        rest=_trimmed(rest),
         broken=bool(flaws),
     )
 
 
-def _page(text: str) -> _Page:
-    """A heading with a code ends whatever was open, as an unclosed block of code, and so do our own chapters and facts."""
-    page, fence, chapter = _Page(), CodeBlocks(), TITLE
-    into = page.rest
+def _parts(text: str) -> tuple[list[_Block], list[str], dict[str, str] | None, bool]:
+    """Headings with what stands below them, what else a person wrote, fingerprints of what was written by code (None: that line
+    of ours is gone), and whether our title is there.
+
+    A heading with a code ends whatever was open, as an unclosed block of code, and so do our own chapters and facts.
+    """
+    blocks, rest, titled, fence, chapter = list[_Block](), list[str](), False, CodeBlocks(), TITLE
+    into, written = rest, None
     for number, line in enumerate(map(str.rstrip, clean_lines(text).split("\n")), 1):
-        found, mark, entry = _HEADING.fullmatch(line), _MARK.fullmatch(line), _ENTRY.fullmatch(line)
+        found, mark = _HEADING.fullmatch(line), _MARK.fullmatch(line)
         its_code = (f"g{found['code']}" if found["code"] else found["old"] or "") if found else ""
         if found and (its_code or not (fence.open or chapter == NOTES)):
-            page.blocks.append(_Block(number, found["words"].strip(), its_code))
-            into, fence, chapter = page.blocks[-1].lines, CodeBlocks(), RETIRED if chapter == RETIRED else TITLE
-        elif mark or line.title() in {TITLE, NOTES, RETIRED}:
-            page.titled |= line.title() == TITLE
-            page.mark = dict(pair.split("=") for pair in mark["pairs"].split()) if mark and page.mark is None else page.mark
-            into, fence, chapter = page.rest, CodeBlocks(), TITLE if mark else line.title()
+            blocks.append(_Block(number, found["words"].strip(), its_code))
+            into, fence, chapter = blocks[-1].lines, CodeBlocks(), TITLE
+        elif mark or line.title() in {TITLE, NOTES}:
+            titled |= line.title() == TITLE
+            written = dict(pair.split("=") for pair in mark["pairs"].split()) if mark and written is None else written
+            into, fence, chapter = rest, CodeBlocks(), TITLE if mark else line.title()
         elif line.startswith(_FACTS) and chapter != NOTES:
             fence = CodeBlocks()
-        elif fence.holds(line) or chapter == NOTES or not (line.startswith(">") or (chapter == RETIRED and entry)):
+        elif fence.holds(line) or chapter == NOTES or not line.startswith(">"):
             if re.match(r"#[ \t]", line) and not fence.open and chapter != NOTES:
-                into, chapter = page.rest, NOTES  # a chapter of a person's own
+                into, chapter = rest, NOTES  # a chapter of a person's own
             into.append(line)
-    return page
+    return blocks, rest, written, titled
 
 
 def _standing(
@@ -208,7 +192,14 @@ def _standing(
         one = None if block.code in seen else known.get(block.code)
         if one is None and (words in seen or (words == shown and block.code not in known)):
             continue  # said already, or forgotten elsewhere
-        after = _after(one, block, shown) if one else block.flaw() or _added(block, known, project, now)
+        if one:
+            after = _after(one, block, shown)
+        elif not (after := block.flaw()):
+            name = code(f"{project}\0person\0{words}")
+            new = Guardrail(
+                id=name, project=project, trigger=block.trigger, instruction=block.instruction, by="person", created_at=now
+            )
+            after = _back(known.get(name, new))
         if isinstance(after, str):
             flaws.append(f"line {block.number}, {clean(block.words)[:60]!r}: {after}; the file is left alone until that is fixed")
             after = one
@@ -235,17 +226,3 @@ def _after(one: Guardrail, block: _Block, shown: str | None) -> Guardrail | str:
 def _back(one: Guardrail, **words: Any) -> Guardrail:
     """As a person wants it to stand from now on."""
     return one.model_copy(update={"retired": "", "retired_at": None, "edited": True, "unneeded": 0, **words})
-
-
-def _added(block: _Block, known: Mapping[str, Guardrail], project: str, now: datetime) -> Guardrail:
-    made = Guardrail(
-        id=code(f"{project}\0person\0{block.fingerprint}"),
-        project=project,
-        trigger=block.trigger,
-        instruction=block.instruction,
-        by="person",
-        edited=True,
-        created_at=now,
-    )
-    before = known.get(made.id)
-    return _back(before) if before else made

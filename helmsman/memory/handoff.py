@@ -5,9 +5,9 @@ over, and the reader of the alignment looks for no question behind its four sect
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 from helmsman.errors import OperatorError
 from helmsman.memory.words import block_quote
@@ -20,13 +20,10 @@ from helmsman.records.state import LoopState
 from helmsman.texts import duration, format_dollars, plural
 from helmsman.tokens import tokens, trim
 
-KEPT = 5
-"""Handoffs that stay in the file; older ones are in its history."""
-HANDED_TOKENS = 1_200
-"""Of what a loop is told of those before it."""
+KEPT = 5  # handoffs that stay in the file; older ones are in its history
+HANDED_TOKENS = 1_200  # of what a loop is told of those before it
 _GOAL, _ENTRY, _CHOICE, _GAP = 300, 200, 300, 500
-_CHECKS, _DONE, _DECISIONS, _OPEN = 8, 8, 8, 5
-"""Entries of a list: the newest ones."""
+_CHECKS, _DONE, _DECISIONS, _OPEN = 8, 8, 8, 5  # entries of a list: the newest ones
 _HEADING = re.compile(r"## Handoff of loop ([a-z0-9-]{1,63}) \(([0-9]{4}-[0-9]{2}-[0-9]{2})\)")
 _QUOTE = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
 
@@ -34,8 +31,7 @@ _QUOTE = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
 class Handoff(NamedTuple):
     """What one loop leaves: a section of a document. Whatever else stands in the document has no loop."""
 
-    text: str
-    """The section, its heading included."""
+    text: str  # the section, its heading included
 
     @property
     def name(self) -> tuple[str, str] | None:
@@ -54,19 +50,11 @@ class Handoff(NamedTuple):
         return f"Loop {loop} ({day})\n{self.body}"
 
 
-# --- what a loop leaves -------------------------------------------------------------------------------------------
-
-
 def handoff_of(state: LoopState) -> Handoff:
-    """What this loop leaves to know."""
     ended = state.ending.at if state.ending else state.updated_at
-    return Handoff(f"## Handoff of loop {state.loop} ({ended.date().isoformat()})\n\n{block_quote([*_lines(state)])}")
-
-
-def _lines(state: LoopState) -> Iterator[str]:
     memory, used = state.memory, state.spending
     took = f"{plural(state.iteration, 'iteration')}, {duration(used.seconds)}, {format_dollars(used.cost_usd, state.untold)}"
-    yield from (_goal(state.config.goal), f"Outcome: {state.outcome or 'unfinished'} after {took}")
+    lines = [_goal(state.config.goal), f"Outcome: {state.outcome or 'unfinished'} after {took}"]
     criteria = ", ".join(criterion.id for criterion in state.config.judge.criteria)
     proofs = [inert(f"a judge: {criteria}", _ENTRY)] if criteria else []
     for result in state.checks.results if state.checks else ():
@@ -86,14 +74,12 @@ def _lines(state: LoopState) -> Iterator[str]:
     )
     for title, entries, most in lists:
         if kept := [entry for entry in entries if entry][-most:]:
-            yield from ("", f"{title}:", *(f"- {entry}" for entry in kept))
+            lines += ["", f"{title}:", *(f"- {entry}" for entry in kept)]
+    return Handoff(f"## Handoff of loop {state.loop} ({ended.date().isoformat()})\n\n{block_quote(lines)}")
 
 
 def _goal(goal: str) -> str:
     return f"Goal: {inert(own_goal(goal), _GOAL)}"
-
-
-# --- into the file ------------------------------------------------------------------------------------------------
 
 
 def with_handoff(text: str, handoff: Handoff) -> str:
@@ -101,7 +87,9 @@ def with_handoff(text: str, handoff: Handoff) -> str:
 
     Handed over already: the same text. Raises OperatorError where it is no alignment, or there is no room left.
     """
-    before = _understood(text)
+    before = read(text.removeprefix("\ufeff"))
+    if not isinstance(before, Alignment):
+        raise OperatorError("nothing can be handed over in the alignment file", found=before, remedy="fix the file")
     more = with_section(before.more, handoff)
     if more == before.more:
         return text
@@ -116,18 +104,10 @@ def with_handoff(text: str, handoff: Handoff) -> str:
     end = text.rstrip().count("\n") - before.more.count("\n") if before.more else len(text)
     head = "\n".join(text.split("\n")[:end]).rstrip()
     after = head + f"\n\n{more}\n".replace("\n", newline)
-    if _understood(after) != before.model_copy(update={"more": more}):
-        _refuse("with a handoff it would not be read as it is read now")
+    if read(after.removeprefix("\ufeff")) != before.model_copy(update={"more": more}):
+        why = "with a handoff it would not be read as it is read now"
+        raise OperatorError("nothing can be handed over in the alignment file", found=why, remedy="fix the file")
     return after
-
-
-def _understood(text: str) -> Alignment:
-    found = read(text.removeprefix("\ufeff"))
-    return found if isinstance(found, Alignment) else _refuse(found)
-
-
-def _refuse(why: str) -> NoReturn:
-    raise OperatorError("nothing can be handed over in the alignment file", found=why, remedy="fix the file")
 
 
 def with_section(more: str, handoff: Handoff) -> str:
@@ -154,9 +134,6 @@ def _sections(more: str) -> list[Handoff]:
     lines = more.replace("\r\n", "\n").split("\n") if more else []
     cuts = sorted({0, *upper_headings(lines), len(lines)})
     return [Handoff("\n".join(lines[start:end])) for start, end in pairwise(cuts)]
-
-
-# --- for the next loop --------------------------------------------------------------------------------------------
 
 
 def handed_down(more: str) -> str:

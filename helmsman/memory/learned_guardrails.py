@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from helmsman.memory.guardrail_effect import NO_GOOD, Verdict, failed, persons, retired, verdict
 from helmsman.oversee.conflicts import MOST_ORDERS, conflicts
@@ -24,13 +23,10 @@ from helmsman.texts import plural
 
 GUARDRAIL_AFTER = 3
 """Iterations of a project in which one class of failure has to be seen until it makes a guardrail (L5)."""
-AGAIN = 2
-"""Iterations that have to name one place until it counts as named again and again."""
+AGAIN = 2  # iterations that have to name one place until it counts as named again and again
 LONGEST_PLACE = 120
-REMOVED, GAVE_WAY = "a person removed it", "gave way"
-"""How the reason begins for which one is retired."""
-_NUMBERS = 8
-"""Iterations that an origin names."""
+REMOVED, GAVE_WAY = "a person removed it", "gave way"  # how the reason begins for which one is retired
+_NUMBERS = 8  # iterations that an origin names
 
 _LINE = re.compile(r"(?::\d{1,9}){1,2}\Z|\(\d{1,9}(?:,\d{1,9})?\)\Z")
 _NAME = re.compile(r"(?=[^\W\d])[\w.@+-]+(?:/[\w.@+-]+)*(?:::[\w.@+-]+){0,4}|\.[\w-][\w./@+-]*")
@@ -38,8 +34,7 @@ _NAME = re.compile(r"(?=[^\W\d])[\w.@+-]+(?:/[\w.@+-]+)*(?:::[\w.@+-]+){0,4}|\.[
 _CODE = re.compile(
     r".+\.(?:py|pyi|js|jsx|ts|tsx|mjs|cjs|go|rs|java|kt|scala|rb|php|c|h|cc|cpp|hpp|cs|swift|vue|ex|exs|lua|sh|sql|html|css)"
 )
-_WORTH = tuple(Verdict)
-"""The one that gives way first comes first."""
+_WORTH = tuple(Verdict)  # the one that gives way first comes first
 
 
 class Refused(Record):
@@ -57,9 +52,6 @@ class Created(Record):
     guardrails: tuple[Guardrail, ...] = ()
     """To be written: new ones, ones that are active again, and those that are retired in their favour."""
     refused: tuple[Refused, ...] = ()
-
-
-# --- what failed, and where ---------------------------------------------------------------------------------------
 
 
 def _in_vain(episode: Episode) -> frozenset[FailureClass]:
@@ -92,9 +84,6 @@ def _place(where: str, known: Sequence[str]) -> str:
     return name if len(name) <= LONGEST_PLACE else ""
 
 
-# --- what it says -------------------------------------------------------------------------------------------------
-
-
 def words(kind: FailureClass, place: str) -> tuple[str, str]:
     """Trigger and instruction of a guardrail for this class: the place is quoted, and nothing else in it comes from outside."""
     said = advice()[kind]
@@ -116,20 +105,6 @@ def contradiction(instruction: str, orders: Sequence[Imperative], active: Sequen
     return None
 
 
-# --- when one is made ---------------------------------------------------------------------------------------------
-
-
-class _Case(NamedTuple):
-    """A class of failure that came back too often in vain."""
-
-    kind: FailureClass
-    place: str
-    vain: tuple[Episode, ...]
-    """Iterations of this loop in which it failed and the work did not get on."""
-    seen: int
-    of: int
-
-
 def create(
     project: str,
     episodes: Sequence[Episode],
@@ -146,15 +121,26 @@ def create(
     """
     by_id = {one.id: one for one in known}
     written, refused = dict[str, Guardrail](), list[Refused]()
-    for case in _cases(episodes, counts):
-        proposed = _proposed(project, case, by_id, now)
+    vain = {kind: [one for one in episodes if kind in _in_vain(one)] for kind in FailureClass}
+    for kind in sorted(FailureClass, key=lambda kind: -len(vain[kind])):
+        # iterations of this loop that got on speak for nothing; of other loops nobody knows
+        forward, (seen, of) = sum(kind in failed(one) for one in episodes) - len(vain[kind]), counts.get(kind, (0, 0))
+        due = vain[kind] and seen - forward >= GUARDRAIL_AFTER
+        proposed = _proposed(project, kind, vain[kind], (seen, max(of, seen)), by_id, now) if due else None
         if proposed is None:
             continue
         active = [one for one in by_id.values() if not one.retired]
         conflict = contradiction(proposed.instruction, orders, active)
         giving_way = _giving_way(proposed.id, active, episodes, most, now)
-        if conflict is not None or giving_way is None:
-            refused.append(_refused(proposed, conflict, most))
+        if conflict is not None:
+            sides = ((one, f"{one.source}:{one.line}" if one.line else one.source) for one in (conflict.first, conflict.second))
+            first, second = (f"“{clean(one.text)}” ({clean(where)})" for one, where in sides)
+            why = f"{first} contradicts {second}: both speak of {clean(conflict.about)}"
+            refused.append(Refused(guardrail=proposed, why=why, conflict=conflict))
+            continue
+        if giving_way is None:
+            why = f"{most} guardrails stand at most, and those that do are a person's or needed now"
+            refused.append(Refused(guardrail=proposed, why=f"{why}; delete one in guardrails.md, or raise memory.guardrails"))
             continue
         made = {one.id: one for one in (*giving_way, proposed)}
         by_id |= made
@@ -167,60 +153,53 @@ def code(text: str) -> str:
     return f"g{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
-def _cases(episodes: Sequence[Episode], counts: Mapping[FailureClass, tuple[int, int]]) -> list[_Case]:
-    """What is due, the most frequent first."""
-    due = list[_Case]()
-    for kind in FailureClass:
-        vain = tuple(one for one in episodes if kind in _in_vain(one))
-        place, (seen, of) = _common(kind, vain), counts.get(kind, (0, 0))
-        # iterations of this loop that got on speak for nothing; of other loops nobody knows
-        forward = sum(kind in failed(one) for one in episodes) - len(vain)
-        # Whether an instruction can do anything: the world fails so whatever is told, unless the code is where it happens, as a
-        # host or a program is no file that somebody can change; and what has nothing in common but that nobody knows it needs a
-        # place.
-        helps = "::" in place or _CODE.fullmatch(place) if kind in OF_THE_WORLD else place or kind is not FailureClass.OTHER
-        if vain and helps and seen - forward >= GUARDRAIL_AFTER:
-            due.append(_Case(kind, place, vain, seen, max(of, seen)))
-    return sorted(due, key=lambda case: -len(case.vain))
+def _proposed(
+    project: str,
+    kind: FailureClass,
+    vain: Sequence[Episode],
+    count: tuple[int, int],
+    known: Mapping[str, Guardrail],
+    now: datetime,
+) -> Guardrail | None:
+    """The guardrail for a class that came back too often. `vain`: iterations of this loop in which it failed and the work did not
+    get on; `count`: in how many it was seen, of how many.
 
-
-def _proposed(project: str, case: _Case, known: Mapping[str, Guardrail], now: datetime) -> Guardrail | None:
-    """The guardrail for a case; None where one of the class is active, or a person or its own failure has ended it: what has
-    failed is not tried again elsewhere.
+    None where one of the class is active, or a person or its own failure has ended it: what has failed is not tried again
+    elsewhere. And where an instruction can do nothing: the world fails so whatever is told, unless the code is where it happens,
+    as a host or a program is no file that somebody can change; what has nothing in common but that nobody knows it needs a place.
     """
-    advised = advice()[case.kind]["do"]
+    place, advised = _common(kind, vain), advice()[kind]["do"]
+    helps = "::" in place or _CODE.fullmatch(place) if kind in OF_THE_WORLD else place or kind is not FailureClass.OTHER
     for one in known.values():
         in_vain = one.retired.startswith(Verdict.INEFFECTIVE) and one.instruction.startswith(advised)
-        if one.failure is case.kind and (not one.retired or one.retired.startswith(REMOVED) or in_vain):
+        if one.failure is kind and (not one.retired or one.retired.startswith(REMOVED) or in_vain):
             return None
-    trigger, instruction = words(case.kind, case.place)
-    numbers = ", ".join(str(episode.iteration) for episode in case.vain[-_NUMBERS:])
-    last = "the last ones " if len(case.vain) > _NUMBERS else ""
+    if not helps:
+        return None
+    (trigger, instruction), (seen, of) = words(kind, place), count
+    numbers = ", ".join(str(episode.iteration) for episode in vain[-_NUMBERS:])
+    last = "the last ones " if len(vain) > _NUMBERS else ""
     fresh = Guardrail(
-        id=code(f"{project}\0{case.kind}\0"),  # one thing, whatever its words are
+        id=code(f"{project}\0{kind}\0"),  # one thing, whatever its words are
         project=project,
-        failure=case.kind,
+        failure=kind,
         trigger=trigger,
         instruction=instruction,
         origin=(
-            f"loop {clean(case.vain[-1].loop)[:80]}: {case.kind} failures in {plural(len(case.vain), 'iteration')} that did not "
-            f"get on ({last}{numbers}); in {case.seen} of {plural(case.of, 'checked iteration')} of the project"
+            f"loop {clean(vain[-1].loop)[:80]}: {kind} failures in {plural(len(vain), 'iteration')} that did not "
+            f"get on ({last}{numbers}); in {seen} of {plural(of, 'checked iteration')} of the project"
         ),
-        before_seen=case.seen,
-        before_of=case.of,
+        before_seen=seen,
+        before_of=of,
         created_at=now,
     )
     before = known.get(fresh.id)
     if before is None or not before.instruction.startswith(advised):
         return fresh
     # it is active again, with its record; as before it counts every iteration that was not told of it
-    seen = max(case.seen - before.after_seen, 0)
-    of = max(case.of - before.after_of, seen)
+    seen = max(seen - before.after_seen, 0)
     kept = {name: getattr(before, name) for name in ("after_seen", "after_of", "loops", "loaded_at")}
-    return fresh.model_copy(update={**kept, "before_seen": seen, "before_of": of})
-
-
-# --- which ones give way ------------------------------------------------------------------------------------------
+    return fresh.model_copy(update={**kept, "before_seen": seen, "before_of": max(of - before.after_of, seen)})
 
 
 def _giving_way(
@@ -237,13 +216,3 @@ def _giving_way(
         return None
     told = {one.id: f"told last on {one.loaded_at:%Y-%m-%d}" if one.loaded_at else "never told" for one in free}
     return [retired(f"{GAVE_WAY} to {new}: {verdict(one)}, {told[one.id]}", one, now) for one in free[:excess]]
-
-
-def _refused(proposed: Guardrail, conflict: Conflict | None, most: int) -> Refused:
-    if conflict is None:
-        why = f"{most} guardrails stand at most, and those that do are a person's or needed now"
-        return Refused(guardrail=proposed, why=f"{why}; delete one in guardrails.md, or raise memory.guardrails")
-    sides = ((one, f"{one.source}:{one.line}" if one.line else one.source) for one in (conflict.first, conflict.second))
-    first, second = (f"“{clean(one.text)}” ({clean(where)})" for one, where in sides)
-    why = f"{first} contradicts {second}: both speak of {clean(conflict.about)}"
-    return Refused(guardrail=proposed, why=why, conflict=conflict)

@@ -14,7 +14,7 @@ from helmsman.memory.extraction import observation
 from helmsman.memory.words import orders, tells, terms
 from helmsman.parsers.answers import NUMBER, TEXT, StrictAnswer, closed, many, one_of, printable, read_answer
 from helmsman.plain import clean, short_line
-from helmsman.prompts import Piece, render, render_pieces
+from helmsman.prompts import render, render_pieces
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import Movement
 from helmsman.records.decision import Outcome
@@ -25,14 +25,11 @@ from helmsman.texts import plural
 from helmsman.tokens import trim
 
 GOAL_TOKENS, FACTS_TOKENS = 2_000, 8_000
-SHOWN = 40
-"""Iterations that a model is shown: the newest ones."""
+SHOWN = 40  # iterations that a model is shown: the newest ones
 MOST_LESSONS = 6
 LONGEST, LONGEST_WHY = 300, 300
-FEWEST_WORDS = 4
-"""Telling words that a lesson has at least."""
-WITNESSES = 2
-"""Iterations that have to show a class of failure until it is an antipattern."""
+FEWEST_WORDS = 4  # telling words that a lesson has at least
+WITNESSES = 2  # iterations that have to show a class of failure until it is an antipattern
 COMPLETED, UNFINISHED = 0.7, 0.5
 """Confidence: below what rules say of the same, and enough to be told once a second loop bears it out."""
 _CHOICES, _LINE = 10, 300
@@ -61,10 +58,19 @@ class _Found(StrictAnswer):
 
 def lessons_request(state: LoopState, summary: Summary, episodes: Sequence[Episode]) -> Question:
     """What a model is asked about a loop that has ended."""
+    chosen = ((f"- {one.chose}", f", because {one.reason}" if one.reason else "") for one in state.memory.decisions[-_CHOICES:])
+    facts = render_pieces(
+        "lessons_facts",
+        outcome=summary.outcome,
+        iterations=plural(summary.iterations, "iteration"),
+        rule=clean(summary.rule),
+        episodes="\n".join(map(_line, shown(episodes, summary.uid))) or "(none)",
+        decisions="\n".join(short_line(chose + why, _LINE) for chose, why in chosen),
+    )
     return Question(
         rules=render("lessons_system"),
         task=render("lessons_task", goal=fence(trim(clean(state.config.goal.strip()), GOAL_TOKENS))),
-        facts=fit(_facts(state, summary, shown(episodes, summary.uid)), FACTS_TOKENS),
+        facts=fit(facts, FACTS_TOKENS),
         closing=render("lessons_form", most=MOST_LESSONS, lesson=LONGEST, why=LONGEST_WHY, failures=", ".join(_FAILURES)),
         form=FORM,
     )
@@ -88,20 +94,7 @@ def shown(episodes: Sequence[Episode], uid: str) -> tuple[Episode, ...]:
     return tuple(mine.values())[-SHOWN:]
 
 
-def _facts(state: LoopState, summary: Summary, episodes: Sequence[Episode]) -> Sequence[Piece]:
-    chosen = ((f"- {one.chose}", f", because {one.reason}" if one.reason else "") for one in state.memory.decisions[-_CHOICES:])
-    return render_pieces(
-        "lessons_facts",
-        outcome=summary.outcome,
-        iterations=plural(summary.iterations, "iteration"),
-        rule=clean(summary.rule),
-        episodes="\n".join(map(_line, episodes)) or "(none)",
-        decisions="\n".join(short_line(chose + why, _LINE) for chose, why in chosen),
-    )
-
-
 def _line(episode: Episode) -> str:
-    """One iteration in a line or two."""
     checks = "no checks" if not episode.checked else "green" if episode.green else "red"
     done = episode.approach or "nothing committed"
     failing = "; ".join(f"{error.kind} at {error.where or '?'}: {error.message}" for error in episode.errors[:2])

@@ -17,20 +17,14 @@ from helmsman.memory.words import terms
 from helmsman.records.lessons import MOST_SOURCES, Lesson, LessonKind, Observation, Tier
 from helmsman.texts import plural
 
-SAME = 0.87
-"""Likeness from which two sentences count as one lesson."""
+SAME = 0.87  # likeness from which two sentences count as one lesson
 MOST_TESTS = 20
-CONFIDENCE, USES = 0.6, 2
-"""From which a lesson holds beyond its loop (L3)."""
-ENOUGH_USES, LOWEST_SUCCESS = 5, 0.4
-"""A lesson that fails more often than this after so many uses does not hold."""
-LONGEST_UNSEEN = timedelta(days=180)
-"""A project moves on: what nobody met for half a year may not be so any more."""
-UNSEEN = "not seen or told for "
-"""How the reason begins that a new observation lifts."""
+CONFIDENCE, USES = 0.6, 2  # from which a lesson holds beyond its loop (L3)
+ENOUGH_USES, LOWEST_SUCCESS = 5, 0.4  # a lesson that fails more often than this after so many uses does not hold
+LONGEST_UNSEEN = timedelta(days=180)  # a project moves on: what nobody met for half a year may not be so any more
+UNSEEN = "not seen or told for "  # how the reason begins that a new observation lifts
 _LONGEST_READ = 4_000
-_OTHER_REACH = 0.5
-"""Likeness, at most, of what holds of a whole class of failures and what holds of one test."""
+_OTHER_REACH = 0.5  # likeness, at most, of what holds of a whole class of failures and what holds of one test
 _RANK = {"model": 0, "rules": 1, "person": 2}
 _EXACT = re.compile(
     r"(?i)\b(?:not|never|no|without|avoid|cannot|\w+n['\u2019]t|before|after|until|first|last|always|only|instead|out|off|up|down)\b"
@@ -81,15 +75,7 @@ def learn(known: Iterable[Lesson], seen: Observation, id: str, now: datetime, to
 
     `told`: ids of lessons that the loop had been told of, so that `credited` counts that loop.
     """
-    new = new_lesson(seen, id, now)
-    best = max(known, key=lambda one: similar(one, new), default=None)
-    grown = merged(best, new, told=best.id in told) if best and similar(best, new) >= SAME else new
-    return reviewed(grown, now)
-
-
-def new_lesson(seen: Observation, id: str, now: datetime) -> Lesson:  # noqa: A002 - the field's name
-    """A lesson that one observation makes. It is borne out by work that got on, an antipattern by work that did not."""
-    return Lesson(
+    new = Lesson(
         id=id,
         kind=seen.kind,
         project=seen.subject.project,
@@ -99,12 +85,16 @@ def new_lesson(seen: Observation, id: str, now: datetime) -> Lesson:  # noqa: A0
         failure=seen.failure,
         tests=seen.subject.tests[:MOST_TESTS],
         confidence=seen.confidence,
+        # borne out by work that got on, an antipattern by work that did not
         successes=int(seen.good is not (seen.kind is LessonKind.ANTIPATTERN)),
         sources=(seen.source,),
         by=seen.by,
         created_at=now,
         updated_at=now,
     )
+    best = max(known, key=lambda one: similar(one, new), default=None)
+    grown = merged(best, new, told=best.id in told) if best and similar(best, new) >= SAME else new
+    return reviewed(grown, now)
 
 
 def merged(lesson: Lesson, new: Lesson, *, told: bool = False) -> Lesson:

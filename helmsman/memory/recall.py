@@ -23,34 +23,25 @@ from helmsman.tokens import tokens
 
 MIN_CONFIDENCE, MIN_SUCCESS = 0.7, 0.6
 """Confidence, and share of uses that went well, from which a lesson is told (L4). Of an antipattern: of loops that heeded it."""
-MOST_LESSONS, MOST_ANTIPATTERNS = 5, 2
-"""Strategies and conventions, and antipatterns, in one prompt (L4)."""
-SAME_TEST = 0.6
-"""What it counts for, from 0 to 1, that the tests a lesson is about fail now…"""
-SAME_CLASS = 0.26
-"""…that its class of failure is there now…"""
-OWN_CONVENTION = 0.22
-"""…that it is a convention of this project: it holds whatever the goal's words are."""
+MOST_LESSONS, MOST_ANTIPATTERNS = 5, 2  # strategies and conventions, and antipatterns, in one prompt (L4)
+SAME_TEST = 0.6  # what it counts for, from 0 to 1, that the tests a lesson is about fail now…
+SAME_CLASS = 0.26  # …that its class of failure is there now…
+OWN_CONVENTION = 0.22  # …that it is a convention of this project: it holds whatever the goal's words are
 ENOUGH_WORDS = 3
 """Words in common from which they count in full: in a small store a single one may be all that anybody knows of a goal."""
-OTHER_TYPE = 0.8
-"""What remains of the relevance of a lesson of another type of work…"""
-OTHER_PROJECT = 0.75
-"""…and of another project."""
+OTHER_TYPE = 0.8  # what remains of the relevance of a lesson of another type of work…
+OTHER_PROJECT = 0.75  # …and of another project
 LEAST = 0.2
 """Relevance below which a lesson is not told. A class in common is enough within a project, and nowhere else; a convention is
 told without a word in common where it stems from the same type of work.
 """
 POWER = 4
 """Relevance weighs that much more than what a lesson is worth: what is sure and new and beside the point helps nobody."""
-HALF_LIFE = timedelta(days=180)
-"""Of freshness, for a lesson that nobody saw again…"""
-OLD = 0.7
-"""…which is this at least: what proved itself stays worth telling."""
+HALF_LIFE = timedelta(days=180)  # of freshness, for a lesson that nobody saw again…
+OLD = 0.7  # …which is this at least: what proved itself stays worth telling
 ALIKE = 0.7
 """Share of their words from which only the better one of two lessons is told, also where the rest makes them opposites."""
 
-_DAY = timedelta(days=1)
 _HEADINGS = {
     LessonKind.CONVENTION: "How this project does things:",
     LessonKind.STRATEGY: "What led to success:",
@@ -65,16 +56,13 @@ class Found:
     lesson: Lesson
     text: float
     """How well its words fit those that were looked for, 0 to 1, whatever else was found; 0 where it was found without words."""
-    words: int
-    """How many of them it holds."""
+    words: int  # how many of them it holds
 
 
 class _Weighed(NamedTuple):
     found: Found
-    own: bool
-    """Of the same project."""
-    tests: int
-    """That it is about and that fail now."""
+    own: bool  # of the same project
+    tests: int  # that it is about and that fail now
     score: float
 
     @property
@@ -97,31 +85,26 @@ def reminders(found: Iterable[Found], subject: Subject, now: datetime, allowance
     """
     # each lesson once, as it fits best, whichever way it was come upon
     best = {one.lesson.id: one for one in sorted(found, key=lambda one: one.text)}
-    weighed = [_weigh(one, subject, now) for one in best.values() if _may_be_told(one.lesson, subject)]
+    weighed = [_weigh(one, subject, now) for one in best.values()]
     relevant = sorted((one for one in weighed if one is not None), key=lambda one: one.rank)
     chosen = _chosen(relevant, subject, now, allowance)
     return tuple(told for _, told in sorted(chosen, key=lambda pair: (pair[0].warns, not pair[0].own, pair[0].rank)))
 
 
-def _may_be_told(lesson: Lesson, subject: Subject) -> bool:
-    """Whether it has proved itself. Other projects have other conventions; and a warning is for those who stand where it
-    applies.
-    """
-    if lesson.tier is not Tier.SEMANTIC or lesson.retired or not lesson.text.strip():
-        return False
-    if lesson.confidence < MIN_CONFIDENCE or lesson.success_rate < MIN_SUCCESS:
-        return False
-    if lesson.kind is LessonKind.CONVENTION:
-        return lesson.project == subject.project
-    applies = lesson.failure in subject.failures or lesson.task_type is subject.task_type
-    return applies or lesson.kind is not LessonKind.ANTIPATTERN
-
-
 def _weigh(found: Found, subject: Subject, now: datetime) -> _Weighed | None:
-    """None where it has too little in common. Things in common add up as chances do: each takes its share of what the others
-    leave open.
+    """None where it has not proved itself, or has too little in common. Things in common add up as chances do: each takes its
+    share of what the others leave open.
     """
     lesson = found.lesson
+    told = lesson.tier is Tier.SEMANTIC and not lesson.retired and lesson.text.strip()
+    if not told or lesson.confidence < MIN_CONFIDENCE or lesson.success_rate < MIN_SUCCESS:
+        return None
+    # other projects have other conventions; and a warning is for those who stand where it applies
+    applies = lesson.failure in subject.failures or lesson.task_type is subject.task_type
+    if lesson.kind is LessonKind.CONVENTION:
+        applies = lesson.project == subject.project
+    if not applies and lesson.kind is not LessonKind.STRATEGY:
+        return None
     own, tests = lesson.project == subject.project, len(set(lesson.tests) & set(subject.tests))
     fewer = min(len(lesson.tests), len(subject.tests))
     apart = 1 - found.text * min(found.words / ENOUGH_WORDS, 1)
@@ -130,14 +113,10 @@ def _weigh(found: Found, subject: Subject, now: datetime) -> _Weighed | None:
     apart *= 1 - OWN_CONVENTION * (own and lesson.kind is LessonKind.CONVENTION)
     type_fits = lesson.task_type is subject.task_type
     relevance = (1 - apart) * (1 if type_fits else OTHER_TYPE) * (1 if own else OTHER_PROJECT)
-    fresh = OLD + (1 - OLD) * 0.5 ** (_age(lesson, now) / HALF_LIFE)
+    age = max(now - lesson.updated_at, timedelta(0))  # none at all where a clock went wrong
+    fresh = OLD + (1 - OLD) * 0.5 ** (age / HALF_LIFE)
     score = relevance**POWER * lesson.confidence * lesson.success_rate * fresh
     return _Weighed(found, own, tests, score) if relevance >= LEAST else None
-
-
-def _age(lesson: Lesson, now: datetime) -> timedelta:
-    """None at all where a clock went wrong."""
-    return max(now - lesson.updated_at, timedelta(0))
 
 
 def _chosen(ranked: Sequence[_Weighed], subject: Subject, now: datetime, allowance: int) -> list[tuple[_Weighed, Reminder]]:
@@ -151,8 +130,21 @@ def _chosen(ranked: Sequence[_Weighed], subject: Subject, now: datetime, allowan
         repeated = any(kind is other and len(words & held) >= ALIKE * len(words | held) for other, held in said)
         if repeated or not room[one.warns]:
             continue
-        why = "; ".join(_because(one, subject, now))
-        told = Reminder(lesson=one.lesson.id, kind=one.lesson.kind, text=one.lesson.text, why=why, score=round(one.score, 4))
+        lesson, fits = one.lesson, one.lesson.task_type is subject.task_type
+        failing = f"{one.tests} of its {plural(len(lesson.tests), 'test')} {'fails' if one.tests == 1 else 'fail'} now"
+        known = lesson.failure is not None and lesson.failure in subject.failures
+        reasons = (
+            "of this project" if one.own else "of another project",
+            f"{'the same' if fits else 'another'} type of work ({lesson.task_type})",
+            f"it holds {plural(one.found.words, 'word')} of what is asked, {one.found.text:.0%} by weight",
+            failing if one.tests else "",
+            f"its class of failure ({lesson.failure}) is there now" if known else "",
+            f"confidence {lesson.confidence:.2f}",
+            f"{lesson.successes} of {plural(lesson.uses, 'use')} went well",
+            f"seen {plural(max((now - lesson.updated_at).days, 0), 'day')} ago",
+        )
+        why = "; ".join(filter(None, reasons))
+        told = Reminder(lesson=lesson.id, kind=kind, text=lesson.text, why=why, score=round(one.score, 4))
         if cost([*(reminder for _, reminder in chosen), told]) <= allowance:
             room[one.warns] -= 1
             chosen.append((one, told))
@@ -162,50 +154,22 @@ def _chosen(ranked: Sequence[_Weighed], subject: Subject, now: datetime, allowan
     return chosen
 
 
-def _because(one: _Weighed, subject: Subject, now: datetime) -> Iterator[str]:
-    lesson = one.lesson
-    yield "of this project" if one.own else "of another project"
-    fits = lesson.task_type is subject.task_type
-    yield f"the same type of work ({lesson.task_type})" if fits else f"another type of work ({lesson.task_type})"
-    yield f"it holds {plural(one.found.words, 'word')} of what is asked, {one.found.text:.0%} by weight"
-    if one.tests:
-        yield f"{one.tests} of its {plural(len(lesson.tests), 'test')} {'fails' if one.tests == 1 else 'fail'} now"
-    if lesson.failure is not None and lesson.failure in subject.failures:
-        yield f"its class of failure ({lesson.failure}) is there now"
-    yield f"confidence {lesson.confidence:.2f}"
-    yield f"{lesson.successes} of {plural(lesson.uses, 'use')} went well"
-    yield f"seen {plural(_age(lesson, now) // _DAY, 'day')} ago"
-
-
-# --- in words -----------------------------------------------------------------------------------------------------
-
-
 def lessons_section(recalled: Recalled) -> Sequence[Piece]:
     """What the prompt says at its end, where models weigh most: first of other work, then of this project."""
-    return (*_notes(recalled.reminders), *_guardrail_notes(recalled.guardrails))
-
-
-def _notes(reminders: Sequence[Reminder]) -> Sequence[Piece]:
-    """Lessons, quoted kind by kind, a line each."""
-    lines = {kind: [f"- {clean(one.text).strip()}" for one in reminders if one.kind is kind] for kind in _HEADINGS}
-    kinds = [{"heading": _HEADINGS[kind], "lines": "\n".join(said)} for kind, said in lines.items() if said]
-    return render_pieces("lessons", kinds=kinds) if kinds else ()
-
-
-def _guardrail_notes(guardrails: Sequence[Guardrail]) -> Sequence[Piece]:
-    """Guardrails, quoted, a line each."""
-    lines = "\n".join(f"- {_in_a_line(one)}" for one in guardrails)
-    return render_pieces("guardrails", lines=lines) if guardrails else ()
+    lines = "\n".join(f"- {_in_a_line(one)}" for one in recalled.guardrails)
+    said = {kind: [f"- {clean(one.text).strip()}" for one in recalled.reminders if one.kind is kind] for kind in _HEADINGS}
+    kinds = [{"heading": _HEADINGS[kind], "lines": "\n".join(texts)} for kind, texts in said.items() if texts]
+    lessons = render_pieces("lessons", kinds=kinds) if kinds else ()
+    return (*lessons, *(render_pieces("guardrails", lines=lines) if lines else ()))
 
 
 def cost(reminders: Sequence[Reminder]) -> int:
-    """Tokens that they take in a prompt."""
-    return tokens(whole(_notes(reminders)))
+    return tokens(whole(lessons_section(Recalled(reminders=tuple(reminders)))))
 
 
 def guardrails_cost(guardrails: Sequence[Guardrail]) -> int:
     """Tokens that they take in a prompt, with the line end that parts them from what stands above."""
-    return tokens("\n" + whole(_guardrail_notes(guardrails))) if guardrails else 0
+    return tokens("\n" + whole(lessons_section(Recalled(guardrails=tuple(guardrails))))) if guardrails else 0
 
 
 def recalled_lines(recalled: Recalled) -> Iterator[str]:

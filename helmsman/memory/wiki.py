@@ -24,28 +24,17 @@ INDEX, SPEC, MAP, CONSTRAINTS = "INDEX.md", "spec.md", "map.md", "constraints.md
 PAGES = {
     INDEX: ("Wiki", "What is known of this project. Archives of loops are never changed."),
     SPEC: ("What is wanted", "The goal that was worked toward last."),
-    MAP: ("Map", "Folders of this project, and what they do."),
+    MAP: ("Map", "Folders of this project, by their number of files."),
     CONSTRAINTS: ("Constraints", "What must and must not be done here, with the document and the line that say so."),
 }
 """Title, and what it is for, in a sentence."""
 SUMMARY, ITERATIONS = "summary.md", "iterations.md"
-ARCHIVED = (SUMMARY, ITERATIONS)
-"""Files of one archive."""
-MOST_ITERATIONS = 200
-"""Iterations that one archive tells of, the last ones."""
+ARCHIVED = (SUMMARY, ITERATIONS)  # files of one archive
+MOST_ITERATIONS = 200  # iterations that one archive tells of, the last ones
 MOST_LOOPS, MOST_CONSTRAINTS, MOST_FILES, MOST_FOLDERS = 300, 150, 50, 80
 """What a page lists; folders are those of the two upper levels."""
-TELLING = ("README.md", "README.rst", "README", "__init__.py", "package.json", "mod.rs", "lib.rs", "doc.go")
-"""Files of a folder that say what it does; the first that says something counts."""
-_GOAL, _TITLE, _SLUG, _SAYS, _NAME = 2_000, 80, 50, 160, 100
-_LONGEST, _LONGEST_LINE = 10_000, 1_000
-"""Characters of a file that are looked at for the map."""
+_GOAL, _TITLE, _SLUG, _NAME = 2_000, 80, 50, 100
 _OURS = re.compile(rf"^{BEGIN}[ \t]*\r?\n(.*?)^{END}[ \t]*(?=\r?$)", re.MULTILINE | re.DOTALL)
-_SENTENCE = re.compile(r'\s*\{?\s*(?:r?"""|//!|//|"description": *")?\s*((?!``)[A-Z`][^<>{}=|"]*?)(?:[.!?](?:\s|"|$)|"|$)')
-"""Prose, in a document, a docstring, a comment or a manifest."""
-
-
-# --- pages --------------------------------------------------------------------------------------------------------
 
 
 def renewed(name: str, body: str, old: str | None) -> str | None:
@@ -83,40 +72,13 @@ def _links(titled: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(name, inert(title, 2 * _TITLE).translate(brackets)) for name, title in titled]
 
 
-def map_page(files: Sequence[str], texts: Mapping[str, str]) -> str:
-    """Folders of the two upper levels, and what they do. `texts`: beginnings of those files that tell something, by path."""
-    sizes = _sizes(files)
-    shown = _upper(sizes)
-    folders = [(inert(name, _NAME), plural(sizes[name], "file"), _what(name, texts)) for name in sorted(shown)]
-    return render("wiki_map", folders=folders, left=len(sizes) - len(shown))
-
-
-def wanted(files: Sequence[str], most: int) -> tuple[str, ...]:
-    """Files whose beginnings are worth reading for the map, those of large folders first."""
-    known = set(files)
-    inside = (f"{folder}/{name}" for folder in _upper(_sizes(files)) for name in TELLING)
-    return tuple(path for path in inside if path in known)[:most]
-
-
-def _upper(sizes: Mapping[str, int]) -> list[str]:
-    return sorted(sizes, key=lambda name: (name.count("/"), -sizes[name], name))[:MOST_FOLDERS]
-
-
-def _sizes(files: Sequence[str]) -> dict[str, int]:
-    """How many files lie below each folder of the two upper levels."""
+def map_page(files: Sequence[str]) -> str:
+    """Folders of the two upper levels, the largest where there is no room for all."""
     every = ((path.split("/"), depth) for path in files for depth in (1, 2))
-    return Counter("/".join(parts[:depth]) for parts, depth in every if depth < len(parts))
-
-
-def _what(folder: str, texts: Mapping[str, str]) -> str:
-    """The first sentence in which one of its files says what it is for."""
-    heads = (texts.get(f"{folder}/{name}", "")[:_LONGEST] for name in TELLING)
-    lines = (line for head in heads for line in re.sub(r"(?<=\w)\r?\n(?=\w)", " ", head).split("\n"))
-    found = (_SENTENCE.match(line[:_LONGEST_LINE]) for line in lines)
-    return next((inert(f"{one[1]}.", _SAYS) for one in found if one), "")
-
-
-# --- decisions and archives ---------------------------------------------------------------------------------------
+    sizes = Counter("/".join(parts[:depth]) for parts, depth in every if depth < len(parts))
+    shown = sorted(sizes, key=lambda name: (name.count("/"), -sizes[name], name))[:MOST_FOLDERS]
+    folders = [(inert(name, _NAME), plural(sizes[name], "file")) for name in sorted(shown)]
+    return render("wiki_map", folders=folders, left=len(sizes) - len(shown))
 
 
 def decision_pages(state: LoopState) -> dict[str, tuple[str, str]]:

@@ -7,7 +7,7 @@ So `parseInvoice`, `parse_invoice` and "parsing an invoice" meet.
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -15,27 +15,21 @@ from typing import Any
 from helmsman.plain import clean, short_line, word_set
 
 MOST_TERMS = 64
-LONGEST_READ = 16_000
-"""Characters that are read: what a text is about stands at its beginning."""
-LONGEST_WORD = 40
-"""What is longer is data."""
+LONGEST_READ = 16_000  # characters that are read: what a text is about stands at its beginning
+LONGEST_WORD = 40  # what is longer is data
 
 
 def terms(text: str) -> tuple[str, ...]:
     """Its telling words in order, each once, 64 at most."""
     found: dict[str, None] = {}
-    for word in _words(text):
+    apart = _ACCENTS.sub("", unicodedata.normalize("NFKD", text[:LONGEST_READ])[:LONGEST_READ])
+    words = (word for word in _WORD.findall(unicodedata.normalize("NFC", apart)) if len(word) <= LONGEST_WORD)
+    for word in (part for whole in words for part in _parts(whole)):
         if len(word) > 1 and word not in _COMMON and not _NUMBER.fullmatch(word):
-            found[_stem(word)] = None
+            found[_DOUBLED.sub(r"\1", _ENDING.sub("", word))] = None
             if len(found) == MOST_TERMS:
                 break
     return tuple(found)
-
-
-def _words(text: str) -> Iterator[str]:
-    apart = unicodedata.normalize("NFKD", text[:LONGEST_READ])[:LONGEST_READ]
-    for word in _WORD.findall(unicodedata.normalize("NFC", _ACCENTS.sub("", apart))):
-        yield from _parts(word) if len(word) <= LONGEST_WORD else ()
 
 
 @lru_cache(maxsize=4096)
@@ -49,27 +43,20 @@ def _parts(word: str) -> tuple[str, ...]:
     return (*(part.lower() for part in parts), word.lower()) if len(parts) > 1 else (word.casefold(),)
 
 
-@lru_cache(maxsize=4096)
-def _stem(word: str) -> str:
-    return _DOUBLED.sub(r"\1", _ENDING.sub("", word))
-
-
 _ACCENTS = re.compile("[\u0300-\u036f\u064b-\u065f]")
 _WORD = re.compile("(?:[^\\W_]|[\u0900-\u0e7f])+")
 """Letters and digits; in the scripts of India and Thailand vowels are marks of their own."""
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _PART = re.compile(r"[A-Z]+[0-9]*(?![a-z])|[A-Z]?[a-z]+[0-9]*|[0-9]+[a-z]*")
-_NUMBER = re.compile(r"\d.*|v\d+|(?=[a-f]*\d)[0-9a-f]{7,}")
-"""Counts, versions, times and hashes."""
+_NUMBER = re.compile(r"\d.*|v\d+|(?=[a-f]*\d)[0-9a-f]{7,}")  # counts, versions, times and hashes
 _ENDING = re.compile(r"(?<=[a-z]{3})(?:ies|ied|ings?|ions?|ed|es|e|s|y)$")
 _DOUBLED = re.compile(r"([bdgklmnprst])\1$")
 WORDS: Mapping[str, Any] = tomllib.loads(files("helmsman.memory").joinpath("words.toml").read_text("utf-8"))
 _COMMON = word_set(WORDS["common"])
 
-# --- words of an agent or a repository in texts of ours: cleaned, bounded and quoted, so that nobody takes them for ours ---
+# Words of an agent or a repository in texts of ours: cleaned, bounded and quoted, so that nobody takes them for ours.
 
-TELLING = 2
-"""Words that are not vague, from which a text says what was done."""
+TELLING = 2  # words that are not vague, from which a text says what was done
 _MARKS = str.maketrans({"“": "'", "”": "'", "`": "'"})
 VAGUE = frozenset(terms(WORDS["vague"]))
 _ORDER = re.compile("".join(WORDS["orders"]), re.IGNORECASE)

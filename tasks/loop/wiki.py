@@ -19,7 +19,6 @@ from helmsman.records.state import LoopState
 from tasks.repository.git import Repository, git_bytes
 from tasks.repository.instructions import read_orders
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.objects import read_objects
 from tasks.repository.products import remove
 from tasks.repository.staging import open_up
 from tasks.repository.state_ref import read_records
@@ -30,7 +29,6 @@ from tasks.system.secrets import redact
 LARGEST = 256_000
 """Bytes of a page."""
 READ_ONLY = 0o444
-MOST_TEXTS = 60
 MOST_DECISIONS, MOST_ARCHIVES = 500, 2_000
 """Pages of decisions; what comes after them is reported and not written. Archives that are looked at."""
 LAID_DECISIONS, LAID_LOOPS, LAID_PAGES = 50, 20, 20
@@ -100,11 +98,7 @@ def _index(folder: Path) -> str:
 
 def _map(repository: Repository, commit: str) -> str:
     listed = git_bytes(repository.common, "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit).split(b"\0")
-    files = [os.fsdecode(name) for name in listed if name]
-    names = [name for name in wiki.wanted(files, MOST_TEXTS) if name.isprintable()]
-    found = read_objects(repository.common, [f"{commit}:{name}" for name in names])
-    texts = {name: one[1].decode("utf-8-sig", "replace") for name, one in zip(names, found, strict=True) if one}
-    return wiki.map_page(files, texts)
+    return wiki.map_page([os.fsdecode(name) for name in listed if name])
 
 
 # --- archives -----------------------------------------------------------------------------------------------------

@@ -100,13 +100,6 @@ class Reads(ABC):
         newest = _bodies(tables.episodes, uid=uid).order_by(found.iteration.desc(), found.attempt.desc()).limit(last)
         return self._all(Episode, newest)[::-1]
 
-    def learning_loops(self) -> list[str]:
-        """Loops of which an iteration is kept that noted a level of learning, by their uids."""
-        found = tables.episodes.c
-        noted = found.body.not_like('%"learning":[]%')  # in a text of the record, the quotation marks have a backslash before
-        with self.reading() as connection:
-            return list(connection.scalars(select(found.uid).where(noted).distinct().order_by(found.uid)))
-
     def summaries(self, task_type: TaskType | None = None, project: str | None = None, limit: int = 200) -> list[Summary]:
         """The newest first."""
         wanted = _given(task_type=task_type, project=project)

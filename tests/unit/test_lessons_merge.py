@@ -17,7 +17,6 @@ from helmsman.memory.merge import (
     credited,
     learn,
     merged,
-    new_lesson,
     reviewed,
     similar,
 )
@@ -36,7 +35,7 @@ def antipattern(failure: FailureClass | None = FailureClass.TEST, *tests: str, *
 
 
 def made(seen: Observation, at: datetime = NOW) -> Lesson:
-    return new_lesson(seen, "l1", at)
+    return learn((), seen, "l1", at)
 
 
 def is_same(one: Observation, other: Observation) -> bool:

@@ -49,7 +49,8 @@ def completed(**fields: object) -> LoopState:
 
 def test_a_missing_page_is_made_with_a_place_for_a_person() -> None:
     assert renewed(MAP, "one\ntwo", None) == (
-        "# Map\n\nFolders of this project, and what they do. What stands between the markers is made anew; all else is yours.\n\n"
+        "# Map\n\nFolders of this project, by their number of files. "
+        "What stands between the markers is made anew; all else is yours.\n\n"
         f"{BEGIN}\none\ntwo\n{END}\n"
     )
 
@@ -91,7 +92,7 @@ def test_whatever_records_say_every_page_keeps_one_part_of_ours(text: str) -> No
     foreign = overwritten(full_state(), text)
     loop = foreign.model_copy(update={"loop": "a-loop", "memory": WorkingMemory(decisions=(Choice(chose=text or "x"),))})
     orders = imperatives("a.md", f"You must {text}.\n")
-    folders = map_page((f"{text}/x.py", "a/b.py", text), {"a/README.md": text})
+    folders = map_page((f"{text}/x.py", "a/b.py", text))
     index = index_page([("a-loop", title_of(archive_files(loop, [])[SUMMARY]))], [("001-x.md", text)])
     pages = {SPEC: spec_page(loop), CONSTRAINTS: constraints_page(orders), MAP: folders, INDEX: index}
     for name, body in pages.items():
@@ -118,40 +119,10 @@ def test_the_constraints_are_what_must_and_must_not_be_by_document() -> None:
 # --- the map ------------------------------------------------------------------------------------------------------
 
 
-def test_the_map_says_what_folders_do_by_their_own_words() -> None:
-    files = ("README.md", "Makefile", "src/parse/__init__.py", "src/parse/a.py", "web/package.json", "tools/x.sh", "rs/lib.rs")
-    texts = {
-        "src/parse/__init__.py": '"""Turns text into trees. And more."""\n',
-        "web/package.json": '{"description": "The shop window"}',
-        "rs/lib.rs": "//! Fast loops.\n//! Unsafe inside.\nfn main() {}\n",
-    }
-    assert map_page(files, texts).split("\n") == [
-        "- `rs/` (1 file): Fast loops.",
-        "- `src/` (2 files)",
-        "- `src/parse/` (2 files): Turns text into trees.",
-        "- `tools/` (1 file)",
-        "- `web/` (1 file): The shop window.",
-    ]
-    assert map_page(("README.md",), {}) == "(no folders)"
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("# Shop\n\n![badge](x)\n\n> quoted\n\nIt sells\nthings. Cheaply.\n", "It sells things."),
-        ("```\ncode here\n```\n\nProse\n", "Prose."),
-        ("", ""),
-    ],
-)
-def test_a_readme_is_read_for_its_first_sentence(text: str, says: str) -> None:
-    page = map_page(("shop/README.md",), {"shop/README.md": text})
-    assert page == f"- `shop/` (1 file){': ' if says else ''}{says}"
-
-
-def test_a_file_that_cannot_be_read_says_nothing_and_breaks_nothing() -> None:
-    for text in ["(" * 100_000, "A" * 100_000, "A " * 50_000, "\x00", '{"description": 3}', "def f(:", "\ud800"]:
-        for name in ["__init__.py", "package.json", "lib.rs", "doc.go", "README.md"]:
-            assert map_page((f"a/{name}",), {f"a/{name}": text}).startswith("- `a/` (1 file")
+def test_the_map_names_folders_of_two_levels_with_their_files() -> None:
+    files = ("README.md", "src/parse/__init__.py", "src/parse/a.py", "src/parse/deep/b.py", "tools/x.sh")
+    assert map_page(files).split("\n") == ["- `src/` (3 files)", "- `src/parse/` (3 files)", "- `tools/` (1 file)"]
+    assert map_page(("README.md",)) == "(no folders)"
 
 
 # --- decisions and archives ---------------------------------------------------------------------------------------
