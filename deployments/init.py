@@ -18,7 +18,7 @@ from deployments.trust import consenting, may_ask, refuse_programs, refuse_untru
 from helmsman.config import CheckConfig
 from helmsman.config.layers import display
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.first_files import (
+from helmsman.parsers.first_files import (
     DEFAULT_TIMEOUT,
     Aside,
     FirstCheck,

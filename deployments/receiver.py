@@ -37,8 +37,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from helmsman.errors import HelmsmanError, OperatorError, TransientError
 from helmsman.issues import KINDS, IssueTold, read_issue, sift_issue
+from helmsman.parsers.pushes import Allowed, PushMessage, filter_updates, find_allowed, read_forge, read_hook
 from helmsman.plain import clean
-from helmsman.pushes import Allowed, PushMessage, filter_updates, find_allowed, read_forge, read_hook
 from helmsman.records.triggers import Ignored, Source
 from tasks.engine.embedded import configured_api
 from tasks.system.clock import now_utc

@@ -15,8 +15,8 @@ from helmsman.memory.words import block_quote
 from helmsman.naming import loop_id
 from helmsman.oversee.commands_said import command_in
 from helmsman.parsers.markdown_text import rendered, visible
+from helmsman.parsers.pushes import Allowed, ForgeRepository, matches_branch
 from helmsman.plain import clean
-from helmsman.pushes import Allowed, ForgeRepository, matches_branch
 from helmsman.records.base import Record
 from helmsman.records.triggers import (
     HIGHEST_NUMBER,

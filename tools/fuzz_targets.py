@@ -42,13 +42,13 @@ from helmsman.parsers.hidden_failures import failed_by_output
 from helmsman.parsers.plan_files import read_plan, ticked
 from helmsman.parsers.plan_form import PlanError
 from helmsman.parsers.project import read_table
+from helmsman.parsers.pushes import filter_updates, read_allowed, read_forge, read_hook
 from helmsman.parsers.security_scan import read_scan
 from helmsman.parsers.shell import commands
 from helmsman.parsers.test_files import why_test
 from helmsman.parsers.test_report import read_junit, read_ran, read_summary
 from helmsman.plain import clean, clean_lines, short_line
 from helmsman.prompts.message import TemplateProblem, check_template
-from helmsman.pushes import filter_updates, read_allowed, read_forge, read_hook
 from helmsman.records.agent import AgentCall
 from helmsman.records.agents import TELLS, AgentKind, Format
 from helmsman.records.alignment import Alignment, Specification

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from helmsman.errors import TransientError
 from helmsman.issues import event_key
-from helmsman.pushes import push_key
+from helmsman.parsers.pushes import push_key
 from helmsman.records.triggers import IssueEvent, Push
 from tasks.system.paths import closed, state_home
 from tasks.system.secrets import without_secrets

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from helmsman.config.layers import Layer
 from helmsman.errors import OperatorError, TransientError
-from helmsman.pushes import Allowed, made_by_us, matches_branch, push_loop_id, read_allowed
+from helmsman.parsers.pushes import Allowed, made_by_us, matches_branch, push_loop_id, read_allowed
 from helmsman.records.request import LoopRequest
 from helmsman.records.triggers import OWN_BRANCHES, Ignored, Push
 from helmsman.toml_of import toml_of

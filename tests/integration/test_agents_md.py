@@ -7,7 +7,7 @@ import pytest
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.memory.agents_md import SECTION
-from helmsman.pushes import made_by_us
+from helmsman.parsers.pushes import made_by_us
 from helmsman.records.state import LoopState
 from tasks.loop.agents_md import PATCH, commit_lines, propose
 from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, sh, shell

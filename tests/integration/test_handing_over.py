@@ -10,7 +10,7 @@ from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.memory.handoff import handoff_section
 from helmsman.parsers.alignment_file import read, render
-from helmsman.pushes import made_by_us
+from helmsman.parsers.pushes import made_by_us
 from helmsman.records.alignment import ALIGNMENT, Alignment, GapCheck, Specification
 from helmsman.records.iteration import Completed, WorkingMemory
 from helmsman.records.state import LoopState

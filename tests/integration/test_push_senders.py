@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from deployments.receiver import is_fresh, is_signed
-from helmsman.pushes import read_hook
+from helmsman.parsers.pushes import read_hook
 from tests.fakes.answering import Call, Reply, answering
 from tests.fakes.bench import ROOT, eventually
 from tests.fakes.pushing import HOOK, SECRET, Served, install_hook, listed, listening, served_repository, signed

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.config.layers import Layer, resolve
-from helmsman.first_files import Aside, FirstCheck, criteria_of, helmsman_toml, rubric_md
+from helmsman.parsers.first_files import Aside, FirstCheck, criteria_of, helmsman_toml, rubric_md
 from helmsman.parsers.project import (
     MOST_CANDIDATES,
     NAMES,

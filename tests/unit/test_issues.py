@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from helmsman.issues import issue_goal, issue_loop_id, read_issue, seen, sift_issue
 from helmsman.parsers.markdown_text import MOST_PARSED
-from helmsman.pushes import Allowed
+from helmsman.parsers.pushes import Allowed
 from helmsman.records.request import is_loop_id
 from helmsman.records.tracking import IssueLink
 from helmsman.records.triggers import LONGEST_BODY, LONGEST_TITLE, Happened, Ignored, IssueEvent

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from helmsman.errors import OperatorError
-from helmsman.pushes import (
+from helmsman.parsers.pushes import (
     OWN_EMAIL,
     Allowed,
     PushMessage,
