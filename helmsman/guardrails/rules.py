@@ -27,9 +27,9 @@ class Level(NamedTuple):
     advised: frozenset[Rule]  # rules that only advise; all others deny
 
 
-_ADVISED = frozenset({"repeated_look", "unread", "broken_build", "other_branch"})
+_ADVISED: frozenset[Rule] = frozenset({"repeated_look", "unread", "broken_build", "other_branch"})
 """Branches are told from files by name only, so leaving one is never denied."""
-LEVELS = (Level(3, 4, _ADVISED | {"clean"}), Level(3, 3, _ADVISED), Level(2, 2, _ADVISED))
+LEVELS = (Level(3, 4, _ADVISED.union(("clean",))), Level(3, 3, _ADVISED), Level(2, 2, _ADVISED))
 """By level of escalation: 0 patch, 1 refactor, 2 redesign."""
 
 OWN_FOLDER = ".helmsman"

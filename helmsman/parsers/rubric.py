@@ -237,8 +237,8 @@ def said_twice(front: Mapping[str, Any], body: Mapping[str, Any], lines: Sequenc
     """What stands in the front matter and in a section as well."""
     if "checks" in front and "checks" in body:
         yield Problem(_line("checks", lines), "checks stand in the front matter and in ## Checks", "keep one of the two")
-    first, second = (said.get("judge") if isinstance(said.get("judge"), Mapping) else {} for said in (front, body))
-    for key in sorted({*cast("Mapping[str, Any]", first)} & {*cast("Mapping[str, Any]", second)}):
+    judged = [cast("Mapping[str, Any]", one) for said in (front, body) if isinstance(one := said.get("judge"), Mapping)]
+    for key in sorted({*judged[0]} & {*judged[-1]}) if len(judged) > 1 else ():
         yield Problem(_line("judge", lines), f"judge.{key} stands in the front matter and in a section", "keep one of the two")
 
 

@@ -197,9 +197,10 @@ def neighbours(value: Any) -> Iterator[Any]:
     elif type(value) in {list, tuple}:
         yield from _of_items(value)
     elif type(value) is dict:
-        for key, old in cast("dict[Any, Any]", value).items():
-            yield {name: one for name, one in value.items() if name != key}
-            yield from ({**value, key: new} for new in islice(neighbours(old), 2))
+        table = cast("dict[Any, Any]", value)
+        for key, old in table.items():
+            yield {name: one for name, one in table.items() if name != key}
+            yield from ({**table, key: new} for new in islice(neighbours(old), 2))
 
 
 def _of_items(value: Any) -> Iterator[Any]:

@@ -158,7 +158,7 @@ def read_readings(text: str, number: int) -> tuple[Reading, ...] | str:
     found: dict[int, Reading] = {one.case: one.verdict for one in read.readings}
     if len(read.readings) != number or set(found) != set(range(1, number + 1)):
         return f"the answer does not speak of each of {number} cases exactly once"
-    return tuple(found[case] for case in range(1, number + 1))
+    return (*[found[case] for case in sorted(found)],)
 
 
 def _ordered(config: LoopConfig) -> str:

@@ -25,9 +25,9 @@ def fails(command: str = "pytest -q", where: str = "test_one", kind: FailureClas
     return call, ErrorVector(kind=kind, where=where, message="assert 1 == 2", extent=extent)
 
 
-def live(*steps: Step) -> tuple[Trouble, list[Rule]]:
+def live(*steps: Step) -> tuple[Trouble, list[str]]:
     """Calls that succeed, and calls with the error that they fail with."""
-    trouble, told = Trouble(), list[Rule]()
+    trouble, told = Trouble(), list[str]()
     for step in steps:
         if isinstance(step, ToolCall):
             trouble = succeeded(trouble, step)
@@ -88,9 +88,9 @@ def test_work_that_gets_on_slowly_is_told_nothing(steps: list[Step], in_row: int
     assert (told, trouble.in_row) == ([], in_row)
 
 
-def seen(contents: str) -> list[Rule]:
+def seen(contents: str) -> list[str]:
     """Contents that a file is found with before one edit after the other."""
-    trouble, told = Trouble(), list[Rule]()
+    trouble, told = Trouble(), list[str]()
     for content in contents:
         trouble, said = saw(trouble, "app.py", content)
         told += [one.rule for one in said if "app.py" in one.text and "a third one" in one.text]
