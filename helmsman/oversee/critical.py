@@ -32,6 +32,8 @@ UNJUDGED = UNRUNNABLE | OF_THE_WORLD | {FailureClass.TYPES, FailureClass.USAGE, 
 BLOWN_AT = 1.25  # share of a budget from which it is blown: a limit stops the loop at 1, so one call used the rest
 SHOWN = 5
 _LONGEST = 120
+_BRING_BACK = "see what is gone or was sent, and bring it back, before anything runs here again"
+_READ = "run the command of pain.scan to read them, then fix the code or tell the scanner why it is wrong"
 
 
 def critical_events(
@@ -48,23 +50,16 @@ def critical_events(
     `history` ends with this iteration. `scan` holds findings that are new since the loop began, `spending` what is used up now,
     `destroyed` why commands that ran were destructive, one sentence each.
     """
+    weak = [f"{one.path}:{one.line} {one.rule}" for one in scan]
     kinds: Mapping[str, Iterable[Found]] = {
         "all_tests": _all_tests(state, history, evidence),
         "secrets": _secret(state, evidence, leaks),
         "destructive": _several(
-            "pain.destructive",
-            "destructive command",
-            destroyed,
-            "ran in spite of the guard rails",
-            "see what is gone or was sent, and bring it back, before anything runs here again",
+            "pain.destructive", "destructive command", destroyed, "ran in spite of the guard rails", _BRING_BACK
         ),
         "budget": _budget(state, history, spending),
         "security": _several(
-            "pain.security",
-            "finding",
-            [f"{one.path}:{one.line} {one.rule}" for one in scan],
-            "of high severity in the security scan, new since the loop began",
-            "run the command of pain.scan to read them, then fix the code or tell the scanner why it is wrong",
+            "pain.security", "finding", weak, "of high severity in the security scan, new since the loop began", _READ
         ),
     }
     found = [one for kind, seen in kinds.items() if kind not in state.config.pain.off for one in seen]

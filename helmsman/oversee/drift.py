@@ -82,9 +82,7 @@ def drift(task: Task, execution: Execution, worktree: str) -> Drift:
         odd += [path] if judged and path not in {*related, *read} else []
     done = not related.isdisjoint(changed)
     return Drift(
-        deeds=len(related) + len(odd),
-        related=len(related),
-        strangers=() if done else tuple(map(display, odd[:STRANGERS_KEPT])),
+        deeds=len(related) + len(odd), related=len(related), strangers=() if done else tuple(map(display, odd[:STRANGERS_KEPT]))
     )
 
 

@@ -32,11 +32,7 @@ _LONGEST = 4000  # characters of a text that are read
 
 
 def divergence(
-    memory: WorkingMemory,
-    exists: Exists,
-    history: Sequence[IterationSummary],
-    earlier_gap: str,
-    item: str = "",
+    memory: WorkingMemory, exists: Exists, history: Sequence[IterationSummary], earlier_gap: str, item: str = ""
 ) -> Alert | None:
     """An order to plan anew where plan and reality drift apart.
 
