@@ -68,7 +68,16 @@ def failed(trouble: Trouble, call: ToolCall, error: ErrorVector) -> Told:
         after = _longest(replace(trouble, looks_in_row=trouble.looks_in_row + (error.kind is not FailureClass.OTHER)))
         return after, _in_row(after.looks_in_row, error) if after != trouble else ()
     before = replace(trouble, changed=trouble.changed or may_change(call.commands("")))
-    return _said(before, _longest(_command_failed(before, key_of(call, ""), error)), error)
+    after = _longest(_command_failed(before, key_of(call, ""), error))
+    if after.same > before.same and after.same % SAME_FAILURE == 0:
+        return after, _advise("same_failure", error, times=after.same)
+    if said := _in_row(after.in_row, error):
+        return after, said
+    last = after.faults[-1][0] if after.faults else ""
+    turns = [failure for command, failure in after.faults if command == last][-TURNS:]
+    if after.faults != before.faults and len(turns) == TURNS and turns[:2] == turns[2:]:
+        return replace(after, faults=()), _advise("alternating")
+    return after, ()
 
 
 def saw(trouble: Trouble, path: str, content: str) -> Told:
@@ -113,18 +122,6 @@ def _command_failed(trouble: Trouble, command: str, error: ErrorVector) -> Troub
 
 def _longest(trouble: Trouble) -> Trouble:
     return replace(trouble, longest=max(trouble.longest, trouble.in_row, trouble.edits_in_row, trouble.looks_in_row))
-
-
-def _said(before: Trouble, after: Trouble, error: ErrorVector) -> Told:
-    if after.same > before.same and after.same % SAME_FAILURE == 0:
-        return after, _advise("same_failure", error, times=after.same)
-    if said := _in_row(after.in_row, error):
-        return after, said
-    last = after.faults[-1][0] if after.faults else ""
-    turns = [failure for command, failure in after.faults if command == last][-TURNS:]
-    if after.faults != before.faults and len(turns) == TURNS and turns[:2] == turns[2:]:
-        return replace(after, faults=()), _advise("alternating")
-    return after, ()
 
 
 def _in_row(times: int, error: ErrorVector) -> tuple[Advise, ...]:

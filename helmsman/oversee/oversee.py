@@ -28,7 +28,6 @@ from helmsman.records.advance import most_tests
 from helmsman.records.checks import Leak, Scan, Weight
 from helmsman.records.control import (
     REMEMBERED,
-    Checkpoint,
     Conflict,
     Diagnosis,
     EscalationLevel,
@@ -60,11 +59,9 @@ class Observed:
 
 
 T = TypeVar("T")
-FAULTS_KEPT = 10
-INSTRUCTIONS_KEPT = 10
-ISSUES_KEPT = 10
-VARIETY_KEPT = 10
+FAULTS_KEPT = INSTRUCTIONS_KEPT = ISSUES_KEPT = VARIETY_KEPT = 10
 Signals = tuple[Alert, ...]
+_GRAVITY = (Severity.ABORT, Severity.PAUSE, Severity.REDIRECT, Severity.WARN, Severity.LOG)
 
 
 @dataclass
@@ -108,11 +105,15 @@ class _View:
 
 def oversee(iteration: IterationView, observed: Observed) -> Overseen:
     """What the overseer makes of an iteration. One without work (no start, or research) leaves everything as it was."""
-    guard, signals, state = Guard(list(observed.faults)), list[Alert](), iteration.state
+    guard, signals, state, evidence = Guard(list(observed.faults)), list[Alert](), iteration.state, iteration.evidence
     for source in SOURCES:
         signals += guard(source.rule.strip("."), (), lambda source=source: tuple(source.alerts(iteration)))
     earlier = state.oversight
-    view = guard("moment", None, lambda: _view(iteration, observed, guard, earlier, signals))
+    most, judged = most_tests(state.most_tests, evidence.checks), bool(state.config.judge.criteria)
+    progress = guard("progress", earlier.progress, lambda: progress_of(evidence, earlier.progress, most, judged=judged))
+    moment = guard("moment", None, lambda: moment_of(state, evidence, progress, iteration.started_at, iteration.now))
+    history = (*state.history, moment)[-REMEMBERED:] if moment else ()
+    view = _View(iteration, observed, guard, earlier, progress, moment, history, signals) if moment else None
     oversight, summary = earlier, None
     if view is not None and view.moment.movement is not Movement.WAITED and not state.researching:
         oversight, summary = _oversight(view), view.moment
@@ -122,15 +123,6 @@ def oversee(iteration: IterationView, observed: Observed) -> Overseen:
     broken = (f"a part of the overseer was left out, and its default used: {one}" for one in faults if one not in earlier.faults)
     signals += [Alert(rule="oversight.fault", severity=Severity.WARN, message=message) for message in broken]
     return Overseen(signals=tuple(signals), oversight=oversight.model_copy(update={"faults": faults}), moment=summary)
-
-
-def _view(iteration: IterationView, observed: Observed, guard: Guard, earlier: Oversight, signals: list[Alert]) -> _View:
-    state, evidence = iteration.state, iteration.evidence
-    most, judged = most_tests(state.most_tests, evidence.checks), bool(state.config.judge.criteria)
-    progress = guard("progress", earlier.progress, lambda: progress_of(evidence, earlier.progress, most, judged=judged))
-    summary = moment_of(state, evidence, progress, iteration.started_at, iteration.now)
-    history = (*state.history, summary)[-REMEMBERED:]
-    return _View(iteration, observed, guard, earlier, progress, summary, history, signals)
 
 
 def _oversight(view: _View) -> Oversight:
@@ -144,7 +136,12 @@ def _oversight(view: _View) -> Oversight:
     signals += told
     goes_round = any(signal.rule in CYCLES for signal in signals)
     nothing: tuple[Diagnosis, tuple[Conflict, ...], Signals] = ("none", (), ())
-    diagnosis, contradictions, told = guard("double bind", nothing, lambda: _bound(view))
+
+    def bound() -> tuple[Diagnosis, tuple[Conflict, ...], Signals]:
+        diagnosis, found = bind(conflicts(view.observed.orders), view.since_person, {check.title for check in config.checks})
+        return diagnosis, found, _one(bind_signal(diagnosis, found, told=earlier.conflicts))
+
+    diagnosis, contradictions, told = guard("double bind", nothing, bound)
     signals += told
     if diagnosis == "none":
         diagnosis = guard("diagnosis", diagnosis, lambda: diagnose(view.since_person, signals))
@@ -162,12 +159,6 @@ def _oversight(view: _View) -> Oversight:
     known = {"idle": idle, "ladder": ladder, "control": control, "learning": learning, "diagnosis": diagnosis}
     known |= {"conflicts": contradictions, "variety": variety}
     return guard("oversight", earlier, lambda: _concluded(view, known))
-
-
-def _bound(view: _View) -> tuple[Diagnosis, tuple[Conflict, ...], Signals]:
-    names = {check.title for check in view.config.checks}
-    diagnosis, found = bind(conflicts(view.observed.orders), view.since_person, names)
-    return diagnosis, found, _one(bind_signal(diagnosis, found, told=view.earlier.conflicts))
 
 
 def _diverged(view: _View) -> Alert | None:
@@ -192,12 +183,17 @@ def _concluded(view: _View, known: Mapping[str, Any]) -> Oversight:
     earlier, evidence, state, signals = view.earlier, view.iteration.evidence, view.iteration.state, view.signals
     gravest = sorted(signals, key=lambda signal: _GRAVITY.index(signal.severity))
     redirects = [one.rule for one in signals if one.severity in {Severity.PAUSE, Severity.REDIRECT}]
+    # the latest commit of those that measured best; one that games its checks or hurts is no place to go back to
+    summary, best = view.moment, earlier.best
+    gamed = any(finding.weight is Weight.BLOCK for finding in evidence.findings)
+    hurts = any(signal.hurts and signal.rule != BLOWN for signal in signals)
+    stays = gamed or hurts or not summary.checked or (best and summary.completion < best.completion)
     fields: dict[str, Any] = {
         **known,
         "progress": view.progress,
         "feedback": feedback_of(view.moment, evidence.execution.call.rotated),
         "baseline": earlier.baseline or view.observed.scan,
-        "best": _best(view),
+        "best": best if stays else checkpoint(summary),
         "gaps": (*earlier.gaps, view.observed.memory.remaining_gap[:GAP_KEPT])[-UNTOUCHED - 1 :],
         "instructions": tuple(dict.fromkeys(one.instruction for one in gravest if one.instruction))[:INSTRUCTIONS_KEPT],
         "redirected": tuple(dict.fromkeys(redirects))[:INSTRUCTIONS_KEPT],
@@ -210,19 +206,6 @@ def _concluded(view: _View, known: Mapping[str, Any]) -> Oversight:
     planned = gathered.model_copy(update={"strategy": strategy})
     issues = view.guard("validation", (), lambda: (*after(evidence, view.progress), *before(due, planned, view.history)))
     return planned.model_copy(update={"issues": issues[:ISSUES_KEPT]})
-
-
-def _best(view: _View) -> Checkpoint | None:
-    """The latest commit of those that measured best. One that games its checks or hurts is no place to go back to."""
-    summary, best = view.moment, view.earlier.best
-    gamed = any(finding.weight is Weight.BLOCK for finding in view.iteration.evidence.findings)
-    hurts = any(signal.hurts and signal.rule != BLOWN for signal in view.signals)
-    if gamed or hurts or not summary.checked or (best and summary.completion < best.completion):
-        return best
-    return checkpoint(summary)
-
-
-_GRAVITY = (Severity.ABORT, Severity.PAUSE, Severity.REDIRECT, Severity.WARN, Severity.LOG)
 
 
 def _one(signal: Alert | None) -> Signals:

@@ -26,7 +26,13 @@ _SAID = 200
 def read_claims(message: str, promise: str, *, only_at_end: bool = False) -> Claims:
     """What the last message asks for, and what it and its status block say was done."""
     ending = read_ending(message, promise, only_at_end=only_at_end)
-    status, claims = ending.status, list(_stated(message))
+    status, claims, spoken = ending.status, list[Claim](), list(_sentences(message))
+    # a message that admits a failure anywhere does not say that the tests pass
+    honest = any(_ADMITS.search(_HARMLESS.sub("", sentence)) for sentence, _ in spoken)
+    for sentence, under in spoken:
+        said = short_line(sentence, _SAID)
+        read = (one for one in _read(sentence, under) if not (honest and one[0] == "tests_pass"))
+        claims += [Claim(kind=kind, subject=subject, said=said, source="last message") for kind, subject in read]
     if status and status.tests_status == "passing":
         claims.append(Claim(kind="tests_pass", said="TESTS_STATUS: passing", source="RALPH_STATUS"))
     if status and (number := status.files_modified):
@@ -71,16 +77,6 @@ _CHANGED = _find(
 )
 _LISTED = re.compile(r"(`[^`\s]+`)(?=$|:|\s[(–—-])")  # noqa: RUF001 - as people write it
 _FILES_UNDER = _find(r"\W*(?:files? |what )?(?:I )?(?:changed|modified|created|updated|changes)(?: made| files?)?\W*")
-
-
-def _stated(message: str) -> Iterator[Claim]:
-    """Claims of its prose. A message that admits a failure anywhere does not say that the tests pass."""
-    spoken = list(_sentences(message))
-    honest = any(_ADMITS.search(_HARMLESS.sub("", sentence)) for sentence, _ in spoken)
-    for sentence, under in spoken:
-        said = short_line(sentence, _SAID)
-        read = (one for one in _read(sentence, under) if not (honest and one[0] == "tests_pass"))
-        yield from (Claim(kind=kind, subject=subject, said=said, source="last message") for kind, subject in read)
 
 
 def _sentences(message: str) -> Iterator[tuple[str, str]]:

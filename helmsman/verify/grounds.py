@@ -11,8 +11,8 @@ from helmsman.records.proof import Mutants, SinceStart
 from helmsman.records.verification import Grounds, OutcomeTable
 from helmsman.texts import plural
 from helmsman.verify.called_languages import NAMES
-from helmsman.verify.case_table import LOOP, Names
 from helmsman.verify.objections import some
+from helmsman.verify.outcomes import LOOP, Names
 
 NO_NEIGHBOURS = "answers for other inputs than those of the tests: proof.neighbours is off"
 NOT_RUN = CheckReport(tree="")

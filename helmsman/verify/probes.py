@@ -128,7 +128,15 @@ def read_probes(text: str, config: LoopConfig) -> tuple[Probe, ...] | str:
     if isinstance(read, str):
         return read
     ordered = f"{config.goal}\n{config.judge.envisioning}"
-    return tuple(Probe(says=_without_values(one, ordered), code=one.code) for one in read.cases[: config.proof.probes])
+    found: list[Probe] = []
+    for one in read.cases[: config.proof.probes]:
+        # what it says is told without literals of its code that the goal does not name
+        said, values = one.says, {place.text for path in ("a.py", "a.js") for place in Source(path, one.code).literals}
+        for value in sorted({value.strip("\"'`") for value in values} - {""}, key=len, reverse=True):
+            if value not in ordered:
+                said = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "…", said)
+        found.append(Probe(says=short_line(said), code=one.code))
+    return tuple(found)
 
 
 def reading_request(config: LoopConfig, failing: Sequence[tuple[Probe, str]], sources: Mapping[str, str]) -> Question:
@@ -178,14 +186,3 @@ def _files(texts: Mapping[str, str], allowance: int) -> str:
         if room > 0 and text.strip():
             found.append(fence(path, trim(text, room)))
     return "\n\n".join(found)
-
-
-def _without_values(case: _Case, ordered: str) -> str:
-    """What it says, without literals of its code that the goal does not name."""
-    values = {place.text for path in ("a.py", "a.js") for place in Source(path, case.code).literals}
-    shown = {value.strip("\"'`") for value in values} - {""}
-    said = case.says
-    for value in sorted(shown, key=len, reverse=True):
-        if value not in ordered:
-            said = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "…", said)
-    return short_line(said)

@@ -11,11 +11,11 @@ from helmsman.records.advance import most_tests, without_test
 from helmsman.records.checks import CheckResult, JudgementOutcome
 from helmsman.records.verification import Case, Reason, Word
 from helmsman.texts import plural
-from helmsman.verify.case_table import known
 from helmsman.verify.grounds import Runs
 from helmsman.verify.missing import NOT_STARTED, missing
 from helmsman.verify.new_tests import NO_NEW_TEST
 from helmsman.verify.objections import findings_that_block, no_test_ran_in, some
+from helmsman.verify.outcomes import known
 
 NOTHING_RED = "nothing was red before; this proves that nothing broke, not that the goal is reached"
 CAUSE = 300  # characters of an output that a reason shows

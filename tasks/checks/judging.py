@@ -22,8 +22,8 @@ from helmsman.verify.items import (
     taken_as_proven,
 )
 from helmsman.verify.judge.named import files_testing, is_product, named_files
-from helmsman.verify.judge.question import JudgeQuestion, Source
 from helmsman.verify.judge.request import JudgeRequest, build_request
+from helmsman.verify.judge.view import JudgeQuestion, Source
 from tasks.checks.context import work_of
 from tasks.checks.trusted_run import Range
 from tasks.models.judge import ask_judge

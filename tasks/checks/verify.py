@@ -9,14 +9,13 @@ from typing import Any, TypeVar
 from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport, Judgement, Probed, TrustedRun, Weight
 from helmsman.records.verification import EXIT_STATUS, Reason, Verification
-from helmsman.verify.case_table import Names, outcome_table
 from helmsman.verify.completion import required_tests
 from helmsman.verify.grounds import NO_NEIGHBOURS, Runs, grounds, unnamed_in
 from helmsman.verify.hints import hints, weigh
 from helmsman.verify.items import criteria_of_doubts
 from helmsman.verify.new_tests import asks_for_tests
 from helmsman.verify.objections import findings_that_block
-from helmsman.verify.outcomes import fewer_tests, weighed
+from helmsman.verify.outcomes import Names, fewer_tests, outcome_table, weighed
 from helmsman.verify.verdict import verdict
 from tasks.checks.hidden import run_hidden
 from tasks.checks.judging import question_on

@@ -10,8 +10,8 @@ from helmsman.errors import Cancelled, OperatorError
 from helmsman.records.base import Reply, Usage
 from helmsman.records.checks import Judgement
 from helmsman.records.iteration import Question
-from helmsman.verify.judge.question import JudgeQuestion, Shelf
 from helmsman.verify.judge.request import SOURCE_TOKENS, JudgeRequest, build_request
+from helmsman.verify.judge.view import JudgeQuestion, Shelf
 from helmsman.verify.judge.votes import UnreadableError, Vote, count_votes, read_vote
 from tasks.models.judge_api import ask_by_api
 from tasks.models.judge_cli import ask_by_cli

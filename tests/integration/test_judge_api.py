@@ -11,7 +11,7 @@ from helmsman.config import ClaudeConfig
 from helmsman.errors import Cancelled, OperatorError, TransientError
 from helmsman.records.base import Usage
 from helmsman.records.checks import Judgement, JudgementOutcome
-from helmsman.verify.judge.question import JudgeQuestion, Shelf, Source
+from helmsman.verify.judge.view import JudgeQuestion, Shelf, Source
 from tasks.models.judge import ask_judge, way_of
 from tasks.system.process import never
 from tasks.system.secrets import register

@@ -12,7 +12,7 @@ from deployments.demo_model import Script, ScriptedModel, Turn, by_call, call, e
 from helmsman.config import ClaudeConfig
 from helmsman.errors import Cancelled, OperatorError, TransientError
 from helmsman.records.checks import Judgement
-from helmsman.verify.judge.question import JudgeQuestion
+from helmsman.verify.judge.view import JudgeQuestion
 from tasks.models.judge import ask_judge
 from tasks.system.process import never
 from tests.fakes.claude_cli import bundled_cli

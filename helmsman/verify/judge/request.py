@@ -11,8 +11,17 @@ from helmsman.records.iteration import Briefing, Question
 from helmsman.tokens import tokens, trim
 from helmsman.verify.judge.fence import fence, name_list
 from helmsman.verify.judge.hunks import DIFF_TOKENS, view_diff
-from helmsman.verify.judge.question import JudgeQuestion, Source
-from helmsman.verify.judge.view import View, view_earlier, view_findings, view_notes, view_outputs, view_paths, view_sources
+from helmsman.verify.judge.view import (
+    JudgeQuestion,
+    Source,
+    View,
+    view_earlier,
+    view_findings,
+    view_notes,
+    view_outputs,
+    view_paths,
+    view_sources,
+)
 
 GENERATED = 20  # names of generated files that are told
 SOURCE_TOKENS = 24_000  # of the changed files that it is shown

@@ -1,15 +1,17 @@
-"""What of a question the judge gets to see: which files, how much of each, and what is not shown told as such."""
+"""What is put to the judge, one question about one committed tree, and what of it fits: what is not shown is told as such.
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+All of it but the goal is data of the repository.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from helmsman.parsers.test_files import is_test_file, is_test_support, language_of
 from helmsman.records.checks import CheckResult, Finding
 from helmsman.records.proof import PastVerdict
 from helmsman.tokens import tokens, trim
-from helmsman.verify.diff import lines_of
+from helmsman.verify.diff import FileDiff, lines_of
 from helmsman.verify.judge.fence import fence, label, name_list, visible
-from helmsman.verify.judge.question import Source
 
 NOTES = 40  # lines of its own notes that the judge is shown, the last ones
 EARLIER = 12  # earlier verdicts that it is shown
@@ -20,6 +22,30 @@ _LINE = 2000  # a longer line is minified or data
 _WORTHWHILE = 100  # tokens; less of a file tells nothing
 _NO_ROOM = "[left out: there is no room]"
 _FENCE = 60  # tokens of the two marks, of the words around a label and of the note on a cut
+
+Source = tuple[str, str | None]  # a file by its path, whole, at the judged commit; None for what is no text
+Shelf = Callable[[Sequence[str]], Sequence[Source]]
+"""Files of the judged commit by their paths; those that are not there are left out."""
+
+
+@dataclass(frozen=True)
+class JudgeQuestion:
+    """Never the agent's reasoning, its transcript, its commit messages or its claims, but for one that is asked about."""
+
+    goal: str
+    outputs: tuple[CheckResult, ...] = ()
+    proving: tuple[str, ...] = ()  # tests that fail on the source of the start
+    sources: tuple[Source, ...] = ()  # changed files
+    deleted: tuple[str, ...] = ()  # paths that are gone
+    commits: str = ""  # from which commit to which the diff goes, as a range
+    diff: tuple[FileDiff, ...] = ()  # changed files on both sides, without those that are generated
+    generated: tuple[str, ...] = ()  # paths of changed files that are binary, or that a program wrote
+    named: tuple[Source, ...] = ()  # unchanged files that a criterion or a check names, or that test what was changed
+    paths: tuple[str, ...] = ()  # all files of the repository
+    blocked_by: str = ""  # what the agent says stands in its way, where that is what is asked about
+    findings: tuple[Finding, ...] = ()
+    earlier: tuple[PastVerdict, ...] = ()  # oldest first
+    notes: tuple[str, ...] = ()  # lines of the judge's own notes on earlier verdicts, oldest first
 
 
 @dataclass(frozen=True)
