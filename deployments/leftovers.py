@@ -14,8 +14,7 @@ from tasks.repository.clean_checkout import loop_checkouts
 from tasks.repository.git import Repository
 from tasks.repository.loop_context import is_marked_finished, loop_context, worktree_of
 from tasks.repository.products import remove
-from tasks.repository.state_ref import Shown, list_loops, loop_names, refused
-from tasks.repository.state_signature import Doubt
+from tasks.repository.state_ref import list_loops, loop_names, refused
 from tasks.system.supervised import end_tagged, supervised_tags, tags
 
 SHOWN = 5
@@ -97,17 +96,13 @@ def _remove(left: list[Path]) -> str:
 def unread(repository: Repository) -> list[OperatorError]:
     """Why the loops that cannot be read, or were forged, cannot be. They are left alone, and hide none of the others."""
     found: list[OperatorError] = []
-    forged = [one for one in list_loops(repository, found.append) if _is_forged(one)]
+    forged = [one for one in list_loops(repository, found.append) if one.forged]
     return [*found, *filter(None, (refused(repository, one) for one in forged))]
 
 
 def _readable(repository: Repository) -> list[LoopState]:
-    return [one.state for one in list_loops(repository, lambda _: None) if not _is_forged(one)]
-
-
-def _is_forged(shown: Shown) -> bool:
-    """Not so one of an earlier version or of another machine: what is cleared away of those nobody can miss either."""
-    return shown.doubt is not None and shown.doubt[0] is Doubt.FORGED
+    """Without those that were forged. What is cleared away of an earlier version's or another machine's nobody can miss."""
+    return [one.state for one in list_loops(repository, lambda _: None) if not one.forged]
 
 
 def _undriven(repository: Repository) -> Iterator[LoopState]:

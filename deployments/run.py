@@ -50,7 +50,6 @@ from tasks.models.judge import asks_claude_code
 from tasks.repository.git import Repository, commit_and_tree, open_repository, read_ref
 from tasks.repository.loop_context import loop_folder, worktree_of
 from tasks.repository.state_ref import Fenced, Shown, accept_state, read_state, refused, show_state, state_ref
-from tasks.repository.state_signature import Doubt
 from tasks.sandbox.probe import require_sandbox
 from tasks.system.claude_binary import find_binary
 from tasks.system.clock import now_utc
@@ -268,7 +267,7 @@ def require_verified(repository: Repository, loop: str, accepted: str) -> None:
 
 def _accepts(shown: Shown) -> bool:
     """What this machine knows to be forged is not accepted by a key that is pressed."""
-    if shown.doubt is None or shown.doubt[0] is Doubt.FORGED or not is_anybody_there():
+    if not shown.unverified or shown.forged or not is_anybody_there():
         return False
     result = result_of(shown.state, state_ref(shown.state.loop), shown.unverified)
     say(*result_lines(result), f"settings   git show {result.state_ref}:state.json")

@@ -159,9 +159,9 @@ def push_state(repository: Repository, state: LoopState) -> None:
 def _replace(repository: Repository, loop: str, remote: RemoteConfig, ours: str | None, theirs: str) -> None:
     """Put the remote's course in the place of ours; whatever of ours it does not hold is kept on refs."""
     shown = shown_at(repository, loop, f"{FETCHED}{loop}/state")
-    if shown.doubt and ours:
+    if shown.unverified and ours:
         raise _unverified(remote, loop, shown)
-    if shown.doubt:  # to be looked at, and accepted; until then nothing else is done with it
+    if shown.unverified:  # to be looked at, and accepted; until then nothing else is done with it
         git(repository.common, "update-ref", state_ref(loop), theirs, "0" * len(theirs))
         return
     state = shown.state

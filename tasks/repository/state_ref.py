@@ -23,18 +23,8 @@ from helmsman.records.state import SCHEMA, LoopState
 from tasks.repository.git import IDENTITY, GitError, Repository, git, read_ref
 from tasks.repository.hidden import with_hidden, without_hidden
 from tasks.repository.objects import read_objects
-from tasks.repository.state_signature import (
-    Doubt,
-    Stored,
-    Tip,
-    Unverified,
-    doubt_of,
-    known_tip,
-    note_seen,
-    note_tip,
-    refusal,
-    signature_of,
-)
+from tasks.repository.state_signature import PURPOSE, Stored, Tip, Unverified, doubt_of, known_tip, note_seen, note_tip
+from tasks.system.keys import VARIABLE, loop_key, sign
 from tasks.system.secrets import redact, without_secrets
 
 PREFIX = "refs/helmsman/"
@@ -88,7 +78,7 @@ def _stream(ref: str, state: LoopState, over: str | None, record: IterationRecor
     """What `git fast-import` reads."""
     whole = state.model_dump_json(indent=1).encode()
     kept = record.model_dump_json(indent=1).encode() if record is not None else b""
-    signature = signature_of(state.loop, state.uid, over, whole, kept).encode()
+    signature = sign(loop_key(state.uid), PURPOSE, state.loop, state.uid, over or "", whole, kept).encode()
     author = f"{IDENTITY['GIT_AUTHOR_NAME']} <{IDENTITY['GIT_AUTHOR_EMAIL']}> {int(state.updated_at.timestamp())} +0000"
     parts = [f"commit {ref}\nmark :1\ncommitter {author}\n".encode(), _data(subject.replace("\n", " ").encode(errors="replace"))]
     parts += [f"from {over}\n".encode() if over else b"", b"deleteall\n"]
@@ -131,21 +121,19 @@ class Shown(NamedTuple):
 
     state: LoopState
     commit: str
-    doubt: tuple[Doubt, str] | None  # why it is not verified, with what was found; None where it is
-
-    @property
-    def unverified(self) -> str:
-        """What was found, in a line for people; empty where it is verified."""
-        return self.doubt[1] if self.doubt else ""
+    unverified: str
+    """What was found, in a line for people; empty where it is known that Helmsman wrote it."""
+    forged: bool
+    """This machine has signed states of the loop, and this is none that follows them."""
 
 
 def show_state(repository: Repository, loop: str) -> Shown:
     """The last state of a loop, verified or not. Raises OperatorError when there is no such loop or it cannot be read."""
     tip = known_tip(repository, loop)
     shown = shown_at(repository, loop, state_ref(loop), tip)
-    if shown.doubt is not None and known_tip(repository, loop) != tip:
+    if shown.unverified and known_tip(repository, loop) != tip:
         return show_state(repository, loop)  # a driver came between the two
-    if shown.doubt is None and (tip is None or tip.commit != shown.commit):
+    if not shown.unverified and (tip is None or tip.commit != shown.commit):
         note_seen(repository, loop, Tip(uid=shown.state.uid, commit=shown.commit), instead=tip)
     return shown
 
@@ -176,19 +164,30 @@ def shown_at(repository: Repository, loop: str, ref: str, tip: Tip | None = None
             if tip
             else f"see who wrote it; without it there is no loop {loop}: git update-ref -d {state_ref(loop)}",
         )
-    return Shown(state, stored.commit, doubt_of(repository, loop, state.uid, stored, tip))
+    return Shown(state, stored.commit, *doubt_of(repository, loop, state.uid, stored, tip))
 
 
 def refused(repository: Repository, shown: Shown) -> Unverified | None:
-    """What to tell whoever would act on a state; None where it is verified."""
-    state, commit, doubt = shown
-    return refusal(state.loop, state_ref(state.loop), commit, doubt, known_tip(repository, state.loop)) if doubt else None
+    """What to tell whoever would act on a state, and what can be done first; None where it is verified."""
+    loop, ref = shown.state.loop, state_ref(shown.state.loop)
+    if not shown.unverified:
+        return None
+    way = f"look at it (git show {ref}:state.json)"
+    if shown.forged and (tip := known_tip(repository, loop)) is not None:
+        way = f"put back the last state that this machine knows: git update-ref {ref} {tip.commit}; or {way}"
+    return Unverified(
+        f"the state of loop {loop} is not verified, so nothing is done with it",
+        expected=f"a state that Helmsman signed, with this machine's key or that of {VARIABLE}",
+        found=shown.unverified,
+        remedy=f"{way} and accept exactly it: helmsman resume {loop} --accept-state {shown.commit[:12]}. "
+        f"Where other machines drive the loop, give all of them one {VARIABLE}",
+    )
 
 
 def accept_state(repository: Repository, loop: str) -> None:
     """Sign the last state of a loop anew, by the word of whoever has looked at it. The caller holds the lock."""
-    state, commit, doubt = show_state(repository, loop)
-    if doubt is not None:
+    state, commit, unverified, _ = show_state(repository, loop)
+    if unverified:
         write_state(repository, state, over=commit, record=None, subject=f"accepted as it was found at {commit[:12]}")
 
 

@@ -7,7 +7,6 @@ authenticates every earlier state and record of the loop.
 import hashlib
 import os
 from contextlib import suppress
-from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -16,17 +15,9 @@ from pydantic import BaseModel, ValidationError
 from helmsman.errors import OperatorError
 from tasks.repository.git import GitError, Repository, git
 from tasks.system.files import locked, write_atomic
-from tasks.system.keys import VARIABLE, has_own_key, is_signed, keys_folder, loop_key, sign
+from tasks.system.keys import has_own_key, is_signed, keys_folder
 
 PURPOSE = "helmsman state 1"  # what is signed, and in which form: no signature of anything else counts here
-
-
-class Doubt(StrEnum):
-    """Why a state is not verified."""
-
-    UNSIGNED = "unsigned"  # an earlier version of Helmsman wrote it, or somebody by hand
-    UNKNOWN_KEY = "signed with a key that is not on this machine"
-    FORGED = "forged"  # this machine has signed states of the loop, and this is none that follows them
 
 
 class Unverified(OperatorError):  # noqa: N818 - what the state is
@@ -63,56 +54,37 @@ class Stored(NamedTuple):
         return hashlib.new(digest, b"commit %d\0%s" % (len(self.header), self.header)).hexdigest() == self.commit
 
 
-def signature_of(loop: str, uid: str, parent: str | None, state: bytes, record: bytes) -> str:
-    """What is stored beside a state. Raises OperatorError where there is no key and none can be made."""
-    return sign(loop_key(uid), PURPOSE, loop, uid, parent or "", state, record)
-
-
-def doubt_of(repository: Repository, loop: str, uid: str, stored: Stored, tip: Tip | None) -> tuple[Doubt, str] | None:
-    """Why the state is not verified, with what was found; None where it is.
+def doubt_of(repository: Repository, loop: str, uid: str, stored: Stored, tip: Tip | None) -> tuple[str, bool]:
+    """Why the state is not verified, empty where it is, and whether it is forged: this machine has signed states of the loop, and
+    this is none that follows them.
 
     `tip` is read before the state is: a driver beside us writes the state first, and then the tip.
     """
     short, parts = stored.commit[:12], (loop, uid, stored.parents, stored.state, stored.record)
     if stored.is_whole and stored.signature and is_signed(uid, stored.signature, PURPOSE, *parts):
         doubts = [_not_after(repository, uid, stored.commit, one) for one in (tip, tip and tip.next) if one]
-        return None if None in doubts else next(iter(doubts), None)
+        return ("", False) if "" in doubts or not doubts else (doubts[0], True)
     what = "a signature that does not match" if stored.signature else "no signature"
     if tip is not None or has_own_key(uid):
-        return Doubt.FORGED, f"{what} in {short}, though this machine signs this loop's states"
+        return f"{what} in {short}, though this machine signs this loop's states", True
     if stored.signature:
-        return Doubt.UNKNOWN_KEY, f"{short}, {Doubt.UNKNOWN_KEY}"
-    return Doubt.UNSIGNED, f"{what} in {short}: an earlier version of Helmsman wrote it, or somebody by hand"
+        return f"{short}, signed with a key that is not on this machine", False
+    return f"{what} in {short}: an earlier version of Helmsman wrote it, or somebody by hand", False
 
 
-def _not_after(repository: Repository, uid: str, commit: str, tip: Tip) -> tuple[Doubt, str] | None:
+def _not_after(repository: Repository, uid: str, commit: str, tip: Tip) -> str:
     """Why a signed state does not follow the one that is known. Raises GitError where git was killed or took too long."""
     if tip.commit == commit:
-        return None
+        return ""
     if tip.uid != uid:
-        return Doubt.FORGED, f"the state of another loop, {uid}, which had this name"
+        return f"the state of another loop, {uid}, which had this name"
     try:  # without git's cache of the history, which is a file that whoever can write there could exchange
         git(repository.common, "-c", "core.commitGraph=false", "merge-base", "--is-ancestor", tip.commit, commit)
     except GitError as error:
         if error.code < 0:  # that says nothing of the state
             raise
-        return Doubt.FORGED, f"{commit[:12]}, an earlier state: it was rolled back from {tip.commit[:12]}"
-    return None
-
-
-def refusal(loop: str, ref: str, commit: str, doubt: tuple[Doubt, str], tip: Tip | None) -> Unverified:
-    """What an operator reads, and can do, before anything is done with such a state."""
-    kind, found = doubt
-    way = f"look at it (git show {ref}:state.json)"
-    if kind is Doubt.FORGED and tip is not None:
-        way = f"put back the last state that this machine knows: git update-ref {ref} {tip.commit}; or {way}"
-    return Unverified(
-        f"the state of loop {loop} is not verified, so nothing is done with it",
-        expected=f"a state that Helmsman signed, with this machine's key or that of {VARIABLE}",
-        found=found,
-        remedy=f"{way} and accept exactly it: helmsman resume {loop} --accept-state {commit[:12]}. "
-        f"Where other machines drive the loop, give all of them one {VARIABLE}",
-    )
+        return f"{commit[:12]}, an earlier state: it was rolled back from {tip.commit[:12]}"
+    return ""
 
 
 def known_tip(repository: Repository, loop: str) -> Tip | None:

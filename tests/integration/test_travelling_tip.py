@@ -53,7 +53,7 @@ def test_looking_at_a_loop_while_its_state_is_replaced_makes_nobody_refuse_it(
     ahead: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def look() -> None:
-        assert state_ref.show_state(ahead, LOOP).doubt is None
+        assert state_ref.show_state(ahead, LOOP).unverified == ""
 
     around_the_move(monkeypatch, before=look, after=look)
     pull_state(ahead, LOOP, PUSHED, held=False)

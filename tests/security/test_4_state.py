@@ -145,7 +145,7 @@ def test_the_word_that_accepts_a_state_is_good_for_that_state_alone(
     forge(repository, {**completed(state), "head": "f" * 40})
     code, errors = resume(helmsman, "--accept-state", looked_at)
     assert (code, "names another state" in errors) == (2, True), errors
-    assert show_state(repository, LOOP).doubt is not None
+    assert show_state(repository, LOOP).unverified
 
 
 def test_a_state_that_was_signed_before_is_no_state_after_it(
@@ -217,7 +217,7 @@ def test_a_state_of_an_earlier_version_is_shown_and_gone_on_with_once_somebody_a
     assert (code, "earlier version of Helmsman" in errors) == (2, True), errors
     asked = "resume", LOOP, "--repo", str(helmsman.repository)
     assert "sign it with the key of this machine? [y/N]" in helmsman.run_in_terminal(*asked, typed="\n").output
-    assert show_state(repository, LOOP).doubt is not None, "Enter is no yes"
+    assert show_state(repository, LOOP).unverified, "Enter is no yes"
     agreed = helmsman.run_in_terminal(*asked, typed="y\n")
     assert "/nowhere/claude" in agreed.output, "it goes on, as far as it can without an agent"
     assert read_state(repository, LOOP)[0] == before
