@@ -18,15 +18,7 @@ from deployments.trust import consenting, may_ask, refuse_programs, refuse_untru
 from helmsman.config import CheckConfig
 from helmsman.config.layers import display
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.parsers.first_files import (
-    DEFAULT_TIMEOUT,
-    Aside,
-    FirstCheck,
-    FirstSetUp,
-    criteria_of,
-    helmsman_toml,
-    rubric_md,
-)
+from helmsman.parsers.first_files import DEFAULT_TIMEOUT, criteria_of, helmsman_toml, rubric_md
 from helmsman.parsers.project import Candidate, Found, Kind, find_commands, worth_keeping
 from helmsman.parsers.rubric import read_rubric
 from helmsman.plain import clean, clean_lines
@@ -80,7 +72,7 @@ class _Seen:
     found: Found
     tried: tuple[Tried, ...]
     notes: tuple[str, ...]
-    setup: FirstSetUp
+    setup: tuple[str, ...]
 
 
 def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json: bool) -> int:
@@ -135,8 +127,7 @@ def _look(repository: Repository, place: Scratch, console: Console, *, asks: boo
     else:
         tried = tuple(Tried(candidate, Fate.UNTRIED) for candidate in found.candidates)
     names = folders[""].names
-    setup = FirstSetUp(tuple(proposed(names)), any(one.fate in {Fate.FAILS, Fate.CANNOT_START} for one in tried))
-    return _Seen(found, tried, tuple(_notes(repository, place, names, tried)), setup)
+    return _Seen(found, tried, tuple(_notes(repository, place, names, tried)), tuple(proposed(names)))
 
 
 def _notes(repository: Repository, place: Scratch, names: frozenset[str], tried: Sequence[Tried]) -> Iterator[str]:
@@ -272,8 +263,9 @@ def tried_lines(tried: Sequence[Tried], kept: Sequence[Tried]) -> Iterator[str]:
 def pages(plan: Plan, obstacles: Mapping[str, str], seen: _Seen) -> tuple[Page, Page]:
     """Both files as text. Raises OperatorError for criteria that no rubric can hold."""
     left = [one for one in seen.tried if one not in plan.kept]
-    asides = [Aside(one.candidate.command, f"{one.candidate.where}: {outcome(one)}") for one in left]
-    toml = helmsman_toml(plan.goal, list(_checks(plan.kept)), asides, seen.setup)
+    why = [(one.candidate.command, f"{one.candidate.where}: {outcome(one)}") for one in left]
+    needed = any(one.fate in {Fate.FAILS, Fate.CANNOT_START} for one in seen.tried)
+    toml = helmsman_toml(plan.goal, list(_checks(plan.kept)), why, seen.setup, setup_needed=needed)
     rubric = rubric_md(plan.criteria)
     if plan.criteria and (flaws := read_rubric(rubric).problems):
         found = "; ".join(flaw.cause for flaw in flaws[:5])
@@ -294,7 +286,7 @@ def outcome(tried: Tried) -> str:
     return str(tried.fate) + (f", exit {tried.exit_code}" if tried.exit_code is not None else "")
 
 
-def _checks(kept: Sequence[Tried]) -> Iterator[FirstCheck]:
+def _checks(kept: Sequence[Tried]) -> Iterator[tuple[CheckConfig, str]]:
     """A kind is the name of its first check; another of that kind is called by its command."""
     firsts = {one.candidate.kind: one for one in reversed(kept)}
     for tried in kept:
@@ -303,7 +295,7 @@ def _checks(kept: Sequence[Tried]) -> Iterator[FirstCheck]:
         slow = OF_A_SLOW_ONE if tried.fate is Fate.TOO_SLOW else 0
         timeout = max(DEFAULT_TIMEOUT, slow, ceil(tried.seconds * ROOM_TO_GROW))
         config = CheckConfig(command=candidate.command, name=name, timeout_seconds=timeout)
-        yield FirstCheck(config, f"{candidate.where}: {outcome(tried)}")
+        yield (config, f"{candidate.where}: {outcome(tried)}")
 
 
 def obstacles(top: Path) -> dict[str, str]:

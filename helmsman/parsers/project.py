@@ -15,17 +15,15 @@ from fnmatch import fnmatchcase
 from importlib.resources import files
 from itertools import takewhile
 from posixpath import splitext
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
 from helmsman.parsers.loose import at, mapping
 from helmsman.toml_of import toml_of
 
-MOST_CANDIDATES = 16
-"""Commands at most; whoever has more of them knows better which ones count."""
-MOST_FOLDERS = 20
-"""Folders below the root that are looked into at most."""
+MOST_CANDIDATES = 16  # commands at most; whoever has more of them knows better which ones count
+MOST_FOLDERS = 20  # folders below the root that are looked into at most
 SCRIPTS = tuple(
     f"{folder}{stem}{ending}"
     for stem in ("test", "tests", "run_tests", "run-tests", "runtests", "check")
@@ -48,10 +46,8 @@ class Kind(StrEnum):
 class Folder:
     """A folder of the repository, as far as it was read."""
 
-    names: frozenset[str] = frozenset()
-    """Of files and folders in it."""
-    texts: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What the files say that are read at all."""
+    names: frozenset[str] = frozenset()  # of files and folders in it
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])  # what the files say that are read at all
 
     def text(self, name: str) -> str:
         return self.texts.get(name, "")
@@ -63,12 +59,10 @@ class Candidate:
 
     command: str
     kind: Kind
-    where: str
-    """The file, and what in it."""
+    where: str  # the file, and what in it
     tool: str = ""
     """What it is about: `python`, `rust format`. Empty: the project's own word for all of this kind."""
-    folder: str = ""
-    """Where it is run, from the root."""
+    folder: str = ""  # where it is run, from the root
 
     def covers(self, other: "Candidate") -> bool:
         """Whether the other one would most likely say the same."""
@@ -83,15 +77,11 @@ class Passed:
     cause: str
 
 
-Discovery: TypeAlias = Candidate | Passed
-
-
 @dataclass(frozen=True)
 class Found:
     """What the files of a project say."""
 
-    candidates: tuple[Candidate, ...] = ()
-    """By kind, and for each kind the most telling one first."""
+    candidates: tuple[Candidate, ...] = ()  # by kind, and for each kind the most telling one first
     passed: tuple[Passed, ...] = ()
 
 
@@ -99,33 +89,20 @@ class Row(NamedTuple):
     """Files of `projects.toml`, and the command that they stand for, or that calls what they name."""
 
     command: str
-    files: tuple[str, ...] = ()
-    """Names or patterns of names; the first that is there counts."""
-    kind: Kind | None = None
-    """None: the kind of the name that is called."""
+    files: tuple[str, ...] = ()  # names or patterns of names; the first that is there counts
+    kind: Kind | None = None  # none: the kind of the name that is called
     tool: str = ""
-    needs: str = ""
-    """Another name that must be there."""
-    without: str = ""
-    """Another name that must not be there."""
-    holds: str = ""
-    """What its text must hold, as a regular expression."""
-    what: str = ""
-    """What the file names: a target, a script."""
-    named: str = ""
-    """A pattern of those names."""
-    keys: str = ""
-    """Where they stand as keys, in JSON, TOML or YAML."""
-    without_tests: bool = False
-    """Whether names for tests are passed over."""
-    settings: str = ""
-    """Its table below `tool` in pyproject.toml, which counts as a file of it."""
-    sections: tuple[str, ...] = ()
-    """Sections in setup.cfg or tox.ini that count as well."""
-    everything_without: tuple[str, ...] = ()
-    """Settings that say what is looked at; without any, that is `.`."""
-    own_environment: bool = False
-    """Whether it sets up its own, and needs no `uv run` before it."""
+    needs: str = ""  # another name that must be there
+    without: str = ""  # another name that must not be there
+    holds: str = ""  # what its text must hold, as a regular expression
+    what: str = ""  # what the file names: a target, a script
+    named: str = ""  # A pattern of those names
+    keys: str = ""  # where they stand as keys, in JSON, TOML or YAML
+    without_tests: bool = False  # whether names for tests are passed over
+    settings: str = ""  # its table below `tool` in pyproject.toml, which counts as a file of it
+    sections: tuple[str, ...] = ()  # sections in setup.cfg or tox.ini that count as well
+    everything_without: tuple[str, ...] = ()  # settings that say what is looked at; without any, that is `.`
+    own_environment: bool = False  # whether it sets up its own, and needs no `uv run` before it
 
 
 _TABLE: Mapping[str, Any] = tomllib.loads(files("helmsman.parsers").joinpath("projects.toml").read_text("utf-8"))
@@ -138,6 +115,7 @@ _PROJECT = frozenset({*_DEPENDENCIES, "tox.ini", "noxfile.py"})
 _READ = {name for row in (*OWN, *PYTHON, *USUAL) if row.named or row.keys or row.holds for name in row.files}
 TEXTS = _PROJECT | _READ | {"package.json", *(path.rpartition("/")[2] for path in SCRIPTS)}
 """Names of the files whose text is worth reading."""
+_SHEBANG = re.compile(r"#![^\n]{0,100}?\b(bash|sh|zsh|python|node|ruby|perl)\b")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,60}")
 
 
@@ -146,8 +124,11 @@ def find_commands(folders: Mapping[str, Folder]) -> Found:
     root = folders.get("", Folder())
     below = [name for name in sorted(folders) if may_hold_a_project(name)]
     found = list(_in_folder("", root))
-    if not _has_tests(found):
-        found += _scripts(root)
+    if not _has_tests(found):  # a script with a usual name, run by what its first line names, else by its ending
+        for path in [name for name in SCRIPTS if name in root.texts][:1]:
+            shebang = _SHEBANG.match(root.text(path))
+            named = shebang[1].replace("python", "python3") if shebang else _LISTS["interpreters"].get(splitext(path)[1], "sh")
+            found.append(Candidate(f"{named} {path}", Kind.TESTS, path))
     if not _has_tests(found):
         found += [one for name in below[:MOST_FOLDERS] for one in _in_folder(name, folders[name])]
     first: dict[str, Candidate] = {}
@@ -178,11 +159,11 @@ def is_read(path: str) -> bool:
     return path.rpartition("/")[2] in TEXTS or _is_test_module(path)
 
 
-def _has_tests(found: Iterable[Discovery]) -> bool:
+def _has_tests(found: Iterable[Candidate | Passed]) -> bool:
     return any(isinstance(one, Candidate) and one.kind is Kind.TESTS for one in found)
 
 
-def _in_folder(name: str, folder: Folder) -> Iterator[Discovery]:
+def _in_folder(name: str, folder: Folder) -> Iterator[Candidate | Passed]:
     """The project's own words first; behind them what its tools' files stand for."""
     sources = (*(_of_row(row, folder) for row in OWN), _node(folder), _python(folder), *(_of_row(row, folder) for row in USUAL))
     for one in (one for source in sources for one in source):
@@ -196,7 +177,7 @@ def _in_folder(name: str, folder: Folder) -> Iterator[Discovery]:
 # --- rows -----------------------------------------------------------------------------------------------------------
 
 
-def _of_row(row: Row, folder: Folder, run: str = "") -> Iterator[Discovery]:
+def _of_row(row: Row, folder: Folder, run: str = "") -> Iterator[Candidate | Passed]:
     """What a row comes to in a folder. `run`: what its command needs before it."""
     here = (name for pattern in row.files for name in sorted(folder.names) if fnmatchcase(name, pattern))
     file = next(here, "")
@@ -206,11 +187,13 @@ def _of_row(row: Row, folder: Folder, run: str = "") -> Iterator[Discovery]:
     if row.kind:
         yield Candidate(f"{run}{row.command}", row.kind, file, row.tool)
         return
-    read = _keys(file, folder.text(file), row.keys) if row.keys else " ".join(re.findall(row.named, folder.text(file))).split()
-    if read is None:
+    text, yaml = folder.text(file), file.endswith(("yml", "yaml"))
+    table = read_table(file, text) if row.keys and not yaml else {}
+    if table is None:
         yield Passed(file, "it is no TOML" if file.endswith(".toml") else "it is no JSON")
         return
-    for kind, name in _usual(read):
+    keys = _yaml_keys(text, row.keys) if yaml else mapping(at(table, row.keys))
+    for kind, name in _usual(keys if row.keys else " ".join(re.findall(row.named, text)).split()):
         if kind is not Kind.TESTS or not row.without_tests:
             yield Candidate(f"{run}{row.command} {name}", kind, f"{file}, {row.what} {name}", row.tool)
 
@@ -219,27 +202,14 @@ def _usual(names: Iterable[str]) -> Iterator[tuple[Kind, str]]:
     """Of the names of targets the most usual one for each kind."""
     known = set(names)
     for kind, wanted in NAMES.items():
-        found = next((name for name in wanted if name in known), None)
-        if found:
-            yield kind, found
-
-
-def _keys(file: str, text: str, path: str) -> Iterable[str] | None:
-    """The keys of a table in a file; None where it cannot be read."""
-    if file.endswith(("yml", "yaml")):
-        return _yaml_keys(text, path)
-    table = read_table(file, text)
-    return None if table is None else mapping(at(table, path))
-
-
-_TASK = re.compile(r"( {1,8})[\"']?([\w:-]{1,60})[\"']?:")
+        yield from ((kind, name) for name in [name for name in wanted if name in known][:1])
 
 
 def _yaml_keys(text: str, key: str) -> list[str]:
     """The keys right below a key of the top; the core reads no YAML."""
     below = f"\n{text}".partition(f"\n{key}:")[2].splitlines()[1:]
     inside = takewhile(lambda line: not line.strip() or line[0] in " \t#", below)
-    keys = [match for line in inside if (match := _TASK.match(line))]
+    keys = [match for line in inside if (match := re.match(r"( {1,8})[\"']?([\w:-]{1,60})[\"']?:", line))]
     return [match[2] for match in keys if match[1] == keys[0][1]]
 
 
@@ -254,10 +224,15 @@ def read_table(file: str, text: str) -> Mapping[str, Any] | None:
 # --- Node -----------------------------------------------------------------------------------------------------------
 
 _WATCHES = re.compile(r"--watch(?:All)?(?!=false|\w)")
+_NODE_TOOLS = (
+    (Kind.LINT, ("eslint.config.*", ".eslintrc*"), "eslint .", "eslint's settings"),
+    (Kind.TYPES, ("tsconfig.json",), "tsc --noEmit", "tsconfig.json"),
+)
+"""What has no script, by its own settings."""
 
 
-def _node(folder: Folder) -> Iterator[Discovery]:
-    """Scripts of package.json, by the manager whose lock file is there; what has no script, by its own settings."""
+def _node(folder: Folder) -> Iterator[Candidate | Passed]:
+    """Scripts of package.json, by the manager whose lock file is there."""
     if "package.json" not in folder.texts:
         return
     said = read_table("package.json", folder.text("package.json"))
@@ -267,35 +242,30 @@ def _node(folder: Folder) -> Iterator[Discovery]:
     execute, named = _LISTS["node_managers"], str(said.get("packageManager", "")).partition("@")[0]
     locked = next((manager for lock, manager in _LISTS["node_locks"].items() if lock in folder.names), "")
     manager = locked or (named if named in execute else "npm")
-    doubts = {name: _doubt(str(script)) for name, script in mapping(said.get("scripts")).items()}
+    doubts = dict[str, str]()
+    for name, script in mapping(said.get("scripts")).items():
+        placeholder = "it is the placeholder, which always fails" if "no test specified" in str(script) else ""
+        doubts[name] = placeholder or ("it watches files and never ends" if _WATCHES.search(str(script)) else "")
     usual = list(_usual(name for name, doubt in doubts.items() if not doubt))
     for kind, name in usual:
         call = f"{manager} test" if (manager, name) == ("npm", "test") else f"{manager} run {name}"
         yield Candidate(call, kind, f"package.json, script {name}", "node")
     useless = _usual(name for name, doubt in doubts.items() if doubt)
     yield from (Passed(f"package.json, script {name}", doubts[name]) for _, name in useless)
-    if Kind.LINT not in dict(usual) and any(name.startswith(("eslint.config.", ".eslintrc")) for name in folder.names):
-        yield Candidate(f"{execute[manager]} eslint .", Kind.LINT, "eslint's settings", "node")
-    if Kind.TYPES not in dict(usual) and "tsconfig.json" in folder.names:
-        yield Candidate(f"{execute[manager]} tsc --noEmit", Kind.TYPES, "tsconfig.json", "node")
-
-
-def _doubt(script: str) -> str:
-    if "no test specified" in script:
-        return "it is the placeholder, which always fails"
-    return "it watches files and never ends" if _WATCHES.search(script) else ""
+    for kind, patterns, call, where in _NODE_TOOLS:
+        if kind not in dict(usual) and any(fnmatchcase(name, one) for name in folder.names for one in patterns):
+            yield Candidate(f"{execute[manager]} {call}", kind, where, "node")
 
 
 # --- Python ---------------------------------------------------------------------------------------------------------
 
 _PYTEST = re.compile(r"(?<![\w-])pytest(?![\w-])")
 _UNITTEST = re.compile(r"^(?:import|from) unittest\b", re.MULTILINE)
-_SECTION = re.compile(r"^\[(.+)\]", re.MULTILINE)
 _TEST_FOLDERS = ("tests", "test")
 _PYTEST_SETTINGS = Row("", ("pytest.ini", ".pytest.ini", "conftest.py"), settings="pytest", sections=("tool:pytest", "pytest"))
 
 
-def _python(folder: Folder) -> Iterator[Discovery]:
+def _python(folder: Folder) -> Iterator[Candidate | Passed]:
     """What settings say about pytest, tox, nox, ruff, flake8, mypy, pyright."""
     said = read_table("pyproject.toml", folder.text("pyproject.toml"))
     if said is None:
@@ -315,12 +285,14 @@ def _python(folder: Folder) -> Iterator[Discovery]:
 
 def _set_up(row: Row, folder: Folder, tool: Mapping[str, Any]) -> str:
     """Where a tool has its settings; empty where it has none."""
-    own = (name for name in row.files if name in folder.names)
+    places = [name for name in row.files if name in folder.names]
     parent, _, name = row.settings.rpartition(".")
-    inside = (f"pyproject.toml, tool.{row.settings}" for _ in range(name in mapping(at(tool, parent) if parent else tool)))
-    held = ((file, set(_SECTION.findall(folder.text(file)))) for file in ("setup.cfg", "tox.ini"))
-    shared = (f"{file}, [{name}]" for file, names in held for name in row.sections if name in names)
-    return next((where for found in (own, inside, shared) for where in found), "")
+    if name in mapping(at(tool, parent) if parent else tool):
+        places.append(f"pyproject.toml, tool.{row.settings}")
+    for file in ("setup.cfg", "tox.ini"):
+        held = re.findall(r"(?m)^\[(.+)\]", folder.text(file))
+        places += [f"{file}, [{name}]" for name in row.sections if name in held]
+    return next(iter(places), "")
 
 
 def _python_tests(folder: Folder, tool: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -330,40 +302,22 @@ def _python_tests(folder: Folder, tool: Mapping[str, Any]) -> tuple[str, str] | 
         return "pytest -q", where
     if "manage.py" in folder.names:
         return "python3 manage.py test", "manage.py"
-    below = next((name for name in _TEST_FOLDERS if name in folder.names), "")
-    if below and _PROJECT & folder.names:
-        return _unittest(below, folder), f"the folder {below}"
-    modules = [name for name in sorted(folder.names) if _is_test_module(name)]
-    place = next((place for place in (*_TEST_FOLDERS, "") for name in modules if name.rpartition("/")[0] == place), None)
+    place = next((name for name in _TEST_FOLDERS if name in folder.names and _PROJECT & folder.names), None)
+    where, pytest = f"the folder {place}", False
     if place is None:
-        return None
-    found = [name for name in modules if name.rpartition("/")[0] == place]
-    texts = [folder.text(name) for name in found]
-    plain = any(map(_UNITTEST.search, texts)) and not any(map(_PYTEST.search, texts))
-    return _unittest(place, folder) if plain else "pytest -q", found[0]
-
-
-def _unittest(place: str, folder: Folder) -> str:
-    """A folder that is a package is imported from the top, or its relative imports fail."""
-    start = f" discover -s {place}{' -t .' if f'{place}/__init__.py' in folder.names else ''}" if place else ""
-    return f"python3 -m unittest{start}"
+        modules = sorted(name for name in folder.names if _is_test_module(name))
+        place = next((one for one in (*_TEST_FOLDERS, "") for name in modules if name.rpartition("/")[0] == one), None)
+        if place is None:
+            return None
+        found = [name for name in modules if name.rpartition("/")[0] == place]
+        texts, where = [folder.text(name) for name in found], found[0]
+        pytest = any(map(_PYTEST.search, texts)) or not any(map(_UNITTEST.search, texts))
+    # A folder that is a package is imported from the top, or its relative imports fail.
+    package = " -t ." if f"{place}/__init__.py" in folder.names else ""
+    return "pytest -q" if pytest else f"python3 -m unittest{f' discover -s {place}{package}' if place else ''}", where
 
 
 def _is_test_module(path: str) -> bool:
     """Whether it is a test file at the top or right below a folder of tests, whose text says which runner it needs."""
     folder, _, name = path.rpartition("/")
     return folder in {*_TEST_FOLDERS, ""} and fnmatchcase(name, "test*.py")
-
-
-# --- where no tool tells how it is tested: scripts with a usual name ------------------------------------------------
-
-_SHEBANG = re.compile(r"#![^\n]{0,100}?\b(bash|sh|zsh|python|node|ruby|perl)\b")
-
-
-def _scripts(folder: Folder) -> Iterator[Candidate]:
-    """The first script that is there, run by what its first line names, else by its ending."""
-    path = next((name for name in SCRIPTS if name in folder.texts), "")
-    if path:
-        shebang = _SHEBANG.match(folder.text(path))
-        named = {"python": "python3"}.get(shebang[1], shebang[1]) if shebang else ""
-        yield Candidate(f"{named or _LISTS['interpreters'].get(splitext(path)[1], 'sh')} {path}", Kind.TESTS, path)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.config.layers import Layer, resolve
-from helmsman.parsers.first_files import Aside, FirstCheck, criteria_of, helmsman_toml, rubric_md
+from helmsman.parsers.first_files import criteria_of, helmsman_toml, rubric_md
 from helmsman.parsers.project import (
     MOST_CANDIDATES,
     NAMES,
@@ -277,15 +277,15 @@ CHECKS = st.builds(CheckConfig, command=TEXT.filter(str.strip), name=TEXT, timeo
 @pytest.mark.feature("E11")
 @given(
     SAID | st.just(""),
-    st.lists(st.builds(FirstCheck, CHECKS, TEXT), max_size=4),
-    st.lists(st.builds(Aside, TEXT, TEXT), max_size=3),
+    st.lists(st.tuples(CHECKS, TEXT), max_size=4),
+    st.lists(st.tuples(TEXT, TEXT), max_size=3),
 )
 def test_what_is_written_is_the_same_configuration_when_it_is_read(
-    goal: str, checks: list[FirstCheck], asides: list[Aside]
+    goal: str, checks: list[tuple[CheckConfig, str]], asides: list[tuple[str, str]]
 ) -> None:
     read: dict[str, Any] = tomllib.loads(helmsman_toml(goal, checks, asides))
     config = resolve([Layer("helmsman.toml", read), Layer("not given yet", {"goal": "later"})]).config
-    assert config == LoopConfig(goal=goal or "later", checks=tuple(check.config for check in checks))
+    assert config == LoopConfig(goal=goal or "later", checks=tuple(check for check, _ in checks))
 
 
 OPTIONS = st.sampled_from(
