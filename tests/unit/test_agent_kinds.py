@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.agents.command import LONGEST_ARGUMENT, command_line
-from helmsman.agents.fitting import LACKS, NEEDS, fitted, in_short, introduction, lacks, value_of
+from helmsman.agents.fitting import LACKS, NEEDS, fitted, in_short, introduction, lacks, unused, value_of
 from helmsman.config import LoopConfig
 from helmsman.config.infrastructure import AgentConfig
 from helmsman.config.layers import Layer, resolve
@@ -88,7 +88,7 @@ def test_a_file_that_describes_no_agent_is_refused_with_what_is_wrong() -> None:
 )
 def test_each_agent_is_called_by_the_flags_of_its_documentation(name: str, expected: str) -> None:
     assert line(kind(name), model="m", further=("-c", "a=b"), prompt="PROMPT") == ["/bin/it", *expected.split()]
-    assert "m" not in line(kind(name))
+    assert "" not in line(kind(name))  # no flag for a model that nobody chose
 
 
 def test_an_agent_gets_its_prompt_as_it_wants_it() -> None:
@@ -163,6 +163,14 @@ def test_what_the_operator_relies_on_is_refused_where_the_agent_cannot_do_it(sai
 def test_a_preset_s_budget_is_no_word_of_the_operator_s() -> None:
     found = resolve([Layer("preset bugfix", {"goal": "g", "limits": {"cost_usd": 5}})])
     assert fitted(found.config, found.origins, described())[0].limits.cost_usd is None
+
+
+def test_settings_of_claude_code_that_somebody_made_are_named_where_nothing_uses_them() -> None:
+    said = ("claude.binary", "claude.permission_mode", "claude.timeout_minutes", "steering.hooks", "limits.iterations")
+    origins = {**dict.fromkeys(said, "helmsman.toml"), "claude.block": "default", "claude.session": "preset bugfix"}
+    assert unused(LoopConfig(goal="x"), origins) == ("claude.binary", "claude.permission_mode")
+    for asking in ({"judge": {"criteria": ["It reads well."]}}, {"prompt": {"written": True}}, {"prompt": {"compact": True}}):
+        assert unused(LoopConfig.model_validate({"goal": "x", **asking}), origins) == ("claude.permission_mode",)
 
 
 def test_every_capability_has_words_and_every_lack_is_told() -> None:
