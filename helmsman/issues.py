@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from helmsman.memory.words import block_quote
-from helmsman.naming import loop_id
+from helmsman.naming import OWN_BRANCHES, is_branch, loop_id
 from helmsman.oversee.commands_said import command_in
 from helmsman.parsers.markdown_text import rendered, visible
 from helmsman.parsers.pushes import Allowed, ForgeRepository, matches_branch
@@ -23,11 +23,9 @@ from helmsman.records.triggers import (
     LONGEST_BODY,
     LONGEST_COMMENT,
     LONGEST_TITLE,
-    OWN_BRANCHES,
     Happened,
     Ignored,
     IssueEvent,
-    is_branch,
 )
 from helmsman.render.issue import read_mark
 

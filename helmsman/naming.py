@@ -1,4 +1,4 @@
-"""Names made from what people wrote."""
+"""Names: those made from what people wrote, and what the name of a branch may be."""
 
 import re
 import unicodedata
@@ -7,6 +7,12 @@ LONGEST_SLUG = 32
 PLAIN_NAME = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 """Safe as part of a ref, a file, a key in Prefect and a line that a shell reads."""
 LOOP_ID = PLAIN_NAME
+LONGEST_BRANCH = 200
+OWN_BRANCHES = "helmsman/"
+"""Branches of loops begin so."""
+
+_NOT_IN_BRANCHES = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock/")
+"""What git itself allows in no ref."""
 
 
 def loop_id(goal: str, suffix: str) -> str:
@@ -20,3 +26,10 @@ def loop_id(goal: str, suffix: str) -> str:
             break
         slug = longer
     return f"{slug or 'loop'}-{suffix}"
+
+
+def is_branch(name: str) -> bool:
+    """Whether git would take it as the name of a branch, and a terminal shows it as it is."""
+    within = 0 < len(name) <= LONGEST_BRANCH and name.isprintable()
+    ends = name.startswith(("-", ".", "/")) or name.endswith((".lock", ".", "/")) or name in {"@", "HEAD"}
+    return within and not ends and not _NOT_IN_BRANCHES.search(name)

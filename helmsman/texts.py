@@ -80,13 +80,8 @@ def plural(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"
 
 
-def be(number: int) -> str:
-    """The verb that fits a number: 1 iteration *is* done, 2 iterations *are*."""
-    return "is" if number == 1 else "are"
-
-
 def are_allowed(number: int) -> str:
-    return f"{number} {be(number)} allowed"
+    return f"{number} {'is' if number == 1 else 'are'} allowed"
 
 
 def alert_word(signal: Alert) -> str:

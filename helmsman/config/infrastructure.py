@@ -7,6 +7,7 @@ from pydantic import Field, StringConstraints, ValidationInfo, field_validator, 
 from pydantic_core import PydanticCustomError
 
 from helmsman.config.base import STORED, Count, Dollars, OperatorKey, Owner, RepositoryKey, Section, Words, that
+from helmsman.naming import OWN_BRANCHES, is_branch
 
 Format = Literal["text", "json", "codex", "copilot", "cursor", "gemini", "messages", "opencode", "events"]
 """What a program prints, and so which reader understands it."""
@@ -166,9 +167,6 @@ class RemoteConfig(Section):
 
 
 _BRANCH = re.compile(r"(?!-)[\w./+@#%=,-]+")
-_NEVER = re.compile(r"^[/.]|[/.]$|\.\.|//|/\.|@\{|\.lock(?:/|$)|^@$|^HEAD$|^refs/")
-"""What git refuses in the name of a branch, and names that git reads as something else than a branch."""
-_OURS = "helmsman/"
 
 
 class MergeConfig(Section):
@@ -188,9 +186,9 @@ class MergeConfig(Section):
     @field_validator("into")
     @classmethod
     def _names_a_branch(cls, into: str) -> str:
-        if into and (not _BRANCH.fullmatch(into) or _NEVER.search(into)):
+        if into and not (is_branch(into) and _BRANCH.fullmatch(into) and not into.startswith("refs/")):
             raise PydanticCustomError("no_branch", "the short name of a branch, for example main")
-        if into.startswith(_OURS):
+        if into.startswith(OWN_BRANCHES):
             raise PydanticCustomError("own_branch", "a branch of yours; helmsman/… belongs to loops")
         return into
 

@@ -13,10 +13,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from helmsman.config.base import Section
 from helmsman.errors import OperatorError
-from helmsman.naming import loop_id
+from helmsman.naming import OWN_BRANCHES, is_branch, loop_id
 from helmsman.parsers.globs import matches, pieces_of
 from helmsman.records.base import Record
-from helmsman.records.triggers import OWN_BRANCHES, Ignored, Push, is_branch, is_commit
+from helmsman.records.triggers import Ignored, Push, is_commit
 
 HEADS = "refs/heads/"
 MOST_BRANCHES = 20

@@ -29,6 +29,8 @@ from helmsman.records.proof import (
 )
 from helmsman.records.state import FRUITFUL, LoopState, Waiting, failed_calls, recent_calls, spend
 
+LAST_WORDS = 600
+"""Characters of what the agent said last that people are shown: its summary comes at the end."""
 SALVAGES_REMEMBERED, INDICATORS_KEPT, CHECKS_KEPT, WINDOWS_KEPT = 5, 5, 100, 20
 GOES_ON = FRUITFUL | {
     AgentOutcome.TIMED_OUT,  # it was asked to end while at work; the CLI repairs the tool call that was cut off
@@ -378,6 +380,6 @@ def last_call(before: LastCall, record: IterationRecord, known: Mapping[str, int
         drift=record.drift,
         context=call.context.model_copy(update={"window": window}),
         unguarded=call.unguarded,
-        words=record.last_words,
+        words=call.final_text.partition("---RALPH_STATUS---")[0].strip()[-LAST_WORDS:],
         blocked=record.blocked,
     )

@@ -9,7 +9,7 @@ from helmsman.records.base import Record, Usage
 from helmsman.records.checks import CheckReport, CheckResult, Finding, Judgement, Probed
 from helmsman.records.claims import Claims, Contradiction
 from helmsman.records.control import Failed, IterationSummary, Oversight
-from helmsman.records.decision import Alert, Decision, Outcome
+from helmsman.records.decision import Alert, Decision
 from helmsman.records.hats import Worn
 from helmsman.records.lessons import Learned, Recalled
 from helmsman.records.plan import InHand, ItemProof, Tick
@@ -153,10 +153,6 @@ class Briefing(Record):
     trimmed: tuple[str, ...] = ()
 
 
-LAST_WORDS = 600
-"""Characters of what the agent said last that people are shown: its summary comes at the end."""
-
-
 class Evidence(Record):
     """What came back of one iteration, and what it proves."""
 
@@ -188,11 +184,6 @@ class Evidence(Record):
     noted: str = ""
     """Id of the item in hand, where the agent notes it as done."""
     item: ItemProof | None = None
-
-    def ticks(self, decision: Decision) -> bool:
-        """Whether the item in hand is to be ticked: it is proven, and its work stays on the branch."""
-        stays = not decision.back_to and not decision.repeat and decision.outcome is not Outcome.EJECTED
-        return self.item is not None and self.item.proven and stays
 
     @property
     def proven(self) -> bool:
@@ -248,11 +239,6 @@ class IterationRecord(Evidence):
     def blocked(self) -> bool:
         """Whether the agent says that it cannot go on by itself."""
         return bool(self.claims.blocked)
-
-    @property
-    def last_words(self) -> str:
-        """The end of what the agent said last, without its status block, 600 characters at most."""
-        return self.execution.call.final_text.partition("---RALPH_STATUS---")[0].strip()[-LAST_WORDS:]
 
     @property
     def ended_at(self) -> datetime:

@@ -7,24 +7,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from helmsman.config.base import that
+from helmsman.naming import is_branch
 from helmsman.records.base import Record
 
-LONGEST_BRANCH = 200
-OWN_BRANCHES = "helmsman/"
-"""Branches of loops begin so."""
-
 _COMMIT = r"[0-9a-f]{40}|[0-9a-f]{64}"
-_NOT_IN_BRANCHES = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock/")
-"""What git itself allows in no ref."""
-
 Source = Literal["github", "gitea", "git"]
-
-
-def is_branch(name: str) -> bool:
-    """Whether git would take it as the name of a branch, and a terminal shows it as it is."""
-    within = 0 < len(name) <= LONGEST_BRANCH and name.isprintable()
-    ends = name.startswith(("-", ".", "/")) or name.endswith((".lock", ".", "/")) or name in {"@", "HEAD"}
-    return within and not ends and not _NOT_IN_BRANCHES.search(name)
 
 
 def is_commit(text: str) -> bool:

@@ -54,11 +54,6 @@ class OutcomeTable(Record):
         proofs = (case for case in self.of("proves") if case.fails_on_base)
         return any(not case.red_on_base or case.name == case.check for case in proofs)
 
-    @property
-    def bounded(self) -> "OutcomeTable":
-        """As the record of a loop keeps it."""
-        return self.model_copy(update={"cases": self.cases[:MOST_CASES], "left_out": max(0, len(self.cases) - MOST_CASES)})
-
 
 class Grounds(Record):
     """What a verdict rests on, and what nobody looked at, a line each."""

@@ -21,7 +21,7 @@ from helmsman.parsers.test_files import is_test_file
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun, Weight
 from helmsman.records.control import MOST_NAMES, IterationSummary
-from helmsman.records.verification import Case, Consequence, OutcomeName, OutcomeTable
+from helmsman.records.verification import MOST_CASES, Case, Consequence, OutcomeName, OutcomeTable
 from helmsman.texts import plural
 from helmsman.verify.commands import path_of, simple_commands
 from helmsman.verify.reporter import Spot, finding
@@ -231,7 +231,8 @@ def outcomes(
         if case.outcome == "CHANGED":
             path = next((path for path in copy.put_back if path in case.name), copy.put_back[0])
             found.append(finding(RULE, _PUT_BACK, Weight.BLOCK, Spot(path), f"{clean(case.name)} {case.why}"))
-    return Outcomes((*found, *fewer_tests(own, copy, config)), changed, table.bounded)
+    kept = {"cases": table.cases[:MOST_CASES], "left_out": max(0, len(table.cases) - MOST_CASES)}
+    return Outcomes((*found, *fewer_tests(own, copy, config)), changed, table.model_copy(update=kept))
 
 
 def fewer_tests(own: CheckReport, copy: TrustedRun, config: InvariantsConfig) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from helmsman.config import LoopConfig
 from helmsman.config.layers import display
 from helmsman.errors import OperatorError
 from helmsman.memory.handoff import inherited_from
-from helmsman.naming import loop_id
+from helmsman.naming import OWN_BRANCHES, loop_id
 from helmsman.oversee.answers import reconfigured
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.ladder import relieved
@@ -22,7 +22,6 @@ from helmsman.records.decision import Outcome
 from helmsman.records.hats import Preset
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.triggers import OWN_BRANCHES
 from tasks.agents.catalogue import LoopSettings
 from tasks.agents.finding import find_agent
 from tasks.agents.project_settings import require_project_settings

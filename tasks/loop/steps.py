@@ -24,7 +24,7 @@ from helmsman.records.agent import Execution
 from helmsman.records.agents import prints_text
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun
 from helmsman.records.control import Overseen
-from helmsman.records.decision import Decision
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.events import IterationRecorded
 from helmsman.records.iteration import (
     Briefing,
@@ -316,7 +316,9 @@ def record(context: LoopContext, state: LoopState, what: IterationRecord) -> Ite
     """Take work back or tick the plan, which changes nothing when it is done again, then write down what happened."""
     decision = what.decision
     failed = roll_back(context, state, what.execution, decision) if decision.back_to else None
-    what = with_its_end(what, failed, tick(context, state, what, decision) if what.ticks(decision) else None)
+    stays = not decision.back_to and not decision.repeat and decision.outcome is not Outcome.EJECTED
+    proven = what.item is not None and what.item.proven
+    what = with_its_end(what, failed, tick(context, state, what, decision) if proven and stays else None)
     check_lease(context.repository, state)
     after = advance(state, what)
     subject = f"iteration {what.iteration}: {what.decision.word} - {what.decision.reason}"

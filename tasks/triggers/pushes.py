@@ -15,9 +15,10 @@ from pathlib import Path
 
 from helmsman.config.layers import Layer
 from helmsman.errors import OperatorError, TransientError
+from helmsman.naming import OWN_BRANCHES
 from helmsman.parsers.pushes import Allowed, made_by_us, matches_branch, push_loop_id, read_allowed
 from helmsman.records.request import LoopRequest
-from helmsman.records.triggers import OWN_BRANCHES, Ignored, Push
+from helmsman.records.triggers import Ignored, Push
 from helmsman.toml_of import toml_of
 from tasks.agents.catalogue import LoopSettings
 from tasks.loop.alignment_file import aligned_in

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from helmsman.errors import OperatorError
+from helmsman.naming import LONGEST_BRANCH, is_branch
 from helmsman.parsers.pushes import (
     OWN_EMAIL,
     Allowed,
@@ -30,7 +31,7 @@ from helmsman.parsers.pushes import (
     read_hook,
 )
 from helmsman.records.request import is_loop_id
-from helmsman.records.triggers import LONGEST_BRANCH, Ignored, Push, is_branch, is_commit
+from helmsman.records.triggers import Ignored, Push, is_commit
 
 pytestmark = pytest.mark.feature("D2")
 
