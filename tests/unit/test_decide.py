@@ -135,7 +135,7 @@ def test_every_case_has_one_row_and_the_decision_that_it_names(outcome: AgentOut
         row, decision = rows[0], decide(situated(case))
         assert (decision.kind, decision.rule) == (row.kind, row.rule.format(outcome=case.outcome)), case
         assert (decision.outcome, decision.fault) == (row.result, row.fault), case
-        assert (decision.until is not None) == (row.kind is WAIT), case
+        assert (decision.until is not None) == (row.kind == WAIT), case
         never_at_work = outcome in OPERATOR | LIMITED or row.rule == "breaker.open"
         assert decision.repeat == (never_at_work and row.result is not Outcome.COMPLETED), case
         assert decision == decide(situated(case)), case
@@ -170,7 +170,7 @@ def test_the_agents_own_percentage_changes_no_decision(checks: CheckReport | Non
 @pytest.mark.feature("S6")
 @pytest.mark.parametrize(("severity", "kind"), [(Severity.LOG, CONTINUE), (Severity.WARN, CONTINUE), (Severity.ABORT, STOP)])
 def test_only_an_abort_stops_the_loop(severity: Severity, kind: DecisionKind) -> None:
-    assert decide(situation(signals=(LIMIT_REACHED.model_copy(update={"severity": severity}),))).kind is kind
+    assert decide(situation(signals=(LIMIT_REACHED.model_copy(update={"severity": severity}),))).kind == kind
 
 
 @pytest.mark.feature("E6", "S18")
@@ -285,7 +285,7 @@ def test_rejections_in_a_row_wait_for_a_person_with_the_whole_picture() -> None:
     assert third.reason.startswith(
         "the judge rejected the work 3 times in a row, 3 are allowed: 1 of 2 criteria is not met (not met: names)"
     )
-    assert asked(JUDGED, judgement=REJECTED, before={"judge": JudgeMemory(rejections=1)}).kind is CONTINUE
+    assert asked(JUDGED, judgement=REJECTED, before={"judge": JudgeMemory(rejections=1)}).kind == CONTINUE
 
 
 @pytest.mark.feature("V7")
@@ -300,7 +300,7 @@ def test_what_the_judge_cannot_tell_is_for_a_person_at_once_and_no_rejection() -
 @pytest.mark.feature("M3")
 def test_where_another_approach_is_demanded_instead_nobody_is_waited_for() -> None:
     sections = {"judge": {**JUDGED["judge"], "reset_strategy": True}}
-    assert asked(sections, judgement=REJECTED, before={"judge": JudgeMemory(rejections=2)}).kind is CONTINUE
+    assert asked(sections, judgement=REJECTED, before={"judge": JudgeMemory(rejections=2)}).kind == CONTINUE
 
 
 @pytest.mark.feature("V5", "V9")
@@ -316,7 +316,7 @@ def test_the_fifth_denied_request_in_a_row_ends_the_loop_with_what_stands_agains
     assert (fifth.rule, fifth.outcome) == ("completion.denied", Outcome.STOPPED)
     assert "asked to be done 5 times in a row under green checks" in fifth.reason
     assert fifth.reason.endswith("""helmsman resume mend-it --set 'invariants.allow=["t.py"]'""")
-    assert asked(findings=(GONE,), before={"done": DoneSignals(asked_in_row=3)}).kind is CONTINUE
+    assert asked(findings=(GONE,), before={"done": DoneSignals(asked_in_row=3)}).kind == CONTINUE
 
 
 FORCED: dict[str, Any] = {"completion": {"force_max": True}}

@@ -41,8 +41,8 @@ def test_the_evidence_says_how_good_the_feedback_is() -> None:
         "unchecked": (moment(FailureClass.BUILD, checked=False), "none"),
     }
     for case, (seen, quality) in cases.items():
-        assert feedback_of(seen, "") is quality
-        assert feedback_of(seen, FULL) is quality, case
+        assert feedback_of(seen, "") == quality
+        assert feedback_of(seen, FULL) == quality, case
 
 
 @given(st.lists(st.sampled_from(FailureClass), min_size=1, max_size=5), st.integers(0, 3), st.text())
