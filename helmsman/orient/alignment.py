@@ -17,7 +17,7 @@ from helmsman.parsers.alignment_file import AGREED
 from helmsman.parsers.alignment_file import render as alignment_text
 from helmsman.parsers.answers import TEXT, StrictAnswer, closed, many, read_answer
 from helmsman.plain import shortened
-from helmsman.prompts import Piece, render, render_pieces
+from helmsman.prompts import render, render_pieces
 from helmsman.records.alignment import (
     LONGEST_ANSWER,
     LONGEST_LINE,
@@ -38,12 +38,11 @@ from helmsman.records.iteration import Question
 from helmsman.tokens import trim
 
 GOAL_TOKENS, FACTS_TOKENS, PRESENT_TOKENS, AGREED_TOKENS = 8_000, 10_000, 10_000, 5_000
-LINE, PROSE = 300, 1_500
-"""Characters that a model is asked to keep to."""
-TOLERATED = 2
-"""Times that much which is taken all the same: an answer is paid for."""
+LINE, PROSE = 300, 1_500  # characters that a model is asked to keep to
+TOLERATED = 2  # times that much which is taken all the same: an answer is paid for
 LINES, QUESTIONS = 15, 10
 _REASON = 500
+
 
 STANDARD = (
     "What exactly will be there at the end that is not there now: which files, commands or behaviours?",
@@ -86,13 +85,20 @@ FORM = closed(**{to_camel(name): _SHAPES.get(name, many(TEXT)) for name in _Answ
 """The same as structured output knows it."""
 
 
-# --- asking -------------------------------------------------------------------------------------------------------
-
-
 def align_question(goal: str, facts: RepositoryFacts, present: Alignment | None = None, complaint: str = "") -> Question:
     """What a model is asked. `present`: what is agreed so far, with answers; `complaint`: why its last answer was of no use."""
     agreed = alignment_text(present.model_copy(update={"more": "", "made": Made()})).partition("\n## ")[2] if present else ""
     said = (f"{one.question}\n{one.answer or ON_YOUR_OWN}\n" for one in _all_answers(present)) if present else ()
+    more = f" ({facts.left_out} more left out)" if facts.left_out else ""
+    seen = {
+        "Commands that the repository's files name (not run)": "\n".join(
+            f"{command}   ({found})" for command, found in facts.commands.items()
+        ),
+        f"Its files, two levels deep{more}": "\n".join(facts.files),
+        "Its latest commits": "\n".join(facts.commits),
+        "The beginning of its README": facts.readme,
+        "The beginning of its instructions to agents": facts.guides,
+    }
     return Question(
         rules=render("align_system"),
         task=render(
@@ -102,27 +108,18 @@ def align_question(goal: str, facts: RepositoryFacts, present: Alignment | None 
             answers=fence(trim("\n".join(said), PRESENT_TOKENS)) if present else "",
             problem=fence(complaint) if complaint else "",
         ),
-        facts=fit(_facts(facts), FACTS_TOKENS),
+        facts=fit(
+            render_pieces(
+                "align_facts",
+                checks=commands(facts.checks),
+                criteria=facts.criteria,
+                parts=[{"title": title, "text": text} for title, text in seen.items() if text],
+            ),
+            FACTS_TOKENS,
+        ),
         closing=render("align_form", lines=LINES, line=LINE, prose=f"{PROSE:,}", questions=QUESTIONS),
         form=FORM,
     )
-
-
-def _facts(facts: RepositoryFacts) -> Sequence[Piece]:
-    found = "\n".join(f"{command}   ({found})" for command, found in facts.commands.items())
-    more = f" ({facts.left_out} more left out)" if facts.left_out else ""
-    texts = {
-        "Commands that the repository's files name (not run)": found,
-        f"Its files, two levels deep{more}": "\n".join(facts.files),
-        "Its latest commits": "\n".join(facts.commits),
-        "The beginning of its README": facts.readme,
-        "The beginning of its instructions to agents": facts.guides,
-    }
-    parts = [{"title": title, "text": text} for title, text in texts.items() if text]
-    return render_pieces("align_facts", checks=commands(facts.checks), criteria=facts.criteria, parts=parts)
-
-
-# --- reading ------------------------------------------------------------------------------------------------------
 
 
 def read_proposal(reply: Reply, goal: str, present: Alignment | None = None) -> Alignment | str:
@@ -166,9 +163,6 @@ def _lines(said: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line for text in said if (line := one_line(text))))
 
 
-# --- without a model ----------------------------------------------------------------------------------------------
-
-
 def by_template(goal: str, facts: RepositoryFacts, reason: str) -> Alignment:
     """What the repository alone tells, and the questions that fit any goal. It says that nobody has looked for gaps."""
     proving = _shortened(facts.checks or [*facts.commands])
@@ -188,19 +182,14 @@ def _shortened(lines: Sequence[str]) -> tuple[str, ...]:
 
 def with_answers(present: Alignment, answers: Mapping[str, str]) -> Alignment:
     """With answers to questions that are open. Raises OperatorError."""
-    known = {Asked(question=question).key: _sized(answer) for question, answer in answers.items()}
+    known = {Asked(question=question).key: one_line(answer) for question, answer in answers.items()}
+    if (longest := max(map(len, known.values()), default=0)) > LONGEST_ANSWER:
+        raise OperatorError("an answer is too long", expected=f"{LONGEST_ANSWER:,} characters at most", found=f"{longest:,}")
     questions = [
         one.model_copy(update={"answer": known[one.key]}) if one.open and one.key in known else one
         for one in present.gaps.questions
     ]
     return present.with_questions(questions)
-
-
-def _sized(answer: str) -> str:
-    said = one_line(answer)
-    if len(said) > LONGEST_ANSWER:
-        raise OperatorError("an answer is too long", expected=f"{LONGEST_ANSWER:,} characters at most", found=f"{len(said):,}")
-    return said
 
 
 def settled(present: Alignment, reason: str) -> Alignment:
@@ -216,9 +205,6 @@ def _all_answers(present: Alignment) -> Iterator[Asked]:
     every = [*present.gaps.answered, *(one for one in present.gaps.questions if not one.open)]
     latest = {one.key: one for one in every}
     yield from tuple(latest.values())[-MOST_LINES:]
-
-
-# --- for the loop -------------------------------------------------------------------------------------------------
 
 
 def goal_text(goal: str, alignment: Alignment) -> str:

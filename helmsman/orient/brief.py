@@ -24,11 +24,9 @@ from helmsman.parsers.progress_file import render as render_notes
 from helmsman.plain import clean, clean_lines, one_line
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.prompts.message import BLOCKS, render_message
-from helmsman.records.checks import CheckReport
 from helmsman.records.control import LATER, Failed, IterationSummary, Movement
 from helmsman.records.decision import PAIN
-from helmsman.records.iteration import Briefing, Orientation, Planned, WorkingMemory
-from helmsman.records.plan import PlanItem
+from helmsman.records.iteration import Briefing, Orientation, Planned
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
 from helmsman.tokens import tokens
@@ -65,76 +63,77 @@ def brief(state: LoopState, orientation: Orientation, planned: Planned | None = 
     facts = [(name, pieces) for name, pieces in _facts(state, orientation, planned or Planned()) if pieces]
     fitted = _fit(facts, state.config.prompt.orientation_tokens)
     lessons = fit(lessons_section(orientation.recalled), state.config.memory.tokens)
-    work, kept = _work(state, orientation), [section for section in fitted if section[1]]
     remembered = [("memory", lessons)] if lessons else []  # at the end, where models weigh most
-    blocks = _blocks(state, orientation.template, work, kept, remembered)
+    config, hand, kept = state.config, orientation.plan, [section for section in fitted if section[1]]
+    due = [
+        ("approach", render("approach", approach=config.prompt.approach)),
+        *hat_sections(state),
+        ("plan", render("plan", state=state, hand=hand) if hand else ""),  # the operator wrote it
+        ("iteration", render("where", state=state, commit=orientation.start_commit)),
+        *((name, whole(pieces)) for name, pieces in research_phase(state)),
+    ]
+    work = [section for section in due if section[1]]
+    # what is wanted, the same in every iteration, before what is due in this one
+    values: dict[str, object] = {
+        "goal": config.goal.strip(),
+        "checks": "\n".join(clean_lines(check.command) for check in config.checks),
+        "picture": config.judge.envisioning.strip(),
+        "criteria": config.judge.criteria,
+        **{name: "\n\n".join(text for _, text in some) for name, some in zip(BLOCKS[-3:], (work, kept, remembered), strict=True)},
+        "iteration": state.due,
+        "branch": state.branch,
+    }
+    blocks = render_message(values, orientation.template)
     task = "\n\n".join(filter(None, blocks[: BLOCKS.index("work")]))
     return Briefing(
-        system=render("system", branch=state.branch, promise=state.config.completion.promise, kept=state.config.invariants),
+        system=render("system", branch=state.branch, promise=config.completion.promise, kept=config.invariants),
         prompt="\n\n".join(filter(None, blocks)) + "\n",
         sections=tuple((name, tokens(text)) for name, text in [("task", task), *work, *kept, *remembered]),
         trimmed=tuple(name for (name, pieces), (_, text) in zip(facts, fitted, strict=True) if whole(pieces) != text),
     )
 
 
-def _blocks(state: LoopState, template: str, *sections: Sequence[Section]) -> list[str]:
-    """The blocks of the message: what is wanted, the same in every iteration, before what is due in this one."""
-    config = state.config
-    work, facts, memory = ("\n\n".join(text for _, text in some) for some in sections)
-    values: dict[str, object] = {
-        "goal": config.goal.strip(),
-        "checks": "\n".join(clean_lines(check.command) for check in config.checks),
-        "picture": config.judge.envisioning.strip(),
-        "criteria": config.judge.criteria,
-        "work": work,
-        "facts": facts,
-        "memory": memory,
-        "iteration": state.due,
-        "branch": state.branch,
-    }
-    return render_message(values, template)
-
-
-def _work(state: LoopState, orientation: Orientation) -> list[Section]:
-    """The loop's approach, the role, the item in hand (the operator wrote the plan), and which iteration this is."""
-    hand, due = orientation.plan, render("where", state=state, commit=orientation.start_commit)
-    sections = [
-        ("approach", render("approach", approach=state.config.prompt.approach)),
-        *hat_sections(state),
-        ("plan", render("plan", state=state, hand=hand) if hand else ""),
-        ("iteration", due),
-        *((name, whole(pieces)) for name, pieces in research_phase(state)),
-    ]
-    return [section for section in sections if section[1]]
-
-
 def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list[Fact]:
     """What is known, the most specific first."""
-    done, last = state.done, state.last_call
+    done, last, checks = state.done, state.last_call, state.checks
     research = () if state.researching else render_pieces("research_findings", found=state.memory.research)
     scarce = near(state.usage, orientation.started_at)
+    reasons = "; ".join(dict.fromkeys(WHY[one.rule] for one in done.refused if one.rule in WHY))
+    details = "\n".join(clean_lines(one.why) for one in done.refused if one.rule in DETAILED)
+    refusal = render_pieces("refusal", iteration=state.iteration, reasons=reasons, details=details) if done.refused else ()
+    # orders between which a person has to choose
+    conflicts = "\n".join(clean(sentence(one)) for one in state.oversight.conflicts)
+    held_up = conflicts and state.oversight.diagnosis == "double_bind"
+    empty = ", ".join(f"`{clean(one.command)}`" for one in (checks.results if checks else ()) if one.ran_no_test)
+    failing = [*map(failed, checks.failures)] if checks else []
+    results = render_pieces("checks", failed=failing, total=len(checks.results), empty=empty) if checks and checks.results else ()
+    item, own = orientation.plan.item if orientation.plan else None, state.plan.own
+    is_due = item and own and not own.passed and state.plan.now == item.id and own.command == item.check
+    own_check = render_pieces("item_check", item=item.id, check=failed(own)) if item and own and is_due else ()
+    memory = planned_anew(state.memory, state)
+    notes, problems = render_notes(memory).strip(), "; ".join(memory.problems)
     return [
-        ("refusal", _refusal(state)),
+        ("refusal", refusal),
         ("blocked", render_pieces("blocked", done=done)),
         ("guidance", render_pieces("guidance", said=state.guidance)),
         ("usage", render_pieces("scarce") if scarce else ()),
         ("merge", render_pieces("merge", trouble=state.merging.trouble)),
         ("findings of research", research),
         ("advice", focus_section(planned.focus) or _advice(state)),
-        ("contradictions", _conflicts(state)),
-        (CHECKS, _last_checks(state.checks)),
+        ("contradictions", render_pieces("contradictions", conflicts=conflicts) if held_up else ()),
+        (CHECKS, results),
         ("trend", trend_section(state)),
-        ("check of the item", _own_check(state, orientation.plan.item if orientation.plan else None)),
+        ("check of the item", own_check),
         ("findings", render_pieces("findings", findings=state.findings)),
         ("claims", render_pieces("claims", claims=state.contradictions) if done.refused else ()),
         ("judge feedback", render_pieces("rejections", feedback=state.judge.feedback)),
-        ("last session", render_pieces("last_session", last=last, green=state.checks is not None and state.checks.passed)),
+        ("last session", render_pieces("last_session", last=last, green=checks is not None and checks.passed)),
         ("drift", render_pieces("drift", drift=last.drift) if flagged(last.drift) else ()),
         ("rolled back", _rolled_back(state.failed, state.worked)),
         ("interrupted work", render_pieces("interrupted", salvaged=state.salvaged)),
         ("handoff", handoff_section(state.inherited)),
         ("wiki", render_pieces("wiki") if state.config.memory.wiki else ()),
-        ("notes", _notes(planned_anew(state.memory, state))),
+        ("notes", render_pieces("notes", notes=notes, problems=problems) if notes or problems else ()),
         ("history", _past(state, orientation, planned)),
     ]
 
@@ -171,17 +170,6 @@ def _whole_orders(pieces: Sequence[Piece], room: int) -> list[Piece]:
     return kept
 
 
-# --- what takes more than a template ------------------------------------------------------------------------------
-
-
-def _refusal(state: LoopState) -> Sequence[Piece]:
-    """First of all: that completion was refused, and why. Nothing where the last iteration did not ask, or was granted it."""
-    refused = state.done.refused
-    reasons = "; ".join(dict.fromkeys(WHY[one.rule] for one in refused if one.rule in WHY))
-    details = "\n".join(clean_lines(one.why) for one in refused if one.rule in DETAILED)
-    return render_pieces("refusal", iteration=state.iteration, reasons=reasons, details=details) if refused else ()
-
-
 def _advice(state: LoopState) -> Sequence[Piece]:
     """The one paragraph of advice; a hat says by itself whose eyes it looks with."""
     advice = advise(state)
@@ -190,33 +178,15 @@ def _advice(state: LoopState) -> Sequence[Piece]:
     return render_pieces("advice", sentences=sentences) if sentences else ()
 
 
-def _conflicts(state: LoopState) -> Sequence[Piece]:
-    """The orders between which a person has to choose."""
-    lines = [clean(sentence(one)) for one in state.oversight.conflicts]
-    held_up = state.oversight.diagnosis == "double_bind"
-    return render_pieces("contradictions", conflicts="\n".join(lines)) if lines and held_up else ()
-
-
-def _last_checks(report: CheckReport | None) -> Sequence[Piece]:
-    if report is None or not report.results:
-        return ()
-    empty = ", ".join(f"`{clean(result.command)}`" for result in report.results if result.ran_no_test)
-    return render_pieces("checks", failed=[*map(failed, report.failures)], total=len(report.results), empty=empty)
-
-
-def _own_check(state: LoopState, item: PlanItem | None) -> Sequence[Piece]:
-    """What the check of the item in hand printed when it failed last."""
-    own = state.plan.own
-    if item is None or own is None or own.passed or state.plan.now != item.id or own.command != item.check:
-        return ()
-    return render_pieces("item_check", item=item.id, check=failed(own))
-
-
 def _rolled_back(failed: Failed | None, history: Sequence[IterationSummary]) -> Sequence[Piece]:
     """Nothing of `Failed.why`, which is written for a person and names what was found."""
     if failed is None:
         return ()
-    falls, unsafe = _falls(history), failed.rule.startswith(PAIN)
+    # iterations at the end that each made it worse and were taken back at once: each began where the one before it ended
+    work = [summary for summary in history if summary.movement is not Movement.WAITED][::-1]
+    fell = list(takewhile(lambda summary: summary.undone and summary.movement is Movement.BACK, work))
+    joined = takewhile(lambda pair: pair[0].start == pair[1].commit, pairwise(fell))
+    falls, unsafe = min(len(fell), 1 + len(list(joined))), failed.rule.startswith(PAIN)
     return render_pieces(
         "taken_back",
         failed=failed,
@@ -224,19 +194,6 @@ def _rolled_back(failed: Failed | None, history: Sequence[IterationSummary]) -> 
         later=failed.rule == LATER,
         falls=f"{plural(falls, 'iteration')} in a row" if falls > 1 else "The last iteration",
     )
-
-
-def _falls(history: Sequence[IterationSummary]) -> int:
-    """Iterations at the end that each made it worse and were taken back at once: each began where the one before it ended."""
-    work = [summary for summary in history if summary.movement is not Movement.WAITED][::-1]
-    fell = list(takewhile(lambda summary: summary.undone and summary.movement is Movement.BACK, work))
-    joined = takewhile(lambda pair: pair[0].start == pair[1].commit, pairwise(fell))
-    return min(len(fell), 1 + len(list(joined)))
-
-
-def _notes(memory: WorkingMemory) -> Sequence[Piece]:
-    text, problems = render_notes(memory).strip(), "; ".join(memory.problems)
-    return render_pieces("notes", notes=text, problems=problems) if text or problems else ()
 
 
 def _past(state: LoopState, orientation: Orientation, planned: Planned) -> Sequence[Piece]:

@@ -8,8 +8,7 @@ from helmsman.records.checks import CheckResult
 from helmsman.texts import plural
 
 LOGS = ".helmsman/checks"
-SHOWN = 15
-"""Failures of one check; the others stand in its log."""
+SHOWN = 15  # failures of one check; the others stand in its log
 
 
 def commands(given: Iterable[str]) -> str:

@@ -5,8 +5,7 @@ A redesign reads this instead of the history: it begins with what is known, not 
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
@@ -24,8 +23,7 @@ from helmsman.records.state import LoopState
 from helmsman.texts import plural
 from helmsman.tokens import tokens, trim
 
-COMPACT_TOKENS = 4_000
-"""Of history and working memory, from which they are made short."""
+COMPACT_TOKENS = 4_000  # of history and working memory, from which they are made short
 GOAL_TOKENS = 5_000
 FACTS_TOKENS = 12_000
 GOAL, PROSE, LINE, DONE, STEPS = 1000, 1500, 300, 20, 10
@@ -35,18 +33,15 @@ _FAILING = 10
 FORM = closed(endGoal=TEXT, approach=TEXT, completed=many(TEXT), currentState=TEXT, nextSteps=many(TEXT))
 
 
-@dataclass(frozen=True)
-class Past:
-    """What there is to make short."""
+class Past(NamedTuple):
+    """What there is to make short: commits newest first, history newest last."""
 
     goal: str
     iteration: int
     commits: Sequence[Commit] = ()
-    """Newest first."""
-    memory: WorkingMemory = field(default_factory=WorkingMemory)
+    memory: WorkingMemory = WorkingMemory()
     checks: CheckReport | None = None
     history: Sequence[IterationSummary] = ()
-    """Newest last."""
 
 
 _Line = Annotated[str, Field(min_length=1, max_length=LINE), ONE_LINE]
@@ -62,14 +57,8 @@ class _Answer(StrictAnswer):
 
 def past_of(state: LoopState, orientation: Orientation) -> Past:
     """What there is to make short before the iteration that is due: without a plan that this iteration discards."""
-    return Past(
-        goal=state.config.goal,
-        iteration=state.due,
-        commits=orientation.commits,
-        memory=planned_anew(state.memory, state),
-        checks=state.checks,
-        history=state.worked,
-    )
+    memory = planned_anew(state.memory, state)
+    return Past(state.config.goal, state.due, orientation.commits, memory, state.checks, state.worked)
 
 
 def compacts(state: LoopState, orientation: Orientation) -> bool:

@@ -18,8 +18,7 @@ from helmsman.toml_of import toml_string
 MANY_CRITERIA = 8
 TOO_MANY_CRITERIA = 10
 MANY_ITERATIONS = 40
-ONE_LOOPS = 5
-"""Criteria that a proposed loop gets at most: well below what is many."""
+ONE_LOOPS = 5  # criteria that a proposed loop gets at most: well below what is many
 
 _TICK_BOX = re.compile(r"\A\[[ xX]\]\s+")
 
@@ -33,16 +32,18 @@ def acceptance_criteria(config: LoopConfig) -> tuple[str, ...]:
 
 def too_much(config: LoopConfig, estimate: Estimate | None) -> Alert | None:
     """A warning for the start, where the goal is better split."""
-    number = len(acceptance_criteria(config))
+    number, median = len(acceptance_criteria(config)), round(estimate.iterations.median) if estimate else 0
     if number > MANY_CRITERIA:
-        loops = len(split(acceptance_criteria(config)))
         weight = "too many" if number > TOO_MANY_CRITERIA else "many"
-        what = f"the goal names {number} criteria, {weight} for one loop"
-        return _advice(what, f"{plural(loops, 'loop')} one after the other", number, MANY_CRITERIA)
-    if estimate is not None and estimate.iterations.median > MANY_ITERATIONS:
-        median = round(estimate.iterations.median)
-        return _advice(f"similar work took {median} iterations in the median", "several loops", median, MANY_ITERATIONS)
-    return None
+        what, value, most = f"the goal names {number} criteria, {weight} for one loop", number, MANY_CRITERIA
+        instead = f"{plural(len(split(acceptance_criteria(config))), 'loop')} one after the other"
+    elif median > MANY_ITERATIONS:
+        what, value, most = f"similar work took {median} iterations in the median", median, MANY_ITERATIONS
+        instead = "several loops"
+    else:
+        return None
+    message = f"{what}; it is better split into {instead}: `helmsman chain --draft` writes a first split"
+    return Alert(rule="decomposition", severity=Severity.WARN, message=message, value=value, threshold=most)
 
 
 def split(criteria: Sequence[str]) -> list[tuple[str, ...]]:
@@ -74,8 +75,3 @@ def _listed(goal: str) -> Iterator[str]:
     """Entries of lists, wherever they stand."""
     said = (_TICK_BOX.sub("", one_line(block.text)) for block in blocks(goal) if block.kind is Kind.ITEM)
     return filter(None, said)
-
-
-def _advice(what: str, instead: str, value: float, threshold: float) -> Alert:
-    message = f"{what}; it is better split into {instead}: `helmsman chain --draft` writes a first split"
-    return Alert(rule="decomposition", severity=Severity.WARN, message=message, value=value, threshold=threshold)

@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from helmsman.config import ClaudeConfig
 from helmsman.oversee.advice import PERSONAS, advise
@@ -35,29 +35,28 @@ class Scene:
     """Classes of failure that the checks show, with the iterations in a row that each was not dealt with."""
     idle: int = 0
     rejections: int = 0
-    findings: int = 0
-    """Those that block."""
+    findings: int = 0  # those that block
     untrue: int = 0
     taken_back: bool = False
     first: bool = False
     replan: bool = False
     conflict: bool = False
-    item: str = ""
-    """Markers and title of the plan's item in hand."""
-    persona: str = ""
-    """Whom the ladder asks for."""
+    item: str = ""  # markers and title of the plan's item in hand
+    persona: str = ""  # whom the ladder asks for
 
 
 def scene_of(state: LoopState) -> Scene:
-    """The situation of the iteration that is due."""
     given, report = advise(state), state.checks
     item = next((one for one in state.plan.sketch if one.id == state.plan.now and not one.done), None)
     red = report is not None and bool(report.failures)
+    # what the last checks showed, with how long the overseer has seen it; the tree that a loop begins with counts for none
+    seen = [summary for summary in state.history if summary.checked and summary.movement is not Movement.WAITED]
+    lasting = {learnt.kind: learnt.in_row for learnt in state.oversight.learning}
     return Scene(
         phase="research" if state.researching else "work",
         rung=RUNGS.get(state.oversight.ladder.rung, "redesign") if state.config.ladder.act else "patch",
         checks="none" if report is None or not report.results else "red" if red else "green",
-        failing=_failing(state) if red else {},
+        failing={error.kind: lasting.get(error.kind, 0) for error in seen[-1].errors} if red and seen else {},
         idle=state.oversight.idle,
         rejections=state.judge.rejections,
         findings=sum(finding.weight is Weight.BLOCK for finding in state.findings),
@@ -79,7 +78,7 @@ def choose(preset: Preset, scene: Scene) -> tuple[Hat, str]:
         return asked, f"the ladder asks for this one, at {scene.rung}"
     for hat in sorted(preset.hats[1:], key=lambda hat: -hat.priority):  # which keeps the order of equals
         for condition in hat.when:
-            clauses = [MEANINGS[name].holds(condition, scene) for name in condition.asked]
+            clauses = [_clause(name, condition, scene) for name in condition.asked]
             if all(clauses):
                 return hat, " and ".join(dict.fromkeys(clauses))
     return preset.hats[0], USUAL
@@ -96,8 +95,7 @@ def worn(state: LoopState) -> Worn | None:
     chosen = _chosen(state)
     if chosen is None or state.preset is None:
         return None
-    hat, why = chosen
-    return Worn(name=hat.name, title=hat.title, why=why, preset=state.preset.name)
+    return Worn(name=chosen[0].name, title=chosen[0].title, why=chosen[1], preset=state.preset.name)
 
 
 def hat_sections(state: LoopState) -> Iterator[tuple[str, str]]:
@@ -106,8 +104,7 @@ def hat_sections(state: LoopState) -> Iterator[tuple[str, str]]:
     if preset and preset.sheet.guidance:
         yield "preset", render("kind_of_work", title=preset.sheet.title, guidance=preset.sheet.guidance)
     if chosen:
-        hat, _ = chosen
-        yield "hat", render("hat", title=hat.title, words=hat.prompt)
+        yield "hat", render("hat", title=chosen[0].title, words=chosen[0].prompt)
 
 
 def in_hat(config: ClaudeConfig, state: LoopState) -> ClaudeConfig:
@@ -128,74 +125,55 @@ def _chosen(state: LoopState) -> tuple[Hat, str] | None:
     return choose(state.preset, scene_of(state)) if state.preset and state.config.hats.use else None
 
 
-def _failing(state: LoopState) -> dict[FailureClass, int]:
-    """What the last checks showed, with how long the overseer has seen it; the tree that a loop begins with counts for none."""
-    seen = [summary for summary in state.history if summary.checked and summary.movement is not Movement.WAITED]
-    known = {learnt.kind: learnt.in_row for learnt in state.oversight.learning}
-    return {error.kind: known.get(error.kind, 0) for error in seen[-1].errors} if seen else {}
+class Meaning(NamedTuple):
+    rule: str  # what people are told of it; `{}` is what it asks for
+    holds: str  # how it holds, with what the scene has there
+    noun: str = ""  # what the scene counts there
 
 
-# --- the table ------------------------------------------------------------------------------------------------------
-
-
-def _failures(condition: Condition, scene: Scene) -> str:
-    """Of the classes that are asked for those that are there, for as many iterations in a row as are asked for."""
-    found = {kind: times for kind, times in scene.failing.items() if kind in condition.failing}
-    times = max(found.values(), default=0)
-    lasting = f" in {plural(times, 'iteration')} in a row" if condition.in_row else ""
-    return f"{', '.join(found)} failures{lasting}" if found and times >= (condition.in_row or 0) else ""
-
-
-def _item_says(condition: Condition, scene: Scene) -> str:
-    """The first of the words that are asked for that the item in hand has, whole and in any case."""
-    whole = (rf"(?<!\w){re.escape(word)}(?!\w)" for word in condition.item)
-    found = (re.search(pattern, scene.item, re.IGNORECASE) for pattern in whole)
-    return next((f"the plan's item says {match[0]}" for match in found if match), "")
-
-
-@dataclass(frozen=True)
-class Meaning:
-    """What a condition means, by its name."""
-
-    rule: str
-    """What people are told of it; `{}` is what it asks for."""
-    holds: Callable[[Condition, Scene], str]
-    """The clause that says how it holds; empty where it does not."""
-
-
-_PHASES = {"research": "it looks only", "work": "it is for the work itself"}
-_CHECKS = {"none": "nothing was checked yet"}
 MEANINGS: Mapping[str, Meaning] = {
-    "phase": Meaning("in an iteration of {}", lambda asked, scene: _PHASES[scene.phase] * (scene.phase in asked.phase)),
-    "rung": Meaning("at the level {}", lambda asked, scene: f"the ladder is at {scene.rung}" * (scene.rung in asked.rung)),
-    "checks": Meaning(
-        "checks are {}",
-        lambda asked, scene: _CHECKS.get(scene.checks, f"the checks are {scene.checks}") * (scene.checks in asked.checks),
-    ),
-    "failing": Meaning("failures of {}", _failures),
-    "in_row": Meaning("{} in a row", _failures),
-    "idle": Meaning(
-        "no progress, {} in a row",
-        lambda asked, scene: f"{plural(scene.idle, 'iteration')} in a row without progress" * (scene.idle >= (asked.idle or 0)),
-    ),
-    "rejections": Meaning(
-        "rejections by the judge, {} in a row",
-        lambda asked, scene: (
-            f"{plural(scene.rejections, 'rejection')} by the judge in a row" * (scene.rejections >= (asked.rejections or 0))
-        ),
-    ),
-    "findings": Meaning(
-        "a finding blocks", lambda _, scene: f"{plural(scene.findings, 'finding')} in the diff" * (scene.findings > 0)
-    ),
-    "untrue": Meaning("a claim did not hold", lambda _, scene: plural(scene.untrue, "untrue claim") * (scene.untrue > 0)),
-    "taken_back": Meaning("work was taken back", lambda _, scene: "the last work was taken back" * scene.taken_back),
-    "first": Meaning("nothing is done yet", lambda _, scene: "nothing is done yet" * scene.first),
-    "replan": Meaning("the plan is made anew", lambda _, scene: "the plan is made anew" * scene.replan),
-    "conflict": Meaning("a merge has to be fixed", lambda _, scene: "a merge has to be fixed" * scene.conflict),
-    "item": Meaning("the plan's item says {}", _item_says),
+    "phase": Meaning("in an iteration of {}", "{}"),
+    "rung": Meaning("at the level {}", "the ladder is at {}"),
+    "checks": Meaning("checks are {}", "the checks are {}"),
+    "failing": Meaning("failures of {}", "{}"),
+    "in_row": Meaning("{} in a row", "{}"),
+    "idle": Meaning("no progress, {} in a row", "{} in a row without progress", "iteration"),
+    "rejections": Meaning("rejections by the judge, {} in a row", "{} by the judge in a row", "rejection"),
+    "findings": Meaning("a finding blocks", "{} in the diff", "finding"),
+    "untrue": Meaning("a claim did not hold", "{}", "untrue claim"),
+    "taken_back": Meaning("work was taken back", "the last work was taken back"),
+    "first": Meaning("nothing is done yet", "nothing is done yet"),
+    "replan": Meaning("the plan is made anew", "the plan is made anew"),
+    "conflict": Meaning("a merge has to be fixed", "a merge has to be fixed"),
+    "item": Meaning("the plan's item says {}", "the plan's item says {}"),
 }
+INSTEAD = {
+    ("phase", "research"): "it looks only",
+    ("phase", "work"): "it is for the work itself",
+    ("checks", "none"): "nothing was checked yet",
+}
+"""Words for what a value says better by itself."""
 
-# --- what people are told of a preset -------------------------------------------------------------------------------
+
+def _clause(name: str, condition: Condition, scene: Scene) -> str:
+    """How one thing that a condition asks for holds; empty where it does not."""
+    asked: Any = getattr(condition, name)
+    found: Any
+    if name in {"failing", "in_row"}:  # the classes that are there, for as many iterations in a row as are asked for
+        classes = {kind: times for kind, times in scene.failing.items() if kind in condition.failing}
+        times = max(classes.values(), default=0)
+        lasting = f" in {plural(times, 'iteration')} in a row" if condition.in_row else ""
+        found = f"{', '.join(classes)} failures{lasting}" if classes and times >= (condition.in_row or 0) else ""
+    elif name == "item":  # the first of the words that the item in hand has, whole and in any case
+        every = (re.search(rf"(?<!\w){re.escape(word)}(?!\w)", scene.item, re.IGNORECASE) for word in condition.item)
+        found = next((match[0] for match in every if match), "")
+    else:
+        value = getattr(scene, name)
+        found = value if (value in asked if isinstance(asked, tuple) else value >= asked) else ""
+    if not found:
+        return ""
+    meaning = MEANINGS[name]
+    return INSTEAD.get((name, found)) or meaning.holds.format(plural(found, meaning.noun) if meaning.noun else found)
 
 
 def hat_rows(preset: Preset) -> Iterator[tuple[str, str]]:

@@ -16,8 +16,7 @@ from helmsman.records.state import LoopState
 from helmsman.texts import plural
 
 HEADINGS = ("STRENGTHS", "RISKS", "GAPS", "APPROACHES_CONSIDERED", "APPROACH", "CONFIDENCE")
-SHORTEST_APPROACH = 50
-"""Characters."""
+SHORTEST_APPROACH = 50  # characters
 LEAST_CONFIDENCE = 30
 KEPT_ENTRIES, KEPT_CHARACTERS, KEPT_APPROACH = 10, 400, 2_000
 LONGEST_FILE = 64 * 1024

@@ -9,8 +9,7 @@ from helmsman.records.agent import KeptSession
 from helmsman.records.state import LoopState
 
 Reason = Callable[[LoopState, KeptSession, datetime], bool]
-SESSION_EXPIRES = timedelta(hours=24)
-"""After its last use; 24 is what a public loop uses (E2)."""
+SESSION_EXPIRES = timedelta(hours=24)  # after its last use; 24 is what a public loop uses (E2)
 
 
 def session_to_resume(state: LoopState, now: datetime) -> KeptSession | None:
@@ -26,17 +25,13 @@ def why_fresh(state: LoopState, now: datetime) -> str:
     return next((why for why, holds in _REASONS.items() if holds(state, session, now)), "")
 
 
-def _is_full(state: LoopState) -> bool:
-    context = state.last_call.context
-    window = state.config.context.window or context.window
-    return filled(context.peak, window) >= ROTATE_AT
-
-
 # What `hybrid` adds is not here: an iteration that did not get further leaves no session behind.
 _REASONS: dict[str, Reason] = {
     "every iteration begins with an empty context": lambda state, _, __: state.config.claude.session == "fresh",
     "its session was last used too long ago": lambda _, session, now: now - session.used_at > SESSION_EXPIRES,
     "the last session was ended for the sake of a fresh one": lambda state, _, __: bool(state.last_call.rotated),
-    "the context of the last session was full": lambda state, _, __: _is_full(state),
+    "the context of the last session was full": lambda state, _, __: (
+        filled(state.last_call.context.peak, state.config.context.window or state.last_call.context.window) >= ROTATE_AT
+    ),
     "another approach begins with an empty context": lambda state, _, __: advise(state).fresh,
 }

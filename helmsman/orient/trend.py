@@ -10,11 +10,9 @@ from helmsman.records.control import MOST_NAMES, IterationSummary, Movement
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
 
-SHOWN = 10
-"""Names in one line."""
+SHOWN = 10  # names in one line
 NAME = 120
-IDLE = 2
-"""Iterations in a row without progress from which what they did is told, one by one."""
+IDLE = 2  # iterations in a row without progress from which what they did is told, one by one
 TRIES = 3
 
 
@@ -22,20 +20,22 @@ def trend_section(state: LoopState) -> Sequence[Piece]:
     """Empty before the first iteration, and where the last one's work is not on the branch any more."""
     if not state.worked or state.failed:
         return ()
-    seen = [summary for summary in state.history if summary.checked and _counts(summary) and not summary.undone]
+    known = [one for one in state.history if one.movement is not Movement.WAITED or one.iteration == BASE]
+    seen = [summary for summary in known if summary.checked and not summary.undone]
     compared = _compared(state.checks, seen[-2], seen) if state.checks and len(seen) > 1 else ()
-    lines = [*compared, *_taken_back(state.history), *_tries(state)]
+    failed = (  # so that nobody takes them for done
+        f"failed and taken off the branch: iteration {one.iteration}, commit {one.commit[:10]}{_files(one)}"
+        for one in [summary for summary in state.history if summary.undone][-TRIES:]
+    )
+    lines = [*compared, *failed, *_tries(state)]
     since = f"iteration {state.worked[-2].iteration}" if len(state.worked) > 1 else "the start"
     return render_pieces("trend", since=since, facts="\n".join(lines)) if lines else ()
 
 
-def _counts(summary: IterationSummary) -> bool:
-    return summary.movement is not Movement.WAITED or summary.iteration == BASE
-
-
 def _compared(now: CheckReport, before: IterationSummary, seen: Sequence[IterationSummary]) -> Iterator[str]:
     """The report against that of the iteration before; names that a summary has no room for are not called new."""
-    failing = _failing(now)
+    named = ((one.counts.failing if one.counts else ()) or (one.name,) for one in now.failures)  # checks that name no test
+    failing = [name for names in named for name in names]
     known = {result.name for result in now.results if not result.passed} | set(failing)
     yield _line("fixed", [name for name in before.failing if name not in known])
     again = {name: _passed_in(name, seen[:-1]) for name in failing if name not in before.failing}
@@ -44,12 +44,6 @@ def _compared(now: CheckReport, before: IterationSummary, seen: Sequence[Iterati
     yield from (f"broken again: {_name(name)} ({passed})" for name, passed in list(again.items())[:SHOWN] if passed)
     for many in sorted({_in_row(name, seen) for name in failing} - {0, 1}, reverse=True):
         yield _line(f"failing for {plural(many, 'iteration')}", [name for name in failing if _in_row(name, seen) == many])
-
-
-def _failing(report: CheckReport) -> list[str]:
-    """Failing tests, and checks that name none."""
-    named = ((one.counts.failing if one.counts else ()) or (one.name,) for one in report.failures)
-    return [name for names in named for name in names]
 
 
 def _in_row(name: str, seen: Sequence[IterationSummary]) -> int:
@@ -62,13 +56,6 @@ def _passed_in(name: str, seen: Sequence[IterationSummary]) -> str:
     had = next((at for at, summary in enumerate(seen) if name in summary.failing), len(seen))
     without = [summary for summary in seen[had:] if name not in summary.failing]
     return f"it passed after iteration {without[-1].iteration}, commit {without[-1].commit[:10]}" if without else ""
-
-
-def _taken_back(history: Sequence[IterationSummary]) -> Iterator[str]:
-    """Approaches that failed, so that nobody takes them for done."""
-    undone = [summary for summary in history if summary.undone][-TRIES:]
-    for summary in undone:
-        yield f"failed and taken off the branch: iteration {summary.iteration}, commit {summary.commit[:10]}{_files(summary)}"
 
 
 def _tries(state: LoopState) -> Iterator[str]:

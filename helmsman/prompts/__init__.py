@@ -20,8 +20,7 @@ class Untrusted:
 
 Piece = str | Untrusted
 
-_BEGIN, _END = "\x02", "\x03"
-"""Around a quoted text between template and pieces; a text that has them loses them."""
+_BEGIN, _END = "\x02", "\x03"  # around a quoted text between template and pieces; a text that has them loses them
 _GAP = "\x1e"
 _MARKS = str.maketrans(_BEGIN + _END + _GAP, "   ")
 _QUOTED = re.compile(f"{_BEGIN}(.*?){_END}", re.DOTALL)
@@ -33,8 +32,7 @@ class _Marked(str):
     __slots__ = ()
 
 
-GAP = _Marked(_GAP)
-"""Between two blocks of a message."""
+GAP = _Marked(_GAP)  # between two blocks of a message
 
 
 def render(name: str, /, **values: object) -> str:
