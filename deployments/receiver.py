@@ -36,7 +36,7 @@ from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from helmsman.errors import HelmsmanError, OperatorError, TransientError
-from helmsman.issues import KINDS, IssueTold, read_issue, sift_issue
+from helmsman.issues import KINDS, IssueTold, filter_issue, read_issue
 from helmsman.parsers.pushes import Allowed, PushMessage, filter_updates, find_allowed, read_forge, read_hook
 from helmsman.plain import clean
 from helmsman.records.triggers import Ignored, Source
@@ -47,12 +47,9 @@ from tasks.triggers.pushes import read_allowed_file
 
 FRESH_SECONDS = 300
 """How old a message of our hook may be, or how far ahead its sender's clock; the hook signs it anew before each attempt."""
-SHORTEST_SECRET = 16
-"""Characters; a shorter one is guessed from a single message that somebody has seen."""
-LARGEST_BODY = 8 * 1024 * 1024
-"""Bytes; the event of a push with thousands of commits has a few of these."""
-PATIENCE_SECONDS = 10
-"""In which a message must have come in."""
+SHORTEST_SECRET = 16  # characters; a shorter one is guessed from a single message that somebody has seen
+LARGEST_BODY = 8 * 1024 * 1024  # bytes; the event of a push with thousands of commits has a few of these
+PATIENCE_SECONDS = 10  # in which a message must have come in
 
 _HEX = re.compile(r"[0-9a-f]{64}")
 _SECONDS = re.compile(r"[0-9]{9,11}", re.ASCII)
@@ -62,7 +59,7 @@ _log = logging.getLogger(__name__)
 
 
 class Way(NamedTuple):
-    """How one kind of sender says what."""
+    """How one kind of sender says what: names of headers, and who reads the body."""
 
     source: Source
     content: str
@@ -75,61 +72,46 @@ class Way(NamedTuple):
     """The header that says when; it and the delivery are then signed as well. The forges sign the body alone."""
 
 
+JSON = "application/json"
 WAYS = {
-    "/github": Way(
-        "github", "application/json", "x-hub-signature-256", "x-github-delivery", read_forge, event="x-github-event"
-    ),
-    "/gitea": Way("gitea", "application/json", "x-gitea-signature", "x-gitea-delivery", read_forge, event="x-gitea-event"),
-    "/git": Way(
-        "git", "text/plain", "x-helmsman-signature", "x-helmsman-delivery", read_hook, timestamp="x-helmsman-timestamp"
-    ),
-}  # fmt: skip
+    "/github": Way("github", JSON, "x-hub-signature-256", "x-github-delivery", read_forge, event="x-github-event"),
+    "/gitea": Way("gitea", JSON, "x-gitea-signature", "x-gitea-delivery", read_forge, event="x-gitea-event"),
+    "/git": Way("git", "text/plain", "x-helmsman-signature", "x-helmsman-delivery", read_hook, timestamp="x-helmsman-timestamp"),
+}
 
 
 @dataclass(frozen=True)
 class Receiver:
-    """What answering needs."""
-
     secret: bytes
     allowed: Mapping[str, Allowed]
     deliveries: Deliveries
-    accepted: Callable[[], None]
-    """Called after something new was kept."""
+    accepted: Callable[[], None]  # called after something new was kept
 
 
 def receiver_app(receiver: Receiver) -> Starlette:
     """Answer the three ways, and whoever asks after our health."""
-    ways = [Route(path, _endpoint(receiver, way), methods=["POST"]) for path, way in WAYS.items()]
-    return Starlette(
-        routes=[*ways, Route("/health", _health, methods=["GET"])],
-        exception_handlers={HTTPException: _refuse},
-    )
 
+    def endpoint(way: Way) -> Callable[[Request], Any]:
+        async def answer(request: Request) -> Response:
+            body = await _body(request, way)
+            delivery = _verified(receiver, way, request, body)
+            what = request.headers.get(way.event, "") if way.event else "push"
+            read = way.read if what == "push" else _ISSUES.get(what)
+            if read is None:
+                return _answer(HTTPStatus.OK, way, ["nothing to do: only pushes and issues start loops"])
+            return await run_in_threadpool(_deliver, receiver, way, delivery, partial(read, body))
 
-def _endpoint(receiver: Receiver, way: Way) -> Callable[[Request], Any]:
-    async def answer(request: Request) -> Response:
-        body = await _body(request, way)
-        delivery = _verified(receiver, way, request, body)
-        what = request.headers.get(way.event, "") if way.event else "push"
-        read = way.read if what == "push" else _ISSUES.get(what)
-        if read is None:
-            return _told(HTTPStatus.OK, way, ["nothing to do: only pushes and issues start loops"])
-        return await run_in_threadpool(_deliver, receiver, way, delivery, partial(read, body))
+        return answer
 
-    return answer
+    async def health(_: Request) -> Response:
+        return PlainTextResponse("ok\n")
 
+    def refuse(request: Request, error: Any) -> Response:
+        _log.warning("%s %s refused: %s", error.status_code, clean(request.url.path)[:100], error.detail)
+        return PlainTextResponse(f"{error.detail}\n", status_code=error.status_code, headers=error.headers)
 
-async def _health(_: Request) -> Response:
-    return PlainTextResponse("ok\n")
-
-
-async def _refuse(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker; it is registered for these alone
-    _log.warning("%s %s refused: %s", error.status_code, clean(request.url.path)[:100], error.detail)
-    return PlainTextResponse(f"{error.detail}\n", status_code=error.status_code, headers=error.headers)
-
-
-# --- what comes in ------------------------------------------------------------------------------------------------
+    ways = [Route(path, endpoint(way), methods=["POST"]) for path, way in WAYS.items()]
+    return Starlette(routes=[*ways, Route("/health", health, methods=["GET"])], exception_handlers={HTTPException: refuse})
 
 
 async def _body(request: Request, way: Way) -> bytes:
@@ -170,9 +152,6 @@ def _verified(receiver: Receiver, way: Way, request: Request, body: bytes) -> st
     return delivery
 
 
-# --- signatures ---------------------------------------------------------------------------------------------------
-
-
 def is_signed(secret: bytes, parts: tuple[bytes, ...], shown: str) -> bool:
     """Whether `shown` is the HMAC-SHA256 of these parts, in hexadecimal, with or without `sha256=` in front."""
     signature = shown.removeprefix("sha256=")
@@ -187,69 +166,54 @@ def is_fresh(told: str, now: float) -> bool:
     return _SECONDS.fullmatch(told) is not None and abs(now - int(told)) <= FRESH_SECONDS
 
 
-# --- what becomes of it -------------------------------------------------------------------------------------------
-
-
 def _deliver(receiver: Receiver, way: Way, delivery: str, read: Callable[[], PushMessage | IssueTold]) -> Response:
-    """Keep what counts of a message that is known to be genuine."""
     try:
-        told = read()
+        message = read()
     except ValueError:
         raise HTTPException(HTTPStatus.BAD_REQUEST, "the message does not say what happened") from None
-    found = find_allowed(receiver.allowed, told.names)
+    found = find_allowed(receiver.allowed, message.names)
     if found is None:
         raise HTTPException(HTTPStatus.NOT_FOUND, "no such repository starts loops here")
-    name, allowed = found
-    now = datetime.now(UTC)
+    (name, allowed), now = found, datetime.now(UTC)
     of_operator = {"repository": name, "location": allowed.at, "settings": allowed.set}
     facts = {**of_operator, "source": way.source, "delivery": delivery, "received_at": now}
-    sifted: Sequence[Event | Ignored] = (
-        [sift_issue(told, allowed, facts)]
-        if isinstance(told, IssueTold)
-        else filter_updates(told.updates, allowed.branches, facts)
+    filtered: Sequence[Event | Ignored] = (
+        [filter_issue(message, allowed, facts)]
+        if isinstance(message, IssueTold)
+        else filter_updates(message.updates, allowed.branches, facts)
     )
-    events = [one for one in sifted if not isinstance(one, Ignored)]
     try:
+        events = [one for one in filtered if not isinstance(one, Ignored)]
         kept = receiver.deliveries.accept(f"{way.source}:{delivery}", events, now)
     except TransientError:
         _log.exception("a delivery is lost unless it is sent again")
         raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "it could not be kept; send it again") from None
     if kept.new:
         receiver.accepted()
-    lines = [
+    words = (
         f"nothing to do: {one.reason}"
         if isinstance(one, Ignored)
         else f"{'accepted' if one in kept.new else 'known already'}: {one.what}"
-        for one in sifted
-    ]
-    return _told(HTTPStatus.ACCEPTED if kept.new else HTTPStatus.OK, way, lines)
+        for one in filtered
+    )
+    return _answer(HTTPStatus.ACCEPTED if kept.new else HTTPStatus.OK, way, list(words))
 
 
-def _told(status: HTTPStatus, way: Way, lines: list[str]) -> Response:
+def _answer(status: HTTPStatus, way: Way, lines: list[str]) -> Response:
     for line in lines:
         _log.info("%s by %s: %s", status.value, way.source, clean(line))
     return PlainTextResponse("".join(f"{line}\n" for line in lines), status_code=status)
 
 
-# --- serving -------------------------------------------------------------------------------------------------------------
-
 SECRET = "HELMSMAN_WEBHOOK_SECRET"  # noqa: S105 - the name of a variable
-MOST_RECEIVING = 32
-"""Connections at once whose message has not come to its end; each may hold a body in memory."""
-MOST_OF_ONE_CLIENT = 8
-"""Of those; forges send a message within milliseconds, also in bursts and through a proxy."""
-MOST_CONNECTIONS = 2 * MOST_RECEIVING
-"""At once, with those whose message is being answered."""
-HEADERS_SECONDS = 5
-"""Until a message's headers are complete; uvicorn itself waits for ever."""
-LONGEST_CONNECTION = 20
-"""Seconds, whatever its sender does."""
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
-"""Seconds until the next attempt, doubled each time."""
-MOST_DOUBLED = 6
-"""Times; then the longest is reached."""
-LOOK_SECONDS = 30.0
-"""Between two looks for what another receiver has left behind."""
+MOST_RECEIVING = 32  # connections at once whose message has not come to its end; each may hold a body in memory
+MOST_OF_ONE_CLIENT = 8  # of those; forges send a message within milliseconds, also in bursts and through a proxy
+MOST_CONNECTIONS = 2 * MOST_RECEIVING  # at once, with those whose message is being answered
+HEADERS_SECONDS = 5  # until a message's headers are complete; uvicorn itself waits for ever
+LONGEST_CONNECTION = 20  # seconds, whatever its sender does
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds until the next attempt, doubled each time
+MOST_DOUBLED = 6  # times; then the longest is reached
+LOOK_SECONDS = 30.0  # between two looks for what another receiver has left behind
 
 
 class _Bounded(H11Protocol):
@@ -257,31 +221,16 @@ class _Bounded(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
-        self.since = self.loop.time()
+        self.since, self.address = self.loop.time(), self.client[0] if self.client else ""
         self.loop.call_later(HEADERS_SECONDS, lambda: self.conn.their_state is h11.IDLE and transport.close())
         self.loop.call_later(LONGEST_CONNECTION, transport.close)
-        self._make_room()
-
-    @property
-    def receiving(self) -> bool:
-        """Whether its sender has not said all."""
-        return not self.transport.is_closing() and self.conn.their_state in {h11.IDLE, h11.SEND_BODY}
-
-    @property
-    def address(self) -> str:
-        """Of the client."""
-        return self.client[0] if self.client else ""
-
-    def _make_room(self) -> None:
-        """Where there are too many, the oldest gives way: of this client, else of the one that has most."""
-        receiving = [one for one in self.connections if isinstance(one, _Bounded) and one.receiving]
+        # where there are too many, the oldest gives way: of this client, else of the one that has most
+        known = (one for one in self.connections if isinstance(one, _Bounded) and not one.transport.is_closing())
+        receiving = [one for one in known if one.conn.their_state in {h11.IDLE, h11.SEND_BODY}]
         shares = Counter(one.address for one in receiving)
-        client = self.address if shares[self.address] > MOST_OF_ONE_CLIENT else ""
-        if len(receiving) > MOST_RECEIVING:
-            client = client or shares.most_common(1)[0][0]
-        if client:
-            oldest = min((one for one in receiving if one.address == client), key=lambda one: one.since)
-            oldest.transport.close()
+        most = self.address if shares[self.address] > MOST_OF_ONE_CLIENT else max(shares, key=shares.__getitem__, default="")
+        if shares[self.address] > MOST_OF_ONE_CLIENT or len(receiving) > MOST_RECEIVING:
+            min((one for one in receiving if one.address == most), key=lambda one: one.since).transport.close()
 
 
 def pause_after(failed: int) -> float:
@@ -356,7 +305,12 @@ def serve(repos: Path, host: str, port: int) -> None:
             remedy="start one with `prefect server start`, and set PREFECT_API_URL=http://127.0.0.1:4200/api",
         )
     deliveries = Deliveries(deliveries_file())
-    with _listener(host, port) as listener, sending(deliveries) as wake:
+    try:
+        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        found, remedy = f"{host} port {port}: {error}", "give another --host or --port"
+        raise OperatorError("the receiver cannot listen there", found=found, remedy=remedy) from error
+    with listener, sending(deliveries) as wake:
         _announce(host, listener)
         config = uvicorn.Config(
             receiver_app(Receiver(secret.encode(), allowed, deliveries, wake)),
@@ -370,15 +324,6 @@ def serve(repos: Path, host: str, port: int) -> None:
             timeout_graceful_shutdown=5,
         )
         uvicorn.Server(config).run(sockets=[listener])
-
-
-def _listener(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
-        raise OperatorError(
-            "the receiver cannot listen there", found=f"{host} port {port}: {error}", remedy="give another --host or --port"
-        ) from error
 
 
 def _announce(host: str, listener: socket.socket) -> None:

@@ -6,7 +6,7 @@ a goal, and for nothing else: they choose no check, no command, no limit, no bra
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import Field
@@ -111,9 +111,6 @@ class IssueTold(Record):
         return self.repository.names
 
 
-# --- reading what was sent ----------------------------------------------------------------------------------------
-
-
 def read_issue(kind: Kind, body: bytes) -> IssueTold:
     """What an event of GitHub or Gitea says about an issue. Raises ValueError where it is none."""
     told = IssueTold.model_validate_json(body)
@@ -122,7 +119,7 @@ def read_issue(kind: Kind, body: bytes) -> IssueTold:
     return told.model_copy(update={"kind": kind})
 
 
-def sift_issue(told: IssueTold, allowed: Allowed, facts: Mapping[str, Any]) -> IssueEvent | Ignored:
+def filter_issue(told: IssueTold, allowed: Allowed, facts: Mapping[str, Any]) -> IssueEvent | Ignored:
     """What an event comes to; where that is nothing, the reason.
 
     `facts` is what else is known of it: repository, location, source, delivery, moment.
@@ -132,8 +129,46 @@ def sift_issue(told: IssueTold, allowed: Allowed, facts: Mapping[str, Any]) -> I
         return Ignored(reason="nothing that starts, steers or ends a loop")
     if happened == "labelled" and told.issue.state == "closed":
         return Ignored(reason="the issue is closed")
-    reason = _not_one_of_theirs(told, allowed) or _why_not_by(told, happened, allowed, facts["source"])
-    return Ignored(reason=reason) if reason else _event(told, happened, facts)
+    comment = told.comment if happened == "said" else None
+    who = (comment.user or _Person()) if comment else told.sender
+    if reason := next(_objections(told, happened, who, allowed, facts["source"]), ""):
+        return Ignored(reason=reason)
+    issue = told.issue
+    if comment:
+        said = {"comment": comment.id, "said": _text_said(told), "moment": str(comment.id)}
+    else:
+        words = {"title": seen_line(issue.title), "body": seen(issue.body or "", LONGEST_BODY)}
+        said = {**words, "moment": issue.updated_at[:100]}
+    about = {"full_name": told.repository.full_name, "branch": told.repository.default_branch, "number": issue.number}
+    return IssueEvent.model_validate({**facts, **about, **said, "happened": happened, "by": who.login})
+
+
+def _objections(told: IssueTold, happened: Happened, who: _Person, allowed: Allowed, source: str) -> Iterator[str]:
+    """Why an event counts for nothing: it is about something else, or it is not theirs to do."""
+    branch, issue, name = told.repository.default_branch, told.issue, clean(who.login)
+    is_named = _FULL_NAME.fullmatch(told.repository.full_name) and is_branch(branch) and not branch.startswith(OWN_BRANCHES)
+    about = {
+        "it is about a pull request, not an issue": told.is_pull or issue.pull_request,
+        "Helmsman has opened the issue itself": "detection" in read_mark(issue.body or ""),
+        "the repository, or its default branch, is not named as forges name them": not is_named,
+        f"{branch} is none of the branches that the operator allows": not matches_branch(branch, allowed.branches),
+    }
+    yield from (why for why, holds in about.items() if holds)
+    if happened == "withdrawn":  # whoever may close an issue, or take its label away, may end its loop
+        return
+    if allowed.people:
+        if who.login.casefold() not in {listed.casefold() for listed in allowed.people}:
+            yield f"{name} is not among the people that the operator lists"
+        return
+    if who.type == "Bot" or who.login.endswith("[bot]") or who.login in BOTS:
+        yield f"{name} is a program, and the operator does not list it"
+    association = told.comment.author_association if told.comment and happened == "said" else ""
+    if happened == "labelled":
+        if who.login.casefold() != (issue.user or who).login.casefold():
+            return  # a forge lets nobody label another's issue who may not
+        association = issue.author_association  # a template of the repository may have set the label for anybody
+    if source != "github" or association not in INSIDERS:
+        yield f"{name} is not known to belong to the repository; the operator may list them under `people`"
 
 
 def _happened(told: IssueTold, label: str, source: str) -> Happened | None:
@@ -150,59 +185,8 @@ def _happened(told: IssueTold, label: str, source: str) -> Happened | None:
     return borne if bears else other
 
 
-def _not_one_of_theirs(told: IssueTold, allowed: Allowed) -> str:
-    branch = told.repository.default_branch
-    if told.is_pull or told.issue.pull_request:
-        return "it is about a pull request, not an issue"
-    if "detection" in read_mark(told.issue.body or ""):
-        return "Helmsman has opened the issue itself"
-    if not _FULL_NAME.fullmatch(told.repository.full_name) or not is_branch(branch) or branch.startswith(OWN_BRANCHES):
-        return "the repository, or its default branch, is not named as forges name them"
-    return "" if matches_branch(branch, allowed.branches) else f"{branch} is none of the branches that the operator allows"
-
-
-def _why_not_by(told: IssueTold, happened: Happened, allowed: Allowed, source: str) -> str:
-    """Why this is not theirs to do. Whoever may close an issue, or take its label away, may end its loop."""
-    who, association = (told.sender, "") if happened != "said" else _speaker(told)
-    if happened == "withdrawn":
-        return ""
-    if allowed.people:
-        listed = who.login.casefold() in {name.casefold() for name in allowed.people}
-        return "" if listed else f"{clean(who.login)} is not among the people that the operator lists"
-    if who.type == "Bot" or who.login.endswith("[bot]") or who.login in BOTS:
-        return f"{clean(who.login)} is a program, and the operator does not list it"
-    author = told.issue.user or who
-    if happened == "labelled" and who.login.casefold() != author.login.casefold():
-        return ""  # a forge lets nobody label another's issue who may not
-    if happened == "labelled":  # a template of the repository may have set the label for anybody
-        association = told.issue.author_association
-    if source == "github" and association in INSIDERS:
-        return ""
-    return f"{clean(who.login)} is not known to belong to the repository; the operator may list them under `people`"
-
-
-def _speaker(told: IssueTold) -> tuple[_Person, str]:
-    comment = told.comment
-    return (comment.user or _Person(), comment.author_association) if comment else (_Person(), "")
-
-
-def _event(told: IssueTold, happened: Happened, facts: Mapping[str, Any]) -> IssueEvent:
-    issue = told.issue
-    comment = told.comment if happened == "said" else None
-    who = _speaker(told)[0] if comment else told.sender
-    said = {"comment": comment.id, "said": _text_said(told)} if comment else {}
-    moment = str(comment.id) if comment else issue.updated_at
-    about = {"full_name": told.repository.full_name, "branch": told.repository.default_branch, "number": issue.number}
-    words = {"title": seen_line(issue.title), "body": seen(issue.body or "", LONGEST_BODY)} if not comment else {}
-    more = {"happened": happened, "moment": moment[:100], "by": who.login}
-    return IssueEvent.model_validate({**facts, **about, **words, **more, **said})
-
-
 def _text_said(told: IssueTold) -> str:
     return seen((told.comment.body if told.comment else "") or "", LONGEST_COMMENT)
-
-
-# --- what is made of it -------------------------------------------------------------------------------------------
 
 
 def seen(text: str, most: int) -> str:

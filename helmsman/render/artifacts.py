@@ -7,23 +7,13 @@ from dataclasses import dataclass
 from helmsman.plain import spelled
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.control import EscalationLevel, IterationSummary, Movement, short_level
-from helmsman.records.gates import Answer
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.plan import ItemState
-from helmsman.records.request import ParallelLoop, ParallelResult
+from helmsman.records.request import ParallelResult
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.render.dashboard import dashboard, standing
-from helmsman.render.facts import (
-    Fact,
-    check_facts,
-    coded,
-    decision_facts,
-    finding_facts,
-    front_facts,
-    judge_facts,
-    untrue_facts,
-)
+from helmsman.render.facts import Fact, check_facts, coded, decision_facts, finding_facts, front_facts, judge_facts, untrue_facts
 from helmsman.render.gate import answer_command
 from helmsman.render.lines import next_steps
 from helmsman.render.markdown_page import BREAK, cell, code, facts_table, prose, stacked, table
@@ -45,8 +35,6 @@ STANDS: Mapping[ItemState, str] = {
 
 @dataclass(frozen=True)
 class Page:
-    """One artifact as it should be."""
-
     name: str
     data: str | float
     description: str
@@ -75,24 +63,18 @@ def pages_of(state: LoopState, record: IterationRecord | None) -> list[Page]:
 
 def summary(state: LoopState) -> str:
     """What a person asks first."""
+    if state.gate is not None:
+        following = [f"answer: Resume in the menu of the run's page, or {coded(f'helmsman answer {state.loop}')}"]
+    elif state.outcome is None:
+        following = ["the loop works; nothing is asked of you"]
+    else:
+        following = [coded(command) for _, command in next_steps(result_of(state, ""))]
     facts = [(fact.name, fact.value) for fact in front_facts(state)]
     return stacked([
         f"# {state.loop}: {standing(state)}",
         prose(state.config.goal.strip().partition("\n")[0], 200),
-        facts_table([*facts, ("Next", "\n".join(_next(state)))], widths=(10, 70)),
+        facts_table([*facts, ("Next", "\n".join(following))], widths=(10, 70)),
     ])  # fmt: skip
-
-
-def _next(state: LoopState) -> Iterator[str]:
-    if state.gate is not None:
-        yield f"answer: Resume in the menu of the run's page, or {coded(f'helmsman answer {state.loop}')}"
-    elif state.outcome is None:
-        yield "the loop works; nothing is asked of you"
-    else:
-        yield from (coded(command) for _, command in next_steps(result_of(state, "")))
-
-
-# --- iterations and plan ------------------------------------------------------------------------------------------
 
 
 def iterations_page(state: LoopState) -> str:
@@ -115,6 +97,14 @@ def iterations_page(state: LoopState) -> str:
 def _iteration(moment: IterationSummary) -> tuple[str, ...]:
     attempt = f" ({moment.attempt})" if moment.attempt > 1 else ""
     change = f"+{moment.insertions} −{moment.deletions} in {moment.files_changed:,}" if moment.files_changed else "–"
+    remarks = {
+        spelled(moment.outcome): moment.outcome is not AgentOutcome.FINISHED,
+        "taken back": moment.undone,
+        "asked to be done": moment.asked,
+        "only tests": moment.test_only,
+        f"{moment.denials} refused": moment.denials > 0,
+        f"{moment.relevance:.0%} to the point": moment.relevance < 0.5,  # noqa: PLR2004 - half of it was about something else
+    }
     return (
         f"{moment.iteration}{attempt}",
         f"{moment.completion:.0%}",
@@ -126,7 +116,7 @@ def _iteration(moment: IterationSummary) -> tuple[str, ...]:
         "–" if "cost" in moment.untold and not moment.cost_usd else money(moment.cost_usd),
         duration(moment.seconds),
         short_level(moment.rung),
-        _remarks(moment),
+        ", ".join(words for words, holds in remarks.items() if holds),
     )
 
 
@@ -137,18 +127,6 @@ def _checked(moment: IterationSummary) -> str:
 def _tests(moment: IterationSummary) -> str:
     run = moment.passing_tests + moment.failing_tests
     return f"{moment.passing_tests:,} of {run:,}" if run else "–"
-
-
-def _remarks(moment: IterationSummary) -> str:
-    said = (
-        (spelled(moment.outcome), moment.outcome is not AgentOutcome.FINISHED),
-        ("taken back", moment.undone),
-        ("asked to be done", moment.asked),
-        ("only tests", moment.test_only),
-        (f"{moment.denials} refused", moment.denials > 0),
-        (f"{moment.relevance:.0%} to the point", moment.relevance < 0.5),  # noqa: PLR2004 - half of it was about something else
-    )
-    return ", ".join(words for words, holds in said if holds)
 
 
 def plan_page(state: LoopState) -> str:
@@ -174,13 +152,11 @@ def plan_rows(state: LoopState) -> Iterator[tuple[str, ...]]:
 
 
 def left_out(state: LoopState) -> str:
-    """How many items no row shows."""
     more = state.plan.total - len(state.plan.sketch)
     return f"{more:,} further items are left out here; the file has them all." if more > 0 else ""
 
 
 def states_of(state: LoopState) -> dict[str, ItemState]:
-    """How each item that is sketched stands."""
     plan = state.plan
     done = {item.id for item in plan.sketch if item.done}
     escalated = state.ending is not None and state.ending.rule == "plan.tries"
@@ -189,9 +165,6 @@ def states_of(state: LoopState) -> dict[str, ItemState]:
     in_hand: dict[str, ItemState] = {} if over or plan.now not in open_ones else {plan.now: "escalated" if escalated else "now"}
     finished: dict[str, ItemState] = dict.fromkeys(done, "done")
     return open_ones | in_hand | finished
-
-
-# --- checks and verdicts ------------------------------------------------------------------------------------------
 
 
 def _table(facts: Iterator[Fact]) -> str:
@@ -255,44 +228,42 @@ def _completion(record: IterationRecord) -> str:
     return facts_table(rows, widths=(18, 76))
 
 
-# --- questions to people, groups ----------------------------------------------------------------------------------
-
-
 def gates_page(state: LoopState) -> str:
     """The open question with how to answer it, and what was answered before."""
-    gate, head = state.gate, ("Question", "Answer", "Guidance", "Settings")
+    gate = state.gate
     choices = (
         (f"**{choice}**", effect, code(answer_command(gate, choice, state.loop)))
         for choice, effect in (gate.choices.items() if gate else ())
         if gate
     )
+    answers = (
+        (f"{code(one.gate, 80)}{BREAK}{one.at:%Y-%m-%d %H:%M}",
+         f"**{one.choice}**{BREAK}{prose(one.by, 60) or 'somebody'} ({one.via})",
+         prose(one.guidance, 600), prose(json.dumps(one.settings)) if one.settings else "")
+        for one in state.answers[::-1]
+    )  # fmt: skip
     return _page(
         "gates_page",
         state=state,
         choices=table(("Choice", "What it does", "Command"), choices, (12, 42, 44)),
-        answers=table(head, map(_answer, state.answers[::-1]), (22, 24, 44, 20)),
+        answers=table(("Question", "Answer", "Guidance", "Settings"), answers, (22, 24, 44, 20)),
     )
-
-
-def _answer(answer: Answer) -> tuple[str, ...]:
-    question = f"{code(answer.gate, 80)}{BREAK}{answer.at:%Y-%m-%d %H:%M}"
-    choice = f"**{answer.choice}**{BREAK}{prose(answer.by, 60) or 'somebody'} ({answer.via})"
-    return (question, choice, prose(answer.guidance, 600), prose(json.dumps(answer.settings)) if answer.settings else "")
 
 
 def group_page(result: ParallelResult) -> str:
     """How every loop of a group stands, and which was chosen."""
     spent = format_dollars(result.spent, result.untold)
+    rows = (
+        (code(one.loop),
+         SIGNS[one.outcome] if one.outcome else "▶ under way" if one.branch else "not begun",
+         format_dollars(one.cost_usd, one.untold),
+         prose(f"{one.goal} ({one.approach})" if one.approach else one.goal),
+         cell(f"merged as {one.merged[:10]}" if one.merged else one.reason))
+        for one in result.loops
+    )  # fmt: skip
     return stacked([
         f"# {prose(result.group, 80)}: {result.completed} of {plural(len(result.loops), 'loop')} completed, {spent}",
-        table(("Loop", "Stands", "Cost", "Goal", "Why"), map(_loop, result.loops), (16, 12, 16, 34, 30)),
+        table(("Loop", "Stands", "Cost", "Goal", "Why"), rows, (16, 12, 16, 34, 30)),
         f"**best:** {prose(result.chosen.loop, 80)}: {prose(result.chosen.reason, 600)}" if result.chosen else "",
         "\n".join(f"- {prose(words, 600)}" for words in result.problems),
     ])  # fmt: skip
-
-
-def _loop(one: ParallelLoop) -> tuple[str, str, str, str, str]:
-    stands = SIGNS[one.outcome] if one.outcome else "▶ under way" if one.branch else "not begun"
-    why = f"merged as {one.merged[:10]}" if one.merged else one.reason
-    goal = f"{one.goal} ({one.approach})" if one.approach else one.goal
-    return code(one.loop), stands, format_dollars(one.cost_usd, one.untold), prose(goal), cell(why)

@@ -4,8 +4,7 @@ They hold no script, no style and no reference.
 Elements carry classes (`ink`, `grid`), by which a page may give text and lines the colours of its own ground.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -15,23 +14,18 @@ from helmsman.render.templating import render_html
 
 Point = tuple[float, float]
 
-LARGEST = 1e15
-"""Numbers beyond it are no measurement; sums of larger ones would overflow."""
+LARGEST = 1e15  # numbers beyond it are no measurement; sums of larger ones would overflow
 INK = "#727d8a"
 """Read on white as on black: an image does not know the ground that it stands on."""
 COLOUR = "#3b82c4"
 """Of lines."""
-MOST_MARKED = 60
-"""Points up to which each one has a dot and a tip."""
-MOST_CELLS = 200
-"""The newest, of a strip."""
-TICKS = 3
-"""Of values; of iterations the first and the last are named."""
+MOST_MARKED = 60  # points up to which each one has a dot and a tip
+MOST_CELLS = 200  # the newest, of a strip
+TICKS = 3  # of values; of iterations the first and the last are named
 WIDTH, HIGH, LOW = 440, 190, 160
 """Of a chart: two stand side by side, and one on a phone has letters that can be read. Those that tell less are low."""
 LEFT, RIGHT = 66, 18
-NAME_WIDTH = 6.4
-"""Of a character at 11 pixels; a guess on the wide side, since nothing here measures fonts."""
+NAME_WIDTH = 6.4  # of a character at 11 pixels; a guess on the wide side, since nothing here measures fonts
 CELL_HEIGHT = 34
 
 
@@ -55,9 +49,6 @@ _LEVELS = ("#8096ad", "#3b82c4", "#b88600", "#d97706", "#c2410c")
 def levels(titles: Sequence[str]) -> Mapping[str, Look]:
     """Looks of the steps of a ladder, the lowest first."""
     return {title: Look(_LEVELS[min(at, 4)], (at + 1) / len(titles)) for at, title in enumerate(titles)}
-
-
-# --- lines --------------------------------------------------------------------------------------------------------
 
 
 def line_chart(title: str, points: Sequence[Point], *, label: str, reach: Sequence[float] = (), height: int = HIGH) -> Markup:
@@ -88,8 +79,7 @@ def line_chart(title: str, points: Sequence[Point], *, label: str, reach: Sequen
     )
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(NamedTuple):
     """From values to places in the image; one value stands in the middle."""
 
     low: float
@@ -107,9 +97,6 @@ class Scale:
         return list(dict.fromkeys(self.low + (self.high - self.low) * number / (TICKS - 1) for number in range(TICKS)))
 
 
-# --- cells --------------------------------------------------------------------------------------------------------
-
-
 def strip(title: str, cells: Sequence[tuple[str, str]], *, looks: Mapping[str, Look] = KINDS) -> Markup:
     """One cell for each iteration in order: (label, kind)."""
     calmest = next(iter(looks))
@@ -118,35 +105,31 @@ def strip(title: str, cells: Sequence[tuple[str, str]], *, looks: Mapping[str, L
     longest = max((len(shortened(label, 6)) for label, _ in known), default=0)
     every = int(-(-(longest * NAME_WIDTH + 8) // pitch))
     used = [kind for kind in looks if kind in {kind for _, kind in known}]
+    room = (WIDTH - 12 - RIGHT) / max(len(used), 1)
     return render_html(
         "strip.svg",
         title=title,
         shown=bool(known),
         width=WIDTH,
         height=108 if known else 64,
-        cells=[_cell(looks[kind], f"{label}: {kind}", 12 + at * pitch, pitch) for at, (label, kind) in enumerate(known)],
+        cells=[
+            {
+                "tip": f"{label}: {kind}",
+                "colour": looks[kind].colour,
+                "left": 12 + at * pitch,
+                "top": 50 + CELL_HEIGHT * (1 - looks[kind].share),
+                "width": pitch - (2 if pitch > 6 else 0),  # noqa: PLR2004 - pixels
+                "height": CELL_HEIGHT * looks[kind].share,
+            }
+            for at, (label, kind) in enumerate(known)
+        ],
         labels=[(12 + (at + 0.5) * pitch, shortened(known[at][0], 6)) for at in range(0, len(known), every)],
-        legend=[(left, name, looks[used[at]].colour) for at, left, name in _legend(used, 12, WIDTH - RIGHT)],
+        legend=[
+            (26 + at * room, shortened(kind, max(int((room - 26) / NAME_WIDTH), 1)), looks[kind].colour)
+            for at, kind in enumerate(used)
+        ],
         ink=INK,
     )
-
-
-def _cell(look: Look, tip: str, left: float, pitch: float) -> dict[str, object]:
-    tall = CELL_HEIGHT * look.share
-    wide = pitch - (2 if pitch > 6 else 0)  # noqa: PLR2004 - pixels
-    return {"tip": tip, "colour": look.colour, "left": left, "top": 50 + CELL_HEIGHT - tall, "width": wide, "height": tall}
-
-
-def _legend(names: Sequence[str], begin: float, right: float) -> Iterator[tuple[int, float, str]]:
-    """Number, place and text of each name, the last one at the right edge; as long as there is room."""
-    share = (right - begin) / max(len(names), 1)
-    for number, full in reversed(list(enumerate(names))):
-        name = shortened(full, min(24, max(int((share - 40) / NAME_WIDTH), 1)))
-        left = right - len(name) * NAME_WIDTH
-        if left - 26 < begin:
-            return
-        yield number, left, name
-        right = left - 40
 
 
 _UNITS = ((1e12, 1e12, "T"), (1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))

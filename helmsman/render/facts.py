@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from helmsman.plain import clean, short_line, spelled
-from helmsman.records.agent import AgentCall, StopAttempt
+from helmsman.records.agent import StopAttempt
 from helmsman.records.checks import CheckReport, Finding, Judgement, JudgementOutcome, Weight
 from helmsman.records.claims import Contradiction
 from helmsman.records.control import EscalationLevel, Oversight, Progress
@@ -31,8 +31,7 @@ from helmsman.texts import (
     stop_text,
 )
 
-LISTED = 8
-"""Failing tests, or whatever else is listed, that are named."""
+LISTED = 8  # failing tests, or whatever else is listed, that are named
 ERRORS_SHOWN, GUARDED_SHOWN, LEARNT_SHOWN, FILES_SHOWN, SAID_SHOWN = 3, 5, 5, 40, 300
 LIMITS = "limits."
 Kind = Literal["good", "bad", "neutral", "warn"]
@@ -48,20 +47,14 @@ VERDICTS: dict[JudgementOutcome, Kind] = {
 
 
 class Fact(NamedTuple):
-    """Something that there is to tell."""
-
-    name: str
-    """What it is about, ten characters at most where a line of a log has it."""
+    name: str  # what it is about, ten characters at most where a line of a log has it
     value: str
-    kind: Kind | Literal[""] = ""
-    """How it looks."""
+    kind: Kind | Literal[""] = ""  # how it looks
     part: Part = "Decision"
-    is_detail: bool = False
-    """Whether only a page tells it, and no log."""
+    is_detail: bool = False  # whether only a page tells it, and no log
 
     @property
     def line(self) -> str:
-        """As a line of a log."""
         return f"{self.name:<10} {self.value}"
 
 
@@ -73,9 +66,6 @@ def coded(text: str) -> str:
 def _details(part: Part, *facts: tuple[str, str]) -> Iterator[Fact]:
     """Those that say something."""
     yield from (Fact(name, value, "", part, is_detail=True) for name, value in facts if value)
-
-
-# --- of a loop ----------------------------------------------------------------------------------------------------
 
 
 def front_facts(state: LoopState) -> Iterator[Fact]:
@@ -141,9 +131,6 @@ def cost_text(state: LoopState) -> str:
     return f"{money_text(spent.cost_usd, limits.cost_usd, state.untold)}, {iterations}, {duration(spent.seconds)}, {tokens}"
 
 
-# --- of an iteration ----------------------------------------------------------------------------------------------
-
-
 def facts(record: IterationRecord) -> Iterator[Fact]:
     """All that there is to tell of an iteration, in the order in which it happened."""
     yield from _agent(record)
@@ -168,7 +155,15 @@ def _agent(record: IterationRecord) -> Iterator[Fact]:
     if call.error:
         yield Fact("its words", short_line(call.error, SAID_SHOWN), "", "Agent")
     yield from (Fact("guard", guard_text(one), "warn", "Agent") for one in call.guarded[:GUARDED_SHOWN])
-    yield from session_facts(call)
+    if call.stops:
+        yield Fact("stop", _stops_text(call.stops), "", "Agent")
+    if call.rotated:
+        yield Fact("rotated", clean(call.rotated), "", "Agent")
+    for one in call.context.compactions:
+        yield Fact("compacted", f"{one.before:,} → {one.after:,} tokens ({clean(one.trigger)})", "", "Agent")
+    for error in [one for one in call.errors if one.times > 1][-ERRORS_SHOWN:]:
+        found = f"{error.times} times {error.kind} {clean(error.where)}: {clean(error.message)[:120]}"
+        yield Fact("failure", found, "warn", "Agent")
     usage, tools = call.usage, ", ".join(f"{clean(name)} {times}" for name, times in call.tools[:12])
     tokens = f"{usage.tokens:,} ({usage.output_tokens:,} written, {usage.cache_read_tokens:,} read from the cache)"
     used = format_dollars(usage.cost_usd, call.untold)
@@ -184,21 +179,7 @@ def _agent(record: IterationRecord) -> Iterator[Fact]:
 
 
 def hat_fact(hat: Worn) -> Fact:
-    """Which persona worked, and why."""
     return Fact("hat", f"{clean(hat.name)}: {clean(hat.why)}{f' ({clean(hat.preset)})' if hat.preset else ''}", "", "Agent")
-
-
-def session_facts(call: AgentCall) -> Iterator[Fact]:
-    """What happened inside a session, where there is something to say."""
-    if call.stops:
-        yield Fact("stop", _stops_text(call.stops), "", "Agent")
-    if call.rotated:
-        yield Fact("rotated", clean(call.rotated), "", "Agent")
-    for one in call.context.compactions:
-        yield Fact("compacted", f"{one.before:,} → {one.after:,} tokens ({clean(one.trigger)})", "", "Agent")
-    for error in [one for one in call.errors if one.times > 1][-ERRORS_SHOWN:]:
-        found = f"{error.times} times {error.kind} {clean(error.where)}: {clean(error.message)[:120]}"
-        yield Fact("failure", found, "warn", "Agent")
 
 
 def _stops_text(attempts: Sequence[StopAttempt]) -> str:
@@ -210,7 +191,6 @@ def _stops_text(attempts: Sequence[StopAttempt]) -> str:
 
 
 def _research(record: IterationRecord) -> Iterator[Fact]:
-    """What research came to, and what of it is incomplete."""
     found = record.memory.research
     if record.researched:
         complete = f"complete: {short_line(found.approach, SAID_SHOWN)}" if found.complete else "incomplete"
@@ -218,17 +198,11 @@ def _research(record: IterationRecord) -> Iterator[Fact]:
         yield from (Fact("missing", clean(problem), "warn", "Work") for problem in found.problems)
 
 
-def _change_text(record: IterationRecord) -> str:
-    change = record.execution.change
-    if change.files_changed == 0:
-        return "unchanged"
-    lines = f"+{change.insertions} −{change.deletions}"
-    return f"{plural(change.files_changed, 'file')}, {lines}, {plural(len(change.commits), 'commit')}, now {change.commit[:10]}"
-
-
 def _work(record: IterationRecord) -> Iterator[Fact]:
     change, failed = record.execution.change, record.failed
-    yield Fact("tree", _change_text(record), "", "Work")
+    size = f"{plural(change.files_changed, 'file')}, +{change.insertions} −{change.deletions}"
+    told = f"{size}, {plural(len(change.commits), 'commit')}, now {change.commit[:10]}" if change.files_changed else "unchanged"
+    yield Fact("tree", told, "", "Work")
     files = [coded(name) for name in change.files[:FILES_SHOWN]]
     more = [f"and {len(change.files) - FILES_SHOWN} more"] if len(change.files) > FILES_SHOWN else []
     taken = f"{failed.why}; kept at {coded(failed.ref)}, the branch went back to {coded(failed.back_to[:10])}" if failed else ""
@@ -242,7 +216,6 @@ def _work(record: IterationRecord) -> Iterator[Fact]:
 
 
 def check_facts(report: CheckReport | None) -> Iterator[Fact]:
-    """What each check found."""
     if report is None:
         yield Fact("checks", "not run", "", "Checks")
         return
@@ -266,7 +239,6 @@ def checks_kind(report: CheckReport | None) -> Kind:
 
 
 def finding_facts(findings: Sequence[Finding]) -> Iterator[Fact]:
-    """What was found in the change."""
     for one in findings:
         blocks = one.weight is Weight.BLOCK
         told = f"{'✘' if blocks else '!'} {one.rule} {clean(one.where)}: {clean(one.message)}"
@@ -275,7 +247,6 @@ def finding_facts(findings: Sequence[Finding]) -> Iterator[Fact]:
 
 
 def _item(record: IterationRecord) -> Iterator[Fact]:
-    """What became of the plan's item that was in hand."""
     item, touched = record.item, record.execution.plan
     if item is not None:
         told = "✔ proven" if item.proven else f"✘ {clean(item.why)}"
@@ -327,7 +298,6 @@ def _signals(record: IterationRecord) -> Iterator[Fact]:
 
 
 def decision_facts(decision: Decision) -> Iterator[Fact]:
-    """What follows, and the way to it."""
     yield Fact("→", f"{decision.word}: {clean(decision.reason)}", "")
     asked = ((step, f"; otherwise with: {step.otherwise}" if step.held and step.otherwise else "") for step in decision.path)
     steps = (("yes" if step.held else "no", f"{step.question} {step.because}{other}") for step, other in asked)
@@ -336,26 +306,26 @@ def decision_facts(decision: Decision) -> Iterator[Fact]:
 
 def control_facts(oversight: Oversight) -> Iterator[Fact]:
     """What control between iterations rests on."""
-    yield from (Fact(name, value, "", "Control", is_detail=True) for name, value in _control(oversight))
-
-
-def _control(oversight: Oversight) -> Iterator[tuple[str, str]]:
     control, ladder = oversight.control, oversight.ladder
     gains = f"{control.gains.kp:.2f}/{control.gains.ki:.2f}/{control.gains.kd:.2f}"
-    yield "progress", shares_text(oversight.progress)
     terms = f"P {control.proportional:.2f}, I {control.integral:.2f}, D {control.derivative:+.3f} by {gains} ({control.phase})"
-    yield "control", f"{terms} give {control.output:.2f}: {control.band}"
-    if oversight.idle:
-        yield "idle", f"{plural(oversight.idle, 'iteration')} in a row without progress"
-    yield "ladder", f"{ladder.rung.title}{f': {clean(ladder.reason)}' if ladder.reason else ''}"
-    yield "feedback", f"{oversight.feedback}; diagnosis {oversight.diagnosis}"
-    if oversight.strategy.reasoning and ladder.rung < EscalationLevel.HUMAN:  # there is no next iteration to go about
-        yield "strategy", f"{oversight.strategy.stance}: {clean(oversight.strategy.reasoning)}"
-    for learnt in oversight.learning[:LEARNT_SHOWN]:
-        helped = {True: ", what was done helped", False: ", what was done did not help", None: ""}[learnt.helped]
-        yield "learning", f"{learnt.kind}: level {learnt.level}, {learnt.in_row} in a row, {learnt.seen} in all{helped}"
-    yield from (("issue", f"{clean(issue.rule)}: {clean(issue.message)}") for issue in oversight.issues)
-    yield from (("fault", f"{clean(fault)}; its default was used") for fault in oversight.faults)
+    goes_on = oversight.strategy.reasoning and ladder.rung < EscalationLevel.HUMAN  # else there is no next iteration to go about
+    helped = {True: ", what was done helped", False: ", what was done did not help", None: ""}
+    yield from _details(
+        "Control",
+        ("progress", shares_text(oversight.progress)),
+        ("control", f"{terms} give {control.output:.2f}: {control.band}"),
+        ("idle", f"{plural(oversight.idle, 'iteration')} in a row without progress" if oversight.idle else ""),
+        ("ladder", f"{ladder.rung.title}{f': {clean(ladder.reason)}' if ladder.reason else ''}"),
+        ("feedback", f"{oversight.feedback}; diagnosis {oversight.diagnosis}"),
+        ("strategy", f"{oversight.strategy.stance}: {clean(oversight.strategy.reasoning)}" if goes_on else ""),
+        *(
+            ("learning", f"{one.kind}: level {one.level}, {one.in_row} in a row, {one.seen} in all{helped[one.helped]}")
+            for one in oversight.learning[:LEARNT_SHOWN]
+        ),
+        *(("issue", f"{clean(issue.rule)}: {clean(issue.message)}") for issue in oversight.issues),
+        *(("fault", f"{clean(fault)}; its default was used") for fault in oversight.faults),
+    )
 
 
 def shares_text(progress: Progress) -> str:

@@ -16,16 +16,11 @@ from helmsman.render.markdown_page import code, table
 from helmsman.render.templating import render_markdown
 from helmsman.texts import duration, money_text, plural
 
-EVIDENCE_LINES, EVIDENCE_WIDTH = 8, 160
-"""Lines of evidence that a terminal shows, and characters of each."""
+EVIDENCE_LINES, EVIDENCE_WIDTH = 8, 160  # lines of evidence that a terminal shows, and characters of each
 FAILURES_SHOWN, MOMENTS_SHOWN, ANSWERS_SHOWN = 3, 10, 3
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _INDENT = " " * 11
-_NEEDED = {GateKind.BUDGET: "--set limits.KEY=VALUE"}
-"""Without it, an approval of that kind would say nothing."""
-
-
-# --- as Markdown --------------------------------------------------------------------------------------------------
+_NEEDED = {GateKind.BUDGET: "--set limits.KEY=VALUE"}  # without it, an approval of that kind would say nothing
 
 
 def form_text(gate: Gate, seen: str) -> str:
@@ -37,10 +32,20 @@ def in_short(state: LoopState) -> str:
     """What a form tells of a loop."""
     signs = {result.command: "✔ " if result.passed else "✘ " for result in (state.checks.results if state.checks else ())}
     agreed = (f"{signs.get(check.command, '')}{coded(check.command)}" for check in state.config.checks)
+    rung, report, limits, spent = state.oversight.ladder.rung, state.checks, state.config.limits, state.spending
+    parts = (
+        f"{state.iteration} of {plural(limits.iterations, 'iteration')}",
+        money_text(spent.cost_usd, limits.cost_usd, state.untold),
+        duration(spent.seconds),
+        green_text(report) if report and report.results else "",
+        "" if state.config.checks else "no check: nothing is verified",
+        rung.title if rung > EscalationLevel.PATCH else "",
+        code(state.branch, 120) if state.iteration else "",
+    )
     return render_markdown(
         "in_short",
         state=state,
-        standing=_standing(state),
+        standing=" · ".join(part for part in parts if part),
         checks=list(some(failing_names(state.checks) if state.iteration and state.checks else agreed)),
         conflicts=[sentence(one) for one in state.oversight.conflicts[:FAILURES_SHOWN]],
         proposed=list(some(state.proposed)),
@@ -52,23 +57,7 @@ def question_evidence(alignment: Alignment, file: str) -> str:
     return render_markdown("questions", alignment=alignment, file=file)
 
 
-def _standing(state: LoopState) -> str:
-    """How it stands, in one line."""
-    rung, report, limits, spent = state.oversight.ladder.rung, state.checks, state.config.limits, state.spending
-    parts = (
-        f"{state.iteration} of {plural(limits.iterations, 'iteration')}",
-        money_text(spent.cost_usd, limits.cost_usd, state.untold),
-        duration(spent.seconds),
-        green_text(report) if report and report.results else "",
-        "" if state.config.checks else "no check: nothing is verified",
-        rung.title if rung > EscalationLevel.PATCH else "",
-        code(state.branch, 120) if state.iteration else "",
-    )
-    return " · ".join(part for part in parts if part)
-
-
 def evidence(state: LoopState, worktree: str) -> str:
-    """What was seen of a loop until now."""
     commits = shlex.quote(f"{state.base_commit[:10]}..{state.branch}")  # whoever reads it may copy it into a shell
     failures = state.checks.failures[:FAILURES_SHOWN] if state.checks else ()
     rows = (
@@ -84,9 +73,6 @@ def evidence(state: LoopState, worktree: str) -> str:
         worktree=worktree,
         answers=state.answers[-ANSWERS_SHOWN:],
     )
-
-
-# --- in a terminal ------------------------------------------------------------------------------------------------
 
 
 def gate_lines(gate: Gate, loop: str) -> list[str]:

@@ -21,12 +21,10 @@ from helmsman.render.markdown_page import code, prose
 from helmsman.render.templating import render_markdown
 from helmsman.texts import duration, format_dollars, format_tokens, plural
 
-LONGEST_BODY = 60_000
-"""Characters; GitHub takes 65,536."""
+LONGEST_BODY = 60_000  # characters; GitHub takes 65,536
 LONGEST_TITLE = 120
 
-_BREAK = "\u200b"
-"""Shows nothing, and parts what would be read as one word."""
+_BREAK = "\u200b"  # shows nothing, and parts what would be read as one word
 _LOADED = re.compile(r"@(?=[\w\\-])|#(?=\d)|(?<!\w)[Gg][Hh]\\?-(?=\d)|!(?=\d)|<(?=[!@#])")
 """What trackers and chats read in a text: mentions, references to issues and to pull requests, tags.
 
@@ -54,8 +52,17 @@ def issue_body(one: Escalation, evidence: str, *, answers: bool) -> str:
 
 
 def closing_comment(issue: TrackedIssue, stage: str, state: LoopState) -> str:
-    """Why an issue is closed."""
-    return under(mark(uid=state.uid, detection=issue.detection, stage=stage), f"This is over. {_why_over(issue, state)}")
+    told = [stage for stage in issue.stages if not stage.startswith(OVER)]
+    answer = next((one for one in reversed(state.answers) if one.gate in told[-1:]), None)
+    ending, climbs, why = state.ending, state.oversight.ladder.climbs, "The loop goes on."
+    if answer is not None:
+        who = "lapse of time" if answer.via == "timeout" else f"{prose(answer.by, 60) or 'a person'} ({answer.via})"
+        why = f"It was answered: **{answer.choice}** by {who} at {answer.at:%Y-%m-%d %H:%M} UTC."
+    elif ending is not None and ending.outcome in {Outcome.COMPLETED, Outcome.CANCELLED}:
+        why = f"The loop is {ending.outcome}: {prose(ending.reason)}"
+    elif climbs and climbs[-1].after < climbs[-1].before:
+        why = f"The loop is back on {climbs[-1].after.title}: {prose(climbs[-1].reason)}"
+    return under(mark(uid=state.uid, detection=issue.detection, stage=stage), f"This is over. {why}")
 
 
 def reply(comment: Comment, uid: str, text: str) -> str:
@@ -136,20 +143,6 @@ def under(hidden: str, text: str) -> str:
     return f"{hidden}\n{harmless(text)[: LONGEST_BODY - len(hidden)]}"
 
 
-def _why_over(issue: TrackedIssue, state: LoopState) -> str:
-    told = [stage for stage in issue.stages if not stage.startswith(OVER)]
-    answer = next((one for one in reversed(state.answers) if one.gate in told[-1:]), None)
-    if answer is not None:
-        who = "lapse of time" if answer.via == "timeout" else f"{prose(answer.by, 60) or 'a person'} ({answer.via})"
-        return f"It was answered: **{answer.choice}** by {who} at {answer.at:%Y-%m-%d %H:%M} UTC."
-    if state.ending is not None and state.ending.outcome in {Outcome.COMPLETED, Outcome.CANCELLED}:
-        return f"The loop is {state.ending.outcome}: {prose(state.ending.reason)}"
-    climbs = state.oversight.ladder.climbs
-    if climbs and climbs[-1].after < climbs[-1].before:
-        return f"The loop is back on {climbs[-1].after.title}: {prose(climbs[-1].reason)}"
-    return "The loop goes on."
-
-
 def _assignments(settings: Mapping[str, object], prefix: str = "") -> Iterator[str]:
     for key, value in settings.items():
         if isinstance(value, Mapping):
@@ -157,8 +150,6 @@ def _assignments(settings: Mapping[str, object], prefix: str = "") -> Iterator[s
         else:
             yield f"{prefix}{key}={value}"
 
-
-# --- the issue that a loop was started for -----------------------------------------------------------------------
 
 TELL, CANCEL, RESUME = "tell", "cancel", "resume"
 VERBS = {
@@ -171,7 +162,13 @@ VERBS = {
 
 def due(state: LoopState, evidence: str) -> Iterator[tuple[str, str]]:
     """Stages and comments of all that the issue should have been told by now, oldest first."""
-    yield "begun", under(mark(uid=state.uid, stage="begun"), _begun(state))
+    checks = ", ".join(code(check.command, 120) for check in state.config.checks) or "nothing"
+    begun = f"The loop {code(state.loop)} works on this, from {code(state.base_branch)} at {code(state.base_commit[:12])}"
+    until = f"until its work is proven by {checks}. Then it opens a pull request."
+    kept = "The text of the issue counts as it was when the label was set."
+    stop = "Taking the label away, or closing the issue, stops it."
+    text = "\n\n".join([f"{begun}, {until} {kept}", "\n".join(commands()), stop])
+    yield "begun", under(mark(uid=state.uid, stage="begun"), text)
     for one in concerns(state):
         seen = one.gate.evidence if one.gate else ""
         told = issue_body(one, seen or evidence, answers=True)
@@ -180,15 +177,6 @@ def due(state: LoopState, evidence: str) -> Iterator[tuple[str, str]]:
         late = "-with-a-pull-request" if state.issue and state.issue.pull_request else ""  # told once it could be opened
         stage = f"ended-{state.ending.at:%Y%m%dT%H%M%S}{late}"
         yield stage, under(mark(uid=state.uid, stage=stage), words)
-
-
-def _begun(state: LoopState) -> str:
-    checks = ", ".join(code(check.command, 120) for check in state.config.checks) or "nothing"
-    begun = f"The loop {code(state.loop)} works on this, from {code(state.base_branch)} at {code(state.base_commit[:12])}"
-    until = f"until its work is proven by {checks}. Then it opens a pull request."
-    kept = "The text of the issue counts as it was when the label was set."
-    stop = "Taking the label away, or closing the issue, stops it."
-    return "\n\n".join([f"{begun}, {until} {kept}", "\n".join(commands()), stop])
 
 
 def commands() -> Iterator[str]:
@@ -229,9 +217,6 @@ def by_hand(state: LoopState) -> str:
     )
 
 
-# --- the pull request -----------------------------------------------------------------------------------------------
-
-
 def pull_request_title(link: IssueLink) -> str:
     """Our words, and the issue's title."""
     return harmless(f"Resolve issue {link.number}: {link.title or 'no title'}")[:200]
@@ -239,10 +224,8 @@ def pull_request_title(link: IssueLink) -> str:
 
 def pull_request_body(state: LoopState, link: IssueLink) -> str:
     """The report, under the one line that a forge shall obey."""
-    spent = state.spending
-    used = (
-        f"{format_dollars(spent.cost_usd, state.untold)}, {format_tokens(spent.tokens, state.untold)}, {duration(spent.seconds)}"
-    )
+    spent, untold = state.spending, state.untold
+    used = f"{format_dollars(spent.cost_usd, untold)}, {format_tokens(spent.tokens, untold)}, {duration(spent.seconds)}"
     judged = verdicts_page(state) if state.config.judge.criteria else ""
     answers = gates_page(state) if state.answers else ""
     pages = (checks_page(state), judged, iterations_page(state), answers)

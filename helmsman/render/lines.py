@@ -22,19 +22,23 @@ from helmsman.render.verification import outcome_text
 from helmsman.texts import SIGNS, age, duration, format_dollars, format_tool_calls, money, plural
 
 REASON_SHOWN, GOAL_SHOWN = 100, 60
-NOT_STARTED = frozenset({126, 127})
-"""Exit codes of a shell for a command that may not be executed, or is not there."""
+NOT_STARTED = frozenset({126, 127})  # exit codes of a shell for a command that may not be executed, or is not there
 EXPLAINED, SAID_ABOVE = frozenset({"Decision", "Control", "Signals"}), frozenset({"→", "told"})
 """Parts of an iteration that tell why it was decided so, and facts of them that stand elsewhere."""
 LIST_HEAD = ("LOOP", "STATE", "ITERATIONS", "COST", "CHANGED", "BRANCH", "GOAL")
 
 
-# --- an iteration -------------------------------------------------------------------------------------------------
-
-
 def iteration_lines(record: IterationRecord) -> Iterator[str]:
-    """An iteration in a few lines: what the agent did, what changed, what the checks say, what was decided."""
-    yield _agent_line(record)
+    """An iteration in a few lines: how the agent's call ended, what changed, what the checks say, what was decided."""
+    call = record.execution.call
+    attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
+    used = (
+        format_tool_calls(call.tool_calls, call.untold),
+        format_dollars(call.usage.cost_usd, call.untold),
+        duration(call.seconds),
+    )
+    what = f"{'research, ' * record.researched}agent {call.outcome}{' (resumed)' * call.resumed}"
+    yield f"#{record.iteration}{attempt}  {what}: {', '.join(used)}"
     for fact in facts(record):
         if not fact.is_detail:
             yield f"    → {fact.value}" if fact.name == "→" else f"    {fact.line}"
@@ -55,23 +59,6 @@ def begun_lines(report: CheckReport | None, warnings: Sequence[str]) -> Iterator
         if result.error or result.exit_code in NOT_STARTED:
             yield f"    warn       {clean(result.name)} cannot start; fix it in helmsman.toml, unless the work is to make it"
     yield from (f"    warn       {clean(warning)}" for warning in warnings)
-
-
-def _agent_line(record: IterationRecord) -> str:
-    """Which attempt, how the agent's call ended, and what it took."""
-    call = record.execution.call
-    attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
-    resumed = " (resumed)" if call.resumed else ""
-    used = (
-        format_tool_calls(call.tool_calls, call.untold),
-        format_dollars(call.usage.cost_usd, call.untold),
-        duration(call.seconds),
-    )
-    what = "research, agent" if record.researched else "agent"
-    return f"#{record.iteration}{attempt}  {what} {call.outcome}{resumed}: {', '.join(used)}"
-
-
-# --- why ----------------------------------------------------------------------------------------------------------
 
 
 def explanation(record: IterationRecord) -> Iterator[str]:
@@ -109,9 +96,6 @@ def steering_lines(oversight: Oversight, config: LoopConfig) -> Iterator[str]:
     yield from (f"fault      {clean(fault)}; its default was used" for fault in oversight.faults)
 
 
-# --- what may be typed now ----------------------------------------------------------------------------------------
-
-
 def next_lines(result: LoopResult, gate: Gate | None = None) -> Iterator[str]:
     """One command that shows the work, and one that goes on, as lines."""
     yield from (f"{label:<10} {command}" for label, command in next_steps(result, gate))
@@ -144,42 +128,38 @@ def _step(result: LoopResult, branch: str, gate: Gate | None) -> str:
     return f"helmsman resume {result.loop}{more}"
 
 
-# --- several loops, an alignment ----------------------------------------------------------------------------------
-
-
 class Listed(NamedTuple):
     """A loop, and what its state does not say."""
 
     state: LoopState
     driven: bool = False
-    interrupted: bool = False
-    """Whether its driver died."""
-    unverified: str = ""
-    """What was found in the place of a state that Helmsman signed."""
+    interrupted: bool = False  # whether its driver died
+    unverified: str = ""  # what was found in the place of a state that Helmsman signed
 
 
 def list_lines(loops: Sequence[Listed], now: datetime) -> Iterator[str]:
     """One loop a line under a head; each column is as wide as what stands in it."""
-    rows = [LIST_HEAD, *(_row(one, now) for one in loops)]
+    rows: list[tuple[str, ...]] = [LIST_HEAD]
+    for one in loops:
+        state, spent = one.state, one.state.spending.cost_usd
+        stands = (
+            "▶ running" if one.driven and state.outcome is None else "✘ interrupted" if one.interrupted else SIGNS[state.outcome]
+        )
+        mark = f"(unverified: {clean(one.unverified)}) " if one.unverified else ""
+        rows.append(
+            (
+                state.loop,
+                stands,
+                f"{state.iteration} of {state.config.limits.iterations}",
+                "not told" if "cost" in state.untold and not spent else money(spent),
+                f"{age((now - state.updated_at).total_seconds())} ago",
+                clean(state.branch),
+                f"{mark}{clean(state.config.goal.strip().splitlines()[0])[:GOAL_SHOWN]}",
+            )
+        )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
-def _row(one: Listed, now: datetime) -> tuple[str, ...]:
-    state = one.state
-    sign = "▶ running" if one.driven and state.outcome is None else "✘ interrupted" if one.interrupted else SIGNS[state.outcome]
-    spent = state.spending.cost_usd
-    mark = f"(unverified: {clean(one.unverified)}) " if one.unverified else ""
-    return (
-        state.loop,
-        sign,
-        f"{state.iteration} of {state.config.limits.iterations}",
-        "not told" if "cost" in state.untold and not spent else money(spent),
-        f"{age((now - state.updated_at).total_seconds())} ago",
-        clean(state.branch),
-        f"{mark}{clean(state.config.goal.strip().splitlines()[0])[:GOAL_SHOWN]}",
-    )
 
 
 def aligned_lines(result: AlignResult) -> Iterator[str]:

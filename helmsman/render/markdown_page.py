@@ -7,7 +7,7 @@ Both are met with what means the same to every reader: a backslash before a bar,
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from helmsman.plain import LONGEST_LINE, clean, short_line, shortened
 
@@ -18,8 +18,7 @@ LONGEST_OUTPUT_LINE = 400
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MARKS = "\\`*_[]()~#$!|"
 _ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=@)(?=.)", re.IGNORECASE)
-_JOINER = "\u2060"
-"""Shows nothing and joins words: an address with it inside is no address."""
+_JOINER = "\u2060"  # shows nothing and joins words: an address with it inside is no address
 _WORD = re.compile(r"(?:\\.|(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)|[^\s])+")
 """With code in it as one; a backtick behind a backslash begins none."""
 _UNSEEN = re.compile(r"\\|\*\*|`|\u2060|(?<=&)\w+;")
@@ -28,7 +27,8 @@ _BEGINS_A_LIST = re.compile(r"^(\d*)([-+=.)])")
 
 def prose(text: str, most: int = LONGEST_LINE) -> str:
     """Foreign text within a sentence or a row, as it is read."""
-    escaped = "".join(_escaped(character) for character in short_line(text, most))
+    known = _ENTITIES | {mark: f"\\{mark}" for mark in _MARKS}
+    escaped = "".join(known.get(character, character) for character in short_line(text, most))
     return _BEGINS_A_LIST.sub(r"\1\\\2", _ADDRESS.sub(_JOINER, escaped))
 
 
@@ -57,31 +57,46 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[i
     `widths`: characters of each column, for the reader that breaks no line by itself.
     """
     broken = [[wrapped(cell, width) for cell, width in zip(row, widths, strict=True)] if widths else row for row in rows]
-    return "\n".join([_row(head), _row(["---"] * len(head)), *map(_row, broken)]) if broken else ""
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *broken)) if broken else ""
 
 
 def wrapped(markdown: str, width: int) -> str:
     """A cell in lines of about so many characters. It is broken between words, and never within code."""
-    return BREAK.join(BREAK.join(_lines(line, width)) for line in markdown.split(BREAK))
+    lines = list[str]()
+    for part in markdown.split(BREAK):
+        lines.append("")
+        used = 0
+        for word in (found[0] for found in _WORD.finditer(part)):
+            long = len(_UNSEEN.sub("", word))
+            if lines[-1] and used + 1 + long > width:
+                lines.append(word)
+                used = long
+            else:
+                lines[-1], used = (f"{lines[-1]} {word}", used + 1 + long) if lines[-1] else (word, long)
+    return BREAK.join(lines)
 
 
 def cell(text: str, most: int = LONGEST_LINE) -> str:
     """A plain text with all its lines, as a cell holds it. What stands between backticks is code."""
-    return BREAK.join(_with_code(line, most) for line in text.split("\n") if line.strip())
+    return BREAK.join(_with_code(short_line(line, most)) for line in text.split("\n") if line.strip())
 
 
-def _with_code(line: str, most: int) -> str:
-    pieces = short_line(line, most).split("`")
+def _with_code(line: str) -> str:
+    """Blanks around a text stay; two pieces of code never touch, since their marks would become one."""
+    pieces, made = by_backticks(line), ""
+    for at, piece in enumerate(pieces):
+        words = prose(piece)
+        spaced = f"{' ' * piece.startswith(' ')}{words}{' ' * piece.endswith(' ')}" if words else " " * bool(piece)
+        made += code(piece) if at % 2 else spaced or " " * (0 < at < len(pieces) - 1)
+    return made
+
+
+def by_backticks(text: str) -> list[str]:
+    """Every second piece is code; a backtick without another one is itself."""
+    pieces = text.split("`")
     if len(pieces) % 2 == 0:
         pieces[-2:] = ["`".join(pieces[-2:])]
-    between = range(1, len(pieces) - 1)
-    return "".join(code(one) if at % 2 else _spaced(one or " " * (at in between)) for at, one in enumerate(pieces))
-
-
-def _spaced(piece: str) -> str:
-    """The blanks around a text stay; two pieces of code never touch, since their marks would become one."""
-    words = prose(piece)
-    return f"{' ' * piece.startswith(' ')}{words}{' ' * piece.endswith(' ')}" if words else " " * bool(piece)
+    return pieces
 
 
 def facts_table(
@@ -98,26 +113,6 @@ def facts_table(
 def stacked(parts: Iterable[str]) -> str:
     """Paragraphs, tables and fences, one below the other; empty ones are left out."""
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _lines(markdown: str, width: int) -> Iterator[str]:
-    line, used = "", 0
-    for word in (found[0] for found in _WORD.finditer(markdown)):
-        long = len(_UNSEEN.sub("", word))
-        if line and used + 1 + long > width:
-            yield line
-            line, used = word, long
-        else:
-            line, used = (f"{line} {word}", used + 1 + long) if line else (word, long)
-    yield line
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _escaped(character: str) -> str:
-    return _ENTITIES.get(character) or (f"\\{character}" if character in _MARKS else character)
 
 
 def _longest_run(text: str) -> int:

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from helmsman.agents.fitting import in_short
 from helmsman.plain import shortened
 from helmsman.records.control import EscalationLevel
-from helmsman.records.decision import Decision, Outcome
+from helmsman.records.decision import Outcome
 from helmsman.records.gates import GATES
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import result_of
@@ -29,12 +29,9 @@ from helmsman.render.templating import render_html
 from helmsman.render.verification import outcome_text
 from helmsman.texts import SIGNS, plan_text, plural
 
-MOST_SHOWN = 500
-"""Attempts at iterations, the newest."""
-MOST_OUTPUTS = 50
-"""Iterations that are shown with the outputs of checks and the agent's last words."""
-MOST_DOUBTS = 5
-"""Findings that are named on the front of the page; all of them stand in the iterations."""
+MOST_SHOWN = 500  # attempts at iterations, the newest
+MOST_OUTPUTS = 50  # iterations that are shown with the outputs of checks and the agent's last words
+MOST_DOUBTS = 5  # findings that are named on the front of the page; all of them stand in the iterations
 TITLE_SHOWN, REASON_SHOWN, RULES_SHOWN = 160, 160, 10
 REACH: Mapping[str, Sequence[float]] = {"% complete by evidence": (0, 100), "output of control": (0, 1)}
 """What an axis shows in any case, by its label."""
@@ -63,6 +60,15 @@ def html_report(
     """
     css, (title, _, rest) = style(), state.config.goal.strip().partition("\n")
     entries = list(_entries(records, state, outputs_from=len(records) - MOST_OUTPUTS, cut=cut))[::-1]
+    # whether it is done, what proves it, what it cost; then what a person should see with their own eyes: findings in the change,
+    # and what the agent said that was not so
+    commands, trust = dict(next_steps(result_of(state, state_ref), state.gate)), state.trust
+    doubts = [f"{one.where}: {one.message} {coded(one.rule)}" for one in state.findings[:MOST_DOUBTS]]
+    if len(state.findings) > MOST_DOUBTS:
+        doubts.append(f"… and {plural(len(state.findings) - MOST_DOUBTS, 'more finding')}")
+    if trust.contradicted:
+        doubts.append(f"{trust.contradicted} of {plural(trust.checked, 'claim')} of the agent did not hold")
+    look, following = (coded(commands.get(name, "")) for name in ("look", "next"))
     page = render_html(
         "report.html",
         state=state,
@@ -75,7 +81,7 @@ def html_report(
         is_long=bool(rest.strip()) or len(title) > TITLE_SHOWN,
         agent=in_short(state.agent.kind) if state.agent else "",
         rule=result_of(state, state_ref).rule,
-        front=list(_front(state, state_ref)),
+        front=[*front_facts(state), Fact("Look at", "\n".join(filter(None, [look, *doubts]))), Fact("Next", following)],
         figures=list(_figures(records)),
         noticed=Counter(signal.rule for record in records for signal in record.signals).most_common(RULES_SHOWN),
         climbs=state.oversight.ladder.climbs,
@@ -90,29 +96,6 @@ def html_report(
         cut=len(records) if cut else 0,
     )
     return f"{page}\n"
-
-
-# --- how it stands ------------------------------------------------------------------------------------------------
-
-
-def _front(state: LoopState, state_ref: str) -> Iterator[Fact]:
-    """Whether it is done, what proves it, what it cost, what to look at."""
-    commands = dict(next_steps(result_of(state, state_ref), state.gate))
-    yield from front_facts(state)
-    yield Fact("Look at", "\n".join([*([coded(commands["look"])] if "look" in commands else ()), *_doubts(state)]))
-    yield Fact("Next", coded(commands.get("next", "")))
-
-
-def _doubts(state: LoopState) -> Iterator[str]:
-    """What a person should see with their own eyes: findings in the change, and what the agent said that was not so."""
-    yield from (f"{one.where}: {one.message} {coded(one.rule)}" for one in state.findings[:MOST_DOUBTS])
-    if len(state.findings) > MOST_DOUBTS:
-        yield f"… and {plural(len(state.findings) - MOST_DOUBTS, 'more finding')}"
-    if state.trust.contradicted:
-        yield f"{state.trust.contradicted} of {plural(state.trust.checked, 'claim')} of the agent did not hold"
-
-
-# --- the course ---------------------------------------------------------------------------------------------------
 
 
 def _figures(records: Sequence[IterationRecord]) -> Iterator[tuple[Markup, ...]]:
@@ -131,21 +114,17 @@ def _figures(records: Sequence[IterationRecord]) -> Iterator[tuple[Markup, ...]]
     yield (drawn("Context", "tokens at its fullest", LOW, (record.execution.call.context.peak for record in records)),)
     rungs = [(str(one.iteration), TITLES[min(one.oversight.ladder.rung, EscalationLevel.EJECT)]) for one in counted]
     yield (strip("Ladder of escalation", rungs, looks=levels(TITLES)),)
-    yield tuple(_strips(records))
-
-
-def _strips(records: Sequence[IterationRecord]) -> Iterator[Markup]:
-    """A judge that was never asked has none."""
+    # a judge that was never asked has no strip
     labels = [f"{one.iteration}.{one.attempt}" if one.attempt > 1 else str(one.iteration) for one in records]
-    claims = ("bad" if one.contradictions else "good" if one.claims_checked else "neutral" for one in records)
-    yield strip("Checks", [*zip(labels, (checks_kind(one.checks) for one in records), strict=True)])
-    yield strip("Claims against evidence", [*zip(labels, claims, strict=True)])
-    if any(one.judgement for one in records):
-        verdicts = (VERDICTS[one.judgement.outcome] if one.judgement else "neutral" for one in records)
-        yield strip("Verdicts of the judge", [*zip(labels, verdicts, strict=True)])
-
-
-# --- each iteration -----------------------------------------------------------------------------------------------
+    looks = {
+        "Checks": [checks_kind(one.checks) for one in records],
+        "Claims against evidence": [
+            "bad" if one.contradictions else "good" if one.claims_checked else "neutral" for one in records
+        ],
+        "Verdicts of the judge": [VERDICTS[one.judgement.outcome] if one.judgement else "neutral" for one in records],
+    }
+    asked = any(one.judgement for one in records)
+    yield tuple(strip(title, [*zip(labels, kinds, strict=True)]) for title, kinds in list(looks.items())[: 2 + asked])
 
 
 def _entries(
@@ -154,22 +133,18 @@ def _entries(
     """In the order of time, each with the answers that came since the one before it."""
     since = records[0].started_at if cut else state.created_at  # a plan is answered before the first one starts
     for number, record in enumerate(records):
-        told = list(facts(record))
+        told, decision = list(facts(record)), record.decision
+        words, look = decision.kind, "warn" if decision.kind == "wait" else "calm"
+        if decision.kind == "stop":
+            words, look = f"stop: {decision.outcome or 'ended'}", ENDINGS.get(decision.outcome, "warn")
         yield {
             "record": record,
             "opened": number + 1 == len(records),
             "has_outputs": number >= outputs_from,
             "answers": [answer for answer in state.answers if since < answer.at <= record.ended_at],
-            "decision": decision_mark(record.decision),
-            "reason": shortened(record.decision.reason, REASON_SHOWN),
+            "decision": (words, look),
+            "reason": shortened(decision.reason, REASON_SHOWN),
             "parts": [(part, found) for part in PARTS if (found := [fact for fact in told if fact.part == part])],
             "outcomes": outcome_text(record),
         }
         since = record.ended_at
-
-
-def decision_mark(decision: Decision) -> tuple[str, str]:
-    """Words and look."""
-    if decision.kind == "stop":
-        return f"stop: {decision.outcome or 'ended'}", ENDINGS.get(decision.outcome, "warn")
-    return decision.kind, "warn" if decision.kind == "wait" else "calm"

@@ -19,37 +19,30 @@ from helmsman.records.base import Usage
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from helmsman.render.activity import Activity, Step, Tool
+from helmsman.render.activity import Activity, Step
 
 Value = str | bool | int | float
 Attributes = Mapping[str, Value]
 Known = Mapping[str, Value | None]
-Path = tuple[str | int, ...]
-"""Of a span in the trace of its loop; the loop's own is empty."""
+Path = tuple[str | int, ...]  # of a span in the trace of its loop; the loop's own is empty
 
-LONGEST = 200
-"""Characters of a name that an agent or a repository may have made up."""
-PROVIDERS = {CLAUDE: "anthropic", "codex": "openai", "gemini": "gcp.gemini"}
-"""Of agents that ask one provider only."""
+LONGEST = 200  # characters of a name that an agent or a repository may have made up
+PROVIDERS = {CLAUDE: "anthropic", "codex": "openai", "gemini": "gcp.gemini"}  # of agents that ask one provider only
 WELL_ENDED = frozenset({AgentOutcome.FINISHED, AgentOutcome.ROTATED})
-BESIDE = frozenset({"baseline", "merge_checks", "draw_lessons"})
-"""Steps before, between and after iterations."""
-SOUND = frozenset({Outcome.COMPLETED, Outcome.WAITING, Outcome.CANCELLED})
-"""Endings that are no errors."""
+BESIDE = frozenset({"baseline", "merge_checks", "draw_lessons"})  # steps before, between and after iterations
+SOUND = frozenset({Outcome.COMPLETED, Outcome.WAITING, Outcome.CANCELLED})  # endings that are no errors
 
 
 class Span(NamedTuple):
     """Something that took time. It is an error where `error.type` is told."""
 
     path: Path
-    parent: Path | None
-    """None: it is the root."""
+    parent: Path | None  # None: it is the root
     name: str
     start: datetime
     end: datetime
     attributes: Attributes
-    signals: tuple[Attributes, ...] = ()
-    """What the overseer noticed by its end."""
+    signals: tuple[Attributes, ...] = ()  # what the overseer noticed by its end
 
 
 class Point(NamedTuple):
@@ -91,17 +84,12 @@ def points_of(span: Span) -> Iterator[Point]:
     measured = {**span.attributes, "seconds": (span.end - span.start).total_seconds()}
     for kind, told in ((span.name.split()[0], measured), *(("signal", signal) for signal in span.signals)):
         for name, what in telemetry_names()["instruments"].items():
-            if kind in what["of"]:
-                yield from _points(name, what, told)
-
-
-def _points(name: str, what: Mapping[str, Any], told: Attributes) -> Iterator[Point]:
-    apart = {key: told[key] for key in what["by"] if key in told}
-    for source, own in what["values"].items():
-        value = told.get(source, 0)
-        amount = 1 if isinstance(value, str) else value  # what has a name is counted, what has a size is added up
-        if amount > 0:
-            yield Point(name, amount, {**apart, **own})
+            apart = {key: told[key] for key in what["by"] if key in told}
+            for source, own in what["values"].items() if kind in what["of"] else ():
+                value = told.get(source, 0)
+                amount = 1 if isinstance(value, str) else value  # what has a name is counted, what has a size is added up
+                if amount > 0:
+                    yield Point(name, amount, {**apart, **own})
 
 
 def loop_span(state: LoopState, ending: Decision) -> Span:
@@ -137,11 +125,20 @@ def iteration_spans(state: LoopState, record: IterationRecord, line: Activity) -
     yield whole
     yield from _steps(line, key, lambda step: step not in BESIDE)
     yield agent
-    yield from (_tool(agent, name, tool) for name, tool in line.tools.items())
+    for name, tool in line.tools.items():
+        told: Known = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": tool.name,
+            "gen_ai.tool.call.id": tool.id,
+            "gen_ai.tool.type": "function",
+            "error.type": "tool_error" if tool.failed else "",
+        }
+        end = tool.end or max(agent.end, tool.start)
+        yield Span((*key, "tool", name), agent.path, f"execute_tool {_short(tool.name)}", tool.start, end, _told(told))
     judged, writing = record.judgement, record.writing
     if judged is not None and judged.calls:
-        told = _call(state, "chat", "judge", judged.usage)
-        yield _chat(whole, line.steps.get("judge"), {**told, "gen_ai.response.model": judged.model}, judged.seconds)
+        call = _call(state, "chat", "judge", judged.usage)
+        yield _chat(whole, line.steps.get("judge"), {**call, "gen_ai.response.model": judged.model}, judged.seconds)
     if writing.tokens or writing.cost_usd:  # who wrote for the prompt, and how long that took, is not on record
         yield _chat(whole, line.steps.get("plan"), _call(state, "chat", "prompt", writing), 0.0)
 
@@ -162,14 +159,14 @@ def _steps(line: Activity, parent: Path, wanted: Callable[[str], bool]) -> Itera
 
 
 def _iteration(state: LoopState, record: IterationRecord) -> Span:
-    judged, untold = record.judgement, record.execution.call.untold
+    judged, untold, checks = record.judgement, record.execution.call.untold, record.checks
     told: Known = {
         "helmsman.loop.id": record.loop,
         "helmsman.iteration": record.iteration,
         "helmsman.attempt": record.attempt,
         "helmsman.mode": _mode(state),
         "helmsman.hat": record.hat.name if record.hat else "",
-        "helmsman.checks": _checks(record),
+        "helmsman.checks": ("passed" if checks.passed else "failed") if checks and checks.results else "none",
         "helmsman.proven": record.proven,
         "helmsman.decision": record.decision.kind,
         "helmsman.decision.rule": record.decision.rule,
@@ -190,13 +187,6 @@ def _iteration(state: LoopState, record: IterationRecord) -> Span:
     signals = tuple(_told({f"helmsman.signal.{name}": value for name, value in one.items()}) for one in noticed)
     end = max(record.ended_at, record.started_at)
     return Span((record.iteration, record.attempt), (), "iteration", record.started_at, end, _told(told), signals)
-
-
-def _checks(record: IterationRecord) -> str:
-    """What the checks said."""
-    if record.checks is None or not record.checks.results:
-        return "none"
-    return "passed" if record.checks.passed else "failed"
 
 
 def _agent(state: LoopState, record: IterationRecord, line: Activity) -> Span:
@@ -236,18 +226,6 @@ def _call(state: LoopState, operation: str, paid_for: str, usage: Usage, untold:
         "helmsman.cost_usd": None if Capability.COST in untold else round(usage.cost_usd, 6),
         **({} if Capability.TOKENS in untold else tokens),
     }
-
-
-def _tool(agent: Span, name: str, tool: Tool) -> Span:
-    told: Known = {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": tool.name,
-        "gen_ai.tool.call.id": tool.id,
-        "gen_ai.tool.type": "function",
-        "error.type": "tool_error" if tool.failed else "",
-    }
-    path, end = (*agent.path[:2], "tool", name), tool.end or max(agent.end, tool.start)
-    return Span(path, agent.path, f"execute_tool {_short(tool.name)}", tool.start, end, _told(told))
 
 
 def _chat(whole: Span, step: Step | None, call: Known, seconds: float) -> Span:

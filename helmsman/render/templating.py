@@ -6,7 +6,6 @@ backticks in a text is shown as code.
 
 import json
 from collections.abc import Callable
-from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any
 
@@ -16,13 +15,11 @@ from markupsafe import Markup, escape
 from helmsman.plain import LONGEST_LINE, clean, clean_lines, spelled
 from helmsman.records.control import short_level
 from helmsman.render.facts import checks_kind, coded
-from helmsman.render.markdown_page import cell, code, fence, prose
+from helmsman.render.markdown_page import by_backticks, cell, code, fence, prose
 from helmsman.texts import duration, format_dollars, format_tool_calls, merged_text, money, plural
 
-OUTPUT_SHOWN = 6000
-"""Characters of an output that a page holds; the record has more."""
-_GAP = Markup("\x1e")
-"""Between two paragraphs of Markdown."""
+OUTPUT_SHOWN = 6000  # characters of an output that a page holds; the record has more
+_GAP = Markup("\x1e")  # between two paragraphs of Markdown
 
 
 def render_html(name: str, /, **values: object) -> Markup:
@@ -31,12 +28,9 @@ def render_html(name: str, /, **values: object) -> Markup:
 
 
 def with_code(text: str) -> Markup:
-    """A text in which every second piece between backticks is code; a backtick without another one is itself."""
-    pieces = clean(text).split("`")
-    if len(pieces) % 2 == 0:
-        pieces[-2:] = ["`".join(pieces[-2:])]
-    made = (escape(piece) if at % 2 == 0 else Markup("<code>{}</code>").format(piece) for at, piece in enumerate(pieces))
-    return Markup("").join(made)
+    """A text with what stands between backticks as code."""
+    pieces = enumerate(by_backticks(clean(text)))
+    return Markup("").join(Markup("<code>{}</code>").format(one) if at % 2 else escape(one) for at, one in pieces)
 
 
 def output(text: str) -> Markup:
@@ -69,11 +63,6 @@ def _environment(finalize: Callable[[object], object]) -> Environment:
     )
 
 
-def _prose(value: object) -> object:
-    """What a template of Markdown prints: a text that no filter has made Markdown of is foreign."""
-    return Markup(prose(value)) if isinstance(value, str) and not isinstance(value, Markup) else value  # noqa: S704 - harmless
-
-
 def own(text: str) -> str:
     """Our own words, or what is Markdown already."""
     return text.replace(_GAP, " ")
@@ -84,19 +73,20 @@ def quoted(text: str, most: int = LONGEST_LINE) -> str:
     return prose(text.replace("`", "'"), most)
 
 
-def moment(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M} UTC"
-
-
 @lru_cache(maxsize=1)
 def _markdown() -> Environment:
 
     def made(of: Callable[..., str]) -> Callable[..., Markup]:
         return lambda *given: Markup(of(*given))  # noqa: S704 - what it makes is harmless
 
-    environment = _environment(_prose)
-    filters: tuple[Callable[..., str], ...] = (prose, code, cell, fence, own, quoted, moment)
-    known: dict[str, Any] = {of.__name__: made(of) for of in filters} | {"plural": plural, "duration": duration}
+    def printed(value: object) -> object:
+        """A text that no filter has made Markdown of is foreign."""
+        return made(prose)(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+    environment = _environment(printed)
+    filters: dict[str, Callable[..., str]] = {of.__name__: of for of in (prose, code, cell, fence, own, quoted)}
+    filters["moment"] = "{:%Y-%m-%d %H:%M} UTC".format
+    known: dict[str, Any] = {name: made(of) for name, of in filters.items()} | {"plural": plural, "duration": duration}
     environment.filters.update(known)
     return environment
 

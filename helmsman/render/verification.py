@@ -2,27 +2,25 @@
 
 import json
 import string
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from helmsman.plain import clean, short_line
-from helmsman.records.checks import Finding
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.verification import Grounds, OutcomeName, OutcomeTable, Verification, Word
 from helmsman.render.markdown_page import code, fence, prose, stacked
 from helmsman.texts import check_text, duration, plural
 
-SHOWN = 30
-"""Cases that are listed; a machine gets all of them."""
+SHOWN = 30  # cases that are listed; a machine gets all of them
 LONGEST_COMMENT = 20_000
 WORDS = {Word.VERIFIED: "VERIFIED", Word.NOT_VERIFIED: "NOT VERIFIED", Word.INCONCLUSIVE: "INCONCLUSIVE"}
 SIGNS = {
     "proves": "✔", "fails": "✘", "asks": "?", "reported": "·", "nothing": " "
 }  # fmt: skip
 NAMES: tuple[OutcomeName, ...] = "FAIL_TO_PASS", "PASS_TO_PASS", "PASS_TO_FAIL", "FAIL_TO_FAIL", "CHANGED", "GONE"
-MARK = "<!-- helmsman verify -->"
-"""By which the comment of an earlier run is found."""
+MARK = "<!-- helmsman verify -->"  # by which the comment of an earlier run is found
 
 
 def verification_lines(found: Verification) -> Iterator[str]:
@@ -60,7 +58,8 @@ def table_lines(found: OutcomeTable) -> Iterator[str]:
         yield from ([f"{'':<15}{clean(case.why)}"] if case.consequence != "proves" else ())
     if len(changed) > SHOWN:
         yield f"{'':<12}   and {len(changed) - SHOWN} more that changed"
-    yield from (f"{name:<12}   {plural(number, 'case')}" for name, number in _unchanged(found))
+    unchanged = Counter(case.outcome for case in found.cases if not case.changed)
+    yield from (f"{name:<12}   {plural(unchanged[name], 'case')}" for name in NAMES if unchanged[name])
     if found.unnamed:
         yield f"{'':<12}   {plural(found.unnamed, 'further passing test')} not named"
 
@@ -84,14 +83,6 @@ def verification_markdown(found: Verification) -> str:
     )
 
 
-def _unchanged(found: OutcomeTable) -> Iterator[tuple[OutcomeName, int]]:
-    for name in NAMES:
-        if number := sum(case.outcome == name and not case.changed for case in found.cases):
-            yield name, number
-
-
-# --- for programs -------------------------------------------------------------------------------------------------
-
 _PLAIN = frozenset(string.ascii_letters + string.digits + "-._~/")
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -101,43 +92,35 @@ def junit_of(found: Verification) -> str:
     suite = Element("testsuite", name="helmsman verify")
     verdict = SubElement(suite, "testcase", classname="helmsman", name="verdict")
     why = "; ".join(clean(reason.why) for reason in found.reasons)
-    _mark(verdict, {Word.NOT_VERIFIED: "failure", Word.INCONCLUSIVE: "skipped"}.get(found.verdict, ""), why)
+    if kind := {Word.NOT_VERIFIED: "failure", Word.INCONCLUSIVE: "skipped"}.get(found.verdict):
+        SubElement(verdict, kind, message=why)
     for case in found.table.cases:
         one = SubElement(suite, "testcase", classname=clean(case.check), name=clean(case.name))
-        kind = {"fails": "failure", "asks": "skipped"}.get(case.consequence, "")
-        red, gone = case.outcome == "FAIL_TO_FAIL", case.outcome == "GONE"
-        _mark(one, "failure" if red else "skipped" if gone else kind, f"{case.outcome}: {clean(case.why)}")
+        kind = {"fails": "failure", "asks": "skipped"}.get(case.consequence)
+        if kind := {"FAIL_TO_FAIL": "failure", "GONE": "skipped"}.get(case.outcome, kind):
+            SubElement(one, kind, message=f"{case.outcome}: {clean(case.why)}")
     suite.set("tests", str(len(suite)))
     for kind in ("failure", "skipped"):
         suite.set(f"{kind}s" if kind == "failure" else kind, str(len(suite.findall(f"./testcase/{kind}"))))
     return tostring(suite, encoding="unicode", xml_declaration=True)
 
 
-def _mark(case: Element, kind: str, message: str) -> None:
-    if kind:
-        SubElement(case, kind, message=message)
-
-
 def sarif_of(found: Verification) -> str:
     """Hints as notes at their place; what stands against the change as errors and warnings without one."""
     rules = sorted({hint.rule for hint in found.hints} | {reason.rule for reason in found.reasons})
-    results = [*map(_hint, found.hints), *(_reason(reason.rule, reason.why, reason.verdict) for reason in found.reasons)]
+    results = list[dict[str, Any]]()
+    for hint in found.hints:
+        region = {"region": {"startLine": hint.line}} if hint.line else {}
+        place = {"physicalLocation": {"artifactLocation": {"uri": _uri(hint.path)}, **region}}
+        results.append({"ruleId": hint.rule, "level": "note", "message": {"text": clean(hint.message)}, "locations": [place]})
+    levels = {Word.NOT_VERIFIED: "error", Word.INCONCLUSIVE: "warning"}
+    for one in (reason for reason in found.reasons if reason.verdict in levels):
+        results.append({"ruleId": one.rule, "level": levels[one.verdict], "message": {"text": clean(one.why)}})
     driver = {"name": "Helmsman", "rules": [{"id": rule} for rule in rules]}
-    run = {"tool": {"driver": driver}, "results": [one for one in results if one]}
+    run = {"tool": {"driver": driver}, "results": results}
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
-
-
-def _hint(hint: Finding) -> dict[str, Any]:
-    region = {"region": {"startLine": hint.line}} if hint.line else {}
-    place = {"physicalLocation": {"artifactLocation": {"uri": _uri(hint.path)}, **region}}
-    return {"ruleId": hint.rule, "level": "note", "message": {"text": clean(hint.message)}, "locations": [place]}
 
 
 def _uri(path: str) -> str:
     """A relative reference: what no address may hold is written by its bytes."""
     return "".join(chr(byte) if chr(byte) in _PLAIN else f"%{byte:02X}" for byte in path.encode("utf-8", "replace"))
-
-
-def _reason(rule: str, why: str, verdict: Word) -> dict[str, Any]:
-    level = {Word.NOT_VERIFIED: "error", Word.INCONCLUSIVE: "warning"}.get(verdict)
-    return {"ruleId": rule, "level": level, "message": {"text": clean(why)}} if level else {}
