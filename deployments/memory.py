@@ -3,7 +3,7 @@
 Each command finds its answer while the store is open and prints it afterwards: whoever reads it may take all day.
 """
 
-import re
+import json
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,6 @@ TEXT_SHOWN = 100  # characters, in a list; `show` has all of it
 EFFECTS_SHOWN = 20
 WIDTH = 17
 NOTHING = {"None", "", "False"}
-_CHECKSUM = re.compile(r'"sha256":"([0-9a-f]{64})"}\s*$')
 
 Known: TypeAlias = Lesson | Guardrail
 E = TypeVar("E", bound=StrEnum)
@@ -212,8 +211,7 @@ def export_to(repo: Path, file: Path, *, force: bool, as_json: bool) -> None:
         emit(text)
         return
     write_file(file, text, "the export", "name another file, or print it with -", force=force, mode=0o600)
-    found, path, count = _CHECKSUM.search(text), str(file.absolute()), len(text.encode())
-    checksum = found[1] if found else ""
+    checksum, path, count = json.loads(text)["sha256"], str(file.absolute()), len(text.encode())
     line = f"{clean(path)}: {count:,} bytes, SHA-256 {checksum}"
     _answer(memory, [line], {"file": path, "bytes": count, "sha256": checksum}, as_json=as_json)
 

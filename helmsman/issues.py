@@ -30,8 +30,7 @@ from helmsman.records.triggers import (
 from helmsman.render.issue import read_mark
 
 Kind = Literal["issues", "issue_comment"]
-KINDS: tuple[Kind, ...] = ("issues", "issue_comment")
-"""Events that are looked at, by the name that both forges give them."""
+KINDS: tuple[Kind, ...] = ("issues", "issue_comment")  # events that are looked at, by the name that both forges give them
 INSIDERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 """What GitHub calls somebody who belongs to the repository or its organisation."""
 BOTS = frozenset({"gitea-actions", "forgejo-actions"})

@@ -21,8 +21,7 @@ ENOUGH_LOOPS = 2  # ended loops with it until it is judged: iterations of one lo
 DOUBT = 0.05  # how probable chance may be for a verdict; Fisher's own convention
 WORTH = 0.5
 """Share of the earlier failures that may remain; an instruction that prevents fewer than half of them isn't worth its room."""
-UNNEEDED = 5
-"""Loops in a row without anything of its class until it goes; of one that was shown to help, twice as many."""
+UNNEEDED = 5  # loops in a row without anything of its class until it goes; of one that was shown to help, twice as many
 UNUSED = timedelta(days=90)  # without being told to anybody until it goes
 LONGEST_WHY = 300
 

@@ -21,8 +21,7 @@ from helmsman.records.control import Conflict, Imperative, Movement
 from helmsman.records.lessons import Episode, Guardrail
 from helmsman.texts import plural
 
-GUARDRAIL_AFTER = 3
-"""Iterations of a project in which one class of failure has to be seen until it makes a guardrail (L5)."""
+GUARDRAIL_AFTER = 3  # iterations of a project in which one class of failure has to be seen until it makes a guardrail (L5)
 AGAIN = 2  # iterations that have to name one place until it counts as named again and again
 LONGEST_PLACE = 120
 REMOVED, GAVE_WAY = "a person removed it", "gave way"  # how the reason begins for which one is retired
@@ -43,7 +42,6 @@ class Refused(Record):
     guardrail: Guardrail
     why: str
     """For people; where it contradicts something, both sentences."""
-    conflict: Conflict | None = None
 
 
 class Created(Record):
@@ -136,7 +134,7 @@ def create(
             sides = ((one, f"{one.source}:{one.line}" if one.line else one.source) for one in (conflict.first, conflict.second))
             first, second = (f"“{clean(one.text)}” ({clean(where)})" for one, where in sides)
             why = f"{first} contradicts {second}: both speak of {clean(conflict.about)}"
-            refused.append(Refused(guardrail=proposed, why=why, conflict=conflict))
+            refused.append(Refused(guardrail=proposed, why=why))
             continue
         if giving_way is None:
             why = f"{most} guardrails stand at most, and those that do are a person's or needed now"

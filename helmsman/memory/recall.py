@@ -35,8 +35,7 @@ LEAST = 0.2
 """Relevance below which a lesson is not told. A class in common is enough within a project, and nowhere else; a convention is
 told without a word in common where it stems from the same type of work.
 """
-POWER = 4
-"""Relevance weighs that much more than what a lesson is worth: what is sure and new and beside the point helps nobody."""
+POWER = 4  # relevance weighs that much more than what a lesson is worth: what is sure and new and beside the point helps nobody
 HALF_LIFE = timedelta(days=180)  # of freshness, for a lesson that nobody saw again…
 OLD = 0.7  # …which is this at least: what proved itself stays worth telling
 ALIKE = 0.7
@@ -73,10 +72,6 @@ class _Weighed(NamedTuple):
     def warns(self) -> bool:
         return self.lesson.kind is LessonKind.ANTIPATTERN
 
-    @property
-    def rank(self) -> tuple[float, float, str]:
-        return -self.score, -self.lesson.updated_at.timestamp(), self.lesson.id
-
 
 def reminders(found: Iterable[Found], subject: Subject, now: datetime, allowance: int) -> tuple[Reminder, ...]:
     """What is told of all that was found, in so many tokens.
@@ -85,10 +80,11 @@ def reminders(found: Iterable[Found], subject: Subject, now: datetime, allowance
     """
     # each lesson once, as it fits best, whichever way it was come upon
     best = {one.lesson.id: one for one in sorted(found, key=lambda one: one.text)}
-    weighed = [_weigh(one, subject, now) for one in best.values()]
-    relevant = sorted((one for one in weighed if one is not None), key=lambda one: one.rank)
+    weighed = (_weigh(one, subject, now) for one in best.values())
+    relevant = [one for one in weighed if one is not None]
+    relevant.sort(key=lambda one: (-one.score, -one.lesson.updated_at.timestamp(), one.lesson.id))
     chosen = _chosen(relevant, subject, now, allowance)
-    return tuple(told for _, told in sorted(chosen, key=lambda pair: (pair[0].warns, not pair[0].own, pair[0].rank)))
+    return tuple(told for _, told in sorted(chosen, key=lambda pair: (pair[0].warns, not pair[0].own)))
 
 
 def _weigh(found: Found, subject: Subject, now: datetime) -> _Weighed | None:

@@ -6,7 +6,7 @@ from helmsman.memory.words import WORDS
 from helmsman.records.lessons import TaskType
 
 LONGEST_READ = 2_000
-SENTENCES, LONGEST_SENTENCE = 8, 300
+SENTENCES = 8
 
 _PLACEHOLDERS = re.compile("|".join(WORDS["placeholders"]))
 _RULES = tuple(

@@ -1,9 +1,10 @@
 """What the controller's output changes beside the words of the prompt: time for checks inside a session, and the model."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from helmsman.config import ClaudeConfig
-from helmsman.orient.hats import in_hat, worn_hat
+from helmsman.orient.hats import worn_hat
 from helmsman.oversee.advice import advise
 from helmsman.records.control import Band
 from helmsman.records.state import LoopState
@@ -26,12 +27,20 @@ def agent_model(state: LoopState) -> str:
 
 
 def claude_config(state: LoopState) -> ClaudeConfig:
-    """The agent's configuration in its hat, with `ladder.redesign_model` where it is due.
-
-    Model for a redesign, and for any iteration under the controller's highest urgency; it comes before the hat's own.
+    """The agent's configuration with model and tools of its hat; nothing denied becomes allowed. The model for a redesign,
+    also due under the controller's highest urgency, comes before the hat's own.
     """
-    claude, model = in_hat(state.config.claude, state), _due_model(state)
-    return claude.model_copy(update={"model": model}) if model else claude
+    claude, hat, changed = state.config.claude, worn_hat(state), dict[str, Any]()
+    if hat:
+        by_hand = state.preset is None or claude.model != state.preset.replaces  # at the start or since
+        changed = {
+            "model": ("" if by_hand else state.config.hats.models.get(hat.name) or hat.model) or claude.model,
+            "allowed_tools": tuple(dict.fromkeys((*claude.allowed_tools, *hat.allowed_tools))),
+            "disallowed_tools": tuple(dict.fromkeys((*claude.disallowed_tools, *hat.disallowed_tools))),
+        }
+    if model := _due_model(state):
+        changed["model"] = model
+    return claude.model_copy(update=changed)
 
 
 def _due_model(state: LoopState) -> str:

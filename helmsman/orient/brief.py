@@ -13,7 +13,7 @@ from helmsman.memory.recall import lessons_section
 from helmsman.orient.checks import failed
 from helmsman.orient.compaction import compact_by_template, compacted_section, needs_compaction, past_of
 from helmsman.orient.focus import focus_section
-from helmsman.orient.hats import hat_sections, worn_hat
+from helmsman.orient.hats import worn_hat
 from helmsman.orient.research import research_phase
 from helmsman.orient.trend import trend_section
 from helmsman.oversee.advice import PERSONAS, advise, planned_anew
@@ -65,10 +65,12 @@ def brief(state: LoopState, orientation: Orientation, planned: Planned | None = 
     lessons = fit(lessons_section(orientation.recalled), state.config.memory.tokens)
     remembered = [("memory", lessons)] if lessons else []  # at the end, where models weigh most
     config, hand, kept = state.config, orientation.plan, [section for section in fitted if section[1]]
-    due = [
+    sheet, hat = state.preset.sheet if state.preset else None, worn_hat(state)
+    due = [  # the operator wrote approach and plan and chose preset and hat, so they stand as orders
         ("approach", render("approach", approach=config.prompt.approach)),
-        *hat_sections(state),
-        ("plan", render("plan", state=state, hand=hand) if hand else ""),  # the operator wrote it
+        ("preset", render("kind_of_work", title=sheet.title, guidance=sheet.guidance) if sheet and sheet.guidance else ""),
+        ("hat", render("hat", title=hat.title, words=hat.prompt) if hat else ""),
+        ("plan", render("plan", state=state, hand=hand) if hand else ""),
         ("iteration", render("where", state=state, commit=orientation.start_commit)),
         *((name, whole(pieces)) for name, pieces in research_phase(state)),
     ]

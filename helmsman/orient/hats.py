@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, cast
 
-from helmsman.config import ClaudeConfig
 from helmsman.oversee.advice import PERSONAS, advise
-from helmsman.prompts import render
 from helmsman.records.agent import FailureClass
 from helmsman.records.checks import Weight
 from helmsman.records.control import EscalationLevel, Movement
@@ -96,29 +94,6 @@ def worn(state: LoopState) -> Worn | None:
     if chosen is None or state.preset is None:
         return None
     return Worn(name=chosen[0].name, title=chosen[0].title, why=chosen[1], preset=state.preset.name)
-
-
-def hat_sections(state: LoopState) -> Iterator[tuple[str, str]]:
-    """What the prompt says of the kind of work and of the hat. The operator chose both, so they stand as orders."""
-    preset, chosen = state.preset, _chosen(state)
-    if preset and preset.sheet.guidance:
-        yield "preset", render("kind_of_work", title=preset.sheet.title, guidance=preset.sheet.guidance)
-    if chosen:
-        yield "hat", render("hat", title=chosen[0].title, words=chosen[0].prompt)
-
-
-def in_hat(config: ClaudeConfig, state: LoopState) -> ClaudeConfig:
-    """The agent's configuration with the hat's model and tools. Nothing that is denied becomes allowed."""
-    hat = worn_hat(state)
-    if hat is None:
-        return config
-    by_hand = state.preset is None or state.config.claude.model != state.preset.replaces  # at the start or since
-    changed = {
-        "model": ("" if by_hand else state.config.hats.models.get(hat.name) or hat.model) or config.model,
-        "allowed_tools": tuple(dict.fromkeys((*config.allowed_tools, *hat.allowed_tools))),
-        "disallowed_tools": tuple(dict.fromkeys((*config.disallowed_tools, *hat.disallowed_tools))),
-    }
-    return config.model_copy(update=changed)
 
 
 def _chosen(state: LoopState) -> tuple[Hat, str] | None:

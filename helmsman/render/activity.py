@@ -13,8 +13,7 @@ from helmsman.records.control import Oversight
 from helmsman.texts import alert_word, check_text, guard_text, stop_text
 
 CALLS_KEPT, CHECKS_KEPT = 8, 20  # of the attempt under way, the last tool calls and checks
-TOOLS_KEPT, FINISHED_KEPT = 256, 50
-"""Tool calls that are timed, the first ones, and checks; all tool calls are counted."""
+TOOLS_KEPT, FINISHED_KEPT = 256, 50  # tool calls that are timed, the first ones, and checks; all tool calls are counted
 
 
 class LoggedEvent(NamedTuple):
@@ -75,8 +74,7 @@ class Activity:
     steps: Mapping[str, Step] = field(default_factory=dict[str, Step])
     """By name; of a step that was done again the last time counts."""
     agent: datetime | None = None  # when its program was started
-    tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
-    """In the order of their calls, by id or else by number."""
+    tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])  # in the order of their calls, by id or else by number
     finished: tuple[FinishedCheck, ...] = ()
 
 

@@ -157,14 +157,12 @@ def left_out(state: LoopState) -> str:
 
 
 def states_of(state: LoopState) -> dict[str, ItemState]:
-    plan = state.plan
-    done = {item.id for item in plan.sketch if item.done}
-    escalated = state.ending is not None and state.ending.rule == "plan.tries"
-    over = state.ending is not None and not escalated
-    open_ones: dict[str, ItemState] = {item.id: "ready" if done.issuperset(item.needs) else "blocked" for item in plan.sketch}
-    in_hand: dict[str, ItemState] = {} if over or plan.now not in open_ones else {plan.now: "escalated" if escalated else "now"}
-    finished: dict[str, ItemState] = dict.fromkeys(done, "done")
-    return open_ones | in_hand | finished
+    plan, done, found = state.plan, {item.id for item in state.plan.sketch if item.done}, dict[str, ItemState]()
+    for item in plan.sketch:
+        found[item.id] = "done" if item.done else "ready" if done.issuperset(item.needs) else "blocked"
+        if item.id == plan.now and not item.done and (state.ending is None or state.ending.rule == "plan.tries"):
+            found[item.id] = "escalated" if state.ending else "now"
+    return found
 
 
 def _table(facts: Iterator[Fact]) -> str:

@@ -57,6 +57,7 @@ def line_chart(title: str, points: Sequence[Point], *, label: str, reach: Sequen
     xs, ys = [x for x, _ in drawn] or [0.0], [0.0, *reach, *(y for _, y in drawn)]
     across, up = Scale(min(xs), max(xs), LEFT, WIDTH - RIGHT - 6), Scale(min(ys), max(ys), height - 26, 54)
     shown = [(across(x), up(y)) for x, y in drawn]
+    ticks = (up.low + (up.high - up.low) * number / (TICKS - 1) for number in range(TICKS))
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in shown) if len(shown) > 1 else ""
     tips = [f"at {short_number(x)}: {short_number(y)}" for x, y in drawn] if len(drawn) <= MOST_MARKED else []
     return render_html(
@@ -71,7 +72,7 @@ def line_chart(title: str, points: Sequence[Point], *, label: str, reach: Sequen
         area=f"{shown[0][0]:.1f},{up(0):.1f} {path} {shown[-1][0]:.1f},{up(0):.1f}" if path else "",
         dots=[(x, y, tip) for (x, y), tip in zip(shown, tips, strict=False)],
         across=[(across(tick), short_number(tick)) for tick in dict.fromkeys((across.low, across.high))],
-        up=[(up(tick), short_number(tick), "0.25" if tick else "0.6") for tick in up.ticks],
+        up=[(up(tick), short_number(tick), "0.25" if tick else "0.6") for tick in dict.fromkeys(ticks)],
         left=LEFT,
         right=WIDTH - RIGHT,
         bottom=up.begin,
@@ -90,11 +91,6 @@ class Scale(NamedTuple):
     def __call__(self, value: float) -> float:
         share = (value - self.low) / (self.high - self.low) if self.high > self.low else 0.5
         return self.begin + share * (self.end - self.begin)
-
-    @property
-    def ticks(self) -> Sequence[float]:
-        """Both ends and what lies between."""
-        return list(dict.fromkeys(self.low + (self.high - self.low) * number / (TICKS - 1) for number in range(TICKS)))
 
 
 def strip(title: str, cells: Sequence[tuple[str, str]], *, looks: Mapping[str, Look] = KINDS) -> Markup:

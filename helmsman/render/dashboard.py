@@ -38,9 +38,8 @@ class Sign(StrEnum):
     BAD = "✘"
     IDLE = "–"
 
-    @property
-    def words(self) -> str:
-        return {Sign.GOOD: "in order", Sign.WATCH: "to watch", Sign.BAD: "in trouble", Sign.IDLE: "nothing yet"}[self]
+
+STANDS = {Sign.GOOD: "in order", Sign.WATCH: "to watch", Sign.BAD: "in trouble", Sign.IDLE: "nothing yet"}
 
 
 class System(NamedTuple):
@@ -61,7 +60,7 @@ class System(NamedTuple):
         """All that it tells, under a heading."""
         rows = [row for row in self.rows if row[1]]
         rows = [*rows[:MOST_ROWS], *([("", f"and {len(rows) - MOST_ROWS} more")] if len(rows) > MOST_ROWS else ())]
-        told = facts_table(rows, (self.sign.words, cell(self.short)), (26, 80), LONGEST_LINE) if rows else cell(self.short)
+        told = facts_table(rows, (STANDS[self.sign], cell(self.short)), (26, 80), LONGEST_LINE) if rows else cell(self.short)
         return f"## {self.sign} {self.title}\n\n{told}"
 
 
@@ -71,7 +70,7 @@ def dashboard(state: LoopState, record: IterationRecord | None = None) -> str:
         _operations(record), _coordination(state, record), _control(state, record),
         _audit(state, record), _outlook(state), _policy(state),
     )  # fmt: skip
-    overview = ((one.title, f"{one.sign} {one.sign.words}", cell(one.short)) for one in every)
+    overview = ((one.title, f"{one.sign} {STANDS[one.sign]}", cell(one.short)) for one in every)
     last = ""
     if decision := state.ending or (record.decision if record else None):
         hat = f" in the hat of a {prose(record.hat.name, 40)}" if record and record.hat else ""

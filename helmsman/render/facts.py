@@ -6,6 +6,7 @@ A fact's text is plain, several lines are parted by newlines, and what stands be
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from helmsman import texts
 from helmsman.plain import clean, short_line, spelled
 from helmsman.records.agent import StopAttempt
 from helmsman.records.checks import CheckReport, Finding, Judgement, JudgementOutcome, Weight
@@ -15,21 +16,6 @@ from helmsman.records.decision import Decision, Outcome, Severity
 from helmsman.records.hats import Worn
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from helmsman.texts import (
-    alert_word,
-    check_text,
-    context_text,
-    duration,
-    format_dollars,
-    format_tokens,
-    guard_text,
-    merged_text,
-    money,
-    money_text,
-    plural,
-    reported_alerts,
-    stop_text,
-)
 
 LISTED = 8  # failing tests, or whatever else is listed, that are named
 ERRORS_SHOWN, GUARDED_SHOWN, LEARNT_SHOWN, FILES_SHOWN, SAID_SHOWN = 3, 5, 5, 40, 300
@@ -71,7 +57,7 @@ def _details(part: Part, *facts: tuple[str, str]) -> Iterator[Fact]:
 def front_facts(state: LoopState) -> Iterator[Fact]:
     """What a person asks first: is it done, what proves it, what fails, what did it cost. What has no answer is left out."""
     done = "good" if state.outcome is Outcome.COMPLETED else "warn"
-    merged = [merged_text(state.merged)] if state.merged else []
+    merged = [texts.merged_text(state.merged)] if state.merged else []
     facts = (
         Fact("Done", _done(state), done),
         Fact("Proof", _proof(state)),
@@ -121,14 +107,14 @@ def _proof(state: LoopState) -> str:
 def green_text(report: CheckReport) -> str:
     """How many checks pass: `2 of 8 checks green`."""
     passing, every = len(report.results) - len(report.failures), len(report.results)
-    return f"{passing} of {plural(every, 'check')} green" if every else "no check configured"
+    return f"{passing} of {texts.plural(every, 'check')} green" if every else "no check configured"
 
 
 def cost_text(state: LoopState) -> str:
     limits, spent = state.config.limits, state.spending
-    iterations = f"{state.iteration} of {plural(limits.iterations, 'iteration')}"
-    tokens = format_tokens(spent.tokens, state.untold)
-    return f"{money_text(spent.cost_usd, limits.cost_usd, state.untold)}, {iterations}, {duration(spent.seconds)}, {tokens}"
+    iterations = f"{state.iteration} of {texts.plural(limits.iterations, 'iteration')}"
+    dollars = texts.money_text(spent.cost_usd, limits.cost_usd, state.untold)
+    return f"{dollars}, {iterations}, {texts.duration(spent.seconds)}, {texts.format_tokens(spent.tokens, state.untold)}"
 
 
 def facts(record: IterationRecord) -> Iterator[Fact]:
@@ -154,7 +140,7 @@ def _agent(record: IterationRecord) -> Iterator[Fact]:
         yield hat_fact(record.hat)
     if call.error:
         yield Fact("its words", short_line(call.error, SAID_SHOWN), "", "Agent")
-    yield from (Fact("guard", guard_text(one), "warn", "Agent") for one in call.guarded[:GUARDED_SHOWN])
+    yield from (Fact("guard", texts.guard_text(one), "warn", "Agent") for one in call.guarded[:GUARDED_SHOWN])
     if call.stops:
         yield Fact("stop", _stops_text(call.stops), "", "Agent")
     if call.rotated:
@@ -166,13 +152,13 @@ def _agent(record: IterationRecord) -> Iterator[Fact]:
         yield Fact("failure", found, "warn", "Agent")
     usage, tools = call.usage, ", ".join(f"{clean(name)} {times}" for name, times in call.tools[:12])
     tokens = f"{usage.tokens:,} ({usage.output_tokens:,} written, {usage.cache_read_tokens:,} read from the cache)"
-    used = format_dollars(usage.cost_usd, call.untold)
+    used = texts.format_dollars(usage.cost_usd, call.untold)
     yield from _details(
         "Agent",
         ("model", call.model),
-        ("took", f"{duration(call.seconds)}, {plural(call.turns, 'turn')}, {used}"),
+        ("took", f"{texts.duration(call.seconds)}, {texts.plural(call.turns, 'turn')}, {used}"),
         ("tokens", tokens),
-        ("context", context_text(call.context) if call.context.peak else ""),
+        ("context", texts.context_text(call.context) if call.context.peak else ""),
         ("tools", tools),
         ("refused", ", ".join(call.permission_denials)),
     )
@@ -184,10 +170,10 @@ def hat_fact(hat: Worn) -> Fact:
 
 def _stops_text(attempts: Sequence[StopAttempt]) -> str:
     times = sum(attempt.blocked for attempt in attempts)
-    before = f"blocked {plural(times, 'time')} (checks fail), then " if times and not attempts[-1].blocked else ""
+    before = f"blocked {texts.plural(times, 'time')} (checks fail), then " if times and not attempts[-1].blocked else ""
     if times > 1 and attempts[-1].blocked:
-        return f"blocked {plural(times, 'time')}, the last time: {clean(attempts[-1].why)}"
-    return f"{before}{stop_text(attempts[-1])}"
+        return f"blocked {texts.plural(times, 'time')}, the last time: {clean(attempts[-1].why)}"
+    return f"{before}{texts.stop_text(attempts[-1])}"
 
 
 def _research(record: IterationRecord) -> Iterator[Fact]:
@@ -200,8 +186,12 @@ def _research(record: IterationRecord) -> Iterator[Fact]:
 
 def _work(record: IterationRecord) -> Iterator[Fact]:
     change, failed = record.execution.change, record.failed
-    size = f"{plural(change.files_changed, 'file')}, +{change.insertions} −{change.deletions}"
-    told = f"{size}, {plural(len(change.commits), 'commit')}, now {change.commit[:10]}" if change.files_changed else "unchanged"
+    size = f"{texts.plural(change.files_changed, 'file')}, +{change.insertions} −{change.deletions}"
+    told = (
+        f"{size}, {texts.plural(len(change.commits), 'commit')}, now {change.commit[:10]}"
+        if change.files_changed
+        else "unchanged"
+    )
     yield Fact("tree", told, "", "Work")
     files = [coded(name) for name in change.files[:FILES_SHOWN]]
     more = [f"and {len(change.files) - FILES_SHOWN} more"] if len(change.files) > FILES_SHOWN else []
@@ -223,7 +213,7 @@ def check_facts(report: CheckReport | None) -> Iterator[Fact]:
         yield Fact("checks", "NONE CONFIGURED: nothing was verified", "warn", "Checks")
     for result in report.results:
         kind: Kind = ("warn" if result.flaky else "good") if result.passed else "bad"
-        yield Fact("check", check_text(result), kind, "Checks")
+        yield Fact("check", texts.check_text(result), kind, "Checks")
     if report.clean is False and report.results:
         yield Fact("", "verified in the agent's folder (workspace.clean = false)", "warn", "Checks")
     yield from _details("Checks", ("put back", ", ".join(report.left_behind)))
@@ -264,7 +254,7 @@ def _claims(record: IterationRecord) -> Iterator[Fact]:
     if record.blocked:
         yield Fact("blocked", clean(record.claims.blocked), "warn", "Claims")
     yield from untrue_facts(record.contradictions)
-    compared = f"{plural(record.claims_checked, 'claim')} with evidence" if record.claims_checked else ""
+    compared = f"{texts.plural(record.claims_checked, 'claim')} with evidence" if record.claims_checked else ""
     denied = "\n".join(f"{spelled(one.rule)}: {one.why}" for one in record.proof.denied)
     yield from _details("Claims", ("compared", compared), ("not done", denied))
 
@@ -285,14 +275,16 @@ def judge_facts(found: Judgement | None) -> Iterator[Fact]:
         needed = f"{one.votes_met} of {one.votes_cast}, {one.votes_needed} needed" if one.votes_cast > 1 else ""
         yield from _details("Judge", ("votes", needed), ("evidence", coded(one.evidence)))
     score = f"{found.score:.0%} of the weight met" if found.score is not None else ""
-    used = f"{plural(found.calls, 'call')}, {money(found.usage.cost_usd)}, {duration(found.seconds)}"
+    used = f"{texts.plural(found.calls, 'call')}, {texts.money(found.usage.cost_usd)}, {texts.duration(found.seconds)}"
     yield from _details("Judge", ("score", score), ("asked", f"{found.model or 'a model'}, {used}"))
 
 
 def _signals(record: IterationRecord) -> Iterator[Fact]:
-    worth_a_line = list(reported_alerts(record))
+    worth_a_line = list(texts.reported_alerts(record))
     for one in record.signals:
-        yield Fact(alert_word(one), clean(one.message), SEVERITIES[one.severity], "Signals", is_detail=one not in worth_a_line)
+        yield Fact(
+            texts.alert_word(one), clean(one.message), SEVERITIES[one.severity], "Signals", is_detail=one not in worth_a_line
+        )
         known = " / ".join(f"{number:g}" for number in (one.value, one.threshold) if number is not None)
         yield from _details("Signals", ("rule", coded(one.rule) + (f" ({known})" if known else "")), ("told", one.instruction))
 
@@ -315,7 +307,7 @@ def control_facts(oversight: Oversight) -> Iterator[Fact]:
         "Control",
         ("progress", shares_text(oversight.progress)),
         ("control", f"{terms} give {control.output:.2f}: {control.band}"),
-        ("idle", f"{plural(oversight.idle, 'iteration')} in a row without progress" if oversight.idle else ""),
+        ("idle", f"{texts.plural(oversight.idle, 'iteration')} in a row without progress" if oversight.idle else ""),
         ("ladder", f"{ladder.rung.title}{f': {clean(ladder.reason)}' if ladder.reason else ''}"),
         ("feedback", f"{oversight.feedback}; diagnosis {oversight.diagnosis}"),
         ("strategy", f"{oversight.strategy.stance}: {clean(oversight.strategy.reasoning)}" if goes_on else ""),
