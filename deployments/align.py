@@ -39,7 +39,15 @@ def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *
     """Align a goal, or go on with a file that is there. Returns 0, or 4 while questions are open."""
     repository = with_checkout(open_repository(repo))
     asks = settle(repository, yes=yes, as_json=as_json)
-    request = _request(repository.top, goal, goal_file, out)
+    words = resolve_goal_file(Layer("command line", goal_said(goal, goal_file)), start_directory()).values.get("goal", "")
+    if (goal is not None or goal_file) and not words.strip():
+        raise OperatorError("the goal says nothing", expected="some words", found=display(words), remedy="say what shall be true")
+    try:
+        request = AlignRequest(repository=str(repository.top), goal=readable(words), out=out, ask=False)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        what, found = "--out" if first["loc"] == ("out",) else "the goal", display(first["input"])
+        raise OperatorError(f"{what} cannot be used", expected=first["msg"], found=found, remedy="give another one") from error
     config = consenting(repository, lambda: configured(request), ask=asks)
     work = Work(repository, config, request.out, uid="", asks=False)
     console = Console(stderr=as_json, highlight=False)
@@ -47,21 +55,6 @@ def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *
     lines = chain([""], aligned_lines(result), fields(("next", line) for line in _following(repo, result)))
     answer(result, lines, as_json=as_json)
     return EXIT_CODES[result.outcome]
-
-
-def _request(top: Path, goal: str | None, goal_file: Path | None, out: str) -> AlignRequest:
-    words = resolve_goal_file(Layer("command line", goal_said(goal, goal_file)), start_directory()).values.get("goal", "")
-    if (goal is not None or goal_file) and not words.strip():
-        raise OperatorError("the goal says nothing", expected="some words", found=display(words), remedy="say what shall be true")
-    try:
-        return AlignRequest(repository=str(top), goal=readable(words), out=out, ask=False)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        what, found = "--out" if first["loc"] == ("out",) else "the goal", display(first["input"])
-        raise OperatorError(f"{what} cannot be used", expected=first["msg"], found=found, remedy="give another one") from error
-
-
-# --- making it ----------------------------------------------------------------------------------------------------
 
 
 def _aligned(work: Work, request: AlignRequest, console: Console, *, asks: bool) -> AlignResult:
@@ -72,27 +65,16 @@ def _aligned(work: Work, request: AlignRequest, console: Console, *, asks: bool)
             alignment = present(work)
             if alignment is None or alignment.due == "folding":
                 drive = drive or stack.enter_context(engine_here())
-                if _cancelled(work, request, drive, console, alignment):
+                if (rounds := alignment.made.round if alignment else 0) < ROUNDS:
+                    of = f"{clean(writing_model(work.config))} what is not said yet (round {rounds + 1} of {ROUNDS} at most)"
+                    console.print(f"asking     {of}", markup=False, soft_wrap=True)
+                state = drive("align", without_secrets(request.model_copy(update={"goal": work.goal})))
+                if state.is_cancelled():
                     return result_of(alignment or Alignment(specification=Specification(goal=work.goal)), work.file, "cancelled")
+                if state.name not in {"Aligned", "Waiting"}:
+                    state.result(raise_on_failure=True)
             elif not (alignment.due and asks and _asked(work, alignment)):
                 return result_of(present(work) or alignment, work.file)
-
-
-def _cancelled(work: Work, request: AlignRequest, drive: Drive, console: Console, before: Alignment | None) -> bool:
-    """Have a model asked. Raises what broke the flow."""
-    rounds = before.made.round if before else 0
-    if rounds < ROUNDS:
-        of = f"{clean(writing_model(work.config))} what is not said yet (round {rounds + 1} of {ROUNDS} at most)"
-        console.print(f"asking     {of}", markup=False, soft_wrap=True)
-    state = drive("align", without_secrets(request.model_copy(update={"goal": work.goal})))
-    if state.is_cancelled():
-        return True
-    if state.name not in {"Aligned", "Waiting"}:
-        state.result(raise_on_failure=True)
-    return False
-
-
-# --- asking in the terminal ---------------------------------------------------------------------------------------
 
 
 def _asked(work: Work, alignment: Alignment) -> bool:
@@ -113,16 +95,10 @@ def _asked(work: Work, alignment: Alignment) -> bool:
 
 
 def _following(repo: Path, result: AlignResult) -> Iterator[str]:
-    """What comes next."""
     if result.outcome == "aligned":
         setting = f" --set {shlex.quote(f'alignment={result.file}')}" if result.file != ALIGNMENT else ""
         yield f"read {clean(result.file)}, change what is wrong, then: helmsman run{setting}{repo_option(repo)}"
     else:
-        again = align_command(repo, result.file)
+        out = "" if result.file == ALIGNMENT else f" --out {shlex.quote(result.file)}"
+        again = f"helmsman align{out}{repo_option(repo)}"
         yield f"answer in {clean(result.file)}, each question ticked with its answer below it, then: {again}"
-
-
-def align_command(repo: Path, file: str) -> str:
-    """How a person goes on with an alignment."""
-    out = "" if file == ALIGNMENT else f" --out {shlex.quote(file)}"
-    return f"helmsman align{out}{repo_option(repo)}"

@@ -64,7 +64,7 @@ def answer(
         what, remedy = f"the question of loop {loop} has an answer already", f"helmsman status {loop}"
         known = f"{first.choice} by {first.by or first.via} at {first.at:%Y-%m-%d %H:%M} UTC" if first else ""
         raise OperatorError(what, found=known or "one that cannot be read", remedy=remedy)
-    put_out(told, () if as_json else [_told(repository, state, gate, told)], as_json=as_json)
+    put_out(told, [f"{told.choice}: {gate.choices[told.choice]}", _who_goes_on(repository, state, gate, told)], as_json=as_json)
     return 0
 
 
@@ -86,24 +86,20 @@ def _open_gate(state: LoopState) -> Gate:
     return state.gate
 
 
-def _worker_goes_on(state: LoopState, gate: Gate, answer: Answer) -> bool:
-    """Wake the run that left its process while it waits, where the server knows of one."""
-    from tasks.approvals.pause import resume_paused, stand_in
-
-    return resume_paused(state.uid, stand_in(form_for(gate), answer.choice), answer.at)
-
-
-def _told(repository: Repository, state: LoopState, gate: Gate, answer: Answer) -> str:
-    effect = f"{answer.choice}: {gate.choices[answer.choice]}"
+def _who_goes_on(repository: Repository, state: LoopState, gate: Gate, answer: Answer) -> str:
+    """Who takes the answer. A run that left its process while it waits is woken, where the server knows of one."""
     if holder(loop_folder(repository, state.loop).lock) is not None:
-        return f"{effect}\nIts driver goes on with that within seconds; look with: helmsman watch {state.loop}"
+        return f"Its driver goes on with that within seconds; look with: helmsman watch {state.loop}"
     try:
-        if configured_api(ours()) is not None and _worker_goes_on(state, gate, answer):
-            return f"{effect}\nA worker goes on with that; look with: helmsman watch {state.loop}"
+        if configured_api(ours()) is not None:
+            from tasks.approvals.pause import resume_paused, stand_in
+
+            if resume_paused(state.uid, stand_in(form_for(gate), answer.choice), answer.at):
+                return f"A worker goes on with that; look with: helmsman watch {state.loop}"
     except TransientError as error:
         again = f"The loop takes it when it is driven again: helmsman resume {state.loop}"
-        return f"{effect}\nThe answer is kept, but {error}\n{again}"
-    return f"{effect}\nNobody drives the loop now. Go on with: helmsman resume {state.loop}"
+        return f"The answer is kept, but {error}\n{again}"
+    return f"Nobody drives the loop now. Go on with: helmsman resume {state.loop}"
 
 
 def cancel_loop(repo: Path, loop: str, *, as_json: bool) -> int:
@@ -119,7 +115,9 @@ def cancel_loop(repo: Path, loop: str, *, as_json: bool) -> int:
         begun, woken = time.monotonic(), False
         while holder(folder.lock) is not None and (waited := time.monotonic() - begun) < LONGEST_SECONDS:
             if not woken and waited > PATIENCE_SECONDS:
-                wake(process_of(folder.lock))
+                with suppress(psutil.Error):  # it may have ended in this moment, or be another user's, who alone may signal it
+                    if driver := process_of(folder.lock):
+                        driver.send_signal(signal.SIGINT)
                 woken = True
             time.sleep(0.1)
     still = holder(folder.lock) is not None
@@ -129,13 +127,6 @@ def cancel_loop(repo: Path, loop: str, *, as_json: bool) -> int:
         plain = result_of(shown.state, state_ref(loop), shown.unverified)
     put_out(plain, [_stopped(loop, group=group, was_driven=was_driven, still=still)], as_json=as_json)
     return 1 if still else 0
-
-
-def wake(driver: psutil.Process | None) -> None:
-    """It may have ended in this moment, or be another user's, who alone may send it a signal."""
-    if driver is not None:
-        with suppress(psutil.Error):
-            driver.send_signal(signal.SIGINT)
 
 
 def _stopped(name: str, *, group: bool, was_driven: bool, still: bool) -> str:

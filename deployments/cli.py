@@ -1,9 +1,10 @@
 """`helmsman`: the command line, by commands.toml. What a command does is imported when it is called."""
 
 import gc
+import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from inspect import Signature
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 
-from deployments.dialogue import say_first
-from deployments.errors import report_misuse, status_of
-from deployments.options import OPTIONS, TABLE, Version
+from deployments.dialogue import say
+from deployments.errors import failure, status_of
+from deployments.options import OPTIONS, TABLE, Version, parameter
 from deployments.start_directory import leave_start_directory
 from helmsman.errors import OperatorError
 
@@ -23,10 +24,8 @@ if TYPE_CHECKING:  # typer brings a click of its own, in a private package
 
 
 class Command(NamedTuple):
-    does: str
-    """The function that it calls, `module:name`; what that returns is the exit status."""
-    options: str
-    """In the order of its help: names of `OPTIONS`, or `PARAMETER=NAME` where the function calls it otherwise."""
+    does: str  # the function that it calls, `module:name`; what that returns is the exit status
+    options: str  # in the order of its help: names of `OPTIONS`, or `PARAMETER=NAME` where the function calls it otherwise
     help: str
 
     @property
@@ -37,11 +36,9 @@ class Command(NamedTuple):
 
 
 COMMANDS = {words: Command(**row) for words, row in TABLE["commands"].items()}
-BORROWED = TABLE["borrowed"]
-"""Flags that people know from other loops, and what to give instead."""
+BORROWED = TABLE["borrowed"]  # flags that people know from other loops, and what to give instead
 OTHERS = "Others"
-SPACES = 6
-"""Around a command's name."""
+SPACES = 6  # around a command's name
 EXAMPLE = (
     ('helmsman run "Make the parser accept trailing commas" --check "pytest -q"', "start a loop"),
     ("helmsman watch", "see what it does"),
@@ -55,21 +52,16 @@ class GroupedCommands(TyperGroup):
     """Commands under headings; one that no group names is under the last."""
 
     def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:
-        shown = {
-            name: command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name)) and not command.hidden
-        }
+        known = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        shown = {name: command for name, command in known if command and not command.hidden}
         named = {name for names in TABLE["headings"].values() for name in names}
         groups = {**TABLE["headings"], OTHERS: tuple(name for name in shown if name not in named)}
         width = max(map(len, shown), default=0)
         for title, names in groups.items():
-            rows = [
-                (f"{name:<{width}}", shown[name].get_short_help_str(formatter.width - width - SPACES))
-                for name in names
-                if name in shown
-            ]
+            rows = {name: shown[name].get_short_help_str(formatter.width - width - SPACES) for name in names if name in shown}
             if rows:
                 with formatter.section(title):
-                    formatter.write_dl(rows)
+                    formatter.write_dl([(f"{name:<{width}}", told) for name, told in rows.items()])
 
     def format_epilog(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         del ctx
@@ -98,36 +90,21 @@ def _called(row: Command) -> Callable[..., None]:
     """What typer calls. It reads the options from its signature."""
 
     def command(**options: Any) -> None:
-        if "detach" in options:
-            say_first("preparing  the loop", as_json=options["as_json"])
+        if "detach" in options and sys.stderr.isatty() and not options["as_json"]:
+            say("preparing  the loop")  # before a second or two of imports
         module, _, name = row.does.partition(":")
         raise typer.Exit(getattr(import_module(f"deployments.{module}"), name)(**options) or 0)
 
-    parameters = [OPTIONS[option].parameter(name) for name, option in row.parameters.items()]
+    parameters = [parameter(name, OPTIONS[option]) for name, option in row.parameters.items()]
     command.__signature__ = Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
     return command
 
 
-def _add_commands() -> None:
-    groups = {
-        name: typer.Typer(help=told, no_args_is_help=True, rich_markup_mode=None) for name, told in TABLE["families"].items()
-    }
-    for name, group in groups.items():
-        app.add_typer(group, name=name)
-    for words, row in COMMANDS.items():
-        group, _, name = words.rpartition(" ")
-        groups.get(group, app).command(name, help=row.help)(_called(row))
-
-
-_add_commands()
-
-
-def refuse_borrowed(arguments: Sequence[str]) -> None:
-    """Raise OperatorError for the first flag that has another name here; what follows `--` is no flag."""
-    flags = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    for flag in (argument.partition("=")[0] for argument in flags):
-        if flag in BORROWED:
-            raise OperatorError(f"{flag} is not an option of helmsman", remedy=BORROWED[flag])
+GROUPS = {name: typer.Typer(help=told, no_args_is_help=True, rich_markup_mode=None) for name, told in TABLE["families"].items()}
+for group_name, group in GROUPS.items():
+    app.add_typer(group, name=group_name)
+for words, row in COMMANDS.items():
+    GROUPS.get(words.rpartition(" ")[0], app).command(words.rpartition(" ")[2], help=row.help)(_called(row))
 
 
 def in_words(arguments: list[str]) -> list[str]:
@@ -142,7 +119,10 @@ def main() -> None:
     try:
         sys.exit(status_of(_run))
     except SystemExit as ended:
-        report_misuse(ended)
+        # typer has told people what is wrong with their options; a script is told in the promised shape
+        words = getattr(ended.__context__, "format_message", None)
+        if words and "--json" in sys.argv:
+            print(json.dumps(failure("error.operator", words())))
         raise
     finally:
         gc.freeze()  # nor is anything looked through once more in order to end
@@ -151,7 +131,10 @@ def main() -> None:
 def _run() -> int:
     try:
         leave_start_directory()
-        refuse_borrowed(sys.argv[1:])
+        flags = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]  # what follows `--` is no flag
+        for flag in (argument.partition("=")[0] for argument in flags):
+            if flag in BORROWED:
+                raise OperatorError(f"{flag} is not an option of helmsman", remedy=BORROWED[flag])
         sys.argv[1:] = in_words(sys.argv[1:])
         app(standalone_mode=True)
     except BrokenPipeError:

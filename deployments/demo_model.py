@@ -8,7 +8,7 @@ import json
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,7 +18,6 @@ from socketserver import BaseServer
 from typing import Any, Self, TypeAlias, cast
 from uuid import uuid4
 
-from helmsman.errors import OperatorError
 from tasks.loopback import LoopbackServer, serving
 
 Json: TypeAlias = dict[str, Any]
@@ -27,8 +26,6 @@ Tool: TypeAlias = tuple[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """One answer of the model."""
-
     text: str | None = None
     tools: tuple[Tool, ...] = ()
     usage: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -40,7 +37,6 @@ class Turn:
         return "tool_use" if self.tools else "end_turn"
 
     def play(self, exchange: "Exchange", body: Json) -> None:
-        """Answer the request with this body."""
         content, answer = response_for(self, body)
         exchange.begin(200, content, len(answer))
         exchange.wfile.write(answer)
@@ -91,7 +87,20 @@ def response_for(turn: Turn, body: Json) -> tuple[str, bytes]:
     }
     if not body.get("stream"):
         return "application/json", json.dumps(message).encode()
-    parts = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in _events(message))
+    unfinished: Json = {"content": [], "stop_reason": None, "usage": {**message["usage"], "output_tokens": 1}}
+    events: list[Json] = [{"type": "message_start", "message": {**message, **unfinished}}]
+    for index, block in enumerate(message["content"]):
+        key, empty, delta = "text", "", {"type": "text_delta", "text": block.get("text")}
+        if block["type"] == "tool_use":
+            key, empty, delta = "input", Json(), {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        events += (
+            {"type": "content_block_start", "index": index, "content_block": {**block, key: empty}},
+            {"type": "content_block_delta", "index": index, "delta": delta},
+            {"type": "content_block_stop", "index": index},
+        )
+    end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    events += {"type": "message_delta", "delta": end, "usage": message["usage"]}, {"type": "message_stop"}
+    parts = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
     return "text/event-stream; charset=utf-8", "".join(parts).encode()
 
 
@@ -99,23 +108,7 @@ def new_id(kind: str) -> str:
     return f"{kind}_{uuid4().hex[:24]}"  # unlike a count, still unique when a session is resumed with another model
 
 
-def _events(message: Json) -> Iterator[Json]:
-    unfinished: Json = {"content": [], "stop_reason": None, "usage": {**message["usage"], "output_tokens": 1}}
-    yield {"type": "message_start", "message": {**message, **unfinished}}
-    for index, block in enumerate(message["content"]):
-        key, empty, delta = "text", "", {"type": "text_delta", "text": block.get("text")}
-        if block["type"] == "tool_use":
-            key, empty, delta = "input", Json(), {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-        yield {"type": "content_block_start", "index": index, "content_block": {**block, key: empty}}
-        yield {"type": "content_block_delta", "index": index, "delta": delta}
-        yield {"type": "content_block_stop", "index": index}
-    end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
-    yield {"type": "message_delta", "delta": end, "usage": message["usage"]}
-    yield {"type": "message_stop"}
-
-
-Answer: TypeAlias = Callable[[str, Json], Turn]
-"""From the session of a request and its body to a turn."""
+Answer: TypeAlias = Callable[[str, Json], Turn]  # from the session of a request and its body to a turn
 
 _SIDE = say("ok")
 
@@ -139,8 +132,6 @@ class Server(LoopbackServer):
 
 
 class Exchange(BaseHTTPRequestHandler):
-    """One connection of a client."""
-
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
@@ -153,17 +144,15 @@ class Exchange(BaseHTTPRequestHandler):
         with suppress(ValueError):
             found = json.loads(raw)
         if self.path.partition("?")[0] != "/v1/messages":
-            self.send_error(404, "the scripted model knows only POST /v1/messages")
-        elif not isinstance(found, dict) or "messages" not in found:
-            self.send_error(400, "the body is not a JSON object with messages")
-        else:
-            body = cast("Json", found)
-            is_side_question = not body.get("tools") and "format" not in body.get("output_config", {})  # of the CLI's own
-            turn = _SIDE if is_side_question else self._answer(self.headers.get("x-claude-code-session-id", ""), body)
-            turn.play(self, body)
+            return self.send_error(404, "the scripted model knows only POST /v1/messages")
+        if not isinstance(found, dict) or "messages" not in found:
+            return self.send_error(400, "the body is not a JSON object with messages")
+        body = cast("Json", found)
+        is_side_question = not body.get("tools") and "format" not in body.get("output_config", {})  # of the CLI's own
+        turn = _SIDE if is_side_question else self._answer(self.headers.get("x-claude-code-session-id", ""), body)
+        return turn.play(self, body)
 
     def begin(self, status: int, content: str, size: int, headers: Mapping[str, str] | None = None) -> None:
-        """Send the head of an answer."""
         fixed = {"content-type": content, "content-length": str(size), "request-id": new_id("req")}
         self.send_response_only(status)
         for name, value in {**fixed, **(headers or {})}.items():
@@ -178,14 +167,11 @@ class Exchange(BaseHTTPRequestHandler):
 class Request:
     """One request of an agent's main loop; subagents and retries of the same session count as its turns."""
 
-    number: int
-    """How many requests came before this one."""
+    number: int  # how many requests came before this one
     call: int
     """How many other sessions of agents appeared before the one of this request. Clients without a session are no agents."""
-    turn: int
-    """How many requests of the same session came before this one."""
-    prompt: str
-    """The text of the first user message, as the client sent it: with the reminders that the CLI puts around it."""
+    turn: int  # how many requests of the same session came before this one
+    prompt: str  # the text of the first user message, as the client sent it: with the reminders that the CLI puts around it
     body: Json
 
 
@@ -221,48 +207,29 @@ def environment(model_url: str, home: Path) -> dict[str, str]:
 
 
 class ScriptedModel:
-    """The server. Use it as a context manager, or `start` and `stop` it; the system chooses the port.
+    """The server, a context manager; the system chooses the port. At its end every connection ends, also those that hang.
 
     The script may be asked by several threads at once, one for each connection.
     """
 
     def __init__(self, script: Script, host: str = "127.0.0.1") -> None:
-        """Take the script; nothing listens before `start`."""
-        self._script, self._host = script, host
-        self._running: tuple[Server, ExitStack] | None = None
+        self._script, self._host, self._stack = script, host, ExitStack()
         self._requests: list[Request] = []
         self._turns: dict[str, int] = {}
         self._counting = threading.Lock()
 
     def __enter__(self) -> Self:
-        self.start()
+        server = self._stack.enter_context(serving(Server(self._turn, self._host), "scripted-model"))
+        self.url = f"http://{self._host}:{server.socket.getsockname()[1]}"
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    @property
-    def url(self) -> str:
-        if self._running is None:
-            raise OperatorError("the scripted model is not running", remedy="ask for its url between start and stop")
-        return f"http://{self._host}:{self._running[0].socket.getsockname()[1]}"
+        self._stack.close()
 
     @property
     def requests(self) -> list[Request]:
-        """The main-loop requests so far, as a copy."""
         with self._counting:
             return list(self._requests)
-
-    def start(self) -> None:
-        if self._running is None:
-            stack = ExitStack()
-            self._running = stack.enter_context(serving(Server(self._turn, self._host), "scripted-model")), stack
-
-    def stop(self) -> None:
-        """End every connection, also those that hang, and wait for the threads behind them."""
-        running, self._running = self._running, None
-        if running is not None:
-            running[1].close()
 
     def _turn(self, session: str, body: Json) -> Turn:
         with self._counting:

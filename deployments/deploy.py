@@ -6,10 +6,9 @@ For the doctor: what such a server has lost of what loops rely on, automations, 
 import os
 import sys
 import tempfile
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -19,7 +18,6 @@ import httpx
 import yaml
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate, WorkPoolCreate
-from prefect.events import Automation
 from prefect.events.schemas.automations import AutomationCore
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.workers.process import ProcessWorker
@@ -38,11 +36,11 @@ from tasks.system.process import run
 
 SILENCE_SECONDS = 90.0
 """Three heartbeats of a run under a worker: prefect.yaml has them sent every 30 s, the shortest that Prefect knows."""
-MARGIN_SECONDS = 2.0
-"""By which a sweep comes after a crash is settled, not just before."""
+MARGIN_SECONDS = 2.0  # by which a sweep comes after a crash is settled, not just before
 SILENT_RUN = "helmsman: a run that is silent has crashed"
 CRASHED_RUN = "helmsman: after a crash the sweep looks whether the run may go on"
 AUTOMATIONS = Path(__file__).with_name("automations.yaml")
+MEANING = {"description", "trigger", "actions"}  # what an automation does; whether it is switched on is the operator's choice
 
 
 def automations(
@@ -66,19 +64,13 @@ def declare(client: SyncPrefectClient, wanted: Iterable[AutomationCore]) -> None
             client.delete_automation(surplus.id)
         if not found:
             client.create_automation(automation)
-        elif _meaning(found[0]) != _meaning(automation):
+        elif found[0].model_dump(include=MEANING) != automation.model_dump(include=MEANING):
             client.update_automation(found[0].id, automation.model_copy(update={"enabled": found[0].enabled}))
-
-
-def _meaning(automation: AutomationCore | Automation) -> dict[str, Any]:
-    """What it does; whether it is switched on is the operator's choice."""
-    return automation.model_dump(include={"description", "trigger", "actions"})
 
 
 SWEEP = "sweep/sweep"
 PROCESS = "process"
-LONGEST_SECONDS = 300.0
-"""For Prefect's own command: it imports every flow."""
+LONGEST_SECONDS = 300.0  # for Prefect's own command: it imports every flow
 HERE = Path(__file__).parent
 
 
@@ -99,7 +91,12 @@ def deploy(pool: str, *, as_json: bool, notify: str = "") -> int:
         with _server() as client:
             if notify:
                 _block(client, notify)  # before anything is changed
-            kind = _pool_type(client, wanted)
+            try:  # one that is there is left as its operator made it, of whatever type
+                kind = client.read_work_pool(pool).type
+            except ObjectNotFound:
+                with suppress(ObjectAlreadyExists):  # somebody deploys beside us
+                    client.create_work_pool(wanted)
+                kind = client.read_work_pool(pool).type
         names = _deploy_all(pool)
         with _server() as client:
             automated = declare_ours(client, notify)
@@ -182,15 +179,6 @@ def new_pool(name: str) -> WorkPoolCreate:
         ) from error
 
 
-def _pool_type(client: SyncPrefectClient, wanted: WorkPoolCreate) -> str:
-    """One that is there is left as its operator made it, of whatever type."""
-    with suppress(ObjectNotFound):
-        return client.read_work_pool(wanted.name).type
-    with suppress(ObjectAlreadyExists):  # somebody deploys beside us
-        return client.create_work_pool(wanted).type
-    return client.read_work_pool(wanted.name).type
-
-
 def _deploy_all(pool: str) -> list[str]:
     """Have Prefect read our flows, as `prefect deploy --all` does. Returns the names of the deployments."""
     folder, described = project()
@@ -207,50 +195,38 @@ def _deploy_all(pool: str) -> list[str]:
     return [f"{one['entrypoint'].rpartition(':')[2]}/{one['name']}" for one in wanted["deployments"]]
 
 
-# --- what a server has lost ----------------------------------------------------------------------------------------------
-
 FORGOTTEN = timedelta(hours=6)
 """Since a slot was taken or given back. A lease ends a minute after its holder, but a server that is started again forgets the
 leases that it kept in memory and not the slots; and no merge waits so long, since its checks run out of time before."""
-MOST_LIMITS = 200
-"""That are looked at, as many as the server gives at once."""
+MOST_LIMITS = 200  # that are looked at, as many as the server gives at once
 
 
 def server_finding(name: str, now: datetime) -> Finding:
-    """One of the two, or why there is none."""
+    """Automations that are gone, or slots that the dead hold; or why nothing is known of that."""
     try:
         with get_client(sync_client=True) as client:
-            return _lost_automations(client) if name == "automations" else _slots(client, now)
-    except httpx.HTTPError as error:
-        return Finding("warn", f"the server does not tell: {error}", "look at the server's log")
-
-
-def _lost_automations(client: SyncPrefectClient) -> Finding:
-    try:
-        client.read_deployment_by_name(SWEEP)
+            if name == "automations":
+                client.read_deployment_by_name(SWEEP)
+                missing = [name for name in (SILENT_RUN, CRASHED_RUN) if not client.read_automations_by_name(name)]
+            else:
+                limits = client.read_global_concurrency_limits(limit=MOST_LIMITS, offset=0)
+                held = (one for one in limits if one.name.startswith(SLOTS) and one.active_slots)
+                missing = [one.name for one in held if one.updated and now - one.updated > FORGOTTEN]
     except ObjectNotFound:
         return Finding("ok", "none: nothing is deployed there")
-    missing = [name for name in (SILENT_RUN, CRASHED_RUN) if not client.read_automations_by_name(name)]
+    except httpx.HTTPError as error:
+        return Finding("warn", f"the server does not tell: {error}", "look at the server's log")
+    if name == "automations" and missing:
+        return Finding("warn", f"missing: {'; '.join(missing)}", "helmsman deploy declares them again")
     if not missing:
-        return Finding("ok", "runs that crash are started again")
-    return Finding("warn", f"missing: {'; '.join(missing)}", "helmsman deploy declares them again")
+        return Finding("ok", "runs that crash are started again" if name == "automations" else "none is held by the dead")
 
+    def free() -> str:
+        with get_client(sync_client=True) as client:
+            for slot in missing:
+                with suppress(ObjectNotFound):  # gone by now, and its slots with it
+                    client.update_global_concurrency_limit(slot, GlobalConcurrencyLimitUpdate(active_slots=0))
+        return f"freed {', '.join(missing)}"
 
-def _slots(client: SyncPrefectClient, now: datetime) -> Finding:
-    taken = [
-        limit.name
-        for limit in client.read_global_concurrency_limits(limit=MOST_LIMITS, offset=0)
-        if limit.name.startswith(SLOTS) and limit.active_slots and limit.updated and now - limit.updated > FORGOTTEN
-    ]
-    if not taken:
-        return Finding("ok", "none is held by the dead")
-    remedy = "helmsman doctor --fix frees them; merges wait for nothing"
-    return Finding("warn", f"taken for more than {FORGOTTEN}: {', '.join(taken)}", remedy, partial(_free, taken))
-
-
-def _free(names: Sequence[str]) -> str:
-    with get_client(sync_client=True) as client:
-        for name in names:
-            with suppress(ObjectNotFound):  # gone by now, and its slots with it
-                client.update_global_concurrency_limit(name, GlobalConcurrencyLimitUpdate(active_slots=0))
-    return f"freed {', '.join(names)}"
+    told, remedy = ", ".join(missing), "helmsman doctor --fix frees them; merges wait for nothing"
+    return Finding("warn", f"taken for more than {FORGOTTEN}: {told}", remedy, free)

@@ -37,12 +37,6 @@ def say(*lines: str) -> None:
     sys.stderr.write("".join(f"{line}\n" for line in lines))
 
 
-def say_first(line: str, *, as_json: bool) -> None:
-    """Tell whoever sits there that it has begun, before a second or two of imports."""
-    if sys.stderr.isatty() and not as_json:
-        say(line)
-
-
 def readable(text: str) -> str:
     """Text that can be written down. Raises OperatorError for bytes of a terminal or an argument that are no UTF-8."""
     try:

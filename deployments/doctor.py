@@ -3,13 +3,13 @@
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import httpx
 
@@ -36,8 +36,7 @@ from tasks.system.environment import agent_environment, neutral_directory, other
 from tasks.system.paths import state_home
 from tasks.system.process import run
 
-OLDEST_GIT = (2, 30)
-"""The oldest release that Debian still supports; nothing newer is used."""
+OLDEST_GIT = (2, 30)  # the oldest release that Debian still supports; nothing newer is used
 LEAST_FREE_GIB = 2
 LOGINS = "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"
 SIGNS = {"ok": "✔", "warn": "!", "missing": "✘"}
@@ -48,8 +47,7 @@ class Place(NamedTuple):
 
     repo: Path
     repository: Repository | None
-    agent: Agent | None
-    """None for Claude Code, and where no configuration can be read."""
+    agent: Agent | None  # None for Claude Code, and where no configuration can be read
     config: LoopConfig
 
 
@@ -59,18 +57,15 @@ def examine(repo: Path, *, fix: bool, as_json: bool) -> int:
     Returns 0, or 2 when something that a loop needs is missing.
     """
     told = examined(EXAMINATIONS, repo, fix=fix)
-    lines = (line for finding, fixed in told for line in _lines(finding, fixed))
-    names = "what", "verdict", "found", "remedy"
-    plain = [
-        {**{name: getattr(one, name) for name in names}, "fixable": one.fix is not None, "fixed": fixed} for one, fixed in told
-    ]
+    lines, plain = list[str](), list[dict[str, Any]]()
+    for one, fixed in told:
+        known = {name: getattr(one, name) for name in ("what", "verdict", "found", "remedy")}
+        plain.append({**known, "fixable": one.fix is not None, "fixed": fixed})
+        lines.append(f"{SIGNS[one.verdict]} {one.what:<12} {clean(one.found)}")
+        more = {"fixed": fixed, "what to do": one.remedy}
+        lines += [f"{'':15}{what}: {clean(said)}" for what, said in more.items() if said]
     answer(plain, lines, as_json=as_json)
     return 2 if any(finding.verdict == "missing" for finding, _ in told) else 0
-
-
-def _lines(finding: Finding, fixed: str) -> Iterator[str]:
-    yield f"{SIGNS[finding.verdict]} {finding.what:<12} {clean(finding.found)}"
-    yield from (f"{'':15}{what}: {clean(said)}" for what, said in (("fixed", fixed), ("what to do", finding.remedy)) if said)
 
 
 def examined(names: Iterable[str], repo: Path, *, fix: bool = False) -> list[tuple[Finding, str]]:
@@ -105,9 +100,6 @@ def _look(name: str, place: Place) -> Finding | None:
         return Finding("warn", f"not looked at: {error}", "see that it can be read")
 
 
-# --- this machine -------------------------------------------------------------------------------------------------
-
-
 def _git(_: Place) -> Finding:
     text = git(neutral_directory(), "--version").strip()
     match = re.search(r"(\d+)\.(\d+)", text)
@@ -127,6 +119,24 @@ def _engine(_: Place) -> Finding:
     return Finding("ok", url) if healthy else Finding("missing", url, "look at the server's log")
 
 
+def _disk(_: Place) -> Finding:
+    free = shutil.disk_usage(next(path for path in (state_home(), *state_home().parents) if path.exists())).free / 2**30
+    remedy = "" if free >= LEAST_FREE_GIB else "free some space: worktrees and transcripts need it"
+    return Finding("warn" if remedy else "ok", f"{free:.1f} GiB free for {state_home()}", remedy)
+
+
+def _repository(place: Place) -> Finding:
+    found = open_repository(place.repo)  # raises what is wrong with it
+    return Finding("ok", f"{found.top}{' (bare)' if found.bare else ''}")
+
+
+def _permissions(place: Place) -> Finding:
+    if place.agent is None:
+        refuse_root(place.config.claude, as_it_is_called(place.config))
+        return Finding("ok", place.config.claude.permission_mode)
+    return Finding("ok", f"as its command says: {' '.join(place.agent.kind.command)}")
+
+
 def _database(_: Place) -> Finding:
     """Only the embedded engine's. A server of one's own says itself what is wrong with its database."""
     file = database_of(ours()) if configured_api(ours()) is None else None
@@ -140,17 +150,6 @@ def _database(_: Place) -> Finding:
         return Finding("missing", told, "look at the disk and at the permissions of that folder")
     remedy = "install that Prefect, or helmsman doctor --fix puts the file aside; what loops need is in git"
     return Finding("missing", told, remedy, lambda: f"kept as {put_aside(file, datetime.now(UTC))}")
-
-
-def _disk(_: Place) -> Finding:
-    folder = next(path for path in (state_home(), *state_home().parents) if path.exists())
-    free = shutil.disk_usage(folder).free / 2**30
-    told = f"{free:.1f} GiB free for {state_home()}"
-    remedy = "" if free >= LEAST_FREE_GIB else "free some space: worktrees and transcripts need it"
-    return Finding("warn" if remedy else "ok", told, remedy)
-
-
-# --- the agent ----------------------------------------------------------------------------------------------------
 
 
 def _agent(place: Place) -> Finding:
@@ -173,13 +172,6 @@ def _version(program: Path, environment: Mapping[str, str], name: str = "the age
     if ended.exit_code != 0:
         raise OperatorError(f"{name} does not start", found=(ended.stderr or ended.head)[-300:], remedy="reinstall it")
     return ended.head
-
-
-def _permissions(place: Place) -> Finding:
-    if place.agent:
-        return Finding("ok", f"as its command says: {' '.join(place.agent.kind.command)}")
-    refuse_root(place.config.claude, as_it_is_called(place.config))
-    return Finding("ok", place.config.claude.permission_mode)
 
 
 def _sandbox(place: Place) -> Finding:
@@ -216,14 +208,6 @@ def _judge(place: Place) -> Finding:
         return Finding("ok", "asked by the Messages API" if ours().get("ANTHROPIC_API_KEY") else "as its block says")
     refuse_judge(place.config)
     return Finding("ok", f"asked by Claude Code at {find_binary(place.config.claude)}")
-
-
-# --- the repository -----------------------------------------------------------------------------------------------
-
-
-def _repository(place: Place) -> Finding:
-    found = open_repository(place.repo)  # raises what is wrong with it
-    return Finding("ok", f"{found.top}{' (bare)' if found.bare else ''}")
 
 
 def _checks(place: Place) -> Finding:

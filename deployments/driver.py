@@ -17,8 +17,7 @@ from pathlib import Path
 from deployments.errors import status_of
 from tasks.system.environment import hide_process
 
-YOUNG_OBJECTS = 50_000
-"""As for the command line: what is imported lives to the end."""
+YOUNG_OBJECTS = 50_000  # as for the command line: what is imported lives to the end
 
 
 def run_background(pipe: str, request: str) -> int:

@@ -34,10 +34,8 @@ def report_unforeseen(error: Exception) -> int:
 
     if told := transient_error(error):
         return report(told)
-    sys.stderr.write(redact("".join(traceback.format_exception(error))))
-    sys.stderr.write(
-        "\nThis was not foreseen: a fault in Helmsman. What was finished is kept; `helmsman list` shows the loops.\n"
-    )
+    what_now = "This was not foreseen: a fault in Helmsman. What was finished is kept; `helmsman list` shows the loops."
+    sys.stderr.write(f"{redact(''.join(traceback.format_exception(error)))}\n{what_now}\n")
     if "--json" in sys.argv:
         print(json.dumps(failure("error.unforeseen", redact(repr(error)))))
     return 1
@@ -53,13 +51,6 @@ def status_of(drive: Callable[[], int]) -> int:
         return 130
     except Exception as error:  # noqa: BLE001 - nobody else would tell of it
         return report_unforeseen(error)
-
-
-def report_misuse(ended: SystemExit) -> None:
-    """Typer has told people what is wrong with their options; a script is told in the promised shape."""
-    words = getattr(ended.__context__, "format_message", None)
-    if words and "--json" in sys.argv:
-        print(json.dumps(failure("error.operator", words())))
 
 
 def failure(rule: str, reason: str) -> dict[str, Any]:

@@ -6,6 +6,13 @@ from importlib import import_module
 from typing import Any
 
 
+def result_or_raise(final: Any) -> Any:
+    """What a flow returned. Raises what broke it before it could write its end, or behind that."""
+    if isinstance(result := final.result(raise_on_failure=False), BaseException):
+        raise result
+    return result
+
+
 @contextmanager
 def engine_here() -> Generator[Callable[[str, Any], Any]]:
     """Runs flows of ours in this process, by their names. The engine comes up while Prefect is being imported."""
@@ -23,11 +30,3 @@ def engine_here() -> Generator[Callable[[str, Any], Any]]:
             return final
 
         yield run
-
-
-def result_or_raise(final: Any) -> Any:
-    """What a flow returned. Raises what broke it before it could write its end, or behind that."""
-    result = final.result(raise_on_failure=False)
-    if isinstance(result, BaseException):
-        raise result
-    return result

@@ -1,7 +1,6 @@
 """`helmsman parallel` and `helmsman chain`: several loops, at the same time or in a row."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,7 +27,6 @@ from helmsman.records.request import (
     MOST_WORKERS,
     Link,
     LoopRequest,
-    ParallelLoop,
     ParallelRequest,
     ParallelResult,
     is_loop_id,
@@ -48,8 +46,7 @@ from tasks.system.trust import consent_of
 
 PROBLEMS_SHOWN = 5
 NEXT_SHOWN = 5
-LARGEST_FILE = 1024 * 1024
-"""Bytes; a file that is longer ends in the middle of a line, and says so."""
+LARGEST_FILE = 1024 * 1024  # bytes; a file that is longer ends in the middle of a line, and says so
 STATUSES = ((Outcome.CANCELLED, 130), (Outcome.WAITING, 4), (Outcome.EJECTED, 5), (Outcome.BLOCKED, 8), (Outcome.STOPPED, 3))
 """Exit statuses of a group by what the loops that did not complete came to, the most telling first; else 1."""
 
@@ -57,8 +54,6 @@ _Form = TypeVar("_Form", bound=BaseModel)
 
 
 class GroupFile(Section):
-    """What stands in a file of loops."""
-
     name: str = Field(default="", max_length=LONGEST_CHAIN_ID)
     loops: tuple[Link, ...] = Field(default=(), max_length=MOST_LOOPS)
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
@@ -68,12 +63,9 @@ class GroupFile(Section):
 
 
 def chain(repo: Path, *, draft: bool = False, **said: Any) -> int:
-    """Another name for a group in a row. With `draft`, a file for it is printed, and nothing starts."""
-    return _print_draft(repo, said) if draft else parallel(repo, in_a_row=True, **said)
-
-
-def _print_draft(repo: Path, said: Said) -> int:
-    """A chain that the goal could be split into."""
+    """Another name for a group in a row. With `draft`, a file for one is printed that the goal could be split into."""
+    if not draft:
+        return parallel(repo, in_a_row=True, **said)
     if file := said.get("file"):
         raise OperatorError("a draft is made of a goal", found=str(file), remedy="helmsman chain --draft --goal GOAL")
     repository = open_repository(repo)
@@ -88,7 +80,13 @@ def parallel(repo: Path, *, yes: bool, as_json: bool, **said: Any) -> int:
     repository = open_repository(repo)
     settle(repository, yes=yes, as_json=as_json)
     group = opened(parallel_request(repository, said), repository)
-    require_startable(repository, group.links, group.request.settings)
+    for one in group.links:  # where one of them could not start, none does
+        own = merged(group.request.settings, one.settings)
+        request = LoopRequest(repository=str(repository.top), goal=one.goal, checks=one.checks, settings=own)
+        config = configure(repository.top, request, consent=consent_of(repository.common)).config
+        require_no_secret(config)
+        require_checks(config)
+        refuse_agent(config, find_agent(repository.top, config.agent), repository.top)
     with engine_here() as run, watching_group(repository, group.names, Console(stderr=as_json, highlight=False)):
         final = run("parallel", without_secrets(group.request))
     result = ParallelResult.model_validate(result_or_raise(final))
@@ -105,13 +103,28 @@ def parallel(repo: Path, *, yes: bool, as_json: bool, **said: Any) -> int:
 
 def parallel_request(repository: Repository, said: Said) -> ParallelRequest:
     """What is asked for, as the flow takes it. Raises OperatorError."""
-    checks, chained = said.get("checks") or (), said.get("in_a_row", False)
-    remedy = "helmsman chain --draft prints such a file" if chained else "docs/parallel.md shows such a file"
-    found = _file(said, "group of loops", f"give a goal with --goal; {remedy}") or _made(
-        GroupFile, "group", loops=_group_links(said), best=said.get("best_of", 0) > 0
-    )
+    checks, chained, file = said.get("checks") or (), said.get("in_a_row", False), said.get("file")
+    if file and any(said.get(name) for name in ("goals", "approaches", "best_of")):  # they would be forgotten in silence
+        raise OperatorError(
+            "a file of loops says itself what is to be done",
+            expected="a file, or goals",
+            found=f"{file}, and goals beside it",
+            remedy="write them into the file, or leave it out",
+        )
+    if file:
+        remedy = "helmsman chain --draft prints such a file" if chained else "docs/parallel.md shows such a file"
+        found = read_links(file, "group of loops", f"give a goal with --goal; {remedy}")
+    else:
+        found = _made(GroupFile, "group", loops=_group_links(said), best=said.get("best_of", 0) > 0)
     given = settings_of(repository, said)
     settings = merged(found.settings, given)
+    # a loop has its own checks before those that were given for all; of settings, what is given now counts, as everywhere
+    loops = (
+        one.model_copy(
+            update={"checks": one.checks or tuple(checks), "settings": merged(one.settings, given) if one.settings else {}}
+        )
+        for one in found.loops
+    )
     first = found.loops[0].goal if found.loops else f"plan {said.get('plan', '')}"
     name = said.get("name") or found.name or loop_id(first, f"{len(found.loops)}")[:LONGEST_CHAIN_ID].strip("-")
     if not is_loop_id(name) or len(name) > LONGEST_CHAIN_ID:
@@ -121,7 +134,7 @@ def parallel_request(repository: Repository, said: Said) -> ParallelRequest:
         "group",
         repository=str(repository.top),
         group=name,
-        loops=tuple(_with_given(one, checks, given) for one in found.loops),
+        loops=tuple(loops),
         workers=said.get("workers") or found.workers,
         best=found.best,
         in_a_row=found.in_a_row or chained,
@@ -138,11 +151,14 @@ def _group_links(said: Said) -> tuple[Link, ...]:
             remedy = "leave --goal, --best-of and --approach out"
             raise OperatorError("a plan says itself what is to be done", expected="--plan, or goals", remedy=remedy)
         return ()
-    links, count = _links(said), max(best_of, len(ways))
+    if not (goals and goals[0]):
+        remedy = "give a FILE of loops, or --goal 'first' --goal 'second', or --goal 'one' --best-of 3"
+        raise OperatorError("there is nothing to do", expected="a file of loops, or goals", remedy=remedy)
+    count = max(best_of, len(ways))
     if not count:
-        return links
-    if len(links) > 1:
-        found = f"{len(links)} goals"
+        return tuple(_made(Link, "loop", goal=goal) for goal in goals)
+    if len(goals) > 1:
+        found = f"{len(goals)} goals"
         raise OperatorError("several approaches are for one goal", expected="one --goal", found=found, remedy="name one")
     several = approaches(tuple(ways), count)
     return tuple(_made(Link, "loop", goal=goal, settings={"prompt": {"approach": one}}) for goal in goals for one in several)
@@ -165,33 +181,13 @@ def group_lines(result: ParallelResult, *, in_a_row: bool) -> Iterator[str]:
         yield f"best       {result.chosen.loop}: {clean(result.chosen.reason)}"
     yield from (f"problem    {clean(words)}" for words in result.problems)
     whole = result.loops[-1:] if in_a_row and result.done else result.loops  # the last branch holds the work of all in a row
-    yield from _next(result, (result.kept,) if result.kept else whole)
-
-
-def _next(result: ParallelResult, loops: Iterable[ParallelLoop]) -> Iterator[str]:
-    """`loops`: those whose work counts."""
-    left = [one for one in loops if one.outcome is not Outcome.COMPLETED]
-    unmerged = [one for one in loops if one.outcome is Outcome.COMPLETED and one.branch and not one.merged]
+    those = (result.kept,) if result.kept else whole  # those whose work counts
+    left = [one for one in those if one.outcome is not Outcome.COMPLETED]
+    unmerged = [one for one in those if one.outcome is Outcome.COMPLETED and one.branch and not one.merged]
     if not result.done and (left or unmerged):
         yield f"next       helmsman status {(left or unmerged)[0].loop}; the same command goes on with what is left"
         return
     yield from (f"next       git diff ...{clean(one.branch)}; git merge {clean(one.branch)}" for one in unmerged[:NEXT_SHOWN])
-
-
-# --- loops as a file or the command line names them ---------------------------------------------------------------
-
-
-def _file(said: Said, what: str, remedy: str) -> GroupFile | None:
-    """What the file says that was named; None where none was. Goals beside it would be forgotten in silence."""
-    file = said.get("file")
-    if file and any(said.get(name) for name in ("goals", "approaches", "best_of")):
-        raise OperatorError(
-            "a file of loops says itself what is to be done",
-            expected="a file, or goals",
-            found=f"{file}, and goals beside it",
-            remedy="write them into the file, or leave it out",
-        )
-    return read_links(file, what, remedy) if file else None
 
 
 def read_links(file: Path, what: str, remedy: str) -> GroupFile:
@@ -213,21 +209,6 @@ def _made(form: type[_Form], what: str, **fields: Any) -> _Form:
         raise _refused(f"the {what} cannot be started", error) from error
 
 
-def _links(said: Said) -> tuple[Link, ...]:
-    """A loop for each goal. Raises OperatorError where there is none."""
-    goals = said.get("goals") or ()
-    if not (goals and goals[0]):
-        remedy = "give a FILE of loops, or --goal 'first' --goal 'second', or --goal 'one' --best-of 3"
-        raise OperatorError("there is nothing to do", expected="a file of loops, or goals", remedy=remedy)
-    return tuple(_made(Link, "loop", goal=goal) for goal in goals)
-
-
-def _with_given(link: Link, checks: Sequence[str], given: Mapping[str, Any]) -> Link:
-    """A loop has its own checks before those that were given for all; of settings, what is given now counts, as everywhere."""
-    settings = merged(link.settings, given) if link.settings else {}
-    return link.model_copy(update={"checks": link.checks or tuple(checks), "settings": settings})
-
-
 def _refused(what: str, error: ValidationError) -> OperatorError:
     problems = (f"{'.'.join(map(str, one['loc']))}: {problem_of(one)}" for one in error.errors()[:PROBLEMS_SHOWN])
     return OperatorError(
@@ -236,14 +217,3 @@ def _refused(what: str, error: ValidationError) -> OperatorError:
         found=short_line("; ".join(problems)),
         remedy="correct it and start again; nothing was started",
     )
-
-
-def require_startable(repository: Repository, links: Sequence[Link], settings: Mapping[str, Any]) -> None:
-    """Raise OperatorError where one of the loops could not start, before any of them does."""
-    asked = partial(LoopRequest, repository=str(repository.top))
-    for one in links:
-        request = asked(goal=one.goal, checks=one.checks, settings=merged(settings, one.settings))
-        config = configure(repository.top, request, consent=consent_of(repository.common)).config
-        require_no_secret(config)
-        require_checks(config)
-        refuse_agent(config, find_agent(repository.top, config.agent), repository.top)

@@ -7,14 +7,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from math import ceil
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
 from deployments.dialogue import agreed, ending_tidily, readable, repo_option, say, typed
 from deployments.lines import show_on
 from deployments.output import answer, fields, write_file
-from deployments.trust import consenting, may_ask, refuse_programs, refuse_untrusted
+from deployments.trust import may_ask, refuse_untrusted
 from helmsman.config import CheckConfig
 from helmsman.config.layers import display
 from helmsman.errors import HelmsmanError, OperatorError
@@ -32,29 +31,15 @@ from tasks.repository.worktree import dirty_paths
 from tasks.system.trust import trust_commands
 
 TOML = "helmsman.toml"
-ROOM_TO_GROW = 5
-"""Times what it took that a check may take: the machine may be busier then, and tests become more."""
-OF_A_SLOW_ONE = 1800
-"""Seconds for a check that is kept though it did not come to its end when it was tried."""
-SPEAK = {Fate.FAILS, Fate.CANNOT_START, Fate.TOO_SLOW}
-"""Of what came to nothing the last words are shown."""
+ROOM_TO_GROW = 5  # times what it took that a check may take: the machine may be busier then, and tests become more
+OF_A_SLOW_ONE = 1800  # seconds for a check that is kept though it did not come to its end when it was tried
+SPEAK = {Fate.FAILS, Fate.CANNOT_START, Fate.TOO_SLOW}  # of what came to nothing the last words are shown
 TAIL_LINES = 3
 MAY_THEY_RUN = (
     "Do you trust this repository, and may these commands run as you, now once in a scratch checkout and later in loops?"
 )
-DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor")
-"""Folders of installed packages, which no fresh checkout has."""
+DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor")  # folders of installed packages, which no fresh checkout has
 UNSEEN_SHOWN = 5
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is to be written down."""
-
-    goal: str
-    """Empty: none yet."""
-    kept: tuple[Tried, ...]
-    criteria: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -63,8 +48,7 @@ class Page:
 
     name: str
     text: str
-    obstacle: str = ""
-    """Why it is left as it is; empty where it is written."""
+    obstacle: str = ""  # why it is left as it is; empty where it is written
 
 
 @dataclass(frozen=True)
@@ -84,8 +68,7 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
     if goal is not None and not readable(goal).strip():
         raise OperatorError("--goal says nothing", expected="some words", found=display(goal), remedy="say what shall be true")
     console = Console(stderr=as_json, highlight=False)
-    asks = may_ask(yes=yes, as_json=as_json)
-    consenting(repository, lambda: refuse_programs(repository), ask=asks)
+    asks = may_ask(repository, yes=yes, as_json=as_json)
     if yes:
         trust_commands(repository.common)
     refuse_untrusted(repository, ask=asks)
@@ -100,32 +83,31 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
                 *(f"{name} will stay as it is: {why}" for name, why in against.items()),
             )
             show_on(console, map(clean, lines))
-        plan = plan_with(place, seen.tried, goal) if asks else Plan(goal or "", recommended(seen.tried), criteria_of(goal or ""))
-    made = pages(plan, against, seen)
+        said, kept = goal or "", recommended(seen.tried)
+        if asks:  # for all that the files could not tell
+            said = goal if goal is not None else _ask("Goal: what shall be true at the end? (empty: later)")
+            chosen = _chosen(seen.tried) if seen.tried else ()
+            kept = (*chosen, *_others(place, none_yet=not chosen))
+    made = pages(said, kept, against, seen)
     for page in made:
         if not page.obstacle:
             path, remedy = repository.top / page.name, "make room for it, or make the folder writable"
             write_file(path, page.text, str(path), remedy, force=force)
-    following = list(_following(repo, plan, made))
-    answer(_plain(seen, plan, made, following), _result_lines(made, following), as_json=as_json)
+    _tell(repo, seen, said, kept, made, as_json=as_json)
     return 2 if any(page.obstacle for page in made) else 0
-
-
-# --- looking ------------------------------------------------------------------------------------------------------
 
 
 def _look(repository: Repository, place: Scratch, console: Console, *, asks: bool) -> _Seen:
     """Read the files and try what they name; where somebody can be asked, only once they agree."""
     folders = read_project(repository)
-    found = find_commands(folders)
+    found, tried = find_commands(folders), tuple[Tried, ...]()
     if asks and found.candidates:  # the repository's own, and whoever cloned it may not have read them yet
         listed = (f"  {clean(one.command)}   ({clean(one.where)})" for one in found.candidates)
         say("Found in the project's files:", *listed)
     if found.candidates and (not asks or agreed(MAY_THEY_RUN, usually=True)):
         trust_commands(repository.common)
         tried = tuple(try_all(place, found.candidates, lambda one: show_on(console, [f"trying {clean(one.command)}"])))
-    else:
-        tried = tuple(Tried(candidate, Fate.UNTRIED) for candidate in found.candidates)
+    tried = tried or tuple(Tried(candidate, Fate.UNTRIED) for candidate in found.candidates)
     names = folders[""].names
     return _Seen(found, tried, tuple(_notes(repository, place, names, tried)), tuple(proposed(names)))
 
@@ -151,53 +133,40 @@ def _notes(repository: Repository, place: Scratch, names: frozenset[str], tried:
         yield "a command that runs no test passes whatever the agent does, so it is not taken unasked"
 
 
-# --- what is told -------------------------------------------------------------------------------------------------
-
-
-def _result_lines(made: Sequence[Page], following: Sequence[str]) -> Iterator[str]:
+def _tell(repo: Path, seen: _Seen, goal: str, kept: Sequence[Tried], made: Sequence[Page], *, as_json: bool) -> None:
+    lines, where, criteria = list[str](), repo_option(repo), criteria_of(goal)
     for page in made:
         if page.obstacle:
-            yield f"\n{page.name} was left as it is: {page.obstacle}. With --force it would be:\n"
-            yield from (f"    {line}" for line in clean_lines(page.text).splitlines())
+            lines.append(f"\n{page.name} was left as it is: {page.obstacle}. With --force it would be:\n")
+            lines += [f"    {line}" for line in clean_lines(page.text).splitlines()]
         else:
-            yield f"wrote      {page.name}"
-    yield ""
-    yield from fields(("next", line) for line in following)
-
-
-def _following(repo: Path, plan: Plan, made: Sequence[Page]) -> Iterator[str]:
-    """The commands that come next."""
-    where = repo_option(repo)
-    if any(page.obstacle for page in made):
-        yield f"helmsman init --force{where}   # replaces what is there"
-    if plan.criteria:
-        yield f"helmsman rubric check{where}"
-    yield f"helmsman run{'' if plan.goal else ' GOAL'}{'' if plan.kept else ' --check COMMAND'}{where}"
-
-
-def _plain(seen: _Seen, plan: Plan, made: Sequence[Page], following: Sequence[str]) -> dict[str, Any]:
-    return {
-        "goal": plan.goal,
-        "checks": [one.candidate.command for one in plan.kept],
-        "criteria": list(plan.criteria),
-        "tried": [
-            {
-                **{name: getattr(one.candidate, name) for name in ("command", "kind", "where")},
-                **{name: getattr(one, name) for name in ("exit_code", "seconds", "tests", "tail")},
-                "outcome": one.fate,
-                "said": outcome(one),
-                "kept": one in plan.kept,
-            }
-            for one in seen.tried
-        ],
+            lines.append(f"wrote      {page.name}")
+    following = [
+        *([f"helmsman init --force{where}   # replaces what is there"] if any(page.obstacle for page in made) else ()),
+        *([f"helmsman rubric check{where}"] if criteria else ()),
+        f"helmsman run{'' if goal else ' GOAL'}{'' if kept else ' --check COMMAND'}{where}",
+    ]
+    tried = [
+        {
+            **{name: getattr(one.candidate, name) for name in ("command", "kind", "where")},
+            **{name: getattr(one, name) for name in ("exit_code", "seconds", "tests", "tail")},
+            "outcome": one.fate,
+            "said": outcome(one),
+            "kept": one in kept,
+        }
+        for one in seen.tried
+    ]
+    plain = {
+        "goal": goal,
+        "checks": [one.candidate.command for one in kept],
+        "criteria": list(criteria),
+        "tried": tried,
         "passed_over": [asdict(one) for one in seen.found.passed],
         "notes": list(seen.notes),
         "files": [{"file": one.name, "written": not one.obstacle, "why_not": one.obstacle, "text": one.text} for one in made],
-        "next": list(following),
+        "next": following,
     }
-
-
-# --- asking -------------------------------------------------------------------------------------------------------
+    answer(plain, [*lines, "", *fields(("next", line) for line in following)], as_json=as_json)
 
 
 def recommended(tried: Sequence[Tried]) -> tuple[Tried, ...]:
@@ -208,11 +177,12 @@ def recommended(tried: Sequence[Tried]) -> tuple[Tried, ...]:
     return (*red[:1], *working)
 
 
-def plan_with(place: Scratch, tried: Sequence[Tried], goal: str | None) -> Plan:
-    """Ask for all that the files could not tell."""
-    said = goal if goal is not None else _line("Goal: what shall be true at the end? (empty: later)")
-    kept = _chosen(tried) if tried else ()
-    return Plan(said, (*kept, *_others(place, none_yet=not kept)), criteria_of(said))
+def _ask(question: str) -> str:
+    """What is typed. Raises OperatorError where nobody types any more."""
+    said = typed(question)
+    if said is None:
+        raise OperatorError("the questions were not answered, so nothing was written", remedy="--yes takes what works unasked")
+    return said
 
 
 def _chosen(tried: Sequence[Tried]) -> tuple[Tried, ...]:
@@ -220,7 +190,7 @@ def _chosen(tried: Sequence[Tried]) -> tuple[Tried, ...]:
     usual = [number for number, one in enumerate(tried, 1) if one in recommended(tried)]
     default, every = " ".join(map(str, usual)) or "none", range(1, len(tried) + 1)
     while True:
-        said = (_line(f"Checks, by their numbers, `all` or `none` [{default}]") or default).lower()
+        said = (_ask(f"Checks, by their numbers, `all` or `none` [{default}]") or default).lower()
         words = {"all": [*map(str, every)], "none": []}.get(said, re.split(r"[\s,]+", said.strip(", ")))
         if all(re.fullmatch(r"[0-9]{1,3}", word, re.ASCII) and int(word) in every for word in words):
             numbers = set(map(int, words))
@@ -231,21 +201,13 @@ def _chosen(tried: Sequence[Tried]) -> tuple[Tried, ...]:
 def _others(place: Scratch, *, none_yet: bool) -> Iterator[Tried]:
     """Commands that the files do not name, each tried at once."""
     question = "A command that proves the goal" if none_yet else "Another command that proves it"
-    while command := _line(f"{question} (empty: none)"):
+    while command := _ask(f"{question} (empty: none)"):
         kind = next((kind for kind in Kind if kind in kinds(command)), Kind.TESTS)  # what its words say
         one = try_one(place, Candidate(command, kind, "given at `helmsman init`"))
         say(f"  {outcome(one)}", *(f"    {clean(line)}" for line in one.tail.splitlines()[-3:] if not one.proves))
         if one.proves or agreed("  Keep it all the same? A red check may be the goal itself."):
             yield one
             question = "Another command that proves it"
-
-
-def _line(question: str) -> str:
-    """What is typed. Raises OperatorError where nobody types any more."""
-    said = typed(question)
-    if said is None:
-        raise OperatorError("the questions were not answered, so nothing was written", remedy="--yes takes what works unasked")
-    return said
 
 
 def tried_lines(tried: Sequence[Tried], kept: Sequence[Tried]) -> Iterator[str]:
@@ -257,17 +219,22 @@ def tried_lines(tried: Sequence[Tried], kept: Sequence[Tried]) -> Iterator[str]:
         yield from (f"   {clean(line.expandtabs())[:160]}" for line in said[-TAIL_LINES:])
 
 
-# --- the files ----------------------------------------------------------------------------------------------------
-
-
-def pages(plan: Plan, obstacles: Mapping[str, str], seen: _Seen) -> tuple[Page, Page]:
+def pages(goal: str, kept: Sequence[Tried], obstacles: Mapping[str, str], seen: _Seen) -> tuple[Page, Page]:
     """Both files as text. Raises OperatorError for criteria that no rubric can hold."""
-    left = [one for one in seen.tried if one not in plan.kept]
+    left = [one for one in seen.tried if one not in kept]
     why = [(one.candidate.command, f"{one.candidate.where}: {outcome(one)}") for one in left]
     needed = any(one.fate in {Fate.FAILS, Fate.CANNOT_START} for one in seen.tried)
-    toml = helmsman_toml(plan.goal, list(_checks(plan.kept)), why, seen.setup, setup_needed=needed)
-    rubric = rubric_md(plan.criteria)
-    if plan.criteria and (flaws := read_rubric(rubric).problems):
+    # a kind is the name of its first check; another of that kind is called by its command
+    firsts, checks = {one.candidate.kind: one for one in reversed(kept)}, list[tuple[CheckConfig, str]]()
+    for one in kept:
+        name = str(one.candidate.kind) if firsts[one.candidate.kind] is one else ""
+        slow = OF_A_SLOW_ONE if one.fate is Fate.TOO_SLOW else 0
+        timeout = max(DEFAULT_TIMEOUT, slow, ceil(one.seconds * ROOM_TO_GROW))
+        config = CheckConfig(command=one.candidate.command, name=name, timeout_seconds=timeout)
+        checks.append((config, f"{one.candidate.where}: {outcome(one)}"))
+    toml = helmsman_toml(goal, checks, why, seen.setup, setup_needed=needed)
+    rubric = rubric_md(criteria_of(goal))
+    if criteria_of(goal) and (flaws := read_rubric(rubric).problems):
         found = "; ".join(flaw.cause for flaw in flaws[:5])
         remedy = "; ".join(dict.fromkeys(flaw.remedy for flaw in flaws[:5]))
         raise OperatorError("the acceptance criteria cannot be written into RUBRIC.md", found=found, remedy=remedy)
@@ -275,7 +242,6 @@ def pages(plan: Plan, obstacles: Mapping[str, str], seen: _Seen) -> tuple[Page, 
 
 
 def outcome(tried: Tried) -> str:
-    """What came of a command, in a few words."""
     if tried.fate is Fate.WORKS:
         ran = "" if tried.tests is None else f", {plural(tried.tests, 'test') if tried.tests else 'no tests'}"
         return f"works, {duration(tried.seconds)}{ran}"
@@ -284,18 +250,6 @@ def outcome(tried: Tried) -> str:
     if tried.fate is Fate.FAILS and tried.failed:
         return f"fails now: {tried.failed} of {plural(tried.tests or 0, 'test')}"
     return str(tried.fate) + (f", exit {tried.exit_code}" if tried.exit_code is not None else "")
-
-
-def _checks(kept: Sequence[Tried]) -> Iterator[tuple[CheckConfig, str]]:
-    """A kind is the name of its first check; another of that kind is called by its command."""
-    firsts = {one.candidate.kind: one for one in reversed(kept)}
-    for tried in kept:
-        candidate = tried.candidate
-        name = str(candidate.kind) if firsts[candidate.kind] is tried else ""
-        slow = OF_A_SLOW_ONE if tried.fate is Fate.TOO_SLOW else 0
-        timeout = max(DEFAULT_TIMEOUT, slow, ceil(tried.seconds * ROOM_TO_GROW))
-        config = CheckConfig(command=candidate.command, name=name, timeout_seconds=timeout)
-        yield (config, f"{candidate.where}: {outcome(tried)}")
 
 
 def obstacles(top: Path) -> dict[str, str]:

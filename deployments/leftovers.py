@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
 
 from deployments.choosing import driver_of
 from helmsman.errors import OperatorError
@@ -29,8 +27,7 @@ class Finding:
     remedy: str = ""
     fix: Callable[[], str] | None = field(default=None, compare=False)
     """What `--fix` does; it returns in words what was done. None where only a person can, or where nothing needs it."""
-    what: str = ""
-    """The name of the examination."""
+    what: str = ""  # the name of the examination
 
 
 def loops(repository: Repository) -> Finding:
@@ -48,13 +45,21 @@ def processes(repository: Repository) -> Finding:
     left = _left_running(repository)
     if not left:
         return Finding("ok", "none is left of loops that nobody drives")
+
+    def end() -> str:
+        # asked anew, and one after the other: somebody may have begun to drive a loop while another's were ended
+        seen = {tag for _, tag in _left_running(repository)}
+        return f"ended {sum(end_tagged(tag) for tag in seen if tag in {left for _, left in _left_running(repository)})}"
+
     told = f"{len(left)} of {_listed(sorted({loop for loop, _ in left}))}, which nobody drives"
-    return Finding("warn", told, "helmsman doctor --fix ends them", partial(_end, repository))
+    return Finding("warn", told, "helmsman doctor --fix ends them", end)
 
 
 def worktrees(repository: Repository) -> Finding:
     """Worktrees of loops that are through with all that they leave. git removes none in which something is uncommitted."""
-    left = [str(path) for state, path in _worktrees(repository) if _is_over(repository, state)]
+    over = (state for state in _undriven(repository) if _is_over(repository, state) and not state.config.workspace.in_place)
+    paths = (worktree_of(repository, state.loop, state.config.workspace) for state in over)
+    left = [str(path) for path in paths if path.is_dir()]
     if not left:
         return Finding("ok", "none is left over")
     return Finding("warn", f"of completed loops: {_listed(left)}", f"git worktree remove {left[0]}; the branch stays")
@@ -67,30 +72,17 @@ def checkouts(repository: Repository) -> Finding:
     left = [path for path in there if path.name in over or path.name not in loop_names(repository)]
     if not left:
         return Finding("ok", "none is left over")
+
+    def removed() -> str:
+        for path in left:
+            remove(path)
+        return f"removed {_listed(map(str, left))}"
+
     told = _listed(f"{path} is of a loop that has completed or is gone" for path in left)
-    return Finding("warn", told, "helmsman doctor --fix removes them", partial(_remove, left))
+    return Finding("warn", told, "helmsman doctor --fix removes them", removed)
 
 
 EXAMINATIONS = loops, processes, worktrees, checkouts
-
-
-# --- fixing ------------------------------------------------------------------------------------------------------
-
-
-def _end(repository: Repository) -> str:
-    """Asked anew, and one after the other: somebody may have begun to drive a loop while another's were ended."""
-    seen = {tag for _, tag in _left_running(repository)}
-    ended = sum(end_tagged(tag) for tag in seen if tag in {left for _, left in _left_running(repository)})
-    return f"ended {ended}"
-
-
-def _remove(left: list[Path]) -> str:
-    for path in left:
-        remove(path)
-    return f"removed {_listed(map(str, left))}"
-
-
-# --- looking ------------------------------------------------------------------------------------------------------
 
 
 def unread(repository: Repository) -> list[OperatorError]:
@@ -100,13 +92,10 @@ def unread(repository: Repository) -> list[OperatorError]:
     return [*found, *filter(None, (refused(repository, one) for one in forged))]
 
 
-def _readable(repository: Repository) -> list[LoopState]:
-    """Without those that were forged. What is cleared away of an earlier version's or another machine's nobody can miss."""
-    return [one.state for one in list_loops(repository, lambda _: None) if not one.forged]
-
-
 def _undriven(repository: Repository) -> Iterator[LoopState]:
-    return (state for state in _readable(repository) if driver_of(repository, state.loop) is None)
+    """But for forged ones. Of other versions and machines as well: what is cleared away of those nobody can miss either."""
+    known = (one for one in list_loops(repository, lambda _: None) if not one.forged)
+    return (one.state for one in known if driver_of(repository, one.state.loop) is None)
 
 
 def _left_running(repository: Repository) -> list[tuple[str, str]]:
@@ -115,14 +104,6 @@ def _left_running(repository: Repository) -> list[tuple[str, str]]:
     found = [(tag.partition("/")[0], tag) for tag in tags().values()]
     driven = {tag.partition("/")[0] for tag in supervised_tags()}  # asked last: it outlives its command
     return [(undriven[uid], tag) for uid, tag in found if uid in undriven and uid not in driven]
-
-
-def _worktrees(repository: Repository) -> Iterator[tuple[LoopState, Path]]:
-    """Of loops that nobody drives and that do not work in somebody's checkout."""
-    for state in _undriven(repository):
-        path = worktree_of(repository, state.loop, state.config.workspace)
-        if not state.config.workspace.in_place and path.is_dir():
-            yield state, path
 
 
 def _is_over(repository: Repository, state: LoopState) -> bool:

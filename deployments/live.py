@@ -4,7 +4,7 @@ One view for all: `run` feeds it with its own events, `watch` and groups with wh
 """
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -28,8 +28,7 @@ from tasks.repository.loop_context import loop_folder
 
 BASELINE = "the tree before any work"
 LOOK_SECONDS = 0.5
-SAID_SHOWN = 3
-"""Tool calls and checks below the live line, the latest."""
+SAID_SHOWN = 3  # tool calls and checks below the live line, the latest
 TELLING = (
     events.IterationRecorded,
     events.GateOpened,
@@ -39,16 +38,6 @@ TELLING = (
     events.WaitStarted,
 )
 """What is told of several loops at once. Each tool call of each of them would hide it."""
-
-
-# --- events as lines ----------------------------------------------------------------------------------------------
-
-
-def _step_lines(event: events.StepStarted) -> Iterable[str]:
-    if event.step == "baseline":
-        yield f"checking   {BASELINE}"
-    elif event.step == "execute":
-        yield f"#{event.iteration}  the agent starts"
 
 
 OF_THE_LOOP: dict[type, Callable[[Any], Iterable[str]]] = {
@@ -72,19 +61,15 @@ OF_THE_LOOP: dict[type, Callable[[Any], Iterable[str]]] = {
 LINES: dict[type, Callable[[Any], Iterable[str]]] = {
     **OF_THE_LOOP,
     events.PreparationStarted: lambda event: [f"preparing  {clean(event.what)}"],
-    events.StepStarted: _step_lines,
+    events.StepStarted: lambda event: (
+        [f"checking   {BASELINE}"]
+        if event.step == "baseline"
+        else [f"#{event.iteration}  the agent starts"] * (event.step == "execute")
+    ),
     events.ToolCalled: lambda event: [f"    {clean(event.tool)}: {clean(event.detail)}"],
     events.ToolGuarded: lambda event: [f"    {guard_text(event.guarded)}"],
     events.StopAnswered: lambda event: [f"    stop {stop_text(event.attempt)}"],
 }
-
-
-def plain_lines(event: Event) -> Iterable[str]:
-    """What a log should hold of an event."""
-    return LINES.get(type(event), lambda _: ())(event)
-
-
-# --- the view -----------------------------------------------------------------------------------------------------
 
 
 class LiveView:
@@ -107,19 +92,31 @@ class LiveView:
     def hear(self, logged: LoggedEvent, name: str) -> None:
         self._activities[name] = after(self._activities[name], logged)
         if type(logged.event) in self._told:
-            show_on(self._console, plain_lines(logged.event), f"{name}  " if len(self._activities) > 1 else "")
+            lines = LINES[type(logged.event)](logged.event)
+            show_on(self._console, lines, f"{name}  " if len(self._activities) > 1 else "")
 
     def render(self) -> Text:
         now = datetime.now(UTC)
         lines = [self._line(name, activity, now) for name, activity in self._activities.items()]
-        if len(lines) == 1:
-            lines += [Text(f"  {clean(line)}", style="dim") for line in _details(*self._activities.values())]
+        if len(lines) > 1:
+            return Text("\n", overflow="ellipsis", no_wrap=True).join(lines)
+        (activity,), more = self._activities.values(), list[str]()
+        if activity.oversight:  # how far the work is and how it is steered, by the last iteration that ended
+            control, rung = activity.oversight.control, activity.oversight.ladder.rung.title
+            share = shares_text(activity.oversight.progress)
+            more.append(f"progress {share} · urgency {control.output:.2f} ({control.band}) · {rung}")
+        more += (one.text for one in sorted((*activity.calls, *activity.checks.values()))[-SAID_SHOWN:])
+        lines += (Text(f"  {clean(line)}", style="dim") for line in more)
         return Text("\n", overflow="ellipsis", no_wrap=True).join(lines)
 
     def _line(self, name: str, activity: Activity, now: datetime) -> Text:
         number = f"#{activity.iteration}" if activity.iteration and activity.step != "baseline" else ""
         line = Text(f"{' '.join(filter(None, ('●', name, number)))} ", style="bold cyan")
-        line.append(" · ".join(filter(None, _doing(activity, now, self.standing))), style="bold")
+        since = f" {duration(max((now - activity.since).total_seconds(), 0.0))}" if activity.since and activity.step else ""
+        step = f"checking {BASELINE}" if activity.step == "baseline" else activity.step
+        doing = "waits for your answer" if activity.asked else self.standing or (f"{clean(step)}{since}" if step else "…")
+        calls = f" · {plural(activity.tool_calls, 'tool call')}" if activity.tool_calls else ""
+        line.append(f"{doing}{calls}", style="bold")
         tokens = activity.tokens + activity.used.tokens  # by the whole loop, the call of the agent that runs included
         dollars = money_text(activity.cost_usd + activity.used.cost_usd, activity.cost_limit, activity.untold)
         line.append(f" · {dollars}{f' · {rounded(tokens)} tokens' if tokens else ''}", style="dim")
@@ -128,26 +125,8 @@ class LiveView:
         return line
 
 
-def _doing(activity: Activity, now: datetime, standing: str) -> tuple[str, str]:
-    """The step under way with its age, and the calls of tools in it."""
-    since = f" {duration(max((now - activity.since).total_seconds(), 0.0))}" if activity.since and activity.step else ""
-    name = f"checking {BASELINE}" if activity.step == "baseline" else activity.step
-    step = "waits for your answer" if activity.asked else standing or (f"{clean(name)}{since}" if name else "…")
-    return step, plural(activity.tool_calls, "tool call") if activity.tool_calls else ""
-
-
-def _details(activity: Activity) -> Iterator[str]:
-    """How far the work is and how it is steered, by the last iteration that ended; then what happened last."""
-    if activity.oversight:
-        control, rung = activity.oversight.control, activity.oversight.ladder.rung.title
-        yield f"progress {shares_text(activity.oversight.progress)} · urgency {control.output:.2f} ({control.band}) · {rung}"
-    said = sorted((*activity.calls, *activity.checks.values()))
-    yield from (one.text for one in said[-SAID_SHOWN:])
-
-
 @contextmanager
 def display(console: Console, names: Sequence[str] = ("",), activity: Activity | None = None) -> Generator[LiveView]:
-    """A view while the block runs."""
     view = LiveView(console, names, activity)
     with ExitStack() as stack:
         if view.is_live:

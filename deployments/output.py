@@ -13,8 +13,7 @@ from helmsman.plain import clean, clean_lines
 from tasks.system.files import drafted
 
 STANDARD_OUTPUT = Path("-")
-LABEL = 11
-"""Columns of a label, as in what `status` prints."""
+LABEL = 11  # columns of a label, as in what `status` prints
 
 
 def answer(plain: Any, lines: Iterable[str], *, as_json: bool) -> None:

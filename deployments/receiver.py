@@ -66,10 +66,8 @@ class Way(NamedTuple):
     signature: str
     delivery: str
     read: Callable[[bytes], PushMessage]
-    event: str = ""
-    """The header that says what happened; empty: it is always a push. Only forges tell of issues."""
-    timestamp: str = ""
-    """The header that says when; it and the delivery are then signed as well. The forges sign the body alone."""
+    event: str = ""  # the header that says what happened; empty: it is always a push. Only forges tell of issues
+    timestamp: str = ""  # the header that says when; it and the delivery are then signed as well. The forges sign the body alone
 
 
 JSON = "application/json"
@@ -243,18 +241,32 @@ def sending(deliveries: Deliveries) -> Generator[Callable[[], None]]:
     """Start what was delivered, in a thread that lives while the block runs. Yields what wakes it when something new waits."""
     awake, done = threading.Event(), threading.Event()
 
+    def start(event: Event) -> bool:
+        """Whether its run exists."""
+        from tasks.triggers.push_runs import start_run
+
+        try:
+            run = start_run(event)
+        except TransientError:
+            raise
+        except HelmsmanError as error:
+            _log.error("%s waits: %s", event.what, clean(str(error)))
+            return False
+        deliveries.started(event, run)
+        _log.info("%s: flow run %s, %.1f s after it came", event.what, run, (now_utc() - event.received_at).total_seconds())
+        return True
+
     def work() -> None:
         failed = 0
         while not done.is_set():
             awake.clear()
             failed += 1
             try:  # the first event that the engine has no ear for ends the round
-                while events := deliveries.waiting():
-                    sent = [_send(deliveries, event) for event in events]
-                    if not all(sent):
-                        break
-                else:
+                events = deliveries.waiting()
+                if all([start(event) for event in events]):  # noqa: C419 - one that is refused does not hold up the others
                     failed = 0
+                    if events:
+                        continue
             except TransientError as error:
                 _log.warning("pushes wait: %s", clean(str(error)))
             except Exception:  # noqa: BLE001 - the thread lives as long as the receiver
@@ -269,22 +281,6 @@ def sending(deliveries: Deliveries) -> Generator[Callable[[], None]]:
         done.set()
         awake.set()
         thread.join(timeout=5)  # in the middle of a request it is left behind; what was not sent is still in the file
-
-
-def _send(deliveries: Deliveries, event: Event) -> bool:
-    """Whether its run exists. One that the engine refuses does not hold up the others."""
-    from tasks.triggers.push_runs import start_run
-
-    try:
-        run = start_run(event)
-    except TransientError:
-        raise
-    except HelmsmanError as error:
-        _log.error("%s waits: %s", event.what, clean(str(error)))
-        return False
-    deliveries.started(event, run)
-    _log.info("%s: flow run %s, %.1f s after it came", event.what, run, (now_utc() - event.received_at).total_seconds())
-    return True
 
 
 def serve(repos: Path, host: str, port: int) -> None:

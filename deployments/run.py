@@ -22,7 +22,7 @@ from deployments.lines import show_on
 from deployments.live import display
 from deployments.output import answer, fields
 from deployments.settings import configuration, keys_said, unfit_name
-from deployments.trust import COMMANDS, consenting, is_trusted, may_ask, refuse_programs, refuse_untrusted, settle
+from deployments.trust import COMMANDS, consenting, is_trusted, may_ask, refuse_untrusted, settle
 from helmsman.agents.fitting import in_short
 from helmsman.config import LoopConfig
 from helmsman.config.layers import from_assignments, merged
@@ -49,7 +49,7 @@ from tasks.loop.start import create_loop, require_no_secret
 from tasks.models.judge import asks_claude_code
 from tasks.repository.git import Repository, commit_and_tree, open_repository, read_ref
 from tasks.repository.loop_context import loop_folder, worktree_of
-from tasks.repository.state_ref import Fenced, Shown, accept_state, read_state, refused, show_state, state_ref
+from tasks.repository.state_ref import Fenced, accept_state, read_state, refused, show_state, state_ref
 from tasks.sandbox.probe import require_sandbox
 from tasks.system.claude_binary import find_binary
 from tasks.system.clock import now_utc
@@ -60,26 +60,19 @@ from tasks.system.lock import exclusive_driver
 from tasks.system.trust import trust_commands
 
 WAY_ON = "helmsman resume"
-OUTPUT = "output.log"
-"""What a detached driver prints, beside the loop's journal."""
-UNDER_WAY = "+"
-"""A detached driver's word for it. Any other is the exit status that it ended with before."""
-SHORTEST = 7
-"""Digits of a commit's id that tell it from others, as git shows it."""
-GONE, SILENT = "", "…"
-"""What is heard of a driver that has gone without a word, and of one that has not spoken yet."""
+OUTPUT = "output.log"  # what a detached driver prints, beside the loop's journal
+UNDER_WAY = "+"  # a detached driver's word for it. Any other is the exit status that it ended with before
+SHORTEST = 7  # digits of a commit's id that tell it from others, as git shows it
+GONE, SILENT = "", "…"  # what is heard of a driver that has gone without a word, and of one that has not spoken yet
 LONGEST_WORD = 16
-PATIENCE_SECONDS = 100
-"""An embedded engine on an empty database was seen to need a minute. Editors give a command two."""
-OUTPUT_SHOWN = 4000
-"""Bytes."""
+PATIENCE_SECONDS = 100  # an embedded engine on an empty database was seen to need a minute. Editors give a command two
+OUTPUT_SHOWN = 4000  # bytes
 
 
 def start(repo: Path, *, yes: bool, as_json: bool = False, detach: bool = False, **said: Any) -> int:
     """Begin a loop and drive it, here or apart. What a person could have got wrong is refused before the engine starts."""
     repository = open_repository(repo)
-    ask = may_ask(yes=yes, as_json=as_json)
-    consenting(repository, lambda: refuse_programs(repository), ask=ask)
+    ask = may_ask(repository, yes=yes, as_json=as_json)
     resolved = consenting(repository, lambda: configuration(repository, said), ask=ask)
     config = resolved.config
     head, _ = commit_and_tree(repository.top)
@@ -115,12 +108,12 @@ def go_on(
             require_verified(repository, loop, accepted)
             state, _ = read_state(repository, loop)
             if _is_done(repository, state):
-                return _told(state, f"loop {loop} is completed, and nothing is left to do", as_json=as_json)
+                return _conclude(state, as_json=as_json, why=f"loop {loop} is completed, and nothing is left to do")
             settings = reduce(merged, keys_said(said), from_assignments(said.get("settings") or ()))
             config = state.config if state.outcome is Outcome.COMPLETED else reconfigured(state, settings)
             if waits_for_answer(repository, state, config):
                 kept = ", and nothing was changed: --set goes with the answer" if settings else ""
-                _told(state, f"loop {loop} waits for your answer, which resume does not give{kept}", as_json=as_json)
+                _conclude(state, as_json=as_json, why=f"loop {loop} waits for your answer, which resume does not give{kept}")
                 return EXIT_CODES[Outcome.WAITING]
             require_no_secret(config)  # said before the engine starts; from inside the run nobody would read of it
             refuse_agent(config, state.agent.kind if state.agent else None, repository.top)
@@ -128,12 +121,6 @@ def go_on(
             show_on(Console(stderr=as_json, highlight=False), [f"interrupted {told}"])
         request = LoopRequest(repository=str(repository.top), loop=loop, settings=settings, reopen=True)
         return (start_background if detach else drive)(repository, request, as_json=as_json)
-
-
-def _told(state: LoopState, words: str, *, as_json: bool) -> int:
-    """Say why there is nothing to drive, and how the loop stands."""
-    show_on(console := Console(stderr=as_json, highlight=False), [words])
-    return _conclude(state, console, as_json=as_json)
 
 
 def _is_done(repository: Repository, state: LoopState) -> bool:
@@ -153,9 +140,9 @@ def refuse_agent(config: LoopConfig, kind: AgentKind | None, top: Path) -> None:
     if kind:
         find_program(kind, config.agent, top)
         refuse_judge(config)
-        return
-    find_binary(config.claude)
-    refuse_root(config.claude, as_it_is_called(config))
+    else:
+        find_binary(config.claude)
+        refuse_root(config.claude, as_it_is_called(config))
 
 
 def refuse_judge(config: LoopConfig) -> None:
@@ -205,12 +192,11 @@ def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent
 
 
 def drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int:
-    """Run the flow in this process."""
     console = Console(stderr=as_json, highlight=False)
     with engine_here() as run, display(console, [request.loop]) as view, listening(view), telling_way_on(request.loop):
         view(PreparationStarted(what=engine_in_words(f"loop {request.loop}")))
         result_or_raise(run("loop", request))  # the loop has begun by now, and nobody may have heard of its name
-    return _conclude(read_state(repository, request.loop)[0], console, as_json=as_json)
+    return _conclude(read_state(repository, request.loop)[0], as_json=as_json)
 
 
 @contextmanager
@@ -231,8 +217,10 @@ def telling_way_on(loop: str) -> Generator[None]:
         raise told from error
 
 
-def _conclude(state: LoopState, console: Console, *, as_json: bool) -> int:
-    result = result_of(state, state_ref(state.loop))
+def _conclude(state: LoopState, *, as_json: bool, why: str = "") -> int:
+    """Say how the loop stands. `why`: there is nothing to drive."""
+    console, result = Console(stderr=as_json, highlight=False), result_of(state, state_ref(state.loop))
+    show_on(console, [why] if why else [])
     if as_json:
         answer(result, (), as_json=True)
     else:
@@ -240,7 +228,7 @@ def _conclude(state: LoopState, console: Console, *, as_json: bool) -> int:
     return exit_code(state)
 
 
-# --- a state that is not verified: a person looks at it once, and agrees to exactly that one -------------------------
+# A state that is not verified: a person looks at it once, and agrees to exactly that one.
 
 
 def require_verified(repository: Repository, loop: str, accepted: str) -> None:
@@ -260,21 +248,18 @@ def require_verified(repository: Repository, loop: str, accepted: str) -> None:
         )
     if problem is None:
         return
-    if not accepted and not _accepts(shown):
-        raise problem
+    if not accepted:
+        # what this machine knows to be forged is not accepted by a key that is pressed
+        if not shown.unverified or shown.forged or not is_anybody_there():
+            raise problem
+        result = result_of(shown.state, state_ref(loop), shown.unverified)
+        say(*result_lines(result), f"settings   git show {result.state_ref}:state.json")
+        if not agreed("Go on from this state, and sign it with the key of this machine?"):
+            raise problem
     accept_state(repository, loop)
 
 
-def _accepts(shown: Shown) -> bool:
-    """What this machine knows to be forged is not accepted by a key that is pressed."""
-    if not shown.unverified or shown.forged or not is_anybody_there():
-        return False
-    result = result_of(shown.state, state_ref(shown.state.loop), shown.unverified)
-    say(*result_lines(result), f"settings   git show {result.state_ref}:state.json")
-    return agreed("Go on from this state, and sign it with the key of this machine?")
-
-
-# --- `--detach`: a driver that is no child of ours and has a session of its own ---------------------------------------
+# `--detach`: a driver that is no child of ours and has a session of its own.
 
 
 def start_background(repository: Repository, request: LoopRequest, *, as_json: bool) -> int:
@@ -285,35 +270,37 @@ def start_background(repository: Repository, request: LoopRequest, *, as_json: b
     with path.open("ab", buffering=0) as output:
         before = output.tell()
         try:
-            word = first_word(_start(request, output), PATIENCE_SECONDS)
+            word = first_word(_background_driver(request, output), PATIENCE_SECONDS)
         except KeyboardInterrupt:
             goes_on = f"loop {request.loop} goes on without this command"
             sys.stderr.write(f"\n{goes_on}; end it with: helmsman cancel {request.loop}\n")
             raise
+    with path.open("rb") as file:  # the end of what this driver has printed so far
+        file.seek(max(before, os.fstat(file.fileno()).st_size - OUTPUT_SHOWN))
+        printed = clean_lines(file.read().decode(errors="replace")).strip()
     if word == GONE:
-        raise TransientError(
-            f"the process that was to drive loop {request.loop} has gone",
-            found=_printed(path, before) or "no word of it",
-            remedy=f"helmsman resume {request.loop}",
-        )
+        what = f"the process that was to drive loop {request.loop} has gone"
+        raise TransientError(what, found=printed or "no word of it", remedy=f"helmsman resume {request.loop}")
     status = None if word in {UNDER_WAY, SILENT} else int(word)
     if status is not None:
-        (sys.stderr if status or as_json else sys.stdout).write(f"{_printed(path, before)}\n")
-    if status is None or as_json:
-        _show(repository, request.loop, path, as_json=as_json)
+        (sys.stderr if status or as_json else sys.stdout).write(f"{printed}\n")
+    if status is not None and not as_json:
+        return status
+    driver = driver_of(repository, request.loop)
+    result = result_of(read_state(repository, request.loop)[0], state_ref(request.loop))
+    stands = f"▶ under way – driven by {driver}" if driver else "… its engine is still starting"
+    rows = (
+        ("loop", result.loop),
+        ("outcome", SIGNS[result.outcome] if result.outcome else stands),
+        ("branch", result.branch),
+        ("output", str(path)),
+        ("next", f"helmsman status {result.loop}; helmsman watch {result.loop}; helmsman cancel {result.loop}"),
+    )
+    answer({**result.model_dump(mode="json"), "driver": driver, "output": str(path)}, fields(rows), as_json=as_json)
     return status or 0
 
 
-def first_word(pipe: int, patience: float) -> str:
-    """What the driver says first, within seconds."""
-    try:
-        heard, _, _ = select.select([pipe], [], [], patience)
-        return os.read(pipe, LONGEST_WORD).decode().strip() if heard else SILENT
-    finally:
-        os.close(pipe)
-
-
-def _start(request: LoopRequest, output: FileIO) -> int:
+def _background_driver(request: LoopRequest, output: FileIO) -> int:
     """The end of a pipe on which the driver speaks. What we started has ended: the driver is whom it has left behind."""
     ours_, theirs = os.pipe()
     try:
@@ -337,22 +324,10 @@ def _start(request: LoopRequest, output: FileIO) -> int:
     return ours_
 
 
-def _printed(path: Path, before: int) -> str:
-    """The end of what this driver has printed so far."""
-    with path.open("rb") as file:
-        file.seek(max(before, os.fstat(file.fileno()).st_size - OUTPUT_SHOWN))
-        return clean_lines(file.read().decode(errors="replace")).strip()
-
-
-def _show(repository: Repository, loop: str, output: Path, *, as_json: bool) -> None:
-    driver, result = driver_of(repository, loop), result_of(read_state(repository, loop)[0], state_ref(loop))
-    stands = f"▶ under way – driven by {driver}" if driver else "… its engine is still starting"
-    rows = (
-        ("loop", result.loop),
-        ("outcome", SIGNS[result.outcome] if result.outcome else stands),
-        ("branch", result.branch),
-        ("output", str(output)),
-        ("next", f"helmsman status {result.loop}; helmsman watch {result.loop}; helmsman cancel {result.loop}"),
-    )
-    told = {**result.model_dump(mode="json"), "driver": driver, "output": str(output)}
-    answer(told, fields(rows), as_json=as_json)
+def first_word(pipe: int, patience: float) -> str:
+    """What the driver says first, within seconds."""
+    try:
+        heard, _, _ = select.select([pipe], [], [], patience)
+        return os.read(pipe, LONGEST_WORD).decode().strip() if heard else SILENT
+    finally:
+        os.close(pipe)

@@ -7,7 +7,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from deployments.options import OPTIONS
+from deployments.options import OPTIONS, default_of
 from deployments.start_directory import from_start, start_directory
 from helmsman.config.layers import Layer, display, from_assignments, merged
 from helmsman.errors import HelmsmanError, OperatorError
@@ -22,8 +22,7 @@ from tasks.system.trust import consent_of
 
 CHECKED_OUT = "."
 STANDARD_INPUT = Path("-")
-Said: TypeAlias = Mapping[str, Any]
-"""Values of options by their names in `OPTIONS`; one that is missing was not given."""
+Said: TypeAlias = Mapping[str, Any]  # values of options by their names in `OPTIONS`; one that is missing was not given
 
 
 def repository_if_any(repo: Path) -> Repository | None:
@@ -47,21 +46,24 @@ def configuration(repository: Repository, said: Said, *, goal_later: bool = Fals
 
 def settings_of(repository: Repository, said: Said) -> dict[str, Any]:
     """Options as configuration; the short ones win over --set, whatever that made of their section."""
+    branch = said.get("merge", "")
+    if branch == CHECKED_OUT and not (branch := current_branch(repository.top)):
+        raise OperatorError("no branch is checked out to merge into", remedy="name one: --merge BRANCH")
     short = (
         goal_said(said.get("goal"), said.get("goal_file")),
         checks_said(said),
         {"preset": from_here(said["preset"])} if said.get("preset") else {},
         *keys_said(said),
-        _merge(repository, said.get("merge", "")),
+        {"merge": {"into": branch}} if branch else {},
     )
     return reduce(merged, short, from_assignments(said.get("settings") or ()))
 
 
 def keys_said(said: Said) -> Iterator[dict[str, Any]]:
     """Options that stand for one key each."""
-    for name, option in OPTIONS.items():
-        section, _, key = option.key.partition(".")
-        if section and said.get(name, option.default) != option.default:
+    for name, row in OPTIONS.items():
+        section, _, key = row.get("key", "").partition(".")
+        if section and said.get(name, default_of(row)) != default_of(row):
             yield {section: {key: said[name]}}
 
 
@@ -86,35 +88,23 @@ def checks_said(said: Said) -> dict[str, Any]:
     }
 
 
-def _merge(repository: Repository, name: str) -> dict[str, Any]:
-    if not name:
-        return {}
-    branch = current_branch(repository.top) if name == CHECKED_OUT else name
-    if not branch:
-        raise OperatorError("no branch is checked out to merge into", remedy="name one: --merge BRANCH")
-    return {"merge": {"into": branch}}
-
-
 def goal_said(goal: str | None, goal_file: Path | None) -> dict[str, Any]:
     """The goal in words, in a file, or on standard input, where quoting cannot go wrong; nothing where nothing is said."""
-    if goal is None and goal_file == STANDARD_INPUT:
-        return {"goal": _text(sys.stdin.buffer.read(LARGEST_FILE + 1))}
-    return ({"goal": goal} if goal is not None else {}) | ({"goal_file": str(goal_file)} if goal_file else {})
-
-
-def _text(piped: bytes) -> str:
-    text = found = ""
+    if goal is not None or goal_file != STANDARD_INPUT:
+        return ({"goal": goal} if goal is not None else {}) | ({"goal_file": str(goal_file)} if goal_file else {})
+    piped = sys.stdin.buffer.read(LARGEST_FILE + 1)
     try:
-        text = piped.decode("utf-8-sig").replace("\r\n", "\n").strip()
+        text, found = piped.decode("utf-8-sig").replace("\r\n", "\n").strip(), "nothing"
     except UnicodeDecodeError as error:
-        found = f"no UTF-8: {error.reason}"
-    found = f"more than {LARGEST_FILE} bytes" if len(piped) > LARGEST_FILE else found
-    if text and not found:
-        return text
+        text, found = "", f"no UTF-8: {error.reason}"
+    if len(piped) > LARGEST_FILE:
+        text, found = "", f"more than {LARGEST_FILE} bytes"
+    if text:
+        return {"goal": text}
     raise OperatorError(
         "standard input cannot be used as the goal",
         expected="some words that say what shall be true at the end",
-        found=found or "nothing",
+        found=found,
         remedy="pipe the goal in, or give it as the argument",
     )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from deployments.choosing import chosen_loop, driver_of, held_by, interruption, is_group, listed
 from deployments.lines import as_wide_as_the_screen
 from deployments.output import STANDARD_OUTPUT, answer, emit, fields, write_file
+from helmsman import texts
 from helmsman.agents.fitting import in_short
 from helmsman.errors import OperatorError
 from helmsman.orient.hats import worn
@@ -24,17 +25,6 @@ from helmsman.render.facts import finding_facts, hat_fact
 from helmsman.render.gate import gate_lines
 from helmsman.render.lines import explanation, iteration_lines, list_lines, next_lines, steering_lines
 from helmsman.render.report import MOST_SHOWN, html_report
-from helmsman.texts import (
-    context_text,
-    format_dollars,
-    format_tokens,
-    merging_lines,
-    plan_lines,
-    plural,
-    result_lines,
-    said_lines,
-    trust_line,
-)
 from tasks.observers.follow import last_entries
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.loop_context import group_folder, loop_folder, worktree_of
@@ -48,7 +38,13 @@ PAGE = "report.html"
 def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
     repository = open_repository(repo)
     if loop is not None and is_group(repository, loop):
-        show_group(repository, loop, as_json=as_json)
+        # its loops are called `GROUP-…`; one whose state cannot be read is in `helmsman list` with the reason
+        loops = [shown for shown in list_loops(repository, lambda _: None) if shown.state.loop.startswith(f"{loop}-")]
+        driver = held_by(group_folder(repository, loop).lock)
+        who = driver or "nobody now; the command that began it goes on with it"
+        rows = fields([("group", f"{loop}, {texts.plural(len(loops), 'loop')}"), ("driven by", who)])
+        told = {"group": loop, "driver": driver, "loops": [_result(shown).model_dump(mode="json") for shown in loops]}
+        answer(told, chain(rows, _listed(repository, loops)), as_json=as_json)
         return
     shown = show_state(repository, chosen_loop(repository, loop))
     state = shown.state
@@ -65,25 +61,34 @@ def _status_lines(repository: Repository, state: LoopState, result: LoopResult, 
     """What there is to tell of a loop, and nothing of what there is not."""
     folder, worktree = loop_folder(repository, state.loop), worktree_of(repository, state.loop, state.config.workspace)
     return (
-        *result_lines(result, driver=driver, interrupted=interruption(repository, state)),
+        *texts.result_lines(result, driver=driver, interrupted=interruption(repository, state)),
         *([f"agent      {in_short(state.agent.kind)}"] if state.agent else ()),
-        *merging_lines(state),
-        *plan_lines(state),
-        *([trust_line(state.trust)] if state.trust.checked else ()),
-        *([f"context    {context_text(state.last_call.context)}"] if state.last_call.context.peak else ()),
-        *said_lines(state.last_call),
+        *texts.merging_lines(state),
+        *texts.plan_lines(state),
+        *([texts.trust_line(state.trust)] if state.trust.checked else ()),
+        *([f"context    {texts.context_text(state.last_call.context)}"] if state.last_call.context.peak else ()),
+        *texts.said_lines(state.last_call),
         *([f"guards     {clean(state.last_call.unguarded)}"] if state.last_call.unguarded else ()),
         *(f"usage      {in_words(window)}" for window in open_windows(state.usage, now_utc())),
         *([hat_fact(due).line] if (due := worn(state)) and state.ending is None else ()),
         *(steering_lines(state.oversight, state.config) if state.worked else ()),
         *(fact.line for fact in finding_facts(state.findings) if not fact.is_detail),
-        *(_now_lines(folder, state) if driver else ()),
+        *([_now(folder, state)] if driver else ()),
         *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),
         *(f"salvaged   {ref}" for ref in salvage_refs(repository, state.loop)[-SALVAGES_REMEMBERED:]),
         *([f"taken off  {state.failed.ref}: {clean(state.failed.why)}"] if state.failed else ()),
         *(gate_lines(state.gate, state.loop) if state.gate else ()),
         *(() if driver or state.gate else next_lines(result)),
     )
+
+
+def _now(folder: LoopFolder, state: LoopState) -> str:
+    """What the driver is doing at this moment, from the end of its journal."""
+    now = reduce(after, last_entries(folder.journal), Activity())
+    detail = f" – {now.calls[-1].text}" if now.calls and now.step == "execute" else ""
+    told = f"{texts.format_dollars(now.used.cost_usd, state.untold)} and {texts.format_tokens(now.used.tokens, state.untold)}"
+    cost = f", {told} so far" if now.used.tokens or now.used.cost_usd else ""
+    return f"now        #{now.iteration} {clean(now.step)}{detail}{cost}" if now.step else ""
 
 
 def show_list(repo: Path, *, as_json: bool) -> None:
@@ -93,11 +98,11 @@ def show_list(repo: Path, *, as_json: bool) -> None:
     for error in unreadable:  # it hides none of the others
         print(clean_lines(str(error)), file=sys.stderr)
     nothing = [] if unreadable else ["no loop was started in this repository yet; start one with: helmsman run GOAL --check CMD"]
-    lines = _listed_lines(repository, loops) if loops else nothing
+    lines = _listed(repository, loops) if loops else nothing
     answer([_result(shown).model_dump(mode="json") for shown in loops], lines, as_json=as_json)
 
 
-def _listed_lines(repository: Repository, loops: Sequence[Shown]) -> Iterator[str]:
+def _listed(repository: Repository, loops: Sequence[Shown]) -> Iterator[str]:
     return as_wide_as_the_screen(list_lines([listed(repository, shown) for shown in loops], now_utc()))
 
 
@@ -122,20 +127,15 @@ def show_log(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> 
         answer(record, as_wide_as_the_screen(lines), as_json=as_json)
         return
     records = list(read_records(repository, loop))[::-1]
-    lines = as_wide_as_the_screen(_log_lines(repository, loop, records))
-    answer([record.model_dump(mode="json") for record in records] if as_json else None, lines, as_json=as_json)
-
-
-def _log_lines(repository: Repository, loop: str, records: Sequence[IterationRecord]) -> Iterator[str]:
-    """Each iteration, and before it the attempts that were cut off until then."""
-    cuts = read_cuts(repository, loop)
+    lines, cuts = list[str](), read_cuts(repository, loop) if not as_json else []
     for record in records:
-        while cuts and cuts[0][0] <= record.iteration:
-            yield clean(f"    cut off    {cuts.pop(0)[1]}")
-        yield from iteration_lines(record)
-    yield from (clean(f"    cut off    {words}") for _, words in cuts)
-    if not records:
-        yield "no iteration has ended yet"
+        while cuts and cuts[0][0] <= record.iteration:  # attempts that were cut off until then
+            lines.append(clean(f"    cut off    {cuts.pop(0)[1]}"))
+        lines += iteration_lines(record) if not as_json else ()
+    lines += (clean(f"    cut off    {words}") for _, words in cuts)
+    lines += [] if records else ["no iteration has ended yet"]
+    plain = [record.model_dump(mode="json") for record in records] if as_json else None
+    answer(plain, as_wide_as_the_screen(lines), as_json=as_json)
 
 
 def show_explanation(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> None:
@@ -145,17 +145,6 @@ def show_explanation(repo: Path, loop: str, iteration: int | None, *, as_json: b
     told = {"decision", "signals", "oversight", "moment", "failed", "iteration", "attempt", "hat"}
     plain = json.loads(record.model_dump_json(include=told)) if as_json else None
     answer(plain, as_wide_as_the_screen(explanation(record)), as_json=as_json)
-
-
-def _now_lines(folder: LoopFolder, state: LoopState) -> list[str]:
-    """What the driver is doing at this moment, from the end of its journal."""
-    now = reduce(after, last_entries(folder.journal), Activity())
-    if not now.step:
-        return []
-    detail = f" – {now.calls[-1].text}" if now.calls and now.step == "execute" else ""
-    told = f"{format_dollars(now.used.cost_usd, state.untold)} and {format_tokens(now.used.tokens, state.untold)}"
-    cost = f", {told} so far" if now.used.tokens or now.used.cost_usd else ""
-    return [f"now        #{now.iteration} {clean(now.step)}{detail}{cost}"]
 
 
 def _record(repository: Repository, loop: str, iteration: int | None) -> IterationRecord:
@@ -178,19 +167,6 @@ def _evidence(repository: Repository, record: IterationRecord) -> Iterator[str]:
         yield from ("", f"--- {clean(result.command)} ({result.seconds:.1f} s)", clean_lines(result.head))
         yield from [clean_lines(result.tail)] if result.tail else []
     yield from ("", f"prompt and transcript: {folder}")
-
-
-def show_group(repository: Repository, group: str, *, as_json: bool) -> None:
-    """Print it. Its loops are called `GROUP-…`; one whose state cannot be read is in `helmsman list` with the reason."""
-    loops = [shown for shown in list_loops(repository, lambda _: None) if shown.state.loop.startswith(f"{group}-")]
-    driver = held_by(group_folder(repository, group).lock)
-    who = driver or "nobody now; the command that began it goes on with it"
-    rows = fields([("group", f"{group}, {plural(len(loops), 'loop')}"), ("driven by", who)])
-    told = {"group": group, "driver": driver, "loops": [_result(shown).model_dump(mode="json") for shown in loops]}
-    answer(told, chain(rows, _listed_lines(repository, loops)), as_json=as_json)
-
-
-# --- a page of HTML -----------------------------------------------------------------------------------------------
 
 
 def report(repo: Path, loop: str, output: Path | None) -> None:

@@ -26,8 +26,7 @@ def settle(repository: Repository, *, yes: bool, as_json: bool) -> bool:
 
     Returns whether somebody is there to be asked. Raises OperatorError where nobody agreed.
     """
-    ask = may_ask(yes=yes, as_json=as_json)
-    consenting(repository, lambda: refuse_programs(repository), ask=ask)
+    ask = may_ask(repository, yes=yes, as_json=as_json)
     if not is_trusted(repository):
         if not yes:
             refuse_untrusted(repository, ask=ask)
@@ -36,28 +35,26 @@ def settle(repository: Repository, *, yes: bool, as_json: bool) -> bool:
     return ask
 
 
-def may_ask(*, yes: bool, as_json: bool) -> bool:
-    """Whether a command asks: somebody is there, and did not say beforehand not to be asked."""
-    return not (yes or as_json) and is_anybody_there()
+def may_ask(repository: Repository, *, yes: bool, as_json: bool) -> bool:
+    """Whether somebody is there to be asked. Raises NotAgreed where nobody agrees to the programs of its git configuration."""
+    ask = not (yes or as_json) and is_anybody_there()
+    consenting(repository, lambda: require_agreed([programs_in_config(repository)], consent_of(repository.common)), ask=ask)
+    return ask
 
 
 def is_trusted(repository: Repository) -> bool:
-    """Whether the repository's own commands may run here."""
     return trust_of(repository.common).commands
 
 
 def refuse_untrusted(repository: Repository, *, ask: bool) -> None:
     """Raise OperatorError where the repository is not trusted and nobody is there to be asked."""
-    if ask or is_trusted(repository):
-        return
-    what, expected = "nobody has said yet that this repository's own commands may run here", "a yes, once for each repository"
-    remedy = "look at what it runs, then `helmsman trust`, or give --yes"
-    raise OperatorError(what, expected=expected, found=str(repository.top), remedy=remedy)
-
-
-def refuse_programs(repository: Repository) -> None:
-    """Raise NotAgreed where the repository's git configuration names programs that nobody agreed to."""
-    require_agreed([programs_in_config(repository)], consent_of(repository.common))
+    if not (ask or is_trusted(repository)):
+        raise OperatorError(
+            "nobody has said yet that this repository's own commands may run here",
+            expected="a yes, once for each repository",
+            found=str(repository.top),
+            remedy="look at what it runs, then `helmsman trust`, or give --yes",
+        )
 
 
 def consenting(repository: Repository, action: Callable[[], T], *, ask: bool) -> T:
@@ -78,7 +75,12 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
     repository = open_repository(repo)
     if forget:
         revoke(repository.common)
-    requested = _requested(repository)
+    # all that files of the checkout and of its commit ask for, and the programs of its git configuration
+    every = LoopConfig.model_validate({"goal": "any", "claude": {"setting_sources": tuple(FILES)}}, strict=True)
+    head = git(repository.common if repository.bare else repository.top, "rev-parse", "HEAD").strip()
+    files = [] if repository.bare else in_repository(repository.top)
+    found = [*files, *project_settings(repository, head, every), programs_in_config(repository)]
+    requested = [one for one in dict.fromkeys(found) if one.settings]
     if not (forget or as_json or yes):
         say(*_shown(repository, requested))
         if _open(repository, requested) or not is_trusted(repository):
@@ -98,15 +100,6 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
     plain = {"repository": str(repository.top), "commands": is_trusted(repository), "requested": settings}
     answer(plain, _shown(repository, requested), as_json=as_json)
     return 0
-
-
-def _requested(repository: Repository) -> list[Requested]:
-    """All that files of the checkout and of its commit ask for, and the programs of its git configuration."""
-    every = LoopConfig.model_validate({"goal": "any", "claude": {"setting_sources": tuple(FILES)}}, strict=True)
-    head = git(repository.common if repository.bare else repository.top, "rev-parse", "HEAD").strip()
-    files = [] if repository.bare else in_repository(repository.top)
-    found = [*files, *project_settings(repository, head, every), programs_in_config(repository)]
-    return [one for one in dict.fromkeys(found) if one.settings]
 
 
 def _open(repository: Repository, requested: Iterable[Requested]) -> list[Requested]:

@@ -1,7 +1,7 @@
 """`helmsman verify`: the verification of a loop for any change, without a loop, an agent or an engine."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial, reduce
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -38,19 +38,25 @@ FROM_CHECKOUT = "helmsman.toml and what else configures the checks: the base has
 
 def verify_change(repo: Path, *, yes: bool, as_json: bool, commits: str = "", comment: bool = False, **said: Any) -> int:
     """Verify, print, write the files that were asked for. Returns 0 verified, 1 not verified, 2 cannot tell."""
+
+    def tell(event: Event) -> None:
+        if isinstance(event, PreparationStarted):
+            say(f"preparing  {clean(event.what)}")
+        elif isinstance(event, CheckFinished):
+            say(f"           {check_text(event.result)}")
+
+    def credentials() -> Mapping[str, str]:
+        from tasks.credentials import judge_credentials  # and Prefect, only where a judge is asked whose keys a block may hold
+
+        return judge_credentials(config)
+
     repository = open_repository(repo)
     base, head = commits_of(repository, commits)
     ask = settle(repository, yes=yes, as_json=as_json)
-    with ending_tidily(), clean_checkout_of(repository, base) as checkout, listening(_tell):
+    with ending_tidily(), clean_checkout_of(repository, base) as checkout, listening(tell):
         config, further = consenting(repository, lambda: _configured(repository, checkout, base, said), ask=ask)
-        work = Range(repository, base, head, config)
-        found = verify(
-            checkout,
-            work,
-            credentials=partial(_credentials, config),
-            say=lambda what: say(f"checking   {clean(what)}"),
-            further=further,
-        )
+        work, checking = Range(repository, base, head, config), "checking   {}".format
+        found = verify(checkout, work, credentials=credentials, say=lambda what: say(checking(clean(what))), further=further)
     answer(found, verification_lines(found), as_json=as_json)
     for path, content in ((said.get("junit"), junit_of), (said.get("sarif"), sarif_of)):
         if path:  # after the result is printed: a file that cannot be written does not cost it
@@ -105,20 +111,6 @@ def _rubric(path: Path | None) -> dict[str, Any]:
     if not said.get("judge", {}).get("criteria"):
         raise OperatorError("the rubric has no criterion", expected="a section `## Judge criteria`", found=str(path))
     return said
-
-
-def _credentials(config: LoopConfig) -> Mapping[str, str]:
-    """Prefect is imported only where a judge is asked whose credentials a block may hold."""
-    from tasks.credentials import judge_credentials
-
-    return judge_credentials(config)
-
-
-def _tell(event: Event) -> None:
-    if isinstance(event, PreparationStarted):
-        say(f"preparing  {clean(event.what)}")
-    elif isinstance(event, CheckFinished):
-        say(f"           {check_text(event.result)}")
 
 
 def _comment(found: Verification) -> None:

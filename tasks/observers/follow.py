@@ -82,15 +82,6 @@ def newest_record(repository: Repository, loop: str) -> IterationRecord | None:
         return None
 
 
-def state_mark(repository: Repository, loop: str) -> object:
-    """Differs after the state has moved; costs no process. None where git keeps the ref in another way than as a file."""
-    try:
-        found = (repository.common / state_ref(loop)).stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns
-
-
 def _open(path: Path, most: int) -> int | None:
     """A file, so many bytes before its end. A pipe or a folder of that name is passed over: a pipe would keep us waiting."""
     try:

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from deployments.options import CHOICES
-from helmsman.records.gates import Choice
 from tasks.repository.git import git
 from tests.fakes.command_line import CommandLine, make_repository
 from tests.fakes.shells import Shell, shell
@@ -28,9 +26,6 @@ def repository(tmp_path: Path) -> Path:
     commit = git(folder, "rev-parse", "HEAD").strip()
     for name in (*LOOPS, *HOSTILE):
         git(folder, "update-ref", f"refs/helmsman/{name}/state", commit)
-    (folder / ".helmsman" / "presets").mkdir(parents=True)
-    for name in ("bug-of-ours", "bug$(id>pwned)"):
-        (folder / ".helmsman" / "presets" / f"{name}.md").touch()
     (tmp_path / "home").mkdir(exist_ok=True)
     return folder
 
@@ -62,13 +57,6 @@ def test_what_can_be_chosen_from_is_offered(repository: Path, tmp_path: Path) ->
         return told.output.split()
 
     assert offered("log", "--repo", str(repository), "auth-f") == ["auth-fix"]
-    assert offered("run", "goal", "--preset", "bug") == ["bug-of-ours", "bugfix"]
-    assert offered("run", "goal", "--agent", "co") == ["codex", "copilot"]
     assert offered("run", "goal", "--set", "limits.it") == ["limits.iterations=", "limits.iterations=30"]
     assert offered("run", "goal", "--set", "research.u") == ["research.use=", "research.use=false", "research.use=true"]
-    assert offered("answer", "auth-fix", "take") == ["take-over"]
     assert offered("status", "--repo", str(tmp_path / "nowhere"), "") == []
-
-
-def test_every_choice_that_an_answer_may_have_is_offered() -> None:
-    assert set(CHOICES) == set(Choice)

@@ -83,7 +83,7 @@ def test_parallel_requests_are_each_counted_once() -> None:
 def test_stopping_ends_hanging_and_idle_connections_and_leaves_no_thread_or_port() -> None:
     before = set(threading.enumerate())
     model = ScriptedModel(by_call([[Fault(text="never", hang=600)], [Fault(text="never", delay=600)]]))
-    model.start()
+    model.__enter__()
     address = urlsplit(model.url)
     with connection(model.url) as hanging, connection(model.url) as late, connection(model.url) as idle:
         idle.connect()
@@ -91,7 +91,7 @@ def test_stopping_ends_hanging_and_idle_connections_and_leaves_no_thread_or_port
             client.request("POST", "/v1/messages", json.dumps(ASK), {"X-Claude-Code-Session-Id": session})
         wait_for(lambda: len(model.requests) == 2)
         begun = time.monotonic()
-        model.stop()
+        model.__exit__()
         assert time.monotonic() - begun < 2
         with pytest.raises((ConnectionError, IncompleteRead)):
             hanging.getresponse().read()
