@@ -306,6 +306,7 @@ def _python(node: "Node", env: Env, depth: int) -> Any:
         return unknown(node)
 
 
+_MATCHERS: Mapping[str, Any] = {"toBeNull": None, "toBeUndefined": Word.UNDEFINED, "toBeNaN": Word.NAN}
 _READ: Mapping[str, Callable[["Node", Env, int], Any]] = {
     **dict.fromkeys(("number", "int_literal", "float_literal"), _number),
     **dict.fromkeys(("string", "template_string"), _string),
@@ -315,6 +316,9 @@ _READ: Mapping[str, Callable[["Node", Env, int], Any]] = {
     "true": lambda _node, _env, _depth: True,
     "false": lambda _node, _env, _depth: False,
     "undefined": lambda _node, _env, _depth: Word.UNDEFINED,
+    "property_identifier": lambda node, _env, _depth: (
+        _MATCHERS.get(text_of(node)) if text_of(node) in _MATCHERS else unknown(node)
+    ),
     "string_fragment": lambda node, _env, _depth: text_of(node),
     "interpreted_string_literal": _json,
     "raw_string_literal": lambda node, _env, _depth: text_of(node).strip("`"),

@@ -10,7 +10,7 @@ from contextlib import suppress
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from helmsman.parsers.literals import BLOCKS, DECLARATORS, Env, NoLiteral, Word, below, rows_around, text_of, unknown, value_of
+from helmsman.parsers.literals import BLOCKS, DECLARATORS, Env, NoLiteral, below, rows_around, text_of, value_of
 from helmsman.parsers.source import matches
 
 if TYPE_CHECKING:
@@ -77,9 +77,6 @@ class Language(NamedTuple):
     script: Callable[[Sequence[Calls], Sequence[str], str], str]
     """Of calls, paths of tests, and how the line begins that has the answers."""
     prepares: "Pattern[str]"  # what prepares something for all tests of a file: their calls may need it
-    equal: "Pattern[str]"  # functions that compare two arguments
-    operators: frozenset[str] = frozenset()  # that compare both sides
-    inside: str = ""  # kind of node that such a comparison has to stand in; empty for any
     harmless: "Callable[[Node, Function], bool | None]" = lambda _statement, _function: True
     """Whether a statement before the call makes no state; None where that depends on which functions it calls."""
     possible: "Callable[[Node, Env], bool]" = lambda _call, _env: True  # whether a test runner calls it just so
@@ -109,7 +106,8 @@ def cases_of(language: Language, path: str, text: str, paths: Collection[str] = 
     resolve = language.resolve(found, path, paths)
     nodes = sorted((match["call"][0] for match in found if "call" in match), key=lambda node: node.start_byte)
     calls = [(function, node) for node in nodes if (function := resolve(text_of(node.child_by_field_name("function"))))]
-    return list(islice((case for call in calls for case in _cases(language, call, calls)), MOST_CASES))
+    compared = {_bare(match["compared"][0]): match["expected"][0] for match in found if "compared" in match}
+    return list(islice((case for call in calls for case in _cases(language, call, calls, compared)), MOST_CASES))
 
 
 def defined(language: Language, path: str, text: str) -> frozenset[str]:
@@ -127,7 +125,8 @@ def literals(language: Language, path: str, text: str) -> list[Any]:
     return [one for one in found if len(str(one)) < LONGEST_LITERAL]
 
 
-def _cases(language: Language, call: _Call, calls: Sequence[_Call]) -> Iterator[Case]:
+def _cases(language: Language, call: _Call, calls: Sequence[_Call], compared: Mapping[tuple[int, int], "Node"]) -> Iterator[Case]:
+    """`compared`: by the place of what is compared with something what that is."""
     function, node = call
     given = node.child_by_field_name("arguments")
     if given is None or not _undisturbed(language, call, calls):
@@ -140,8 +139,8 @@ def _cases(language: Language, call: _Call, calls: Sequence[_Call]) -> Iterator[
             kwargs = {text_of(name): value_of(value, env) for name, value in named}
             expected = ANY
             for place in (node, *(() if language.compared_only else _uses(node))):  # it, or the name that it is given to
-                with suppress(NoLiteral):
-                    expected = _compared(language, place, env)
+                with suppress(NoLiteral, KeyError):
+                    expected = value_of(compared[_bare(place)], env)
                     break
             if language.possible(node, env) and not (expected is ANY and language.compared_only):
                 yield Case(function, args, kwargs, expected)
@@ -180,54 +179,8 @@ def _uses(call: "Node") -> Iterator["Node"]:
             yield from (use for use in below(one, "identifier") if text_of(use) == text_of(name))
 
 
-def _compared(language: Language, place: "Node", env: Env) -> Any:
-    """The literal in `PLACE == 1`, `equal(PLACE, 1)`, `expect(PLACE).toBe(1)` and the like. Raises NoLiteral."""
-    around = _outside(place).parent
-    if around is None:
-        return unknown(place)
-    if around.type in {"comparison_operator", "binary_expression"}:
-        outer = _outside(around).parent
-        signs = [one.type for one in around.children if not one.is_named]
-        if (
-            len(signs) != 1
-            or signs[0] not in language.operators
-            or (language.inside and (outer is None or outer.type != language.inside))
-        ):
-            return unknown(around)
-        return value_of(_other(around.named_children, place), env)
-    call = around.parent if around.type in {"arguments", "argument_list"} else None
-    called = text_of(call.child_by_field_name("function")) if call else ""
-    if call and language.equal.fullmatch(called):
-        sides = [one for one in around.named_children if text_of(one) != "t"]  # what Go hands to its assertions
-        return value_of(_other(sides[:2], place), env)
-    return _matched(language, call, env) if call and called == "expect" else unknown(place)
-
-
-def _outside(node: "Node") -> "Node":
-    while node.parent is not None and node.parent.type == "parenthesized_expression":
-        node = node.parent
-    return node
-
-
-def _other(sides: Sequence["Node"], place: "Node") -> "Node":
-    return next((one for one in sides if not one.start_byte <= place.start_byte < one.end_byte), place)
-
-
-_TURNED = frozenset(["not", "resolves", "rejects"])
-_MATCHERS: Mapping[str, Any] = {"toBeNull": None, "toBeUndefined": Word.UNDEFINED, "toBeNaN": Word.NAN}
-
-
-def _matched(language: Language, expect: "Node", env: Env) -> Any:
-    """What is expected behind `expect(…)`."""
-    words, at = list[str](), expect
-    while at.parent is not None and at.parent.type == "member_expression":
-        at = at.parent
-        words.append(text_of(at.child_by_field_name("property")))
-    outer = at.parent if words and not _TURNED & set(words) else None
-    if outer is None or outer.type != "call_expression":
-        return unknown(expect)
-    if words[-1] in _MATCHERS:
-        return _MATCHERS[words[-1]]
-    given = outer.child_by_field_name("arguments")
-    equal = language.equal.fullmatch(words[-1])
-    return value_of(given.named_children[0], env) if equal and given and given.named_children else unknown(expect)
+def _bare(node: "Node") -> tuple[int, int]:
+    """Where it stands, without parentheses around it."""
+    while node.type == "parenthesized_expression" and node.named_children:
+        node = node.named_children[0]
+    return node.start_byte, node.end_byte

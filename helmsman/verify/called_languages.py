@@ -124,9 +124,6 @@ PYTHON = Language(
     interpreter=_python,
     script=_python_script,
     prepares=re.compile("autouse"),
-    equal=re.compile(r"(?:.*\.)?assert(?:(?:|List|Tuple|Dict)Equal|Equals|Is)"),
-    operators=frozenset(["==", "is"]),
-    inside="assert_statement",
     possible=_in_a_plain_test,
     compared_only=True,
 )
@@ -135,7 +132,6 @@ PYTHON = Language(
 
 _SUFFIXES = ".js", ".mjs", ".cjs"  # of files that node reads as they are
 _ENDS = ("", *_SUFFIXES, *(f"/index{suffix}" for suffix in _SUFFIXES))
-_EQUAL = "(?:equals?|strictEqual|deepEqual|deepStrictEqual|is|same|toBe|toEqual|toStrictEqual)"
 _RUNNERS = re.compile(r"[\"']|(?:x?(?:test|it|describe)|suite|context|specify)\b")
 _ASSERTING = re.compile(r"(?:assert|expect|equal|strictEqual|deepEqual|deepStrictEqual|t)\b")
 _HARMLESS = frozenset([
@@ -200,7 +196,6 @@ JAVASCRIPT = Language(
         r"\b(?:before|beforeEach|beforeAll|setup)\s*\(|\b(?:jest|vi|sinon|td|mock)\.(?!fn\b|config)"
         r"|\bprocess\.env\b|\buseFakeTimers\b"
     ),
-    equal=re.compile(rf"(?:{_ASSERTING.pattern}\.(?:.*\.)?)?{_EQUAL}"),
     harmless=_before_javascript,
     written=partial(json.dumps, ensure_ascii=False, default=_word),
 )
@@ -281,8 +276,6 @@ GO = Language(
     interpreter=partial(_first_of, re.compile(r"(?:[\w./-]*/)?\bgo(?=\s)"), " run", "go run"),
     script=_go_script,
     prepares=re.compile(r"\bTestMain\b|\bt\.Setenv\b|\bt\.Chdir\b|\bfunc init\("),
-    equal=re.compile(r"(?:assert|require)\.(?:Equal|Exactly|EqualValues)|reflect\.DeepEqual|cmp\.Equal"),
-    operators=frozenset(["==", "!="]),
     harmless=_before_go,
     written=_written_in_go,
     further=("go.mod",),

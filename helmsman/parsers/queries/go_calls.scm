@@ -2,3 +2,13 @@
 (call_expression function: [(identifier) (selector_expression operand: (identifier))]) @call
 (function_declaration name: (identifier) @defined !type_parameters)
 [(interpreted_string_literal) (raw_string_literal) (int_literal) (float_literal)] @literal
+
+; What something is compared with, on either side; `t` is what Go hands to its assertions.
+(binary_expression left: (_) @compared operator: ["==" "!="] right: (_) @expected)
+(binary_expression left: (_) @expected operator: ["==" "!="] right: (_) @compared)
+((call_expression function: (selector_expression) @_equal arguments: [
+   (argument_list . (_) @compared . (_) @expected) (argument_list . (_) @expected . (_) @compared)
+   (argument_list . (identifier) @_t . (_) @compared . (_) @expected)
+   (argument_list . (identifier) @_t . (_) @expected . (_) @compared)])
+  (#match? @_equal "^((assert|require)[.](Equal|Exactly|EqualValues)|reflect[.]DeepEqual|cmp[.]Equal)$")
+  (#eq? @_t "t") (#not-eq? @compared "t") (#not-eq? @expected "t"))

@@ -28,3 +28,29 @@
 (method_definition name: (property_identifier) @defined)
 
 [(string_fragment) (number)] @literal
+
+; What something is compared with: on either side, or behind `expect(…)`, with up to two words between.
+((call_expression function: (_) @_equal arguments: [
+   (arguments . (_) @compared . (_) @expected) (arguments . (_) @expected . (_) @compared)])
+  (#match? @_equal "^((assert|expect|equal|strictEqual|deepEqual|deepStrictEqual|t)[.](.*[.])?)?(equals?|strictEqual|deepEqual|deepStrictEqual|is|same|toBe|toEqual|toStrictEqual)$"))
+((call_expression
+   function: (member_expression
+     object: [
+       (call_expression function: (identifier) @_expect arguments: (arguments . (_) @compared))
+       (member_expression
+         object: (call_expression function: (identifier) @_expect arguments: (arguments . (_) @compared))
+         property: (property_identifier) @_word)
+       (member_expression
+         object: (member_expression
+           object: (call_expression function: (identifier) @_expect arguments: (arguments . (_) @compared))
+           property: (property_identifier) @_word)
+         property: (property_identifier) @_word)]
+     property: (property_identifier) @_equal)
+   arguments: (arguments . (_) @expected))
+  (#eq? @_expect "expect") (#not-match? @_word "^(not|resolves|rejects)$")
+  (#match? @_equal "^(equals?|strictEqual|deepEqual|deepStrictEqual|is|same|toBe|toEqual|toStrictEqual)$"))
+((call_expression
+   function: (member_expression
+     object: (call_expression function: (identifier) @_expect arguments: (arguments . (_) @compared))
+     property: (property_identifier) @expected))
+  (#eq? @_expect "expect") (#match? @expected "^toBe(Null|Undefined|NaN)$"))

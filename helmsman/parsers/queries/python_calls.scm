@@ -12,3 +12,12 @@
 (module (expression_statement (assignment left: (identifier) @defined)))
 
 [(integer) (float) (string)] @literal
+
+; What something is compared with, on either side.
+(assert_statement (comparison_operator . (_) @compared . ["==" "is"] . (_) @expected .))
+(assert_statement (comparison_operator . (_) @expected . ["==" "is"] . (_) @compared .))
+(assert_statement (parenthesized_expression (comparison_operator . (_) @compared . ["==" "is"] . (_) @expected .)))
+(assert_statement (parenthesized_expression (comparison_operator . (_) @expected . ["==" "is"] . (_) @compared .)))
+((call function: (_) @_equal arguments: [
+   (argument_list . (_) @compared . (_) @expected) (argument_list . (_) @expected . (_) @compared)])
+  (#match? @_equal "^(.*[.])?assert((List|Tuple|Dict)?Equal|Equals|Is)$"))
