@@ -9,7 +9,7 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc"
 
 OURS = "/run/helmsman"  # folder of the box for what is ours
 INSIDE = f"{OURS}/inside.py"
-DOORS = f"{OURS}/doors"
+SOCKETS = f"{OURS}/sockets"
 OBJECTS = f"{OURS}/objects"
 
 APART = (

@@ -12,7 +12,7 @@ from pathlib import Path
 from helmsman.config.infrastructure import SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.records.state import LoopState
-from helmsman.sandbox.box import DOORS, INSIDE, Mount, arguments
+from helmsman.sandbox.box import INSIDE, SOCKETS, Mount, arguments
 from helmsman.sandbox.reach import CLAUDE_HOSTS, Reach, proxied, reach_of
 from tasks.repository.checkout_environment import toolchains
 from tasks.repository.clean_checkout import CleanCheckout
@@ -23,7 +23,7 @@ from tasks.sandbox.host_mounts import hidden, named, refuse_hidden_in, tools, un
 from tasks.sandbox.login import lent_login
 from tasks.sandbox.own_git import make_git, take_over
 from tasks.sandbox.probe import find_bubblewrap
-from tasks.sandbox.proxy import doors, upstream_of
+from tasks.sandbox.proxy import sockets, upstream_of
 from tasks.system.environment import ours
 from tasks.system.keys import keys_folder
 from tasks.system.paths import LoopFolder
@@ -81,10 +81,10 @@ def agent_box(config: SandboxConfig, worktree: Path, folder: LoopFolder, agent: 
         lent = lent_login(private, environment, renewed=config.login == "renewed")
         login = stack.enter_context(lent) if agent.is_claude else ()
         git = make_git(worktree, made)
-        ways = () if open_network else (stack.enter_context(doors(reach, agent.hooks, upstream_of(ours()))),)
+        ways = () if open_network else (stack.enter_context(sockets(reach, agent.hooks, upstream_of(ours()))),)
         environment = environment if open_network else proxied(environment, reach)
         mounts = [*_common(config, worktree, environment, agent.program, git), *login, *_writable(config, worktree, environment)]
-        mounts += [Mount(DOORS, "empty"), *(Mount(DOORS, "read", str(way)) for way in ways)]
+        mounts += [Mount(SOCKETS, "empty"), *(Mount(SOCKETS, "read", str(way)) for way in ways)]
         yield _boxed(config, worktree, mounts, replace(command, environment=environment), config.network)
 
 
@@ -121,9 +121,9 @@ def _boxed(config: SandboxConfig, worktree: Path, mounts: Sequence[Mount], comma
     refuse_hidden_in(config.hide, writable, home)
     refuse_hidden_in([str(keys)], writable, home, "the folder of the keys that sign a loop's state")
     entry = Mount(INSIDE, "read", str(Path(inside.__file__)))
-    whole = [*mounts, entry, *hidden(named([*config.hide, str(keys)], home))]
+    whole = [*mounts, entry, *hidden([*config.hide, str(keys)], home)]
     bubblewrap = [str(find_bubblewrap()), *arguments(str(worktree), whole, shares_network=network == "open")]
-    python = [os.path.realpath(sys.executable), "-I", "-S", INSIDE, DOORS]
+    python = [os.path.realpath(sys.executable), "-I", "-S", INSIDE, SOCKETS]
     return replace(command, arguments=[*_IGNORES_TERM, *bubblewrap, *python, *command.arguments])
 
 

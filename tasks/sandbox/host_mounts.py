@@ -17,7 +17,7 @@ SHIMS = "shims"
 
 
 def tools(environment: Mapping[str, str], program: Path | None, writable: Sequence[Path] = ()) -> Iterator[Mount]:
-    """Programs outside of the system's folders: what PATH names, the agent's own, and the Python that opens the doors.
+    """Programs outside of the system's folders: what PATH names, the agent's own, and the Python that runs inside.py.
 
     Where the agent can write, no link is followed to what it leads to: it would choose what it is shown in its next call.
     """
@@ -79,9 +79,9 @@ def refuse_hidden_in(hide: Iterable[str], writable: Sequence[Path], home: str, w
             )
 
 
-def hidden(paths: Iterable[Path]) -> Iterator[Mount]:
+def hidden(paths: Iterable[str], home: str) -> Iterator[Mount]:
     """Where a path leads is hidden: nothing may be laid over a link."""
-    for path in (Path(os.path.realpath(path)) for path in paths):
+    for path in (Path(os.path.realpath(path)) for path in named(paths, home)):
         yield Mount(str(path), "empty" if path.is_dir() else "nothing")
 
 

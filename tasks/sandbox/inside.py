@@ -1,6 +1,6 @@
-"""The first program inside a box: it opens the doors that lead out, and becomes the command.
+"""The first program inside a sandbox: it forwards to the sockets that lead out, and becomes the command.
 
-Run by path with the standard library alone. A door is a socket named by the port that it answers at on the box's loopback.
+Run by path with the standard library alone. Each socket is named by the port that it answers at on the sandbox's loopback.
 """
 
 import os
@@ -14,9 +14,9 @@ from pathlib import Path
 CHUNK = 64 * 1024
 
 
-def main(doors: str, command: list[str]) -> None:
-    """Become the command. Whoever forwards is a process beside it that ends with the box."""
-    listeners = [(listener, str(path)) for path in sorted(Path(doors).glob("*")) for listener in listen(int(path.name))]
+def main(sockets: str, command: list[str]) -> None:
+    """Become the command. Whoever forwards is a process beside it that ends with the sandbox."""
+    listeners = [(listener, str(path)) for path in sorted(Path(sockets).glob("*")) for listener in listen(int(path.name))]
     if listeners and os.fork() == 0:
         null = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):  # it keeps none of the command's pipes, or nobody would see them close
@@ -52,17 +52,17 @@ def listen(port: int) -> list[socket.socket]:
     return listeners
 
 
-def serve(listener: socket.socket, door: str) -> None:
-    """Lead out whoever connects, each by itself."""
+def serve(listener: socket.socket, path: str) -> None:
+    """Forward whoever connects, each by itself."""
     while True:
         connection, _ = listener.accept()
-        threading.Thread(target=lead_out, args=(connection, door), daemon=True).start()
+        threading.Thread(target=forward, args=(connection, path), daemon=True).start()
 
 
-def lead_out(connection: socket.socket, door: str) -> None:
+def forward(connection: socket.socket, path: str) -> None:
     outside = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with connection, outside, suppress(OSError):
-        outside.connect(door)
+        outside.connect(path)
         both_ways(connection, outside)
 
 

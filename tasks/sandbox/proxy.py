@@ -1,4 +1,4 @@
-"""Our side of a box's doors: sockets in the file system, each of which leads to one place, or to a proxy with a short list."""
+"""What a sandbox reaches, from our side: sockets in the file system, each for one place, or for a proxy with a short list."""
 
 import base64
 import logging
@@ -27,20 +27,20 @@ from tasks.system.journal import publish
 LARGEST_HEAD = 16 * 1024  # bytes of what a client of the proxy says before it gets an answer
 PATIENCE = 30.0  # seconds to say that, and for a connection to come about
 LONGEST_PATH = 96  # bytes of the folder's, so that a socket's stays below the 104 of macOS; Linux has 108
-TOLD = 20  # refusals of one call that are told: an agent that tries again and again fills no journal
+MOST_REPORTED = 20  # refusals of one call that are reported: an agent that tries again and again fills no journal
 _CONNECT = re.compile(rb"CONNECT \[?([A-Za-z0-9.:-]{1,253}?)\]?:(\d{1,5}) HTTP/1\.[01]\r\n")
 _log = logging.getLogger(__name__)
 
-Lead = Callable[[socket.socket], socket.socket | None]
-"""From a connection of the box to where it leads, or None where it is refused."""
+Connect = Callable[[socket.socket], socket.socket | None]
+"""From a connection of the sandbox to one with where it goes, or None where it is refused."""
 
 
 @contextmanager
-def doors(reach: Reach, fixed: tuple[int, ...], upstream: "Upstream | None") -> Generator[Path]:
+def sockets(reach: Reach, fixed: tuple[int, ...], upstream: "Upstream | None") -> Generator[Path]:
     """A folder with a socket for each port that is reached inside. Raises OperatorError where its path is too long."""
-    leads: dict[int, Lead] = {port: partial(_to_loopback, port) for port in (*reach.ports, *fixed)}
+    targets: dict[int, Connect] = {port: partial(_to_loopback, port) for port in (*reach.ports, *fixed)}
     if reach.proxy:
-        leads[reach.proxy_port] = Proxy(reach, upstream)
+        targets[reach.proxy_port] = Proxy(reach, upstream)
     with tempfile.TemporaryDirectory(prefix="helmsman-", ignore_cleanup_errors=True) as folder, ExitStack() as stack:
         if len(os.fsencode(folder)) > LONGEST_PATH:
             raise OperatorError(
@@ -49,22 +49,22 @@ def doors(reach: Reach, fixed: tuple[int, ...], upstream: "Upstream | None") -> 
                 found=folder,
                 remedy="set TMPDIR to a short path, such as /tmp",
             )
-        for port, lead in leads.items():
-            stack.enter_context(serving(_Door(Path(folder) / str(port), lead), "sandbox-door"))
+        for port, connect in targets.items():
+            stack.enter_context(serving(_Socket(Path(folder) / str(port), connect), "sandbox-socket"))
         yield Path(folder)
 
 
-class _Door(LoopbackServer):
+class _Socket(LoopbackServer):
     address_family = socket.AF_UNIX
 
-    def __init__(self, path: Path, lead: Lead) -> None:
-        self._lead = lead
+    def __init__(self, path: Path, connect: Connect) -> None:
+        self._connect = connect
         super().__init__(str(path), BaseRequestHandler)
 
     def finish_request(self, request: socket.socket | tuple[bytes, socket.socket], client_address: Any) -> None:  # noqa: ARG002 - overridden
         if not isinstance(request, socket.socket):
             return
-        outside = self._lead(request)
+        outside = self._connect(request)
         if outside is None:
             return
         with outside:
@@ -112,7 +112,7 @@ class Proxy:
 
     def _refuse(self, inside: socket.socket, what: str, status: str) -> None:
         self.refused += 1
-        if self.refused <= TOLD:
+        if self.refused <= MOST_REPORTED:
             _log.warning("the sandbox's network policy refused %s (sandbox.network, sandbox.hosts)", what)
             publish(ToolGuarded(guarded=Guarded(rule="network", tool="network", detail=what[:120], denied=True)))
         inside.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
@@ -128,10 +128,10 @@ class Upstream:
         """A connection through it. Raises OSError where it refuses."""
         outside = socket.create_connection((self.host, self.port), PATIENCE)
         where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        told = f"Proxy-Authorization: Basic {base64.b64encode(self.login.encode()).decode()}\r\n" if self.login else ""
+        credentials = f"Proxy-Authorization: Basic {base64.b64encode(self.login.encode()).decode()}\r\n" if self.login else ""
         with ExitStack() as failed:
             failed.callback(outside.close)
-            outside.sendall(f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n{told}\r\n".encode())
+            outside.sendall(f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n{credentials}\r\n".encode())
             head = b""
             # byte by byte: what follows the head is the other side's already
             while not head.endswith(b"\r\n\r\n") and len(head) < LARGEST_HEAD and (data := outside.recv(1)):

@@ -1,4 +1,4 @@
-"""The doors of a box: to the model, to the hooks, and a proxy that leads to few."""
+"""The sockets of a sandbox: to the model, to the hooks, and a proxy that leads to few."""
 
 import json
 import logging
@@ -18,7 +18,7 @@ from helmsman.errors import OperatorError
 from helmsman.records.events import Event, ToolGuarded
 from helmsman.sandbox.reach import Reach
 from tasks.sandbox.login import lent_login
-from tasks.sandbox.proxy import TOLD, Upstream, doors, upstream_of
+from tasks.sandbox.proxy import MOST_REPORTED, Upstream, sockets, upstream_of
 from tasks.system.journal import listening
 from tests.fakes.boxes import Scene, make_scene
 
@@ -47,7 +47,7 @@ def echoing(*, prefix: bytes = b"") -> Generator[int]:
 
 
 def said(folder: Path, port: int, *words: bytes) -> bytes:
-    """What comes back through a door, all of it, for words that each wait for an answer."""
+    """What comes back through a socket, all of it, for words that each wait for an answer."""
     answers = b""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(10)
@@ -62,8 +62,8 @@ def connect(host: str, port: int) -> bytes:
     return f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode()
 
 
-def test_a_door_leads_to_the_same_port_of_loopback() -> None:
-    with echoing() as port, doors(Reach(), (port,), None) as folder:
+def test_a_socket_leads_to_the_same_port_of_loopback() -> None:
+    with echoing() as port, sockets(Reach(), (port,), None) as folder:
         assert said(folder, port, b"hello") == b"hello"
         assert [path.name for path in folder.iterdir()] == [str(port)]
     assert not folder.exists()
@@ -72,7 +72,7 @@ def test_a_door_leads_to_the_same_port_of_loopback() -> None:
 def test_nothing_is_left_of_a_connection_to_whoever_never_ends_it() -> None:
     before = set(threading.enumerate())
     with socket.create_server(("127.0.0.1", 0)) as silent, socket.socket(socket.AF_UNIX) as client:
-        with doors(Reach(), (silent.getsockname()[1],), None) as folder:
+        with sockets(Reach(), (silent.getsockname()[1],), None) as folder:
             client.connect(str(folder / str(silent.getsockname()[1])))
             client.sendall(b"hello")
             theirs, _ = silent.accept()
@@ -87,7 +87,7 @@ def test_a_folder_too_long_for_sockets_is_told_with_what_to_do(tmp_path: Path, m
     long = tmp_path / ("x" * 90)
     long.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(long))
-    with pytest.raises(OperatorError, match="too long a name") as caught, doors(Reach(proxy=True), (), None):
+    with pytest.raises(OperatorError, match="too long a name") as caught, sockets(Reach(proxy=True), (), None):
         pass
     assert "TMPDIR" in caught.value.remedy
     assert list(long.iterdir()) == []
@@ -95,7 +95,7 @@ def test_a_folder_too_long_for_sockets_is_told_with_what_to_do(tmp_path: Path, m
 
 def test_the_proxy_leads_to_what_is_allowed() -> None:
     reach = Reach((), (("model.example", 443),), proxy=True)
-    with echoing(prefix=b"HTTP/1.1 200 fine\r\n\r\n") as port, doors(reach, (), Upstream("127.0.0.1", port)) as folder:
+    with echoing(prefix=b"HTTP/1.1 200 fine\r\n\r\n") as port, sockets(reach, (), Upstream("127.0.0.1", port)) as folder:
         answer = said(folder, reach.proxy_port, connect("model.example", 443))
     assert answer.startswith(b"HTTP/1.1 200 Connection established\r\n\r\n")
 
@@ -118,7 +118,7 @@ def test_the_proxy_refuses_everything_else_and_says_so(
 ) -> None:
     heard: list[Event] = []
     reach = Reach((), (("model.example", 443), ("localhost", 443)), proxy=True)
-    with caplog.at_level(logging.WARNING), listening(heard.append), doors(reach, (), None) as folder:
+    with caplog.at_level(logging.WARNING), listening(heard.append), sockets(reach, (), None) as folder:
         assert said(folder, reach.proxy_port, asked).startswith(b"HTTP/1.1 " + status)
     (event,) = heard
     assert isinstance(event, ToolGuarded)
@@ -131,10 +131,10 @@ def test_the_proxy_refuses_everything_else_and_says_so(
 def test_refusals_without_end_do_not_fill_the_journal() -> None:
     heard: list[Event] = []
     reach = Reach(proxy=True)
-    with listening(heard.append), doors(reach, (), None) as folder:
-        for number in range(TOLD + 5):
+    with listening(heard.append), sockets(reach, (), None) as folder:
+        for number in range(MOST_REPORTED + 5):
             said(folder, reach.proxy_port, connect(f"h{number}.example", 443))
-    assert len(heard) == TOLD
+    assert len(heard) == MOST_REPORTED
 
 
 def test_the_operator_s_own_proxy_is_gone_through_with_its_login() -> None:
