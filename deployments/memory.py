@@ -129,7 +129,7 @@ def show_found(repo: Path, text: str, kind: str, limit: int, *, as_json: bool) -
     if not text.strip():
         raise OperatorError("there is nothing to look for", expected="some words", found=display(text), remedy="name a few words")
     with opened_memory(repo) as memory:
-        found = memory.store.search(text, [only] if only else None, limit=limit)[:limit]
+        found = memory.store.search(text, only, limit=limit)[:limit]
     plain = {"found": [{"score": round(one.text, 4), **_plain(one.lesson)} for one in found]}
     lines = [f"{'score':<7}{HEAD}", *(_row(one.lesson, f"{one.text:<7.2f}") for one in found)]
     _answer(memory, lines if found else ["no lesson holds any of these words"], plain, as_json=as_json)

@@ -13,7 +13,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from sqlalchemy import Connection, select
 
 from helmsman.errors import OperatorError
@@ -46,10 +46,8 @@ Fate = Literal["added", "replaced", "kept"]
 R = TypeVar("R", bound=BaseModel)
 
 
-class Content(BaseModel):
+class Content(BaseModel, extra="forbid"):
     """What a file brings."""
-
-    model_config = ConfigDict(extra="forbid")
 
     format: Literal["helmsman-memory"]
     version: int = Field(strict=True, ge=1, le=VERSION)

@@ -49,36 +49,27 @@ class Reads(ABC):
         *,
         retired: bool = False,
         limit: int = 1_000,
-        offset: int = 0,
     ) -> list[Lesson]:
         """The one that was seen last first; with `retired`, those that are told no more as well."""
         wanted = _given(project=project, kind=kind, task_type=task_type, tier=tier)
         question = _listing(tables.lessons, "updated_at", *wanted, alive=not retired)
-        return self._all(Lesson, question, {**wanted, "most": max(limit, 0), "after": max(offset, 0)})
+        return self._all(Lesson, question, {**wanted, "most": max(limit, 0)})
 
     def search(
-        self,
-        text: str,
-        kinds: Sequence[LessonKind] | None = None,
-        tiers: Sequence[Tier] | None = None,
-        limit: int = 50,
-        *,
-        project: str | None = None,
+        self, text: str, kind: LessonKind | None = None, tier: Tier | None = None, limit: int = 50, *, project: str | None = None
     ) -> list[Found]:
         """Lessons by their words, the most fitting first, retired ones left out: so many of all projects, and where a project
         is named, as many of it. Never raises for what the text is.
 
         How well one fits is what the telling words of the question weigh that it holds, of those that any lesson holds.
         """
-        if kinds is not None and not kinds:
-            return []
-        everywhere = [] if kinds is None else [[facet("kind", kind) for kind in kinds]]
-        groups = [everywhere, *([] if project is None else [[*everywhere, [facet("project", project)]]])]
-        return self._found(text, marks(Tier if tiers is None else tiers), limit, *groups)
+        everywhere = [] if kind is None else [facet("kind", kind)]
+        groups = [everywhere] if project is None else [everywhere, [*everywhere, facet("project", project)]]
+        return self._found(text, marks(Tier if tier is None else [tier]), limit, *groups)
 
     def similar(self, text: str, kind: LessonKind, project: str, task_type: TaskType, limit: int = 10) -> list[Lesson]:
         """Lessons of the same sort, project and type of task that share telling words, the most fitting first."""
-        return [one.lesson for one in self._found(text, marks(), limit, [[facet("merging", kind, task_type, project)]])]
+        return [one.lesson for one in self._found(text, marks(), limit, [facet("merging", kind, task_type, project)])]
 
     def guardrail(self, id: str) -> Guardrail | None:  # noqa: A002 - the record's own word
         return next(iter(self._all(Guardrail, _bodies(tables.guardrails, id=id))), None)
@@ -103,7 +94,7 @@ class Reads(ABC):
     def summaries(self, task_type: TaskType | None = None, project: str | None = None, limit: int = 200) -> list[Summary]:
         """The newest first."""
         wanted = _given(task_type=task_type, project=project)
-        return self._all(Summary, _listing(tables.summaries, "ended_at", *wanted), {**wanted, "most": max(limit, 0), "after": 0})
+        return self._all(Summary, _listing(tables.summaries, "ended_at", *wanted), {**wanted, "most": max(limit, 0)})
 
     def failures(self, project: str, kind: FailureClass) -> tuple[int, int]:
         """In how many of the project's checked iterations a check failed so, and how many there are. Only kept ones count."""
@@ -117,8 +108,8 @@ class Reads(ABC):
         with self.reading() as connection:
             return read_all(record, connection.scalars(question, values).all())
 
-    def _found(self, text: str, tiers: Sequence[str], limit: int, *groups: Sequence[Sequence[str]]) -> list[Found]:
-        """So many of each group: of the lessons that have one facet of every set."""
+    def _found(self, text: str, tiers: Sequence[str], limit: int, *groups: Sequence[str]) -> list[Found]:
+        """So many of each group: of the lessons that have all of its facets."""
         most = min(max(limit, 0), MOST_FOUND)
         with self.reading() as connection:
             asked = weigh(connection, asked_words(text), tiers)
@@ -146,7 +137,7 @@ def _listing(table: TableClause, age: str, *wanted: str, alive: bool = False) ->
     if alive:
         question = question.where(table.c.retired.is_(False))
     ordered = question.order_by(table.c[age].desc(), table.c.number.desc())
-    return ordered.limit(bindparam("most")).offset(bindparam("after"))
+    return ordered.limit(bindparam("most"))
 
 
 def _bodies(table: TableClause, **names: str) -> Select[Any]:

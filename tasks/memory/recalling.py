@@ -56,7 +56,7 @@ def _recalled(store: "Reads", subject: Subject, config: MemoryConfig, now: datet
 def _found(store: "Reads", subject: Subject) -> Iterator[Found]:
     """By words, and what may hold for the project whatever the words are."""
     project, told = subject.project, Tier.SEMANTIC
-    yield from store.search(asked(subject), tiers=[told], limit=FOUND, project=project)
+    yield from store.search(asked(subject), tier=told, limit=FOUND, project=project)
     beside = store.lessons(project, LessonKind.CONVENTION, subject.task_type, told, limit=BESIDE)
     if subject.failures:
         beside += store.lessons(project, LessonKind.ANTIPATTERN, tier=told, limit=BESIDE)

@@ -116,9 +116,9 @@ def weigh(connection: Connection, question: Sequence[str], tiers: Sequence[str])
 
 
 def holders(
-    connection: Connection, asked: Sequence[QuestionWord], tiers: Sequence[str], facets: Sequence[Sequence[str]], most: int
+    connection: Connection, asked: Sequence[QuestionWord], tiers: Sequence[str], facets: Sequence[str], most: int
 ) -> list[int]:
-    """The lessons of these tiers, with one facet of every set, whose rare words, of those that were asked, weigh most."""
+    """The lessons of these tiers, with all of these facets, whose rare words, of those that were asked, weigh most."""
     # rare words bring lessons in one by one, and of those that many lessons hold any two together
     kept = [one for one in asked if not one.common] or asked[:1]
     rare = [one for one in kept if one.lessons <= ROWS_A_WORD][:MOST_RARE]
@@ -130,7 +130,7 @@ def holders(
     both, either, quote = (" AND ", " OR ", '"') if sqlite else (" & ", " | ", "'")  # words hold neither kind of quotes
     values: dict[str, float | str] = {"most": most}
     for position, together in enumerate(telling):
-        sets = [*([tier + one.word for tier in tiers] for one in together), *facets]  # a lesson holds one word of every set
+        sets = [*([tier + one.word for tier in tiers] for one in together), *([one] for one in facets)]  # one word of every set
         values[f"asked{position}"] = both.join(f"({either.join(f'{quote}{word}{quote}' for word in held)})" for held in sets)
         values[f"weight{position}"] = sum(one.weight for one in together)
     return list(connection.scalars(_best(len(telling), sqlite=sqlite), values).all())

@@ -239,7 +239,7 @@ def _daily(file: Path, now: datetime) -> list[str]:
     a warning, and tried again tomorrow: the store works.
     """
     warnings, today = list[str](), now.date().isoformat()
-    with suppress(TimeoutError), held(_beside(file, ".checked"), 0, mode=0o600) as handle:
+    with suppress(TimeoutError), held(_beside(file, ".checked"), 0) as handle:
         _require_whole(file, _page_problem(file) or _index_problem(file))
         try:
             copy = _beside(file, f".backup-{today}")
@@ -368,7 +368,7 @@ def _locked(file: Path, how: int) -> Generator[None]:
     lock = _beside(file, ".lock")
     with ExitStack() as stack:
         try:
-            stack.enter_context(held(lock, PATIENCE_SECONDS, how, mode=0o600))
+            stack.enter_context(held(lock, PATIENCE_SECONDS, how))
         except OSError as error:
             found = f"{lock}: {error.strerror or type(error).__name__}"
             raise TransientError("the memory store cannot be locked", found=found, remedy="end what holds it") from None

@@ -126,7 +126,7 @@ class Change(Reads):
         count(self._connection, self._counts)
         self._counts.clear()
 
-    def _found(self, text: str, tiers: Sequence[str], limit: int, *groups: Sequence[Sequence[str]]) -> list[Found]:
+    def _found(self, text: str, tiers: Sequence[str], limit: int, *groups: Sequence[str]) -> list[Found]:
         self.count_words()
         return super()._found(text, tiers, limit, *groups)
 

@@ -41,9 +41,9 @@ def locked_within(handle: int, seconds: float, how: int = fcntl.LOCK_EX) -> bool
 
 
 @contextmanager
-def held(lock: Path, seconds: float, how: int = fcntl.LOCK_EX, *, mode: int = 0o644) -> Generator[int]:
+def held(lock: Path, seconds: float, how: int = fcntl.LOCK_EX) -> Generator[int]:
     """Hold a lock file, made where it is missing; yields it open. Raises TimeoutError where others hold it for so long."""
-    handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         if not locked_within(handle, seconds, how):
             raise TimeoutError(errno.ETIMEDOUT, "another process holds it", str(lock))

@@ -53,7 +53,7 @@ def test_lessons_are_listed_by_their_sort_and_the_newest_first(store_url: str) -
             change.put_lesson(one)
         assert [one.id for one in change.lessons()] == ["d", "c", "b", "a"]
         assert [one.id for one in change.lessons(retired=True)] == ["e", "d", "c", "b", "a"]
-        assert [one.id for one in change.lessons(limit=2, offset=1)] == ["c", "b"]
+        assert [one.id for one in change.lessons(limit=3)][1:] == ["c", "b"]
         assert [one.id for one in change.lessons("shop")] == ["d", "b", "a"]
         assert [one.id for one in change.lessons(kind=LessonKind.ANTIPATTERN)] == ["b"]
         assert [one.id for one in change.lessons(tier=Tier.SEMANTIC)] == ["d"]
