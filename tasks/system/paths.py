@@ -5,7 +5,7 @@ import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 OTHERS, GROUP = 0o007, 0o070
 
@@ -43,22 +43,14 @@ def user_config_file() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "helmsman" / "config.toml"
 
 
-class Rooted(Protocol):
-    """What lies in a folder of its own."""
-
-    @property
-    def root(self) -> Path: ...
-
-
+@dataclass(frozen=True)
 class Within:
     """A file or folder of a name in the `root` of whatever has it."""
 
-    def __init__(self, name: str) -> None:
-        """Just the name."""
-        self._name = name
+    name: str
 
-    def __get__(self, folder: Rooted, _: object = None) -> Path:
-        return folder.root / self._name
+    def __get__(self, folder: Any, _: object = None) -> Path:
+        return folder.root / self.name
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from io import FileIO
 from pathlib import Path
@@ -29,20 +29,20 @@ Reason = Literal["itself", "deadline", "idle", "stop"]
 Sink = Callable[[bytes], object]
 
 
+@dataclass
 class Excerpt:
     """The first and the last `keep` bytes of a stream."""
 
-    def __init__(self, keep: int) -> None:
-        self._keep = keep
-        self._head = bytearray()
-        self._tail = bytearray()
-        self.total = 0
+    keep: int
+    total: int = 0
+    _head: bytearray = field(default_factory=bytearray)
+    _tail: bytearray = field(default_factory=bytearray)
 
     def add(self, chunk: bytes) -> None:
-        room = self._keep - len(self._head)
+        room = self.keep - len(self._head)
         self._head += chunk[:room]
         self._tail += chunk[room:]
-        del self._tail[: max(0, len(self._tail) - self._keep)]
+        del self._tail[: max(0, len(self._tail) - self.keep)]
         self.total += len(chunk)
 
     @property
@@ -63,25 +63,25 @@ class Excerpt:
         return f"{self.head}\n[{missing} bytes left out]\n{self.tail}"
 
 
+@dataclass
 class Lines:
     """Cuts a stream into lines without their newlines; of a longer line than `longest` the rest is dropped."""
 
-    def __init__(self, on_line: Callable[[bytes], None], longest: int = LONGEST_LINE) -> None:
-        self._on_line = on_line
-        self._longest = longest
-        self._line = bytearray()
+    on_line: Callable[[bytes], None]
+    longest: int = LONGEST_LINE
+    _line: bytearray = field(default_factory=bytearray)
 
     def add(self, chunk: bytes) -> None:
         first, *others = chunk.split(b"\n")
-        self._line += first[: self._longest - len(self._line)]
+        self._line += first[: self.longest - len(self._line)]
         for part in others:
-            self._on_line(bytes(self._line))
-            self._line = bytearray(part[: self._longest])
+            self.on_line(bytes(self._line))
+            self._line = bytearray(part[: self.longest])
 
     def finish(self) -> None:
         """Hands over a last line that no newline ended."""
         if self._line:
-            self._on_line(bytes(self._line))
+            self.on_line(bytes(self._line))
 
 
 @contextmanager

@@ -9,11 +9,11 @@ import logging
 import os
 import re
 import traceback
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -75,17 +75,17 @@ def without_secrets(what: T) -> T:
         text = to_json(what, fallback=str).decode() if text is None else text
     if text is not None and not known.may_be_in(text) and not secrets_in_text(text):
         return what
-    return cast("T", _Walk(known).of(what))
+    return cast("T", _redacted(what, known))
 
 
 def settings_with_secrets(config: BaseModel) -> tuple[str, ...]:
     """The keys of a configuration, but for its goal, whose values hold a secret. Values that may be a word are let be."""
-    walk, found = _Walk(_known_here().without_words()), list[str]()
+    known, found = _known_here().no_words, list[str]()
     for name in type(config).model_fields:
         value = getattr(config, name)
         if isinstance(value, BaseModel):
             found += [f"{name}.{key}" for key in settings_with_secrets(value)]
-        elif name != "goal" and walk.of(value) != value:
+        elif name != "goal" and _redacted(value, known) != value:
             found.append(name)
     return tuple(found)
 
@@ -148,13 +148,11 @@ class _Known:
     def may_be_in(self, text: str) -> bool:
         return any(trace in text for trace in self._traces)
 
-    def without_words(self) -> "_Known":
+    @cached_property
+    def no_words(self) -> "_Known":
         """Those alone that could not be a word or a name."""
-
-        def is_no_word(secret: str) -> bool:
-            return bool(re.search("[0-9]", secret) and re.search("[A-Za-z]", secret)) and len(set(secret)) >= SHORTEST
-
-        return _Known({secret: name for secret, name in self.names.items() if is_no_word(secret)})
+        no_words = (one for one in self.names if re.search("[0-9]", one) and re.search("[A-Za-z]", one))
+        return _Known({one: self.names[one] for one in no_words if len(set(one)) >= SHORTEST})
 
 
 def _known_here(environment: Mapping[str, str] | None = None) -> _Known:
@@ -210,49 +208,40 @@ def _shared(one: str, other: str) -> int:
     return next((n for n in range(min(len(one), len(other)), SHORTEST - 1, -1) if one.endswith(other[:n])), 0)
 
 
-class _Walk:
-    """Goes through a value and replaces in every text of it. What holds no secret stays the very same object."""
-
-    def __init__(self, known: _Known) -> None:
-        """`known`: values; shapes are known anyway."""
-        self._known = known
-        self._exact = known.without_words()
-
-    def of(self, what: Any, known: _Known | None = None) -> Any:
-        if isinstance(what, str):
-            return what if isinstance(what, Enum) else without_shapes(_without_known(what, known or self._known))
-        if isinstance(what, BaseModel):
-            return self._model(what, known)
-        if is_dataclass(what) and not isinstance(what, type):
-            return replace(what, **self._changes(what, [field.name for field in fields(what)], known))
-        if isinstance(what, dict):  # its keys are names and commands
-            entries = cast("dict[Any, Any]", what)
-            return {self.of(name, self._exact): self.of(value, known) for name, value in entries.items()}
-        if isinstance(what, list | tuple):
-            parts = [self.of(one, known) for one in cast("list[Any]", what)]
-            named = cast("Any", what) if hasattr(cast("Any", what), "_make") else None
-            return named._make(parts) if named else type(cast("Any", what))(parts)
-        return what
-
-    def _model(self, what: BaseModel, known: _Known | None) -> BaseModel:
-        changes = self._changes(what, type(what).model_fields, known)
+def _redacted(what: Any, known: _Known) -> Any:
+    """The same value with every text in it redacted. What holds no secret stays the very same object."""
+    if isinstance(what, str):
+        return what if isinstance(what, Enum) else without_shapes(_without_known(what, known))
+    if isinstance(what, BaseModel):
+        changes = _changes(what, type(what).model_fields, known)
         for name, value in changes.items():
             longest = next((m.max_length for m in type(what).model_fields[name].metadata if hasattr(m, "max_length")), None)
             if isinstance(value, str) and longest:  # a name may be longer than the secret was
                 changes[name] = value[:longest]
         return what.model_copy(update=changes) if changes else what
+    if is_dataclass(what) and not isinstance(what, type):
+        return replace(what, **_changes(what, [field.name for field in fields(what)], known))
+    if isinstance(what, dict):  # its keys are names and commands
+        entries = cast("dict[Any, Any]", what)
+        return {_redacted(name, known.no_words): _redacted(value, known) for name, value in entries.items()}
+    if isinstance(what, list | tuple):
+        parts = [_redacted(one, known) for one in cast("list[Any]", what)]
+        named = cast("Any", what) if hasattr(cast("Any", what), "_make") else None
+        return named._make(parts) if named else type(cast("Any", what))(parts)
+    return what
 
-    def _changes(self, what: Any, names: Any, known: _Known | None) -> dict[str, Any]:
-        kind, changes = type(what).__name__, dict[str, Any]()
-        for name in names:
-            if {name, f"{kind}.{name}"} & _IDENTITIES or (kind == _CONFIG and name != "goal"):
-                continue
-            exact = name in _EXACT or f"{kind}.{name}" in _EXACT
-            value = getattr(what, name)
-            changed = self.of(value, self._exact if exact else known)
-            if changed != value:
-                changes[name] = changed
-        return changes
+
+def _changes(what: Any, names: Iterable[str], known: _Known) -> dict[str, Any]:
+    kind, changes = type(what).__name__, dict[str, Any]()
+    for name in names:
+        both = {name, f"{kind}.{name}"}
+        if both & _IDENTITIES or (kind == _CONFIG and name != "goal"):
+            continue
+        value = getattr(what, name)
+        changed = _redacted(value, known.no_words if both & _EXACT else known)
+        if changed != value:
+            changes[name] = changed
+    return changes
 
 
 redact_logs()

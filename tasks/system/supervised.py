@@ -99,9 +99,9 @@ def supervised(
     The block reads the report and the command's output until they close. Raises OSError or ValueError where the command
     cannot be started.
     """
-    cgroup = make_cgroup(tag)
     unset = "" if "LC_CTYPE" in streams["env"] else "LC_CTYPE"
     (heard, control), (report, told) = os.pipe(), os.pipe()
+    cgroup = make_cgroup(tag)
     options = [tag, str(heard), str(told), str(grace), network, str(cgroup or ""), unset]
     try:
         process = subprocess.Popen(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from helmsman.config.owners import NotAgreed, Requested
 from helmsman.errors import OperatorError
@@ -21,11 +21,7 @@ TRIGGERED = (
 )
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Trust(_Strict):
+class Trust(BaseModel, frozen=True, extra="forbid"):
     """What a user agreed to of one repository."""
 
     commands: bool = False  # its own commands may run here: checks, set-up
@@ -33,7 +29,7 @@ class Trust(_Strict):
     """Fingerprints of what its files may set; helmsman/config/owners.py makes them."""
 
 
-class _TrustFile(_Strict):
+class _TrustFile(BaseModel, frozen=True, extra="forbid"):
     version: Literal[1] = 1
     repositories: dict[str, Trust] = Field(default_factory=dict[str, Trust])
     """By the real path of the git folder that all of a repository's worktrees share."""
