@@ -10,7 +10,7 @@ from tasks.checks.targets import with_checks
 from tasks.checks.trusted_run import Range
 from tasks.repository.clean_checkout import CleanCheckout, checkout_folder
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.worktree_checkout import Worktree
+from tasks.repository.worktree import Worktree
 
 
 def check_context(context: LoopContext, state: LoopState) -> CheckContext:

@@ -25,7 +25,7 @@ from tasks.checks.run import CheckContext, run_check
 from tasks.repository.diffs import read_texts, tree_of
 from tasks.repository.git import GitError, Repository, commit_and_tree, git, succeeds
 from tasks.repository.staging import missing_submodules
-from tasks.repository.worktree_checkout import Worktree
+from tasks.repository.worktree import Worktree
 from tasks.system.paths import state_home
 from tasks.system.process import never
 

@@ -1,5 +1,6 @@
 """Whether a verdict can be had at all: checks that want in a clean checkout what git ignores are found at the loop's start."""
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.verify.missing import missing
 from tasks.repository.git import Repository
 from tasks.repository.objects import read_objects, root_entries
-from tasks.repository.setup import INSTALLED, PROPOSED, in_toml, proposed
+from tasks.repository.setup import INSTALLED, PROPOSED, proposed
 from tasks.system.environment import ours
 
 HOLDS = (
@@ -71,7 +72,7 @@ def _names(repository: Repository, commit: str) -> list[str]:
 
 
 def _not_ready(result: CheckResult, name: str, where: str, commands: list[str]) -> OperatorError:
-    line = in_toml(commands or ["COMMAND THAT INSTALLS IT"])
+    line = f"setup = {json.dumps(commands or ['COMMAND THAT INSTALLS IT'], ensure_ascii=False)}"
     return OperatorError(
         f"the check `{result.name}` cannot start in a clean checkout, so no verdict could ever be had: {name} is not there",
         expected="checks that run on what is committed and on what set-up installs",

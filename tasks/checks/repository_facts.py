@@ -8,7 +8,7 @@ from helmsman.plain import clean, clean_lines
 from helmsman.records.alignment import RepositoryFacts
 from tasks.checks.project_commands import LARGEST_TEXT, read_project
 from tasks.repository.git import Repository, commit_and_tree, git
-from tasks.repository.objects import FILE_MODES, FOLDER, Entry, folder_entries, read_headers, read_objects, root_entries
+from tasks.repository.objects import FILE_MODES, FOLDER, Entry, folder_entries, read_objects, read_sizes, root_entries
 from tasks.system.secrets import redact
 
 MOST_NAMES = 300
@@ -45,8 +45,8 @@ def gather_facts(repository: Repository, config: LoopConfig) -> RepositoryFacts:
 def _text(repository: Repository, root: Sequence[Entry], beginning: str) -> str:
     """The beginning of the root's first file whose name begins so."""
     wanted = [entry for entry in root if entry.path.lower().startswith(beginning) and entry.mode in FILE_MODES]
-    headers = zip(wanted, read_headers(repository.common, [entry.id for entry in wanted]), strict=True)
-    entry = next((entry for entry, header in headers if header and 0 < header.size <= LARGEST_TEXT), None)
+    sizes = zip(wanted, read_sizes(repository.common, [entry.id for entry in wanted]), strict=True)
+    entry = next((entry for entry, size in sizes if size and size <= LARGEST_TEXT), None)
     found = read_objects(repository.common, [entry.id])[0] if entry else None
     if found is None:
         return ""

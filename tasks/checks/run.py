@@ -22,9 +22,8 @@ from helmsman.records.events import CheckFinished, CheckStarted, PreparationStar
 from helmsman.verify.flaky import after_rerun, suspects
 from helmsman.verify.required import ran
 from tasks.repository import setup
-from tasks.repository.clean_checkout import CleanCheckout
+from tasks.repository.clean_checkout import Checkout, CleanCheckout
 from tasks.repository.products import remove
-from tasks.repository.worktree_checkout import Checkout
 from tasks.sandbox.enter import Command, check_box
 from tasks.system.environment import check_environment, ours
 from tasks.system.files import leads_out, read_within, remove_within
@@ -121,7 +120,7 @@ def set_up(check_context: CheckContext, config: LoopConfig) -> None:
         result = run_command(check_context, command, config)
         check_context.heed()
         if not result.passed:
-            raise setup.failed(command, _how(result), f"{result.head}{result.tail}")
+            raise setup.SetupFailed(command, _how(result), f"{result.head}{result.tail}")
     check_context.checkout.setup_done()
 
 

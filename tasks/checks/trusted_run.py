@@ -22,7 +22,7 @@ from helmsman.verify.touched import Read, Touched, touched
 from tasks.repository.branch_files import held_in
 from tasks.repository.diffs import LARGEST_FILE, read_diff, tree_of, unchanged_tests
 from tasks.repository.git import Repository, git, git_bytes
-from tasks.repository.objects import read_headers, read_object
+from tasks.repository.objects import read_object, read_sizes
 
 TOLD = 200
 Entries = dict[str, bytes]
@@ -93,8 +93,8 @@ def _reader(repository: Path, ids: Mapping[str, str]) -> Read:
 
     def read(path: str) -> str:
         name = ids.get(path)
-        header = read_headers(repository, [name])[0] if name else None
-        if name is None or header is None or header.size > LARGEST_FILE:
+        size = read_sizes(repository, [name])[0] if name else None
+        if name is None or size is None or size > LARGEST_FILE:
             return ""
         return read_object(repository, name).decode(errors="replace")
 

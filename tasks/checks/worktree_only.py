@@ -9,7 +9,7 @@ from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult
 from tasks.checks.run import CheckContext, run_check
 from tasks.repository.git import git
-from tasks.repository.worktree_checkout import Worktree
+from tasks.repository.worktree import Worktree
 
 SHOWN = 5
 """Paths of a kind that are named."""

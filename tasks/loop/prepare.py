@@ -33,8 +33,7 @@ from tasks.repository.plan import plan_in_hand
 from tasks.repository.products import remove
 from tasks.repository.setup import copy_included, lay_included
 from tasks.repository.staging import open_up, own_folder
-from tasks.repository.worktree import commits_between
-from tasks.repository.worktree_checkout import Worktree
+from tasks.repository.worktree import Worktree, commits_between
 from tasks.system.files import read_within
 from tasks.system.journal import publish
 from tasks.system.secrets import redact

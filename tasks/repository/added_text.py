@@ -11,7 +11,7 @@ from helmsman.records.agent import Change
 from helmsman.verify.diff import Line
 from tasks.repository.diffs import Entry, changed_files
 from tasks.repository.git import current_branch, git, git_bytes
-from tasks.repository.objects import read_headers, read_objects
+from tasks.repository.objects import read_objects, read_sizes
 
 MOST_COMMITS = 50
 MOST_FILES = 2000
@@ -21,12 +21,7 @@ MOST_READ = 32_000_000  # bytes of all files, as they are and as they were befor
 MESSAGE = "commit message"
 _RAW = ("--raw", "-z", "-r", "-M", "--no-abbrev", "--no-ext-diff")
 _COMMIT = "%H %P%n%an <%ae>, %cn <%ce>%n%B"
-_MARKS = (
-    (b"\xff\xfe\0\0", "utf-32"),
-    (b"\0\0\xfe\xff", "utf-32"),
-    (b"\xff\xfe", "utf-16"),
-    (b"\xfe\xff", "utf-16"),
-)
+_MARKS = ((b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 """Byte order marks. Without one, a NUL among the first 8,000 bytes is what tells git a binary file too."""
 
 
@@ -88,7 +83,7 @@ def _read(worktree: Path, now: Sequence[Entry], past: Sequence[Entry], parts: li
     Small files first, so that a large one takes no other's room; the tree before what is only history.
     """
     names = sorted({name for edit in (*now, *past) for name in edit.ids})
-    sizes = {header.id: header.size for header in read_headers(worktree, names) if header is not None}
+    sizes = {name: size for name, size in zip(names, read_sizes(worktree, names), strict=True) if size is not None}
     ordered = [edit for edits in (now, past) for edit in sorted(edits, key=lambda edit: sizes.get(edit.after, 0))]
     fit = [edit for edit in ordered if sizes.get(edit.after, 0) <= LARGEST_FILE]
     room, text, left = MOST_READ, MOST_TEXT, len(fit)

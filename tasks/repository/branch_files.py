@@ -66,10 +66,12 @@ def text_of(content: bytes, name: str) -> str:
         raise OperatorError(f"{clean(name)} cannot be read", expected="UTF-8", found=str(error.reason)) from error
 
 
-def not_in_commit(repository: Repository, commit: str, path: str, key: str) -> OperatorError:
-    """What to say where a file that a key of the configuration names is in no commit."""
+def named_in(repository: Repository, commit: str, path: str, key: str) -> Held:
+    """Likewise for a file that a key of the configuration names. Raises OperatorError also where the commit has none."""
+    if (held := held_in(repository, commit, path)) is not None:
+        return held
     lies_there = not repository.bare and (repository.top / path).is_file()
-    return OperatorError(
+    raise OperatorError(
         f"{key}: {clean(path)} is not in commit {commit[:12]}",
         expected="a committed file, by its path from the top of the repository",
         found="it lies in the checkout and is not committed" if lies_there else "no such file",

@@ -9,7 +9,7 @@ import select
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import IO, Any, TypeVar
 
 import git
 
@@ -32,14 +32,6 @@ LACKING = "from promisor remote"
 _FORMS = {"cat_file_all": "--batch", "cat_file_header": "--batch-check"}  # by GitPython's name for the process
 _BATCH = "cat-file", "--batch"
 _T = TypeVar("_T")
-
-
-class Header(NamedTuple):
-    """What git knows of an object without its content."""
-
-    id: str
-    kind: str
-    size: int
 
 
 class _InTime(io.RawIOBase):
@@ -93,8 +85,8 @@ class CatFile(git.Git):
     def contents(self, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
         return self._ask(self._content, names)
 
-    def headers(self, names: Sequence[str]) -> list[Header | None]:
-        return self._ask(lambda name: Header(*self.get_object_header(name)), names)
+    def sizes(self, names: Sequence[str]) -> list[int | None]:
+        return self._ask(lambda name: int(self.get_object_header(name)[2]), names)
 
     def close(self) -> None:
         """End its processes. What is asked later starts them again."""

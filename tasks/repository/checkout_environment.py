@@ -67,12 +67,16 @@ def programs(source: Mapping[str, str], folder: Path, inside: Mapping[Path, Path
         instead = _instead(Path(entry), inside)
         if instead is not None:
             offered += [str(instead)] if instead.parts else []
-        elif not _agent_can_write(Path(entry), source.get("HOME", "/")):
-            offered.append(entry)
-        else:
+            continue
+        real, home = Path(os.path.realpath(entry)), source.get("HOME", "/")
+        below_home = real.is_relative_to(os.path.realpath(home)) or Path(entry).is_relative_to(home)
+        # root can write everywhere, and changes nothing outside of its home by accident
+        if below_home or (os.geteuid() != 0 and os.access(entry, os.W_OK)):
             kept, left_out = _pinned(entry, folder / "path", pins)
             offered.append(kept)
             changed += left_out
+        else:
+            offered.append(entry)
     return os.pathsep.join(dict.fromkeys(offered)), tuple(changed)
 
 
@@ -83,12 +87,6 @@ def _instead(entry: Path, inside: Mapping[Path, Path]) -> Path | None:
             if one.is_relative_to(top):
                 return new / one.relative_to(top) if new.parts else Path()
     return None
-
-
-def _agent_can_write(entry: Path, home: str) -> bool:
-    """Root can write everywhere, and changes nothing outside of its home by accident."""
-    below_home = Path(os.path.realpath(entry)).is_relative_to(os.path.realpath(home)) or entry.is_relative_to(home)
-    return below_home or (os.geteuid() != 0 and os.access(entry, os.W_OK))
 
 
 def _pinned(entry: str, folder: Path, pins: Pins) -> tuple[str, list[str]]:

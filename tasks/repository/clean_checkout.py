@@ -30,6 +30,7 @@ from tasks.repository.object_store import ObjectStore
 from tasks.repository.objects import read_object
 from tasks.repository.products import Products, remove
 from tasks.repository.setup import copy_included, fingerprint, lay_included
+from tasks.repository.worktree import Worktree
 from tasks.system.files import locked, write_atomic
 from tasks.system.paths import state_home
 
@@ -275,3 +276,7 @@ def loop_checkouts(repository: Repository) -> list[Path]:
 
 def _checkouts(repository: Repository) -> Path:
     return state_home() / "checkouts" / repository_name(repository)
+
+
+Checkout = CleanCheckout | Worktree
+"""Files of a commit, and how commands run on them; what each method promises is said at the clean one."""

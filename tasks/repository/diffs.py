@@ -7,7 +7,7 @@ from pathlib import Path
 from helmsman.parsers.test_files import is_test_file
 from helmsman.verify.diff import FileDiff, TreeDiff
 from tasks.repository.git import git_bytes
-from tasks.repository.objects import missing_object, read_headers, read_objects
+from tasks.repository.objects import missing_object, read_objects, read_sizes
 
 LARGEST_FILE = 512 * 1024  # bytes; a larger one is generated, or data
 LARGEST_DIFF = 32 * 1024 * 1024  # bytes of all texts on both sides
@@ -123,15 +123,13 @@ def _texts(cwd: Path, names: Sequence[str]) -> tuple[dict[str, str], set[str]]:
     """
     chosen, no_room = list[str](), set[str]()
     room, unique = LARGEST_DIFF, list(dict.fromkeys(names))
-    for name, header in zip(unique, read_headers(cwd, unique), strict=True):
-        if header is None:
+    for name, size in zip(unique, read_sizes(cwd, unique), strict=True):
+        if size is None:
             raise missing_object(cwd, name)
-        if header.size > LARGEST_FILE:
-            continue
-        if header.size > room:
+        if size > room and size <= LARGEST_FILE:
             no_room.add(name)
-            continue
-        chosen.append(name)
-        room -= header.size
+        elif size <= LARGEST_FILE:
+            chosen.append(name)
+            room -= size
     found = filter(None, read_objects(cwd, chosen))
     return {name: content.decode(errors="replace") for name, content in found if BINARY not in content[:8000]}, no_room

@@ -30,10 +30,9 @@ HARDENED = (
 )
 
 IDENTITY = {
-    "GIT_AUTHOR_NAME": "Helmsman",
-    "GIT_AUTHOR_EMAIL": "helmsman@localhost",
-    "GIT_COMMITTER_NAME": "Helmsman",
-    "GIT_COMMITTER_EMAIL": "helmsman@localhost",
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "Helmsman"), ("EMAIL", "helmsman@localhost"))
 }
 
 AS_IT_IS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
@@ -68,22 +67,14 @@ class Repository:
 
 
 def git(
-    cwd: Path,
-    *arguments: str,
-    stdin: bytes | None = None,
-    env: Mapping[str, str] | None = None,
-    timeout: float = TIMEOUT_SECONDS,
+    cwd: Path, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None, timeout: float = TIMEOUT_SECONDS
 ) -> str:
     """Run git and return what it printed. Raises GitError when it fails, or takes `timeout` seconds."""
     return git_bytes(cwd, *arguments, stdin=stdin, env=env, timeout=timeout).decode(errors="replace")
 
 
 def git_bytes(
-    cwd: Path,
-    *arguments: str,
-    stdin: bytes | None = None,
-    env: Mapping[str, str] | None = None,
-    timeout: float = TIMEOUT_SECONDS,
+    cwd: Path, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None, timeout: float = TIMEOUT_SECONDS
 ) -> bytes:
     """Like `git`, for names that are used again: a file's name need not be UTF-8."""
     command = ["git", *(part for setting in HARDENED for part in ("-c", setting)), *arguments]

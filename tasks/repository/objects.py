@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from helmsman.errors import OperatorError
 
 if TYPE_CHECKING:
-    from tasks.repository.cat_file import CatFile, Header
+    from tasks.repository.cat_file import CatFile
 
 MOST_OPEN = 4  # Repositories. Each has two processes: one for contents, one for sizes.
 FOLDER = "040000"
@@ -32,9 +32,9 @@ def read_objects(cwd: Path, names: Sequence[str]) -> list[tuple[str, bytes] | No
     return _ask(cwd, lambda reader: reader.contents(names)) if names else []
 
 
-def read_headers(cwd: Path, names: Sequence[str]) -> "list[Header | None]":
-    """Likewise id, kind and size of each."""
-    return _ask(cwd, lambda reader: reader.headers(names)) if names else []
+def read_sizes(cwd: Path, names: Sequence[str]) -> list[int | None]:
+    """Likewise the bytes of each."""
+    return _ask(cwd, lambda reader: reader.sizes(names)) if names else []
 
 
 def read_object(cwd: Path, name: str) -> bytes:
@@ -93,10 +93,10 @@ def entries_in(cwd: Path, commit: str, path: str) -> list[Entry]:
 
 def size_of(cwd: Path, entry: Entry) -> int:
     """Bytes of a file that has to be there. Raises OperatorError where it is not."""
-    header = read_headers(cwd, [entry.id])[0]
-    if header is None:
+    size = read_sizes(cwd, [entry.id])[0]
+    if size is None:
         raise missing_object(cwd, f"{entry.id} ({entry.path})")
-    return header.size
+    return size
 
 
 def _entries(cwd: Path, name: str, prefix: str) -> Iterator[Entry]:
@@ -128,18 +128,16 @@ def _ask(cwd: Path, question: Callable[["CatFile"], R]) -> R:
         raise OperatorError("git cannot read here", expected="a git repository", found=str(folder)) from error
     key = os.getpid(), folder, at.st_dev, at.st_ino
     with _lock:
-        reader = _open[key] = _open.pop(key, None) or _opened(folder)
+        reader = _open.pop(key, None)
+        if reader is None:
+            os.environ["GIT_PYTHON_REFRESH"] = "quiet"  # where there is no git, our own error says so
+            from tasks.repository.cat_file import CatFile  # GitPython takes a while; a command that reads nothing does without
+
+            reader = CatFile(folder)
+        _open[key] = reader
         while len(_open) > MOST_OPEN:
             _open.pop(next(iter(_open))).close()  # the one that was asked longest ago
         return question(reader)
-
-
-def _opened(folder: Path) -> "CatFile":
-    """GitPython takes a while to import; a command that reads nothing does without."""
-    os.environ["GIT_PYTHON_REFRESH"] = "quiet"  # where there is no git, our own error says so
-    from tasks.repository.cat_file import CatFile
-
-    return CatFile(folder)
 
 
 def common_folder(cwd: Path) -> Path:

@@ -4,7 +4,7 @@ from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
 from helmsman.prompts.message import TemplateProblem, check_template
-from tasks.repository.branch_files import held_in, not_in_commit
+from tasks.repository.branch_files import named_in
 from tasks.repository.git import Repository
 from tasks.system.files import resolve_inside
 
@@ -17,9 +17,7 @@ def own_template(repository: Repository, commit: str, config: LoopConfig) -> str
     if not path:
         return ""
     resolve_inside(repository.top, path, KEY)
-    held = held_in(repository, commit, path)
-    if held is None:
-        raise not_in_commit(repository, commit, path, KEY)
+    held = named_in(repository, commit, path, KEY)
     try:
         text = held.content.decode("utf-8-sig").replace("\r\n", "\n")
         check_template(text)

@@ -15,7 +15,7 @@ from helmsman.records.decision import Decision
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import InHand, Plan, PlanItem, PlanProgress, PlanTouched, Tick
 from helmsman.records.state import LoopState
-from tasks.repository.branch_files import Held, held_in, not_in_commit, put_on_branch, tree_with
+from tasks.repository.branch_files import Held, held_in, named_in, put_on_branch, tree_with
 from tasks.repository.git import Repository, commit_and_tree, git
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.worktree import hold_branch, recover, restore
@@ -27,11 +27,8 @@ NAMED = 3
 
 def plan_at(repository: Repository, commit: str, path: str) -> Plan:
     """The plan as a commit has it. Raises OperatorError where it is not there or cannot be followed, with the line."""
-    held = held_in(repository, commit, path)
-    if held is None:
-        raise not_in_commit(repository, commit, path, "plan.file")
     try:
-        return read_plan(path, held.content)
+        return read_plan(path, named_in(repository, commit, path, "plan.file").content)
     except PlanError as complaint:
         raise complaint.about(path) from None
 

@@ -47,6 +47,15 @@ INSTALLED = ("node_modules", ".venv", "venv", "env", "vendor", ".tox", "target",
 class SetupFailed(OperatorError):  # noqa: N818 - what happened to a command
     """A command of set-up failed."""
 
+    def __init__(self, command: str, how: str, output: str) -> None:
+        """Show the end of what it printed."""
+        super().__init__(
+            f"set-up failed: {command}",
+            expected="every command of [workspace] setup to exit with 0 in a fresh checkout of the commit",
+            found=f"{how}: {output.strip()[-TAIL:]}",
+            remedy="try it in a fresh clone and correct [workspace] setup in helmsman.toml",
+        )
+
 
 def fingerprint(commands: Sequence[str], listed: bytes, included: Path) -> str:
     """Changes when the commands of set-up do, a lock file or manifest does, or a file that is included does.
@@ -57,16 +66,6 @@ def fingerprint(commands: Sequence[str], listed: bytes, included: Path) -> str:
     manifests = [entry for entry in entries if basename(entry[2]) in MANIFESTS]
     kept = [f"{path.relative_to(included)} {path.stat().st_mtime_ns}" for path in sorted(included.rglob("*"))]
     return hashlib.sha256(json.dumps([commands, manifests, kept]).encode()).hexdigest()[:16]
-
-
-def failed(command: str, how: str, output: str) -> SetupFailed:
-    """The error for a command that failed, with the end of what it printed."""
-    return SetupFailed(
-        f"set-up failed: {command}",
-        expected="every command of [workspace] setup to exit with 0 in a fresh checkout of the commit",
-        found=f"{how}: {output.strip()[-TAIL:]}",
-        remedy="try it in a fresh clone and correct [workspace] setup in helmsman.toml",
-    )
 
 
 def proposed(names: Iterable[str]) -> list[str]:
@@ -104,8 +103,3 @@ def lay_included(folder: Path, tree: Path) -> None:
 
 def _listed(top: Path, rule: str) -> set[bytes]:
     return set(git_bytes(top, "ls-files", "-z", "--others", "--ignored", rule).split(b"\0")) - {b""}
-
-
-def in_toml(commands: Sequence[str]) -> str:
-    """The line for helmsman.toml."""
-    return f"setup = {json.dumps(list(commands), ensure_ascii=False)}"

@@ -12,18 +12,8 @@ from tasks.repository.branch_files import an_index
 from tasks.repository.git import GitError, commit_and_tree, git, git_bytes, succeeds
 from tasks.system.files import read_plain
 
-JUNK = (
-    "**/__pycache__/**",
-    "**/*.pyc",
-    "**/.pytest_cache/**",
-    "**/.mypy_cache/**",
-    "**/.ruff_cache/**",
-    "**/.hypothesis/**",
-    "**/node_modules/**",
-    "**/.venv/**",
-    "**/.coverage",
-    "**/.DS_Store",
-)
+_FOLDERS = "__pycache__ .pytest_cache .mypy_cache .ruff_cache .hypothesis node_modules .venv"
+JUNK = (*(f"**/{name}/**" for name in _FOLDERS.split()), "**/*.pyc", "**/.coverage", "**/.DS_Store")
 """Left lying about by tools and ignored by most repositories; never work, so never committed by us."""
 
 NO_WORK = (*JUNK, ".helmsman/**")
@@ -96,21 +86,30 @@ def snapshot(path: Path, onto: str, message: str, *, at_work: bool = False) -> s
 
 def stage_holds_work(path: Path) -> bool:
     """Whether there is anything to commit, once the junk is out that an agent's own `git add --all` swept in."""
-    staged = _staged(path, ".")
-    junk = _staged(path, *(f":(glob){pattern}" for pattern in NO_WORK)) if b"A\0" in staged else b""
-    parts = junk.split(b"\0")
-    added = [name for kind, name in zip(parts[::2], parts[1::2], strict=False) if kind == b"A"]
+    # kind and name of every staged change, each ended by a zero
+    staged = "diff", "--cached", "--name-status", "-z", "--no-renames", "--"
+    parts = git_bytes(path, *staged, ".").split(b"\0")
+    added = list[bytes]()
+    if b"A" in parts[::2]:
+        junk = git_bytes(path, *staged, *(f":(glob){pattern}" for pattern in NO_WORK)).split(b"\0")
+        added = [name for kind, name in zip(junk[::2], junk[1::2], strict=False) if kind == b"A"]
     if added:
         git(path, "update-index", "-z", "--force-remove", "--stdin", stdin=b"\0".join(added))
-    return len(staged.split(b"\0")) // 2 > len(added)
+    return len(parts) // 2 > len(added)
 
 
 def open_up(path: Path) -> None:
     """Give ourselves the rights that git needs: tools write read-only caches, and agents play with modes."""
-    _permit(path)
+
+    def permit(path: Path) -> None:
+        if not path.is_symlink():
+            with contextlib.suppress(OSError):  # somebody else's: git will say so
+                path.chmod(path.stat().st_mode | (0o700 if path.is_dir() else 0o600))
+
+    permit(path)
     for folder, folders, files in os.walk(path):
         for name in (*folders, *files):
-            _permit(Path(folder, name))
+            permit(Path(folder, name))
 
 
 def submodules(path: Path) -> list[Path]:
@@ -180,18 +179,6 @@ def own_folder(path: Path) -> Path:
         return link
     said = os.fsdecode(read_plain(link, LONGEST_LINK).partition(b"\0")[0])
     return (path / said.removeprefix("gitdir: ").strip()).resolve()
-
-
-def _permit(path: Path) -> None:
-    if path.is_symlink():
-        return
-    with contextlib.suppress(OSError):  # somebody else's: git will say so
-        path.chmod(path.stat().st_mode | (0o700 if path.is_dir() else 0o600))
-
-
-def _staged(path: Path, *where: str) -> bytes:
-    """Kind and name of every staged change, each ended by a zero."""
-    return git_bytes(path, "diff", "--cached", "--name-status", "-z", "--no-renames", "--", *where)
 
 
 def _embedded(path: Path, names: list[bytes]) -> list[bytes]:

@@ -5,12 +5,15 @@ import re
 import shlex
 import shutil
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from helmsman.errors import AgentError, OperatorError
 from helmsman.records.agent import Change, Commit, Salvage
 from helmsman.records.state import LoopState
+from tasks.repository.branch_files import tree_with_entries
 from tasks.repository.git import GitError, Repository, contains, current_branch, git, read_ref, succeeds, tip_of
 from tasks.repository.staging import (
     WORK,
@@ -39,6 +42,8 @@ FIELDS = {"1": 8, "u": 10, "?": 1}
 """Of an entry of `git status --porcelain=v2`: how many fields come before the path, by its kind."""
 SPARED = 2000  # ignored paths at most, folders as one, that are kept by name when their rule is gone
 _SPECIAL, _QUOTED = re.compile(r"([\\*?\[\]!# ])"), r"\\\1"
+AHEAD_SECONDS = 3600
+"""Caches lie here from the run before. They compare whole seconds for equality, builds for order: both see another file so."""
 LEFT_OPEN = "rebase", "am", "cherry-pick", "revert"
 """Commands that can be left in the middle, and that forget it with --quit, touching nothing."""
 
@@ -318,3 +323,51 @@ def _clean(path: Path, spare: Sequence[str] = ()) -> None:
     spared = [f"--exclude=/{_SPECIAL.sub(_QUOTED, name)}" for name in spare[:SPARED]]
     insist(path, "clean", "-ffdq", *spared, "--", *WORK)
     clean_submodules(path)
+
+
+@dataclass
+class Worktree:
+    """The agent's worktree as a place to run checks in: during a session, and where `workspace.clean` is off.
+
+    What is ignored lies there as somebody left it, and so do the settings of its repository.
+    """
+
+    root: Path
+    clean: bool = False
+    due: tuple[str, ...] = ()  # commands of set-up, for a worktree that was just made
+    _commit: str = ""
+    _own: Path | None = None
+
+    def prepare(self, commit: str, overlay: Sequence[bytes] = ()) -> None:
+        restore(self.root, commit)
+        self._commit, self._own = commit, own_git(self.root, commit)
+        if overlay:
+            insist(self.root, "read-tree", "-m", "-u", commit, tree_with_entries(self.root, commit, overlay))
+            ahead = time.time() + AHEAD_SECONDS
+            for path in (self.root / os.fsdecode(entry.partition(b"\t")[2]) for entry in overlay):
+                if os.path.lexists(path):
+                    os.utime(path, (ahead, ahead), follow_symlinks=False)
+
+    def reset(self) -> tuple[str, ...]:
+        return restore(self.root, self._commit)
+
+    def require_intact(self, commands: Sequence[str]) -> None:
+        if self._commit and own_git(self.root, self._commit) != self._own:
+            raise OperatorError(
+                "a check cut its worktree off from the repository; git would change whatever repository lies above",
+                expected="checks that leave .git alone, and so do the tests and scripts that they run",
+                found=" | ".join(commands),
+                remedy="fix it; the worktree is repaired when the loop is resumed",
+            )
+
+    def setup_due(self) -> tuple[str, ...]:
+        return self.due
+
+    def setup_done(self) -> None:
+        """Set-up ran when the worktree was made."""
+
+    def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
+        return dict(variables)
+
+    def left_out(self) -> tuple[str, ...]:
+        return ()

@@ -13,8 +13,7 @@ from tasks.checks.run import CheckContext, run_checks
 from tasks.checks.scan import security_findings
 from tasks.loop.steps import baseline
 from tasks.repository.git import commit_and_tree
-from tasks.repository.worktree import ensure_worktree, hold_branch, restore
-from tasks.repository.worktree_checkout import Worktree
+from tasks.repository.worktree import Worktree, ensure_worktree, hold_branch, restore
 from tasks.system.process import never
 from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh, write
 from tests.integration.test_stop_gate import FAILS

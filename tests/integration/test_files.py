@@ -10,7 +10,7 @@ from helmsman.config import CheckConfig
 from helmsman.records.checks import CheckReport
 from helmsman.render.artifacts import checks_page
 from tasks.checks.run import CheckContext, run_check
-from tasks.repository.worktree_checkout import Worktree
+from tasks.repository.worktree import Worktree
 from tasks.system.files import lies_within, read_plain, read_within, remove_within
 from tasks.system.process import never
 from tests.fakes.repositories import shell

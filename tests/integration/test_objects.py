@@ -17,9 +17,9 @@ from tasks.repository.objects import (
     entries_in,
     entry_at,
     folder_entries,
-    read_headers,
     read_object,
     read_objects,
+    read_sizes,
     root_entries,
 )
 from tests.fakes.repositories import commit, make_repository, sh
@@ -58,10 +58,7 @@ def test_contents_sizes_and_folders_are_what_git_shows(tmp_path: Path, form: str
     head = commit(top, "files", {NOTE: "one\n", "empty": "", "x/y/z": "deep\n"})
     note, empty = (sh(top, "rev-parse", f"HEAD:{name}") for name in (NOTE, "empty"))
     assert read_objects(top, [note, f"{head}:nothing", empty]) == [(note, b"one\n"), None, (empty, b"")]
-    assert [header and (header.kind, header.size) for header in read_headers(top, [note, "0" * 40, head])][:2] == [
-        ("blob", 4),
-        None,
-    ]
+    assert read_sizes(top, [note, "0" * 40, empty]) == [4, None, 0]
     listed = [f"{entry.mode} {entry.id} {entry.path}" for entry in root_entries(top, head)]
     assert listed == sh(top, "ls-tree", "--format=%(objectmode) %(objectname) %(path)", head).splitlines()
 
@@ -93,7 +90,7 @@ def test_what_is_written_packed_or_moved_later_is_seen_by_the_one_that_stays(top
 def test_500_readings_leave_no_further_file_and_no_further_process_and_closing_leaves_none(top: Path) -> None:
     def used() -> tuple[int, int, int]:
         assert [found and found[1] for found in read_objects(top, [f"HEAD:{NOTE}", "nothing"])] == [b"one\n", None]
-        assert read_headers(top / ".git", ["HEAD"])
+        assert read_sizes(top / ".git", ["HEAD"])
         return this.num_fds(), len(readers(top)), this.num_threads()
 
     this, files = psutil.Process(), psutil.Process().num_fds()

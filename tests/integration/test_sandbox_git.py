@@ -16,7 +16,7 @@ from tasks.agents.stop_gate import StopGate
 from tasks.checks.run import CheckContext, run_check
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.git import git, open_repository
-from tasks.repository.worktree_checkout import Worktree
+from tasks.repository.worktree import Worktree
 from tasks.sandbox.enter import Agent, Command, agent_box
 from tasks.system.process import never
 from tests.fakes.boxes import BRANCH, Scene, make_scene

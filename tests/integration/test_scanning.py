@@ -12,7 +12,7 @@ from helmsman.records.checks import Leak, Weight
 from tasks.checks.run import CheckContext
 from tasks.checks.scan import MOST_LEAKS, Scanned, secrets_in, security_findings
 from tasks.repository.added_text import LARGEST_FILE, MOST_COMMITS
-from tasks.repository.worktree_checkout import Worktree
+from tasks.repository.worktree import Worktree
 from tasks.system.process import never
 from tests.fakes.repositories import commit, make_repository, sh
 

@@ -13,7 +13,7 @@ import pytest
 
 from deployments.demo_model import Script, bash, by_call, call, say
 from tasks.repository.git import git
-from tasks.repository.objects import read_headers, read_objects
+from tasks.repository.objects import read_objects, read_sizes
 from tests.fakes.bench import Ended
 from tests.fakes.command_line import Driving, driving, looking, make_repository
 from tests.fakes.migrated import give_database
@@ -208,5 +208,5 @@ def test_reading_an_object_that_a_partial_clone_lacks_fetches_it_from_nowhere(tm
     sh(tmp_path, "clone", "--quiet", "--no-checkout", "--filter=blob:none", origin.as_uri(), str(top))
     sh(top, "config", "remote.origin.uploadpack", f"touch {ran}; git-upload-pack")
     blob = sh(origin, "rev-parse", "HEAD:a")
-    assert (read_objects(top, [blob]), read_headers(top, [blob]), ran.exists()) == ([None], [None], False)
+    assert (read_objects(top, [blob]), read_sizes(top, [blob]), ran.exists()) == ([None], [None], False)
     assert (sh(top, "cat-file", "blob", blob), ran.exists()) == ("text", True)

@@ -19,7 +19,7 @@ from deployments.demo_model import bash, by_call, call, say
 from helmsman.config import CheckConfig
 from helmsman.records.checks import CheckResult
 from tasks.checks.run import CheckContext, run_check
-from tasks.repository.worktree_checkout import Worktree
+from tasks.repository.worktree import Worktree
 from tasks.system.process import Ended, end_tagged, run
 from tasks.system.supervised import cgroups, end_cgroup, make_cgroup, still_alive
 from tests.fakes.command_line import driving, make_repository, the_object

@@ -18,7 +18,7 @@ from deployments.demo_model import Request, Turn, bash, call, say
 from tasks.engine.database import _has_open as has_open  # pyright: ignore[reportPrivateUsage]
 from tasks.engine.embedded import MODULE as SERVER
 from tasks.groups.members import MODULE as MEMBER
-from tasks.repository.objects import close_readers, read_headers, read_objects
+from tasks.repository.objects import close_readers, read_objects, read_sizes
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import HELMSMAN, driving, make_repository, processes, supervises
 from tests.fakes.migrated import give_database
@@ -128,7 +128,7 @@ def test_a_git_that_stays_while_an_agent_works_was_told_no_secret(tmp_path: Path
     for name in ("ANTHROPIC_API_KEY", "HELMSMAN_STATE_KEY", "HTTPS_PROXY", "GIT_HTTP_EXTRA", "SOMETHING_ELSE"):
         monkeypatch.setenv(name, SECRET)
     close_readers()
-    assert read_objects(top, ["HEAD"]) != read_headers(top, ["HEAD"])
+    assert read_objects(top, ["HEAD"]) != read_sizes(top, ["HEAD"])
     found = [child for child in psutil.Process().children() if "cat-file" in child.cmdline()]
     assert len(found) == 2
     assert not [child for child in found if SECRET in (*child.environ().values(), *child.cmdline())]
