@@ -26,8 +26,7 @@ class Reach:
 
     ports: tuple[int, ...] = ()
     endpoints: tuple[Endpoint, ...] = ()
-    proxy: bool = False
-    """Whether there is one, be it to say no to everybody: a refusal is on record, a missing network is not."""
+    proxy: bool = False  # whether there is one, be it to say no to everybody: a refusal is on record, a missing network is not
 
     def allows(self, host: str, port: int) -> bool:
         """Whether the proxy may connect there. A name `*.x` stands for whatever ends with `.x`."""

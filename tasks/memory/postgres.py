@@ -13,8 +13,7 @@ from tasks.memory.store import Store
 
 DRIVER = "postgresql+psycopg"
 KNOWN = ("postgresql", "postgres", DRIVER)
-WRITERS = 0x48454C4D
-"""The advisory lock that stands for all writers of a database: lessons are read, merged and written as one."""
+WRITERS = 0x48454C4D  # the advisory lock that stands for all writers of a database: lessons are read, merged and written as one
 SETTINGS = {
     "connect_timeout": 5,  # a server that is away must not keep a loop waiting
     "application_name": "helmsman memory",

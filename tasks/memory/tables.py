@@ -69,8 +69,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
 )
 """One entry for each version, the first from nothing to version 1."""
 VERSION = len(STEPS)
-WORDS_CHANGED = 2
-"""From this version on endings of words are cut otherwise: lessons of an older one are put into the index anew."""
+WORDS_CHANGED = 2  # from this version on endings of words are cut otherwise: lessons of an older one are put into the index anew
 
 
 def take_steps(connection: Connection) -> bool:

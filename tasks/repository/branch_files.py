@@ -21,8 +21,7 @@ WHOLLY = "--quiet", "--no-verify-signatures", "--no-squash", "--commit", "--no-o
 """A file that git ignores may be all that somebody has of it."""
 REBASING = "rebase-*/head-name", "worktrees/*/rebase-*/head-name"
 """Where git notes which branch is being rebased, in a repository and in its worktrees."""
-BUSY = ("index.lock", "cannot lock ref")
-"""Words of a git that finds another one at work; that one is gone in a moment."""
+BUSY = ("index.lock", "cannot lock ref")  # words of a git that finds another one at work; that one is gone in a moment
 LARGEST = 1_600_000  # bytes of a file that is read
 
 

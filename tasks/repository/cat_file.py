@@ -27,8 +27,7 @@ FIXED = {
     "GIT_ALLOW_PROTOCOL": "none",  # the same, for a git that does not know that variable yet
     **AS_IT_IS,
 }
-LACKING = "from promisor remote"
-"""In the words with which git ends where a partial clone lacks an object and it may not fetch it."""
+LACKING = "from promisor remote"  # in the words with which git ends where a partial clone lacks an object and it may not fetch it
 _FORMS = {"cat_file_all": "--batch", "cat_file_header": "--batch-check"}  # by GitPython's name for the process
 _BATCH = "cat-file", "--batch"
 _T = TypeVar("_T")

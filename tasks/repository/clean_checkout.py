@@ -34,8 +34,7 @@ from tasks.repository.worktree import Worktree
 from tasks.system.files import locked, write_atomic
 from tasks.system.paths import state_home
 
-REFERENCES = "heads", "tags", "remotes"
-"""Kinds of references that checks may want to name; as they were when the loop began."""
+REFERENCES = "heads", "tags", "remotes"  # kinds of references that checks may want to name; as they were when the loop began
 LOOPS_OWN = "^refs/heads/helmsman/*"
 OF_A_PROCESS = "verify-"
 GITLINK = b"160000 "

@@ -12,8 +12,7 @@ REFUSED = ("[rejected]", "stale info", "non-fast-forward", "fetch first")
 REJECTED_THERE = "[remote rejected]"
 PLAINLY = "--quiet", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"
 """No setting of a user's sends more than is named, such as the agent's tags."""
-OWN = "failed", "later", "rebased", "salvage", "fenced"
-"""Below which of its refs a loop keeps work that it took off its branch."""
+OWN = "failed", "later", "rebased", "salvage", "fenced"  # below which of its refs a loop keeps work that it took off its branch
 GOES_ALONG = "/salvage/", "/fenced/"
 """Of those, what may hold somebody else's work, which the remote had: it keeps it below the same ref."""
 

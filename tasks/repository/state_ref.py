@@ -121,10 +121,8 @@ class Shown(NamedTuple):
 
     state: LoopState
     commit: str
-    unverified: str
-    """What was found, in a line for people; empty where it is known that Helmsman wrote it."""
-    forged: bool
-    """This machine has signed states of the loop, and this is none that follows them."""
+    unverified: str  # what was found, in a line for people; empty where it is known that Helmsman wrote it
+    forged: bool  # this machine has signed states of the loop, and this is none that follows them
 
 
 def show_state(repository: Repository, loop: str) -> Shown:

@@ -48,8 +48,6 @@ FIXED = {
     "DISABLE_AUTOUPDATER": "1",  # the CLI must not change between two iterations
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",  # they outlive the turn and overwrite its result
 }
-
-
 DEPTH = "HELMSMAN_DEPTH"
 """`1/0`: inside of one loop, which allows none inside of it. The outermost loop sets the limit for all below."""
 NEUTRAL = Path("/")

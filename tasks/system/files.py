@@ -18,12 +18,10 @@ from helmsman.config.layers import display
 from helmsman.errors import OperatorError
 
 LARGEST_FILE = 1 << 20  # bytes of a file of configuration or of a goal; more is a mistake
-FOR_ALL = 0o644
-"""The mode of what people read: a colleague may look at it, whatever the umask of who happened to write it."""
+FOR_ALL = 0o644  # the mode of what people read: a colleague may look at it, whatever the umask of who happened to write it
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would block for ever, a device would never end
-_NOT_THERE = OSError, ValueError, RuntimeError
-"""Also a link that leads out, a zero byte in a name, and links in a circle."""
+_NOT_THERE = OSError, ValueError, RuntimeError  # also a link that leads out, a zero byte in a name, and links in a circle
 
 
 class BrokenFile(OperatorError):  # noqa: N818 - what was found, as in Fenced

@@ -67,10 +67,8 @@ class LoopFolder(DrivenFolder):
     """What one loop keeps: a journal, answers, and a folder for every agent call."""
 
     journal = Within("journal.jsonl")
-    answers = Within("answers")
-    """Answers to gates, put there by whoever got them; one file each, named by the gate's key."""
-    words = Within("words")
-    """What people said while nobody asked; one file for each time, until the loop has taken it."""
+    answers = Within("answers")  # answers to gates, put there by whoever got them; one file each, named by the gate's key
+    words = Within("words")  # what people said while nobody asked; one file for each time, until the loop has taken it
     notes = Within("notes")  # what judge and research wrote down, once the worktree is gone
     left = Within("left")  # which end of the loop has left all that it leaves
     calls = Within("calls")
@@ -82,13 +80,11 @@ class LoopFolder(DrivenFolder):
 class AlignFolder(DrivenFolder):
     """What is kept of an alignment: while it is made, and what loops leave beside it."""
 
-    attempt = Within("attempt.json")
-    """Under which id this one is made. It ends with the attempt: whoever begins anew asks anew."""
+    attempt = Within("attempt.json")  # Under which id this one is made. It ends with the attempt: whoever begins anew asks anew.
     left = Within("left.md")  # what loops left to know whose alignment file is in no commit
 
 
 class GroupFolder(DrivenFolder):
     """What a group of loops keeps."""
 
-    choice = Within("choice.json")
-    """Which of its loops is the best, once that is known: who has been asked is not asked again."""
+    choice = Within("choice.json")  # which of its loops is the best, once that is known: who has been asked is not asked again

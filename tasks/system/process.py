@@ -21,9 +21,7 @@ from tasks.system.supervisor import TAG
 LONGEST_LINE = 16 * 2**20
 _CHUNK = 65536  # what a pipe holds by default
 _DRAIN_READS = 32  # twice the largest pipe of an unprivileged user: afterwards somebody is still writing
-
 _TICK = 0.2  # how often exit, limits and stop() are looked at while output comes or nothing happens
-
 __all__ = ["TAG", "Ended", "end_tagged", "never", "run"]
 Reason = Literal["itself", "deadline", "idle", "stop"]
 Sink = Callable[[bytes], object]
@@ -188,8 +186,7 @@ class Ended:
     tail: str  # empty when the head holds all of stdout
     stderr: str  # empty when merged into stdout
     output_bytes: int
-    survivors: tuple[Survivor, ...] = ()
-    """What the command started and nobody could end. Empty: nothing of it is left."""
+    survivors: tuple[Survivor, ...] = ()  # What the command started and nobody could end. Empty: nothing of it is left.
 
 
 def never() -> bool:

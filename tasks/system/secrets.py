@@ -28,8 +28,7 @@ T = TypeVar("T")
 SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|_PWD$|CREDENTIAL|AUTH(?!OR)|OTLP_(\w+_)?HEADERS", re.IGNORECASE)
 """An author is no authority: GIT_AUTHOR_NAME is everywhere."""
 SHORTEST = 8  # shorter values would match by accident
-_MOST_REGISTERED = 500
-"""Values; a process that loads more than that has loaded the same blocks again and again, with new values."""
+_MOST_REGISTERED = 500  # values; a process that loads more than that has loaded the same blocks again and again, with new values
 _CUT = "…"  # what is put where a line was cut
 _IDENTITIES = frozenset({
     "loop", "uid", "branch", "base_branch", "into", "ref", "state_ref", "repository", "location",
@@ -43,8 +42,7 @@ _EXACT = frozenset({
 })  # fmt: skip
 """Fields that are compared with files, with the configuration or with each other: values that may be a word stay there."""
 
-_CONFIG = "LoopConfig"
-"""A loop does what its configuration says: of that only the goal is a text. See `settings_with_secrets`."""
+_CONFIG = "LoopConfig"  # A loop does what its configuration says: of that only the goal is a text. See `settings_with_secrets`.
 
 registered: dict[str, str] = {}  # secret values by what they are called, of this process
 

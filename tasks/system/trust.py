@@ -25,8 +25,7 @@ class Trust(BaseModel, frozen=True, extra="forbid"):
     """What a user agreed to of one repository."""
 
     commands: bool = False  # its own commands may run here: checks, set-up
-    content: tuple[Fingerprint, ...] = ()
-    """Fingerprints of what its files may set; helmsman/config/owners.py makes them."""
+    content: tuple[Fingerprint, ...] = ()  # fingerprints of what its files may set; helmsman/config/owners.py makes them
 
 
 class _TrustFile(BaseModel, frozen=True, extra="forbid"):
