@@ -188,7 +188,7 @@ def _of_row(row: Row, folder: Folder, run: str = "") -> Iterator[Candidate | Pas
         yield Candidate(f"{run}{row.command}", row.kind, file, row.tool)
         return
     text, yaml = folder.text(file), file.endswith(("yml", "yaml"))
-    table = read_table(file, text) if row.keys and not yaml else {}
+    table: Mapping[str, Any] | None = read_table(file, text) if row.keys and not yaml else {}
     if table is None:
         yield Passed(file, "it is no TOML" if file.endswith(".toml") else "it is no JSON")
         return

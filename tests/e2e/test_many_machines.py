@@ -60,7 +60,7 @@ def test_a_machine_that_is_cut_off_loses_its_loop_to_another_and_nothing_is_repe
     ended, states = machines.run_of(run), machines.states(run)
     assert (ended["state_type"], ended["run_count"]) == ("COMPLETED", 2), machines.log()
     assert states[states.index("Crashed") :][:2] == ["Crashed", "AwaitingRetry"]
-    state, commit, _ = show_state(remote, LOOP)
+    state, commit, *_ = show_state(remote, LOOP)
     assert (state.outcome, state.iteration, state.attempt, state.host) == (Outcome.COMPLETED, 2, 1, second.name)
     assert [record.iteration for record in read_records(remote, LOOP)] == [2, 1]
     assert git(machines.remote, "ls-tree", "--name-only", state.branch).split() == ["one.txt", "two.txt"]
