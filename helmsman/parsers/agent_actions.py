@@ -3,8 +3,7 @@
 import json
 from collections import Counter, deque
 from collections.abc import Mapping
-from enum import Enum, auto
-from typing import Any, NamedTuple, TypedDict, cast
+from typing import Any, NamedTuple, cast
 
 from helmsman.parsers.loose import at, count, last, text
 from helmsman.plain import one_line
@@ -13,11 +12,9 @@ from helmsman.records.agents import Tools
 
 WRITERS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
 """The agent's own tools that write a file, by the names that its CLI gives them, and the argument that names it."""
-READERS = {"Read": "file_path"}
-"""Tools that read one, likewise."""
+READERS = {"Read": "file_path"}  # tools that read one, likewise
 OTHER_TOOLS = "(other)"
-LONGEST_OUTPUT = 20_000
-"""Characters of each end of what a tool said; failures and summaries stand there."""
+LONGEST_OUTPUT = 20_000  # characters of each end of what a tool said; failures and summaries stand there
 LONGEST_TOOL = 60
 _TOOLS = 50
 _COMMANDS = 50
@@ -26,8 +23,7 @@ _PATHS = 200
 _PATH = 300
 _PENDING = 200  # a message calls a handful of tools at once, and subagents run beside each other
 _DETAIL = 120
-_BASH_SECONDS, _BASH_LONGEST = 120.0, 600.0
-"""The CLI's own: BASH_DEFAULT_TIMEOUT_MS and BASH_MAX_TIMEOUT_MS."""
+_BASH_SECONDS, _BASH_LONGEST = 120.0, 600.0  # the CLI's own: BASH_DEFAULT_TIMEOUT_MS and BASH_MAX_TIMEOUT_MS
 _IN_FLIGHT = 100  # calls that are remembered; a CLI runs a dozen at a time
 _DETAIL_KEYS = ("command", "file_path", "notebook_path", "path", "pattern", "query", "url", "description", "prompt")
 
@@ -38,10 +34,8 @@ class Called(NamedTuple):
     identity: str
     tool: str
     arguments: Mapping[str, Any]
-    message: str = ""
-    """Id of the message that it stands in."""
-    parent: str = ""
-    """Id of the call that started the subagent which makes it; empty in the main thread."""
+    message: str = ""  # id of the message that it stands in
+    parent: str = ""  # id of the call that started the subagent which makes it; empty in the main thread
 
 
 class ToolResult(NamedTuple):
@@ -49,31 +43,13 @@ class ToolResult(NamedTuple):
 
     identity: str
     failed: bool
-    output: str
-    """Its text, bounded."""
+    output: str  # its text, bounded
 
 
-class Actions(TypedDict):
-    """Fields of `AgentCall`."""
-
-    tools: tuple[tuple[str, int], ...]
-    commands: tuple[CommandRun, ...]
-    edited: tuple[str, ...]
-    looked: tuple[str, ...]
-
-
-class Action(Enum):
-    """What a tool does, where that is known."""
-
-    RUN = auto()
-    WRITE = auto()
-    READ = auto()
-
-
-def action_of(tools: Tools, tool: str) -> tuple[Action, str] | None:
-    """What a tool does, and the path of the argument that says to what."""
-    kinds = (Action.RUN, tools.run), (Action.WRITE, tools.write), (Action.READ, tools.read)
-    return next(((action, named[tool]) for action, named in kinds if tool in named), None)
+def action_of(tools: Tools, tool: str) -> tuple[str, str]:
+    """What a tool does (run, write or read), and the path of the argument that says to what; empty where that is not known."""
+    kinds = {"run": tools.run, "write": tools.write, "read": tools.read}
+    return next(((action, named[tool]) for action, named in kinds.items() if tool in named), ("", ""))
 
 
 class ActionReader:
@@ -84,44 +60,43 @@ class ActionReader:
         self._tools = tools
         self._used: Counter[str] = Counter()
         self._commands: deque[CommandRun] = deque(maxlen=_COMMANDS)
-        self._paths: dict[Action, dict[str, None]] = {Action.WRITE: {}, Action.READ: {}}
-        self._pending: dict[str, tuple[Action, str]] = {}
+        self._paths: dict[str, dict[str, None]] = {"write": {}, "read": {}}
+        self._pending: dict[str, tuple[str, str]] = {}
 
     def call(self, identity: str, tool: str, arguments: Mapping[str, Any]) -> None:
         """A tool is used."""
         room = tool in self._used or len(self._used) < _TOOLS - 1
         self._used[tool if room else OTHER_TOOLS] += 1
-        known = action_of(self._tools, tool)
-        if known is None or not identity:
-            return
-        action, subject = known[0], at(arguments, known[1])
+        action, path = action_of(self._tools, tool)
         # The end of a path says which file it is.
-        if told := text(subject, _COMMAND) if action is Action.RUN else last(subject, _PATH):
-            self._pending[identity] = action, told
+        subject = text(at(arguments, path), _COMMAND) if action == "run" else last(at(arguments, path), _PATH) if action else ""
+        if identity and subject:
+            self._pending[identity] = action, subject
         if len(self._pending) > _PENDING:
             del self._pending[next(iter(self._pending))]
 
     def result(self, identity: str, *, failed: bool | None) -> None:
         """What came of it; None where nobody knows, and then it is no evidence."""
-        action, subject = self._pending.pop(identity, (None, ""))
-        if action is Action.RUN and failed is not None:
+        action, subject = self._pending.pop(identity, ("", ""))
+        if action == "run" and failed is not None:
             self._commands.append(CommandRun(command=subject, failed=failed))
-        elif action and failed is False:
+        elif action in self._paths and failed is False:
             self._note(action, subject)
 
     def wrote(self, path: object) -> None:
         """It changed a file, by whatever tool."""
-        self._note(Action.WRITE, last(path, _PATH))
+        self._note("write", last(path, _PATH))
 
-    def told(self) -> Actions:
-        return Actions(
-            tools=tuple(self._used.most_common()),
-            commands=tuple(self._commands),
-            edited=tuple(self._paths[Action.WRITE]),
-            looked=tuple(self._paths[Action.READ]),
-        )
+    def fields(self) -> dict[str, Any]:
+        """Of `AgentCall`."""
+        return {
+            "tools": tuple(self._used.most_common()),
+            "commands": tuple(self._commands),
+            "edited": tuple(self._paths["write"]),
+            "looked": tuple(self._paths["read"]),
+        }
 
-    def _note(self, action: Action, path: str) -> None:
+    def _note(self, action: str, path: str) -> None:
         if path and len(self._paths[action]) < _PATHS:
             self._paths[action][path] = None
 

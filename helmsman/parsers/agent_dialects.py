@@ -9,21 +9,13 @@ import shlex
 import tomllib
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
-from helmsman.parsers.agent_actions import (
-    LONGEST_OUTPUT,
-    LONGEST_TOOL,
-    Action,
-    ActionReader,
-    Called,
-    ToolResult,
-    action_of,
-    parse_event,
-)
+from helmsman.parsers.agent_actions import LONGEST_OUTPUT, LONGEST_TOOL, ActionReader, Called, ToolResult, action_of, parse_event
 from helmsman.parsers.agent_ending import FINAL, WORDS, Ended, EndedBy, other_ending
 from helmsman.parsers.loose import amount, at, count, ends, items, key_ending, last, mapping, text
 from helmsman.parsers.shell_words import script_of
@@ -37,13 +29,11 @@ _OPEN = 200
 _NEWS = 1000
 _ANSWERS = "result", "response", "text", "output", "message", "content"
 """Keys under which programs put the agent's words; the first that holds text."""
-_LARGEST = 1 << 20
-"""Bytes that are kept of what is printed; a longer object is not read."""
+_LARGEST = 1 << 20  # bytes that are kept of what is printed; a longer object is not read
 _TRIED = 50
 """Lines that may begin the answer, from the last one on: each may be as long as all that is kept."""
 _BEGINS = re.compile(r"^\{", re.MULTILINE)
-_TAIL = 200
-"""Characters of a prompt's end by which one is known whose beginning is not kept."""
+_TAIL = 200  # characters of a prompt's end by which one is known whose beginning is not kept
 
 
 class DialectReader:
@@ -63,12 +53,27 @@ class DialectReader:
         self._open: dict[str, str] = {}
         """Calls without a result, and their tools."""
         self._news: deque[Called | ToolResult] = deque(maxlen=_NEWS)
+        self._lines, self._size = deque[bytes](), 0
 
     def hear(self, line: bytes) -> None:
-        """Take in one line of standard output; unknown ones change nothing."""
-        event, stream = parse_event(line), self._stream
-        rules = [rule for rule in stream.rules if rule.on == event.get("type")] if stream and event else []
-        if event is None or stream is None or not rules:
+        """Take in one line of standard output; unknown ones change nothing.
+
+        Of text, all is what the agent says. Of one object in JSON, nothing tells before the end whether it is the last.
+        """
+        if self._kind.output == "text":
+            self.spoke = True
+            self.say(line.decode("utf-8", "replace").removesuffix("\n") + "\n", more=True)
+        elif self._kind.output == "json":  # of more than what is kept, the end
+            self._lines.append(line if line.endswith(b"\n") else line + b"\n")
+            self._size += len(self._lines[-1])
+            while self._size > _LARGEST:
+                self._size -= len(self._lines.popleft())
+        elif self._stream and (event := parse_event(line)) is not None:
+            self._event(self._stream, event)
+
+    def _event(self, stream: Stream, event: Event) -> None:
+        rules = [rule for rule in stream.rules if rule.on == event.get("type")]
+        if not rules:
             return
         self.spoke = True
         self._begin(event, stream.session, None)
@@ -87,6 +92,8 @@ class DialectReader:
 
     def conclude(self, *, exit_code: int | None, ended_by: EndedBy, stderr: str, seconds: float) -> AgentCall:
         """The whole call, once its process has ended."""
+        if self._kind.output == "json":
+            self._read_answer()
         ended = Ended(by=ended_by, exit_code=exit_code, stderr=stderr, spoke=self.spoke)
         outcome, words = other_ending(ended, self._kind, well=self._ended_well, words=self._words, status=self._status)
         # A price that stands in a last event that never came was not told.
@@ -102,20 +109,27 @@ class DialectReader:
             turns=self.turns,
             final_text=self.said.strip(),
             untold=tuple(one.value for one in Capability if one not in tells),
-            **self._actions.told(),
+            **self._actions.fields(),
         )
+
+    def _read_answer(self) -> None:
+        """One object, on one line or over several; the last of them is the agent's answer, what stands before it is a log's."""
+        printed, found, end = b"".join(self._lines).decode("utf-8", "replace"), None, -1
+        # The object that ends last, whole: not one inside of it that begins a line as well.
+        for begin in [match.start() for match in _BEGINS.finditer(printed)][-_TRIED:][::-1]:
+            with suppress(ValueError, RecursionError):
+                value, stop = json.JSONDecoder().raw_decode(printed, begin)
+                found, end = (value, stop) if stop > end else (found, end)
+        self.spoke, answer = found is not None, mapping(found)
+        self.say(last(_first(answer, _ANSWERS), FINAL))
+        wrong = answer.get("error")
+        if wrong or answer.get("is_error") is True:
+            self._words = text(text(wrong, WORDS) or mapping(wrong).get("message") or answer.get("result"), WORDS)
+            self._ended_well = False
 
     def say(self, words: str, *, more: bool = False) -> None:
         """A message of the agent's; `more`: it goes on with the one before."""
         self.said = ((self.said if more else "") + words)[-FINAL:] or self.said
-
-    def complain(self, words: object, status: int = 0) -> None:
-        """The program's own words on what went wrong, and the HTTP status behind it where it tells one."""
-        self._words, self._status = text(words, WORDS), status
-
-    def end(self, *, well: bool) -> None:
-        """The program said that its turn is over."""
-        self.finished, self._ended_well = True, well
 
     def _apply(self, rule: Rule, part: object) -> None:
         self._begin(part, rule.session, rule.model)
@@ -132,10 +146,11 @@ class DialectReader:
         if rule.spent:
             self.usage = self.usage.plus(_usage(rule.spent, part))
         well = rule.end is not None and _holds(rule.end, part)
-        if rule.error and not well:
-            self.complain(_first(part, rule.error), count(at(part, rule.status)) if rule.status else 0)
+        if rule.error and not well:  # its own words on what went wrong, and the HTTP status behind it where it tells one
+            self._words = text(_first(part, rule.error), WORDS)
+            self._status = count(at(part, rule.status)) if rule.status else 0
         if rule.end:
-            self.end(well=well)
+            self.finished, self._ended_well = True, well
 
     def _begin(self, part: object, session: str | None, model: str | None) -> None:
         self.session = (text(at(part, session)) if session else "") or self.session
@@ -151,10 +166,17 @@ class DialectReader:
         if len(self._open) > _OPEN:
             del self._open[next(iter(self._open))]
         arguments = mapping(at(part, use.arguments))
-        if self._stream and self._stream.unwrap and name in self._tools.run:
-            arguments = {**arguments, self._tools.run[name]: _unwrapped(at(arguments, self._tools.run[name]))}
+        action, path = action_of(self._tools, name)
+        if action == "run" and self._stream and self._stream.unwrap:  # of `/bin/bash -lc '…'` the command itself
+            command = text(at(arguments, path), _LONGEST_COMMAND)
+            with suppress(ValueError):
+                command = script_of(shlex.split(command), "") or command
+            arguments = {**arguments, path: command}
         self._actions.call(key, name, arguments)
-        self._news.append(Called(key, *self._known(name, arguments)))
+        # Under the names that all know, for what the program calls otherwise.
+        known = {"run": ("Bash", "command"), "write": (name, "path"), "read": (name, "path")}
+        tool, argument = known.get(action, (name, ""))
+        self._news.append(Called(key, tool, {argument: at(arguments, path)} if action else arguments))
 
     def _result(self, end: ToolEnd, part: object) -> None:
         """What came of it. What is not known to have gone well is not taken for done."""
@@ -171,21 +193,11 @@ class DialectReader:
         self._actions.result(key, failed=failed)
         self._news.append(ToolResult(key, failed is not False, ends(_first(part, end.output), LONGEST_OUTPUT)))
 
-    def _known(self, tool: str, arguments: Event) -> tuple[str, Event]:
-        """Tool and arguments under the names that all know, for what the program calls otherwise."""
-        match action_of(self._tools, tool):
-            case None:
-                return tool, arguments
-            case Action.RUN, path:
-                return "Bash", {"command": at(arguments, path)}
-            case _, path:
-                return tool, {"path": at(arguments, path)}
-
 
 def _holds(condition: Condition, part: object) -> bool:
-    missing = (path for path, values in condition.when.items() if not _is_one_of(at(part, path), values))
-    excluded = (path for path, values in condition.unless.items() if _is_one_of(at(part, path), values))
-    return next(missing, None) is None and next(excluded, None) is None
+    return all(_is_one_of(at(part, path), values) for path, values in condition.when.items()) and not any(
+        _is_one_of(at(part, path), values) for path, values in condition.unless.items()
+    )
 
 
 def _is_one_of(found: object, values: Sequence[Value]) -> bool:
@@ -227,67 +239,6 @@ def _usage(spent: Spent, part: object) -> Usage:
     )
 
 
-def _unwrapped(command: object) -> str:
-    """The command itself, of `/bin/bash -lc '…'`."""
-    told = text(command, _LONGEST_COMMAND)
-    try:
-        return script_of(shlex.split(told), "") or told
-    except ValueError:
-        return told
-
-
-class TextReader(DialectReader):
-    """All that it prints is what the agent says."""
-
-    def hear(self, line: bytes) -> None:
-        self.spoke = True
-        self.say(line.decode("utf-8", "replace").removesuffix("\n") + "\n", more=True)
-
-
-class JsonReader(DialectReader):
-    """One object, on one line or over several; the last of them is the agent's answer, what stands before it is a log's.
-
-    It is read once the process has ended: until then nothing tells whether an object is the last.
-    """
-
-    def __init__(self, kind: AgentKind) -> None:
-        """Nothing is kept yet."""
-        super().__init__(kind)
-        self._lines: deque[bytes] = deque()
-        self._size = 0
-
-    def hear(self, line: bytes) -> None:
-        """Of more than what is kept, the end."""
-        whole = line if line.endswith(b"\n") else line + b"\n"
-        self._lines.append(whole)
-        self._size += len(whole)
-        while self._size > _LARGEST:
-            self._size -= len(self._lines.popleft())
-
-    def conclude(self, *, exit_code: int | None, ended_by: EndedBy, stderr: str, seconds: float) -> AgentCall:
-        found = _last_object(b"".join(self._lines).decode("utf-8", "replace"))
-        self.spoke = found is not None
-        answer = mapping(found)
-        self.say(last(_first(answer, _ANSWERS), FINAL))
-        wrong = answer.get("error")
-        if wrong or answer.get("is_error") is True:
-            self.complain(text(wrong, WORDS) or mapping(wrong).get("message") or answer.get("result"))
-            self.end(well=False)
-        return super().conclude(exit_code=exit_code, ended_by=ended_by, stderr=stderr, seconds=seconds)
-
-
-def _last_object(printed: str) -> Event | None:
-    """The object that ends last, whole: not one inside of it that begins a line as well."""
-    found, end = None, -1
-    for begin in [match.start() for match in _BEGINS.finditer(printed)][-_TRIED:][::-1]:
-        try:
-            value, stop = json.JSONDecoder().raw_decode(printed, begin)
-        except (ValueError, RecursionError):
-            continue
-        found, end = (value, stop) if stop > end else (found, end)
-    return found
-
-
 def without_prompt(said: str, prompt: str) -> str:
     """What a program printed without a prompt that it repeated: our own words ask for nothing."""
     told = prompt.strip()
@@ -306,6 +257,4 @@ def streams() -> Mapping[str, Stream]:
 
 def reader_of(kind: AgentKind) -> DialectReader:
     """A new reader for one call of this agent."""
-    if kind.output == "text":
-        return TextReader(kind)
-    return JsonReader(kind) if kind.output == "json" else DialectReader(kind, kind.stream or streams()[kind.output])
+    return DialectReader(kind, kind.stream or streams().get(kind.output))

@@ -2,12 +2,12 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Literal
 
-from helmsman.parsers.loose import count, items, last, text
+from helmsman.parsers.loose import text
 from helmsman.parsers.usage_limits import REJECTED, names_a_limit
 from helmsman.records.agent import AgentOutcome, RateLimit
 from helmsman.records.agents import AgentKind, Capability
@@ -18,9 +18,8 @@ FINAL = 8000
 SHELL_RESERVED = 126  # from here on an exit code speaks of signals or of the shell
 _UNKNOWN_SESSION = "No conversation found with session ID"
 _BLOCKED_PROMPT = "UserPromptSubmit operation blocked by hook"
-_STATUS = re.compile(r"\bstatus:? (\d{3})\b|\"code\": ?(\d{3})\b")
-"""As codex writes it, and as Google's services answer."""
-_IN_ANY_CASE = ("warning", "yolo mode is enabled")
+_STATUS = re.compile(r"\bstatus:? (\d{3})\b|\"code\": ?(\d{3})\b")  # as codex writes it, and as Google's services answer
+_IN_ANY_CASE = ("warning", "yolo mode is enabled")  # how lines begin that programs print to stderr in any case
 
 _CLOCK: Mapping[EndedBy, AgentOutcome] = {
     "deadline": AgentOutcome.TIMED_OUT,
@@ -43,11 +42,9 @@ class Ended:
     """How a program's process ended."""
 
     by: EndedBy
-    exit_code: int | None
-    """None: it is read back after a crash, and only what it printed is known."""
+    exit_code: int | None  # none: it is read back after a crash, and only what it printed is known
     stderr: str
-    spoke: bool
-    """Whether it printed anything that its format knows."""
+    spoke: bool  # whether it printed anything that its format knows
 
     @property
     def refused_to_start(self) -> bool:
@@ -57,87 +54,46 @@ class Ended:
 # --- Claude Code ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class ResultEvent:
-    """What a result event says of how the turn ended."""
-
-    subtype: str
-    is_error: bool
-    terminal_reason: str
-    api_error: str
-    status: int
-    """HTTP status of the API's refusal, 0 where there was none."""
-    turns: int
-    words: str
-    """The CLI's own words where it is an error, else the agent's: the beginning."""
-    errors: str
-    final: str
-    """The same as words: the end."""
-
-
-def read_result(event: Mapping[str, Any]) -> ResultEvent:
-    return ResultEvent(
-        subtype=text(event.get("subtype")),
-        is_error=event.get("is_error") is True,
-        terminal_reason=text(event.get("terminal_reason")),
-        api_error=text(event.get("api_error")),
-        status=count(event.get("api_error_status")),
-        turns=count(event.get("num_turns")),
-        words=text(event.get("result"), WORDS),
-        errors="\n".join(text(error, WORDS) for error in items(event.get("errors"))[:10])[:WORDS],
-        final=last(event.get("result"), FINAL),
-    )
-
-
-def claude_ending(ended: Ended, result: ResultEvent | None, kind: str, limit: RateLimit | None) -> tuple[AgentOutcome, str]:
+def claude_ending(ended: Ended, result: Mapping[str, Any] | None, kind: str, limit: RateLimit | None) -> tuple[AgentOutcome, str]:
     """The outcome, and the CLI's own words on why the call did not finish.
 
-    `kind`: the class of the API error that the CLI printed in the agent's place. A call that was ended from outside has no
-    result: one that ran out of time is never taken for a usage limit.
+    `result`: what the event said that ended its turn. `kind`: the class of the API error that the CLI printed in the agent's
+    place. A call that was ended from outside has no result: one that ran out of time is never taken for a usage limit.
     """
-    result = result if ended.by == "itself" else None
-    outcome = _by_result(result, kind, limit) if result else _without_result(ended)
-    if outcome is AgentOutcome.FINISHED:
-        return outcome, ""
-    said = (result.words, result.errors, ended.stderr, result.terminal_reason) if result else (ended.stderr,)
-    return outcome, next((text(words, WORDS).strip() for words in said if words.strip()), "")
-
-
-def _without_result(ended: Ended) -> AgentOutcome:
-    answers = (
-        _CLOCK.get(ended.by),
-        not ended.spoke and _UNKNOWN_SESSION in ended.stderr and AgentOutcome.UNKNOWN_SESSION,
-        ended.refused_to_start and AgentOutcome.REFUSED_START,
-        _SIGNAL.get(ended.exit_code),
-    )
-    return next((answer for answer in answers if answer), AgentOutcome.CRASHED)
-
-
-def _by_result(result: ResultEvent, kind: str, limit: RateLimit | None) -> AgentOutcome:
-    before_a_turn = result.turns == 0  # then the words cannot be the agent's
-    answers = (
-        ENDINGS["terminal_reason"].get(result.terminal_reason),
-        ENDINGS["subtype"].get(result.subtype),
-        before_a_turn and _UNKNOWN_SESSION in result.errors and AgentOutcome.UNKNOWN_SESSION,
-        before_a_turn and result.words.startswith(_BLOCKED_PROMPT) and AgentOutcome.BLOCKED_BY_HOOK,
-        result.subtype == "success" and not result.is_error and AgentOutcome.FINISHED,
-        ENDINGS["api_error"].get(result.api_error),
-        _is_used_up(result, kind, limit) and AgentOutcome.USAGE_LIMIT,
-        ENDINGS["error_kind"].get(kind),
-        _by_status(result.status),
-    )
-    return next((answer for answer in answers if answer), AgentOutcome.CRASHED)
-
-
-def _is_used_up(result: ResultEvent, kind: str, limit: RateLimit | None) -> bool:
-    """For versions that do not type the error. A plain 429 is `rejected` as well, but names no reset."""
-    if kind not in {"rate_limit", ""} or result.status not in {429, 0}:
-        return False
-    announced = result.status and limit and limit.status == REJECTED and limit.resets_at
-    return bool(announced) or names_a_limit(result.words)
+    said = [ended.stderr]
+    if result is None or ended.by != "itself":
+        answers: Iterable[AgentOutcome | Literal[False] | None] = (
+            _CLOCK.get(ended.by),
+            not ended.spoke and _UNKNOWN_SESSION in ended.stderr and AgentOutcome.UNKNOWN_SESSION,
+            ended.refused_to_start and AgentOutcome.REFUSED_START,
+            _SIGNAL.get(ended.exit_code),
+        )
+    else:
+        words, errors, reason = result["result"], result["errors"], result["terminal_reason"]
+        before_a_turn = result["num_turns"] == 0  # then the words cannot be the agent's
+        subtype, status = result["subtype"], result["api_error_status"]
+        # For versions that do not type the error. A plain 429 is `rejected` as well, but names no reset.
+        announced = status and limit and limit.status == REJECTED and limit.resets_at
+        used_up = kind in {"rate_limit", ""} and status in {429, 0} and (announced or names_a_limit(words))
+        said = [words, errors, ended.stderr, reason]
+        answers = (
+            ENDINGS["terminal_reason"].get(reason),
+            ENDINGS["subtype"].get(subtype),
+            before_a_turn and _UNKNOWN_SESSION in errors and AgentOutcome.UNKNOWN_SESSION,
+            before_a_turn and words.startswith(_BLOCKED_PROMPT) and AgentOutcome.BLOCKED_BY_HOOK,
+            subtype == "success" and not result["is_error"] and AgentOutcome.FINISHED,
+            ENDINGS["api_error"].get(result["api_error"]),
+            bool(used_up) and AgentOutcome.USAGE_LIMIT,
+            ENDINGS["error_kind"].get(kind),
+            _by_status(status),
+        )
+    outcome = next((answer for answer in answers if answer), AgentOutcome.CRASHED)
+    finished = outcome is AgentOutcome.FINISHED
+    return outcome, "" if finished else next((text(words, WORDS).strip() for words in said if words.strip()), "")
 
 
 def _by_status(status: int) -> AgentOutcome | None:
+    """By a status of HTTP with which the API refused; 0: there was none."""
     return ENDINGS["status"].get(str(status)) or ENDINGS["status_class"].get(str(status // 100))
 
 
@@ -149,26 +105,17 @@ def other_ending(ended: Ended, kind: AgentKind, *, well: bool | None, words: str
     streams = Capability.STREAM in kind.tells
     # A program that prints events must have said so itself; of the others the exit code is all that there is.
     says = well if streams else well is not False and ended.exit_code == 0
-    found = _STATUS.search(words)
+    found, spoken = _STATUS.search(words), f"{words}\n{ended.stderr if ended.exit_code else ''}".lower()
     answers = (
         _CLOCK.get(ended.by),
         says and ended.exit_code in {0, None} and AgentOutcome.FINISHED,
-        _by_words(ended, kind, words),  # before the status: a 429 may be a rate limit, a used-up allowance or an empty account
+        # before the status: a 429 may be a rate limit, a used-up allowance or an empty account
+        next((outcome for phrase, outcome in kind.words.items() if phrase.lower() in spoken), None),
         kind.exits.get(str(ended.exit_code)),
         _by_status(status or (int(found[1] or found[2]) if found else 0)),
         _SIGNAL.get(ended.exit_code),
         streams and ended.refused_to_start and AgentOutcome.REFUSED_START,  # of the others nobody knows how far they came
     )
     outcome = next((answer for answer in answers if answer), AgentOutcome.CRASHED)
-    return outcome, "" if outcome is AgentOutcome.FINISHED else (words or _complaint(ended.stderr)).strip()
-
-
-def _by_words(ended: Ended, kind: AgentKind, words: str) -> AgentOutcome | None:
-    said = f"{words}\n{ended.stderr if ended.exit_code else ''}".lower()
-    return next((outcome for phrase, outcome in kind.words.items() if phrase.lower() in said), None)
-
-
-def _complaint(stderr: str) -> str:
-    """Without what programs print there in any case."""
-    lines = (line for line in stderr.splitlines() if not line.lower().startswith(_IN_ANY_CASE))
-    return text("\n".join(lines).strip(), WORDS)
+    complaint = (line for line in ended.stderr.splitlines() if not line.lower().startswith(_IN_ANY_CASE))
+    return outcome, "" if outcome is AgentOutcome.FINISHED else (words or text("\n".join(complaint).strip(), WORDS)).strip()

@@ -18,7 +18,7 @@ from helmsman.parsers.agent_actions import (
     ToolResult,
     detail_of,
 )
-from helmsman.parsers.agent_ending import FINAL, Ended, EndedBy, ResultEvent, claude_ending, read_result
+from helmsman.parsers.agent_ending import FINAL, WORDS, Ended, EndedBy, claude_ending
 from helmsman.parsers.claude_usage import (
     LONGEST_ID,
     SYNTHETIC,
@@ -26,7 +26,6 @@ from helmsman.parsers.claude_usage import (
     SpentReader,
     blocks_of,
     message_of,
-    never_ran,
     texts_of,
     usage_of,
 )
@@ -121,29 +120,18 @@ class ClaudeReader:
 
         `disallowed`: rules of tools that we told the CLI to refuse.
         """
-        self.finished = False
-        self.cli_version = self.model = ""
-        self._spoke = False
+        self.finished = self._spoke = False
         self._resumed, self._disallowed = resumed, disallowed
-        self._session_id = self._error_kind = self._words = ""
+        self.cli_version = self.model = self._session_id = self._error_kind = self._words = self._final = ""
         self._denied: dict[str, None] = {}
         self._hooked = set[str]()
         self._actions, self._context, self._turn = ActionReader(_TOOLS), ContextReader(), TurnReader()
         self._turns = self._window = 0
-        self._result: ResultEvent | None = None
+        self._result: dict[str, Any] | None = None
         self._limit: RateLimit | None = None
         self._billed = Usage()
         # What came after the last result, which speaks for all before it.
         self._unbilled, self._unfinished_turns = SpentReader(), 0
-        self._readers = {
-            "system init": self._start,
-            "system permission_denied": self._denial,
-            "system thinking_tokens": self._unbilled.think,
-            "assistant": self._message,
-            "user": self._results,
-            "rate_limit_event": self._limits,
-            "result": self._conclusion,
-        }
 
     def feed(self, event: Event) -> None:
         """Take in one event; unknown ones change nothing."""
@@ -151,9 +139,25 @@ class ClaudeReader:
         self._context.feed(event)
         if self._turn.feed(event):
             self._words = ""  # what it said before it was sent back is not its last word
-        kind = text(event.get("type"))
-        if reader := self._readers.get(f"{kind} {text(event.get('subtype'))}" if kind == "system" else kind):
-            reader(event)
+        match text(event.get("type")), text(event.get("subtype")):
+            case "system", "init":
+                self._session_id = text(event.get("session_id"))
+                self.cli_version = text(event.get("claude_code_version"))
+                self.model = self.model or text(event.get("model"))
+            case "system", "permission_denied":
+                self._denial(event)
+            case "system", "thinking_tokens":
+                self._unbilled.think(event)
+            case "assistant", _:
+                self._message(event)
+            case "user", _:
+                self._results(event)
+            case "rate_limit_event", _:
+                self._limit = read_limit(mapping(event.get("rate_limit_info")))
+            case "result", _:
+                self._conclusion(event)
+            case _:
+                pass
 
     def context(self, window: int) -> ContextUse:
         """What fills the context so far, of a window of so many tokens."""
@@ -170,7 +174,7 @@ class ClaudeReader:
         outcome, words = claude_ending(ended, self._result, self._error_kind, self._limit)
         used_up = outcome is AgentOutcome.USAGE_LIMIT
         # Only a finished turn's result holds the agent's words; any other holds the CLI's, or the prompt's.
-        spare = self._result.final if self._result and outcome is AgentOutcome.FINISHED else ""
+        spare = self._final if outcome is AgentOutcome.FINISHED else ""
         return AgentCall(
             outcome=outcome,
             exit_code=exit_code,
@@ -186,13 +190,8 @@ class ClaudeReader:
             context=self._context.use(self._window),
             resumed=self._resumed is not None and self._spoke and outcome is not AgentOutcome.UNKNOWN_SESSION,
             rate_limit=reached(self._limit, words, now) if used_up else ahead(self._limit, now),
-            **self._actions.told(),
+            **self._actions.fields(),
         )
-
-    def _start(self, event: Event) -> None:
-        self._session_id = text(event.get("session_id"))
-        self.cli_version = text(event.get("claude_code_version"))
-        self.model = self.model or text(event.get("model"))
 
     def _message(self, event: Event) -> None:
         message, main = message_of(event), event.get("parent_tool_use_id") is None
@@ -200,23 +199,24 @@ class ClaudeReader:
             self._error_kind = text(event.get("error")) if main else self._error_kind
             return
         self._unfinished_turns += self._unbilled.add(message, main=main) and main
-        for block in _said(event, "tool_use"):
-            self._actions.call(text(block.get("id"), LONGEST_ID), _name(block), mapping(block.get("input")))
-        if not main:
-            return
-        self._error_kind = ""
-        self.model = text(message.get("model")) or self.model
+        if main:
+            self._error_kind, self.model = "", text(message.get("model")) or self.model
         for block in _said(event, "text", "tool_use"):
             called = block.get("type") == "tool_use"
-            said = "" if called else f"{self._words}\n{last(block.get('text'), FINAL)}"
-            self._words = said.lstrip("\n")[-FINAL:]
+            if called:
+                self._actions.call(text(block.get("id"), LONGEST_ID), _name(block), mapping(block.get("input")))
+            if main:
+                said = "" if called else f"{self._words}\n{last(block.get('text'), FINAL)}"
+                self._words = said.lstrip("\n")[-FINAL:]
 
     def _results(self, event: Event) -> None:
-        refused, outcome = never_ran(event), event.get("tool_use_result")
-        if len(self._hooked) < _HOOKED:
-            told = map(mapping, items(event.get("tool_result_meta")))
-            by_hook = (one for one in told if mapping(one.get("permission_decision")).get("source") == "hook")
-            self._hooked |= {text(one.get("id"), LONGEST_ID) for one in by_hook}
+        refused, outcome = set[str](), event.get("tool_use_result")
+        for said in map(mapping, items(event.get("tool_result_meta"))):
+            identity = text(said.get("id"), LONGEST_ID)
+            if "non_execution_kind" in said:
+                refused.add(identity)
+            if mapping(said.get("permission_decision")).get("source") == "hook" and len(self._hooked) < _HOOKED:
+                self._hooked.add(identity)
         # As the CLI marks it: a non-zero exit is an error; a command that ran out of time was interrupted.
         wrong = mapping(outcome).get("interrupted") is True or text(outcome).startswith("Error: ")
         for block in blocks_of(event):
@@ -228,31 +228,34 @@ class ClaudeReader:
         """What a hook or a rule of ours refused is guidance, and no permission that the agent lacks."""
         tool, identity = text(event.get("tool_name"), LONGEST_TOOL), text(event.get("tool_use_id"), LONGEST_ID)
         wanted = text(event.get("message")) or detail_of(mapping(event.get("tool_input")))
-        ours = identity in self._hooked or any(_matches(rule, tool, wanted) for rule in self._disallowed)
+        ours = identity in self._hooked
+        for rule in self._disallowed:  # such as `Bash(git push:*)`
+            name, _, specifier = rule.removesuffix(")").partition("(")
+            words = specifier.removesuffix(":*").partition("*")[0].replace("//", "/")
+            ours = ours or (name == tool and words in wanted)
         if tool and not ours and len(self._denied) < _DENIALS:
             self._denied[tool] = None
 
-    def _limits(self, event: Event) -> None:
-        self._limit = read_limit(mapping(event.get("rate_limit_info")))
-
     def _conclusion(self, event: Event) -> None:
-        self.finished = True
-        self._result = read_result(event)
+        self.finished, self._final = True, last(event.get("result"), FINAL)
+        errors = "\n".join(text(error, WORDS) for error in items(event.get("errors"))[:10])[:WORDS]
+        self._result = {"result": text(event.get("result"), WORDS), "errors": errors, "is_error": event.get("is_error") is True}
+        self._result |= {name: text(event.get(name)) for name in ("subtype", "terminal_reason", "api_error")}
+        self._result |= {name: count(event.get(name)) for name in ("api_error_status", "num_turns")}
         self._session_id = text(event.get("session_id")) or self._session_id
-        self._turns += self._result.turns
+        self._turns += count(event.get("num_turns"))
         by_model = mapping(event.get("modelUsage"))
         self._billed = _billed(event, by_model, self._resumed.total if self._resumed else Usage())
-        self._window = _window_of(self.model, by_model)
+        # The model that spoke last is listed under its name, its full name or with a suffix.
+        listed = ((name, name.partition("[")[0], mapping(used)) for name, used in by_model.items())
+        windows = (
+            used.get("contextWindow") for *names, used in listed if self.model in (*names, text(used.get("canonicalModel")))
+        )
+        self._window = count(next(windows, 0))
         self._unbilled.clear()
         self._unfinished_turns = 0
         for denial in items(event.get("permission_denials")):
             self._denial(mapping(denial))
-
-
-def _matches(rule: str, tool: str, wanted: str) -> bool:
-    """Whether a rule such as `Bash(git push:*)` is about a call: the tool, and words of what it wanted."""
-    name, _, specifier = rule.removesuffix(")").partition("(")
-    return name == tool and specifier.removesuffix(":*").partition("*")[0].replace("//", "/") in wanted
 
 
 def _billed(event: Event, by_model: Event, earlier: Usage) -> Usage:
@@ -268,12 +271,3 @@ def _billed(event: Event, by_model: Event, earlier: Usage) -> Usage:
         less = {name: max(getattr(account, name) - getattr(before, name), 0) for name in Usage.model_fields}
         used = Usage.model_validate(less)
     return used.model_copy(update={"cost_usd": max(cost - before.cost_usd, 0.0)})
-
-
-def _window_of(model: str, by_model: Event) -> int:
-    """The context window of the model that spoke last, listed under its name, its full name or with a suffix."""
-    for name, used in by_model.items():
-        entry = mapping(used)
-        if model in (name, name.partition("[")[0], text(entry.get("canonicalModel"))):
-            return count(entry.get("contextWindow"))
-    return 0

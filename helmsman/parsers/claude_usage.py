@@ -3,7 +3,7 @@
 import hashlib
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from helmsman.parsers.loose import count, items, mapping, text
 from helmsman.prices import priced
@@ -11,8 +11,7 @@ from helmsman.records.agent import Compaction, ContextUse
 from helmsman.records.base import Usage
 from helmsman.tokens import tokens
 
-SYNTHETIC = "<synthetic>"
-"""The model that the CLI names when it speaks in the agent's place."""
+SYNTHETIC = "<synthetic>"  # the model that the CLI names when it speaks in the agent's place
 LONGEST_ID = 100
 _REPORTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _CHARACTERS = 3  # of one token, in code and JSON; rather too many tokens than too few, so that a limit holds
@@ -20,10 +19,6 @@ _MESSAGES = 256  # events of one message come close together, also where subagen
 _SHORTEST = 200  # characters from which a text that comes again is a repetition: "ok" says something every time
 _KEPT = 500
 _COMPACTIONS = 20
-_DIGEST = 8  # bytes; among 500 texts nobody meets the same one by chance
-_WORD = 20
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
 
 
 def message_of(event: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -39,12 +34,6 @@ def texts_of(block: Mapping[str, Any]) -> list[str]:
     content = block.get("content")
     parts = [content] if isinstance(content, str) else [mapping(part).get("text") for part in items(content)]
     return [part for part in parts if isinstance(part, str)]
-
-
-def never_ran(event: Mapping[str, Any]) -> set[str]:
-    """Ids of the tool calls that an event says were refused before they ran."""
-    told = map(mapping, items(event.get("tool_result_meta")))
-    return {text(entry.get("id"), LONGEST_ID) for entry in told if "non_execution_kind" in entry}
 
 
 def usage_of(counts: Mapping[str, Any], keys: tuple[str, str, str, str] = _REPORTED) -> Usage:
@@ -64,7 +53,7 @@ class SpentReader:
         """Nothing has been said yet."""
         self.usage = Usage()
         """The dollars are those of the price list; none of a model that is not in it."""
-        self._messages: dict[str, None] = {}
+        self._messages: dict[object, None] = {}
         self._thought = 0
 
     def think(self, event: Mapping[str, Any]) -> None:
@@ -73,18 +62,20 @@ class SpentReader:
 
     def add(self, message: Mapping[str, Any], *, main: bool) -> bool:
         """Take in one event of a message, at the price of the model that spoke it; whether it is the first."""
-        identity, told = text(message.get("id")), mapping(message.get("usage"))
-        first = identity not in self._messages
-        said = sum(map(_characters, items(message.get("content")))) // _CHARACTERS
+        identity, said, characters = text(message.get("id")), mapping(message.get("usage")), 0
+        for block in map(mapping, items(message.get("content"))):
+            # Thoughts are shortened or left out, so they are counted apart.
+            characters += len(text(block.get("text"), 10**6)) + (len(str(block["input"])) if "input" in block else 0)
+        spoken = characters // _CHARACTERS
         if main:
-            said, self._thought = said + self._thought, 0
-        counted, hourly = Usage(output_tokens=said), 0
+            spoken, self._thought = spoken + self._thought, 0
+        first = _is_new(self._messages, identity, _MESSAGES)
+        counted, hourly = Usage(output_tokens=spoken), 0
         if first:
-            counted = usage_of(told)
-            counted = counted.model_copy(update={"output_tokens": max(counted.output_tokens, said)})
-            hourly = count(mapping(told.get("cache_creation")).get("ephemeral_1h_input_tokens"))
+            counted = usage_of(said)
+            counted = counted.model_copy(update={"output_tokens": max(counted.output_tokens, spoken)})
+            hourly = count(mapping(said.get("cache_creation")).get("ephemeral_1h_input_tokens"))
         self.usage = self.usage.plus(priced(counted, text(message.get("model")), min(hourly, counted.cache_creation_tokens)))
-        _keep(self._messages, identity, None, _MESSAGES)
         return first
 
     def clear(self) -> None:
@@ -92,36 +83,35 @@ class SpentReader:
         self.usage, self._thought = Usage(), 0
 
 
-def _characters(block: object) -> int:
-    """Of a text, or of what a tool is called with. Thoughts are shortened or left out, so they are counted apart."""
-    told = mapping(block)
-    return len(text(told.get("text"), 10**6)) + (len(str(told["input"])) if "input" in told else 0)
-
-
 class ContextReader:
     """What fills the context of the main thread, in bounded memory: what tools answered, and what of that was there before."""
 
     def __init__(self) -> None:
         """Nothing is in the context yet."""
-        self._tokens = self._peak = 0
+        self._tokens = self._peak = self._answered = self._noise = 0
+        self._texts: dict[object, None] = {}
         self._compactions: deque[Compaction] = deque(maxlen=_COMPACTIONS)
-        self._clear()
-
-    def _clear(self) -> None:
-        self._heard = self._noise = 0
-        self._texts: dict[bytes, None] = {}
 
     def feed(self, event: Mapping[str, Any]) -> None:
         """Take in one event; unknown ones and those of subagents change nothing."""
         if event.get("parent_tool_use_id") is not None:
             return
+        message = message_of(event)
         match event.get("type"):
-            case "assistant" if message_of(event).get("model") != SYNTHETIC:
-                self._message(event)
+            case "assistant" if message.get("model") != SYNTHETIC:
+                self._tokens = sum(count(mapping(message.get("usage")).get(key)) for key in _REPORTED[:3])
+                self._peak = max(self._peak, self._tokens)
             case "user":
-                self._results(event)
+                for block in blocks_of(event):
+                    if block.get("type") == "tool_result":
+                        self._result("".join(texts_of(block)), failed=block.get("is_error") is True)
             case "system" if event.get("subtype") == "compact_boundary":
-                self._compacted(mapping(event.get("compact_metadata")))
+                said = mapping(event.get("compact_metadata"))
+                before, after = count(said.get("pre_tokens")), count(said.get("post_tokens"))
+                self._compactions.append(Compaction(trigger=text(said.get("trigger"), 20), before=before, after=after))
+                self._tokens = after or self._tokens
+                self._answered = self._noise = 0
+                self._texts.clear()
             case _:
                 pass
 
@@ -131,47 +121,25 @@ class ContextReader:
             tokens=self._tokens,
             peak=self._peak,
             window=window,
-            heard=self._heard,
+            heard=self._answered,
             noise=self._noise,
             compactions=tuple(self._compactions),
         )
 
-    def _message(self, event: Mapping[str, Any]) -> None:
-        usage = mapping(message_of(event).get("usage"))
-        self._tokens = sum(count(usage.get(key)) for key in _REPORTED[:3])
-        self._peak = max(self._peak, self._tokens)
-
-    def _results(self, event: Mapping[str, Any]) -> None:
+    def _result(self, words: str, *, failed: bool) -> None:
         """Noise is what failed, and what was there before: a file that is read again unchanged is the same text."""
-        for block in blocks_of(event):
-            if block.get("type") == "tool_result":
-                words = "".join(texts_of(block))
-                size, again = tokens(words), self._was_said(words)
-                self._heard += size
-                self._noise += size if again or block.get("is_error") is True else 0
-
-    def _was_said(self, words: str) -> bool:
-        if len(words) < _SHORTEST:
-            return False
-        known = _digest(words)
-        before = known in self._texts
-        _keep(self._texts, known, None, _KEPT)
-        return before
-
-    def _compacted(self, told: Mapping[str, Any]) -> None:
-        before, after = count(told.get("pre_tokens")), count(told.get("post_tokens"))
-        self._compactions.append(Compaction(trigger=text(told.get("trigger"), _WORD), before=before, after=after))
-        self._tokens = after or self._tokens
-        self._clear()
+        digest = hashlib.blake2b(words.encode("utf-8", "replace"), digest_size=8).digest()
+        again = len(words) >= _SHORTEST and not _is_new(self._texts, digest, _KEPT)
+        size = tokens(words)
+        self._answered += size
+        self._noise += size if again or failed else 0
 
 
-def _keep(known: dict[_Key, _Value], key: _Key, value: _Value, most: int) -> None:
-    """The newest so many; what was longest not heard of is forgotten."""
+def _is_new(known: dict[object, None], key: object, most: int) -> bool:
+    """Remember a key among the newest so many; whether it was not there."""
+    new = key not in known
     known.pop(key, None)
-    known[key] = value
+    known[key] = None
     if len(known) > most:
         del known[next(iter(known))]
-
-
-def _digest(words: str) -> bytes:
-    return hashlib.blake2b(words.encode("utf-8", "replace"), digest_size=_DIGEST).digest()
+    return new

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta, tzinfo
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -30,10 +31,15 @@ _RESET = re.compile(rf"resets? (?:(?:at|on) )?(?:{_DATE}(?:,| at)? ?)?(?:{_CLOCK
 
 
 def read_limit(info: Mapping[str, Any]) -> RateLimit:
-    """What a rate_limit_event says; its reset may lie in the past."""
-    window, all_of_them = text(info.get("rateLimitType")), mapping(info.get("unifiedWindows"))
-    told = (_window(text(name), mapping(of)) for name, of in [*all_of_them.items()][:_WINDOWS])
-    windows = {one.name: one for one in (_window(window, info), *told) if one}
+    """What a rate_limit_event says; its reset may lie in the past. A warning without a share says at least which was passed."""
+    window, windows = text(info.get("rateLimitType")), dict[str, UsageWindow]()
+    for name, said in [(window, info), *mapping(info.get("unifiedWindows")).items()][: _WINDOWS + 1]:
+        of = mapping(said)
+        shares = (amount(of.get("utilization")), amount(of.get("surpassedThreshold")))
+        share = next((one for one in shares if one is not None), None)
+        if share is not None:
+            resets = _moment(amount(of.get("resetsAt")))
+            windows[text(name)] = UsageWindow(name=text(name), utilization=min(share, 1.0), resets_at=resets)
     own = windows.get(window)
     return RateLimit(
         status=text(info.get("status")),
@@ -42,15 +48,6 @@ def read_limit(info: Mapping[str, Any]) -> RateLimit:
         utilization=own.utilization if own else None,
         windows=tuple(windows.values())[:_WINDOWS],
     )
-
-
-def _window(name: str, info: Mapping[str, Any]) -> UsageWindow | None:
-    """A warning without a share says at least which one was passed."""
-    share = amount(info.get("utilization"))
-    share = amount(info.get("surpassedThreshold")) if share is None else share
-    if share is None:
-        return None
-    return UsageWindow(name=name, utilization=min(share, 1.0), resets_at=_moment(amount(info.get("resetsAt"))))
 
 
 def names_a_limit(words: str) -> bool:
@@ -75,10 +72,11 @@ def reached(limit: RateLimit | None, words: str, now: datetime) -> RateLimit:
 
 def reset_in_words(words: str, now: datetime) -> datetime | None:
     """The next moment that a message names as the reset; None where it names none or one in the past."""
-    if epoch := _EPOCH.search(words[:_WORDS_READ]):
+    words = words[:_WORDS_READ]
+    if epoch := _EPOCH.search(words):
         moment = _moment(float(epoch[1]))
     else:
-        moments = (_named_moment(found, now) for found in _RESET.finditer(words[:_WORDS_READ]))
+        moments = (_named_moment(found, now) for found in _RESET.finditer(words))
         moment = next((moment for moment in moments if moment), None)
     return moment if moment and moment > now else None
 
@@ -89,43 +87,20 @@ def _moment(epoch: float | None) -> datetime | None:
 
 
 def _named_moment(found: re.Match[str], now: datetime) -> datetime | None:
-    here = now.astimezone(_zone(found["zone"]))
-    clock = _clock(found)
-    if clock is None:
+    """On the day that is named, in the year that is named or else the nearest one; a date alone is its midnight."""
+    hour, minute = int(found["hour"] or 12), int(found["minute"] or 0)
+    if not (found["hour"] or found["month"]) or not (1 <= hour <= 12 and minute < 60):  # noqa: PLR2004 - the face of a clock
         return None
-    here = here.replace(hour=clock[0], minute=clock[1], second=0, microsecond=0)
-    if found["month"]:
-        return _dated(found, here, now)
-    today = here if here > now - STALE else here + timedelta(days=1)
-    return today.astimezone(UTC)
-
-
-def _clock(found: re.Match[str]) -> tuple[int, int] | None:
-    """Hour and minute of a 12-hour clock; a date alone means its midnight."""
-    if not found["hour"]:
-        return (0, 0) if found["month"] else None
-    hour, minute = int(found["hour"]), int(found["minute"] or 0)
-    if not (1 <= hour <= 12 and minute < 60):  # noqa: PLR2004 - the face of a clock
-        return None
-    return hour % 12 + (12 if found["half"] in "pP" else 0), minute
-
-
-def _dated(found: re.Match[str], here: datetime, now: datetime) -> datetime | None:
-    """The day that is named, in the year that is named or else the one that brings it nearest."""
-    years = (int(found["year"]),) if found["year"] else (here.year - 1, here.year, here.year + 1)
-    days = [day for year in years if (day := _on(here, year, found["month"], int(found["day"])))]
+    zone = UTC
+    with suppress(KeyError, ValueError, OSError):  # not a zone, not even a name, or a folder of zones
+        zone = ZoneInfo(found["zone"]) if found["zone"] else UTC
+    hour = hour % 12 + (12 if (found["half"] or "a") in "pP" else 0)
+    here = now.astimezone(zone).replace(hour=hour, minute=minute, second=0, microsecond=0)
+    if not found["month"]:
+        return (here if here > now - STALE else here + timedelta(days=1)).astimezone(UTC)
+    days = list[datetime]()
+    for year in [int(found["year"])] if found["year"] else [here.year - 1, here.year, here.year + 1]:
+        with suppress(ValueError, OverflowError):  # no such month or day
+            day = here.replace(year=year, month=_MONTHS.index(found["month"].lower()) + 1, day=int(found["day"]))
+            days.append(day.astimezone(UTC))
     return min(days, key=lambda day: abs(day - now), default=None)
-
-
-def _on(here: datetime, year: int, month: str, day: int) -> datetime | None:
-    try:
-        return here.replace(year=year, month=_MONTHS.index(month.lower()) + 1, day=day).astimezone(UTC)
-    except (ValueError, OverflowError):  # no such month or day
-        return None
-
-
-def _zone(name: str | None) -> tzinfo:
-    try:
-        return ZoneInfo(name) if name else UTC
-    except (KeyError, ValueError, OSError):  # not a zone, not even a name, or a folder of zones
-        return UTC
