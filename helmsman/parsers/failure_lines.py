@@ -1,6 +1,7 @@
 """What a failed check printed, one line for each distinct failure: where, which test, the assertion, what it says."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
@@ -10,15 +11,11 @@ from helmsman.parsers.failure_words import excerpt
 from helmsman.parsers.failures import HEADING, headings, programs, ran, recapped, telling
 from helmsman.plain import short_line
 
-MOST = 30
-"""Lines; ten of them are some 600 tokens."""
+MOST = 30  # lines; ten of them are some 600 tokens
 LONGEST = 240
-CODE = 100
-"""Characters of a source line."""
-NAMES = 3
-"""Tests that fail alike and are named; the others are counted."""
-LAST_LINES = 15
-"""Of an output in which nothing is known."""
+CODE = 100  # characters of a source line
+NAMES = 3  # tests that fail alike and are named; the others are counted
+LAST_LINES = 15  # of an output in which nothing is known
 
 _ENDS = re.compile(r"={10,}|-{3,} Captured ")
 _PLACED = re.compile(r"^(?P<file>[\w./@-]{1,200}\.\w{1,5}):(?P<line>\d+): ", re.MULTILINE)  # pytest below a frame
@@ -37,11 +34,6 @@ class _Failure(NamedTuple):
     code: str
     said: str
 
-    @property
-    def kind(self) -> tuple[str, str]:
-        """Equal for failures that are one and the same."""
-        return (self.at, self.said) if self.at else (self.test, self.said)
-
 
 def listed(output: str, command: str = "", tests: Sequence[str] = (), root: str = "") -> tuple[str, ...]:
     """A line for each distinct failure in a check's output, the paths in it relative to `root`.
@@ -49,9 +41,10 @@ def listed(output: str, command: str = "", tests: Sequence[str] = (), root: str 
     `tests` are the failing ones, as the runner names them. Where nothing is recognised, the last lines are given.
     """
     lines = excerpt(output.replace(f"{root.rstrip('/')}/", "") if root else output)
-    found = list(_of_tests(lines, tests)) or list(_objections("\n".join(lines), programs(ran(command))))
-    told = list(_merged(found)) or _last(lines)
-    return tuple(short_line(line, LONGEST) for line in told[:MOST])
+    found = list(_of_tests(lines, tests)) or _objections("\n".join(lines), programs(ran(command)))
+    times = Counter(line.strip() for line in lines if line.strip())
+    last = [f"{line}  ×{number}" if number > 1 else line for line, number in list(times.items())[-LAST_LINES:]]  # noqa: RUF001
+    return tuple(short_line(line, LONGEST) for line in (list(_merged(found)) or last)[:MOST])
 
 
 def _of_tests(lines: Sequence[str], tests: Sequence[str]) -> Iterator[_Failure]:
@@ -77,16 +70,16 @@ def _read(block: Sequence[str], name: str) -> _Failure:
 
 def _frame(text: str) -> tuple[str, str]:
     """Place and source line of the innermost frame that belongs to no library."""
-    frames = [match for match in _PYTHON_FRAME.finditer(text) if not is_strange(match["file"])]
-    if frames:
+
+    def own(pattern: re.Pattern[str]) -> list[re.Match[str]]:
+        return [match for match in pattern.finditer(text) if not is_strange(match["file"])]
+
+    if frames := own(_PYTHON_FRAME):
         return f"{frames[-1]['file']}:{frames[-1]['line']}", frames[-1]["code"]
-    marked = [match["code"].strip() for match in _MARKED.finditer(text)]
-    placed = [match for match in _PLACED.finditer(text) if not is_strange(match["file"])][-1:]
-    found = placed or [match for match in _ANYWHERE.finditer(text) if not is_strange(match["file"])][:1]
+    marked, placed = [match["code"].strip() for match in _MARKED.finditer(text)], own(_PLACED)[-1:]
     at = "" if placed else own_frame(text)
-    return at or next((f"{match['file'].removeprefix('./')}:{match['line']}" for match in found), ""), marked[
-        -1
-    ] if marked else ""
+    found = [f"{match['file'].removeprefix('./')}:{match['line']}" for match in placed or own(_ANYWHERE)[:1]]
+    return at or "".join(found), "".join(marked[-1:])
 
 
 def _short(name: str) -> str:
@@ -95,33 +88,25 @@ def _short(name: str) -> str:
     return ".".join(match["path"].split(".")[-2:]) if match else name
 
 
-def _objections(text: str, names: Programs) -> Iterator[_Failure]:
+def _objections(text: str, names: Programs) -> Sequence[_Failure]:
     """What compilers, linters and type checkers object to, in the order in which it was printed."""
     found: dict[int, _Failure] = {}
     for one in rules("objections", "early"):
-        if one.programs and not one.programs & names:
-            continue
-        for match in one.pattern.finditer(text):
-            told = hit(one.kind, match)
-            found.setdefault(text.count("\n", 0, match.start()), _Failure(told.at, "", "", told.said))
-    placed = [found[line] for line in sorted(found) if found[line].at]
-    return iter(placed or [found[line] for line in sorted(found)])
+        for match in one.pattern.finditer(text) if not one.programs or one.programs & names else ():
+            said = hit(one.kind, match)
+            found.setdefault(text.count("\n", 0, match.start()), _Failure(said.at, "", "", said.said))
+    every = [found[line] for line in sorted(found)]
+    return [one for one in every if one.at] or every
 
 
 def _merged(found: Iterable[_Failure]) -> Iterator[str]:
     """One line for those that are the same, with how many they are."""
     same: dict[tuple[str, str], list[_Failure]] = {}
-    for failure in found:
-        same.setdefault(failure.kind, []).append(failure)
-    for (first, *_), times in ((group, len(group)) for group in same.values()):
-        names = list(dict.fromkeys(one.test for one in same[first.kind] if one.test))
+    for failure in found:  # those without a place are the same where the test is
+        same.setdefault((failure.at or failure.test, failure.said), []).append(failure)
+    for group in same.values():
+        first, names = group[0], list(dict.fromkeys(one.test for one in group if one.test))
         more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
-        parts = (first.at, ", ".join(names[:NAMES]) + more, first.code, first.said, f"×{times}" if times > 1 else "")  # noqa: RUF001
+        times = f"×{len(group)}" if len(group) > 1 else ""  # noqa: RUF001
+        parts = (first.at, ", ".join(names[:NAMES]) + more, first.code, first.said, times)
         yield " | ".join(" ".join(part.split()) for part in parts if part)
-
-
-def _last(lines: Sequence[str]) -> list[str]:
-    told: dict[str, int] = {}
-    for line in filter(str.strip, lines):
-        told[line.strip()] = told.get(line.strip(), 0) + 1
-    return [f"{line}  ×{times}" if times > 1 else line for line, times in list(told.items())[-LAST_LINES:]]  # noqa: RUF001

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -32,8 +32,7 @@ class Rule(NamedTuple):
 
     kind: FailureClass
     pattern: re.Pattern[str]
-    programs: Programs
-    """It speaks only where the command runs one of them; empty for any."""
+    programs: Programs  # it speaks only where the command runs one of them; empty for any
 
 
 class Hit(NamedTuple):
@@ -54,14 +53,12 @@ def table_of(name: str) -> Any:
 @cache
 def rules(*stages: str) -> tuple[Rule, ...]:
     """The rules of these stages in their order."""
-    return tuple(rule for stage in stages for rule in _rules(table_of(stage)))
-
-
-def _rules(stage: dict[str, list[str | dict[str, str]]]) -> Iterator[Rule]:
-    for kind, patterns in stage.items():
+    found = list[Rule]()
+    for kind, patterns in (row for stage in stages for row in table_of(stage).items()):
         for one in patterns:
             pattern, of = (one, "") if isinstance(one, str) else (one["pattern"], one["of"])
-            yield Rule(FailureClass(kind), re.compile(pattern, re.MULTILINE), frozenset(_GROUPS.get(of, of).split()))
+            found.append(Rule(FailureClass(kind), re.compile(pattern, re.MULTILINE), frozenset(_GROUPS.get(of, of).split())))
+    return tuple(found)
 
 
 def first_hit(table: Iterable[Rule], text: str, programs: Programs) -> Hit | None:
@@ -75,23 +72,17 @@ def first_hit(table: Iterable[Rule], text: str, programs: Programs) -> Hit | Non
 def hit(kind: FailureClass, match: re.Match[str]) -> Hit:
     """What a match says; a place that is told in two pieces is put together."""
     groups = {name: value for name, value in match.groupdict().items() if value}
-    line, said = _line(match), groups.get("said", "")
+    text, begin = match.string, match.start() + match.string.startswith("\n", match.start())
+    line = text[text.rfind("\n", 0, begin) + 1 :].partition("\n")[0].strip()
+    said = groups.get("said", "")
     at = f"{groups['file']}:{groups['line']}" if "file" in groups else _COLUMN.sub(r":\1", groups.get("at", ""))
     if not at and kind not in _POINTLESS:
-        place = _PLACE.search(line) or _ARROW.search(match.string, match.start(), match.end() + 400)
+        place = _PLACE.search(line) or _ARROW.search(text, match.start(), match.end() + 400)
         at = f"{place['file']}:{place['line']}" if place else ""
         if place and place.string is line and not line[: place.start()].strip():
             said = said or line[place.end() :].lstrip(": -")
     name = groups.get("name") or groups.get("path", "")
     return Hit(kind, said or line, at.removeprefix("./"), name.strip(_QUOTES))
-
-
-def _line(match: re.Match[str]) -> str:
-    """The line in which a match begins."""
-    text = match.string
-    start = text.rfind("\n", 0, match.start() + 1) + 1 if text[match.start() : match.start() + 1] != "\n" else match.start() + 1
-    stop = text.find("\n", start)
-    return text[start : stop if stop >= 0 else len(text)].strip()
 
 
 _STRANGE = re.compile(

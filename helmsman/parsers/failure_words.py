@@ -38,8 +38,7 @@ def _replacements(name: str) -> list[tuple[re.Pattern[str], str]]:
     return [(re.compile(pattern), instead) for pattern, instead in table_of("replaced")[name]]
 
 
-EDGE = 20_000
-"""Characters that are read at each end; summaries stand last, the first error often first."""
+EDGE = 20_000  # characters that are read at each end; summaries stand last, the first error often first
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _WRAPPED = re.compile(r"<tool_use_error>(?:Error: )?|</tool_use_error>|\AError: (?=Exit code )")
 
@@ -88,7 +87,8 @@ KEPT = 20
 
 def same_error(a: ErrorVector, b: ErrorVector) -> bool:
     """Whether two failures are one: their class, their place and their message are the same."""
-    return a.kind is b.kind and _words(a) == _words(b)
+    first, second = ((one.kind, place(one.where), normal(one.message)) for one in (a, b))
+    return first == second
 
 
 def merge(errors: Sequence[ErrorVector], new: ErrorVector) -> tuple[ErrorVector, ...]:
@@ -96,7 +96,3 @@ def merge(errors: Sequence[ErrorVector], new: ErrorVector) -> tuple[ErrorVector,
     times = new.times + sum(error.times for error in errors if same_error(error, new))
     others = [error for error in errors if not same_error(error, new)]
     return (*others, new.model_copy(update={"times": times}))[-KEPT:]
-
-
-def _words(error: ErrorVector) -> tuple[str, str]:
-    return place(error.where), normal(error.message)

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
-from typing import NamedTuple
 
 from helmsman.parsers.failure_rules import ANY, Hit, Programs, first_hit, hit, own_frame, rules, table_of
 from helmsman.parsers.failure_words import excerpt, extent, normal, place
@@ -46,13 +45,6 @@ def programs(found: Sequence[Command]) -> Programs:
     return frozenset(word for one in found for word in words_of(one)[:2])
 
 
-def _program(found: Sequence[Command], script: str) -> str:
-    """The program that a failure is most likely of: the last one that does more than look."""
-    names = [words_of(one)[0] for one in found]
-    doing = [name for name in names if name not in _LOOKS]
-    return (doing or names or [*script.split(maxsplit=1), ""][:1])[-1]
-
-
 # --- any failed call ------------------------------------------------------------------------------------------------
 
 _EXIT = re.compile(r"Exit code (\d{1,3})")
@@ -79,77 +71,61 @@ _ANY_LAST = re.compile(r"^(?P<said>[A-Za-z_][\w.]{0,150}(?:: .*|$))", re.MULTILI
 _ANY_ERROR = re.compile(r"^.{0,80}?\b(?:error|fatal|failed|failure|cannot|unable)\b.*", re.IGNORECASE)
 
 
-class _Call(NamedTuple):
-    """What there is of a failed call."""
-
-    detail: str
-    lines: Sequence[str]
-    code: int
-    programs: Programs
-    program: str
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.lines)
-
-
 def failure_of(tool: str, detail: str, output: str) -> ErrorVector:
     """What went wrong in a call that failed, of what was called with which command or path."""
-    call = _call(text(tool, 60), text(detail, 4000), excerpt(output))
-    found = first_hit(rules("own"), "\n".join(call.lines[:3]), ANY)
-    if found is not None:
-        where = _DENIED if found.kind is Class.OTHER else found.name or call.program
+    tool, detail, lines = text(tool, 60), text(detail, 4000), excerpt(output)
+    exit_said, code, names, program = _EXIT.fullmatch(lines[0]) if lines else None, 0, ANY, detail or tool
+    if tool == "Bash":
+        found, code = ran(detail), int(exit_said[1]) if exit_said else 0
+        timed_out = any(line.startswith("Command timed out") for line in lines[1:2])
+        lines, names = lines[1:] if exit_said and not timed_out else lines, programs(found)
+        # Most likely it is of the last one that does more than look.
+        called = [words_of(one)[0] for one in found]
+        doing = [name for name in called if name not in _LOOKS]
+        program = (doing or called or [*detail.split(maxsplit=1), ""][:1])[-1] or tool
+    whole = "\n".join(lines)
+    hit = first_hit(rules("own"), "\n".join(lines[:3]), ANY)
+    if hit is not None:
+        where = _DENIED if hit.kind is Class.OTHER else hit.name or program
     else:
-        found = _settled(call) or _read(call) or _unknown(call)
-        places = (own_frame(call.text), found.at) if found.kind in _FRAME_FIRST else (found.at, own_frame(call.text))
-        where = next(filter(None, (*places, found.name, call.program)), "")
-    return ErrorVector(kind=found.kind, where=place(where), message=normal(found.said), extent=extent(output))
+        ended = Class.TIMEOUT if code == 124 and "timeout" in detail.split() else _EXITS.get(code)  # noqa: PLR2004 - by timeout(1)
+        hit = _by_exit(ended, code, whole, names) or _by_words(code, lines, names)
+        if hit is None:
+            told = [line.strip() for line in lines if line.strip()]
+            said = next((line for line in told if _ANY_ERROR.match(line)), told[-1] if told else "")
+            hit = Hit(Class.OTHER, said or (f"exit code {code}" if code else "no output"))
+        places = (own_frame(whole), hit.at) if hit.kind in _FRAME_FIRST else (hit.at, own_frame(whole))
+        where = next(filter(None, (*places, hit.name, program)), "")
+    return ErrorVector(kind=hit.kind, where=place(where), message=normal(hit.said), extent=extent(output))
 
 
-def _call(tool: str, detail: str, lines: list[str]) -> _Call:
-    match = _EXIT.fullmatch(lines[0]) if lines else None
-    if tool != "Bash":
-        return _Call(detail, lines, 0, ANY, detail or tool)
-    found = ran(detail)
-    code = int(match[1]) if match else 0
-    own = lines[1:] if match and not any(line.startswith("Command timed out") for line in lines[1:2]) else lines
-    return _Call(detail, own, code, programs(found), _program(found, detail) or tool)
-
-
-def _settled(call: _Call) -> Hit | None:
+def _by_exit(kind: Class | None, code: int, text: str, names: Programs) -> Hit | None:
     """An exit code that says all; the table only gives the words."""
-    kind = _EXITS.get(call.code)
-    if call.code == 124 and "timeout" in call.detail.split():  # noqa: PLR2004 - as timeout(1) ends
-        kind = Class.TIMEOUT
     if kind is None or kind is Class.EXCEPTION:
         return None
     table = [one for one in rules("early", "git", "world") if one.kind is kind]
-    return first_hit(table, call.text, call.programs) or Hit(kind, f"exit code {call.code}")
+    return first_hit(table, text, names) or Hit(kind, f"exit code {code}")
 
 
-def _read(call: _Call) -> Hit | None:
-    text, names = call.text, call.programs
-    test = failing_test(call.lines, names)
+def _by_words(code: int, lines: Sequence[str], names: Programs) -> Hit | None:
+    text, test = "\n".join(lines), failing_test(lines, names)
     said = _PYTEST_SAYS.findall(text)  # pytest marks the words of failures: what a test printed besides says nothing
     early = first_hit(rules("early") if test else rules("unreached", "early"), "\n".join(said) if said else text, names)
     if early is not None:
         return early._replace(at=early.at or (test.at if test else ""))
-    if _EXITS.get(call.code) is Class.EXCEPTION:
-        return _crash(text, names) or Hit(Class.EXCEPTION, f"exit code {call.code}")
+    crash = _crash(text, names)
+    if _EXITS.get(code) is Class.EXCEPTION:
+        return crash or Hit(Class.EXCEPTION, f"exit code {code}")
+    # Of a Python traceback the last line says what kind it is.
+    raised = crash if _TRACEBACK in text else None
     return (
         test
         or first_hit(rules("objections"), text, names)
-        or _raised(text, names)
+        or (raised and (first_hit(rules("early", "world"), raised.said, names) or raised))
         or first_hit(rules("git", "git_else", "world", "usage"), text, names)
-        or _crash(text, names)
+        or crash
         or first_hit(rules("last"), text, names)
     )
-
-
-def _raised(text: str, names: Programs) -> Hit | None:
-    """The error of a Python traceback, whose own line says what kind it is."""
-    error = _crash(text, names) if _TRACEBACK in text else None
-    return error and (first_hit(rules("early", "world"), error.said, names) or error)
 
 
 def _crash(text: str, names: Programs) -> Hit | None:
@@ -163,12 +139,6 @@ def _crash(text: str, names: Programs) -> Hit | None:
         return None
     kind = Class.TEST if "AssertionError" in match["said"].partition(":")[0] else Class.EXCEPTION
     return hit(kind, match)._replace(at="")
-
-
-def _unknown(call: _Call) -> Hit:
-    lines = [line.strip() for line in call.lines if line.strip()]
-    said = next((line for line in lines if _ANY_ERROR.match(line)), lines[-1] if lines else "")
-    return Hit(Class.OTHER, said or (f"exit code {call.code}" if call.code else "no output"))
 
 
 # --- failing tests --------------------------------------------------------------------------------------------------

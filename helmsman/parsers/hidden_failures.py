@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from helmsman.parsers.failure_rules import Programs, first_hit, rules
+from helmsman.parsers.failure_rules import first_hit, rules
 from helmsman.parsers.failure_words import excerpt
 from helmsman.parsers.failures import programs, ran, words_of
 from helmsman.parsers.loose import text
@@ -37,7 +37,14 @@ def failed_by_output(command: str, output: str) -> bool:
     found = ran(script)
     if _NEGATED.search(script) or not any(_runs(one) and _is_hidden(number, found, script) for number, one in enumerate(found)):
         return False
-    return _says_failed("\n".join(excerpt(output)), programs(found))
+    told, names = "\n".join(excerpt(output)), programs(found)
+    counts = read_summary(told)
+    objects = [one for one in rules("objections", "last") if one.kind in _OBJECTS]
+    return (
+        bool(counts and counts.failed)
+        or first_hit(objects, told, names) is not None
+        or (not (counts and counts.executed) and first_hit(rules("tests"), told, names) is not None)
+    )
 
 
 def _runs(one: Command) -> bool:
@@ -62,10 +69,3 @@ def _is_hidden(number: int, found: Sequence[Command], script: str) -> bool:
     if piped and ("pipefail" not in options or piped[-1].sure):
         return "pipefail" not in options
     return not stops
-
-
-def _says_failed(text: str, names: Programs) -> bool:
-    counts = read_summary(text)
-    if (counts and counts.failed) or first_hit([one for one in rules("objections", "last") if one.kind in _OBJECTS], text, names):
-        return True
-    return not (counts and counts.executed) and first_hit(rules("tests"), text, names) is not None
