@@ -46,7 +46,7 @@ from helmsman.parsers.pushes import filter_updates, read_allowed, read_forge, re
 from helmsman.parsers.security_scan import read_scan
 from helmsman.parsers.shell import commands
 from helmsman.parsers.test_files import why_test
-from helmsman.parsers.test_report import read_junit, read_ran, read_summary
+from helmsman.parsers.test_report import read_junit, read_summary
 from helmsman.plain import clean, clean_lines, short_line
 from helmsman.prompts.message import TemplateProblem, check_template
 from helmsman.records.agent import AgentCall
@@ -133,8 +133,8 @@ def _whole(call: AgentCall) -> None:
 
 
 def _junit(data: bytes) -> None:
-    counts = read_junit(text(data))
-    assert (counts is None) <= (not read_ran(text(data)))
+    report = read_junit(text(data))
+    assert (report.counts is None) <= (not report.ran)
 
 
 def _failure(data: bytes) -> None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from helmsman.parsers.runner_sessions import Run, Span, Tally, between, line_at, matching, run_counts, tally_of, total
-from helmsman.records.checks import TestCounts
 
 # go test --------------------------------------------------------------------------------------------------------------
 
@@ -15,22 +14,18 @@ _GO_TEST = re.compile(r" *--- (PASS|FAIL|SKIP): (.+) \([0-9.]++s\)")
 
 
 def read_go(lines: list[str]) -> Iterator[Run]:
+    """Count tests where go names them, subtests too; a package of which it names none counts as one test."""
     start = 0
     for number, package in matching(_GO_PACKAGE, lines):
         tests = [(match[1], match[2]) for _, match in matching(_GO_TEST, lines[start:number])]
-        yield Run(number, number, _go_counts(package, tests))
+        status, outcomes = package[1].strip(), [outcome for outcome, _ in tests]
+        failing = [test for outcome, test in tests if outcome == "FAIL"]
+        if status == "FAIL":
+            failing = failing or [package[2]]  # it was not built, panicked or ran out of time
+        anonymous = status == "ok" and not tests and "[no tests to run]" not in package[3]
+        counts = run_counts(outcomes.count("PASS") + anonymous, len(failing), outcomes.count("SKIP"), failing)
+        yield Run(number, number, counts)
         start = number + 1
-
-
-def _go_counts(package: re.Match[str], tests: list[tuple[str, str]]) -> TestCounts:
-    """Count tests where go names them, subtests too; a package of which it names none counts as one test."""
-    status, name, note = package[1].strip(), package[2], package[3]
-    outcomes = [outcome for outcome, _ in tests]
-    failing = [test for outcome, test in tests if outcome == "FAIL"]
-    if status == "FAIL":
-        failing = failing or [name]  # it was not built, panicked or ran out of time
-    anonymous = status == "ok" and not tests and "[no tests to run]" not in note
-    return run_counts(outcomes.count("PASS") + anonymous, len(failing), outcomes.count("SKIP"), failing)
 
 
 # mocha ----------------------------------------------------------------------------------------------------------------
@@ -42,22 +37,20 @@ _MOCHA_TITLE = re.compile(r"  ([0-9]{1,9})\) (.+)")
 
 
 def read_mocha(lines: list[str]) -> Iterator[Run]:
-    """Read runs of mocha, where the names stand below the summary."""
-    found = list(_mocha_summaries(lines))
+    """Read runs of mocha, where the names stand below the summary.
+
+    That stands between blank lines; what a test prints stands among the names of tests.
+    """
+    found = list[Span]()
+    for number, _ in matching(_MOCHA_PASSING, lines):
+        last = number + len(list(takewhile(_MOCHA_OTHER.fullmatch, lines[number + 1 : number + 3])))
+        if not line_at(lines, number - 1) and not line_at(lines, last + 1):
+            found.append((number, last))
     for (first, last), below in zip(found, between(found, lines), strict=True):
         tally = tally_of(" ".join(lines[first : last + 1]))
         failed = total(tally, ["failing"])
         names = _mocha_names(below, failed)
         yield Run(first, last, run_counts(total(tally, ["passing"]), failed, total(tally, ["pending"]), names))
-
-
-def _mocha_summaries(lines: list[str]) -> Iterator[Span]:
-    """A summary stands between blank lines; what a test prints stands among the names of tests."""
-    for number, _ in matching(_MOCHA_PASSING, lines):
-        others = list(takewhile(_MOCHA_OTHER.fullmatch, lines[number + 1 : number + 3]))
-        last = number + len(others)
-        if not line_at(lines, number - 1) and not line_at(lines, last + 1):
-            yield number, last
 
 
 def _mocha_names(lines: list[str], failed: int) -> Iterator[str]:
@@ -66,12 +59,9 @@ def _mocha_names(lines: list[str], failed: int) -> Iterator[str]:
     for number, title in matching(_MOCHA_TITLE, lines):
         if expected <= failed and int(title[1]) == expected:
             expected += 1
-            yield _mocha_name([title[2], *lines[number + 1 : number + _MOCHA_DEPTH]])
-
-
-def _mocha_name(lines: list[str]) -> str:
-    suites = list(takewhile(lambda line: line and not line.endswith(":"), lines))
-    return " ".join(part.strip() for part in lines[: len(suites) + 1]).removesuffix(":")
+            whole = [title[2], *lines[number + 1 : number + _MOCHA_DEPTH]]
+            suites = list(takewhile(lambda line: line and not line.endswith(":"), whole))
+            yield " ".join(part.strip() for part in whole[: len(suites) + 1]).removesuffix(":")
 
 
 # node --test ----------------------------------------------------------------------------------------------------------
@@ -89,15 +79,18 @@ _NODE_FILE = re.compile(r"(?:✔|ok [0-9]++ -) (?:/|[A-Za-z]:[\\/]).+\.[cm]?[jt]
 def read_node(lines: list[str]) -> Iterator[Run]:
     """Read runs of Node.js's own runner by the eight totals at its end, which are the same in both reporters.
 
-    In TAP they follow the plan: what a test prints is a comment there too, but a plan cannot be printed.
+    In TAP they follow the plan: what a test prints is a comment there too, but a plan cannot be printed. A todo proves nothing,
+    whether it passes or fails; node itself counts neither as a failure.
     """
     start = 0
     for number, line in enumerate(lines):
-        totals = _node_totals(lines[number : number + len(_NODE_TOTALS)])
-        if not totals or (line.startswith("#") and not _TAP_PLAN.fullmatch(line_at(lines, number - 1))):
+        totals, tap = _node_totals(lines[number : number + len(_NODE_TOTALS)]), line.startswith("#")
+        if not totals or (tap and not _TAP_PLAN.fullmatch(line_at(lines, number - 1))):
             continue
-        last = number + len(_NODE_TOTALS) - 1
-        yield Run(number, last, _node_counts(totals, lines[start:number], lines[last + 1 :], tap=line.startswith("#")))
+        last, above = number + len(_NODE_TOTALS) - 1, lines[start:number]
+        failed, empty = total(totals, ["fail", "cancelled"]), sum(bool(_NODE_FILE.fullmatch(line)) for line in above)
+        names = (_tap_failing(above) if tap else _node_failing(lines[last + 1 :])) if failed else ()
+        yield Run(number, last, run_counts(totals["pass"] - empty, failed, total(totals, ["skipped", "todo"]), names))
         start = last + 1
 
 
@@ -105,14 +98,6 @@ def _node_totals(lines: list[str]) -> Tally:
     """The totals, or nothing where these lines are something else."""
     found = [match for line in lines if (match := _NODE_TOTAL.fullmatch(line))]
     return {match[1]: int(match[2]) for match in found} if tuple(match[1] for match in found) == _NODE_TOTALS else {}
-
-
-def _node_counts(totals: Tally, above: list[str], below: list[str], *, tap: bool) -> TestCounts:
-    """A todo proves nothing, whether it passes or fails; node itself counts neither as a failure."""
-    empty = sum(bool(_NODE_FILE.fullmatch(line)) for line in above)
-    failed = total(totals, ["fail", "cancelled"])
-    names = _tap_failing(above) if tap else _node_failing(below)
-    return run_counts(totals["pass"] - empty, failed, total(totals, ["skipped", "todo"]), names if failed else ())
 
 
 def _node_failing(lines: list[str]) -> Iterator[str]:
@@ -129,8 +114,7 @@ def _node_failing(lines: list[str]) -> Iterator[str]:
 _TAP_RESULT = re.compile(r"( *)(not )?ok ([0-9]{1,9})(?: -)?(?: (?!# )(.*?))?(?: # ((?i:SKIP|TODO))\b.*)?")
 _TAP_SUBTEST = re.compile(r"( *)# Subtest: (.+)")
 _TAP_OF_CHILDREN = re.compile(r" *failureType: 'subtestsFailed'")
-_TAP_NOTE = 8
-"""Lines below a result in which node says why it failed."""
+_TAP_NOTE = 8  # lines below a result in which node says why it failed
 
 
 @dataclass
@@ -145,22 +129,23 @@ class _Document:
     def last(self) -> int:
         return int(self.results[-1][3]) if self.results else 0
 
-    def expects(self, number: int) -> bool:
-        return self.planned is None or self.last < number <= self.planned
-
 
 def read_tap(lines: list[str]) -> Iterator[Run]:
-    """Read the Test Anything Protocol by its results at the top level.
+    """Read the Test Anything Protocol by its results at the top level. Planned tests behind the last one never ran, and failed.
 
     Node.js counts subtests too, in totals of its own behind the plan, which `read_node` reads.
     """
     for document in _tap_documents(lines):
-        if document.planned is None or not (document.results or not document.planned):
+        planned, results = document.planned, document.results
+        if planned is None or not (results or not planned):
             continue
         first, last = document.places[0], document.places[-1]
-        of_node = _TAP_PLAN.fullmatch(lines[last]) and _node_totals(lines[last + 1 : last + 1 + len(_NODE_TOTALS)])
-        if not of_node:
-            yield Run(first, last, _tap_counts(document, document.planned))
+        if _TAP_PLAN.fullmatch(lines[last]) and _node_totals(lines[last + 1 : last + 1 + len(_NODE_TOTALS)]):
+            continue
+        outcomes = ["skipped" if match[5] else "failed" if match[2] else "passed" for match in results]
+        failed = outcomes.count("failed") + max(0, planned - document.last)
+        names = (match[4] for match in results if match[2] and match[4] and not match[5])
+        yield Run(first, last, run_counts(outcomes.count("passed"), failed, outcomes.count("skipped"), names))
 
 
 def _tap_documents(lines: list[str]) -> Iterator[_Document]:
@@ -170,27 +155,18 @@ def _tap_documents(lines: list[str]) -> Iterator[_Document]:
         plan, result = _TAP_PLAN.fullmatch(line), _TAP_RESULT.fullmatch(line)
         if result and result[1]:  # of a subtest
             continue
-        if (plan or line.startswith("TAP version ") or (result and not document.expects(int(result[3])))) and (
-            document.planned is not None
-        ):
+        planned = document.planned
+        misplaced = result and planned is not None and not document.last < int(result[3]) <= planned
+        if planned is not None and (plan or misplaced or line.startswith("TAP version ")):
             yield document
             document = _Document()
         if plan:
             document.planned = int(plan[1])
-            document.places.append(number)
-        elif result:
+        if result:
             document.results.append(result)
+        if plan or result:
             document.places.append(number)
     yield document
-
-
-def _tap_counts(document: _Document, planned: int) -> TestCounts:
-    """Planned tests behind the last result never ran, and count as failed."""
-    results = document.results
-    outcomes = ["skipped" if match[5] else "failed" if match[2] else "passed" for match in results]
-    never_ran = max(0, planned - document.last)
-    names = (match[4] for match in results if match[2] and match[4] and not match[5])
-    return run_counts(outcomes.count("passed"), outcomes.count("failed") + never_ran, outcomes.count("skipped"), names)
 
 
 def _tap_failing(lines: list[str]) -> Iterator[str]:

@@ -7,14 +7,12 @@ beginnings and ends are matched like brackets: only the outermost sessions count
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from itertools import islice
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from helmsman.records.checks import TestCounts
 
-Span = tuple[int, int]
-"""Number of the first and of the last line."""
+Span = tuple[int, int]  # number of the first and of the last line
 Tally = dict[str, int]
 NAMES_KEPT = 50
 NAME_LENGTH = 300
@@ -66,17 +64,12 @@ def between(found: list[Span], lines: list[str]) -> Iterator[list[str]]:
     return (lines[last + 1 : end] for (_, last), end in zip(found, ends, strict=True))
 
 
-class Mark(Enum):
-    """What a line says about the session it stands in."""
+Mark = Literal["start", "report", "recap", "end", "bare_end"]
+"""What a line says about the session it stands in.
 
-    START = "start"
-    """A session announces itself; it closes with END."""
-    REPORT = "report"
-    """Failures follow, with what tests printed. It opens a quiet session, where none is open; BARE_END closes that."""
-    RECAP = "recap"
-    """Names follow; nothing printed by a test comes after this."""
-    END = "end"
-    BARE_END = "bare_end"
+`start`: a session announces itself; it closes with `end`. `report`: failures follow, with what tests printed; it opens a quiet
+session, where none is open, which closes with `bare_end`. `recap`: names follow; nothing printed by a test comes after this.
+"""
 
 
 @dataclass
@@ -91,16 +84,16 @@ class _Session:
         """Whether the next mark is of another session: the end so far was the last, not one that a test printed."""
         if self.last is None:
             return False
-        quiet_follows = next_mark in (Mark.REPORT, Mark.BARE_END) and Mark.REPORT not in self.seen
-        return next_mark is Mark.START or quiet_follows or Mark.RECAP in self.seen
+        quiet_follows = next_mark in ("report", "bare_end") and "report" not in self.seen
+        return next_mark == "start" or quiet_follows or "recap" in self.seen
 
     def can_close_with(self, mark: Mark) -> bool:
         """Whether the end may be its own: it closes as it was opened, but after the names any end is its own."""
-        return mark is self.closes_with or Mark.RECAP in self.seen
+        return mark == self.closes_with or "recap" in self.seen
 
     def see(self, mark: Mark) -> None:
         self.seen.add(mark)
-        if mark is Mark.RECAP:
+        if mark == "recap":
             self.last = None  # an end before the names was printed by a test
 
     def spans(self) -> list[Span]:
@@ -115,7 +108,7 @@ def outermost(marks: Iterable[tuple[int, Mark]]) -> list[Span]:
     for line, mark in marks:
         if len(opened) == 1 and opened[0].is_over(mark):
             found += opened.pop().spans()
-        if mark in (Mark.END, Mark.BARE_END):
+        if mark in ("end", "bare_end"):
             if not opened:
                 found.append((line, line))
             elif len(opened) > 1 and opened[-1].can_close_with(mark):
@@ -130,9 +123,9 @@ def outermost(marks: Iterable[tuple[int, Mark]]) -> list[Span]:
 
 
 def _begin(line: int, mark: Mark, opened: list[_Session]) -> None:
-    if mark is Mark.START:
-        opened.append(_Session(line, Mark.END))
+    if mark == "start":
+        opened.append(_Session(line, "end"))
     elif not opened:
-        opened.append(_Session(line, Mark.BARE_END))
+        opened.append(_Session(line, "bare_end"))
     if len(opened) == 1:
         opened[0].see(mark)

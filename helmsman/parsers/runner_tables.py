@@ -15,19 +15,7 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter
 
 from helmsman.parsers.runner_formats import read_go, read_mocha, read_node, read_tap
-from helmsman.parsers.runner_sessions import (
-    Mark,
-    Run,
-    Span,
-    Tally,
-    between,
-    line_at,
-    matching,
-    outermost,
-    run_counts,
-    tally_of,
-    total,
-)
+from helmsman.parsers.runner_sessions import Mark, Run, Span, between, line_at, matching, outermost, run_counts, tally_of, total
 from helmsman.records.checks import TestCounts
 
 _READERS: Mapping[str, Callable[[list[str]], Iterable[Run]]] = {
@@ -43,22 +31,16 @@ class Names(NamedTuple):
     """Where the names of failing tests stand."""
 
     pattern: str
-    always: bool = False
-    """Also where nothing is counted as failed."""
+    always: bool = False  # also where nothing is counted as failed
     below: bool = False
     after: str = ""
     """Below the last of these lines; everywhere, where it is in the part of the output that was not kept."""
-    block: bool = False
-    """They follow each other without another line."""
-    behind: str = ""
-    """The line before one."""
+    block: bool = False  # they follow each other without another line
+    behind: str = ""  # the line before one
     section: str = ""
-    within: str = ".*"
-    """A line that names what follows, and what it has to name."""
-    as_section: str = ""
-    """What stands for a name where the whole section failed."""
-    message: bool = False
-    """A message follows behind a dash."""
+    within: str = ".*"  # A line that names what follows, and what it has to name
+    as_section: str = ""  # what stands for a name where the whole section failed
+    message: bool = False  # A message follows behind a dash
 
 
 class Runner(NamedTuple):
@@ -68,23 +50,20 @@ class Runner(NamedTuple):
     reader: str = ""
     nothing: str = ""
     begins: str = ""
-    session: Mapping[str, str] = {}
+    session: Mapping[Mark, str] = {}
     ends: str = ""
     beside: Mapping[int, str] = {}
     read: tuple[int, ...] = (0,)
-    last: int = 0
-    """Lines from the first of the summary to its last."""
+    last: int = 0  # lines from the first of the summary to its last
     labels: bool = False
     passed: Words = ()
     ran: Words = ()
     not_run: str = ""
     failed: Words = ()
-    failed_outside: Words = ()
-    """Not counted among those that ran."""
+    failed_outside: Words = ()  # not counted among those that ran
     more_failed: str = ""
     below_failed: str = ""
-    else_failed: int = 0
-    """The line whose number counts where no test failed."""
+    else_failed: int = 0  # the line whose number counts where no test failed
     skipped: Words = ()
     names: tuple[Names, ...] = ()
 
@@ -97,27 +76,22 @@ def runners() -> tuple[Runner, ...]:
 
 def runs_in(runner: Runner, lines: list[str]) -> list[Run]:
     """The runs of one runner. One that began and has no summary is a run of no test."""
-    found = [*_runs(runner, lines), *_empty(runner.nothing, lines)]
-    return found or _empty(runner.begins, lines)[:1]
 
+    def empty(pattern: str) -> list[Run]:
+        return [Run(number, number, run_counts(0, 0, 0, ())) for number, _ in matching(pattern, lines)] if pattern else []
 
-def _empty(pattern: str, lines: list[str]) -> list[Run]:
-    return [Run(number, number, run_counts(0, 0, 0, ())) for number, _ in matching(pattern, lines)] if pattern else []
-
-
-def _runs(runner: Runner, lines: list[str]) -> Iterable[Run]:
-    if runner.reader:
-        return _READERS[runner.reader](lines)
-    if runner.session:
-        marks = [(Mark(name), re.compile(pattern)) for name, pattern in runner.session.items()]
-        told = ((number, next((mark for mark, one in marks if one.fullmatch(line)), None)) for number, line in enumerate(lines))
-        spans = outermost((number, mark) for number, mark in told if mark)
-        return [Run(first, last, _counts(runner, last, lines, lines[first:last], [])) for first, last in spans]
-    return _summaries(runner, lines)
+    found = list(_READERS[runner.reader](lines) if runner.reader else _summaries(runner, lines))
+    return [*found, *empty(runner.nothing)] or empty(runner.begins)[:1]
 
 
 def _summaries(runner: Runner, lines: list[str]) -> Iterator[Run]:
-    """Of each summary what stands above it up to the one before, and below it up to the next."""
+    """What stands in each session; else around each summary: above it up to the one before, below it up to the next."""
+    if runner.session:
+        marks = [(mark, re.compile(pattern)) for mark, pattern in runner.session.items()]
+        told = ((number, next((mark for mark, one in marks if one.fullmatch(line)), None)) for number, line in enumerate(lines))
+        for first, last in outermost((number, mark) for number, mark in told if mark):
+            yield Run(first, last, _counts(runner, last, lines, lines[first:last], []))
+        return
     spans: list[Span] = [
         (number, number + runner.last)
         for number, _ in matching(runner.ends, lines)
@@ -138,15 +112,20 @@ def _counts(runner: Runner, number: int, lines: list[str], above: list[str], bel
     failed += _numbers(runner.below_failed, [line_at(lines, number + 1)])
     if not failed and runner.else_failed:
         failed = total(tally_of(line_at(lines, number + runner.else_failed)), runner.failed)
-    passed = total(tally, runner.passed) if runner.passed else _ran(runner, lines[number], tally, above) - of_tests - skipped
-    told = (_shown(rule, section, name) for rule, section, name in named if failed or rule.always)
-    return run_counts(passed, failed, skipped, told)
-
-
-def _ran(runner: Runner, line: str, tally: Tally, above: list[str]) -> int:
-    match = re.fullmatch(runner.ends, line)
-    ran = int(match["ran"]) if match and "ran" in match.groupdict() else total(tally, runner.ran)
-    return ran - (sum(1 for _ in matching(runner.not_run, above)) if runner.not_run else 0)
+    passed = total(tally, runner.passed)
+    if not runner.passed:
+        match = re.fullmatch(runner.ends, lines[number])
+        ran = int(match["ran"]) if match and "ran" in match.groupdict() else total(tally, runner.ran)
+        not_run = sum(1 for _ in matching(runner.not_run, above)) if runner.not_run else 0
+        passed = ran - not_run - of_tests - skipped
+    shown = list[str]()
+    for rule, section, name in named:
+        if failed or rule.always:
+            whole = rule.as_section and name == rule.as_section
+            # Behind a dash stands a message; one inside the brackets belongs to the test's parameters.
+            ends = (name[: dash.start()] for dash in re.finditer(" - ", name) if rule.message)
+            shown.append(section if whole else next((end for end in ends if "[" not in end or end.endswith("]")), name))
+    return run_counts(passed, failed, skipped, shown)
 
 
 def _numbers(pattern: str, lines: list[str]) -> int:
@@ -168,18 +147,3 @@ def _names(rule: Names, lines: list[str]) -> Iterator[tuple[str, str]]:
                 yield section, match[1]
         elif rule.block:
             return
-
-
-def _shown(rule: Names, section: str, name: str) -> str:
-    if rule.as_section and name == rule.as_section:
-        return section
-    return _without_message(name) if rule.message else name
-
-
-def _without_message(text: str) -> str:
-    """Cut the message off; a dash inside the brackets belongs to the test's parameters."""
-    for dash in re.finditer(" - ", text):
-        name = text[: dash.start()]
-        if "[" not in name or name.endswith("]"):
-            return name
-    return text

@@ -15,9 +15,9 @@ from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
 from helmsman.errors import Cancelled, OperatorError
 from helmsman.parsers.failure_lines import listed
 from helmsman.parsers.test_files import is_test_file
-from helmsman.parsers.test_report import files_of, read_junit, read_passing, read_places, read_ran, read_summary
+from helmsman.parsers.test_report import JUnit, files_of, read_junit, read_summary
 from helmsman.records.agent import survivors_named
-from helmsman.records.checks import CheckReport, CheckResult, TestCounts
+from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.events import CheckFinished, CheckStarted, PreparationStarted
 from helmsman.verify.flaky import after_rerun, suspects
 from helmsman.verify.required import ran
@@ -261,8 +261,8 @@ def _result(check_context: CheckContext, check: CheckConfig, ended: Ended) -> Ch
     left = survivors_named(ended.survivors)
     head, tail = _output(ended)
     report = _report(check_context.root, check)
-    counts, passed = _counts(report, f"{head}\n{tail}"), by_itself and ended.exit_code == 0 and not left
-    failing = counts.failing if counts else ()
+    counts, passed = report.counts or read_summary(f"{head}\n{tail}"), by_itself and ended.exit_code == 0 and not left
+    failing = tuple(map(redact, counts.failing)) if counts else ()
     return CheckResult(
         name=check.title,
         command=check.command,
@@ -275,16 +275,16 @@ def _result(check_context: CheckContext, check: CheckConfig, ended: Ended) -> Ch
         timed_out=ended.by == "deadline",
         error=f"processes that it started are still running: {left}" if left else "",
         remark=_remark(check_context, check),
-        counts=counts,
-        ran=ran(check_context.required, read_ran(report), f"{head}\n{tail}"),
-        collected=_collected(check_context.root, report),
-        passing=tuple(map(redact, read_passing(report))) if check_context.every_case else (),
+        counts=counts.model_copy(update={"failing": failing}) if counts else None,
+        ran=ran(check_context.required, report.ran, f"{head}\n{tail}"),
+        collected=_collected(check_context.root, report.places),
+        passing=tuple(map(redact, report.passing)) if check_context.every_case else (),
     )
 
 
-def _collected(root: Path, report: str) -> tuple[str, ...]:
+def _collected(root: Path, places: Sequence[str]) -> tuple[str, ...]:
     """Files that it has tests of although they are not named like tests."""
-    named = ((root / path for path in files_of(place)) for place in read_places(report))
+    named = ((root / path for path in files_of(place)) for place in places)
     files = (next((one for one in paths if one.is_relative_to(root) and one.is_file()), None) for paths in named)
     inside = dict.fromkeys(str(one.relative_to(root)) for one in files if one)
     return tuple(path for path in inside if ".." not in path.split("/") and not is_test_file(path))[:COLLECTED]
@@ -304,17 +304,10 @@ def _output(ended: Ended) -> tuple[str, str]:
     return redact(head), redact(tail)
 
 
-def _counts(report: str, output: str) -> TestCounts | None:
-    counts = read_junit(report) or read_summary(output)
-    if counts is None:
-        return None
-    return counts.model_copy(update={"failing": tuple(redact(name) for name in counts.failing)})
-
-
-def _report(worktree: Path, check: CheckConfig) -> str:
-    """The JUnit XML that the check has written; empty where there is none in the worktree."""
+def _report(worktree: Path, check: CheckConfig) -> JUnit:
+    """The JUnit XML that the check has written, where there is one in the worktree."""
     found = read_within(worktree, check.report, LARGEST_REPORT) if check.report else None
-    return (found or b"").decode("utf-8", "replace")
+    return read_junit((found or b"").decode("utf-8", "replace"))
 
 
 def _forget_report(worktree: Path, check: CheckConfig) -> None:

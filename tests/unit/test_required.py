@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.parsers.test_report import read_ran
+from helmsman.parsers.test_report import read_junit
 from helmsman.verify.required import ran
 
 RECORDINGS = Path(__file__).parent.parent / "recordings" / "summaries"
@@ -20,7 +20,7 @@ XML = """<testsuites><testsuite>
 
 def test_a_report_names_what_ran_whether_it_passed_or_not() -> None:
     seen = ("test_a", "TestTotal::test_a", "tests.test_shop.TestTotal::test_a", "test_c", "test_param")
-    assert ran([*seen, "test_b", "est_a", "test_missing"], read_ran(XML), "") == seen
+    assert ran([*seen, "test_b", "est_a", "test_missing"], read_junit(XML).ran, "") == seen
 
 
 @pytest.mark.feature("V3")
