@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from helmsman.config import LoopConfig
 from helmsman.parsers.alignment_file import own_goal
-from helmsman.parsers.markdown_text import Kind, blocks
+from helmsman.parsers.markdown_text import blocks
 from helmsman.plain import one_line
 from helmsman.records.decision import Alert, Severity
 from helmsman.records.lessons import Estimate
@@ -60,7 +60,7 @@ def chain_file(config: LoopConfig) -> str:
     What the goal lists is in it even where the rubric, which holds for each of the loops, names more.
     """
     goal = own_goal(config.goal)
-    said = (block.text.partition("\n")[0].strip() for block in blocks(goal) if block.kind in {Kind.HEADING, Kind.TEXT})
+    said = (block.text.partition("\n")[0].strip() for block in blocks(goal) if block.kind in {"heading", "text"})
     what = next(filter(None, said), "")
     listed = tuple(_listed(goal))
     parts = split((*listed, *(one for one in acceptance_criteria(config) if one not in listed))) or [()]
@@ -73,5 +73,5 @@ def chain_file(config: LoopConfig) -> str:
 
 def _listed(goal: str) -> Iterator[str]:
     """Entries of lists, wherever they stand."""
-    said = (_TICK_BOX.sub("", one_line(block.text)) for block in blocks(goal) if block.kind is Kind.ITEM)
+    said = (_TICK_BOX.sub("", one_line(block.text)) for block in blocks(goal) if block.kind == "item")
     return filter(None, said)

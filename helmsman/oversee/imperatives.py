@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import islice
 
-from helmsman.parsers.markdown_text import MOST_PARSED, Block, Kind, blocks, unix_lines
+from helmsman.parsers.markdown_text import MOST_PARSED, Block, blocks, unix_lines
 from helmsman.plain import word_set
 from helmsman.records.control import Imperative, Modality
 
@@ -74,13 +74,13 @@ def _passages(text: str) -> Iterator[tuple[Block, Ban | None]]:
     text = _UNDERLINED.sub(r"# \1\n", _UNREAD.sub(lambda found: "\n" * found[0].count("\n"), unix_lines(text)))
     lines, headings, lead = text.split("\n"), dict[int, str](), ""
     for block in blocks(text):
-        if block.kind is Kind.HEADING:
+        if block.kind == "heading":
             headings, lead = {level: words for level, words in headings.items() if level < block.level}, ""
             headings[block.level] = block.text
-        elif block.kind is Kind.ITEM:
+        elif block.kind == "item":
             led = (lead,) if lead.rstrip(" *_").endswith(":") else ()
             yield block, next(filter(None, map(_ban, (*led, *reversed(headings.values())))), None)
-        elif block.kind is Kind.TEXT and (block.depth or not lines[block.line - 1].startswith(("    ", "\t"))):  # else code
+        elif block.kind == "text" and (block.depth or not lines[block.line - 1].startswith(("    ", "\t"))):  # else code
             lead = block.text.rpartition("\n")[2]
             yield block, None
 

@@ -8,8 +8,8 @@ that is missing or unknown is told, because what stands under it would be lost. 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import Enum, auto
-from typing import Any, cast
+from contextlib import suppress
+from typing import Any, Literal, cast
 
 from pydantic import ValidationError
 
@@ -21,8 +21,7 @@ TITLE = "# Alignment"
 AGREED = "# Agreed before the start"
 """The heading below which a loop's goal says what was agreed."""
 NOTHING = "(none)"
-LARGEST = 400_000
-"""Characters of a file that are read."""
+LARGEST = 400_000  # characters of a file that are read
 _PROOF, _ANSWER = "Proof", "Answer"
 _HELP = """\
 What is agreed on before a loop starts. It is yours: change what is wrong. To answer a question, tick it and write below it, as in
@@ -33,40 +32,30 @@ What is agreed on before a loop starts. It is yours: change what is wrong. To an
 A tick alone leaves it to whoever does the work. A loop does not start while a question is open."""
 
 
-class _Kind(Enum):
-    """What stands under a heading."""
-
-    PROSE = auto()
-    LINES = auto()
-    COMMANDS = auto()
-    STAGES = auto()
-    QUESTIONS = auto()
-    ANSWERED = auto()
-
-
+_Kind = Literal["prose", "lines", "commands", "stages", "questions", "answered"]  # what stands under a heading
 _Parts = Mapping[str, tuple[str, _Kind]]
 _LAYOUT: Mapping[str, tuple[str, _Parts]] = {
     "Specification": ("specification", {
-        "Goal": ("goal", _Kind.PROSE),
-        "Deliverables": ("deliverables", _Kind.LINES),
-        "Out of scope": ("out_of_scope", _Kind.LINES),
+        "Goal": ("goal", "prose"),
+        "Deliverables": ("deliverables", "lines"),
+        "Out of scope": ("out_of_scope", "lines"),
     }),
     "Process": ("process", {
-        "Approach": ("approach", _Kind.PROSE),
-        "Sequence": ("sequence", _Kind.STAGES),
-        "Stack assumptions": ("assumptions", _Kind.LINES),
+        "Approach": ("approach", "prose"),
+        "Sequence": ("sequence", "stages"),
+        "Stack assumptions": ("assumptions", "lines"),
     }),
     "Evaluation": ("evaluation", {
-        "Machine checks": ("machine_checks", _Kind.COMMANDS),
-        "Behavioural checks": ("behavioural_checks", _Kind.LINES),
-        "Edge cases": ("edge_cases", _Kind.LINES),
+        "Machine checks": ("machine_checks", "commands"),
+        "Behavioural checks": ("behavioural_checks", "lines"),
+        "Edge cases": ("edge_cases", "lines"),
     }),
     "Gap check": ("gaps", {
-        "Capability": ("capability", _Kind.LINES),
-        "Instruction": ("instruction", _Kind.LINES),
-        "Intentionality": ("intentionality", _Kind.LINES),
-        "Blocking questions": ("questions", _Kind.QUESTIONS),
-        "Answered questions": ("answered", _Kind.ANSWERED),
+        "Capability": ("capability", "lines"),
+        "Instruction": ("instruction", "lines"),
+        "Intentionality": ("intentionality", "lines"),
+        "Blocking questions": ("questions", "questions"),
+        "Answered questions": ("answered", "answered"),
     }),
 }  # fmt: skip
 """The file's headings: each section with its field, and below it each heading with its field and what stands there."""
@@ -78,8 +67,7 @@ _BOX = re.compile(r"\[([ xX])\](?:[ \t]+(.*))?")
 _MADE = re.compile(r"<!-- helmsman (\{.*\}) -->")
 _ON_ITS_LINE = re.compile(r"(.*\?)[ \t]+(?!\()(.+)")
 """A question, and what somebody wrote behind it; what stands in brackets there belongs to the question."""
-_INNER = 2
-"""Columns from which an item belongs to the one above."""
+_INNER = 2  # columns from which an item belongs to the one above
 
 
 # --- writing ------------------------------------------------------------------------------------------------------
@@ -87,7 +75,17 @@ _INNER = 2
 
 def render(alignment: Alignment) -> str:
     """The file's text."""
-    lines = [TITLE, "", *_intro(alignment.made)]
+    made, lines = alignment.made, [TITLE, "", _HELP]
+    if made.by == "template":
+        lines += ["", f"**No model wrote this**, so nobody has looked for gaps: {clean(made.reason) or 'none was asked'}"]
+    elif made.by == "model":
+        lines += ["", f"Round {made.round} of {ROUNDS} at most, by {clean(made.model)}, {money(made.cost_usd)} so far."]
+    if made.by != "template" and made.reason:
+        lines += ["", f"The last answers are not worked in: {clean(made.reason)}"]
+    if made != Made():
+        noted = json.dumps(made.model_dump(mode="json", exclude_defaults=True))
+        inert = noted.replace(">", "\\u003e").replace("<", "\\u003c")  # nothing in it ends the comment
+        lines += ["", f"<!-- helmsman {inert} -->"]
     for title, (section, parts) in _LAYOUT.items():
         lines += ["", f"## {title}"]
         for heading, (name, kind) in parts.items():
@@ -96,46 +94,28 @@ def render(alignment: Alignment) -> str:
     return "\n".join([*lines, "", *([alignment.more, ""] if alignment.more else [])])
 
 
-def _intro(made: Made) -> Iterator[str]:
-    yield _HELP
-    if made.by == "template":
-        yield f"\n**No model wrote this**, so nobody has looked for gaps: {clean(made.reason) or 'none was asked'}"
-    elif made.by == "model":
-        yield f"\nRound {made.round} of {ROUNDS} at most, by {clean(made.model)}, {money(made.cost_usd)} so far."
-    if made.by != "template" and made.reason:
-        yield f"\nThe last answers are not worked in: {clean(made.reason)}"
-    if made != Made():
-        noted = json.dumps(made.model_dump(mode="json", exclude_defaults=True))
-        inert = noted.replace(">", "\\u003e").replace("<", "\\u003c")  # nothing in it ends the comment
-        yield f"\n<!-- helmsman {inert} -->"
-
-
 def _written(kind: _Kind, value: Any) -> Iterator[str]:
     match kind:
-        case _Kind.PROSE:  # as a quotation, so that no line of it is a heading
+        case "prose":  # as a quotation, so that no line of it is a heading
             yield from (f"> {line}".rstrip() for line in (value.split("\n") if value else ()))
-        case _Kind.LINES:
+        case "lines":
             yield from (f"- {line}" for line in value)
-        case _Kind.COMMANDS:
-            yield from (f"- {_span(command)}" for command in value)
-        case _Kind.STAGES:
+        case "commands":
+            for command in value:  # as code, between more backticks than it holds in a row
+                ticks = "`" * (max((len(run) for run in re.findall(r"`+", command)), default=0) + 1)
+                yield f"- {ticks} {command} {ticks}" if "`" in command else f"- `{command}`"
+        case "stages":
             for number, stage in enumerate(value, 1):
                 yield f"{number}. {stage.what}"
                 yield from ([f"   - {_PROOF}: {stage.proof}"] if stage.proof else [])
-        case _Kind.QUESTIONS | _Kind.ANSWERED:
-            boxed = kind is _Kind.QUESTIONS
+        case "questions" | "answered":
+            boxed = kind == "questions"
             for one in cast("tuple[Asked, ...]", value):
                 box = ("[ ] " if one.open else "[x] ") if boxed else ""
                 yield f"- {box}{one.question}"
                 # an empty one, where what stands behind the question mark would else be read as the answer
                 if one.answer or (boxed and one.answer == "" and _ON_ITS_LINE.fullmatch(one.question)):
                     yield f"  - {_ANSWER}: {one.answer}".rstrip()
-
-
-def _span(text: str) -> str:
-    """As code, between more backticks than it holds in a row."""
-    ticks = "`" * (max((len(run) for run in re.findall(r"`+", text)), default=0) + 1)
-    return f"{ticks} {text} {ticks}" if "`" in text else f"`{text}`"
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
@@ -199,7 +179,10 @@ def _alignment(lines: Sequence[str]) -> Alignment:
     missing = ", ".join(f"## {title}" for title in _LAYOUT if title not in sections)
     if missing:
         raise ValueError(f"a section is missing: {missing}")
-    return Alignment.model_validate({**found, "made": _made(lines[:end]), "more": "\n".join(lines[end:]).rstrip()})
+    noted, made = next((match for line in lines[:end] if (match := _MADE.fullmatch(line.strip()))), None), Made()
+    with suppress(ValueError, RecursionError):  # whoever changes what we noted, or takes it out, has written the file by hand
+        made = Made.model_validate(json.loads(noted[1])) if noted else made
+    return Alignment.model_validate({**found, "made": made, "more": "\n".join(lines[end:]).rstrip()})
 
 
 def _known(said: str, known: Iterable[str]) -> str | None:
@@ -216,29 +199,20 @@ def _new(said: str, known: Iterable[str], before: Sequence[str], number: int) ->
     return name
 
 
-def _made(lines: Sequence[str]) -> dict[str, Any]:
-    """What we noted ourselves; whoever takes it out has written the file by hand."""
-    found = next((match for line in lines if (match := _MADE.fullmatch(line.strip()))), None)
-    try:
-        return Made.model_validate(json.loads(found[1])).model_dump() if found else {}
-    except (ValueError, RecursionError):  # pydantic's own error is a ValueError
-        return {}
-
-
 def _read(kind: _Kind, lines: Sequence[str]) -> Any:
-    if kind is _Kind.PROSE:  # quoted or not
+    if kind == "prose":  # quoted or not
         said = (line for line in lines if line.strip() != NOTHING)
         return "\n".join(line.lstrip()[1:].removeprefix(" ") if line.lstrip().startswith(">") else line for line in said)
-    items = _items(lines, paragraphs_apart=kind is not _Kind.QUESTIONS)
+    items = _items(lines, paragraphs_apart=kind != "questions")
     match kind:
-        case _Kind.STAGES:
+        case "stages":
             return tuple({"what": text, "proof": _labelled(below, _PROOF)} for text, *below in items)
-        case _Kind.QUESTIONS:
+        case "questions":
             return tuple(_asked(text, below) for text, *below in items)
-        case _Kind.ANSWERED:
+        case "answered":
             return tuple({"question": text, "answer": _labelled(below, _ANSWER)} for text, *below in items)
         case _:
-            return tuple(map(_unspanned if kind is _Kind.COMMANDS else str, map(" ".join, items)))
+            return tuple(map(_unspanned if kind == "commands" else str, map(" ".join, items)))
 
 
 def _items(lines: Sequence[str], *, paragraphs_apart: bool) -> list[list[str]]:
@@ -265,19 +239,17 @@ def _items(lines: Sequence[str], *, paragraphs_apart: bool) -> list[list[str]]:
 
 def _unspanned(text: str) -> str:
     """A command without the backticks around it, where they are around all of it."""
-    ticks = len(text) - len(text.lstrip("`"))
-    body = text[ticks : len(text) - ticks]
-    closed = ticks > 0 and body.strip("`") == body and text.endswith("`" * ticks)
-    if not closed or any(len(run) == ticks for run in re.findall(r"`+", body)):
+    whole = re.fullmatch(r"(`+)((?!`).*(?<!`))\1", text)
+    if whole is None or any(len(run) == len(whole[1]) for run in re.findall(r"`+", whole[2])):
         return text
+    body = whole[2]
     return body[1:-1] if body[:1] == body[-1:] == " " and body.strip() else body
 
 
 def _asked(text: str, below: Sequence[str]) -> dict[str, str | None]:
     """Open unless it is ticked or something is written below it. Behind a ticked question stands its answer as well."""
     box, answer = _BOX.fullmatch(text), _labelled(below, _ANSWER)
-    ticked = box is not None and box[1] != " "
-    question = (box[2] or "") if box else text
+    ticked, question = box is not None and box[1] != " ", (box[2] or "") if box else text
     if ticked and not below and (found := _ON_ITS_LINE.fullmatch(question)):
         question, answer = found[1], _labelled([found[2]], _ANSWER)
     return {"question": question, "answer": answer if ticked or answer else None}
@@ -309,7 +281,6 @@ _GULF_PARTS = {
 _GULF_EMPTY = {"", "none", "(none)", "n/a", "-", "[]"}
 _GULF_HEADING = re.compile(r"##[ \t]+(.*\S)[ \t]*")
 _GULF_LABEL = re.compile(r"[-*][ \t]+\*\*([^*]+?):?\*\*[ \t]*:?[ \t]*(.*)")
-_SPANS = re.compile(r"`([^`]+)`")
 
 
 def _is_gulf(text: str) -> bool:
@@ -319,7 +290,7 @@ def _is_gulf(text: str) -> bool:
 
 
 def _translated(lines: Sequence[str]) -> Iterator[str]:
-    """The same in our form. Whatever follows the four sections stays as it is."""
+    """The same in our form, commands one by one. Whatever follows the four sections stays as it is."""
     section = ""
     for line in lines:
         heading, label = _GULF_HEADING.fullmatch(line), _GULF_LABEL.fullmatch(line.rstrip())
@@ -327,17 +298,11 @@ def _translated(lines: Sequence[str]) -> Iterator[str]:
             section = _GULF_SECTIONS.get(heading[1].casefold(), "")
             yield f"## {section or heading[1]}"
         elif section and label:
-            part = _GULF_PARTS.get(label[1].strip().casefold(), label[1].strip())
-            yield from (f"### {part}", *_gulf_value(part, label[2].strip()))
+            part, said = _GULF_PARTS.get(label[1].strip().casefold(), label[1].strip()), label[2].strip()
+            bare = said[1:-1].strip() if said.startswith("[") and said.endswith("]") else said
+            spans = re.findall(r"`([^`]+)`", bare) if part == "Machine checks" else []
+            yield f"### {part}"
+            if bare.casefold().rstrip(".") not in _GULF_EMPTY:
+                yield from [f"- `{command}`" for command in spans] or [f"{'>' if part in {'Goal', 'Approach'} else '-'} {bare}"]
         else:
             yield line.removeprefix("  ") if section else line
-
-
-def _gulf_value(part: str, said: str) -> list[str]:
-    """What stands behind a label, as the lines of its part: commands one by one, everything else as it is written."""
-    bare = said.removeprefix("[").removesuffix("]").strip() if said.startswith("[") and said.endswith("]") else said
-    if bare.casefold().rstrip(".") in _GULF_EMPTY:
-        return []
-    if part == "Machine checks":
-        return [f"- `{command}`" for command in _SPANS.findall(bare)] or [f"- {bare}"]
-    return [f"> {bare}"] if part in {"Goal", "Approach"} else [f"- {bare}"]

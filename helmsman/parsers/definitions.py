@@ -1,7 +1,7 @@
 """Files of hats, presets and agents: from their text to a record. All that is wrong is told at once, with its line."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar, cast
 
 from pydantic import ValidationError
@@ -16,8 +16,7 @@ from helmsman.records.hats import Condition, Hat, Sheet
 from helmsman.toml_of import fault_of, line_of, toml_of
 
 MARK = "+++"
-LARGEST = 16_384
-"""Characters of a file of ours; a persona is a few sentences, a command line a few words."""
+LARGEST = 16_384  # characters of a file of ours; a persona is a few sentences, a command line a few words
 NOT_HERE: Mapping[str, str] = {
     "goal": "a goal belongs to a loop",
     "goal_file": "a goal belongs to a loop",
@@ -25,8 +24,7 @@ NOT_HERE: Mapping[str, str] = {
 }
 """Keys of the configuration that a preset does not set, and why."""
 R = TypeVar("R", bound=Record)
-Problems = Iterable[tuple[int, str]]
-"""With their lines; 0 where there is no file."""
+Problems = Iterable[tuple[int, str]]  # with their lines; 0 where there is no file
 _SOURCE = re.compile(r" \([^()]*\): ")
 
 
@@ -43,7 +41,7 @@ class _File(NamedTuple):
 
 def read_hat(text: str, where: str) -> Hat:
     """The hat of a file. Raises OperatorError."""
-    found = _front_matter(text, where)
+    found = _file(text, where, front_matter=True)
     when: Any = found.values.get("when", [])
     values: dict[str, Any] = {**found.values, "when": [when] if isinstance(when, dict) else when}  # one table or several of them
     return _made(Hat, found._replace(values=values), where, body="prompt")
@@ -51,15 +49,23 @@ def read_hat(text: str, where: str) -> Hat:
 
 def read_sheet(text: str, where: str) -> Sheet:
     """The sheet of a preset's file, its settings tried. Raises OperatorError."""
-    found = _front_matter(text, where)
+    found = _file(text, where, front_matter=True)
     settings: Any = found.values.get("settings", {})
-    problems = _settings(cast("dict[str, Any]", settings), found) if isinstance(settings, dict) else ()
+    rest, problems = cast("dict[str, Any]", settings if isinstance(settings, dict) else {}), list[tuple[int, str]]()
+    for key in NOT_HERE.keys() & rest.keys():
+        problems.append((found.line(f"settings.{key}"), f"settings.{key}: not in a preset: {NOT_HERE[key]}"))
+    try:
+        resolve([Layer("preset", {key: rest[key] for key in rest if key not in NOT_HERE}), Layer("any", {"goal": "any"})])
+    except OperatorError as error:
+        for complaint in error.problem.split("\n  ")[1:]:
+            key, cause = _SOURCE.split(complaint, maxsplit=1)
+            problems.append((found.line(f"settings.{key}"), f"settings.{key}: {cause}"))
     return _made(Sheet, found, where, problems, body="guidance")
 
 
 def read_kind(text: str, where: str) -> AgentKind:
     """The agent of a file in TOML. Raises OperatorError."""
-    return _made(AgentKind, _toml(text, where), where)
+    return _made(AgentKind, _file(text, where), where)
 
 
 def template(config: AgentConfig) -> AgentKind:
@@ -74,42 +80,24 @@ def template(config: AgentConfig) -> AgentKind:
     return _made(AgentKind, _File("", {**values, "prompt": config.prompt, "output": config.output}), "the configuration's agent")
 
 
-def _front_matter(text: str, where: str) -> _File:
-    _require_short(text, where)
-    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
-    if lines[0].rstrip() != MARK:
-        raise _broken(where, [(1, f"it begins with no line of {MARK}, which opens its front matter")])
-    end = next((number for number, line in enumerate(lines) if number and line.rstrip() == MARK), None)
-    if end is None:
-        raise _broken(where, [(1, f"no line of {MARK} closes its front matter")])
-    front = "\n".join(["", *lines[1:end]])  # an empty line for the mark, so that lines count as in the file
-    return _toml(front, where)._replace(body="\n".join(lines[end + 1 :]))
-
-
-def _toml(text: str, where: str) -> _File:
-    _require_short(text, where)
-    try:
-        return _File(text, toml_of(text))
-    except (ValueError, RecursionError) as error:
-        raise _broken(where, [fault_of(error, text)]) from None
-
-
-def _require_short(text: str, where: str) -> None:
+def _file(text: str, where: str, *, front_matter: bool = False) -> _File:
+    """TOML, or the front matter between two marks and what is below it."""
     if len(text) > LARGEST:
         raise _broken(where, [(1, f"it is longer than {LARGEST:,} characters")])
-
-
-def _settings(settings: Mapping[str, Any], found: _File) -> Iterator[tuple[int, str]]:
-    for key, why in NOT_HERE.items():
-        if key in settings:
-            yield found.line(f"settings.{key}"), f"settings.{key}: not in a preset: {why}"
-    rest = {key: value for key, value in settings.items() if key not in NOT_HERE}
+    body = ""
+    if front_matter:
+        lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+        if lines[0].rstrip() != MARK:
+            raise _broken(where, [(1, f"it begins with no line of {MARK}, which opens its front matter")])
+        end = next((number for number, line in enumerate(lines) if number and line.rstrip() == MARK), None)
+        if end is None:
+            raise _broken(where, [(1, f"no line of {MARK} closes its front matter")])
+        # an empty line for the mark, so that lines count as in the file
+        text, body = "\n".join(["", *lines[1:end]]), "\n".join(lines[end + 1 :])
     try:
-        resolve([Layer("preset", rest), Layer("any", {"goal": "any"})])
-    except OperatorError as error:
-        for complaint in error.problem.split("\n  ")[1:]:
-            key, cause = _SOURCE.split(complaint, maxsplit=1)
-            yield found.line(f"settings.{key}"), f"settings.{key}: {cause}"
+        return _File(text, toml_of(text), body)
+    except (ValueError, RecursionError) as error:
+        raise _broken(where, [fault_of(error, text)]) from None
 
 
 def _made(record: type[R], found: _File, where: str, problems: Problems = (), body: str = "") -> R:
@@ -128,15 +116,12 @@ def _made(record: type[R], found: _File, where: str, problems: Problems = (), bo
 
 
 def _problem(error: ErrorDetails, found: _File, known: Iterable[str]) -> tuple[int, str]:
-    names = [str(part) for part in error["loc"]]
+    *above, last = [str(part) for part in error["loc"]] or [""]
     line = found.line(".".join(str(part) for part in error["loc"] if not isinstance(part, int)))
     if error["type"] == "extra_forbidden":
-        return (
-            line,
-            f"{''.join(f'{name}.' for name in names[:-1])}{display(names[-1])}: unknown key{did_you_mean(names[-1], known)}",
-        )
+        return line, f"{''.join(f'{name}.' for name in above)}{display(last)}: unknown key{did_you_mean(last, known)}"
     # of the whole there is no value to show: it is about the words of a command
-    return line, f"{'.'.join(names)}: {problem_of(error)}" if names else f"command: expected {error['msg']}"
+    return line, f"{'.'.join((*above, last))}: {problem_of(error)}" if error["loc"] else f"command: expected {error['msg']}"
 
 
 def _broken(where: str, problems: Problems) -> OperatorError:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from helmsman.config import CheckConfig
-from helmsman.parsers.markdown_text import Kind, blocks, unix_lines
+from helmsman.parsers.markdown_text import blocks, unix_lines
 from helmsman.parsers.rubric import read_rubric
 from helmsman.parsers.rubric_items import items
 from helmsman.plain import clean, one_line
@@ -102,7 +102,7 @@ def criteria_of(goal: str) -> tuple[str, ...]:
     text = unix_lines(goal)
     every = blocks(text)
     for place, block in enumerate(every, 1):
-        if block.kind in {Kind.HEADING, Kind.TEXT} and not block.depth and _LABEL.fullmatch(block.text.rpartition("\n")[2]):
-            listed = takewhile(lambda block: block.depth or block.kind is Kind.COMMENT, every[place:])
+        if block.kind in {"heading", "text"} and not block.depth and _LABEL.fullmatch(block.text.rpartition("\n")[2]):
+            listed = takewhile(lambda block: block.depth or block.kind == "comment", every[place:])
             return tuple(said for _, words in items(listed, text.split("\n")) if (said := one_line(words)))
     return ()

@@ -8,20 +8,17 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-MOST_PARSED = 32_000
-"""Characters; of hostile ones these take two seconds, and twice as many four times as long."""
+MOST_PARSED = 32_000  # characters; of hostile ones these take two seconds, and twice as many four times as long
 DEEPEST = 100
 """Quotations and lists in each other. What is deeper is not parsed, and cut where it may hide something."""
-_HIDDEN = re.compile(r"<!--.*?-->|<\?.*?>|<![A-Za-z\[].*?>", re.DOTALL)
-"""What a browser takes for a comment."""
+_HIDDEN = re.compile(r"<!--.*?-->|<\?.*?>|<![A-Za-z\[].*?>", re.DOTALL)  # what a browser takes for a comment
 _OPENED = re.compile(r"<[!?]")
 _LEAVES = frozenset({"inline", "html_block", "fence", "code_block", "hr", "definition"})
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
@@ -31,19 +28,12 @@ _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uf
 _FENCE = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
 _FENCES = re.compile("```|~~~")
 _UPPER_HEADING = re.compile(r"#{1,2}[ \t]+\S.*")
-_TAB, _DEEPEST_FENCE = 4, 3
-"""Columns of a tab, and columns that a fence is set in at most."""
+_TAB, _DEEPEST_FENCE = 4, 3  # columns of a tab, and columns that a fence is set in at most
 
 # --- blocks ---------------------------------------------------------------------------------------------------------
 
 
-class Kind(StrEnum):
-    HEADING = "heading"
-    ITEM = "item"
-    TEXT = "text"
-    FENCE = "fence"
-    COMMENT = "comment"
-    HTML = "HTML"
+Kind = Literal["heading", "item", "text", "fence", "comment", "HTML"]
 
 
 @dataclass(frozen=True)
@@ -51,18 +41,12 @@ class Block:
     """A part of a document, with the lines that it takes."""
 
     kind: Kind
-    line: int
-    """Where it begins, counted from 1."""
-    end: int
-    """Its last line."""
-    text: str
-    """Without marks: a heading's title, the first paragraph of an item, a fence's content."""
-    depth: int = 0
-    """Items that hold it, an item itself included."""
-    level: int = 0
-    """Of a heading."""
-    closed: bool = True
-    """Whether a fence or a comment comes to its end."""
+    line: int  # where it begins, counted from 1
+    end: int  # its last line
+    text: str  # without marks: a heading's title, the first paragraph of an item, a fence's content
+    depth: int = 0  # items that hold it, an item itself included
+    level: int = 0  # of a heading
+    closed: bool = True  # whether a fence or a comment comes to its end
 
 
 @cache
@@ -86,24 +70,24 @@ def blocks(text: str) -> list[Block]:
         first, last = token.map or (0, 0)
         if token.type == "list_item_open":
             depth += 1
-            found.append(Block(Kind.ITEM, first + 1, first + 1, "", depth))
+            found.append(Block("item", first + 1, first + 1, "", depth))
         elif token.type == "list_item_close":
             depth -= 1
         elif token.type == "heading_open":
             level = int(token.tag[1:])
-        elif token.type == "inline" and found and found[-1] == Block(Kind.ITEM, found[-1].line, found[-1].line, "", depth):
+        elif token.type == "inline" and found and found[-1] == Block("item", found[-1].line, found[-1].line, "", depth):
             found[-1], level = replace(found[-1], end=last, text=token.content), 0
         elif token.type == "inline":
-            found.append(Block(Kind.HEADING if level else Kind.TEXT, first + 1, last, token.content, depth, level))
+            found.append(Block("heading" if level else "text", first + 1, last, token.content, depth, level))
             level = 0
         elif token.type == "fence":
             end = lines[last - 1].strip()
             closed = last > first + 1 and end.startswith(token.markup) and set(end) == {token.markup[0]}
-            found.append(Block(Kind.FENCE, first + 1, last, token.content, depth, closed=closed))
+            found.append(Block("fence", first + 1, last, token.content, depth, closed=closed))
         elif token.type == "html_block":
             comment = token.content.lstrip().startswith("<!--")
             closed = not comment or "-->" in token.content
-            found.append(Block(Kind.COMMENT if comment else Kind.HTML, first + 1, last, token.content, depth, closed=closed))
+            found.append(Block("comment" if comment else "HTML", first + 1, last, token.content, depth, closed=closed))
     return found
 
 
@@ -161,43 +145,41 @@ def visible(text: str) -> str:
 def rendered(text: str) -> str:
     """The Markdown of what is shown. From where a comment is never closed, nothing is."""
     whole = re.sub(r"\r\n?", "\n", text)
-    return visible(_without_hidden(whole if len(whole) <= MOST_PARSED else _begun(whole[:MOST_PARSED]))).strip()
-
-
-def _begun(text: str) -> str:
-    """Of a text that was cut: without what may be a comment whose end is gone."""
-    *_, last = [0, *(found.start() for found in _OPENED.finditer(text))]
-    return text[:last] if last else text
+    if len(whole) > MOST_PARSED:  # cut, and without what may be a comment whose end is gone
+        cut = whole[:MOST_PARSED]
+        *_, last = [0, *(found.start() for found in _OPENED.finditer(cut))]
+        whole = cut[:last] if last else cut
+    return visible(_without_hidden(whole)).strip()
 
 
 def _without_hidden(text: str) -> str:
     from markdown_it import MarkdownIt
 
+    def joined(lines: list[str | None]) -> str:
+        return "\n".join(line for line in lines if line is not None)
+
     lines: list[str | None] = [*text.split("\n")]
     parser = MarkdownIt("commonmark", {"inline_definitions": True, "maxNesting": DEEPEST}).enable("table")
-    place, read = [0, 0], set[int]()
+    (first, last), read = (0, 0), set[int]()
     for token in parser.parse(text):
-        place = token.map or place  # a table's cells have none of their own
+        first, last = token.map or (first, last)  # a table's cells have none of their own
         if token.type not in _LEAVES:
             continue
-        first, last = place
         read.update(range(first, last))
-        kept, is_open = _shown(token, _joined(lines[first:last]), text)
+        kept, is_open = _shown(token, joined(lines[first:last]), text)
         lines[first:last] = [kept, *[None] * (last - first - 1)]
         if is_open:
-            return _joined(lines[:last])
+            return joined(lines[:last])
     unread = (at for at, line in enumerate(lines) if at not in read and line and _OPENED.search(line))
-    return _joined(lines[: next(unread, len(lines))])
-
-
-def _joined(lines: list[str | None]) -> str:
-    return "\n".join(line for line in lines if line is not None)
+    return joined(lines[: next(unread, len(lines))])
 
 
 def _shown(token: "Token", source: str, text: str) -> tuple[str, bool]:
     """What is shown of a block, and whether a comment that begins there hides all the rest."""
-    if token.type == "definition":
-        return _definition(token, text), False
+    if token.type == "definition":  # of a link: where it leads to, if there is such a link
+        label = str(token.meta["label"])
+        used = text.casefold().count(f"[{label}]".casefold()) > 1
+        return f"[{label}]: {token.meta['url']}" if used else "", False
     if token.type == "html_block":
         before, *opened = _OPENED.split(_HIDDEN.sub("", source), maxsplit=1)
         return before, bool(opened)
@@ -205,10 +187,3 @@ def _shown(token: "Token", source: str, text: str) -> tuple[str, bool]:
         if part.type == "html_inline" and _OPENED.match(part.content):
             source = source.replace(part.content, "", 1) if part.content in source else _HIDDEN.sub("", source)
     return source, False
-
-
-def _definition(token: "Token", text: str) -> str:
-    """Of a link's definition, where it leads to, if there is such a link; else nothing of it is seen."""
-    label = str(token.meta["label"])
-    used = text.casefold().count(f"[{label}]".casefold()) > 1
-    return f"[{label}]: {token.meta['url']}" if used else ""

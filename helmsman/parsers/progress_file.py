@@ -12,8 +12,7 @@ from helmsman.records.iteration import Choice, Completed, WorkingMemory
 
 LINES = 40
 KEPT_ENTRIES = 20
-KEPT_CHARACTERS = 400
-"""A line is a sentence or two; what is longer belongs into the repository's own documents."""
+KEPT_CHARACTERS = 400  # A line is a sentence or two; what is longer belongs into the repository's own documents
 LONGEST_FILE = 256 * 1024
 
 _HEADING = re.compile(
@@ -30,17 +29,33 @@ _KINDS = {"COMPLETED": "Done", "DECISIONS": "Decided", "UNCERTAINTIES": "Unclear
 
 def render(memory: WorkingMemory) -> str:
     """progress.md as the agent finds it. Of a memory that was kept in the older form, a line for each entry."""
-    return "".join(f"{line}\n" for line in (memory.notes.split("\n") if memory.notes else _older(memory)))
+    lines = memory.notes.split("\n") if memory.notes else list(_older(memory))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _older(memory: WorkingMemory) -> Iterator[str]:
+    yield from (f"Done: {item.text}" for item in memory.completed)
+    for one in memory.decisions:
+        parts = {"rejected": one.rejected, "reason": one.reason, "revisit if": one.revisit_if}
+        yield "; ".join((f"Decided: {one.chose}", *(f"{name} {text}" for name, text in parts.items() if text)))
+    yield from (f"Unclear: {text}" for text in memory.uncertainties)
+    yield from (f"Next: {line}" for line in map(str.strip, memory.remaining_gap.split("\n")) if line)
 
 
 def read(text: str) -> WorkingMemory:
-    """progress.md as the agent left it. Never raises: what was cut is told in `problems`."""
+    """progress.md as the agent left it. Never raises: what was cut is told in `problems`.
+
+    Of the older form, the goal is the operator's and is not read back.
+    """
     plain = "\n".join(clean(line).rstrip() for line in text[:LONGEST_FILE].splitlines())
-    lines = [shortened(line, KEPT_CHARACTERS) for line in _free(plain).split("\n") if line.strip()]
+    first, *parts = _HEADING.split(plain)
+    sections = zip(parts[::2], parts[1::2], strict=True)
+    older = (
+        f"{_KINDS[name]}: {_bare(line)}" for name, body in sections if name in _KINDS for line in body.split("\n") if line.strip()
+    )
+    lines = [shortened(line, KEPT_CHARACTERS) for line in (older if parts else first.split("\n")) if line.strip()]
     kept = lines[-LINES:]
-    found = [
-        (match[1].lower(), match[2].strip()) for line in kept if (match := _KIND.match(_MARK.sub("", line.strip(), count=1)))
-    ]
+    found = [(match[1].lower(), match[2].strip()) for line in kept if (match := _KIND.match(_bare(line)))]
     done = (*(said for kind, said in found if kind == "done"), *(line for line in kept if _DONE.fullmatch(line)))
     return WorkingMemory(
         notes="\n".join(kept),
@@ -54,43 +69,19 @@ def read(text: str) -> WorkingMemory:
 
 def without_plan(memory: WorkingMemory) -> WorkingMemory:
     """The notes without what was to be done next."""
-    kept = (
-        line for line in memory.notes.split("\n") if not re.match(r"next\b", _MARK.sub("", line.strip(), count=1), re.IGNORECASE)
-    )
+    kept = (line for line in memory.notes.split("\n") if not re.match(r"next\b", _bare(line), re.IGNORECASE))
     return memory.model_copy(update={"remaining_gap": "", "notes": "\n".join(kept)})
 
 
-def _free(text: str) -> str:
-    """The older form as free lines: the goal in it is the operator's, and is not read back."""
-    parts = _HEADING.split(text)
-    if len(parts) == 1:
-        return parts[0]
-    sections = zip(parts[1::2], parts[2::2], strict=True)
-    return "\n".join(
-        f"{_KINDS[name]}: {_MARK.sub('', line.strip(), count=1)}"
-        for name, body in sections
-        if name in _KINDS
-        for line in body.split("\n")
-        if line.strip()
-    )
-
-
-def _older(memory: WorkingMemory) -> Iterator[str]:
-    yield from (f"Done: {item.text}" for item in memory.completed)
-    yield from (f"Decided: {_choice_line(choice)}" for choice in memory.decisions)
-    yield from (f"Unclear: {text}" for text in memory.uncertainties)
-    yield from (f"Next: {line}" for line in map(str.strip, memory.remaining_gap.split("\n")) if line)
+def _bare(line: str) -> str:
+    """Without the mark of a list."""
+    return _MARK.sub("", line.strip(), count=1)
 
 
 def _choice(line: str) -> Choice:
     first, *rest = _CHOICE_PART.split(line)
     parts = {name.lower().replace(" ", "_"): text.strip() for name, text in zip(rest[::2], rest[1::2], strict=True)}
     return Choice(chose=_CHOSE.sub("", first).strip(), **parts)
-
-
-def _choice_line(choice: Choice) -> str:
-    parts = {"rejected": choice.rejected, "reason": choice.reason, "revisit if": choice.revisit_if}
-    return "; ".join((choice.chose, *(f"{name} {text}" for name, text in parts.items() if text)))
 
 
 def percent(body: str) -> int | None:

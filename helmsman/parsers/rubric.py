@@ -7,31 +7,25 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from enum import StrEnum
 from itertools import islice, pairwise
-from typing import Any, cast
+from typing import Any, Literal, cast, get_args
 
 from helmsman.config import CheckConfig, CriterionConfig, LoopConfig
 from helmsman.config.layers import LONGEST_VALUE, describe, display
 from helmsman.errors import OperatorError
-from helmsman.parsers.markdown_text import Block, Kind, blocks, unix_lines
+from helmsman.parsers.markdown_text import Block, blocks, unix_lines
 from helmsman.parsers.problem import MOST_PROBLEMS, Problem
 from helmsman.parsers.rubric_items import RubricItem, read_checks, read_criteria
 from helmsman.plain import did_you_mean, short_line
 
-LONGEST_ENVISIONING = 20_000
-"""Characters, as the configuration has it."""
+LONGEST_ENVISIONING = 20_000  # characters, as the configuration has it
 _LONGEST_TITLE = 80
 _NEAR, _LONGEST_WORD = 0.81, 40
 """Likeness from which one word was probably meant as the other: `cheks` is near `checks`, `checklist` just not."""
 
 
-class Section(StrEnum):
-    """What Helmsman reads; other sections are for people."""
-
-    ENVISIONING = "Envisioning"
-    CHECKS = "Checks"
-    CRITERIA = "Judge criteria"
+Section = Literal["Envisioning", "Checks", "Judge criteria"]
+"""What Helmsman reads; other sections are for people."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +35,7 @@ class Rubric:
     envisioning: str = ""
     checks: tuple[RubricItem[CheckConfig], ...] = ()
     criteria: tuple[RubricItem[CriterionConfig], ...] = ()
-    problems: tuple[Problem, ...] = ()
-    """In the order of lines, 50 at most."""
+    problems: tuple[Problem, ...] = ()  # in the order of lines, 50 at most
     ours: bool = False
     """Whether one of our headings is there, or one that was meant to be; else it is a document of somebody's own."""
 
@@ -53,8 +46,8 @@ def read_rubric(text: str, first_line: int = 1) -> Rubric:
     lines, every = text.split("\n"), blocks(text)
     parts = _parts(every)
     envisioning = _envisioning(every, lines)
-    checks, of_checks = read_checks(parts[Section.CHECKS], lines)
-    criteria, of_criteria = read_criteria(parts[Section.CRITERIA], lines)
+    checks, of_checks = read_checks(parts["Checks"], lines)
+    criteria, of_criteria = read_criteria(parts["Judge criteria"], lines)
     found = [
         _unclosed(every, lines),
         _headings(every),
@@ -67,9 +60,9 @@ def read_rubric(text: str, first_line: int = 1) -> Rubric:
     problems = [one for source in found for one in islice(source, MOST_PROBLEMS)]
     if len(envisioning) > LONGEST_ENVISIONING:
         cause = f"## Envisioning has {len(envisioning)} characters"
-        line = parts[Section.ENVISIONING][0].line
+        line = parts["Envisioning"][0].line
         problems.append(Problem(line, cause, f"keep it to {LONGEST_ENVISIONING}: the judge reads all of it"))
-    if not (parts[Section.CHECKS] or parts[Section.CRITERIA] or envisioning):
+    if not (parts["Checks"] or parts["Judge criteria"] or envisioning):
         remedy = "write ## Checks with commands, ## Judge criteria with criteria, or both"
         problems.append(Problem(first_line, "nothing in it tells Helmsman anything", remedy))
     problems.sort(key=lambda one: one.line)
@@ -87,18 +80,18 @@ def settings(rubric: Rubric) -> dict[str, Any]:
 
 # --- sections -----------------------------------------------------------------------------------------------------
 
-_TITLES = {
-    "envisioning": Section.ENVISIONING,
-    "checks": Section.CHECKS,
-    "judge criteria": Section.CRITERIA,
-    "judge's criteria": Section.CRITERIA,
-    "judging criteria": Section.CRITERIA,
+_TITLES: Mapping[str, Section] = {
+    "envisioning": "Envisioning",
+    "checks": "Checks",
+    "judge criteria": "Judge criteria",
+    "judge's criteria": "Judge criteria",
+    "judging criteria": "Judge criteria",
 }
-_LIKELY = {
-    "criteria": Section.CRITERIA,
-    "acceptance criteria": Section.CRITERIA,
-    "judge": Section.CRITERIA,
-    "commands": Section.CHECKS,
+_LIKELY: Mapping[str, Section] = {
+    "criteria": "Judge criteria",
+    "acceptance criteria": "Judge criteria",
+    "judge": "Judge criteria",
+    "commands": "Checks",
 }
 """Titles that in a rubric were probably meant as ours, and elsewhere were not."""
 _LEVEL = 2
@@ -113,7 +106,7 @@ def _title(heading: Block) -> str:
 
 def _is_ours(block: Block) -> bool:
     """Whether it is a heading of the level of our sections."""
-    return block.kind is Kind.HEADING and block.level == _LEVEL and not block.depth
+    return block.kind == "heading" and block.level == _LEVEL and not block.depth
 
 
 def _section(block: Block) -> Section | None:
@@ -128,7 +121,7 @@ def _meant(block: Block) -> Section | None:
 
 def _parts(every: Iterable[Block]) -> dict[Section, list[Block]]:
     """The blocks of each of our sections, its headings first; a section that comes twice is one."""
-    parts: dict[Section, list[Block]] = {section: [] for section in Section}
+    parts: dict[Section, list[Block]] = {section: [] for section in get_args(Section)}
     current: Section | None = None
     for block in every:
         current = _section(block) if _is_ours(block) else current
@@ -139,19 +132,19 @@ def _parts(every: Iterable[Block]) -> dict[Section, list[Block]]:
 
 def _envisioning(every: Sequence[Block], lines: Sequence[str]) -> str:
     """What stands below our headings of that name, as it was written, without comments."""
-    hidden = {number for one in every if one.kind is Kind.COMMENT for number in range(one.line, one.end + 1)}
+    hidden = {number for one in every if one.kind == "comment" for number in range(one.line, one.end + 1)}
     headings = [(one.line, _section(one)) for one in every if _is_ours(one)]
     bodies = pairwise([*headings, (len(lines) + 1, None)])
-    wanted = (range(line + 1, end) for (line, section), (end, _) in bodies if section is Section.ENVISIONING)
+    wanted = (range(line + 1, end) for (line, section), (end, _) in bodies if section == "Envisioning")
     return "\n".join(lines[number - 1] for numbers in wanted for number in numbers if number not in hidden).strip()
 
 
 # --- problems of the document ---------------------------------------------------------------------------------------
 
-_ENDS = {Kind.FENCE: "the same mark on a line of its own", Kind.COMMENT: "-->"}
-_LACKING = {
-    Section.CHECKS: ("## Checks has no command", "list commands as `- npm test`, or put them into a fence, one a line"),
-    Section.CRITERIA: ("## Judge criteria has no criterion", "list criteria as `- Every endpoint answers errors in JSON.`"),
+_ENDS = {"fence": "the same mark on a line of its own", "comment": "-->"}
+_LACKING: Mapping[Section, tuple[str, str]] = {
+    "Checks": ("## Checks has no command", "list commands as `- npm test`, or put them into a fence, one a line"),
+    "Judge criteria": ("## Judge criteria has no criterion", "list criteria as `- Every endpoint answers errors in JSON.`"),
 }
 
 
@@ -169,7 +162,7 @@ def _headings(every: Iterable[Block]) -> Iterator[Problem]:
     """Headings that are nearly ours: misspelt, or of another level."""
     inside: Section | None = None
     for block in every:
-        if block.kind is not Kind.HEADING or block.depth:
+        if block.kind != "heading" or block.depth:
             continue
         exact, likely = _TITLES.get(_title(block)), _LIKELY.get(_title(block)) or _meant(block)
         if block.level == _LEVEL:
@@ -177,15 +170,15 @@ def _headings(every: Iterable[Block]) -> Iterator[Problem]:
             if likely and not exact:
                 title = short_line(block.text, _LONGEST_TITLE)
                 yield Problem(block.line, f"unknown section ## {title}", f"did you mean ## {likely}?")
-        elif exact and not (block.level == 1 and inside is Section.CHECKS):  # there it is a comment
+        elif exact and not (block.level == 1 and inside == "Checks"):  # there it is a comment
             yield Problem(block.line, f"{exact} is a heading of level {block.level}", f"write ## {exact}")
 
 
 def _lacking(parts: Mapping[Section, list[Block]]) -> Iterator[Problem]:
     for section, (cause, remedy) in _LACKING.items():
         inside = parts[section]
-        yield from (Problem(one.line, "HTML is not read here", "write Markdown") for one in inside if one.kind is Kind.HTML)
-        if inside and not any(block.kind in {Kind.ITEM, Kind.FENCE} for block in inside):
+        yield from (Problem(one.line, "HTML is not read here", "write Markdown") for one in inside if one.kind == "HTML")
+        if inside and not any(block.kind in {"item", "fence"} for block in inside):
             yield Problem(inside[0].line, cause, remedy)
 
 
@@ -211,8 +204,7 @@ SHORT = {
 """Keys that rubrics have, and where the configuration has them."""
 OTHERS = frozenset({"base_branch", "mode", "autonomous"})
 """Keys that rubrics of other loops have; here the command line says where a loop works and what becomes of its work."""
-ABOUT = frozenset({"title", "name", "description", "version", "author", "date", "tags"})
-"""What documents say of themselves."""
+ABOUT = frozenset({"title", "name", "description", "version", "author", "date", "tags"})  # what documents say of themselves
 _OWN = frozenset({*LoopConfig.model_fields, "goal_file"})
 
 

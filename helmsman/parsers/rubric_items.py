@@ -9,15 +9,13 @@ from typing import Generic, TypeVar
 from pydantic import ValidationError
 
 from helmsman.config import CheckConfig, CriterionConfig
-from helmsman.parsers.markdown_text import Block, Kind
+from helmsman.parsers.markdown_text import Block
 from helmsman.parsers.problem import Problem
 from helmsman.plain import short_line
 
-MOST_ITEMS = 200
-"""Checks, or criteria; more are a mistake."""
+MOST_ITEMS = 200  # checks, or criteria; more are a mistake
 _TOO_MANY = (f"there are more than {MOST_ITEMS} items", "cut the work into several loops")
-MOST_VOTES = 9
-"""As the configuration has it."""
+MOST_VOTES = 9  # as the configuration has it
 _LONGEST_SHOWN = 60
 _Config = TypeVar("_Config", CheckConfig, CriterionConfig)
 
@@ -31,8 +29,7 @@ class RubricItem(Generic[_Config]):
 
 
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|$)")
-_TICK_BOX = re.compile(r"\A\[[ xX]\](?:\s+|$)")
-"""Whoever ticks an item off in the file says nothing to us."""
+_TICK_BOX = re.compile(r"\A\[[ xX]\](?:\s+|$)")  # whoever ticks an item off in the file says nothing to us
 
 
 def _options(names: str) -> re.Pattern[str]:
@@ -44,7 +41,7 @@ def _options(names: str) -> re.Pattern[str]:
 def _strays(section: Iterable[Block], lines: Sequence[str], *, in_list: bool) -> Iterator[Problem]:
     """Lines that read like one more item, and that Markdown takes for a part of the paragraph above."""
     for block in section:
-        for number in range(block.line + 1, block.end + 1) if block.kind in {Kind.ITEM, Kind.TEXT} else ():
+        for number in range(block.line + 1, block.end + 1) if block.kind in {"item", "text"} else ():
             line = lines[number - 1]
             if _ITEM.match(line) or (in_list and block.depth and line[:1].strip()):
                 remedy = "begin it with `- `, or indent it, or leave an empty line before it"
@@ -87,9 +84,9 @@ def read_checks(section: Sequence[Block], lines: Sequence[str]) -> tuple[list[Ru
 def _commands(section: Iterable[Block]) -> Iterator[tuple[int, str, bool]]:
     """Every list item at any depth, and every line of a fence, with its line and whether it stood in a fence."""
     for block in section:
-        if block.kind is Kind.ITEM:
+        if block.kind == "item":
             yield block.line, _one_line(block.text.split("\n")), False
-        elif block.kind is Kind.FENCE and block.closed:
+        elif block.kind == "fence" and block.closed:
             words = list[str]()
             for number, line in enumerate([*block.text.removesuffix("\n").split("\n"), ""], block.line + 1):
                 words.append(line.strip())
@@ -141,17 +138,17 @@ def items(section: Iterable[Block], lines: Sequence[str]) -> Iterator[tuple[int,
     line, end, words = 0, 0, list[str]()
     for block in section:
         said = " ".join(part.strip() for part in block.text.split("\n"))
-        below = block.kind is Kind.FENCE and block.line == end + 1
-        begins = block.kind is Kind.ITEM and block.depth == 1
+        below = block.kind == "fence" and block.line == end + 1
+        begins = block.kind == "item" and block.depth == 1
         if words and (begins or not (block.depth or below)):
             yield line, "\n".join(words)
             words = []
         if begins:
             line, words = block.line, [said]
-        elif words and block.kind is Kind.FENCE:
+        elif words and block.kind == "fence":
             words.append("\n".join(lines[block.line - 1 : block.end]))
-        elif words and block.kind is not Kind.COMMENT:
-            words.append(f"- {said}" if block.kind is Kind.ITEM else said)
+        elif words and block.kind != "comment":
+            words.append(f"- {said}" if block.kind == "item" else said)
         end = block.end
     if words:
         yield line, "\n".join(words)

@@ -12,7 +12,7 @@ RECOMMENDATION: one line
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import islice, takewhile
 
 from helmsman.parsers.markdown_text import outside_code
 from helmsman.plain import short_line
@@ -20,8 +20,7 @@ from helmsman.records.claims import LONGEST_BLOCKED, Claims, StatusReport
 
 LAST_LINES = 10
 """Of a program that prints more than its agent's last message, the lines with words that may ask: a block and a promise fit."""
-_LONGEST = 20_000
-"""Characters from the end that are looked at: a report stands at the end."""
+_LONGEST = 20_000  # characters from the end that are looked at: a report stands at the end
 
 _PROMISE, _MOST_PROMISES = re.compile(r"<promise>[^<>\n]{1,200}</promise>"), 20
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)[^`\n]*\1(?!`)")
@@ -45,10 +44,17 @@ def read_ending(message: str, promise: str, *, only_at_end: bool = False) -> Cla
     A promise that fills a line asks, however it is decorated; quoted code does not, unless all of the message is quoted.
     EXIT_SIGNAL asks in the last status block. `only_at_end`: only the last lines ask.
     """
-    status = read_status(message)
-    lines = [line for line in message.splitlines() if line.strip()]
-    if how := _request("\n".join(lines[-LAST_LINES:]) if only_at_end else message, promise):
-        return Claims(wants_to_finish=True, how=how, status=status)
+    status, asks = read_status(message), message
+    if only_at_end:
+        asks = "\n".join([line for line in message.splitlines() if line.strip()][-LAST_LINES:])
+    signal = read_status(asks)
+    if signal and signal.exit_signal:
+        return Claims(wants_to_finish=True, how="EXIT_SIGNAL", status=status)
+    spoken = outside_code(asks)
+    spoken = spoken if spoken.strip() else asks
+    alone = any(line.strip("`*_ \t") == promise for line in spoken.splitlines())
+    if promise and (alone or promise in _CODE_SPAN.sub("", spoken)):
+        return Claims(wants_to_finish=True, how=promise, status=status)
     word, reason = _last_word(outside_code(message[-_LONGEST:]).splitlines())
     if status and status.status == "blocked" and word in {"", "CONTINUE"}:
         word, reason = "BLOCKED", status.recommendation or "it does not say why"
@@ -57,27 +63,15 @@ def read_ending(message: str, promise: str, *, only_at_end: bool = False) -> Cla
     return Claims(goes_on=word == "CONTINUE" or bool(status and status.status == "in_progress"), status=status)
 
 
-def _request(message: str, promise: str) -> str:
-    """The words that ask to be done; empty where there are none."""
-    status = read_status(message)
-    if status and status.exit_signal:
-        return "EXIT_SIGNAL"
-    spoken = outside_code(message)
-    spoken = spoken if spoken.strip() else message
-    alone = any(line.strip("`*_ \t") == promise for line in spoken.splitlines())
-    return promise if alone or promise in _CODE_SPAN.sub("", spoken) else ""
-
-
 def _last_word(lines: list[str]) -> tuple[str, str]:
     """The last such word with its reason, to the end of its paragraph."""
     for place in range(len(lines) - 1, -1, -1):
-        if not (said := _LAST_WORD.match(lines[place])):
-            continue
-        behind = lines[place + 1 : place + 1 + _REASON_LINES]
-        end = next((at for at, line in enumerate(behind) if _ENDS_REASON.match(line)), len(behind))
-        reason = " ".join(" ".join((said[2], *behind[:end])).split())
-        if not _NO_REASON.fullmatch(reason):
-            return said[1], reason
+        if said := _LAST_WORD.match(lines[place]):
+            behind = lines[place + 1 : place + 1 + _REASON_LINES]
+            more = takewhile(lambda line: not _ENDS_REASON.match(line), behind)
+            reason = " ".join(" ".join((said[2], *more)).split())
+            if not _NO_REASON.fullmatch(reason):
+                return said[1], reason
     return "", ""
 
 

@@ -237,6 +237,11 @@ def test_a_flaw_among_the_checks_names_line_cause_and_remedy(body: str, line: in
     assert all(said.partition("; ")[2] for _, said in found)
 
 
+def test_lines_count_from_the_top_of_the_file() -> None:
+    told = "a check is named a, as on line 5 already; give one of them another: - **OTHER**: `COMMAND`"
+    assert flaws("## Checks\n- a\n- a", 4) == [(6, told)]
+
+
 # --- criteria -----------------------------------------------------------------------------------------------------
 
 

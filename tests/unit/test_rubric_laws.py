@@ -33,13 +33,6 @@ def test_whatever_is_without_flaw_is_valid_configuration(text: str) -> None:
         assert len(config.checks) == len(rubric.checks)
 
 
-@given(DOCUMENTS, st.integers(1, 50))
-def test_where_it_begins_in_the_file_moves_lines_and_nothing_else(text: str, first: int) -> None:
-    here, there = read_rubric(text), read_rubric(text, first)
-    assert settings(here) == settings(there)
-    assert [one.line + first - 1 for one in here.problems] == [one.line for one in there.problems]
-
-
 WORDS = st.from_regex(r"[a-z]{1,8}( [a-z]{1,8}){0,3}", fullmatch=True)
 
 
