@@ -11,8 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 LONGEST_ANSWER = 120_000
 """Characters. The longest answer that is asked for, an alignment, may come to half of that; what is longer is none of them."""
-_OBJECTS = 20
-"""Beginnings of an object that are tried; each may cost the whole text."""
+_OBJECTS = 20  # beginnings of an object that are tried; each may cost the whole text
 _Model = TypeVar("_Model", bound=BaseModel)
 
 

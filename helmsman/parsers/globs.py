@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import translate
 from functools import lru_cache
 
-Pieces = Sequence[re.Pattern[str] | None]
-"""One pattern for each level; None for any number of levels."""
+Pieces = Sequence[re.Pattern[str] | None]  # one pattern for each level; None for any number of levels
 
 
 def matches_any(path: str, patterns: Iterable[str]) -> bool:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-Env = dict[str, Any]
-"""What names stand for in one row of a table of cases."""
+Env = dict[str, Any]  # what names stand for in one row of a table of cases
 
 
 class NoLiteral(ValueError):  # noqa: N818 - what was found, as in Late
@@ -39,12 +38,9 @@ DECLARATORS = {
 """What gives a name its value, with the fields of both."""
 MOST_ROWS = 500
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": ""}
-_LARGEST, _LARGEST_FLOAT = 2**53, 1e300
-"""Beyond the first, JavaScript's numbers are no longer exact; an infinity is no JSON."""
-_SURROGATES = range(0xD800, 0xE000)
-"""Halves of characters."""
-_DEEPEST = 20
-"""Of names that stand for names, and of literals in literals."""
+_LARGEST, _LARGEST_FLOAT = 2**53, 1e300  # beyond the first, JavaScript's numbers are no longer exact; an infinity is no JSON
+_SURROGATES = range(0xD800, 0xE000)  # halves of characters
+_DEEPEST = 20  # of names that stand for names, and of literals in literals
 
 
 def text_of(node: "Node | None") -> str:

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-LARGEST = 10**15
-"""Above every number that we read, milliseconds since 1970 included."""
+LARGEST = 10**15  # above every number that we read, milliseconds since 1970 included
 
 
 def text(value: object, limit: int = 200) -> str:

@@ -32,8 +32,7 @@ JUNK = word_set(
     "__pycache__ .pytest_cache .ruff_cache .mypy_cache .tox .nox .next .nuxt .turbo .gradle .idea .vscode vendor"
 )
 """Folders that repositories usually ignore: that git shows nothing there says nothing."""
-_OWN = frozenset({"progress.md"})
-"""Kept in `.helmsman/`, and named without it more often than not."""
+_OWN = frozenset({"progress.md"})  # kept in `.helmsman/`, and named without it more often than not
 
 
 def as_path(token: str) -> str:
@@ -87,23 +86,16 @@ def git_would_show(path: str, ignored: Sequence[str], worktree: str) -> bool:
 
     `ignored` holds paths, folders or patterns such as `*.log`; an absolute path counts inside `worktree` only.
     """
-    inside = _inside(path, worktree)
-    own = parts(inside)
+    root = f"{worktree.rstrip('/')}/"
+    if path.startswith("/") and (root == "/" or not path.startswith(root)):
+        return False
+    own = parts(path.removeprefix(root) if path.startswith("/") else path)
     if not own or ".." in own or own[0] == "~" or own[-1] in _OWN or not JUNK.isdisjoint(own[:-1]):
         return False
-    return not any(_covers(pattern, own) for pattern in ignored)
-
-
-def _inside(path: str, worktree: str) -> str:
-    """Relative to the worktree; empty where it lies elsewhere."""
-    if not path.startswith("/"):
-        return path
-    root = f"{worktree.rstrip('/')}/"
-    return path.removeprefix(root) if len(root) > 1 and path.startswith(root) else ""
-
-
-def _covers(pattern: str, path: tuple[str, ...]) -> bool:
-    folder = parts(pattern)
-    whole = "/".join(folder)
-    prefix = path[: len(folder)] == folder or path[-len(folder) :] == folder
-    return bool(folder) and (prefix or fnmatchcase(path[-1], whole) or fnmatchcase("/".join(path), whole))
+    for folder in filter(None, map(parts, ignored)):
+        whole = "/".join(folder)
+        if own[: len(folder)] == folder or own[-len(folder) :] == folder:
+            return False
+        if fnmatchcase(own[-1], whole) or fnmatchcase("/".join(own), whole):
+            return False
+    return True

@@ -17,8 +17,7 @@ from helmsman.parsers.plan_order import require_sound, with_done
 from helmsman.records.plan import MOST_ITEMS, Plan, PlanItem
 from helmsman.toml_of import fault_of, line_of, toml_of
 
-LARGEST = 1_500_000
-"""Bytes of a plan's file."""
+LARGEST = 1_500_000  # bytes of a plan's file
 
 
 # --- prd.json: stories with `passes`, as other loops write them; a list of them, or an object that holds one -----------------
@@ -26,8 +25,7 @@ LARGEST = 1_500_000
 LISTS = ("userStories", "user_stories", "stories", "items", "features", "tasks")
 _DECODER = json.JSONDecoder()
 _BETWEEN = re.compile(r"[ \t\r\n,\ufeff]*")
-_Story = tuple[dict[str, Any], int, int]
-"""What it says, and where it begins and ends."""
+_Story = tuple[dict[str, Any], int, int]  # what it says, and where it begins and ends
 
 
 def read_json(text: str) -> Plan:

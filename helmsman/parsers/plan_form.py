@@ -13,12 +13,9 @@ from helmsman.plain import clean
 from helmsman.records.plan import LAST_RANK, LONGEST_ID, MOST_ITEMS, PlanItem
 
 LONGEST_TITLE, LONGEST_DETAILS, SLUG = 300, 8_000, 40
-LONGEST_CHECK = 2_000
-"""A check counts whole or not at all: of a command that was cut, nobody knows what it proves."""
-RANKS: Mapping[str, int] = {"critical": 0, "high": 1, "medium": 2, "low": 3}
-"""What the usual words for a priority come to."""
-_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
-"""What JSON can escape and no command, prompt or state can hold."""
+LONGEST_CHECK = 2_000  # A check counts whole or not at all: of a command that was cut, nobody knows what it proves
+RANKS: Mapping[str, int] = {"critical": 0, "high": 1, "medium": 2, "low": 3}  # what the usual words for a priority come to
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")  # what JSON can escape and no command, prompt or state can hold
 _ID = re.compile(rf"(?:[A-Za-z0-9][A-Za-z0-9._/-]{{0,{LONGEST_ID - 1}}})?")
 
 

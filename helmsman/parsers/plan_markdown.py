@@ -16,8 +16,7 @@ from helmsman.records.plan import LAST_RANK, Plan, PlanItem
 
 TAB = 4
 COMMENT_ENDS = "-->"
-ABOVE = 19
-"""Characters of an id that come of the heading above."""
+ABOVE = 19  # characters of an id that come of the heading above
 _BOX = re.compile(r"(?P<lead>[ \t]*(?:>[ \t]*)*)(?:[-*+]|\d{1,9}[.)])[ \t]+\[(?P<mark>[ xX~/-])\]\*?(?P<rest>[ \t].*)?")
 _ALMOST = re.compile(
     r"[ \t]*(?:>[ \t]*)*(?:[-*+]|\d{1,9}[.)])[ \t]*(?P<box>\[(?:[ \t]{0,3}[xX]?[ \t]{0,3}|[^\w\s\]])\])(?![(\[:])"
@@ -55,14 +54,12 @@ class _Box:
     """A checkbox with what stands below it."""
 
     line: int
-    place: int
-    """Of the character between its brackets, in the text."""
+    place: int  # of the character between its brackets, in the text
     depth: int
     done: bool
     title: str
     rank: int
-    heading: str
-    """The one that it stands below."""
+    heading: str  # the one that it stands below
     id: str
     notes: list[str] = field(default_factory=list[str])
     above: "_Box | None" = None

@@ -184,8 +184,7 @@ def gone(plan: Plan, only: str, path: str, loop: str) -> OperatorError:
 
 # --- which item a line or a test means ----------------------------------------------------------------------------------
 
-_BEFORE = r"(?:\[[xX]\]|[^\w])*"
-"""A box that is ticked, quotes, stars."""
+_BEFORE = r"(?:\[[xX]\]|[^\w])*"  # A box that is ticked, quotes, stars
 _PART = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])|\d+")
 
 

@@ -2,16 +2,13 @@
 
 from dataclasses import dataclass
 
-MOST_PROBLEMS = 50
-"""That are told of one file."""
+MOST_PROBLEMS = 50  # that are told of one file
 
 
 @dataclass(frozen=True)
 class Problem:
     """One thing that is wrong."""
 
-    line: int
-    """Counted from 1, in the file."""
+    line: int  # counted from 1, in the file
     cause: str
-    remedy: str
-    """What to do, as an instruction."""
+    remedy: str  # what to do, as an instruction

@@ -41,8 +41,7 @@ class Update(NamedTuple):
 class PushMessage(NamedTuple):
     """What a message says."""
 
-    names: tuple[str, ...]
-    """Of the repository, the most exact first."""
+    names: tuple[str, ...]  # of the repository, the most exact first
     updates: tuple[Update, ...]
 
 
@@ -68,14 +67,13 @@ class Allowed(Section):
     """Configuration for its loops, operator's keys too: `set = { remote.push = true }`. It wins over the repository's files."""
 
 
-def _with_defaults(said: object) -> object:
-    return {"at": said} if isinstance(said, str) else said
+_AllowedOrPlace = Annotated[Allowed, BeforeValidator(lambda said: {"at": said} if isinstance(said, str) else said)]
 
 
 class AllowedFile(Section):
     """The operator's file: repositories by the name that webhooks give them."""
 
-    repositories: dict[str, Annotated[Allowed, BeforeValidator(_with_defaults)]] = Field(min_length=1)
+    repositories: dict[str, _AllowedOrPlace] = Field(min_length=1)
 
 
 # --- reading what was sent ----------------------------------------------------------------------------------------
@@ -124,31 +122,24 @@ def filter_updates(updates: Sequence[Update], branches: Iterable[str], facts: Ma
 
     `facts` is what else is known of them: repository, location, source, delivery, moment.
     """
-    allowed = tuple(branches)
-    found = [_sifted(update, allowed, facts) for update in updates[:MOST_BRANCHES]]
+    allowed, found = tuple(branches), list[Push | Ignored]()
+    for update in updates[:MOST_BRANCHES]:
+        branch, ends = update.ref.removeprefix(HEADS), (update.before, update.after)
+        if not update.ref.startswith(HEADS):
+            why = "only pushes to branches start loops"
+        elif _ZEROS.fullmatch(update.after):
+            why = "the branch was deleted"
+        elif not is_branch(branch) or not all(is_commit(end) or _ZEROS.fullmatch(end) for end in ends):
+            why = "branch or commit are not written as git writes them"
+        elif branch.startswith(OWN_BRANCHES):
+            why = "the branch is Helmsman's own"
+        else:
+            why = "" if matches_branch(branch, allowed) else f"{branch} is none of the branches that the operator allows"
+        before = None if _ZEROS.fullmatch(update.before) else update.before
+        push = {**facts, "branch": branch, "commit": update.after, "before": before}
+        found.append(Ignored(reason=why) if why else Push.model_validate(push))
     left_out = len(updates) - MOST_BRANCHES
     return [*found, Ignored(reason=f"{left_out} more refs in one push are not looked at")] if left_out > 0 else found
-
-
-def _sifted(update: Update, branches: tuple[str, ...], facts: Mapping[str, Any]) -> Push | Ignored:
-    branch = update.ref.removeprefix(HEADS)
-    reason = _why_not(update, branch, branches)
-    if reason:
-        return Ignored(reason=reason)
-    before = None if _ZEROS.fullmatch(update.before) else update.before
-    return Push.model_validate({**facts, "branch": branch, "commit": update.after, "before": before})
-
-
-def _why_not(update: Update, branch: str, branches: tuple[str, ...]) -> str:
-    if not update.ref.startswith(HEADS):
-        return "only pushes to branches start loops"
-    if _ZEROS.fullmatch(update.after):
-        return "the branch was deleted"
-    if not is_branch(branch) or not is_commit(update.after) or not (is_commit(update.before) or _ZEROS.fullmatch(update.before)):
-        return "branch or commit are not written as git writes them"
-    if branch.startswith(OWN_BRANCHES):
-        return "the branch is Helmsman's own"
-    return "" if matches_branch(branch, branches) else f"{branch} is none of the branches that the operator allows"
 
 
 def matches_branch(branch: str, patterns: Iterable[str]) -> bool:

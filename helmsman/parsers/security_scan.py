@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from posixpath import normpath
 from typing import Any, get_args
@@ -11,10 +12,8 @@ from typing import Any, get_args
 from helmsman.parsers.loose import amount, at, count, items, mapping, text
 from helmsman.records.checks import MOST_WEAKNESSES, Harm, Scan, Weakness
 
-_MOST_READ = 20_000
-"""Findings of one scan that are looked at."""
-_SEVERE = 7.0
-"""CVSS scores from here on are called high; SARIF's `security-severity` is such a score."""
+_MOST_READ = 20_000  # findings of one scan that are looked at
+_SEVERE = 7.0  # CVSS scores from here on are called high; SARIF's `security-severity` is such a score
 _MODERATE = 4.0
 _NUMBERED = re.compile(r"(\d+) ?(.*)")
 _LEVELS: Mapping[str, Harm] = {"error": "high", "warning": "medium", "note": "low", "none": "low"}
@@ -23,43 +22,32 @@ _ORDER = get_args(Harm)
 
 
 def read_scan(output: str, worktree: str, commit: str = "") -> Scan:
-    """What a scanner printed, bandit's JSON or SARIF, in the severest 200 findings. Lines before the JSON are passed over."""
-    report = _parsed(output)
-    if report is None:
+    """What a scanner printed, bandit's JSON or SARIF, in the severest 200 findings.
+
+    Scanners that draw a progress bar print it first: the report begins with the first line that starts with a brace.
+    """
+    report, start = mapping(None), 0 if output.startswith("{") else output.find("\n{") + 1
+    with suppress(ValueError, RecursionError):
+        report = mapping(json.JSONDecoder().raw_decode(output, start)[0])
+    if "runs" not in report and "results" not in report:
         return Scan(commit=commit, error="the scan printed neither bandit's JSON nor SARIF")
     found = _of_sarif(report, worktree) if "runs" in report else _of_bandit(report, worktree)
     ranked = sorted(islice(found, _MOST_READ), key=lambda one: _ORDER.index(one.severity))
     return Scan(commit=commit, findings=tuple(ranked[:MOST_WEAKNESSES]), left_out=max(len(ranked) - MOST_WEAKNESSES, 0))
 
 
-def _parsed(output: str) -> Mapping[str, Any] | None:
-    """Scanners that draw a progress bar print it first; the report begins with the first line that starts with a brace."""
-    start = 0 if output.startswith("{") else output.find("\n{") + 1
-    try:
-        read, _ = json.JSONDecoder().raw_decode(output, start)
-    except (ValueError, RecursionError):
-        return None
-    report = mapping(read)
-    return report if "runs" in report or "results" in report else None
-
-
 def _of_bandit(report: Mapping[str, Any], worktree: str) -> Iterator[Weakness]:
     for one in map(mapping, items(report.get("results"))):
-        line = count(one.get("line_number"))
-        name = "/".join(filter(None, (text(one.get("test_id"), 40), text(one.get("test_name"), 59))))
+        line, code = count(one.get("line_number")), text(one.get("code"), 10_000)
+        # It shows neighbouring lines as well, each behind its number; those change for other reasons.
+        shown = (_NUMBERED.match(said) for said in code.splitlines())
         yield Weakness(
-            rule=name,
+            rule="/".join(filter(None, (text(one.get("test_id"), 40), text(one.get("test_name"), 59)))),
             path=_path(text(one.get("filename"), 4096), worktree),
             line=line,
             severity=_NAMES.get(text(one.get("issue_severity")), "low"),
-            digest=_digest(_line(text(one.get("code"), 10_000), line)),
+            digest=_digest(next((said[2] for said in shown if said and said[1] == str(line)), code)),
         )
-
-
-def _line(code: str, number: int) -> str:
-    """Bandit shows neighbouring lines as well, each behind its number; those change for other reasons."""
-    shown = (_NUMBERED.match(line) for line in code.splitlines())
-    return next((line[2] for line in shown if line and line[1] == str(number)), code)
 
 
 def _of_sarif(report: Mapping[str, Any], worktree: str) -> Iterator[Weakness]:
@@ -67,21 +55,21 @@ def _of_sarif(report: Mapping[str, Any], worktree: str) -> Iterator[Weakness]:
         rules = [mapping(rule) for rule in items(at(run, "tool.driver.rules"))]
         named = {text(rule.get("id"), 100): rule for rule in rules}
         for result in map(mapping, items(run.get("results"))):
-            if not _suppressed(result):
+            # Whether somebody took it away; that it was asked for and is not granted yet, or was refused, takes nothing away.
+            said = {text(mapping(one).get("status")) for one in items(result.get("suppressions"))}
+            if not said or said & {"underReview", "rejected"}:
                 yield _of_result(result, rules, named, worktree)
-
-
-def _suppressed(result: Mapping[str, Any]) -> bool:
-    """Whether somebody took it away. That it was asked for and is not granted yet, or was refused, takes nothing away."""
-    told = {text(mapping(one).get("status")) for one in items(result.get("suppressions"))}
-    return bool(told) and told.isdisjoint({"underReview", "rejected"})
 
 
 def _of_result(
     result: Mapping[str, Any], rules: Sequence[Mapping[str, Any]], named: Mapping[str, Mapping[str, Any]], worktree: str
 ) -> Weakness:
-    name = text(result.get("ruleId"), 100)
-    rule = _at(result.get("ruleIndex"), name, rules) or named.get(name, {})
+    name, place = text(result.get("ruleId"), 100), result.get("ruleIndex")
+    # The place may be -1, or one in another list: of the rules of an extension, so the name has to fit.
+    rule = rules[count(place)] if count(place) == place and count(place) < len(rules) else mapping(None)
+    own = text(rule.get("id"), 100)
+    fits = rule and (not name or not own or f"{name}/".startswith(f"{own}/"))
+    rule = rule if fits else named.get(name, {})
     location = at(result, "locations.0.physicalLocation")
     words = text(at(location, "region.snippet.text"), 10_000) or text(at(result, "message.text"), 1000)
     return Weakness(
@@ -91,15 +79,6 @@ def _of_result(
         severity=_severity(result, rule),
         digest=_digest(words),
     )
-
-
-def _at(place: object, name: str, rules: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The rule at a place, which may be -1, or one in another list: of the rules of an extension, so the name has to fit."""
-    known = count(place) == place and count(place) < len(rules)
-    rule = mapping(rules[count(place)] if known else None)
-    own = text(rule.get("id"), 100)
-    fits = not name or not own or f"{name}/".startswith(f"{own}/")
-    return rule if fits else mapping(None)
 
 
 def _severity(result: Mapping[str, Any], rule: Mapping[str, Any]) -> Harm:

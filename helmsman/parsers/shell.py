@@ -20,26 +20,21 @@ from helmsman.plain import word_set
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-HOME = "/~"
-"""Stands for a home folder that isn't known."""
-PARENT = "$PPID"
-"""Stands for the process that runs the agent's shell."""
+HOME = "/~"  # stands for a home folder that isn't known
+PARENT = "$PPID"  # stands for the process that runs the agent's shell
 FORK_BOMB, UNREAD = "fork bomb", "unread script"
 """Stand for a function that runs itself twice, and for what was left out of a script."""
-LONGEST = 20_000
-"""Characters of a command that are read."""
+LONGEST = 20_000  # characters of a command that are read
 
 _COSTLY, _MOST_COSTLY = re.compile(r"[|(\[<]"), 300
 """Signs of which a few thousand take the grammar seconds; what stands behind so many of them is left out."""
 _DEEPEST_SCRIPT, _DEEPEST_NODE = 5, 50
 """Scripts within scripts that are followed; levels of a tree, beyond which the rest is left out."""
 _MOST_COMMANDS, _MOST_UPSTREAM = 2000, 20
-_LONGEST_VALUE = 200
-"""Characters of a variable that are kept, so that doubling it stays harmless."""
+_LONGEST_VALUE = 200  # characters of a variable that are kept, so that doubling it stays harmless
 _INTO = word_set("> >> >| &> &>> >& <>")
 _EXEC = word_set("-exec -execdir -ok -okdir")
-_NAMED = word_set("declaration_command unset_command test_command")
-"""Commands whose first word is a keyword."""
+_NAMED = word_set("declaration_command unset_command test_command")  # commands whose first word is a keyword
 _REDIRECTS = word_set("file_redirect herestring_redirect heredoc_redirect")
 _EXPANSIONS = word_set("simple_expansion expansion arithmetic_expansion command_substitution process_substitution")
 _JOINED = word_set("command_name concatenation variable_assignment subscript array")
@@ -57,19 +52,14 @@ class Command:
     """One simple command, without what it was wrapped in."""
 
     words: tuple[str, ...] = ()
-    folder: str | None = ""
-    """Absolute path of the folder it runs in; None where the text doesn't tell."""
-    writes: tuple[str, ...] = ()
-    """Targets of its redirections."""
+    folder: str | None = ""  # absolute path of the folder it runs in; None where the text doesn't tell
+    writes: tuple[str, ...] = ()  # targets of its redirections
     stdin: str = ""
-    upstream: tuple[str, ...] = ()
-    """Programs whose output it reads: those before it in its pipeline, and in `< <(…)`."""
-    inner: tuple[str, ...] = ()
-    """Programs in the substitutions of its words."""
+    upstream: tuple[str, ...] = ()  # programs whose output it reads: those before it in its pipeline, and in `< <(…)`
+    inner: tuple[str, ...] = ()  # programs in the substitutions of its words
     wrappers: tuple[str, ...] = ()
     background: bool = False
-    sure: bool = False
-    """Whether it ran to a good end where the whole script did."""
+    sure: bool = False  # whether it ran to a good end where the whole script did
 
     @property
     def program(self) -> str:
@@ -80,12 +70,15 @@ class Command:
         return self.words[1:]
 
 
+_LEFT_OUT = Command(words=(UNREAD,))
+
+
 @lru_cache(maxsize=32)  # one call is judged, then folded twice
 def commands(script: str, folder: str, home: str = "") -> tuple[Command, ...]:
     """The commands in the first LONGEST characters of a script that starts in `folder`."""
     reader = _Reader(folder, home or HOME)
     if len(script) > LONGEST:
-        reader.leave_out()
+        reader.commands.append(_LEFT_OUT)
     reader.script(script[:LONGEST], sure=len(script) <= LONGEST)
     return tuple(replace(one, sure=False) if reader.defines else one for one in reader.commands)
 
@@ -149,14 +142,11 @@ class _Reader:
         whole = len(signs) <= _MOST_COSTLY
         root = _parser().parse((text if whole else text[: signs[-1]]).encode(errors="replace")).root_node
         if not whole:
-            self.leave_out()
+            self.commands.append(_LEFT_OUT)
         try:
             self._run(root, _Around(sure=sure and whole and not root.has_error))
         except RecursionError:
-            self.leave_out()
-
-    def leave_out(self) -> None:
-        self.commands.append(Command(words=(UNREAD,)))
+            self.commands.append(_LEFT_OUT)
 
     # statements -----------------------------------------------------------------------------------------------------
 
@@ -221,18 +211,16 @@ class _Reader:
             if operator in _INTO:
                 writes.append(target)
             elif operator in {"<", "<<<"}:
-                stdin = self._here(target) if target in self.bodies else target if operator == "<<<" else stdin
-                upstream = (*upstream, *self._programs(start))
+                stdin = target if operator == "<<<" else stdin
+                if target in self.bodies:  # a here-document, whose substitutions are run
+                    self.found.add(target)
+                    stdin = self.bodies[target].body
+                    for script in self.bodies[target].scripts:
+                        self._aside(script)
+                upstream = (*upstream, *(one.program for one in self.commands[start:]))
             elif operator.startswith("<<"):
                 stdin = next((_raw(child) for child in node.named_children if child.type == "heredoc_body"), "")
         return around._replace(redirects=(), stdin=stdin, upstream=upstream), words, writes
-
-    def _here(self, word: str) -> str:
-        """What a here-document holds; its substitutions are run."""
-        self.found.add(word)
-        for script in self.bodies[word].scripts:
-            self._aside(script)
-        return self.bodies[word].body
 
     # commands -------------------------------------------------------------------------------------------------------
 
@@ -244,10 +232,17 @@ class _Reader:
             if node.type == "test_command":
                 self._run(part, around._replace(redirects=()))
             elif part.type not in _REDIRECTS:
-                words += self._words(part, around)
-        if node.type.startswith(("variable", "declaration")):
-            self._assign(words)
-        inner = self._programs(start)
+                text, raw = self._text(part, around), _raw(part)
+                # A variable outside of quotes may be several words, a tilde in them is no home.
+                loose = "$" in raw and set("'\"\\`(").isdisjoint(raw) and not ASSIGNMENT.match(raw)
+                quoted_tilde = text.startswith("~") and raw[0] in "'\"\\"
+                words += [f"./{text}"] if quoted_tilde else text.split() if loose else [text]
+        for word in words if node.type.startswith(("variable", "declaration")) else ():
+            if ASSIGNMENT.match(word):
+                name, _, value = word.partition("=")
+                known = len(value) <= _LONGEST_VALUE and not name.endswith("+")
+                self.variables[name.rstrip("+")] = value if known else UNKNOWN
+        inner = tuple(one.program for one in self.commands[start:])
         around, more, writes = self._redirects(around._replace(redirects=(*redirects, *around.redirects)))
         return self._command((*words, *more), around, writes, inner)
 
@@ -264,22 +259,7 @@ class _Reader:
         self._follow(command)
         return *inner, command.program
 
-    def _assign(self, words: Iterable[str]) -> None:
-        for word in words:
-            if ASSIGNMENT.match(word):
-                name, _, value = word.partition("=")
-                known = len(value) <= _LONGEST_VALUE and not name.endswith("+")
-                self.variables[name.rstrip("+")] = value if known else UNKNOWN
-
     # words ----------------------------------------------------------------------------------------------------------
-
-    def _words(self, node: "Node", around: _Around) -> list[str]:
-        """A variable outside of quotes may be several words, a tilde in them is no home."""
-        text, raw = self._text(node, around), _raw(node)
-        if text.startswith("~") and raw[0] in "'\"\\":
-            return [f"./{text}"]
-        loose = "$" in raw and set("'\"\\`(").isdisjoint(raw) and not ASSIGNMENT.match(raw)
-        return text.split() if loose else [text]
 
     def _text(self, node: "Node", around: _Around) -> str:
         raw = _raw(node)
@@ -311,15 +291,14 @@ class _Reader:
         else:
             self.sequence(node, _Around(depth=around.depth + 1))
         self.folder = folder
-        ran = self.commands[start:]
-        return _printed(ran[0].words, folder or UNKNOWN) if len(ran) == 1 else UNKNOWN
+        words = self.commands[start].words if len(self.commands) == start + 1 else ()
+        printed = {("pwd",): "", ("git", "rev-parse", "--git-dir"): "/.git", ("git", "rev-parse", "--git-common-dir"): "/.git"}
+        return f"{folder or UNKNOWN}{printed[words]}" if words in printed else UNKNOWN
 
     def expansion(self, node: "Node", around: _Around) -> tuple[str, ...]:
+        """Give the programs in it."""
         start = len(self.commands)
         self._value(node, around)
-        return self._programs(start)
-
-    def _programs(self, start: int) -> tuple[str, ...]:
         return tuple(one.program for one in self.commands[start:])
 
     # what commands do to the script ---------------------------------------------------------------------------------
@@ -374,12 +353,3 @@ def _raw(node: "Node") -> str:
 
 def _plain(data: bytes, escaped: re.Pattern[str]) -> str:
     return escaped.sub(lambda match: "" if match[1] == "\n" else match[1], data.decode())
-
-
-def _printed(words: tuple[str, ...], folder: str) -> str:
-    """What a command prints that only says where things are."""
-    if words == ("pwd",):
-        return folder
-    if words in {("git", "rev-parse", "--git-dir"), ("git", "rev-parse", "--git-common-dir")}:
-        return f"{folder}/.git"
-    return UNKNOWN

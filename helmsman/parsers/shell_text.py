@@ -14,8 +14,7 @@ class Here(NamedTuple):
     """A here-document."""
 
     body: str
-    expands: bool
-    """Whether its substitutions are run."""
+    expands: bool  # whether its substitutions are run
 
     @property
     def scripts(self) -> list[str]:

@@ -9,12 +9,10 @@ from typing import NamedTuple
 
 from helmsman.plain import word_set
 
-UNKNOWN = "\0"
-"""Stands for what the text does not tell; no argument can hold it."""
+UNKNOWN = "\0"  # stands for what the text does not tell; no argument can hold it
 SHELLS = word_set("sh bash zsh dash ksh")
 INTERPRETER = re.compile(r"(?:python|pypy)[0-9.]*")
-KEYWORDS = word_set("if then do else elif while until ! { } coproc function")
-"""What follows them may be a command."""
+KEYWORDS = word_set("if then do else elif while until ! { } coproc function")  # what follows them may be a command
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 
 _MOST_WRAPPERS = 10
@@ -48,6 +46,11 @@ def has_flag(words: Iterable[str], flags: str) -> bool:
     )
 
 
+@cache
+def _wrappers() -> Mapping[str, str]:
+    return tomllib.loads(files("helmsman.parsers").joinpath("shell.toml").read_text("utf-8"))["wrappers"]
+
+
 def unwrap(words: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Give the wrappers' names, and the words of what they run."""
     found: list[str] = []
@@ -55,42 +58,27 @@ def unwrap(words: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     for _ in range(_MOST_WRAPPERS):
         while rest and (ASSIGNMENT.match(rest[0]) or rest[0] in KEYWORDS):
             del rest[0]
-        length = _wrapper(rest)
-        if not length:
+        program = name_of("".join(rest[:1]))
+        name = program if program in _wrappers() else " ".join((program, *rest[1:2]))
+        if INTERPRETER.fullmatch(program) and "-m" in rest[1:3] and rest[-1] != "-m":
+            end = rest.index("-m") + 1
+        elif name not in _wrappers() or (program == "command" and has_flag(rest[1:2], "-vV")):  # it only says where a program is
             break
-        found.append(name_of(rest[0]))
-        del rest[:length]
+        else:
+            end = name.count(" ") + 1
+            while end < len(rest) and rest[end].startswith("-"):
+                end += 2 if rest[end] in _wrappers()[name].split() else 1
+            end += name == "timeout"
+        found.append(program)
+        del rest[:end]
     return tuple(found), tuple(rest)
-
-
-@cache
-def _wrappers() -> Mapping[str, str]:
-    return tomllib.loads(files("helmsman.parsers").joinpath("shell.toml").read_text("utf-8"))["wrappers"]
-
-
-def _wrapper(words: Sequence[str]) -> int:
-    """How many words a wrapper at the start has with its options; 0 where there is none."""
-    program = name_of("".join(words[:1]))
-    if INTERPRETER.fullmatch(program) and "-m" in words[1:3] and words[-1] != "-m":
-        return words.index("-m") + 1
-    if program == "command" and has_flag(words[1:2], "-vV"):
-        return 0  # it only says where a program is
-    name = program if program in _wrappers() else " ".join((program, *words[1:2]))
-    if name not in _wrappers():
-        return 0
-    end = name.count(" ") + 1
-    while end < len(words) and words[end].startswith("-"):
-        end += 2 if words[end] in _wrappers()[name].split() else 1
-    return end + (name == "timeout")
 
 
 class ShellCall(NamedTuple):
     """How a shell is called."""
 
-    letters: frozenset[str]
-    """Its options."""
-    first: str = ""
-    """The first word that is no option nor the value of one."""
+    letters: frozenset[str]  # its options
+    first: str = ""  # the first word that is no option nor the value of one
 
 
 def shell_call(words: Iterable[str]) -> ShellCall:

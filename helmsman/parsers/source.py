@@ -43,8 +43,7 @@ _MUTES = re.compile(
 _BLANK = re.compile(rb"\s*")
 _AROUND = frozenset({"decorated_definition", "expression_statement"})
 _MACROS = frozenset({"c", "cpp"})
-_TITLED = frozenset({"javascript", "ruby", "elixir"})
-"""Languages in which tests have titles."""
+_TITLED = frozenset({"javascript", "ruby", "elixir"})  # languages in which tests have titles
 
 
 class Place(NamedTuple):
@@ -61,12 +60,10 @@ class Test:
 
     __test__ = False
 
-    name: str
-    """With classes or suites around it: `TestAdd.test_two`, `add > gives two`."""
+    name: str  # with classes or suites around it: `TestAdd.test_two`, `add > gives two`
     line: int
     last: int
-    skipped: bool = False
-    """Skipped, expected to fail, or left out by a mark on another one."""
+    skipped: bool = False  # skipped, expected to fail, or left out by a mark on another one
     assertions: int = 0
 
 
@@ -93,7 +90,13 @@ class Source:
             while suites and suites[-1].start_byte <= node.start_byte:
                 around.append(suites.pop())
             around = [suite for suite in around if node.end_byte <= suite.end_byte]
-            found.append(self._test(node, around))
+            start, end = extent = self._extent(node)
+            names = (*(self._name_in(suite, "suite.name") for suite in around), self._name_in(node, "test.name"))
+            left_out = bool(self._spans["focus"].starts) and not self._spans["focus"].meet(extent)
+            starts, place = self._spans["assertion"].starts, _place(node)
+            inside = bisect_left(starts, end) - bisect_left(starts, start)
+            skipped, joint = self._spans["skip"].meet(extent) or left_out, " > " if self.language in _TITLED else "."
+            found.append(Test(joint.join(names), place.line, place.last, skipped, inside))
         return tuple(found)
 
     @cached_property
@@ -130,15 +133,6 @@ class Source:
     def inline_tests(self) -> tuple[tuple[int, int], ...]:
         """Where in the bytes of the text modules stand that are there for tests only: `#[cfg(test)] mod tests` of Rust."""
         return tuple(sorted(self._extent(node) for node in self._of("inline.marked") if self._is_marked(node, "inline.mark")))
-
-    def _test(self, node: "Node", suites: list["Node"]) -> Test:
-        start, end = extent = self._extent(node)
-        names = (*(self._name_in(suite, "suite.name") for suite in suites), self._name_in(node, "test.name"))
-        left_out = bool(self._spans["focus"].starts) and not self._spans["focus"].meet(extent)
-        starts = self._spans["assertion"].starts
-        inside = bisect_left(starts, end) - bisect_left(starts, start)
-        place, joint = _place(node), " > " if self.language in _TITLED else "."
-        return Test(joint.join(names), place.line, place.last, self._spans["skip"].meet(extent) or left_out, inside)
 
     @cached_property
     def _spans(self) -> Mapping[str, "_Spans"]:
@@ -177,7 +171,8 @@ class Source:
         """The first name inside of a node, which is its own."""
         names = self._of(capture)
         at = bisect_left(names, node.start_byte, key=lambda one: one.start_byte)
-        return _title(names[at]) if at < len(names) and names[at].end_byte <= node.end_byte else ""
+        text = _place(names[at]).text if at < len(names) and names[at].end_byte <= node.end_byte else ""
+        return text.strip("\"'`") if text[:1] in {'"', "'", "`"} else text.strip("()")
 
     def _of(self, name: str) -> list["Node"]:
         return self._captures.get(name, [])
@@ -226,11 +221,6 @@ def _loaded(grammar: Grammar) -> tuple["Parser", "Query"]:
 def _place(node: "Node") -> Place:
     text = node.text.decode(errors="replace") if node.text else ""
     return Place(node.start_point.row + 1, node.end_point.row + 1, text)
-
-
-def _title(node: "Node") -> str:
-    text = _place(node).text
-    return text.strip("\"'`") if text[:1] in "\"'`" else text.strip("()")
 
 
 def with_inline_tests(source: Source, start: Source) -> str | None:

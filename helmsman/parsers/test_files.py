@@ -8,13 +8,11 @@ from helmsman.parsers.source import TABLE, Source
 
 LANGUAGES = {suffix: language for language, suffixes in TABLE["suffixes"].items() for suffix in suffixes.split()}
 _NAMES: dict[str, re.Pattern[str]] = {language: re.compile(pattern) for language, pattern in TABLE["tests"].items()}
-_FOLDERS = {"javascript": "__tests__", "rust": "tests"}
-"""A folder that makes tests of all files below it."""
+_FOLDERS = {"javascript": "__tests__", "rust": "tests"}  # A folder that makes tests of all files below it
 _JVM_SOURCE_SETS = frozenset({"test", "androidTest", "integrationTest"})
 _PASSED_OVER = frozenset({"build", "dist", "node_modules", "venv", "CVS", "_darcs"})
 """pytest's norecursedirs, and what the JavaScript runners leave out."""
-_GO_PASSES = frozenset({"testdata", "vendor"})
-"""Folders that `./...` leaves out, besides names that begin with _ or a dot."""
+_GO_PASSES = frozenset({"testdata", "vendor"})  # folders that `./...` leaves out, besides names that begin with _ or a dot
 _SUPPORT = frozenset(["test", "tests", "spec", "specs", "__tests__", "__mocks__", "__snapshots__", "testdata", "fixtures"])
 _GENERATED_PATH = re.compile(
     r"(?:^|/)(?:__)?generated(?:__)?/|(?:^|/)[^/]{1,200}(?:\.generated\.[a-z]{1,5}"
@@ -27,8 +25,7 @@ _GENERATED_HEAD = re.compile(
     r"|auto-?)?generated\b|\bcode generated\b.{0,80}\bdo not edit\b))",
     re.MULTILINE,
 )
-_HEAD = 1500
-"""Characters within which a generator says what it is."""
+_HEAD = 1500  # characters within which a generator says what it is
 
 
 def language_of(path: str) -> str:
