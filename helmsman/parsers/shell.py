@@ -40,6 +40,12 @@ _EXPANSIONS = word_set("simple_expansion expansion arithmetic_expansion command_
 _JOINED = word_set("command_name concatenation variable_assignment subscript array")
 _GROUPS = word_set("program subshell compound_statement")
 _ESCAPED, _ESCAPED_IN_QUOTES = re.compile(r"\\(\n|.)", re.DOTALL), re.compile(r"\\([\n\"\\$`])")
+_PRINTED: Mapping[tuple[str, ...], str] = {
+    ("pwd",): "",
+    ("git", "rev-parse", "--git-dir"): "/.git",
+    ("git", "rev-parse", "--git-common-dir"): "/.git",
+}
+"""Commands that print where they are run, and what they put behind that."""
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 _BOMB = re.compile(
     r"(?:^|(?<=[\s(){};|&]))([^\s(){};|&]{1,60})\s{0,9}(?:\(\s{0,9}\))?\s{0,9}\{\s{0,9}\1\s{0,9}\|\s{0,9}\1(?![\w./-])"
@@ -292,8 +298,7 @@ class _Reader:
             self.sequence(node, _Around(depth=around.depth + 1))
         self.folder = folder
         words = self.commands[start].words if len(self.commands) == start + 1 else ()
-        printed = {("pwd",): "", ("git", "rev-parse", "--git-dir"): "/.git", ("git", "rev-parse", "--git-common-dir"): "/.git"}
-        return f"{folder or UNKNOWN}{printed[words]}" if words in printed else UNKNOWN
+        return f"{folder or UNKNOWN}{_PRINTED[words]}" if words in _PRINTED else UNKNOWN
 
     def expansion(self, node: "Node", around: _Around) -> tuple[str, ...]:
         """Give the programs in it."""
