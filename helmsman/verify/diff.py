@@ -63,9 +63,3 @@ class TreeDiff:
 
     def __iter__(self) -> Iterator[FileDiff]:
         return iter(self.files)
-
-
-def display(text: str, longest: int = 200) -> str:
-    """A line as a finding quotes it."""
-    line = " ".join(text.split())
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from helmsman.records.checks import SHOWN, Finding, Weight
-from helmsman.verify.diff import display
 
 
 class Spot(NamedTuple):
@@ -17,7 +16,8 @@ class Spot(NamedTuple):
 
 def finding(rule: str, honest: str, weight: Weight, spot: Spot, message: str) -> Finding:
     """`honest`: what to do instead, as an instruction."""
-    before, after, said = (display(_whole(text[: 10 * SHOWN]), SHOWN) for text in (spot.before, spot.after, message))
+    lines = (" ".join(_whole(text[: 10 * SHOWN]).split()) for text in (spot.before, spot.after, message))
+    before, after, said = (line if len(line) <= SHOWN else f"{line[: SHOWN - 1]}…" for line in lines)
     told = {"rule": rule, "honest": honest, "weight": weight, "path": _whole(spot.path), "line": spot.line}
     return Finding.model_validate({**told, "before": before, "after": after, "message": said})
 
