@@ -97,26 +97,20 @@ def judge(call: ToolCall, session: Session, rules: Rules) -> Judgement:
 
     It is a guard rail for an agent that means well, not a sandbox: what can't be read from the text of a call is allowed.
     """
-    found = list(_findings(call, replace(session, worktree=session.worktree or rules.worktree), rules))
+    known, script = replace(session, worktree=session.worktree or rules.worktree), call.commands(rules.worktree, rules.home)
+    found = [*findings(script, rules, known.commits, known.branches, background=known.background)]
+    places = [(call.path, call.folder(rules.worktree), False)] if call.path else []
+    for command in script:
+        folder = git_of(command, rules.home).folder
+        places += [(word, folder, command.program == "mkdir") for word in written(command)]
+    for word, folder, empty in places:
+        if finding := write_finding(word, folder, rules, folders_only=empty):
+            found.append(finding)
+    found += [*work_findings(call, script, rules), *(_repeated(call, known, rules) if is_counted(call) else ())]
     for finding in found:
         if finding.rule not in rules.strictness.advised:
             return Deny(finding.rule, finding.text)
     return Advise(found[0].rule, found[0].text) if found else Allow()
-
-
-def _findings(call: ToolCall, session: Session, rules: Rules) -> Iterator[Finding]:
-    script = call.commands(rules.worktree, rules.home)
-    yield from findings(script, rules, session.commits, session.branches, background=session.background)
-    if call.path and (finding := write_finding(call.path, call.folder(rules.worktree), rules)):
-        yield finding
-    for command in script:
-        folder, empty = git_of(command, rules.home).folder, command.program == "mkdir"
-        for word in written(command):
-            if finding := write_finding(word, folder, rules, folders_only=empty):
-                yield finding
-    yield from work_findings(call, script, rules)
-    if is_counted(call):
-        yield from _repeated(call, session, rules)
 
 
 def _repeated(call: ToolCall, session: Session, rules: Rules) -> Iterator[Finding]:

@@ -44,7 +44,11 @@ def steer(before: Control, history: Sequence[IterationSummary], *, swinging: boo
     gap, change = 1 - completions[-1], completions[-1] - completions[0]
     rate = change / max(1, recent[-1].iteration - recent[0].iteration)
     rate = 0.0 if abs(rate) < DEADBAND else rate
-    phase = _phase(recent[-1].iteration, completions)
+    # a standard deviation, 0 to 0.5: largest less smallest would call a steady climb of 8 % an iteration volatile
+    mean = sum(completions) / len(completions)
+    spread = sqrt(sum((one - mean) ** 2 for one in completions) / len(completions))
+    phase: Phase = "aggressive" if spread > VOLATILE or gap > FAR else "focused"
+    phase = "exploration" if recent[-1].iteration <= EXPLORING else phase
     share = SMOOTHING if len(recent) > 1 else 1.0  # the first has nothing to come from
     old = (before.gains.kp, before.gains.ki, before.gains.kd)
     kp, ki, kd = ((1 - share) * was + share * new for was, new in zip(old, GAINS[phase], strict=True))
@@ -61,14 +65,3 @@ def steer(before: Control, history: Sequence[IterationSummary], *, swinging: boo
 
 def band_of(output: float) -> Band:
     return next(band for bound, band in BANDS if output >= bound)
-
-
-def _phase(iteration: int, completions: Sequence[float]) -> Phase:
-    """`iteration` is counted from 1. The spread is a standard deviation, 0 to 0.5: largest less smallest would call a steady
-    climb of 8 % an iteration volatile.
-    """
-    if iteration <= EXPLORING:
-        return "exploration"
-    mean = sum(completions) / len(completions)
-    spread = sqrt(sum((one - mean) ** 2 for one in completions) / len(completions))
-    return "aggressive" if spread > VOLATILE or 1 - completions[-1] > FAR else "focused"

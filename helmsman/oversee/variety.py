@@ -80,23 +80,11 @@ def variety_signal(trend: Sequence[Variety], green: bool) -> Alert | None:
     fall = scores[0] - scores[-1]
     if falling < FALLING or fall < THRESHOLD or sum(_beyond(row, first, newest) for row in _TABLE) < LEAST:
         return None
-    return _signal(first, newest, fall, falling)
-
-
-def _beyond(row: _Row, first: Variety, last: Variety) -> float:
-    """How many places were closed that neither growth nor deletion of code explains."""
-    before, after, in_proportion = row.number(first), row.number(last), row.rate(first) * row.base(last)
-    more = min(after - before, after - in_proportion) if row.weight < 0 else min(before - after, in_proportion - after)
-    return max(0.0, more)
-
-
-def _signal(first: Variety, last: Variety, fall: float, falling: int) -> Alert:
-    lost = sorted(_TABLE, key=lambda row: row.points(last) - row.points(first))
-    worst = [row for row in lost[:SHOWN] if row.points(last) < row.points(first)]
-    grew: list[str] = []
+    lost = sorted(_TABLE, key=lambda row: row.points(newest) - row.points(first))
+    worst, grew = [row for row in lost[:SHOWN] if row.points(newest) < row.points(first)], list[str]()
     for row in worst:
-        rates = f"{row.rate(first):.2g} to {row.rate(last):.2g} per {'file' if row.per_file else '1,000 lines'}"
-        grew.append(f"{_NAMES.get(row.field, row.field)} from {rates} ({row.number(first):,} to {row.number(last):,})")
+        rates = f"{row.rate(first):.2g} to {row.rate(newest):.2g} per {'file' if row.per_file else '1,000 lines'}"
+        grew.append(f"{_NAMES.get(row.field, row.field)} from {rates} ({row.number(first):,} to {row.number(newest):,})")
     message = (
         f"the ways that the code leaves open fell in {falling} of the last {STEPS} iterations, by {fall:.2f} in all (a warning "
         f"from {THRESHOLD:g} on), though every check passes: {'; '.join(grew)}"
@@ -110,3 +98,10 @@ def _signal(first: Variety, last: Variety, fall: float, falling: int) -> Alert:
         threshold=THRESHOLD,
         instruction=f"Leave the code easier to change than you found it, before you add to it: {remedies}.",
     )
+
+
+def _beyond(row: _Row, first: Variety, last: Variety) -> float:
+    """How many places were closed that neither growth nor deletion of code explains."""
+    before, after, in_proportion = row.number(first), row.number(last), row.rate(first) * row.base(last)
+    more = min(after - before, after - in_proportion) if row.weight < 0 else min(before - after, in_proportion - after)
+    return max(0.0, more)

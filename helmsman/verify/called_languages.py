@@ -243,22 +243,18 @@ def _written_in_go(value: Any) -> str:
 def _go_script(batch: Sequence[Calls], _tests: Sequence[str], mark: str) -> str:
     packages = list(dict.fromkeys(calls.function.module for calls in batch))
     imports = "\n".join(f"\tp{at} {json.dumps(module)}" for at, module in enumerate(packages))
-    asked = "\n".join(_asked_in_go(calls, packages.index(calls.function.module)) for calls in batch)
+    asked = ""
+    for calls in batch:
+        name, own, near = f"p{packages.index(calls.function.module)}.{calls.function.name}", "", ""
+        for case in calls.own:
+            made = f"{name}({', '.join(map(_written_in_go, case.args))})"
+            right = "nil" if case.expected is ANY else f"func() bool {{ return {made} == {_written_in_go(case.expected)} }}"
+            own += f"\t\t\t{{func() any {{ return {made} }}, {right}}},\n"
+        for args, _ in calls.near:
+            near += f"\t\t\tfunc() any {{ return {name}({', '.join(map(_written_in_go, args))}) }},\n"
+        asked += f"\t\t{{[]own{{\n{own}\t\t}}, []func() any{{\n{near}\t\t}}}},\n"
     program = _program("go_calls.go.txt").replace("// IMPORTS", imports).replace("// ASKED", asked)
     return program.replace('"MARK"', json.dumps(mark))
-
-
-def _asked_in_go(calls: Calls, package: int) -> str:
-    def call(args: Sequence[Any]) -> str:
-        return f"p{package}.{calls.function.name}({', '.join(map(_written_in_go, args))})"
-
-    own = ""
-    for case in calls.own:
-        made = call(case.args)
-        right = "nil" if case.expected is ANY else f"func() bool {{ return {made} == {_written_in_go(case.expected)} }}"
-        own += f"\t\t\t{{func() any {{ return {made} }}, {right}}},\n"
-    near = "".join(f"\t\t\tfunc() any {{ return {call(args)} }},\n" for args, _ in calls.near)
-    return f"\t\t{{[]own{{\n{own}\t\t}}, []func() any{{\n{near}\t\t}}}},"
 
 
 def _is_go(path: str) -> bool:

@@ -199,18 +199,15 @@ def _overlap(change: Change) -> Found:
     wanted = {value for values in new.values() for value in values}
     known = ((source.path, source.text) for _, source, _ in change.of_tests)
     told = (one for one in (*known, *change.tests.items()) if wanted and any(value in one[1] for value in wanted))
-    expected = {value for one in told for value in _expected(_source(*one))}
+    expected: set[str] = set()
+    for source in (_source(*one) for one in told):  # in assertions and in the tables of tests
+        lines = {line for one in source.assertions for line in range(one.line, one.last + 1)}
+        lines |= {line for test in source.tests for line in range(test.line - 30, test.line)}
+        expected |= {one.text for one in source.literals if one.line in lines and _TELLING.fullmatch(one.text)}
     for file, values in new.items():
         both = sorted(values & expected)
         if len(both) >= _FEWEST and len(both) >= _SHARE * len(values):
             yield _first(file), f"{plural(len(both), 'value')} that tests expect came into {file.path}: {some(both)}"
-
-
-def _expected(source: Source) -> set[str]:
-    """Values in assertions and in the tables of tests."""
-    lines = {line for one in source.assertions for line in range(one.line, one.last + 1)}
-    lines |= {line for test in source.tests for line in range(test.line - 30, test.line)}
-    return {one.text for one in source.literals if one.line in lines and _TELLING.fullmatch(one.text)}
 
 
 def _values(file: FileDiff, source: Source, lines: frozenset[int] | None) -> set[str]:

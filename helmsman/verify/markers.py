@@ -1,7 +1,7 @@
 """Markers of a merge that nobody finished."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from helmsman.records.checks import Finding, Weight
 from helmsman.verify.diff import FileDiff, lines_of
@@ -24,22 +24,20 @@ def conflicts_in(file: FileDiff) -> Iterator[Finding]:
     after = file.after or ""
     if "<<<<<<<" not in after and ">>>>>>>" not in after:
         return
-    whole = dict(_whole(lines_of(after)))
-    for line in file.added:
-        alone = line.number not in whole.values() and _LABELLED.fullmatch(line.text.rstrip())
-        if line.number in whole or alone:
-            spot = Spot(file.path, line.number, line.text)
-            yield finding("markers", _HONEST, Weight.BLOCK, spot, "a merge conflict was left unresolved")
-
-
-def _whole(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Numbers of the lines that open a conflict which is parted below, each with the line that closes it."""
-    opened, parted = 0, False
-    for number, line in enumerate((line.rstrip() for line in lines), start=1):
+    whole, opened, parted = (
+        dict[int, int](),
+        0,
+        False,
+    )  # lines that open a conflict which is parted below, with those that close it
+    for number, line in enumerate((line.rstrip() for line in lines_of(after)), start=1):
         if _OPENS.fullmatch(line):
             opened, parted = number, False
         elif opened and _PARTS.fullmatch(line):
             parted = True
         elif opened and parted and _CLOSES.fullmatch(line):
-            yield opened, number
-            opened = 0
+            whole[opened], opened = number, 0
+    for line in file.added:
+        alone = line.number not in whole.values() and _LABELLED.fullmatch(line.text.rstrip())
+        if line.number in whole or alone:
+            spot = Spot(file.path, line.number, line.text)
+            yield finding("markers", _HONEST, Weight.BLOCK, spot, "a merge conflict was left unresolved")

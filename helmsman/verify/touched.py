@@ -73,7 +73,15 @@ def files_run(commands: Iterable[str], before: Read) -> Iterator[str]:
     pending = [(command, "", 0) for command in commands]
     known = set[str]()
     for command, folder, depth in pending:
-        for path in _named(command, folder):
+        # files whose content decides what the command does; not the source that it is about
+        named = [*scripts(command)]
+        for one in simple_commands(command):
+            # in the folder that `-C x`, `--prefix x` or `--cwd x` names, else where the command runs
+            given = next((value for word, value in pairwise(one.arguments) if word in _FOLDERS), "")
+            for name in tables()["recipes"].get(one.program, ()):
+                file = next((value for word, value in pairwise(one.arguments) if word in _FILES), name)
+                named.append(path_of(one, f"{given}/{file}" if given else file))
+        for path in (f"{folder}/{path}" if folder else path for path in named):
             if path not in known:
                 known.add(path)
                 yield path
@@ -93,18 +101,6 @@ def _kind(path: str, run: Collection[str], before: Read, after: Read) -> str:
     if path in run or matches_any(path, (*tables()["governors"], *tables()["checkers"])):
         return "settings"
     return "support" if is_test_support(path) else "source"
-
-
-def _named(command: str, folder: str) -> Iterator[str]:
-    """Files whose content decides what a check command does; not the source that it is about."""
-    found = [*scripts(command)]
-    for one in simple_commands(command):
-        # in the folder that `-C x`, `--prefix x` or `--cwd x` names, else where the command runs
-        given = next((value for word, value in pairwise(one.arguments) if word in _FOLDERS), "")
-        for name in tables()["recipes"].get(one.program, ()):
-            file = next((value for word, value in pairwise(one.arguments) if word in _FILES), name)
-            found.append(path_of(one, f"{given}/{file}" if given else file))
-    yield from (f"{folder}/{path}" if folder else path for path in found)
 
 
 _FOLDERS = frozenset({"-C", "--directory", "--prefix", "--cwd", "--dir"})
