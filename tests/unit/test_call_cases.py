@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.verify.call_cases import ANY, Case, Function, cases_of, grouped
+from helmsman.verify.call_cases import ANY, Case, Function, cases_of, grouped, literals
 from helmsman.verify.called_languages import CALLED, PYTHON
 from helmsman.verify.neighbours import MOST_CALLS, calls_beside, neighbours
 
@@ -42,6 +42,10 @@ def test_a_neighbour_is_of_the_same_kind_and_no_path_has_one(value: object) -> N
     found = list(neighbours(value))
     assert {type(one) for one in found} <= {type(value)}
     assert not (isinstance(value, str) and "/" in value and found)
+
+
+def test_a_docstring_is_no_literal_of_a_source() -> None:
+    assert literals(PYTHON, "calc.py", '"""Doc."""\n\nA, B = 1, "x"\n') == [1, "x"]
 
 
 def test_one_answer_for_all_cases_is_not_worth_a_run() -> None:
