@@ -17,7 +17,7 @@ from helmsman.records.control import EscalationLevel, Movement
 from helmsman.records.decision import Outcome, Severity
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from helmsman.render.facts import Part, coded, control_facts, cost_text, facts, green_text
+from helmsman.render.facts import Part, coded, control_facts, cost_text, facts, green_text, some
 from helmsman.render.markdown_page import cell, facts_table, prose, stacked, table
 from helmsman.texts import SIGNS, plan_text, plural
 
@@ -59,7 +59,7 @@ class System(NamedTuple):
     def section(self) -> str:
         """All that it tells, under a heading."""
         rows = [row for row in self.rows if row[1]]
-        rows = [*rows[:MOST_ROWS], *([("", f"and {len(rows) - MOST_ROWS} more")] if len(rows) > MOST_ROWS else ())]
+        rows = [*rows[:MOST_ROWS], *([("", f"… and {len(rows) - MOST_ROWS} more")] if len(rows) > MOST_ROWS else ())]
         told = facts_table(rows, (STANDS[self.sign], cell(self.short)), (26, 80), LONGEST_LINE) if rows else cell(self.short)
         return f"## {self.sign} {self.title}\n\n{told}"
 
@@ -94,8 +94,7 @@ def standing(state: LoopState) -> str:
 
 def _listed(lines: Iterable[str]) -> str:
     """One below the other in a cell; beyond a few only counted."""
-    every = [line for line in lines if line]
-    return "\n".join([*every[:SHOWN], *([f"and {len(every) - SHOWN} more"] if len(every) > SHOWN else ())])
+    return "\n".join(some(filter(None, lines), SHOWN))
 
 
 def _told(record: IterationRecord | None, *parts: Part) -> Iterator[Row]:

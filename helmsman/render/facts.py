@@ -75,12 +75,10 @@ def failing_names(report: CheckReport | None) -> Iterator[str]:
         yield from (coded(name) for name in (names or (result.command,)))
 
 
-def some(lines: Iterable[str]) -> Iterator[str]:
+def some(lines: Iterable[str], most: int = LISTED) -> list[str]:
     """The first few of them, and how many more there are."""
     every = list(lines)
-    yield from every[:LISTED]
-    if len(every) > LISTED:
-        yield f"… and {len(every) - LISTED} more"
+    return [*every[:most], *([f"… and {len(every) - most} more"] if len(every) > most else ())]
 
 
 def _done(state: LoopState) -> str:
@@ -193,13 +191,12 @@ def _work(record: IterationRecord) -> Iterator[Fact]:
         else "unchanged"
     )
     yield Fact("tree", told, "", "Work")
-    files = [coded(name) for name in change.files[:FILES_SHOWN]]
-    more = [f"and {len(change.files) - FILES_SHOWN} more"] if len(change.files) > FILES_SHOWN else []
+
     taken = f"{failed.why}; kept at {coded(failed.ref)}, the branch went back to {coded(failed.back_to[:10])}" if failed else ""
     yield from _details(
         "Work",
         ("commits", "\n".join(f"`{commit.id[:10]}` {clean(commit.subject)}" for commit in change.commits)),
-        ("files", "\n".join([*files, *more])),
+        ("files", "\n".join(some(map(coded, change.files), FILES_SHOWN))),
         ("protected", ", ".join((*map(clean, record.execution.put_back), "put back")) if record.execution.put_back else ""),
         ("taken off", taken),
     )

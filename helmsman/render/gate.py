@@ -46,9 +46,9 @@ def in_short(state: LoopState) -> str:
         "in_short",
         state=state,
         standing=" · ".join(part for part in parts if part),
-        checks=list(some(failing_names(state.checks) if state.iteration and state.checks else agreed)),
+        checks=some(failing_names(state.checks) if state.iteration and state.checks else agreed),
         conflicts=[sentence(one) for one in state.oversight.conflicts[:FAILURES_SHOWN]],
-        proposed=list(some(state.proposed)),
+        proposed=some(state.proposed),
     )
 
 

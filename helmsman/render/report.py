@@ -23,7 +23,7 @@ from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.render.artifacts import PLAN_HEAD, left_out, plan_rows
 from helmsman.render.charts import HIGH, LOW, Point, levels, line_chart, strip
-from helmsman.render.facts import PARTS, VERDICTS, Fact, checks_kind, coded, facts, front_facts
+from helmsman.render.facts import PARTS, VERDICTS, Fact, checks_kind, coded, facts, front_facts, some
 from helmsman.render.lines import next_steps
 from helmsman.render.templating import render_html
 from helmsman.render.verification import outcome_text
@@ -63,9 +63,7 @@ def html_report(
     # whether it is done, what proves it, what it cost; then what a person should see with their own eyes: findings in the change,
     # and what the agent said that was not so
     commands, trust = dict(next_steps(result_of(state, state_ref), state.gate)), state.trust
-    doubts = [f"{one.where}: {one.message} {coded(one.rule)}" for one in state.findings[:MOST_DOUBTS]]
-    if len(state.findings) > MOST_DOUBTS:
-        doubts.append(f"… and {plural(len(state.findings) - MOST_DOUBTS, 'more finding')}")
+    doubts = some((f"{one.where}: {one.message} {coded(one.rule)}" for one in state.findings), MOST_DOUBTS)
     if trust.contradicted:
         doubts.append(f"{trust.contradicted} of {plural(trust.checked, 'claim')} of the agent did not hold")
     look, following = (coded(commands.get(name, "")) for name in ("look", "next"))

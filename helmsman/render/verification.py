@@ -1,10 +1,10 @@
 """A verification as people read it, as lines or Markdown, and for programs: JUnit XML, and SARIF 2.1.0 for code scanning."""
 
 import json
-import string
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from helmsman.plain import clean, short_line
@@ -83,7 +83,6 @@ def verification_markdown(found: Verification) -> str:
     )
 
 
-_PLAIN = frozenset(string.ascii_letters + string.digits + "-._~/")
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
@@ -111,7 +110,7 @@ def sarif_of(found: Verification) -> str:
     results = list[dict[str, Any]]()
     for hint in found.hints:
         region = {"region": {"startLine": hint.line}} if hint.line else {}
-        place = {"physicalLocation": {"artifactLocation": {"uri": _uri(hint.path)}, **region}}
+        place = {"physicalLocation": {"artifactLocation": {"uri": quote(hint.path, errors="replace")}, **region}}
         results.append({"ruleId": hint.rule, "level": "note", "message": {"text": clean(hint.message)}, "locations": [place]})
     levels = {Word.NOT_VERIFIED: "error", Word.INCONCLUSIVE: "warning"}
     for one in (reason for reason in found.reasons if reason.verdict in levels):
@@ -119,8 +118,3 @@ def sarif_of(found: Verification) -> str:
     driver = {"name": "Helmsman", "rules": [{"id": rule} for rule in rules]}
     run = {"tool": {"driver": driver}, "results": results}
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
-
-
-def _uri(path: str) -> str:
-    """A relative reference: what no address may hold is written by its bytes."""
-    return "".join(chr(byte) if chr(byte) in _PLAIN else f"%{byte:02X}" for byte in path.encode("utf-8", "replace"))
