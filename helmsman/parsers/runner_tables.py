@@ -88,8 +88,9 @@ def _summaries(runner: Runner, lines: list[str]) -> Iterator[Run]:
     """What stands in each session; else around each summary: above it up to the one before, below it up to the next."""
     if runner.session:
         marks: list[tuple[Mark, re.Pattern[str]]] = [(mark, re.compile(pattern)) for mark, pattern in runner.session.items()]
-        told = ((number, next((mark for mark, one in marks if one.fullmatch(line)), None)) for number, line in enumerate(lines))
-        for first, last in outermost((number, mark) for number, mark in told if mark):
+        # of several marks on a line the first of the table counts
+        seen = {number: mark for number, line in enumerate(lines) for mark, one in reversed(marks) if one.fullmatch(line)}
+        for first, last in outermost(seen.items()):
             yield Run(first, last, _counts(runner, last, lines, lines[first:last], []))
         return
     spans: list[Span] = [
