@@ -89,7 +89,9 @@ def _summaries(runner: Runner, lines: list[str]) -> Iterator[Run]:
     if runner.session:
         marks: list[tuple[Mark, re.Pattern[str]]] = [(mark, re.compile(pattern)) for mark, pattern in runner.session.items()]
         # of several marks on a line the first of the table counts
-        seen = {number: mark for number, line in enumerate(lines) for mark, one in reversed(marks) if one.fullmatch(line)}
+        seen: dict[int, Mark] = {
+            number: mark for number, line in enumerate(lines) for mark, one in reversed(marks) if one.fullmatch(line)
+        }
         for first, last in outermost(seen.items()):
             yield Run(first, last, _counts(runner, last, lines, lines[first:last], []))
         return
