@@ -69,19 +69,6 @@ def _reachable(members: Sequence[Member], member: Member) -> bool:
     return all(members[place].settled for place in member.needs)
 
 
-@dataclass(frozen=True)
-class Account:
-    """What one loop has of the budget."""
-
-    spent: float = 0.0
-    limit: float = 0.0  # what it was told that it may spend; 0 before it has begun
-    at_work: bool = False  # whether it may still spend up to its limit
-
-    @property
-    def held(self) -> float:
-        return max(self.limit, self.spent) if self.at_work else self.spent
-
-
-def share(budget: float, accounts: Sequence[Account], waiting: int) -> float:
-    """What the next of `waiting` loops may spend: an equal part of what nobody has spent or may spend."""
-    return max(budget - sum(account.held for account in accounts), 0.0) / max(waiting, 1)
+def share(budget: float, held: Sequence[float], waiting: int) -> float:
+    """What the next of `waiting` loops may spend: an equal part of what `held` (spent, or may be spent) leaves."""
+    return max(budget - sum(held), 0.0) / max(waiting, 1)

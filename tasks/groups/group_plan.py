@@ -9,13 +9,12 @@ from helmsman.errors import OperatorError, TransientError
 from helmsman.oversee.group import edges
 from helmsman.parsers.plan_order import in_order
 from helmsman.records.plan import PlanItem
-from helmsman.records.request import LONGEST_LOOP_ID, MOST_ITEMS, Link
+from helmsman.records.request import LONGEST_LOOP_ID, MOST_ITEMS
 from tasks.loop.merge_target import find_target
 from tasks.repository.git import Repository, commit_and_tree, read_ref
 from tasks.repository.plan import plan_at
 
-MARK = 6
-"""Characters that tell two ids apart which look alike once they are part of a loop's name."""
+MARK = 6  # characters that tell two ids apart which look alike once they are part of a loop's name
 
 
 def planned_items(repository: Repository, config: LoopConfig, group: str) -> tuple[PlanItem, ...]:
@@ -44,12 +43,6 @@ def done_items(repository: Repository, config: LoopConfig, group: str) -> frozen
     except OperatorError:
         return frozenset()
     return frozenset(item.id for item in plan.items if item.done)
-
-
-def item_link(file: str, item: PlanItem) -> Link:
-    """A loop for one item."""
-    goal = "\n\n".join(part for part in (f"{item.id}: {item.title}", item.details) if part.strip())
-    return Link(goal=goal, settings={"plan": {"file": file, "item": item.id}})
 
 
 def item_names(group: str, items: Sequence[PlanItem]) -> tuple[str, ...]:

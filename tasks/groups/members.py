@@ -23,6 +23,7 @@ from prefect.utilities.annotations import opaque
 from helmsman.errors import Cancelled
 from helmsman.oversee.best import Candidate, agreed, by_rule, compare_request, read_choice
 from helmsman.plain import clean, clean_lines
+from helmsman.records.decision import Outcome
 from helmsman.records.request import Choice, LoopRequest, ParallelRequest
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
@@ -30,7 +31,7 @@ from tasks.credentials import judge_credentials
 from tasks.engine.embedded import FOREVER, is_embedded
 from tasks.engine.end_states import EndState
 from tasks.engine.runs import driving_run
-from tasks.groups.parallel import Group, WorkerExit, candidates, departed, due_loops, group_result, keep, opened
+from tasks.groups.parallel import Group, WorkerExit, departed, due_loops, group_result, keep, opened
 from tasks.loop.run import STOPPED_FROM_OUTSIDE
 from tasks.models.asking import Asking, written
 from tasks.observers.follow import newest_record
@@ -43,22 +44,18 @@ from tasks.system.paths import LoopFolder
 from tasks.system.process import TAG, run
 from tasks.system.secrets import redact
 
-HEAR_SECONDS = 0.5
-"""Between two looks at what the engine has made of its tasks."""
+HEAR_SECONDS = 0.5  # between two looks at what the engine has made of its tasks
 ENDING_SECONDS = 40.0
 """A loop whose group was killed ends its agent and writes down how it stands; a driver that hangs is ended before that."""
-MODULE = "deployments.driver"
-"""What the process runs. By name: what starts flows stands above us."""
+MODULE = "deployments.driver"  # what the process runs, by name: what starts flows stands above us
 PATIENCE_SECONDS = 20.0
 """Between asking a driver to stop and ending it: it ends its agent, and writes down how the loop stands."""
 GRACE_SECONDS = 10.0
 WORDS_KEPT = 2_000
 OF_THE_ENGINE = "PREFECT__"
 """How variables begin by which a worker tells a process which run it is. This one is none of the worker's."""
-LONGEST_DIFF = 400_000
-"""Characters of one candidate's diff that are kept; the question has room for fewer."""
-COLUMNS = 3
-"""Of a line of `git diff --numstat`: added, removed, path."""
+LONGEST_DIFF = 400_000  # characters of one candidate's diff that are kept; the question has room for fewer
+COLUMNS = 3  # of a line of `git diff --numstat`: added, removed, path
 
 
 @contextmanager
@@ -108,7 +105,20 @@ def heard(group: Group) -> WorkerExit:
 
 def work(group: Group) -> bool:
     """Begin what is due, and wait until one loop's process has ended. False where nobody is at work any more."""
-    started = [_begin(group, due) for due in due_loops(group)]
+    started = list[PrefectFuture[int | None]]()
+    for due in due_loops(group):
+        group.at_work.add(due.loop)
+        group.driven[due.loop] += 1
+        try:
+            # for a task with tags the engine is asked for a slot before it begins
+            with TagsContext(current_tags=set()):
+                # the engine would look into what a task is given for futures, and copy a group that is at work
+                future = cast("Any", drive).submit(opaque(group), opaque(due), due.loop)
+        except BaseException:
+            group.at_work.discard(due.loop)
+            raise
+        group.futures[due.loop] = future.wrapped_future
+        started.append(future)
     if not group.at_work:
         return False
     try:
@@ -122,10 +132,9 @@ def work(group: Group) -> bool:
 
 def chosen(group: Group) -> bool:
     """Choose the best of what has completed, once, and have it merged. Returns whether that leaves something to do."""
-    done = candidates(group)
-    if not done:
+    loops = tuple(state.loop for state in group.states() if state is not None and state.outcome is Outcome.COMPLETED)
+    if not group.request.best or group.at_work or group.cancelled() or not loops:
         return False
-    loops = tuple(state.loop for state in done)
     try:
         choice = group.chosen or compare(group.request.repository, group.request.group, loops)
     except Cancelled:
@@ -142,20 +151,6 @@ def concluded(group: Group) -> State[dict[str, Any]]:
     kind, name = (StateType.COMPLETED, "Completed") if result.done else (StateType.FAILED, "Incomplete")
     kind, name = (StateType.CANCELLED, "Cancelled") if group.cancelled() else (kind, name)
     return EndState(type=kind, name=name, message=told, data=data)
-
-
-def _begin(group: Group, due: LoopRequest) -> PrefectFuture[int | None]:
-    """The engine would look into what a task is given for futures, and copy a group that is at work."""
-    group.at_work.add(due.loop)
-    group.driven[due.loop] += 1
-    try:
-        with TagsContext(current_tags=set()):  # for a task with tags the engine is asked for a slot before it begins
-            future = cast("Any", drive).submit(opaque(group), opaque(due), due.loop)
-    except BaseException:
-        group.at_work.discard(due.loop)
-        raise
-    group.futures[due.loop] = future.wrapped_future
-    return future
 
 
 @task(name="loop", task_run_name="{name}", persist_result=False, cache_policy=NO_CACHE)
@@ -175,9 +170,6 @@ def compare(repository: str, group: str, loops: tuple[str, ...]) -> Choice:
     found = open_repository(Path(repository))
     states = [state for loop in loops if (state := known_state(found, loop))]
     return best_of(found, states, f"{_uid(found, group)}/choice", group_folder(found, group).cancel.exists)
-
-
-# --- the process of a loop ----------------------------------------------------------------------------------------
 
 
 def drive_member(due: LoopRequest, folder: LoopFolder, cancelled: Callable[[], bool]) -> WorkerExit:
@@ -214,9 +206,6 @@ def _stopping(flag: Path, cancelled: Callable[[], bool]) -> Callable[[], bool]:
         return time.monotonic() - since[0] > PATIENCE_SECONDS
 
     return stop
-
-
-# --- the best of them ---------------------------------------------------------------------------------------------
 
 
 def best_of(repository: Repository, states: Sequence[LoopState], tag: str, stop: Callable[[], bool]) -> Choice:

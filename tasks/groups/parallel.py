@@ -4,16 +4,16 @@ All of it is read from the states of its loops, and nothing else is kept, so not
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, cast
 
 from helmsman.config import LimitsConfig, LoopConfig
 from helmsman.config.layers import merged
 from helmsman.errors import OperatorError
-from helmsman.oversee.group import MOST_DRIVES, Account, Member, due, edges, share, unreached
+from helmsman.oversee.group import MOST_DRIVES, Member, due, edges, share, unreached
 from helmsman.oversee.merging import landing_due
 from helmsman.parsers.alignment_file import own_goal
 from helmsman.plain import clean
@@ -22,7 +22,7 @@ from helmsman.records.plan import PlanItem
 from helmsman.records.request import Choice, Link, LoopRequest, ParallelLoop, ParallelRequest, ParallelResult
 from helmsman.records.result import OPERATOR_EXIT_CODE
 from helmsman.records.state import LoopState
-from tasks.groups.group_plan import done_items, item_link, item_names, planned_items, tip
+from tasks.groups.group_plan import done_items, item_names, planned_items, tip
 from tasks.loop.configure import configure
 from tasks.loop.merge_target import require_target
 from tasks.repository.git import Repository
@@ -37,47 +37,9 @@ from tasks.system.trust import consent_of
 
 PURPOSE = "helmsman choice 1"
 GOAL_SHOWN = 200
-LEAST_DOLLARS = 0.0001
-"""No limit may be nothing; with so little a loop ends after its first call at the latest."""
-
-
+LEAST_DOLLARS = 0.0001  # no limit may be nothing; with so little a loop ends after its first call at the latest
 SHARED = ("cost_usd", "tokens")
 """Limits that bind all loops together, by their names in the configuration and in what a loop has spent."""
-Shares = Mapping[str, float]
-
-
-@dataclass
-class GroupBudget:
-    """Loops are told by their place in the group."""
-
-    limits: LimitsConfig
-    promised: dict[int, Shares] = field(default_factory=dict[int, Shares])
-    """To those that are at work: their state tells only a moment later."""
-
-    def grant(self, places: Sequence[int], waiting: int, states: Sequence[LoopState | None], at_work: Collection[int]) -> None:
-        """Promise each of these loops a share. `waiting` counts them and those that begin later."""
-        for name in SHARED:
-            accounts = [self._account(name, place, state, at_work=place in at_work) for place, state in enumerate(states)]
-            for passed, place in enumerate(places):
-                limit = self._limit(name, accounts, place, waiting - passed)
-                known = {key: value for key, value in self.promised.get(place, {}).items() if key != name}
-                self.promised[place] = {**known, **({} if limit is None else {name: limit})}
-
-    def _account(self, name: str, place: int, state: LoopState | None, *, at_work: bool) -> Account:
-        spent = getattr(state.spending, name) if state else 0.0
-        if at_work:
-            return Account(spent, self.promised.get(place, {}).get(name, 0.0), at_work=True)
-        goes_on = state is not None and state.ending is None
-        return Account(spent, (getattr(state.config.limits, name) or 0.0) if state and goes_on else 0.0, at_work=goes_on)
-
-    def _limit(self, name: str, accounts: list[Account], place: int, waiting: int) -> float | None:
-        """What a loop may spend in all, its account changed for the next one; None where nothing is limited."""
-        budget, mine = getattr(self.limits, name), accounts[place]
-        if budget is None:
-            return None
-        if not mine.at_work:  # one that died goes on with what it had
-            accounts[place] = Account(mine.spent, mine.spent + share(budget, accounts, waiting), at_work=True)
-        return accounts[place].held
 
 
 @dataclass(frozen=True)
@@ -86,8 +48,7 @@ class WorkerExit:
 
     loop: str
     exit_code: int | None
-    words: str
-    """The end of what it complained of."""
+    words: str  # the end of what it complained of
 
 
 @dataclass
@@ -97,13 +58,13 @@ class Group:
     request: ParallelRequest
     repository: Repository
     links: tuple[Link, ...]
-    purse: GroupBudget
-    config: LoopConfig
-    """What is the same for all of them."""
-    names: tuple[str, ...]
-    """Ids of the loops."""
+    limits: LimitsConfig
+    config: LoopConfig  # what is the same for all of them
+    names: tuple[str, ...]  # ids of the loops
     items: tuple[PlanItem, ...] = ()
     """The items of a plan that they are for, in the order of work; empty: they are for none."""
+    promised: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+    """What each of those at work may spend: its state tells only a moment later."""
     at_work: set[str] = field(default_factory=set[str])
     driven: Counter[str] = field(default_factory=Counter[str])
     futures: dict[str, Future[Any]] = field(default_factory=dict[str, Future[Any]])
@@ -141,10 +102,6 @@ class Group:
         return [known_state(self.repository, name) for name in self.names]
 
 
-def in_a_line(link: Link) -> str:
-    return clean(link.goal.strip().splitlines()[0])[:GOAL_SHOWN]
-
-
 def _require_same_goal(name: str, state: LoopState, link: Link) -> None:
     """Raises OperatorError where a loop was begun with another goal: whoever goes on would go on from work for something else."""
     begun = own_goal(state.config.goal)
@@ -175,13 +132,19 @@ def opened(request: ParallelRequest, repository: Repository) -> Group:
     if plan:
         require_target(repository, config)
     items = planned_items(repository, config, request.group) if plan else ()
-    links = request.loops or tuple(item_link(plan, item) for item in items)
+    links = request.loops or tuple(
+        Link(
+            goal="\n\n".join(part for part in (f"{item.id}: {item.title}", item.details) if part.strip()),
+            settings={"plan": {"file": plan, "item": item.id}},
+        )
+        for item in items
+    )
     if not links:
         raise OperatorError("there is nothing to do", expected="goals, or a plan", remedy="give --goal TEXT, or --plan FILE")
     names = item_names(request.group, items) or tuple(f"{request.group}-{number}" for number in range(1, len(links) + 1))
     # in a row each loop is a step of its own, which may spend what the configuration allows any loop
     limits = config.limits.model_copy(update=dict.fromkeys(SHARED)) if request.in_a_row else config.limits
-    group = Group(request, repository, links, GroupBudget(limits), config, names, items)
+    group = Group(request, repository, links, limits, config, names, items)
     for link, state in zip(group.links, group.states(), strict=True):
         item: Any = link.settings.get("plan", {}).get("item", "")
         if state is not None and not (item and state.config.plan.item == item):  # it may be worded anew, and stays the same item
@@ -202,8 +165,7 @@ def due_loops(group: Group) -> list[LoopRequest]:
     places = due(members, workers, reopen=reopen)
     idle = [place for place, one in enumerate(members) if not (one.begun or one.at_work or one.settled)]
     later = [place for place in idle if place not in places and members[place].driven < MOST_DRIVES]
-    at_work = [place for place, member in enumerate(members) if member.at_work]
-    group.purse.grant(places, len(places) + len(later), states, at_work)
+    _promise(group, places, len(places) + len(later), states)
     return [_request(group, place, states) for place in places]
 
 
@@ -218,12 +180,6 @@ def departed(group: Group, gone: WorkerExit) -> None:
     if gone.exit_code == OPERATOR_EXIT_CODE:
         group.driven[gone.loop] = MOST_DRIVES
     group.problems[gone.loop] = gone.words or f"its process ended with status {gone.exit_code}"
-
-
-def candidates(group: Group) -> list[LoopState]:
-    """Loops of which the best is to be chosen: nobody is at work any more, and these have completed."""
-    done = [state for state in group.states() if state is not None and state.outcome is Outcome.COMPLETED]
-    return done if group.request.best and not group.at_work and not group.cancelled() else []
 
 
 def keep(group: Group, choice: Choice) -> bool:
@@ -252,27 +208,59 @@ def keep(group: Group, choice: Choice) -> bool:
 def group_result(group: Group) -> ParallelResult:
     """How it stands."""
     states = group.states()
-    members = _members(group, states)
     done = done_items(group.repository, group.config, group.request.group) if group.items else frozenset[str]()
-    never = {group.names[place]: "what it needs was not completed" for place in unreached(members)}
-    loops = tuple(_stands(group, place, states[place], done) for place in range(len(states)))
-    problems = tuple(f"{loop}: {words}" for loop, words in {**never, **group.problems}.items())
-    completed = sum(one.outcome is Outcome.COMPLETED for one in loops)
+    loops = list[ParallelLoop]()
+    for place, (name, link, state) in enumerate(zip(group.names, group.links, states, strict=True)):
+        prompt: Any = link.settings.get("prompt", {})
+        approach = str(cast("Mapping[str, Any]", prompt).get("approach", "")) if isinstance(prompt, Mapping) else ""
+        goal = clean(link.goal.strip().splitlines()[0])[:GOAL_SHOWN]
+        one = ParallelLoop(loop=name, goal=goal, approach=clean(approach)[:GOAL_SHOWN])
+        if state is not None:
+            why = state.ending or state.waiting
+            told = {
+                "outcome": state.outcome,
+                "reason": f"{why.rule}: {clean(why.reason)}" if why else "",
+                "branch": state.branch,
+                "cost_usd": round(state.spending.cost_usd, 6),
+                "untold": state.untold,
+                "merged": state.merged.commit if state.merged else "",
+            }
+            one = one.model_copy(update=told)
+        if one.outcome is not Outcome.COMPLETED and group.items and group.items[place].id in done:
+            one = one.model_copy(update={"outcome": Outcome.COMPLETED, "reason": "it is ticked in the plan"})
+        loops.append(one)
+    never = {group.names[place]: "what it needs was not completed" for place in unreached(_members(group, states))}
     return ParallelResult(
         group=group.request.group,
-        completed=completed,
-        loops=loops,
+        completed=sum(one.outcome is Outcome.COMPLETED for one in loops),
+        loops=tuple(loops),
         chosen=group.chosen,
         into=group.into,
-        problems=problems,
+        problems=tuple(f"{loop}: {words}" for loop, words in {**never, **group.problems}.items()),
     )
 
 
 def _members(group: Group, states: Sequence[LoopState | None]) -> list[Member]:
     """As they stand. An item that the plan says is done needs no loop any more, whoever did it."""
-    members = [_member(group, place, states) for place in range(len(states))]
-    if group.request.in_a_row:
-        return [replace(member, needs=frozenset(range(place))) for place, member in enumerate(members)]
+    members = list[Member]()
+    for place, (name, state) in enumerate(zip(group.names, states, strict=True)):
+        driven, at_work = group.driven[name], name in group.at_work
+        needs = frozenset(range(place)) if group.request.in_a_row else frozenset[int]()
+        if state is None:
+            members.append(Member(at_work=at_work, driven=driven, needs=needs))
+            continue
+        completed = state.outcome is Outcome.COMPLETED
+        interrupted = state.outcome is Outcome.CANCELLED and not driven  # in an earlier run: a driver that is told to end says so
+        member = Member(
+            begun=True,
+            at_work=at_work,
+            through=not at_work and not completed,
+            settled=completed and not landing_due(state) and (name in group.left or is_finished(group.request.repository, state)),
+            ended=state.ending is not None and not completed and not interrupted,
+            driven=driven,
+            needs=needs,
+        )
+        members.append(member)
     if not group.items:
         return members
     done = done_items(group.repository, group.config, group.request.group)
@@ -282,72 +270,46 @@ def _members(group: Group, states: Sequence[LoopState | None]) -> list[Member]:
     ]
 
 
-def _member(group: Group, place: int, states: Sequence[LoopState | None]) -> Member:
-    name, state = group.names[place], states[place]
-    driven, at_work = group.driven[name], name in group.at_work
-    if state is None:
-        return Member(at_work=at_work, driven=driven)
-    completed = state.outcome is Outcome.COMPLETED
-    interrupted = state.outcome is Outcome.CANCELLED and not driven  # in an earlier run: a driver that is told to end says so
-    return Member(
-        begun=True,
-        at_work=at_work,
-        through=not at_work and not completed,
-        settled=completed and not landing_due(state) and (name in group.left or is_finished(group.request.repository, state)),
-        ended=state.ending is not None and not completed and not interrupted,
-        driven=driven,
-    )
+def _promise(group: Group, places: Sequence[int], waiting: int, states: Sequence[LoopState | None]) -> None:
+    """Promise each of these loops a share of what all may spend. `waiting` counts them and those that begin later."""
+    for name in SHARED:
+        if (budget := getattr(group.limits, name)) is None:
+            continue
+        held, under_way = list[float](), set[int]()
+        for place, (loop, state) in enumerate(zip(group.names, states, strict=True)):
+            spent, limit = getattr(state.spending, name) if state else 0.0, 0.0
+            if loop in group.at_work:
+                limit = group.promised.get(loop, {}).get(name, 0.0)
+            elif state is not None and state.ending is None:  # one that died goes on with what it had
+                limit = getattr(state.config.limits, name) or 0.0
+                under_way.add(place)
+            held.append(max(limit, spent))
+        for passed, place in enumerate(places):
+            if place not in under_way:
+                held[place] += share(budget, held, waiting - passed)
+            group.promised.setdefault(group.names[place], {})[name] = held[place]
 
 
 def _request(group: Group, place: int, states: Sequence[LoopState | None]) -> LoopRequest:
     request, link, name, state = group.request, group.links[place], group.names[place], states[place]
-    limits = _limits(group.purse.promised[place], link)
+    own: Any = link.settings.get("limits", {})
+    limits = dict[str, float]()
+    for key, promised in group.promised.get(name, {}).items():  # a loop's own limit counts where it is lower than its share
+        least = min(promised, own[key]) if isinstance(own.get(key), int | float) else promised
+        limits[key] = max(int(least), 1) if key == "tokens" else max(least, LEAST_DOLLARS)
     attempt = request.best and (group.chosen is None or group.chosen.loop != name)
     apart = {"limits": limits, "merge": {"into": ""}} if attempt else {"limits": limits}  # of attempts only the best is merged
-    own = merged(merged(request.settings, link.settings), apart)
-    if state is None:
-        new = LoopRequest(repository=request.repository, goal=link.goal, checks=link.checks, loop=name, settings=own)
-        return new.model_copy(update={"base": _base(group, states[place - 1] if place and request.in_a_row else None)})
+    settings = merged(merged(request.settings, link.settings), apart)
+    if state is None:  # what it begins with where that is not what is checked out: in place, the work before it is
+        before, base = states[place - 1] if place and request.in_a_row else None, ""
+        if before is not None:
+            base = "" if before.config.workspace.in_place else before.branch
+        elif group.items and group.into:
+            base = tip(group.repository, group.config, request.group)
+        return LoopRequest(
+            repository=request.repository, goal=link.goal, checks=link.checks, loop=name, settings=settings, base=base
+        )
     if state.ending is None or state.outcome is Outcome.COMPLETED:  # it has its limits, or needs none any more
         return LoopRequest(repository=request.repository, loop=name)
-    settings = own if request.reopen else {"limits": limits}
+    settings = settings if request.reopen else {"limits": limits}
     return LoopRequest(repository=request.repository, loop=name, settings=settings, reopen=True)
-
-
-def _base(group: Group, before: LoopState | None) -> str:
-    """What a new loop begins with that is not what is checked out: the work of the one before it, or of those that it needs."""
-    if before is not None:  # in place its work is what is checked out
-        return "" if before.config.workspace.in_place else before.branch
-    return tip(group.repository, group.config, group.request.group) if group.items and group.into else ""
-
-
-def _limits(shares: Shares, link: Link) -> dict[str, Any]:
-    """A loop's own limit counts where it is lower than its share."""
-    limits: Any = link.settings.get("limits", {})
-    own = {name: limits[name] for name in SHARED if isinstance(limits.get(name), int | float)}
-    lower = {name: min(value, own.get(name, value)) for name, value in shares.items()}
-    return {name: max(int(value), 1) if name == "tokens" else max(value, LEAST_DOLLARS) for name, value in lower.items()}
-
-
-def _stands(group: Group, place: int, state: LoopState | None, done: frozenset[str]) -> ParallelLoop:
-    link = group.links[place]
-    one = ParallelLoop(loop=group.names[place], goal=in_a_line(link), approach=clean(_approach(link))[:GOAL_SHOWN])
-    if state is not None:
-        why = state.ending or state.waiting
-        told = {
-            "outcome": state.outcome,
-            "reason": f"{why.rule}: {clean(why.reason)}" if why else "",
-            "branch": state.branch,
-            "cost_usd": round(state.spending.cost_usd, 6),
-            "untold": state.untold,
-            "merged": state.merged.commit if state.merged else "",
-        }
-        one = one.model_copy(update=told)
-    if one.outcome is not Outcome.COMPLETED and group.items and group.items[place].id in done:
-        return one.model_copy(update={"outcome": Outcome.COMPLETED, "reason": "it is ticked in the plan"})
-    return one
-
-
-def _approach(link: Link) -> str:
-    said: Any = link.settings.get("prompt", {})
-    return str(said.get("approach", "")) if isinstance(said, dict) else ""  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
