@@ -1,7 +1,9 @@
 """Aligning: an alignment that is being made, and asking a model for it."""
 
 import json
+import os
 import secrets
+import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,10 +18,7 @@ from helmsman.records.base import Reply
 from helmsman.records.iteration import Question
 from tasks.loop.alignment_file import (
     align_folder,
-    align_name,
     another_goal,
-    keep_aside,
-    linked_checkout,
     place_of,
     read_alignment,
     read_text,
@@ -33,8 +32,7 @@ from tasks.system.files import write_atomic
 from tasks.system.paths import AlignFolder
 from tasks.system.process import never
 
-THOUGHT = 3
-"""Times prompt.timeout_seconds that one answer may take: it reads and writes more than a focus."""
+THOUGHT = 3  # times prompt.timeout_seconds that one answer may take: it reads and writes more than a focus
 LONGEST_TIMEOUT = 600
 
 
@@ -54,7 +52,7 @@ class Work:
 
     @property
     def name(self) -> str:
-        return align_name(self.file, linked_checkout(self.repository))
+        return self.folder.root.name
 
     @property
     def path(self) -> Path:
@@ -107,20 +105,18 @@ def readable(work: Work) -> Alignment | None:
         return None
 
 
-def with_left(work: Work, alignment: Alignment) -> Alignment:
-    """A new alignment with what loops have left behind the one that it replaces."""
-    found = read_alignment(work.path)
-    if found is None or alignment.more:
-        return alignment
-    return alignment.model_copy(update={"more": with_kept(work.repository, work.file, found).more})
-
-
 def put(work: Work, alignment: Alignment, over: Alignment | None) -> Path | None:
     """Write the file. Returns where its text is kept if that is neither `over` nor what is written now."""
     text, known = read_text(work.path), False
     with suppress(OperatorError):  # what is no alignment is somebody else's text
         known = text is None or understood(work.path, text) in (over, alignment)
-    kept = None if known or text is None else keep_aside(work.folder.root, text)
+    kept = None
+    if text is not None and not known:
+        work.folder.root.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix="before-", suffix=".md", dir=work.folder.root)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        kept = Path(name)
     write_alignment(work.path, alignment)
     return kept
 

@@ -25,13 +25,24 @@ class UnansweredError(Exception):
 
 def answered(work: Work, alignment: Alignment) -> Alignment:
     """With answers to what is open: all, from the file, or as much as a form answers. Raises UnansweredError and Cancelled."""
-    gate = _gate(work, alignment)
+    questions = alignment.gaps.open  # the key says which: an answer to others is none to these
+    fingerprint = hashlib.sha256("\n".join(questions).encode(errors="replace")).hexdigest()[:8]
+    gate = open_gate(work, f"questions-{alignment.made.round}-{fingerprint}", questions)
+    gate = gate.model_copy(update={"evidence": question_evidence(alignment, str(work.path))})
     form = answers_form(gate.questions)
-    after = _from_file(work, gate)
-    if after is None:
-        after, problem = _from_earlier_forms(work, alignment, gate)
-        gate = _not_taken(gate, problem)
-    while after is None:
+    after, problem = _from_file(work, gate), ""
+    earlier = pause.earlier_inputs(work.uid, gate.key) if after is None else ()
+    for given in earlier:
+        after, why = _from_form(work, alignment, gate, given)
+        problem = "" if after is not None else problem or why  # of all that cannot be taken, what is wrong with the newest
+        if after is not None:
+            break
+    while True:
+        if problem:
+            pause.warn_not_taken(problem)
+        if after is not None:
+            return after
+        gate = gate.model_copy(update={"refused": problem})
         if lapsed(gate, now_utc()):
             raise UnansweredError("nobody answered in time")
         description = form_text(gate, gate.evidence)
@@ -39,45 +50,13 @@ def answered(work: Work, alignment: Alignment) -> Alignment:
             pause.suspend(gate, form, description)
         given = pause.pause(gate.key, form, description, _waker(work, gate))
         after, problem = _from_form(work, alignment, gate, given) if given is not None else (_from_file(work, gate), "")
-        gate = _not_taken(gate, problem)
-    return after
-
-
-def _not_taken(gate: Gate, problem: str) -> Gate:
-    """The question with the reason why its last answer is not taken; empty: it was taken, or there was none."""
-    if problem:
-        pause.warn_not_taken(problem)
-    return gate.model_copy(update={"refused": problem})
-
-
-def _gate(work: Work, alignment: Alignment) -> Gate:
-    """Its key says which questions: an answer to others is none to these."""
-    questions = alignment.gaps.open
-    fingerprint = hashlib.sha256("\n".join(questions).encode(errors="replace")).hexdigest()[:8]
-    gate = open_gate(work, f"questions-{alignment.made.round}-{fingerprint}", questions)
-    return gate.model_copy(update={"evidence": question_evidence(alignment, str(work.path))})
 
 
 def _from_file(work: Work, gate: Gate) -> Alignment | None:
     """What the file says, once it answers everything."""
     found = aligning.readable(work)
-    asked = {one.key for one in map(_as_asked, gate.questions)}
-    return found if found is not None and not asked & {_as_asked(one).key for one in found.gaps.open} else None
-
-
-def _as_asked(question: str) -> Asked:
-    return Asked(question=question)
-
-
-def _from_earlier_forms(work: Work, alignment: Alignment, gate: Gate) -> tuple[Alignment | None, str]:
-    """What an earlier form says, or what is wrong with the newest."""
-    problem = ""
-    for given in pause.earlier_inputs(work.uid, gate.key):
-        after, why = _from_form(work, alignment, gate, given)
-        if after is not None:
-            return after, ""
-        problem = problem or why
-    return None, problem
+    asked = {Asked(question=one).key for one in gate.questions}
+    return found if found is not None and not asked & {Asked(question=one).key for one in found.gaps.open} else None
 
 
 def _from_form(work: Work, alignment: Alignment, gate: Gate, given: Mapping[str, Any]) -> tuple[Alignment | None, str]:

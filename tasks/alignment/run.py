@@ -14,7 +14,7 @@ from prefect.exceptions import TerminationSignal
 
 from helmsman.errors import Cancelled, TransientError
 from helmsman.orient.alignment import align_question, by_template, read_proposal, settled
-from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, AlignResult, Made, Specification, result_of
+from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, Made, Specification, result_of
 from helmsman.render.lines import aligned_lines
 from tasks.alignment import aligning
 from tasks.alignment.aligning import Work
@@ -24,14 +24,14 @@ from tasks.alignment.steps import ask, gather
 from tasks.engine.end_states import EndState
 from tasks.engine.runs import driving_run
 from tasks.engine.step import with_retries
+from tasks.loop.alignment_file import read_alignment, with_kept
 from tasks.models.asking import writing_model
 from tasks.repository.git import open_repository
 from tasks.system.environment import refuse_nested
 from tasks.system.lock import exclusive_folder
 from tasks.system.process import end_tagged
 
-TRIES = 2
-"""Answers that are asked for in one round; the second time the model is told what was wrong with the first."""
+TRIES = 2  # answers that are asked for in one round; the second time the model is told what was wrong with the first
 RETRIES_BEFORE_A_PERSON = 2
 """Where the run does not pause for people, somebody waits for it: it does not bridge half an hour of outage then."""
 
@@ -67,26 +67,28 @@ def concluded(work: Work, why: BaseException | None = None) -> State[dict[str, A
     why = None if isinstance(why, LeftOpen) else why
     found = aligning.present(work) if why is None else aligning.readable(work)
     alignment = found or Alignment(specification=Specification(goal=work.goal))
-    if why is not None and not isinstance(why, UnansweredError):
+    if why is None:
+        result = result_of(alignment, work.file)
+        kind, name = (StateType.FAILED, "Waiting") if result.questions else (StateType.COMPLETED, "Aligned")
+    elif isinstance(why, UnansweredError):
+        kind, name, result = StateType.FAILED, "Stopped", result_of(alignment, work.file, "stopped", str(why))
+    else:
+        kind, name = StateType.CANCELLED, "Cancelled"
         result = result_of(alignment, work.file, "cancelled", str(why) or "interrupted by a signal")
-        return _state(StateType.CANCELLED, "Cancelled", result)
-    work.folder.attempt.unlink(missing_ok=True)
-    if why is not None:
-        return _state(StateType.FAILED, "Stopped", result_of(alignment, work.file, "stopped", str(why)))
-    result = result_of(alignment, work.file)
-    return _state(*((StateType.FAILED, "Waiting") if result.questions else (StateType.COMPLETED, "Aligned")), result)
-
-
-def _state(kind: StateType, name: str, result: AlignResult) -> State[dict[str, Any]]:
+    if kind is not StateType.CANCELLED:
+        work.folder.attempt.unlink(missing_ok=True)
     return EndState(type=kind, name=name, message=" ".join(aligned_lines(result)), data=result.model_dump(mode="json"))
 
 
-# --- drafting -----------------------------------------------------------------------------------------------------
-
-
 def started(work: Work) -> Alignment:
-    """What stands in the file; where there is none, what a model says first."""
-    return aligning.present(work) or _written(work, aligning.with_left(work, _drafted(work, None)), over=None)
+    """What stands in the file; where there is none, what a model says first, with what loops left behind the one before it."""
+    present = aligning.present(work)
+    if present is not None:
+        return present
+    drafted, replaced = _drafted(work, None), read_alignment(work.path)
+    if replaced is not None and not drafted.more:
+        drafted = drafted.model_copy(update={"more": with_kept(work.repository, work.file, replaced).more})
+    return _written(work, drafted, over=None)
 
 
 def advanced(work: Work, alignment: Alignment) -> Alignment:

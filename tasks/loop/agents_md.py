@@ -11,14 +11,7 @@ from helmsman.records.lessons import Guardrail, Lesson
 from helmsman.records.state import LoopState
 from helmsman.secret_shapes import shapes_in
 from tasks.checks.project_commands import read_project
-from tasks.repository.branch_files import (
-    NEW_FILE,
-    held_in,
-    put_on_branch,
-    text_of,
-    tree_with,
-    work_of,
-)
+from tasks.repository.branch_files import NEW_FILE, held_in, put_on_branch, text_of, tree_with, work_of
 from tasks.repository.git import Repository, git_bytes
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.objects import root_entries
@@ -33,7 +26,6 @@ _DIFF = (
 )  # fmt: skip
 """What no setting and no attribute of a repository changes."""
 
-
 Proposed = tuple[tuple[str, ...], str]
 """The lines that a patch was written for, for `git apply` on the loop's head; and why nothing could be proposed, for a person."""
 
@@ -42,10 +34,22 @@ def propose(context: LoopContext, state: LoopState, lessons: Sequence[Lesson], g
     """Write the patch of a completed loop where it teaches something new. The branch stays as it is. Never raises."""
     if state.outcome is not Outcome.COMPLETED or state.config.memory.agents_md == "off":
         return (), ""
+    repository, path = context.repository, context.folder.root / PATCH
     try:
-        return _proposed(context, state, lessons, guardrails), ""
+        name, mode, present = _file(repository, state.head)
+        own = {one.command for one in find_commands(read_project(repository)).candidates}
+        found = learnings(state, lessons, guardrails, present, commands=own)
+        # what only looks like a secret goes too: nobody misses such a line
+        lines = tuple(line for line in found if redact(line) == line and not any(shapes_in(line)))
+        if not lines:
+            path.unlink(missing_ok=True)  # of an attempt before this one
+            return (), ""
+        tree = tree_with(repository, state.head, name, with_lines(present, lines).encode(), mode)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, git_bytes(repository.common, "diff-tree", *_DIFF, state.head, tree), mode=FOR_ALL)
     except (HelmsmanError, OSError, ValueError) as error:
         return (), one_line(str(error))[:500]
+    return lines, ""
 
 
 def commit_lines(context: LoopContext, state: LoopState) -> str:
@@ -60,25 +64,6 @@ def commit_lines(context: LoopContext, state: LoopState) -> str:
         return tip
     subject = f"Note in {name} what loop {state.loop} learnt"
     return put_on_branch(context.repository, state, tip, name, with_lines(present, new).encode(), subject)
-
-
-def _proposed(
-    context: LoopContext, state: LoopState, lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]
-) -> tuple[str, ...]:
-    repository = context.repository
-    name, mode, present = _file(repository, state.head)
-    own = {one.command for one in find_commands(read_project(repository)).candidates}
-    found = learnings(state, lessons, guardrails, present, commands=own)
-    # what only looks like a secret goes too: nobody misses such a line
-    lines = tuple(line for line in found if redact(line) == line and not any(shapes_in(line)))
-    path = context.folder.root / PATCH
-    if not lines:
-        path.unlink(missing_ok=True)  # of an attempt before this one
-        return ()
-    tree = tree_with(repository, state.head, name, with_lines(present, lines).encode(), mode)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path, git_bytes(repository.common, "diff-tree", *_DIFF, state.head, tree), mode=FOR_ALL)
-    return lines
 
 
 def _file(repository: Repository, commit: str) -> tuple[str, str, str]:

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -60,18 +59,6 @@ def write_alignment(path: Path, alignment: Alignment) -> None:
         ) from error
 
 
-def keep_aside(folder: Path, text: str) -> Path:
-    """Keep a text that somebody else wrote and that is about to be replaced."""
-    folder.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix="before-", suffix=".md", dir=folder)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    return Path(name)
-
-
-# --- where it is kept ------------------------------------------------------------------------------------------
-
-
 def align_name(file: str, checkout: Path | None = None) -> str:
     """How an alignment is called in the engine, where loops have their ids. `checkout`: where it is not the main one."""
     if checkout is None:
@@ -81,12 +68,9 @@ def align_name(file: str, checkout: Path | None = None) -> str:
 
 
 def align_folder(repository: Repository, file: str) -> AlignFolder:
-    return AlignFolder(helmsman_folder(repository.common) / "alignments" / align_name(file, linked_checkout(repository)))
-
-
-def linked_checkout(repository: Repository) -> Path | None:
-    """The checkout, where it is not the main one: it has a file of its own, and so an alignment of its own."""
-    return None if repository.common.parent == repository.top else repository.top
+    # a checkout that is not the main one has a file of its own, and so an alignment of its own
+    linked = None if repository.common.parent == repository.top else repository.top
+    return AlignFolder(helmsman_folder(repository.common) / "alignments" / align_name(file, linked))
 
 
 def with_kept(repository: Repository, file: str, alignment: Alignment) -> Alignment:
@@ -100,24 +84,15 @@ def another_goal(path: Path, found: Alignment, remedy: str) -> OperatorError:
     return OperatorError(f"{path} is about another goal", found=goal, remedy=remedy)
 
 
-# --- a loop that starts -------------------------------------------------------------------------------------------
-
-
-def aligned(repository: Repository, config: LoopConfig, file: str, *, others: bool = False) -> LoopConfig:
-    """The configuration whose goal holds what was agreed on in this file; unchanged where there is nothing to hold to.
+def aligned(repository: Repository, config: LoopConfig, *, others: bool = False) -> LoopConfig:
+    """The configuration whose goal holds what was agreed on in its file; unchanged where there is nothing to hold to.
 
     `others`: an alignment about another goal is another loop's, and says nothing of this one.
     Raises OperatorError where the file cannot be read, is about another goal, or still asks something.
     """
-    if repository.bare:
-        return config
-    answered = _answered(repository.top, file)
-    return _held_to(repository.top / file, answered and with_kept(repository, file, answered), config, others=others)
-
-
-def aligned_in(top: Path, config: LoopConfig, file: str) -> LoopConfig:
-    """The same for a folder that holds what a repository has at its top."""
-    return _held_to(top / file, _answered(top, file), config, others=False)
+    found = refuse_open_questions(repository, config.alignment)
+    alignment = with_kept(repository, config.alignment, found) if found else None
+    return _held_to(repository.top / config.alignment, alignment, config, others=others)
 
 
 def aligned_by(text: str, where: Path, config: LoopConfig) -> LoopConfig:
@@ -138,11 +113,9 @@ def _held_to(path: Path, alignment: Alignment | None, config: LoopConfig, *, oth
 
 def refuse_open_questions(repository: Repository, file: str) -> Alignment | None:
     """What a loop that starts has to hold to; None for nothing. Raises OperatorError while a question is open."""
-    return None if repository.bare else _answered(repository.top, file)
-
-
-def _answered(top: Path, file: str) -> Alignment | None:
-    return _without_questions(top / file, _for_a_loop(top, file)) if file else None
+    if repository.bare or not file:
+        return None
+    return _without_questions(repository.top / file, _for_a_loop(repository.top, file))
 
 
 def _without_questions(path: Path, alignment: Alignment | None) -> Alignment | None:

@@ -23,8 +23,7 @@ from tasks.system.secrets import without_secrets
 from tasks.system.trust import require_agreed
 
 PYPROJECT = "pyproject.toml"
-LISTS = "protect", "allow", "trusted"
-"""Of patterns."""
+LISTS = "protect", "allow", "trusted"  # of patterns
 LISTED = list, tuple
 
 
@@ -32,9 +31,12 @@ def in_layers(top: Path, layers: Sequence[Layer]) -> Iterator[Requested]:
     """What the layers of `read_layers` ask for, by file."""
     for layer in layers:
         found = violations(pairs(layer.values))
+        file = layer.source.split(" ")[0]
+        if found and file.endswith(".toml"):
+            text, table = read_text(top / file, "a TOML file"), "tool.helmsman." if file == PYPROJECT else ""
+            found = tuple(one._replace(line=line_of(text, f"{table}{one.key}")) for one in found)
         if found:
-            file = layer.source.split(" ")[0]
-            yield Requested(file, tuple(one._replace(line=_line(top, layer.source, one.key)) for one in found))
+            yield Requested(file, tuple(found))
 
 
 def in_preset(top: Path, preset: Preset | None, *, named_by_hand: bool = False) -> Iterator[Requested]:
@@ -67,15 +69,6 @@ def in_repository(top: Path) -> list[Requested]:
         except HelmsmanError:
             continue  # a broken preset asks for nothing; whoever chooses it reads what is wrong
     return [one for one in dict.fromkeys(found) if one.settings]
-
-
-def _line(top: Path, source: str, key: str) -> int:
-    """Of a key in the file that a layer is of."""
-    file = source.split(" ", maxsplit=1)[0]
-    path = top / file
-    if path.suffix != ".toml":
-        return 0
-    return line_of(read_text(path, "a TOML file"), f"tool.helmsman.{key}" if file == PYPROJECT else key)
 
 
 def configure(

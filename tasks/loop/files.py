@@ -20,35 +20,35 @@ from helmsman.toml_of import toml_of
 from tasks.system.files import BrokenFile, read_text, resolve_inside
 from tasks.system.paths import user_config_file
 
-LARGEST_FRONT_MATTER = 1 << 14
-"""Characters of front matter; YAML is slow to read, and this comes with the repository."""
-DEEPEST_FRONT_MATTER = 20
-"""Levels of nesting in front matter; YAML's reader slows down and overflows with depth."""
+LARGEST_FRONT_MATTER = 1 << 14  # characters of front matter; YAML is slow to read, and this comes with the repository
+DEEPEST_FRONT_MATTER = 20  # levels of nesting in front matter; YAML's reader slows down and overflows with depth
 RUBRIC = "RUBRIC.md"
 AUTOCHECKS = ".claude/autochecks.sh"
 _MARK = "---"
 GULF = ".claude/gulf-align.md"
 PROMPTS = ".ralph/PROMPT.md", "PROMPT.md"
-PLANS = "fix_plan.md", "@fix_plan.md"
-"""Beside the prompt."""
+PLANS = "fix_plan.md", "@fix_plan.md"  # beside the prompt
 
 
 @dataclass(frozen=True)
 class RubricFile:
     """RUBRIC.md, front matter and sections."""
 
-    front: Mapping[str, Any]
-    """What its front matter says, as configuration."""
+    front: Mapping[str, Any]  # what its front matter says, as configuration
     rubric: Rubric
-    flaws: tuple[Problem, ...]
-    """Of both, in the order of lines."""
-    ours: bool
-    """Whether anything in it speaks to Helmsman; else it is a document of somebody's own."""
+    flaws: tuple[Problem, ...]  # of both, in the order of lines
+    ours: bool  # whether anything in it speaks to Helmsman; else it is a document of somebody's own
 
 
 def read_layers(repository: Path) -> list[Layer]:
-    """The layers that lie in a repository, strongest first; a missing file is no layer."""
-    layers = [_settings(repository), *_rubric(_inside(repository, RUBRIC))]
+    """The layers that lie in a repository, strongest first; a missing file is no layer. Raises OperatorError with every flaw."""
+    path = _inside(repository, RUBRIC)
+    layers = [_settings(repository)]
+    if path.exists() and (file := read_rubric_file(path)).ours:
+        if file.flaws:
+            raise flawed(path, file.flaws, "fix the file; `helmsman rubric check` shows what is understood")
+        found = Layer(f"{RUBRIC} front matter", file.front), Layer(RUBRIC, settings(file.rubric))
+        layers += [layer for layer in found if layer.values]
     if _inside(repository, AUTOCHECKS).is_file():  # a check where nobody else gives any: a list replaces those of weaker layers
         layers.append(Layer(AUTOCHECKS, {"checks": [{"command": f"sh {AUTOCHECKS}", "name": "autochecks"}]}))
     return [resolve_goal_file(layer, repository, inside=True) for layer in layers if layer]
@@ -88,24 +88,19 @@ def resolve_goal_file(layer: Layer, folder: Path, *, inside: bool = False) -> La
 
 def read_rubric_file(path: Path) -> RubricFile:
     """Read a rubric with all its flaws. Raises OperatorError when it is no text or its front matter no YAML."""
-    said, lines, body = _split(path)
+    lines = read_text(path, "a Markdown file").split("\n")
+    said, body = dict[str, Any](), 0
+    if lines[0].rstrip() == _MARK:
+        end = next((number for number, line in enumerate(lines) if number and line.rstrip() == _MARK), None)
+        if end is None:
+            raise BrokenFile(path, "line 1 opens front matter with --- and no line closes it")
+        # An empty line stands for the opening mark, so that YAML counts lines as the file does.
+        said, body = _yaml(path, "\n".join(["", *lines[1:end]])), end + 1
     front, flaws = from_front_matter(said, lines[:body])
     rubric = read_rubric("\n".join(lines[body:]), body + 1)
     if rubric.ours or not said:
         flaws += [*rubric.problems, *said_twice(front, settings(rubric), lines[:body])]
     return RubricFile(front, rubric, tuple(sorted(flaws, key=lambda flaw: flaw.line)[:MOST_PROBLEMS]), rubric.ours or bool(said))
-
-
-def _split(path: Path) -> tuple[dict[str, Any], list[str], int]:
-    """What the front matter says, all lines of the file, and the place of the first one after it."""
-    lines = read_text(path, "a Markdown file").split("\n")
-    if lines[0].rstrip() != _MARK:
-        return {}, lines, 0
-    end = next((number for number, line in enumerate(lines) if number and line.rstrip() == _MARK), None)
-    if end is None:
-        raise BrokenFile(path, "line 1 opens front matter with --- and no line closes it")
-    # An empty line stands for the opening mark, so that YAML counts lines as the file does.
-    return _yaml(path, "\n".join(["", *lines[1:end]])), lines, end + 1
 
 
 def _settings(repository: Path) -> Layer | None:
@@ -120,17 +115,6 @@ def _settings(repository: Path) -> Layer | None:
     if not isinstance(table, dict):
         raise BrokenFile(path, f"tool.helmsman must be a table, found {display(table)}")
     return Layer("pyproject.toml [tool.helmsman]", cast("dict[str, Any]", table))
-
-
-def _rubric(path: Path) -> list[Layer]:
-    """The rubric's front matter and its sections. Raises OperatorError with every flaw."""
-    file = read_rubric_file(path) if path.exists() else None
-    if file is None or not file.ours:
-        return []
-    if file.flaws:
-        raise flawed(path, file.flaws, "fix the file; `helmsman rubric check` shows what is understood")
-    layers = [Layer(f"{RUBRIC} front matter", file.front), Layer(RUBRIC, settings(file.rubric))]
-    return [layer for layer in layers if layer.values]
 
 
 def flawed(path: Path, flaws: Sequence[Problem], remedy: str) -> OperatorError:
@@ -157,8 +141,12 @@ def _yaml(path: Path, text: str) -> dict[str, Any]:
     try:
         _refuse_bombs(path, text)
         table: Any = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise BrokenFile(path, f"{where}{error.problem}", mark.line + 1 if mark else 1) from None
     except yaml.YAMLError as error:
-        raise BrokenFile(path, *_yaml_cause(error)) from None
+        raise BrokenFile(path, " ".join(str(error).split()), 1) from None
     except ValueError as error:  # a date or a number that is none
         raise BrokenFile(path, f"its front matter: {error}") from None
     if table is None:
@@ -179,16 +167,6 @@ def _refuse_bombs(path: Path, text: str) -> None:
             raise BrokenFile(path, f"line {line} is nested more than {DEEPEST_FRONT_MATTER} levels deep", line)
         if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
             raise BrokenFile(path, f"line {line} has an alias or a tag; front matter is plain YAML", line)
-
-
-def _yaml_cause(error: yaml.YAMLError) -> tuple[str, int]:
-    """YAML's words, and the line."""
-    if not isinstance(error, yaml.MarkedYAMLError):
-        return " ".join(str(error).split()), 1
-    mark = error.problem_mark
-    return (
-        (f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}", mark.line + 1) if mark else (str(error.problem), 1)
-    )
 
 
 def brought_layers(repository: Path) -> Iterator[Layer]:

@@ -15,13 +15,13 @@ from helmsman.records.alignment import ALIGNMENT, Alignment, Specification, insi
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
 from tasks.loop.alignment_file import align_folder, place_of, read_text, understood, with_kept
-from tasks.repository.branch_files import held_in, put_on_branch, text_of, tree_with, work_of
-from tasks.repository.git import Repository, git, succeeds
+from tasks.repository.branch_files import commit_with, held_in, put_on_branch, text_of, work_of
+from tasks.repository.git import Repository, succeeds
 from tasks.repository.loop_context import LoopContext
 from tasks.system.files import FOR_ALL, write_atomic
 
-NAME = "handoff.md"
-"""In the loop's own folder: there it is whatever becomes of the file."""
+NAME = "handoff.md"  # in the loop's own folder: there it is whatever becomes of the file
+SUBJECT = "Hand over what loop {} leaves to know"
 
 
 def hand_over(context: LoopContext, state: LoopState) -> str:
@@ -29,7 +29,7 @@ def hand_over(context: LoopContext, state: LoopState) -> str:
 
     Done already: nothing happens. Never raises: the loop's work is done.
     """
-    if state.outcome is not Outcome.COMPLETED or not _wanted(state):
+    if state.outcome is not Outcome.COMPLETED or not (state.config.memory.handoff and state.config.alignment):
         return ""
     kept = context.folder.root / NAME
     try:
@@ -44,18 +44,11 @@ def hand_over(context: LoopContext, state: LoopState) -> str:
 
 def handed_on(context: LoopContext, state: LoopState, tip: str) -> str:
     """A commit on top of `tip`, on no branch yet, that hands over what the loop leaves; `tip` where no file of it takes that."""
-    if not _wanted(state):
-        return tip
-    repository = context.repository
     try:
-        name = inside(state.config.alignment)
-        held = held_in(repository, tip, name)
+        name = inside(state.config.alignment) if state.config.memory.handoff and state.config.alignment else ""
+        held = held_in(context.repository, tip, name) if name else None
         after = _with_handoff(name, text_of(held.content, name), handoff_of(state)) if held else None
-        if held is None or after in {None, held.content}:
-            return tip
-        tree = tree_with(repository, tip, name, after or b"", held.mode)
-        said = "-m", _subject(state), "-m", f"Helmsman-Loop: {state.loop}"
-        return git(repository.common, "commit-tree", tree, "-p", tip, *said).strip()
+        return tip if after is None else commit_with(context.repository, state, tip, name, after, SUBJECT.format(state.loop))
     except (HelmsmanError, OSError, ValueError):  # it is tried again, and told, once the loop is done
         return tip
 
@@ -77,21 +70,11 @@ def left_at(repository: Repository, commit: str, file: str) -> str:
 
 def text_at(repository: Repository, commit: str, file: str) -> str | None:
     """The alignment file as it is in a commit; None where that has none. Raises OperatorError where it cannot be read."""
-    held = held_in(repository, commit, named(repository, file)) if file else None
+    if not file:
+        return None
+    name = place_of(repository.top, file).relative_to(repository.top.resolve()).as_posix()
+    held = held_in(repository, commit, name)
     return text_of(held.content, file).removeprefix("\ufeff").replace("\r\n", "\n") if held else None
-
-
-def named(repository: Repository, file: str) -> str:
-    """The alignment file as git names it. Raises OperatorError where it leads out of the repository."""
-    return place_of(repository.top, file).relative_to(repository.top.resolve()).as_posix()
-
-
-def _wanted(state: LoopState) -> bool:
-    return bool(state.config.memory.handoff and state.config.alignment)
-
-
-def _subject(state: LoopState) -> str:
-    return f"Hand over what loop {state.loop} leaves to know"
 
 
 def _hand_over(context: LoopContext, state: LoopState, handoff: Handoff) -> None:
@@ -106,8 +89,8 @@ def _hand_over(context: LoopContext, state: LoopState, handoff: Handoff) -> None
             return
     begun = Alignment(specification=Specification(goal=own_goal(state.config.goal)))
     after = _with_handoff(name, text_of(held.content, name) if held else render(begun), handoff)
-    if after is not None and not (held and after == held.content):
-        put_on_branch(repository, state, tip, name, after, _subject(state))
+    if after is not None:
+        put_on_branch(repository, state, tip, name, after, SUBJECT.format(state.loop))
 
 
 def _with_handoff(name: str, text: str, handoff: Handoff) -> bytes | None:

@@ -30,15 +30,7 @@ from tasks.loop.configure import configure
 from tasks.loop.handoff import left_at, left_in, text_at
 from tasks.loop.merge_target import require_target
 from tasks.loop.remote_handover import pull_state
-from tasks.repository.git import (
-    GitError,
-    Repository,
-    commit_and_tree,
-    current_branch,
-    open_repository,
-    read_ref,
-    require_head,
-)
+from tasks.repository.git import GitError, Repository, commit_and_tree, current_branch, open_repository, read_ref, require_head
 from tasks.repository.hidden import require_outside
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.own_template import own_template
@@ -89,12 +81,22 @@ def state_from_here(repository: Repository, resolved: LoopSettings, name: str, n
     """
     if resolved.agent is None and (kind := find_agent(repository.top, resolved.config.agent)):
         resolved = replace(resolved, agent=Agent(kind=kind))
-    commit = _base(repository, resolved.config, begin_with)
-    config = _aligned(repository, resolved.config, begin_with, commit)
-    inherited = _inherited(repository, config, begin_with, commit)
-    branch = _branch(repository, config, name)
-    resolved = replace(resolved, config=config)
-    state = first_state(repository, resolved, now, loop=name, branch=current_branch(repository.top), commit=commit)
+    commit, branch = _beginning(repository, resolved.config, begin_with, name)
+    on_a_loop, file = begin_with.startswith(OWN_BRANCHES), resolved.config.alignment
+    # a loop's work has the alignment file as that loop left it; one about another goal was for that loop, or one before it
+    text = text_at(repository, commit, file) if on_a_loop and not repository.bare else None
+    if text is None:
+        config = aligned(repository, resolved.config, others=on_a_loop)
+    else:
+        config = aligned_by(text, Path(f"{begin_with}:{file}"), resolved.config)
+    before = known_state(repository, begin_with.removeprefix(OWN_BRANCHES)) if on_a_loop else None
+    if before is not None:  # it tells all of those before it, whatever the file says
+        inherited = inherited_from(before)
+    else:
+        inherited = left_at(repository, commit, file) if begin_with or repository.bare else left_in(repository, file)
+    state = first_state(
+        repository, replace(resolved, config=config), now, loop=name, branch=current_branch(repository.top), commit=commit
+    )
     return without_secrets(state.model_copy(update={"inherited": inherited, "branch": branch}))
 
 
@@ -167,9 +169,10 @@ def require_no_secret(config: LoopConfig) -> None:
         )
 
 
-def _base(repository: Repository, config: LoopConfig, begin_with: str) -> str:
-    """Commit that a new loop begins with."""
-    if begin_with and config.workspace.in_place:
+def _beginning(repository: Repository, config: LoopConfig, begin_with: str, name: str) -> tuple[str, str]:
+    """Commit that a new loop begins with, and its branch."""
+    in_place = config.workspace.in_place
+    if begin_with and in_place:
         raise OperatorError(
             "a loop that works in place begins with what is checked out",
             found=f"another base: {display(begin_with)}",
@@ -178,52 +181,23 @@ def _base(repository: Repository, config: LoopConfig, begin_with: str) -> str:
     if not begin_with:
         require_head(repository.top)
     try:
-        return commit_and_tree(repository.top, begin_with or "HEAD")[0]
+        commit = commit_and_tree(repository.top, begin_with or "HEAD")[0]
     except (GitError, ValueError) as error:
         if not begin_with:
             raise
         raise OperatorError(
             "there is nothing to begin with", expected="a branch, tag or commit", found=display(begin_with)
         ) from error
-
-
-def _aligned(repository: Repository, config: LoopConfig, begin_with: str, base: str) -> LoopConfig:
-    """A loop's work has the alignment file as that loop left it; one about another goal was for that loop, or one before it."""
-    if repository.bare or not begin_with.startswith(OWN_BRANCHES):
-        return aligned(repository, config, config.alignment)
-    text = text_at(repository, base, config.alignment)
-    if text is None:
-        return aligned(repository, config, config.alignment, others=True)
-    return aligned_by(text, Path(f"{begin_with}:{config.alignment}"), config)
-
-
-def _inherited(repository: Repository, config: LoopConfig, begin_with: str, base: str) -> str:
-    """What earlier loops left to know: the one on whose work this one begins tells it all, whatever the file says of them."""
-    before = _chained(repository, begin_with)
-    if before is not None:
-        return inherited_from(before)
-    committed = bool(begin_with) or repository.bare
-    return left_at(repository, base, config.alignment) if committed else left_in(repository, config.alignment)
-
-
-def _chained(repository: Repository, begin_with: str) -> LoopState | None:
-    """The loop on whose work this one begins."""
-    name = begin_with.removeprefix(OWN_BRANCHES)
-    return known_state(repository, name) if name != begin_with else None
-
-
-def _branch(repository: Repository, config: LoopConfig, name: str) -> str:
-    if not config.workspace.in_place:
-        return f"helmsman/{name}"
-    branch = current_branch(repository.top)
-    if repository.bare or not branch:
+    branch = current_branch(repository.top) if in_place else f"{OWN_BRANCHES}{name}"
+    if in_place and (repository.bare or not branch):
         raise OperatorError(
             "--in-place needs a checkout that is on a branch",
             found="a bare repository" if repository.bare else "a detached HEAD",
             remedy="leave --in-place out, or switch to a branch",
         )
-    require_clean(repository.top)
-    return branch
+    if in_place:
+        require_clean(repository.top)
+    return commit, branch
 
 
 def open_loop(request: LoopRequest, run: str, now: datetime) -> LoopState:
@@ -237,19 +211,15 @@ def open_loop(request: LoopRequest, run: str, now: datetime) -> LoopState:
         pull_state(repository, name, known.config.remote, held=held)
         return _existing(repository, request, now)
     resolved = configure(repository.top, request, consent=consent_of(repository.common))
-    name = name or _own_name(repository, resolved.config.goal, run)
+    if not name:  # the ids of scheduled runs begin with the time, so their hash tells apart what fires together
+        hashed = hashlib.sha256(run.encode()).hexdigest()
+        names = (loop_id(resolved.config.goal, hashed[:length]) for length in SUFFIXES)
+        others = ((own, known_state(repository, own)) for own in names)
+        name = next(own for own, known in others if known is None or known.run == run)
     pull_state(repository, name, resolved.config.remote, held=held)
     if request.loop and read_ref(repository.common, state_ref(name)):  # another machine has begun with it
         return _existing(repository, request, now)
     return create_loop(repository, resolved, name, now, request.base, run=run)
-
-
-def _own_name(repository: Repository, goal: str, run: str) -> str:
-    """The id of this run's loop. Ids of scheduled runs begin with the time, so their hash tells apart what fires together."""
-    hashed = hashlib.sha256(run.encode()).hexdigest()
-    names = [loop_id(goal, hashed[:length]) for length in SUFFIXES]
-    others = ((name, known_state(repository, name)) for name in names)
-    return next(name for name, known in others if known is None or known.run == run)
 
 
 def _existing(repository: Repository, request: LoopRequest, now: datetime) -> LoopState:

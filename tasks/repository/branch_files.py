@@ -101,16 +101,23 @@ def an_index() -> Generator[Mapping[str, str]]:
         yield {"GIT_INDEX_FILE": str(Path(folder) / "index")}
 
 
+def commit_with(repository: Repository, state: LoopState, tip: str, name: str, content: bytes, subject: str) -> str:
+    """A commit of the loop's on top of `tip`, on no branch yet, with this file; `tip` where that has it already."""
+    before = held_in(repository, tip, name)
+    if before is not None and before.content == content:
+        return tip
+    tree = tree_with(repository, tip, name, content, before.mode if before else NEW_FILE)
+    said = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}"
+    return git(repository.common, "commit-tree", tree, "-p", tip, *said).strip()
+
+
 def put_on_branch(repository: Repository, state: LoopState, tip: str, name: str, content: bytes, subject: str) -> str:
     """Commit this file on the loop's branch, on top of `tip`, and in the checkout that is on it. Returns the commit.
 
     Raises OperatorError where that checkout cannot come along, and TransientError where somebody moved the branch meanwhile.
     """
-    before = held_in(repository, tip, name)
-    tree = tree_with(repository, tip, name, content, before.mode if before else NEW_FILE)
-    said = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}"
-    commit = git(repository.common, "commit-tree", tree, "-p", tip, *said).strip()
-    if not move_branch(repository, f"refs/heads/{state.branch}", tip, commit):
+    commit = commit_with(repository, state, tip, name, content, subject)
+    if commit != tip and not move_branch(repository, f"refs/heads/{state.branch}", tip, commit):
         raise TransientError(f"branch {clean(state.branch)} was moved meanwhile")
     return commit
 

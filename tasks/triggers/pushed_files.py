@@ -12,72 +12,56 @@ from helmsman.toml_of import toml_of
 from tasks.agents.catalogue import MOST_FILES
 from tasks.agents.finding import AGENTS
 from tasks.hats.finding import HATS, PRESETS, is_path
-from tasks.loop.alignment_file import place_of
 from tasks.loop.files import AUTOCHECKS, RUBRIC, read_rubric_file
 from tasks.repository.git import Repository
-from tasks.repository.objects import FILE_MODES, FOLDER, entries_in, entry_at, read_object, size_of
+from tasks.repository.objects import FILE_MODES, entries_in, entry_at, read_object, size_of
 from tasks.system.files import LARGEST_FILE, resolve_inside
 
 FILES = ("helmsman.toml", "pyproject.toml", RUBRIC, AUTOCHECKS)
-IN_A_WORKTREE = {"workspace": {"in_place": False}}
-"""A push never changes what somebody has checked out."""
+IN_A_WORKTREE = {"workspace": {"in_place": False}}  # a push never changes what somebody has checked out
 
 
 @contextmanager
 def laid_out(repository: Repository, commit: str, what: str, remedy: str) -> Generator[Path]:
-    """A folder with what the commit configures. What is wrong with it is told as the commit's, which `what` names in words."""
-    with tempfile.TemporaryDirectory(prefix="helmsman-") as name:
-        try:
-            _lay_out(repository, commit, Path(name))
-            yield Path(name)
-        except OperatorError as error:
-            found = str(error).replace(f"{name}/", "")
-            raise OperatorError(f"the configuration of {what} cannot be used", found=found, remedy=remedy) from error
+    """A folder with the files of configuration, and the goals and presets that they name, as they are in a commit.
 
-
-def _lay_out(repository: Repository, commit: str, folder: Path) -> None:
-    """Write the files of configuration, and the goals and presets that they name, as they are in a commit."""
+    What is wrong with them is told as the commit's, which `what` names in words.
+    """
     names = list(FILES)
     for known in (PRESETS, HATS, AGENTS):
         found = (entry.path for entry in entries_in(repository.common, commit, known.folder))
         names += [name for name in found if name.endswith(known.ending)][:MOST_FILES]
-    for name in names:
-        _write(repository, commit, name, folder)
-    for named in _named_by(folder, "goal_file"):
-        lay_out_file(repository, commit, named, folder)
-    for preset in _named_by(folder, "preset"):
-        if isinstance(preset, str) and is_path(preset):  # a name stands for a file that is laid out already
-            lay_out_file(repository, commit, preset, folder, "preset")
+    with tempfile.TemporaryDirectory(prefix="helmsman-") as place:
+        folder = Path(place)
+        try:
+            for name in names:
+                _write(repository, commit, name, folder)
+            for key in ("goal_file", "preset"):
+                for named in _named_by(folder, key):
+                    if key == "goal_file" or (isinstance(named, str) and is_path(named)):  # a preset's name is laid out already
+                        lay_out_file(repository, commit, named, folder, key)
+            yield folder
+        except OperatorError as error:
+            found = str(error).replace(f"{place}/", "")
+            raise OperatorError(f"the configuration of {what} cannot be used", found=found, remedy=remedy) from error
 
 
-def lay_out_file(repository: Repository, commit: str, named: object, folder: Path, key: str = "goal_file") -> Path:
-    """Write one more file that the configuration names. Raises OperatorError where it does not lie in the repository."""
+def lay_out_file(repository: Repository, commit: str, named: object, folder: Path, key: str) -> None:
+    """Write one more file that the configuration names. Raises OperatorError where it does not lie in the repository.
+
+    An alignment that is not there is none: whoever reads the configuration says so where it has to be.
+    """
     path = PurePosixPath(named) if isinstance(named, str) and named else PurePosixPath("/")
     inside = False
     with suppress(OperatorError):
         inside = bool(resolve_inside(folder, str(path), key))
-    if not (inside and _write(repository, commit, str(path), folder)):
+    missing = key == "alignment" and inside and entry_at(repository.common, commit, str(path)) is None
+    if not missing and not (inside and _write(repository, commit, str(path), folder)):
         raise OperatorError(
             f"the {key.removesuffix('_file')} of the pushed commit cannot be read",
-            expected="a file of the repository, by its path from the top",
+            expected="a file of the repository, by its path from the top, and no link",
             found=display(named),
             remedy=f"correct {key}, and push again",
-        )
-    return folder / path
-
-
-def lay_out_alignment(repository: Repository, commit: str, file: str, folder: Path) -> None:
-    """Write the alignment file, where the commit has it. Raises OperatorError where something else stands in its place."""
-    path = PurePosixPath(place_of(folder, file).relative_to(folder.resolve()))
-    if _write(repository, commit, str(path), folder):
-        return
-    above = [entry_at(repository.common, commit, str(parent)) for parent in path.parents if parent.name]
-    if entry_at(repository.common, commit, str(path)) or any(entry and entry.mode != FOLDER for entry in above):
-        raise OperatorError(
-            "the alignment file of the pushed commit cannot be read",
-            expected="a file, and no link",
-            found=str(path),
-            remedy="name another one in `alignment`, and push again",
         )
 
 

@@ -21,7 +21,7 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.triggers import Ignored, Push
 from helmsman.toml_of import toml_of
 from tasks.agents.catalogue import LoopSettings
-from tasks.loop.alignment_file import aligned_in
+from tasks.loop.alignment_file import aligned
 from tasks.loop.configure import configure
 from tasks.loop.files import resolve_goal_file
 from tasks.loop.handoff import left_at
@@ -33,11 +33,10 @@ from tasks.repository.state_ref import loop_names, read_state, show_state, state
 from tasks.system.files import read_plain
 from tasks.system.lock import holder
 from tasks.system.paths import state_home
-from tasks.triggers.pushed_files import IN_A_WORKTREE, laid_out, lay_out_alignment, lay_out_file
+from tasks.triggers.pushed_files import IN_A_WORKTREE, laid_out, lay_out_file
 
 REMOTE = "origin"
-LARGEST_LIST = 1024 * 1024
-"""Bytes of the operator's list of repositories."""
+LARGEST_LIST = 1024 * 1024  # bytes of the operator's list of repositories
 
 
 def read_allowed_file(path: Path) -> Mapping[str, Allowed]:
@@ -64,7 +63,19 @@ def begin(push: Push, now: datetime) -> LoopRequest | Ignored:
         return Ignored(reason=f"{push.what}: the branch does not hold that commit, or does not any more")
     if _is_ours(repository, push.commit):
         return Ignored(reason=f"{push.what} was made by a loop or by Helmsman, which does not start itself")
-    return _go_on(repository, push, where) or _start(repository, push, where, now)
+    if (known := _go_on(repository, push, where)) is not None:
+        return known
+    with laid_out(repository, push.commit, f"commit {push.commit[:10]}", "fix it, and push again") as folder:
+        pushed = _configured(repository, push, folder)
+        if pushed is None:
+            return Ignored(reason=f"{push.what}: its configuration names no such branch in on_push.branches")
+        require_checks(pushed.config)
+        config = aligned(replace(repository, top=folder, bare=False), pushed.config)
+    inherited = left_at(repository, push.commit, config.alignment)
+    begun = {"loop": push_loop_id(push), "branch": push.branch, "commit": push.commit}
+    state = first_state(repository, replace(pushed, config=config), now, **begun).model_copy(update={"inherited": inherited})
+    write_first(repository, state, f"start: push of {push.commit[:12]}")  # or another run for the same push did
+    return LoopRequest(repository=str(where), loop=state.loop)
 
 
 def _go_on(repository: Repository, push: Push, where: Path) -> LoopRequest | Ignored | None:
@@ -80,20 +91,6 @@ def _go_on(repository: Repository, push: Push, where: Path) -> LoopRequest | Ign
     return LoopRequest(repository=str(where), loop=loop)
 
 
-def _start(repository: Repository, push: Push, where: Path, now: datetime) -> LoopRequest | Ignored:
-    with laid_out(repository, push.commit, f"commit {push.commit[:10]}", "fix it, and push again") as folder:
-        pushed = _configured(repository, push, folder)
-        if pushed is None:
-            return Ignored(reason=f"{push.what}: its configuration names no such branch in on_push.branches")
-        require_checks(pushed.config)
-        config = aligned_in(folder, pushed.config, pushed.config.alignment)
-    inherited = left_at(repository, push.commit, config.alignment)
-    begun = {"loop": push_loop_id(push), "branch": push.branch, "commit": push.commit}
-    state = first_state(repository, replace(pushed, config=config), now, **begun).model_copy(update={"inherited": inherited})
-    write_first(repository, state, f"start: push of {push.commit[:12]}")  # or another run for the same push did
-    return LoopRequest(repository=str(where), loop=state.loop)
-
-
 def _configured(repository: Repository, push: Push, folder: Path) -> LoopSettings | None:
     """What the files of the commit and this machine's environment say; None where they do not name the branch.
 
@@ -106,15 +103,12 @@ def _configured(repository: Repository, push: Push, folder: Path) -> LoopSetting
     if not matches_branch(push.branch, on_push.branches):
         return None
     if alignment:
-        lay_out_alignment(repository, push.commit, alignment, folder)
+        lay_out_file(repository, push.commit, alignment, folder, "alignment")
     if on_push.goal_file:
-        lay_out_file(repository, push.commit, on_push.goal_file, folder)
+        lay_out_file(repository, push.commit, on_push.goal_file, folder, "goal_file")
         goal = resolve_goal_file(Layer("on_push", {"goal_file": on_push.goal_file}), folder).values["goal"]
         request = request.model_copy(update={"goal": goal})
     return configure(folder, request, consent=None, stronger=theirs)
-
-
-# --- the repository, and the commit in it -------------------------------------------------------------------------
 
 
 def find_repository(location: str) -> Path:
@@ -123,21 +117,18 @@ def find_repository(location: str) -> Path:
         return Path(location)
     words = re.sub(r"[^A-Za-z0-9-]+", "-", location.rstrip("/").rpartition("/")[2].removesuffix(".git"))[:40]
     ours = state_home() / "repositories" / f"{words}-{hashlib.sha256(location.encode()).hexdigest()[:12]}.git"
-    if not ours.exists():
-        _clone(location, ours)
-    return ours
-
-
-def _clone(url: str, to: Path) -> None:
-    """Into a folder beside it first: half a clone must not look like one, and another run may be doing the same."""
-    to.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".clone-", dir=to.parent) as folder:
+    if ours.exists():
+        return ours
+    ours.parent.mkdir(parents=True, exist_ok=True)
+    # into a folder beside it first: half a clone must not look like one, and another run may be doing the same
+    with tempfile.TemporaryDirectory(prefix=".clone-", dir=ours.parent) as folder:
         try:
-            git(to.parent, "clone", "--quiet", "--bare", "--no-tags", "--", url, f"{folder}/new.git")
+            git(ours.parent, "clone", "--quiet", "--bare", "--no-tags", "--", location, f"{folder}/new.git")
         except GitError as error:
             raise TransientError("the repository of a push could not be cloned", found=error.stderr) from error
         with suppress(OSError):  # it is there by now
-            Path(folder, "new.git").rename(to)
+            Path(folder, "new.git").rename(ours)
+    return ours
 
 
 def fetched(repository: Repository, branch: str) -> str | None:

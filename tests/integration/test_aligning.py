@@ -220,14 +220,14 @@ def test_a_goal_that_is_said_wins_over_the_files_and_the_files_over_the_configur
 def test_a_loop_does_not_start_while_a_question_is_open_and_is_told_the_ways_out(top: Path) -> None:
     write_alignment(top / ALIGNMENT, OPEN)
     with pytest.raises(OperatorError) as told:
-        aligned(opened(top), config(GOAL), ALIGNMENT)
+        aligned(opened(top), config(GOAL))
     for part in (str(top / ALIGNMENT), "1 question ", "Which separator?", "helmsman align", "--set alignment="):
         assert part in str(told.value)
 
 
 def test_a_loop_that_starts_is_told_what_was_agreed(top: Path) -> None:
     write_alignment(top / ALIGNMENT, DONE)
-    told = aligned(opened(top), config(GOAL), ALIGNMENT).goal
+    told = aligned(opened(top), config(GOAL)).goal
     assert (own_goal(told), "- a CSV export" in told, "Which separator? Answer: ;" in told) == (GOAL, True, True)
 
 
@@ -235,7 +235,7 @@ def test_a_loop_that_starts_is_told_what_was_agreed(top: Path) -> None:
 def test_a_repository_without_an_alignment_starts_loops_as_ever(top: Path, text: str | None) -> None:
     if text:
         (top / ALIGNMENT).write_text(text)
-    assert aligned(opened(top), config(GOAL), ALIGNMENT) == config(GOAL)
+    assert aligned(opened(top), config(GOAL)) == config(GOAL)
     assert goal_layer(top, [Layer("a file", {})]) == []
 
 
@@ -251,7 +251,7 @@ def test_a_file_that_was_named_has_to_be_one(top: Path, file: str, why: str) -> 
 def test_an_alignment_about_another_goal_stops_a_start(top: Path) -> None:
     write_alignment(top / ALIGNMENT, DONE)
     with pytest.raises(OperatorError, match="about another goal"):
-        aligned(opened(top), config("Import the rows"), ALIGNMENT)
+        aligned(opened(top), config("Import the rows"))
 
 
 def test_a_loop_to_which_nobody_gives_a_goal_has_the_files(top: Path) -> None:

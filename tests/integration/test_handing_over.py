@@ -145,9 +145,9 @@ def test_what_is_kept_beside_an_uncommitted_file_lets_a_loop_with_another_goal_s
     (work.repository.top / ALIGNMENT).write_text(render(AGREED))
     another = LoopConfig(goal="print it", checks=work.state.config.checks)
     with pytest.raises(OperatorError, match="about another goal"):
-        aligned(work.repository, another, ALIGNMENT)
+        aligned(work.repository, another)
     hand_over(work.place, completed(work))
-    assert aligned(work.repository, another, ALIGNMENT) == another
+    assert aligned(work.repository, another) == another
 
 
 @pytest.mark.usefixtures("umask_of_a_recluse")
