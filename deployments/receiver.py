@@ -180,19 +180,19 @@ def _deliver(receiver: Receiver, way: Way, delivery: str, read: Callable[[], Pus
     )
     try:
         events = [one for one in filtered if not isinstance(one, Ignored)]
-        kept = receiver.deliveries.accept(f"{way.source}:{delivery}", events, now)
+        new = receiver.deliveries.accept(f"{way.source}:{delivery}", events, now)
     except TransientError:
         _log.exception("a delivery is lost unless it is sent again")
         raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "it could not be kept; send it again") from None
-    if kept.new:
+    if new:
         receiver.accepted()
     words = (
         f"nothing to do: {one.reason}"
         if isinstance(one, Ignored)
-        else f"{'accepted' if one in kept.new else 'known already'}: {one.what}"
+        else f"{'accepted' if one in new else 'known already'}: {one.what}"
         for one in filtered
     )
-    return _answer(HTTPStatus.ACCEPTED if kept.new else HTTPStatus.OK, way, list(words))
+    return _answer(HTTPStatus.ACCEPTED if new else HTTPStatus.OK, way, list(words))
 
 
 def _answer(status: HTTPStatus, way: Way, lines: list[str]) -> Response:

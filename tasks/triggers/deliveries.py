@@ -9,7 +9,6 @@ from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -22,10 +21,8 @@ from tasks.system.secrets import without_secrets
 
 FORGET_AFTER = timedelta(days=30)
 """A message that comes again after that long finds its loop in the repository, which starts none twice either."""
-MOST_AT_ONCE = 100
-"""Events that are handed out in one go."""
-PATIENCE_SECONDS = 10
-"""For another process to end its transaction."""
+MOST_AT_ONCE = 100  # events that are handed out in one go
+PATIENCE_SECONDS = 10  # for another process to end its transaction
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS deliveries (name TEXT PRIMARY KEY, at REAL NOT NULL);
@@ -37,15 +34,6 @@ CREATE INDEX IF NOT EXISTS waiting ON pushes (at) WHERE run = '';
 Event = Push | IssueEvent
 _EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 """Neither can be read as the other: each requires what the other lacks."""
-
-
-class Accepted(NamedTuple):
-    """What became of a delivery."""
-
-    repeated: bool
-    """The delivery came before; nothing else was looked at."""
-    new: tuple[Event, ...] = ()
-    """Those of its events that nobody has told of before."""
 
 
 def key_of(event: Event) -> str:
@@ -72,18 +60,23 @@ class Deliveries:
             for statement in filter(str.strip, TABLES.split(";")):
                 database.execute(statement)
 
-    def accept(self, delivery: str, events: Sequence[Event], now: datetime) -> Accepted:
-        """Keep the events of a delivery, unless they or it are known. When this returns, they are on the disk."""
+    def accept(self, delivery: str, events: Sequence[Event], now: datetime) -> list[Event]:
+        """Keep the events of a delivery, and return the new ones; of a delivery that came before, none is looked at.
+
+        When this returns, they are on the disk.
+        """
         moment = now.timestamp()
         with self._transaction() as database:
             before = (moment - FORGET_AFTER.total_seconds(),)
             database.execute("DELETE FROM deliveries WHERE at < ?", before)
             database.execute("DELETE FROM pushes WHERE at < ? AND run != ''", before)
-            if not _insert(database, "INSERT OR IGNORE INTO deliveries VALUES (?, ?)", (delivery, moment)):
-                return Accepted(repeated=True)
-            statement = "INSERT OR IGNORE INTO pushes (key, at, push) VALUES (?, ?, ?)"
-            rows = ((one, (key_of(one), moment, one.model_dump_json())) for one in map(without_secrets, events))
-            return Accepted(repeated=False, new=tuple(one for one, row in rows if _insert(database, statement, row)))
+            if not database.execute("INSERT OR IGNORE INTO deliveries VALUES (?, ?)", (delivery, moment)).rowcount:
+                return []
+            new, statement = list[Event](), "INSERT OR IGNORE INTO pushes (key, at, push) VALUES (?, ?, ?)"
+            for one in map(without_secrets, events):
+                if database.execute(statement, (key_of(one), moment, one.model_dump_json())).rowcount:
+                    new.append(one)
+            return new
 
     def waiting(self) -> list[Event]:
         """Events without a run, oldest first."""
@@ -113,8 +106,3 @@ class Deliveries:
                 found=f"{self._file}: {error}",
                 remedy="look at the disk; the sender may send it again",
             ) from error
-
-
-def _insert(database: sqlite3.Connection, statement: str, row: tuple[object, ...]) -> bool:
-    """Whether it was not there."""
-    return database.execute(statement, row).rowcount == 1

@@ -3,12 +3,9 @@
 Everything is looked at again here, on the machine that runs the loop: whoever reaches the engine can start a run.
 """
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from helmsman.config import LoopConfig
 from helmsman.config.layers import Layer
 from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientError
 from helmsman.issues import OWN_SETTINGS, issue_goal, issue_loop_id
@@ -42,8 +39,7 @@ Found = LoopRequest | Ignored | Handled
 
 STOPS_TRIED = 3
 """How often a stop is brought to a loop that somebody drives elsewhere, who may push between our look and our push."""
-LONGEST_FOUND = 300
-"""Characters of what git says, in a comment that says behind it what to do."""
+LONGEST_FOUND = 300  # characters of what git says, in a comment that says behind it what to do
 
 
 def handle(event: IssueEvent, now: datetime, driven: str = "") -> Found:
@@ -75,8 +71,7 @@ class _At:
     """An issue's loop as it is now, and what has happened at the issue."""
 
     repository: Repository
-    where: str
-    """The repository as the flow is told of it."""
+    where: str  # the repository as the flow is told of it
     event: IssueEvent
     state: LoopState
 
@@ -103,9 +98,6 @@ class _At:
         return answers.find(self.folder.answers, self.state.uid, gate.key)
 
 
-# --- a label ------------------------------------------------------------------------------------------------------
-
-
 def _go_on(at: _At) -> Found:
     """With a loop whose driver died, be it while it brought its result. An end is no reason to begin again."""
     state, loop = at.state, f"loop {at.state.loop}"
@@ -130,7 +122,14 @@ def _start(repository: Repository, where: str, event: IssueEvent, now: datetime)
         request = LoopRequest(repository=str(folder), goal=issue_goal(event), settings=dict(OWN_SETTINGS))
         resolved = configure(folder, request, consent=None, stronger=[Layer("the receiver's file", event.settings)])
         require_checks(resolved.config)
-    _require_tracker(resolved.config, event)
+    tracker = resolved.config.tracker
+    if tracker.kind != event.source or tracker.repository.casefold() != event.full_name.casefold():
+        raise OperatorError(
+            "no tracker is configured that the issue is at",
+            expected=f'[tracker] with kind = "{event.source}" and repository = "{event.full_name}"',
+            found=f"kind = {tracker.kind!r}, repository = {tracker.repository!r}",
+            remedy="set it in the receiver's file (docs/issues.md shows it), and set the label anew",
+        )
     loop = issue_loop_id(event)
     link = IssueLink(repository=event.full_name, number=event.number, title=event.title)
     state = first_state(repository, resolved, now, loop=loop, branch=event.branch, commit=commit)
@@ -138,21 +137,6 @@ def _start(repository: Repository, where: str, event: IssueEvent, now: datetime)
     if write_first(repository, state, f"start: issue #{event.number} at {commit[:12]}"):
         return LoopRequest(repository=where, loop=loop)
     return _go_on(_At(repository, where, event, read_state(repository, loop)[0]))
-
-
-def _require_tracker(config: LoopConfig, event: IssueEvent) -> None:
-    tracker = config.tracker
-    if tracker.kind == event.source and tracker.repository.casefold() == event.full_name.casefold():
-        return
-    raise OperatorError(
-        "no tracker is configured that the issue is at",
-        expected=f'[tracker] with kind = "{event.source}" and repository = "{event.full_name}"',
-        found=f"kind = {tracker.kind!r}, repository = {tracker.repository!r}",
-        remedy="set it in the receiver's file (docs/issues.md shows it), and set the label anew",
-    )
-
-
-# --- a comment ----------------------------------------------------------------------------------------------------
 
 
 def _said(at: _At) -> Found:
@@ -259,18 +243,31 @@ def _not_done(error: HelmsmanError) -> str:
     return "\n\n".join([f"Not done: {prose(error.in_a_line, 1000)}", "\n".join(commands())])
 
 
-# --- an end -------------------------------------------------------------------------------------------------------
-
-
 def _stopped(at: _At, why: str) -> Found:
-    """Stop a loop, whoever drives it or nobody, here or elsewhere. Its work and state are kept."""
+    """Stop a loop, whoever drives it or nobody, here or elsewhere. Its work and state are kept.
+
+    A stop that did not reach the remote is told at the issue as what it is, with the way to stop the loop all the same.
+    """
     loop = f"loop {at.state.loop}"
     try:
-        with exclusive_driver(at.folder.lock, at.state.loop), _saying_that_it_was_not(at):
+        with exclusive_driver(at.folder.lock, at.state.loop):
             state, answer, after = _stop_on_top(at, why)
     except DrivenElsewhere:
         at.folder.cancel.touch()
         return Handled(what=f"{loop} is asked to stop: {why}")
+    except HelmsmanError as error:
+        if not at.state.config.remote.push:
+            raise
+        kind = TransientError if isinstance(error, TransientError) else OperatorError
+        before = f"; before that: {error.remedy}" if error.remedy and not isinstance(error, Fenced) else ""
+        told = kind(
+            f"{loop} was not stopped, and may go on elsewhere: {error.problem}",
+            expected=error.expected,
+            found=clean(error.found)[:LONGEST_FOUND],
+            remedy=f"run helmsman cancel {at.state.loop} where it is driven, or say {COMMAND} {CANCEL} once more{before}",
+        )
+        reply(at.state, at.event.comment or at.event.delivery, _not_done(told))
+        raise told from error
     if state.gate is not None and answer is not None:
         return _woken(replace(at, state=state), state.gate, answer)
     tell_news(after, loop_context(at.where, after))  # also of an end that a run before this one could not bring to the remote
@@ -279,53 +276,29 @@ def _stopped(at: _At, why: str) -> Found:
     return Handled(what=f"{loop} was stopped: {why}")
 
 
-def _stop_on_top(at: _At, why: str, tries: int = STOPS_TRIED) -> tuple[LoopState, Answer | None, LoopState]:
+def _stop_on_top(at: _At, why: str) -> tuple[LoopState, Answer | None, LoopState]:
     """With the lock held: on top of what the remote has by now, which fences whoever drives the loop elsewhere.
 
-    Returns the loop as it was by then, and what `_stop_here` does. Raises Fenced where such a driver was faster every time.
+    Returns the loop as it was by then, the answer that was left for one that asks, which comes before any that nobody has read,
+    and the loop as it is now. Raises Fenced where a driver elsewhere was faster every time.
     """
-    loop = at.state.loop
-    now = read_state(at.repository, loop)[0]
-    if now.outcome is Outcome.COMPLETED and now.gate is None:  # for good, whatever the remote says
-        return now, None, now
-    pull_state(at.repository, loop, now.config.remote, held=True)
-    now = read_state(at.repository, loop)[0]
-    answer, after = _stop_here(at, now, why)
-    try:
-        if answer is None:  # else whoever reads it claims the loop first
+    loop, fenced = at.state.loop, None
+    for _ in range(STOPS_TRIED):
+        now = read_state(at.repository, loop)[0]
+        if now.outcome is Outcome.COMPLETED and now.gate is None:  # for good, whatever the remote says
+            return now, None, now
+        pull_state(at.repository, loop, now.config.remote, held=True)
+        now = read_state(at.repository, loop)[0]
+        if now.gate is not None:  # whoever reads the answer claims the loop first, so nothing is pushed
+            said = {"gate": now.gate.key, "kind": now.gate.kind, "by": at.event.by, "via": "tracker", "at": at.event.received_at}
+            answer = Answer.model_validate({**said, "choice": Choice.STOP})
+            answers.replace(at.folder.answers, now.uid, answer)
+            return now, answer, now
+        after = now if now.ending is not None else close(loop_context(at.where, now), now, Cancelled(why), now_utc())
+        try:
             push_state(at.repository, after)
-    except Fenced:
-        if tries == 1:
-            raise
-        return _stop_on_top(at, why, tries - 1)
-    return now, answer, after
-
-
-@contextmanager
-def _saying_that_it_was_not(at: _At) -> Generator[None]:
-    """A stop that did not reach the remote is told at the issue as what it is, with the way to stop the loop all the same."""
-    try:
-        yield
-    except HelmsmanError as error:
-        if not at.state.config.remote.push:
-            raise
-        kind = TransientError if isinstance(error, TransientError) else OperatorError
-        before = f"; before that: {error.remedy}" if error.remedy and not isinstance(error, Fenced) else ""
-        told = kind(
-            f"loop {at.state.loop} was not stopped, and may go on elsewhere: {error.problem}",
-            expected=error.expected,
-            found=clean(error.found)[:LONGEST_FOUND],
-            remedy=f"run helmsman cancel {at.state.loop} where it is driven, or say {COMMAND} {CANCEL} once more{before}",
-        )
-        reply(at.state, at.event.comment or at.event.delivery, _not_done(told))
-        raise told from error
-
-
-def _stop_here(at: _At, now: LoopState, why: str) -> tuple[Answer | None, LoopState]:
-    """The loop as it is then; of one that asks, the answer that comes before any that nobody has read."""
-    if now.gate is not None:
-        said = {"gate": now.gate.key, "kind": now.gate.kind, "by": at.event.by, "via": "tracker", "at": at.event.received_at}
-        answer = Answer.model_validate({**said, "choice": Choice.STOP})
-        answers.replace(at.folder.answers, now.uid, answer)
-        return answer, now
-    return None, now if now.ending is not None else close(loop_context(at.where, now), now, Cancelled(why), now_utc())
+        except Fenced as error:
+            fenced = error
+        else:
+            return now, None, after
+    raise fenced or AssertionError

@@ -12,7 +12,7 @@ import pytest
 
 from helmsman.errors import TransientError
 from helmsman.records.triggers import Push
-from tasks.triggers.deliveries import FORGET_AFTER, Accepted, Deliveries
+from tasks.triggers.deliveries import FORGET_AFTER, Deliveries
 from tests.fakes.bench import ROOT
 
 pytestmark = pytest.mark.feature("D2")
@@ -30,7 +30,7 @@ sys.stdin.read()
 new = 0
 for number in range(40):
     one = push.model_copy(update={"commit": f"{number + 1:040x}"})
-    new += len(deliveries.accept(f"{sys.argv[3]}-{number}", [one], push.received_at).new)
+    new += len(deliveries.accept(f"{sys.argv[3]}-{number}", [one], push.received_at))
 print(new)
 """
 
@@ -47,8 +47,8 @@ def deliveries(tmp_path: Path) -> Deliveries:
 
 def test_a_push_waits_until_its_run_is_known(deliveries: Deliveries) -> None:
     first, second = push("a1" * 20), push("b2" * 20)
-    assert deliveries.accept("one", [first], NOW) == Accepted(repeated=False, new=(first,))
-    assert deliveries.accept("two", [second], NOW + timedelta(seconds=1)) == Accepted(repeated=False, new=(second,))
+    assert deliveries.accept("one", [first], NOW) == [first]
+    assert deliveries.accept("two", [second], NOW + timedelta(seconds=1)) == [second]
     assert deliveries.waiting() == [first, second]
     deliveries.started(first, "a-run")
     assert deliveries.waiting() == [second]
@@ -56,10 +56,10 @@ def test_a_push_waits_until_its_run_is_known(deliveries: Deliveries) -> None:
 
 def test_a_delivery_counts_once_and_a_commit_once_by_whichever_delivery(deliveries: Deliveries) -> None:
     deliveries.accept("one", [push()], NOW)
-    assert deliveries.accept("one", [push("b2" * 20)], NOW) == Accepted(repeated=True)
-    assert deliveries.accept("two", [push(source="github"), push("c3" * 20)], NOW).new == (push("c3" * 20),)
+    assert deliveries.accept("one", [push("b2" * 20)], NOW) == []
+    assert deliveries.accept("two", [push(source="github"), push("c3" * 20)], NOW) == [push("c3" * 20)]
     deliveries.started(push(), "a-run")
-    assert deliveries.accept("three", [push()], NOW).new == ()
+    assert deliveries.accept("three", [push()], NOW) == []
     assert deliveries.waiting() == [push("c3" * 20)]
 
 
@@ -67,9 +67,9 @@ def test_what_is_old_is_forgotten(deliveries: Deliveries, tmp_path: Path) -> Non
     deliveries.accept("one", [push()], NOW)
     deliveries.started(push(), "a-run")
     deliveries.accept("two", [], NOW + FORGET_AFTER)
-    assert deliveries.accept("one", [push()], NOW + FORGET_AFTER).repeated
+    assert deliveries.accept("one", [push()], NOW + FORGET_AFTER) == []
     later = NOW + FORGET_AFTER + timedelta(seconds=1)
-    assert deliveries.accept("one", [push()], later).new == (push(),)
+    assert deliveries.accept("one", [push()], later) == [push()]
     with sqlite3.connect(tmp_path / "state" / "deliveries.sqlite") as database:
         assert database.execute("SELECT count(*) FROM deliveries").fetchone() == (2,)
 
