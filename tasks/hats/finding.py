@@ -13,11 +13,10 @@ from helmsman.orient.hats import CALLED
 from helmsman.parsers.definitions import read_hat, read_sheet
 from helmsman.records.hats import Hat, Preset, Sheet
 from tasks.agents.catalogue import Catalogue, LoopSettings
-from tasks.system.files import lies_within, read_text, resolve_inside
+from tasks.system.files import read_text, resolve_inside
 
 BUILT_IN = "built in"
-INTEGRATOR = "integrator"
-"""Any loop's work may have to be put together with that of others."""
+INTEGRATOR = "integrator"  # any loop's work may have to be put together with that of others
 FORM = "a file with TOML between two lines of +++, and Markdown below"
 _OURS = Path(__file__).parent
 PRESETS = Catalogue("preset", ".helmsman/presets", _OURS / "presets", ".md", FORM)
@@ -47,7 +46,13 @@ def settled(resolved: LoopSettings, preset: Preset | None, top: Path) -> LoopSet
     if preset is None:
         return resolved
     config, origins = resolved.config, resolved.origins
-    _require_hats(config.hats.models, preset, top)
+    known = sorted({*HATS.all(top), *(hat.name for hat in preset.hats)})
+    for name in config.hats.models:  # a slip in the name of a hat would go unnoticed for ever
+        if name not in known:
+            raise OperatorError(
+                f"hats.models names a hat that is not there: {display(name)}{did_you_mean(name, known)}",
+                expected=f"one of {', '.join(known)}",
+            )
     by_hand = origins["claude.model"] == COMMAND_LINE
     if by_hand:
         hats = tuple(hat.model_copy(update={"model": ""}) for hat in preset.hats)
@@ -63,15 +68,15 @@ def find_preset(top: Path, named: str, *, anywhere: bool = True) -> Preset:
         inside = path if anywhere else resolve_inside(top, path.relative_to(top) if path.is_relative_to(top) else path, named)
         sheet = read_sheet(read_text(inside, FORM), _called(path, top))
         return _dressed(sheet, top, _called(path, top))
-    found = next((known for known in known_presets(top) if known.name == named), None)
-    if found is None:
-        names = sorted({known.name for known in known_presets(top)})
+    known = {one.name: one for one in known_presets(top)}
+    if named not in known:
+        names = sorted(known)
         raise OperatorError(
             f"there is no preset {display(named)}{did_you_mean(named, names)}",
             expected=f"one of {', '.join(names)}, or the path of a file",
             remedy="`helmsman presets list` shows them; `helmsman presets new` makes one",
         )
-    return read_known(top, found)
+    return read_known(top, known[named])
 
 
 def is_path(named: str) -> bool:
@@ -80,11 +85,10 @@ def is_path(named: str) -> bool:
 
 def known_presets(top: Path) -> list[Known]:
     """By name; one of the repository's takes the place of ours."""
-    return [Known(name, _source(PRESETS, path), path) for name, path in PRESETS.all(top).items()]
-
-
-def _source(catalogue: Catalogue, path: Path) -> str:
-    return BUILT_IN if path.is_relative_to(catalogue.built_in) else catalogue.where(path)
+    return [
+        Known(name, BUILT_IN if path.is_relative_to(PRESETS.built_in) else PRESETS.where(path), path)
+        for name, path in PRESETS.all(top).items()
+    ]
 
 
 def read_known(top: Path, known: Known) -> Preset:
@@ -117,17 +121,6 @@ def _called(path: Path, top: Path) -> str:
     return path.relative_to(top).as_posix() if path.is_relative_to(top) else str(path)
 
 
-def _require_hats(models: dict[str, str], preset: Preset, top: Path) -> None:
-    """A slip in the name of a hat would go unnoticed for ever."""
-    known = sorted({*HATS.all(top), *(hat.name for hat in preset.hats)})
-    for name in models:
-        if name not in known:
-            raise OperatorError(
-                f"hats.models names a hat that is not there: {display(name)}{did_you_mean(name, known)}",
-                expected=f"one of {', '.join(known)}",
-            )
-
-
 def preset_text(top: Path, named: str, name: str) -> str:
     """The text of a preset's file, under another name. Raises OperatorError."""
     find_preset(top, named)
@@ -138,13 +131,7 @@ def preset_text(top: Path, named: str, name: str) -> str:
 def add_preset(top: Path, name: str, text: str) -> Path:
     """Write its file. Raises OperatorError where one is there, or the folder leads out of the repository."""
     path = top / PRESETS.folder / f"{name}.md"
-    if not lies_within(top, path.parent):
-        raise OperatorError(
-            "the folder for presets leads out of the repository",
-            expected=f"a folder {PRESETS.folder}",
-            found=display(str(path.parent.resolve())),
-            remedy="put a folder in the place of the link",
-        )
+    resolve_inside(top, path.relative_to(top), "the folder for presets")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:

@@ -232,7 +232,7 @@ def test_a_new_preset_is_written_once_and_into_the_repository(top: Path, tmp_pat
         add_preset(top, "next", "")
     (top / PRESETS).rename(tmp_path / "outside")
     (top / PRESETS).symlink_to(tmp_path / "outside")
-    with pytest.raises(OperatorError, match="leads out of the repository"):
+    with pytest.raises(OperatorError, match="leads out of its repository"):
         add_preset(top, "third", "")
 
 
