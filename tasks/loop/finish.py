@@ -28,28 +28,31 @@ from tasks.trackers.thread import tell_news
 
 def finish(context: LoopContext, state: LoopState) -> LoopState:
     """Done again for the same end, it changes nothing. Returns the loop with what a person has answered meanwhile."""
-    state = _left(context, state)
+    state = _concluded(context, state)
+    if state.outcome is Outcome.COMPLETED:
+        problems = [hand_over(context, state)]
+        state = _proposed(context, state, problems)
+        try:
+            state = passed(context, state)
+            yes = any(one.kind is GateKind.LEARNINGS and one.choice is Choice.APPROVE for one in state.answers)
+            if yes and state.gate is None:
+                commit_lines(context, state)
+        except Cancelled as cancelled:  # the work stays done, whoever wants to wait no more
+            problems.append(f"nobody was asked about AGENTS.md: {cancelled}")
+        except HelmsmanError as error:
+            problems.append(str(error))
+        if context.worktree.exists():
+            problems += keep_up(context, state)
+        problems += archive(context, state)
+        try:
+            if state.config.remote.push:
+                push_loop(context.repository, state)
+        except HelmsmanError as error:
+            problems.append(f"{error}\n  push it again with: helmsman resume {state.loop}")
+        state = _delivered(context, state, problems)
+        _tell(problems)
     if state.issue is not None:
         tell_news(state, context)
-    return state
-
-
-def _left(context: LoopContext, state: LoopState) -> LoopState:
-    state = _concluded(context, state)
-    if state.outcome is not Outcome.COMPLETED:
-        return state
-    problems = [hand_over(context, state)]
-    state = _agreed(context, _proposed(context, state, problems), problems)
-    if context.worktree.exists():
-        problems += keep_up(context, state)
-    problems += archive(context, state)
-    try:
-        if state.config.remote.push:
-            push_loop(context.repository, state)
-    except HelmsmanError as error:
-        problems.append(f"{error}\n  push it again with: helmsman resume {state.loop}")
-    state = _delivered(context, state, problems)
-    _tell(problems)
     return state
 
 
@@ -91,20 +94,6 @@ def _written_down(context: LoopContext, before: LoopState, after: LoopState, sub
     except HelmsmanError as error:
         _tell([str(error)])
         return before
-
-
-def _agreed(context: LoopContext, state: LoopState, problems: list[str]) -> LoopState:
-    """The loop after the question whether that may be committed, where it is to be asked."""
-    try:
-        state = passed(context, state)
-        yes = any(one.kind is GateKind.LEARNINGS and one.choice is Choice.APPROVE for one in state.answers)
-        if yes and state.gate is None:
-            commit_lines(context, state)
-    except Cancelled as cancelled:  # the work stays done, whoever wants to wait no more
-        problems.append(f"nobody was asked about AGENTS.md: {cancelled}")
-    except HelmsmanError as error:
-        problems.append(str(error))
-    return state
 
 
 def _delivered(context: LoopContext, state: LoopState, problems: list[str]) -> LoopState:

@@ -29,17 +29,12 @@ from tasks.repository.worktree import ensure_worktree, hold_branch, restore, sal
 from tasks.system.clock import now_utc
 from tasks.system.faults import delays_of, patiently
 from tasks.system.journal import publish
-from tasks.system.secrets import redact
 
 Check = Callable[[str, str], CheckReport]
 """Every check on a commit and its tree."""
-RACES = 20
-"""Times that somebody else may move the branch first."""
-NAMED = 3
-"""Files, checks or tests that a clause names."""
-_WHERE = ", verified in the agent's folder"
-NAP_SECONDS = 0.5
-"""Until the next look at a branch that is being moved."""
+RACES = 20  # times that somebody else may move the branch first
+NAMED = 3  # files, checks or tests that a clause names
+NAP_SECONDS = 0.5  # until the next look at a branch that is being moved
 
 
 def begin_landing(context: LoopContext, state: LoopState) -> LoopState:
@@ -91,12 +86,18 @@ def _tried(context: LoopContext, state: LoopState, check: Check) -> LoopState:
         return _in_trouble(context, state, target, joined)
     if target.holds(joined.commit):
         return _arrived(context, state, target, Prepared(base=target.base, head=joined.commit, commit=target.base))
-    commit, report, problem = _verified(context, state, joined.commit, check)
+    commit = handed_on(context, state, joined.commit)  # with what the loop hands over, where that passes
+    report = check(commit, commit_and_tree(context.worktree, commit)[1])
+    problem = _problem(state, report)
+    if problem and commit != joined.commit:
+        commit = joined.commit
+        report = check(commit, commit_and_tree(context.worktree, commit)[1])
+        problem = _problem(state, report)
     if not still_proven(state, read_ref(context.repository.common, f"refs/heads/{state.branch}")):
         return state
     if problem:
         return _in_trouble(context, state, target, replace(joined, commit=commit), problem, report)
-    merge = merge_commit(context, state, target.base, commit, _told(state, report, joined.notes))
+    merge = merge_commit(context, state, target.base, commit, report, joined.notes)
     prepared = Prepared(base=target.base, head=commit, commit=merge)  # whoever dies after the branch has moved finds it there
     state = _written(context, state, ready(state, prepared), f"ready to be merged into {target.branch} as {merge[:12]}")
     moved = patiently(lambda: move_on(target, merge), delays, nap)
@@ -119,17 +120,6 @@ def _decided(context: LoopContext, state: LoopState, target: Target) -> LoopStat
     return None
 
 
-def _verified(context: LoopContext, state: LoopState, commit: str, check: Check) -> tuple[str, CheckReport, str]:
-    """What was checked, what the checks say, and why it is not to be merged. With what the loop hands over, where that passes."""
-    handed = handed_on(context, state, commit)
-    report = check(handed, commit_and_tree(context.worktree, handed)[1])
-    problem = _problem(state, report)
-    if not problem or handed == commit:
-        return handed, report, problem
-    report = check(commit, commit_and_tree(context.worktree, commit)[1])
-    return commit, report, _problem(state, report)
-
-
 def _problem(state: LoopState, report: CheckReport) -> str:
     missing = unseen_tests(state.config, report)
     if missing:
@@ -140,24 +130,16 @@ def _problem(state: LoopState, report: CheckReport) -> str:
     return f"{len(report.failures)} of {plural(len(report.results), 'check')} failed on both sides together: {names}"
 
 
-def _told(state: LoopState, report: CheckReport, notes: tuple[str, ...]) -> list[str]:
-    """What the merge commit says."""
-    proven = state.merging.proven
-    lines = (
-        f"Loop {state.loop}, {plural(state.iteration, 'iteration')}.",
-        *((f"Proven by {proven.rule}: {clean(proven.reason)[:500]}",) if proven else ()),
-        f"Every check passes on exactly this tree{_WHERE if report.clean is False else ''}:",
-        *(f"  {clean(result.command)[:200]}" for result in report.results),
-        *notes,
-    )
-    return [redact(line) for line in lines]
-
-
 def _arrived(
     context: LoopContext, state: LoopState, target: Target, prepared: Prepared, known: tuple[str, ...] = ()
 ) -> LoopState:
     """The branch holds it. The loop's own branch comes to where it was merged, and so does the checkout of a remote's branch."""
-    notes = [*known, bring_along(target, prepared.commit), _own_branch(context, state, prepared.head)]
+    notes = [*known, bring_along(target, prepared.commit)]
+    try:
+        if not place_on(context, state, prepared.head, state.head):
+            notes.append(f"{state.branch} has moved since, so it was left as it is")
+    except HelmsmanError as error:  # what is merged stays merged
+        notes.append(f"{state.branch} was left as it is: {error.problem}")
     merged = Merged(
         into=target.branch,
         base=prepared.base,
@@ -171,14 +153,6 @@ def _arrived(
     after = _written(context, state, arrived(state, merged, began), f"merged into {target.branch} as {prepared.commit[:12]}")
     publish(LoopMerged(merged=merged, notes=tuple(filter(None, notes))))
     return after
-
-
-def _own_branch(context: LoopContext, state: LoopState, commit: str) -> str:
-    """Why the loop's branch stays behind; what is merged stays merged."""
-    try:
-        return "" if place_on(context, state, commit, state.head) else f"{state.branch} has moved since, so it was left as it is"
-    except HelmsmanError as error:
-        return f"{state.branch} was left as it is: {error.problem}"
 
 
 def _in_trouble(

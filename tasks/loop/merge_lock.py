@@ -27,11 +27,9 @@ Stop = Callable[[], bool]
 
 LEASE_SECONDS = 60
 """After its holder's last word; the least that the engine allows. It is renewed while the holder lives."""
-ONE_TRY_SECONDS = 3.0
-"""How long the engine is asked at a stretch: in between a cancel is heard."""
+ONE_TRY_SECONDS = 3.0  # how long the engine is asked at a stretch: in between a cancel is heard
 NAP_SECONDS = 0.2
-SLOTS = "helmsman-merge-"
-"""How the names of the engine's limits begin."""
+SLOTS = "helmsman-merge-"  # how the names of the engine's limits begin
 _AWAY = httpx.HTTPError, PrefectHTTPStatusError, RuntimeError
 
 

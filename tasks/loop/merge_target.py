@@ -21,10 +21,8 @@ class Target:
 
     repository: Repository
     branch: str
-    base: str
-    """Its commit."""
-    remote: str
-    """Where it is that branch which counts; empty where it is ours."""
+    base: str  # its commit
+    remote: str  # where it is that branch which counts; empty where it is ours
 
     @property
     def ref(self) -> str:
@@ -75,12 +73,8 @@ def move_on(target: Target, commit: str) -> bool:
 
     Raises OperatorError where a person has to do something first, and TransientError where it may work by and by.
     """
-    if target.remote:
-        return _pushed(target, commit)
-    return move_branch(target.repository, target.ref, target.base, commit)
-
-
-def _pushed(target: Target, commit: str) -> bool:
+    if not target.remote:
+        return move_branch(target.repository, target.ref, target.base, commit)
     lease = f"--force-with-lease={target.ref}:{target.base}"
     require_remote(target.repository, target.remote)
     try:

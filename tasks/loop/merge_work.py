@@ -5,7 +5,7 @@ loop's branch stays where it is until what comes of it is wanted.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from helmsman.errors import TransientError
 from helmsman.parsers.alignment_file import own_goal
 from helmsman.plain import clean
 from helmsman.records.agent import Commit
+from helmsman.records.checks import CheckReport
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Conflicted
 from helmsman.texts import plural
@@ -21,11 +22,12 @@ from tasks.repository.loop_context import LoopContext
 from tasks.repository.plan import plan_taken
 from tasks.repository.state_ref import PREFIX
 from tasks.repository.worktree import SUBJECT_SHOWN, hold_branch, recover, restore
+from tasks.system.secrets import redact
 
-REBASED_AT_MOST = 200
-"""Commits; more of them are joined by one merge, which takes a moment however many there are."""
+REBASED_AT_MOST = 200  # commits; more of them are joined by one merge, which takes a moment however many there are
 FILES_TOLD = 50
 COMMITS_TOLD = 10
+IN_THE_WORKTREE = ", verified in the agent's folder"
 PLAINLY = (
     "-c", "merge.conflictStyle=diff3", "-c", "merge.autoStash=false", "-c", "rerere.enabled=false",
     "-c", "submodule.recurse=false", "-c", "rebase.updateRefs=false", "-c", "rebase.autoStash=false",
@@ -52,10 +54,8 @@ class Joined:
     """A commit that holds both sides."""
 
     commit: str
-    conflicts: tuple[Conflicted, ...] = ()
-    """Where its files hold conflict markers."""
-    notes: tuple[str, ...] = ()
-    """What a person should know of it."""
+    conflicts: tuple[Conflicted, ...] = ()  # where its files hold conflict markers
+    notes: tuple[str, ...] = ()  # what a person should know of it
 
 
 def join(context: LoopContext, state: LoopState, base: str) -> Joined:
@@ -104,7 +104,10 @@ def _merged(context: LoopContext, state: LoopState, base: str) -> Joined:
         git(worktree, *PLAINLY, "merge", "--no-commit", "--no-ff", "--quiet", "--no-verify-signatures", base)
     except GitError as error:
         problem = error.stderr
-    conflicts = tuple(_conflicts(worktree))
+    only = "--untracked-files=no", "--no-renames", "--ignore-submodules=dirty"
+    listed = git_bytes(worktree, "status", "--porcelain", "-z", *only).split(b"\0")
+    marked = ((entry, HOW.get(entry[:2].decode("ascii", "replace"))) for entry in listed)
+    conflicts = tuple(Conflicted(path=os.fsdecode(entry[3:]), how=how) for entry, how in marked if how)
     if problem and not conflicts:
         raise TransientError(f"{into} cannot be brought together with the loop's work", found=problem)
     conflicts, notes = _without_plan(context, state, base, conflicts)
@@ -134,16 +137,6 @@ def _without_plan(
         blob = git(context.worktree, "hash-object", "-w", "--stdin", stdin=held.content).strip()
         git(context.worktree, "update-index", "--add", "--cacheinfo", f"{held.mode},{blob},{path}")
     return tuple(one for one in conflicts if one.path != path), (note,) if note else ()
-
-
-def _conflicts(worktree: Path) -> Iterator[Conflicted]:
-    listed = git_bytes(
-        worktree, "status", "--porcelain", "-z", "--untracked-files=no", "--no-renames", "--ignore-submodules=dirty"
-    )
-    for entry in listed.split(b"\0"):
-        how = HOW.get(entry[:2].decode("ascii", "replace"))
-        if how:
-            yield Conflicted(path=os.fsdecode(entry[3:]), how=how)
 
 
 def intents(repository: Repository, commit: str, but: str, paths: Sequence[str]) -> tuple[Commit, ...]:
@@ -177,9 +170,19 @@ def place_on(context: LoopContext, state: LoopState, commit: str, before: str) -
     return True
 
 
-def merge_commit(context: LoopContext, state: LoopState, base: str, head: str, told: Sequence[str]) -> str:
+def merge_commit(
+    context: LoopContext, state: LoopState, base: str, head: str, report: CheckReport, notes: tuple[str, ...]
+) -> str:
     """The commit that `git merge --no-ff` would make of a head that holds the base: its tree is the head's, which was checked."""
     _, tree = commit_and_tree(context.worktree, head)
-    goal = clean(own_goal(state.config.goal).strip().splitlines()[0])
-    said = "-m", f"Merge {state.branch}: {goal}"[:SUBJECT_SHOWN], "-m", "\n".join((*told, "", f"Helmsman-Loop: {state.loop}"))
+    goal, proven = clean(own_goal(state.config.goal).strip().splitlines()[0]), state.merging.proven
+    told = (
+        f"Loop {state.loop}, {plural(state.iteration, 'iteration')}.",
+        *((f"Proven by {proven.rule}: {clean(proven.reason)[:500]}",) if proven else ()),
+        f"Every check passes on exactly this tree{IN_THE_WORKTREE if report.clean is False else ''}:",
+        *(f"  {clean(result.command)[:200]}" for result in report.results),
+        *notes,
+    )
+    body = "\n".join((*map(redact, told), "", f"Helmsman-Loop: {state.loop}"))
+    said = "-m", f"Merge {state.branch}: {goal}"[:SUBJECT_SHOWN], "-m", body
     return git(context.repository.common, "commit-tree", tree, "-p", base, "-p", head, *said).strip()

@@ -30,14 +30,13 @@ CACHE = "variety.json"
 
 def oversee(context: LoopContext, state: LoopState, orientation: Orientation, evidence: Evidence) -> Overseen:
     """What the overseer makes of the iteration."""
-    sight = IterationView(state, evidence, orientation.started_at, now_utc())
-    overseen = conclude(sight, observe(context, state, evidence))
+    overseen = conclude(IterationView(state, evidence, orientation.started_at, now_utc()), _observed(context, state, evidence))
     for signal in overseen.signals:
         publish(SignalRaised(signal=signal))
     return overseen
 
 
-def observe(context: LoopContext, state: LoopState, evidence: Evidence) -> Observed:
+def _observed(context: LoopContext, state: LoopState, evidence: Evidence) -> Observed:
     """What the overseer has to know beside the evidence. Where nothing was checked nothing is read."""
     call = evidence.execution.call
     faults: list[str] = []

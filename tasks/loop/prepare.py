@@ -19,7 +19,7 @@ from helmsman.oversee.limits import near
 from helmsman.parsers.progress_file import LONGEST_FILE, read, render
 from helmsman.records.events import MemoryNoted
 from helmsman.records.iteration import Orientation, WorkingMemory
-from helmsman.records.lessons import Guardrail, Recalled
+from helmsman.records.lessons import Recalled
 from helmsman.records.state import LoopState
 from tasks.checks.context import check_context, clean_checkout
 from tasks.checks.run import CheckContext, set_up
@@ -38,21 +38,36 @@ from tasks.system.files import read_within
 from tasks.system.journal import publish
 from tasks.system.secrets import redact
 
-READY = "helmsman-set-up"
-"""File in git's own folder of a worktree: it goes where the worktree goes."""
+READY = "helmsman-set-up"  # file in git's own folder of a worktree: it goes where the worktree goes
 _log = logging.getLogger(__name__)
 OWN_FOLDER = ".helmsman"
-_BYTES = 4
-"""Of one character in UTF-8 at most."""
-HISTORY_COMMITS = 10
-"""Commits of the branch that are shown."""
+_BYTES = 4  # of one character in UTF-8 at most
+HISTORY_COMMITS = 10  # commits of the branch that are shown
 OWN_FILES = ".gitignore", "progress.md", "guardrails.md", RESEARCH_FILE, "JUDGE_FEEDBACK.md", "JUDGE_EVOLUTION.md", "checks"
 
 
 def prepare(context: LoopContext, state: LoopState, now: datetime) -> Orientation:
     """Facts for the prompt, and the working memory laid out for the agent."""
     remembered = recalled(context, state, now)
-    _lay_out_memory(context, state, remembered.guardrails)
+    folder = context.worktree / OWN_FOLDER
+    if folder.is_symlink() or not folder.is_dir():
+        remove(folder)
+        folder.mkdir()
+    open_up(folder)
+    ignore = "".join(f"/{name}\n" for name in OWN_FILES)
+    _write_anew(folder / ".gitignore", f"# the loop's own files; they are never committed\n{ignore}")
+    _write_anew(folder / "progress.md", render(planned_anew(state.memory, state)))
+    if state.researching:
+        remove(folder / RESEARCH_FILE)  # what it says was found now
+    _write_anew(folder / "guardrails.md", render_guardrails(remembered.guardrails))
+    remove(context.worktree / LOGS)
+    (context.worktree / LOGS).mkdir()
+    reported = (*(state.checks.results if state.checks else ()), *((state.plan.own,) if state.plan.own else ()))
+    for path, text in logs(reported).items():  # for an agent that needs more than a line of each failure
+        _write_anew(context.worktree / path, text)
+    if state.config.judge.criteria:
+        _write_anew(folder / "JUDGE_FEEDBACK.md", feedback_file(state.judge))
+        _write_anew(folder / "JUDGE_EVOLUTION.md", evolution_file(state.judge))
     if problems := lay_out_wiki(context, state):
         publish(MemoryNoted(lines=problems))
     return facts_at(context, state, commit_and_tree(context.worktree)[0], remembered, now)
@@ -109,33 +124,6 @@ def keep_notes(context: LoopContext, state: LoopState) -> None:
             if text:
                 context.folder.notes.mkdir(parents=True, exist_ok=True)
                 (context.folder.notes / name).write_text(text, encoding="utf-8")
-
-
-def _lay_out_memory(context: LoopContext, state: LoopState, guardrails: Sequence[Guardrail]) -> None:
-    folder = context.worktree / OWN_FOLDER
-    if folder.is_symlink() or not folder.is_dir():
-        remove(folder)
-        folder.mkdir()
-    open_up(folder)
-    ignore = "".join(f"/{name}\n" for name in OWN_FILES)
-    _write_anew(folder / ".gitignore", f"# the loop's own files; they are never committed\n{ignore}")
-    _write_anew(folder / "progress.md", render(planned_anew(state.memory, state)))
-    if state.researching:
-        remove(folder / RESEARCH_FILE)  # what it says was found now
-    _write_anew(folder / "guardrails.md", render_guardrails(guardrails))
-    _lay_out_logs(context, state)
-    if state.config.judge.criteria:
-        _write_anew(folder / "JUDGE_FEEDBACK.md", feedback_file(state.judge))
-        _write_anew(folder / "JUDGE_EVOLUTION.md", evolution_file(state.judge))
-
-
-def _lay_out_logs(context: LoopContext, state: LoopState) -> None:
-    """What the failing checks printed, for an agent that needs more than a line of each failure."""
-    remove(context.worktree / LOGS)
-    (context.worktree / LOGS).mkdir()
-    reported = state.checks.results if state.checks else ()
-    for path, text in logs((*reported, *((state.plan.own,) if state.plan.own else ()))).items():
-        _write_anew(context.worktree / path, text)
 
 
 def _write_anew(path: Path, text: str) -> None:

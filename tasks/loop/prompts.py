@@ -1,6 +1,5 @@
 """What agent and judge are told: as it was sent, or as it would be sent now. Nothing is written, and no command is run."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,8 +18,7 @@ from tasks.repository.git import Repository
 from tasks.repository.loop_context import LoopContext, loop_folder
 from tasks.system.secrets import without_secrets
 
-NAME_END = "0000"
-"""Of a loop that is not there yet; chance makes another one."""
+NAME_END = "0000"  # of a loop that is not there yet; chance makes another one
 
 
 @dataclass(frozen=True)
@@ -32,8 +30,7 @@ class ShownPrompt:
     attempt: int
     sent: bool
     briefing: Briefing
-    notes: tuple[str, ...] = ()
-    """What is not in it."""
+    notes: tuple[str, ...] = ()  # what is not in it
 
 
 def sent_prompt(repository: Repository, state: LoopState, iteration: int, *, judge: bool) -> ShownPrompt:
@@ -71,20 +68,17 @@ def due_prompt(repository: Repository, state: LoopState, now: datetime, *, judge
     if begun is not None:
         return ShownPrompt(state.loop, state.due, state.attempt, sent=True, briefing=begun)
     orientation = without_secrets(facts_at(place, state, state.head, recalled(place, state, now, only_look=True), now))
-    briefing, notes = without_secrets(brief(state, orientation)), tuple(_missing(state))
-    return ShownPrompt(state.loop, state.due, state.attempt, sent=False, briefing=briefing, notes=notes)
+    config, notes = state.config, list[str]()
+    if not state.iteration and state.checks is None and config.baseline and config.checks:
+        notes.append("the checks run before the first iteration; what fails then stands in its prompt too")
+    if config.prompt.written or config.prompt.compact:
+        asked = "prompt.written or prompt.compact is set"
+        notes.append(f"a model may be asked before the iteration ({asked}); what it writes then stands in the prompt too")
+    briefing = without_secrets(brief(state, orientation))
+    return ShownPrompt(state.loop, state.due, state.attempt, sent=False, briefing=briefing, notes=tuple(notes))
 
 
 def first_prompt(repository: Repository, resolved: LoopSettings, now: datetime, *, judge: bool) -> ShownPrompt:
     """What the first iteration of a loop would be sent that is started with this configuration."""
     name = loop_id(resolved.config.goal, NAME_END)
     return due_prompt(repository, state_from_here(repository, resolved, name, now), now, judge=judge)
-
-
-def _missing(state: LoopState) -> Iterator[str]:
-    config = state.config.prompt
-    if not state.iteration and state.checks is None and state.config.baseline and state.config.checks:
-        yield "the checks run before the first iteration; what fails then stands in its prompt too"
-    if config.written or config.compact:
-        asked = "prompt.written or prompt.compact is set"
-        yield f"a model may be asked before the iteration ({asked}); what it writes then stands in the prompt too"

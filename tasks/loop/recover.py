@@ -9,7 +9,7 @@ from helmsman.records.decision import Decision, Outcome
 from helmsman.records.events import AttemptInterrupted
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
-from tasks.agents.call_folder import CallFolder, has_begun, interrupted_call
+from tasks.agents.call_folder import CallFolder, interrupted_call
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import replace_state
 from tasks.repository.worktree import ensure_worktree, salvage
@@ -50,11 +50,6 @@ def mark_interrupted(context: LoopContext, state: LoopState) -> LoopState:
     what = f"iteration {state.due} attempt {state.attempt} was interrupted: {where}"
     publish(AttemptInterrupted(what=what))
     return replace_state(context.repository, state, after, what)
-
-
-def knows_call(context: LoopContext, state: LoopState) -> bool:
-    """Whether this machine has made the call that is due, and so knows how it stands."""
-    return has_begun(CallFolder(context.folder.call(state.due, state.attempt), state.uid))
 
 
 def lost_elsewhere(context: LoopContext, state: LoopState, now: datetime) -> LoopState:

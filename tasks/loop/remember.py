@@ -15,7 +15,7 @@ from helmsman.memory.extraction import after_iteration, after_loop
 from helmsman.memory.guardrail_effect import after_iteration as with_effect
 from helmsman.memory.guardrail_effect import after_loop as concluded
 from helmsman.memory.guardrail_effect import failed
-from helmsman.memory.learned_guardrails import Refused, create
+from helmsman.memory.learned_guardrails import create
 from helmsman.memory.lessons_question import lessons_request, read_lessons
 from helmsman.memory.merge import credited, learn, reviewed
 from helmsman.oversee.oversee import Observed, oversee
@@ -45,8 +45,7 @@ from tasks.system.journal import publish
 CONCLUDED = frozenset(Outcome) - {Outcome.WAITING, Outcome.CANCELLED}
 """Ends that say something of the work: a loop that waits goes on, and one that was cancelled is wanted no more."""
 
-LOOKED_AT = 100
-"""Iterations that one looks back at: what an iteration costs must not grow with the loop."""
+LOOKED_AT = 100  # iterations that one looks back at: what an iteration costs must not grow with the loop
 
 
 def with_estimate(context: LoopContext, state: LoopState, now: datetime) -> LoopState:
@@ -167,9 +166,6 @@ def _subject(context: LoopContext, state: LoopState) -> Subject:
     return subject_of(state, project_of(context.repository), state.task_type)
 
 
-# --- lessons ------------------------------------------------------------------------------------------------------
-
-
 def _told(episodes: Iterable[Episode]) -> frozenset[str]:
     """Lessons that their prompts carried."""
     return frozenset(lesson for one in episodes for lesson in one.told)
@@ -194,9 +190,6 @@ def _credit(change: Change, told: Iterable[str], episodes: Sequence[Episode], no
         change.put_lesson(reviewed(credited(lesson, good=well, now=now), now))
 
 
-# --- guardrails ---------------------------------------------------------------------------------------------------
-
-
 def _guarded(change: Change, context: LoopContext, state: LoopState, kept: Episode, now: datetime) -> tuple[str, ...]:
     """Count what the guardrails did in an iteration, and make those that are due. Returns what people should hear."""
     project = kept.subject.project
@@ -207,7 +200,9 @@ def _guarded(change: Change, context: LoopContext, state: LoopState, kept: Episo
     made = create(project, change.episodes(kept.uid, LOOKED_AT), known, counts, orders, state.config.memory.guardrails, now)
     for one in made.guardrails:
         change.put_guardrail(one)
-    return (*_told_of(made.guardrails), *_refusals(made.refused, kept))
+    # told where it failed once more; what was refused before stays so without a word
+    refused = [clean(one.why) for one in made.refused if one.guardrail.failure in failed(kept)]
+    return (*_told_of(made.guardrails), *(f"no guardrail was made: {why}" for why in refused))
 
 
 def _put_changed(change: Change, project: str, judge: Callable[[Guardrail], Guardrail]) -> list[Guardrail]:
@@ -218,20 +213,10 @@ def _put_changed(change: Change, project: str, judge: Callable[[Guardrail], Guar
     return changed
 
 
-def _refusals(refused: Iterable[Refused], kept: Episode) -> Iterator[str]:
-    """Told where it failed once more; what was refused before stays so without a word."""
-    for one in refused:
-        if one.guardrail.failure in failed(kept):
-            yield f"no guardrail was made: {clean(one.why)}"
-
-
 def _told_of(guardrails: Iterable[Guardrail]) -> Iterator[str]:
     for one in guardrails:
         what = f"retired ({clean(one.retired)})" if one.retired else "made"
         yield f"guardrail {one.id} {what}: {clean(one.trigger)}: {clean(one.instruction)}"
-
-
-# --- the store ----------------------------------------------------------------------------------------------------
 
 
 @contextmanager

@@ -30,8 +30,7 @@ from tasks.system.lock import exclusive_driver
 
 FETCHED = "refs/helmsman-fetched/"
 """Where a loop lies as the remote has it, until it is known whether it is newer. Outside of what is listed as loops."""
-CLAIMED = "driven on "
-"""How the subject begins of the commit by which a driver claims a loop."""
+CLAIMED = "driven on "  # how the subject begins of the commit by which a driver claims a loop
 AGAIN_SECONDS = (1.0, 3.0, 9.0, 27.0)
 """Waits between tries to reach the remote at the start: a machine whose link comes back has it within these."""
 SECONDS_AT_AN_END = 10.0
@@ -51,22 +50,18 @@ def pull_state(repository: Repository, loop: str, remote: RemoteConfig, *, held:
     require_remote(repository, remote.name)
     theirs = patiently(lambda: fetch_ref(repository, remote.name, state_ref(loop), f"{FETCHED}{loop}/state"), AGAIN_SECONDS)
     ours = read_ref(repository.common, state_ref(loop))
-    if theirs is None or (ours != theirs and _is_followed(repository, loop, remote, ours, theirs)):
+    if theirs is None:
+        return
+    if ours is not None and ours != theirs and contains(repository.common, ours, theirs):  # what is here came after that
+        # of a state that a person has just accepted, the branch comes now
+        if read_ref(repository.common, f"refs/heads/{read_state(repository, loop)[0].branch}") is None:
+            _follow(repository, loop, remote)
         return
     with nullcontext() if held else exclusive_driver(loop_folder(repository, loop).lock, loop):
         if ours == theirs:
             _follow(repository, loop, remote)
         else:
             _replace(repository, loop, remote, ours, theirs)
-
-
-def _is_followed(repository: Repository, loop: str, remote: RemoteConfig, ours: str | None, theirs: str) -> bool:
-    """Whether what is here came after what the remote has. Of a state that a person has just accepted, the branch comes now."""
-    if ours is None or not contains(repository.common, ours, theirs):
-        return False
-    if read_ref(repository.common, f"refs/heads/{read_state(repository, loop)[0].branch}") is None:
-        _follow(repository, loop, remote)
-    return True
 
 
 def refuse_taken(repository: Repository, loop: str, remote: RemoteConfig) -> None:
@@ -158,24 +153,13 @@ def push_state(repository: Repository, state: LoopState) -> None:
 
 def _replace(repository: Repository, loop: str, remote: RemoteConfig, ours: str | None, theirs: str) -> None:
     """Put the remote's course in the place of ours; whatever of ours it does not hold is kept on refs."""
-    shown = shown_at(repository, loop, f"{FETCHED}{loop}/state")
-    if shown.unverified and ours:
-        raise _unverified(remote, loop, shown)
-    if shown.unverified:  # to be looked at, and accepted; until then nothing else is done with it
-        git(repository.common, "update-ref", state_ref(loop), theirs, "0" * len(theirs))
+    shown, ref = shown_at(repository, loop, f"{FETCHED}{loop}/state"), state_ref(loop)
+    if shown.unverified and not ours:  # to be looked at, and accepted; until then nothing else is done with it
+        git(repository.common, "update-ref", ref, theirs, "0" * len(theirs))
         return
-    state = shown.state
-    if state.config.workspace.in_place:
-        raise _stays_there(repository, remote, state)
+    before, state = read_state(repository, loop)[0] if ours else None, shown.state
+    _require_ours(repository, remote, before, shown)
     head = fetch_ref(repository, remote.name, f"refs/heads/{state.branch}", f"{FETCHED}{loop}/branch")
-    before = read_state(repository, loop)[0] if ours else None
-    if before is not None and _is_another(before, state):
-        raise Fenced(
-            f"remote {remote.name} holds another loop that is called {loop} as well",
-            expected=f"the loop with the uid {before.uid}",
-            found=state.uid,
-            remedy="give the new one another --name",
-        )
     worktree = worktree_of(repository, loop, state.config.workspace)
     if head not in {None, read_ref(repository.common, f"refs/heads/{state.branch}")}:
         _require_free(repository, state.branch, worktree)
@@ -187,18 +171,38 @@ def _replace(repository: Repository, loop: str, remote: RemoteConfig, ours: str 
     elif head is not None:
         git(repository.common, "update-ref", f"refs/heads/{state.branch}", head)
     note_next(repository, loop, Tip(uid=state.uid, commit=theirs))
-    git(repository.common, "update-ref", state_ref(loop), theirs, ours or "0" * len(theirs))
+    git(repository.common, "update-ref", ref, theirs, ours or "0" * len(theirs))
 
 
-def _unverified(remote: RemoteConfig, loop: str, shown: Shown) -> Unverified:
-    ref, commit = state_ref(loop), shown.commit[:12]
-    return Unverified(
-        f"remote {remote.name} holds a state of loop {loop} that is not verified, and nothing was taken from it",
-        expected=f"a state that was signed with this machine's key or that of {VARIABLE}",
-        found=shown.unverified,
-        remedy=f"give all machines one {VARIABLE}; or look at it (git show {commit}:state.json) and take it: "
-        f"git fetch {remote.name} +{ref}:{ref}, then helmsman resume {loop} --accept-state {commit}",
-    )
+def _require_ours(repository: Repository, remote: RemoteConfig, before: LoopState | None, shown: Shown) -> None:
+    """Raises where the remote's loop is not verified, works in somebody's checkout, or is another one than ours."""
+    state, branch, commit = shown.state, shown.state.branch, shown.commit[:12]
+    ref = state_ref(state.loop)
+    if shown.unverified:
+        raise Unverified(
+            f"remote {remote.name} holds a state of loop {state.loop} that is not verified, and nothing was taken from it",
+            expected=f"a state that was signed with this machine's key or that of {VARIABLE}",
+            found=shown.unverified,
+            remedy=f"give all machines one {VARIABLE}; or look at it (git show {commit}:state.json) and take it: "
+            f"git fetch {remote.name} +{ref}:{ref}, then helmsman resume {state.loop} --accept-state {commit}",
+        )
+    if state.config.workspace.in_place:  # its tree would come in the place of a person's, with what lies there uncommitted
+        raise OperatorError(
+            f"loop {state.loop} works in a checkout of its own, and went on in another one",
+            expected=f"the checkout on {state.host or 'the machine'} that it works in",
+            found=str(repository.top),
+            remedy=f"resume it there; or bring this one to where it stands: git fetch {remote.name} +{ref}:{ref}, "
+            f"git switch {branch} and git pull {remote.name} {branch}",
+        )
+    # a single run may begin it twice: here first, and on another machine because this one died before it said so
+    twice = before is not None and not before.iteration and not before.host and before.config.goal == state.config.goal
+    if before is not None and before.uid != state.uid and not twice:
+        raise Fenced(
+            f"remote {remote.name} holds another loop that is called {state.loop} as well",
+            expected=f"the loop with the uid {before.uid}",
+            found=state.uid,
+            remedy="give the new one another --name",
+        )
 
 
 def _follow(repository: Repository, loop: str, remote: RemoteConfig) -> None:
@@ -217,18 +221,6 @@ def _follow(repository: Repository, loop: str, remote: RemoteConfig) -> None:
         hold_branch(worktree, state.branch, head)
 
 
-def _stays_there(repository: Repository, remote: RemoteConfig, state: LoopState) -> OperatorError:
-    """To have it here would put its tree in the place of a person's, with what lies there uncommitted."""
-    ref, branch = state_ref(state.loop), state.branch
-    return OperatorError(
-        f"loop {state.loop} works in a checkout of its own, and went on in another one",
-        expected=f"the checkout on {state.host or 'the machine'} that it works in",
-        found=str(repository.top),
-        remedy=f"resume it there; or bring this one to where it stands: git fetch {remote.name} +{ref}:{ref}, "
-        f"git switch {branch} and git pull {remote.name} {branch}",
-    )
-
-
 def _require_free(repository: Repository, branch: str, worktree: Path) -> None:
     """In somebody's checkout of the branch, all that it is moved by would look like their own wish to undo it."""
     checkout = checkout_of(repository, branch)
@@ -239,12 +231,6 @@ def _require_free(repository: Repository, branch: str, worktree: Path) -> None:
             found=str(checkout),
             remedy=f"git -C {shlex.quote(str(checkout))} switch --detach; then resume the loop",
         )
-
-
-def _is_another(ours: LoopState, theirs: LoopState) -> bool:
-    """Not so of one that a single run began twice: here first, and on another machine because this one died before it said so."""
-    unheard_of = not ours.iteration and not ours.host
-    return ours.uid != theirs.uid and not (unheard_of and ours.config.goal == theirs.config.goal)
 
 
 def _leave(repository: Repository, state: LoopState, theirs: str, head: str | None) -> None:

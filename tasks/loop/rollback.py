@@ -5,7 +5,7 @@ last. Who dies in between has lost nothing: the state says where the branch belo
 """
 
 import logging
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from helmsman.errors import HelmsmanError
@@ -98,7 +98,13 @@ def stand_at_best(context: LoopContext, state: LoopState) -> None:
 
 def _written(context: LoopContext, state: LoopState, best: Checkpoint) -> LoopState:
     """The loop that is to be left there, as its state says from now on; or as it was, where something hinders it."""
-    hindered = next(_hindrances(context, state), "")
+    hindered = ""
+    if not context.worktree.exists():
+        hindered = "its worktree is gone"
+    elif read_ref(context.repository.common, f"refs/heads/{state.branch}") != state.head:
+        hindered = f"{state.branch} is not where the loop left it"
+    elif state.config.workspace.in_place and (dirty := dirty_paths(context.worktree)):
+        hindered = f"the checkout has uncommitted changes: {', '.join(dirty)}"
     if hindered:
         _log.warning("the branch stays at its last tree, though %s was better: %s", best.commit[:10], hindered)
         return state
@@ -111,15 +117,6 @@ def _written(context: LoopContext, state: LoopState, best: Checkpoint) -> LoopSt
     )
     after = left_at(state, best, kept).model_copy(update={"updated_at": now_utc()})
     return replace_state(context.repository, state, after, f"left at its best: {best.commit[:12]}")
-
-
-def _hindrances(context: LoopContext, state: LoopState) -> Iterator[str]:
-    if not context.worktree.exists():
-        yield "its worktree is gone"
-    elif read_ref(context.repository.common, f"refs/heads/{state.branch}") != state.head:
-        yield f"{state.branch} is not where the loop left it"
-    elif state.config.workspace.in_place and (dirty := dirty_paths(context.worktree)):
-        yield f"the checkout has uncommitted changes: {', '.join(dirty)}"
 
 
 def _go_back(context: LoopContext, state: LoopState, kept: Failed) -> None:

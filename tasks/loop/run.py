@@ -18,12 +18,13 @@ from helmsman.oversee.limits import many_iterations
 from helmsman.oversee.merging import landing_due
 from helmsman.oversee.summary import start_warnings, with_baseline
 from helmsman.prices import known_price
-from helmsman.records.checks import CheckReport, checks_fail
+from helmsman.records.checks import checks_fail
 from helmsman.records.decision import Outcome
 from helmsman.records.events import AgentIntroduced, LoopBegun, MemoryNoted, SignalRaised, WaitStarted
 from helmsman.records.request import LoopRequest
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
+from tasks.agents.call_folder import CallFolder, has_begun
 from tasks.approvals.ask import passed
 from tasks.checks.ready import require_ready
 from tasks.engine import runs
@@ -33,7 +34,7 @@ from tasks.loop import steps
 from tasks.loop.merge import begin_landing, catch_up, land
 from tasks.loop.merge_lock import merging_alone
 from tasks.loop.prepare import begin_verification, keep_notes, ready_worktree, tear_down
-from tasks.loop.recover import close, knows_call, lost_elsewhere, mark_interrupted, repair
+from tasks.loop.recover import close, lost_elsewhere, mark_interrupted, repair
 from tasks.loop.remember import with_estimate
 from tasks.loop.remote_handover import acquire_lease, is_claimed_between, is_ours, pull_state, pushed
 from tasks.loop.rollback import stand_at_best
@@ -54,8 +55,7 @@ from tasks.system.lock import exclusive_folder
 
 LONGEST_STAY = 60.0
 """Seconds of a wait that a process under a worker sits out: to start another one takes ten, and one that waits holds a place."""
-LONGEST_NAP = 0.5
-"""Seconds between two looks at the clock and the cancel flag while waiting."""
+LONGEST_NAP = 0.5  # seconds between two looks at the clock and the cancel flag while waiting
 STOPPED_FROM_OUTSIDE = (HelmsmanError, KeyboardInterrupt, TerminationSignal, OSError)
 """What ends a loop without a decision of its own. Of the system's errors, those of a disk or of a full machine."""
 STATE_TYPES = {Outcome.COMPLETED: StateType.COMPLETED, Outcome.CANCELLED: StateType.CANCELLED}
@@ -87,7 +87,6 @@ def driving(request: LoopRequest) -> Generator[tuple[LoopContext, LoopState]]:
         )
         stack.enter_context(watched(repository, context.folder, state, get_run_logger().warning))
         stack.enter_context(listening(journal_to(context.folder.journal)))
-        _warn_at_start(state)
         yield context, state
 
 
@@ -112,7 +111,8 @@ def _with_what_is_lost(context: LoopContext, state: LoopState) -> LoopState:
     """The loop when a call of its agent is in flight on a machine that is gone: what is known of it here says nothing."""
     if not state.config.remote.push or state.ending is not None:
         return state
-    if not require_results(state.loop) or knows_call(context, state):
+    call = CallFolder(context.folder.call(state.due, state.attempt), state.uid)
+    if not require_results(state.loop) or has_begun(call):  # this machine made the call, and so knows how it stands
         return state
     in_flight = is_kept(state, "prompt") and not is_kept(state, "execute")
     return lost_elsewhere(context, state, now_utc()) if in_flight else state
@@ -166,9 +166,10 @@ def end_from_outside(context: LoopContext, state: LoopState, why: BaseException)
 
 def tidy(context: LoopContext, state: LoopState) -> None:
     """A completed loop's work is on its branch; its worktree would only keep people from checking that branch out."""
-    if state.outcome is Outcome.COMPLETED:
-        tear_down(context, state)
-    if state.outcome is not Outcome.COMPLETED or state.config.workspace.in_place or not context.worktree.exists():
+    if state.outcome is not Outcome.COMPLETED:
+        return
+    tear_down(context, state)
+    if state.config.workspace.in_place or not context.worktree.exists():
         return
     try:
         keep_notes(context, state)
@@ -187,19 +188,6 @@ def engine_state(state: LoopState) -> EndState:
     said = [f"{why.rule}: {why.reason}"] if why else []
     said += ["Retry this run to go on with the loop."] if runs.is_under_a_worker() and kind is not StateType.COMPLETED else []
     return EndState(type=kind, name=name, message=" ".join(said), data=result.model_dump(mode="json"))
-
-
-def _warn_at_start(state: LoopState) -> None:
-    warning = many_iterations(state.config.limits)
-    if warning is not None:
-        publish(SignalRaised(signal=warning))
-    judge = state.config.judge
-    if judge.criteria and known_price(judge.model) is None:
-        get_run_logger().warning(
-            "the price of %s is not known: asked by the API, it counts in tokens and not in dollars", judge.model
-        )
-    if not state.config.checks:
-        get_run_logger().warning("no check is configured: NOTHING WILL BE VERIFIED in this loop")
 
 
 def continued(request: LoopRequest) -> LoopRequest:
@@ -222,27 +210,24 @@ def continued(request: LoopRequest) -> LoopRequest:
 
 def begun(context: LoopContext, state: LoopState) -> LoopState:
     """A new loop with what is known of it before any work; any other one as it is. Written down once, at the end."""
-    if not state.ending:
-        require_sandbox(state.config.sandbox)  # before anything is paid for, on whatever machine it goes on
-    if state.agent and not state.ending:  # whoever resumes it is told as well
+    if state.ending:
+        return state
+    require_sandbox(state.config.sandbox)  # before anything is paid for, on whatever machine it goes on
+    if state.agent:  # whoever resumes it is told as well
         publish(AgentIntroduced(lines=tuple(introduction(state.agent)), untold=state.untold))
-    if not state.ending:
-        ready_worktree(context, state)
-    if state.iteration or state.checks or state.ending or state.gate:
-        return state
+    if warning := many_iterations(state.config.limits):
+        publish(SignalRaised(signal=warning))
+    if state.config.judge.criteria and known_price(model := state.config.judge.model) is None:
+        get_run_logger().warning("the price of %s is not known: asked by the API, it counts in tokens and not in dollars", model)
+    if not state.config.checks:
+        get_run_logger().warning("no check is configured: NOTHING WILL BE VERIFIED in this loop")
+    ready_worktree(context, state)
+    return state if state.iteration or state.checks or state.gate else _with_baseline(context, state)
+
+
+def _with_baseline(context: LoopContext, state: LoopState) -> LoopState:
+    """With the checks before any work, where they are to be tried, and what similar work took."""
     begin_verification(context, state)
-    report = _tried(context, state)
-    expected = state if state.task_type else with_estimate(context, state, now_utc())
-    _tell(expected)
-    after = with_baseline(expected, report).model_copy(update={"updated_at": now_utc()}) if report else expected
-    if after == state:
-        return state
-    told = f"baseline: {checks_fail(len(report.failures), len(report.results))}" if report else f"a {after.task_type}"
-    return replace_state(context.repository, state, after, told)
-
-
-def _tried(context: LoopContext, state: LoopState) -> CheckReport | None:
-    """The checks before any work, where they are to be tried; and what nothing could prove is said."""
     _, tree = commit_and_tree(context.worktree, state.head)
     report = steps.baseline(context, state, tree) if state.config.baseline and state.config.checks else None
     warnings = tuple(start_warnings(state.config, report, items_of(context, state)))
@@ -250,17 +235,18 @@ def _tried(context: LoopContext, state: LoopState) -> CheckReport | None:
         publish(LoopBegun(report=report, warnings=warnings))
     if report:
         require_ready(report, context.repository, state.head)
-    return report
-
-
-def _tell(state: LoopState) -> None:
-    """What similar work took, and whether the goal is better split."""
-    if state.estimate:
-        publish(MemoryNoted(lines=(in_words(state.estimate),)))
-    advice = too_much(state.config, state.estimate)
+    expected = state if state.task_type else with_estimate(context, state, now_utc())
+    advice = too_much(expected.config, expected.estimate)
+    if expected.estimate:
+        publish(MemoryNoted(lines=(in_words(expected.estimate),)))
     if advice:
         publish(SignalRaised(signal=advice))
         publish(MemoryNoted(lines=(advice.message,)))
+    after = with_baseline(expected, report).model_copy(update={"updated_at": now_utc()}) if report else expected
+    if after == state:
+        return state
+    told = f"baseline: {checks_fail(len(report.failures), len(report.results))}" if report else f"a {after.task_type}"
+    return replace_state(context.repository, state, after, told)
 
 
 def landed(context: LoopContext, state: LoopState) -> LoopState:

@@ -26,15 +26,8 @@ from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRu
 from helmsman.records.control import Overseen
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.events import IterationRecorded
-from helmsman.records.iteration import (
-    Briefing,
-    Evidence,
-    IterationRecord,
-    Orientation,
-    Planned,
-)
+from helmsman.records.iteration import Briefing, Evidence, IterationRecord, Orientation, Planned
 from helmsman.records.lessons import ExtractedLessons, Learned
-from helmsman.records.plan import InHand
 from helmsman.records.proof import SinceStart
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import PullRequest
@@ -167,7 +160,9 @@ def checks(context: LoopContext, state: LoopState, execution: Execution) -> Chec
     """The checks on the tree that the iteration ended with."""
     change = execution.change
     report = _checked(context, state, Target(change.commit, change.tree, state.config))
-    if not (report.clean and report.failures and report.conclusive and _asks_to_be_done(state, execution)):
+    promise, told = state.config.completion.promise, execution.call.final_text
+    done = read_ending(told, promise, only_at_end=prints_text(state.agent)).wants_to_finish
+    if not (report.clean and report.failures and report.conclusive and done):
         return report
     try:
         return explained(check_context(context, state), context.worktree, change.commit, report, state.config)
@@ -201,16 +196,11 @@ def claims(
         plan=orientation.plan,
     )
     evidence = collect_claims(context, state, evidence)
-    own = _own_check(context, state, execution, orientation.plan) if report else None
+    item, own = orientation.plan.item if orientation.plan else None, None
+    if report and item is not None and item.check:
+        config = with_checks(state.config, (CheckConfig(command=item.check),))
+        own = _checked(context, state, Target(execution.change.commit, execution.change.tree, config))
     return compared_with_start(context, state, evidence.model_copy(update={"own": own}))
-
-
-def _own_check(context: LoopContext, state: LoopState, execution: Execution, plan: InHand | None) -> CheckReport | None:
-    """What the own check of the plan's item in hand says, where it has one."""
-    if plan is None or plan.item is None or not plan.item.check:
-        return None
-    config = with_checks(state.config, (CheckConfig(command=plan.item.check),))
-    return _checked(context, state, Target(execution.change.commit, execution.change.tree, config))
 
 
 def compared_with_start(context: LoopContext, state: LoopState, evidence: Evidence) -> Evidence:
@@ -220,9 +210,7 @@ def compared_with_start(context: LoopContext, state: LoopState, evidence: Eviden
         return evidence
     since = since_start(context, state, evidence.execution, report, run=new_tests.start_run_due(state, evidence))
     empty = without_test(report, state.most_tests, state.without_test_at_start)
-    differs = since.tests_changed or evidence.own is not None
-    copy = _with_tests_of_start(context, state, evidence) if differs else TrustedRun()
-    found = _outcomes(state, evidence, report, copy, since)
+    copy, found = _outcomes(context, state, evidence, report, since)
     bare = copy.model_copy(update={"report": copy.report.without_output if copy.report else None})
     told = {"changed_expectations": found.changed, "tests_of_start": bare, "table": found.table}
     known = since.model_copy(update={"needs_test": new_tests.needs_test(state, evidence), "without_test": empty, **told})
@@ -242,27 +230,27 @@ def compared_with_start(context: LoopContext, state: LoopState, evidence: Eviden
     return evidence.model_copy(update={"probed": probed})
 
 
-def _with_tests_of_start(context: LoopContext, state: LoopState, evidence: Evidence) -> TrustedRun:
-    """What the tests of the start say of the work, in the own check of the item in hand as well."""
-    own = evidence.own.results if evidence.own else ()
-    checks = (*state.config.checks, *(CheckConfig(command=result.command) for result in own))
-    return trusted_run(context, state, evidence.execution, checks)
-
-
 def trusted_run(context: LoopContext, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...]) -> TrustedRun:
     """Those checks on the work with the tests of the loop's start, where any of these has changed."""
     work = work_of(context, state, execution.change.commit, checks)
     return run_trusted(work, execution.change.tree, partial(_checked, context, state))
 
 
-def _outcomes(state: LoopState, evidence: Evidence, report: CheckReport, copy: TrustedRun, since: SinceStart) -> Outcomes:
-    """What all runs come to; the own check of the item in hand is taken to have failed at the start."""
-    config, own = state.config.invariants, evidence.own.results if evidence.own else ()
+def _outcomes(
+    context: LoopContext, state: LoopState, evidence: Evidence, report: CheckReport, since: SinceStart
+) -> tuple[TrustedRun, Outcomes]:
+    """What the tests of the start say of the work, in the own check of the item in hand as well, and what all runs come to."""
+    config, own = state.config, evidence.own.results if evidence.own else ()
+    copy = TrustedRun()
+    if since.tests_changed or evidence.own is not None:
+        checks = (*config.checks, *(CheckConfig(command=result.command) for result in own))
+        copy = trusted_run(context, state, evidence.execution, checks)
     whole = report.model_copy(update={"results": (*report.results, *own)})
     red = failing_at_start(state.history)
-    red = frozenset((red or frozenset[str]()) | {result.name for result in own}) if red is not None or own else None
-    found = outcomes(whole, copy, red, state.config.goal, config, since.on_start)
-    return found._replace(findings=weigh(found.findings, config))
+    if red is not None or own:  # the own check is taken to have failed at the start
+        red = frozenset((red or frozenset[str]()) | {result.name for result in own})
+    found = outcomes(whole, copy, red, config.goal, config.invariants, since.on_start)
+    return copy, found._replace(findings=weigh(found.findings, config.invariants))
 
 
 def since_start(context: LoopContext, state: LoopState, execution: Execution, report: CheckReport, *, run: bool) -> SinceStart:
@@ -351,11 +339,6 @@ def draw_lessons(context: LoopContext, state: LoopState) -> ExtractedLessons:
 @step(by_step)
 def open_pull_request(context: LoopContext, state: LoopState) -> PullRequest:
     return request_pull(context, state)
-
-
-def _asks_to_be_done(state: LoopState, execution: Execution) -> bool:
-    promise = state.config.completion.promise
-    return read_ending(execution.call.final_text, promise, only_at_end=prints_text(state.agent)).wants_to_finish
 
 
 def _checked(context: LoopContext, state: LoopState, target: Target) -> CheckReport:

@@ -21,8 +21,6 @@ from helmsman.errors import HelmsmanError
 from helmsman.oversee.answers import lapsed
 from helmsman.plain import clean
 from helmsman.records.forms import form_for
-from helmsman.records.gates import Answer, Gate
-from helmsman.records.state import LoopState
 from tasks.approvals import answers
 from tasks.approvals.pause import resume_paused, stand_in
 from tasks.engine.runs import REPOSITORY, runs_where, tagged
@@ -40,14 +38,10 @@ CRASHED = "Crashed"
 RETRIED = "AwaitingRetry"
 SETTLED_SECONDS = 30.0
 """A worker may tell of one crash twice, seconds apart (8 were seen); the second time must not strike the run that goes on."""
-FORGOTTEN = timedelta(days=1)
-"""What crashed before that was seen by somebody, or nobody minds."""
-UNSTARTED_SECONDS = 600.0
-"""A process needs seconds to begin. One that has not begun after this long is dead."""
-MOST_TIMES = 3
-"""Whatever is not there after that is no accident: its run stays pending for a person to look at."""
-PENDING = "Pending"
-"""A worker that waits for a container says so by another name (`InfrastructurePending`)."""
+FORGOTTEN = timedelta(days=1)  # what crashed before that was seen by somebody, or nobody minds
+UNSTARTED_SECONDS = 600.0  # a process needs seconds to begin; one that has not begun after this long is dead
+MOST_TIMES = 3  # whatever is not there after that is no accident: its run stays pending for a person to look at
+PENDING = "Pending"  # a worker that waits for a container says so by another name (`InfrastructurePending`)
 AGAIN = "Rescheduled"
 
 
@@ -57,7 +51,7 @@ def swept(settled_seconds: float, unstarted_seconds: float = UNSTARTED_SECONDS) 
         revived = revive_crashed(client, settled_seconds)
         unstarted = reschedule_unstarted(client, now_utc(), unstarted_seconds)
         asleep = runs_where(client, **OURS, state={"name": {"any_": ["Suspended"]}})  # they have left their processes
-        woken = [words for run in asleep if (words := _wake(run, now_utc()))]
+        woken = [words for run in asleep if (words := _woken(run, now_utc()))]
     found = {"waiting": len(asleep) - len(woken), "woken": woken, "revived": revived, "rescheduled": unstarted}
     told = f"{found['waiting']} wait for a person; woken: {_listed(woken)}; revived after a crash: {_listed(revived)}"
     told += f"; taken up anew, since no process of theirs came: {_listed(unstarted)}" if unstarted else ""
@@ -76,32 +70,27 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(clean, names)) or "none"
 
 
-def _wake(run: FlowRun, now: datetime) -> str:
-    """Have a run go on whose question is settled. Returns in words what was done, empty where nothing was."""
+def _woken(run: FlowRun, now: datetime) -> str:
+    """Have a run go on whose question is settled. Returns in words what was done; empty where nothing was.
+
+    Nothing is done where somebody drives its loop, or where the loop is not here.
+    """
+    place, loop = _loop_of(run)
     try:
-        found = _settled(run, now)
-        if found is None:
+        if not (loop and place and Path(place).is_dir()):
             return ""
-        state, gate, answer = found
-        went = resume_paused(state.uid, stand_in(form_for(gate), answer.choice))
+        repository = open_repository(Path(place))
+        state, _ = read_state(repository, loop)
+        folder = loop_folder(repository, loop)
+        if state.gate is None or state.uid != tagged(run, "uid:") or holder(folder.lock) is not None:
+            return ""
+        answer = answers.find(folder.answers, state.uid, state.gate.key) or lapsed(state.gate, now)
+        if answer is None or not resume_paused(state.uid, stand_in(form_for(state.gate), answer.choice)):
+            return ""
     except HelmsmanError as error:
         _log.warning("the loop of run %s cannot be looked at: %s", run.name, error)
         return ""
-    return f"{state.loop} ({answer.choice} by {answer.by or answer.via})" if went else ""
-
-
-def _settled(run: FlowRun, now: datetime) -> tuple[LoopState, Gate, Answer] | None:
-    """The answer that a run's loop waits for. None where there is none, where somebody drives it, or where it is not here."""
-    place, loop = _loop_of(run)
-    if not (loop and place and Path(place).is_dir()):
-        return None
-    repository = open_repository(Path(place))
-    state, _ = read_state(repository, loop)
-    folder = loop_folder(repository, loop)
-    if state.gate is None or state.uid != tagged(run, "uid:") or holder(folder.lock) is not None:
-        return None
-    answer = answers.find(folder.answers, state.uid, state.gate.key) or lapsed(state.gate, now)
-    return (state, state.gate, answer) if answer else None
+    return f"{loop} ({answer.choice} by {answer.by or answer.via})"
 
 
 def _loop_of(run: FlowRun) -> tuple[str, str]:
@@ -115,32 +104,27 @@ def revive_crashed(client: SyncPrefectClient, settled_seconds: float = SETTLED_S
         return []
     newest = max(run.end_time.timestamp() if run.end_time else 0.0 for run in found)
     time.sleep(max(newest + settled_seconds - now_utc().timestamp(), 0))
-    settled = {run.id for run in found}
-    return [run.name for run in _may_be_revived(client) if run.id in settled and _start_again(client, run)]
+    settled, revived = {run.id for run in found}, list[str]()
+    for run in _may_be_revived(client):
+        if run.id in settled:
+            told = client.set_flow_run_state(run.id, AwaitingRetry(message="It crashed, and goes on by itself."))
+            _log.info("run %s crashed and goes on: %s", run.name, told.status)
+            revived += [run.name] if told.status is SetStateStatus.ACCEPT else []
+    return revived
 
 
 def _may_be_revived(client: SyncPrefectClient) -> list[FlowRun]:
-    found = runs_where(
-        client,
-        **OF_A_DEPLOYMENT,
-        state={"name": {"any_": [CRASHED]}},
-        parent_task_run_id={"is_null_": True},
-        end_time={"after_": now_utc() - FORGOTTEN},
-    )
-    return [run for run in found if _may_go_on(client, run)]
-
-
-def _may_go_on(client: SyncPrefectClient, run: FlowRun) -> bool:
-    """Whether it has finished an iteration since we or a person had it started again last. What the engine remembers decides."""
-    retried = [state.timestamp for state in client.read_flow_run_states(run.id) if state.name == RETRIED]
-    return (not retried or _got_on(client, run, max(retried))) and not is_driven(run)
-
-
-def _got_on(client: SyncPrefectClient, run: FlowRun, since: datetime) -> bool:
-    """Whether an iteration of its loop has ended since."""
-    uid = tagged(run, "uid:")
-    done = {"state": {"type": {"any_": [StateType.COMPLETED]}}, "parent_task_run_id": {"is_null_": False}}
-    return bool(uid and runs_where(client, tags={"all_": [f"uid:{uid}"]}, end_time={"after_": since}, **done))
+    """Those whose loop has finished an iteration since we or a person had them started again last, as the engine remembers."""
+    crashed: dict[str, Any] = {"state": {"name": {"any_": [CRASHED]}}, "parent_task_run_id": {"is_null_": True}}
+    done: dict[str, Any] = {"state": {"type": {"any_": [StateType.COMPLETED]}}, "parent_task_run_id": {"is_null_": False}}
+    found = list[FlowRun]()
+    for run in runs_where(client, **OF_A_DEPLOYMENT, **crashed, end_time={"after_": now_utc() - FORGOTTEN}):
+        retried = [state.timestamp for state in client.read_flow_run_states(run.id) if state.name == RETRIED]
+        ours = {"all_": [f"uid:{tagged(run, 'uid:')}"]}
+        got_on = not retried or (tagged(run, "uid:") and runs_where(client, tags=ours, end_time={"after_": max(retried)}, **done))
+        if got_on and not is_driven(run):
+            found.append(run)
+    return found
 
 
 def is_driven(run: FlowRun) -> bool:
@@ -152,23 +136,15 @@ def is_driven(run: FlowRun) -> bool:
         return False  # it is not on this machine
 
 
-def _start_again(client: SyncPrefectClient, run: FlowRun) -> bool:
-    told = client.set_flow_run_state(run.id, AwaitingRetry(message="It crashed, and goes on by itself."))
-    _log.info("run %s crashed and goes on: %s", run.name, told.status)
-    return told.status is SetStateStatus.ACCEPT
-
-
 def reschedule_unstarted(client: SyncPrefectClient, now: datetime, after_seconds: float = UNSTARTED_SECONDS) -> list[str]:
     """Have a worker take up anew what has been pending for so long. Returns the names of the runs."""
     late = now - timedelta(seconds=after_seconds)
     pending = runs_where(client, **OF_A_DEPLOYMENT, state={"name": {"any_": [PENDING]}})
-    found = [run for run in pending if run.state and run.state.timestamp <= late and not _may_begin(run)]
+    late_ones = [run for run in pending if run.state and run.state.timestamp <= late]
+    # a container, which has no mere number, may wait for its image for long
+    in_containers = {run.id for run in late_ones if run.infrastructure_pid and not run.infrastructure_pid.isdecimal()}
+    found = [run for run in late_ones if run.id not in in_containers and not is_driven(run)]
     return [run.name for run in found if _reschedule(client, run)]
-
-
-def _may_begin(run: FlowRun) -> bool:
-    """Whether it is under way after all. A container, which has no mere number, may wait for its image for long."""
-    return bool(run.infrastructure_pid and not run.infrastructure_pid.isdecimal()) or is_driven(run)
 
 
 def _reschedule(client: SyncPrefectClient, run: FlowRun) -> bool:

@@ -8,6 +8,7 @@ same time need no lock: each page and each archive is written whole, and INDEX.m
 
 import os
 from collections.abc import Callable, Iterator
+from functools import wraps
 from itertools import islice
 from pathlib import Path
 
@@ -26,14 +27,13 @@ from tasks.system.files import FOR_ALL, read_within, write_atomic
 from tasks.system.paths import helmsman_folder
 from tasks.system.secrets import redact
 
-LARGEST = 256_000
-"""Bytes of a page."""
+LARGEST = 256_000  # bytes of a page
 READ_ONLY = 0o444
 MOST_DECISIONS, MOST_ARCHIVES = 500, 2_000
 """Pages of decisions; what comes after them is reported and not written. Archives that are looked at."""
 LAID_DECISIONS, LAID_LOOPS, LAID_PAGES = 50, 20, 20
-LAID_BYTES = 1_000_000
-"""Of all that is laid out for an agent."""
+LAID_BYTES = 1_000_000  # of all that is laid out for an agent
+_Work = Callable[[Path, LoopContext, LoopState], Iterator[str]]
 
 
 def wiki_folder(repository: Repository) -> Path:
@@ -41,39 +41,28 @@ def wiki_folder(repository: Repository) -> Path:
     return helmsman_folder(repository.common) / "wiki"
 
 
-def keep_up(context: LoopContext, state: LoopState) -> tuple[str, ...]:
-    """Make the pages that are missing, and renew our parts of the others. Returns what is wrong, in words."""
-    return _problems_of(_kept_up, context, state)
+def _telling(work: _Work) -> Callable[[LoopContext, LoopState], tuple[str, ...]]:
+    """Work in the wiki's folder that returns what is wrong, in words; where no wiki is wanted, nothing is done."""
+
+    @wraps(work)
+    def done(context: LoopContext, state: LoopState) -> tuple[str, ...]:
+        if not state.config.memory.wiki:
+            return ()
+        try:
+            return tuple(work(_real(wiki_folder(context.repository)), context, state))
+        except (HelmsmanError, OSError, ValueError) as error:
+            return (one_line(str(error))[:500],)
+
+    return done
 
 
-def archive(context: LoopContext, state: LoopState) -> tuple[str, ...]:
-    """Write down a completed loop for ever: its decisions and what happened. Done already: nothing is written."""
-    return _problems_of(_archived, context, state) if state.outcome is Outcome.COMPLETED else ()
-
-
-def lay_out(context: LoopContext, state: LoopState) -> tuple[str, ...]:
-    """A read-only copy in the worktree, bounded, the newest first. Whatever was in its place is gone."""
-    return _problems_of(_laid_out, context, state)
-
-
-def _problems_of(
-    work: Callable[[Path, LoopContext, LoopState], Iterator[str]], context: LoopContext, state: LoopState
-) -> tuple[str, ...]:
-    if not state.config.memory.wiki:
-        return ()
-    try:
-        return tuple(work(_real(wiki_folder(context.repository)), context, state))
-    except (HelmsmanError, OSError, ValueError) as error:
-        return (one_line(str(error))[:500],)
-
-
-# --- pages --------------------------------------------------------------------------------------------------------
-
-
-def _kept_up(folder: Path, context: LoopContext, state: LoopState) -> Iterator[str]:
+@_telling
+def keep_up(folder: Path, context: LoopContext, state: LoopState) -> Iterator[str]:
+    """Make the pages that are missing, and renew our parts of the others."""
     orders = read_orders(context.worktree, state.config) if context.worktree.is_dir() else ()
+    listed = git_bytes(context.repository.common, "ls-tree", "-r", "-z", "--name-only", "--full-tree", state.head).split(b"\0")
     yield from _renew(folder, wiki.SPEC, wiki.spec_page(state))
-    yield from _renew(folder, wiki.MAP, _map(context.repository, state.head))
+    yield from _renew(folder, wiki.MAP, wiki.map_page([os.fsdecode(name) for name in listed if name]))
     yield from _renew(folder, wiki.CONSTRAINTS, wiki.constraints_page(orders))
     yield from _renew(folder, wiki.INDEX, _index(folder))
 
@@ -96,16 +85,14 @@ def _index(folder: Path) -> str:
     return wiki.index_page(_archives(folder), decisions)
 
 
-def _map(repository: Repository, commit: str) -> str:
-    listed = git_bytes(repository.common, "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit).split(b"\0")
-    return wiki.map_page([os.fsdecode(name) for name in listed if name])
+@_telling
+def archive(folder: Path, context: LoopContext, state: LoopState) -> Iterator[str]:
+    """Write down a completed loop for ever, its decisions and what happened, unless that was done already.
 
-
-# --- archives -----------------------------------------------------------------------------------------------------
-
-
-def _archived(folder: Path, context: LoopContext, state: LoopState) -> Iterator[str]:
-    """Under the loop's own name, unless an earlier loop of that name has it."""
+    Under the loop's own name, unless an earlier loop of that name has it.
+    """
+    if state.outcome is not Outcome.COMPLETED:
+        return
     names = state.loop, f"{state.loop}-{wiki.slug(state.uid)[:16]}"
     free = next((name for name in names if not os.path.lexists(folder / "loops" / name / wiki.SUMMARY)), "")
     if not any(wiki.uid_line(state) in _quietly(folder, f"loops/{name}/{wiki.SUMMARY}").split("\n") for name in names):
@@ -147,10 +134,12 @@ def _write_decisions(folder: Path, state: LoopState) -> Iterator[str]:
         yield f"decisions/ of the wiki is full: {len(new) - room} more were not written; remove what is of no use any more"
 
 
-# --- for an agent -------------------------------------------------------------------------------------------------
+@_telling
+def lay_out(source: Path, context: LoopContext, _: LoopState) -> Iterator[str]:
+    """A read-only copy in the worktree, bounded: INDEX first, then the other pages, decisions and archives, the newest first.
 
-
-def _laid_out(source: Path, context: LoopContext, _: LoopState) -> Iterator[str]:
+    Whatever was in its place is gone.
+    """
     own = context.worktree / ".helmsman"
     if own.is_symlink() or not own.is_dir():
         remove(own)
@@ -160,8 +149,11 @@ def _laid_out(source: Path, context: LoopContext, _: LoopState) -> Iterator[str]
     remove(laid)
     laid.mkdir()
     (laid / ".gitignore").write_text("*\n")
+    names = [wiki.INDEX, *[name for name in _names(source, 1000) if name.endswith(".md") and name != wiki.INDEX][:LAID_PAGES]]
+    names += [f"decisions/{name}" for name, _ in _decisions(source)[-LAID_DECISIONS:][::-1]]
+    names += [f"loops/{loop}/{name}" for loop, _ in _archives(source)[-LAID_LOOPS:][::-1] for name in wiki.ARCHIVED]
     room = LAID_BYTES
-    for name in _chosen(source):
+    for name in names:
         content = _quietly(source, name).encode(errors="replace")
         room -= len(content)
         if room < 0:
@@ -171,17 +163,6 @@ def _laid_out(source: Path, context: LoopContext, _: LoopState) -> Iterator[str]
             (laid / name).parent.mkdir(parents=True, exist_ok=True)
             (laid / name).write_bytes(content)
             (laid / name).chmod(READ_ONLY)
-
-
-def _chosen(source: Path) -> Iterator[str]:
-    """INDEX first, then the other pages, decisions and archives, the newest first."""
-    pages = [name for name in _names(source, 1000) if name.endswith(".md") and name != wiki.INDEX]
-    yield from (wiki.INDEX, *pages[:LAID_PAGES])
-    yield from (f"decisions/{name}" for name, _ in _decisions(source)[-LAID_DECISIONS:][::-1])
-    yield from (f"loops/{loop}/{name}" for loop, _ in _archives(source)[-LAID_LOOPS:][::-1] for name in wiki.ARCHIVED)
-
-
-# --- its files ----------------------------------------------------------------------------------------------------
 
 
 def _page(folder: Path, name: str) -> str | None:
