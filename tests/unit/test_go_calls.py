@@ -51,6 +51,7 @@ def test_only_functions_that_changed_and_may_be_imported_are_called(source: str,
     tests = {"go.mod": "module example.org/a\n", "calc/calc_test.go": test}
     found = LANGUAGE.cases(tests, {"calc/calc.go": source}, frozenset(tests))
     assert [one.function for one in found] == [Function("example.org/a/calc", "Add")] * number
+    assert [LANGUAGE.is_source(path) for path in ("calc/calc.go", "calc/calc_test.go", "go.mod")] == [True, False, False]
 
 
 def test_the_program_makes_the_calls_by_the_go_of_the_checks() -> None:
