@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-from helmsman.config import HiddenCheckConfig
 from helmsman.records.checks import CheckResult
 from tasks.checks.run import CheckContext
 from tasks.checks.targets import Target, run_target, with_checks
@@ -15,15 +14,14 @@ def run_hidden(check_context: CheckContext, work: Range) -> tuple[CheckResult, .
     """What each hidden check says of the work, with all that it printed. `check_context` is in a clean checkout."""
     assert isinstance(check_context.checkout, CleanCheckout)  # noqa: S101 - for the type checker; see require_outside
     checkout, overlay = check_context.checkout, tuple(tests_as_they_were(work, changed_since_start(work)).values())
-    apart = replace(check_context, tag=f"{check_context.tag}/hidden", before=None, required=(), hidden=True)
-    target = Target(work.commit, work.commit, work.config, overlay)
+    results: list[CheckResult] = []
     try:
-        return tuple(_run(apart, checkout, target, check) for check in work.config.hidden)
+        for check in work.config.hidden:
+            there = replace(checkout, laid=Path(check.folder).expanduser() if check.folder else None)
+            tag = f"{check_context.tag}/hidden"
+            apart = replace(check_context, checkout=there, tag=tag, before=None, required=(), hidden=True)
+            alone = Target(work.commit, work.commit, with_checks(work.config, (check,)), overlay)
+            results += run_target(apart, alone).results
     finally:
         checkout.prepare(work.commit)  # nothing of them is there for what runs next
-
-
-def _run(check_context: CheckContext, checkout: CleanCheckout, target: Target, check: HiddenCheckConfig) -> CheckResult:
-    laid = Path(check.folder).expanduser() if check.folder else None
-    alone = replace(target, config=with_checks(target.config, (check,)))
-    return run_target(replace(check_context, checkout=replace(checkout, laid=laid)), alone).results[0]
+    return tuple(results)

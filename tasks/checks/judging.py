@@ -58,7 +58,9 @@ def adjudicate(context: LoopContext, state: LoopState, evidence: Evidence, crede
     of_tests = criteria_of_doubts(since.changed_expectations, since.looked_up) if asked else ()
     criteria = (*(state.config.judge.criteria if proof.open else ()), *of_tests, *([of_item] if of_item else ()))
     if not criteria:
-        of_block = criterion_of_block(state.config.judge) if _claims_block(state, evidence) else None
+        # the second time that the agent says that it is blocked, it is believed whatever the judge says
+        blocked = evidence.claims.blocked and evidence.checks is not None and not state.done.blocked
+        of_block = criterion_of_block(state.config.judge) if blocked else None
         seen = _ask(context, state, evidence, (of_block,), credentials, keep) if of_block else None
         return evidence.model_copy(update={"proof": proof, "item": item, "block_judged": seen})
     judgement = _ask(context, state, evidence, criteria, credentials, keep)
@@ -75,11 +77,6 @@ def request_for(context: LoopContext, state: LoopState) -> JudgeRequest:
     found = Evidence(execution=Execution(call=call, change=change), checks=state.checks, findings=state.findings)
     tree, judge = tree_of(context.worktree, state.head), state.config.judge
     return build_request(without_secrets(_question(context, state, found, judge.criteria, tree)), judge)
-
-
-def _claims_block(state: LoopState, evidence: Evidence) -> bool:
-    """Whether the agent says for the first time that it is blocked; the second time it is believed whatever the judge says."""
-    return bool(evidence.claims.blocked) and evidence.checks is not None and not state.done.blocked
 
 
 def _ask(
@@ -121,10 +118,11 @@ def question_on(
     work: Range, top: Path, report: CheckReport | None, criteria: Sequence[CriterionConfig], tree: Sequence[Blob]
 ) -> JudgeQuestion:
     """What the judge is shown of the work between two commits. `top`: a folder of the repository; `tree`: of the later one."""
-    diff = [
-        file for file in read_diff(top, work.base, work.commit) if file.path != work.config.plan.file
-    ]  # ticks are no evidence
-    written = [file for file in diff if not _is_generated(file)]
+    plan = work.config.plan.file  # ticks are no evidence
+    diff = [file for file in read_diff(top, work.base, work.commit) if file.path != plan]
+    texts = {file.path: file.after or file.before for file in diff}
+    made = {path for path, text in texts.items() if is_product(path) or text is None or is_generated(path, text)}
+    written = [file for file in diff if file.path not in made]
     return JudgeQuestion(
         goal=work.config.goal,
         outputs=report.results if report else (),
@@ -132,7 +130,7 @@ def question_on(
         deleted=tuple(file.path for file in diff if file.status == "D"),
         commits=f"{work.base[:7]}..{work.commit[:7]}",
         diff=tuple(written),
-        generated=tuple(file.path for file in diff if file.status != "D" and _is_generated(file)),
+        generated=tuple(file.path for file in diff if file.status != "D" and file.path in made),
         named=_named(top, work.config.checks, criteria, diff, tree),
         paths=tuple(blob.path for blob in tree if not is_product(blob.path)),
     )
@@ -155,8 +153,3 @@ def _named(
     found = dict.fromkeys((*first, *further, *files_testing(changed, paths)))
     wanted = [path for path in found if path not in changed and not is_product(path)][:MOST_NAMED]
     return tuple(read_texts(top, tree, wanted))
-
-
-def _is_generated(file: FileDiff) -> bool:
-    text = file.after or file.before
-    return is_product(file.path) or text is None or is_generated(file.path, text)

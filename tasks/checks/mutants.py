@@ -1,13 +1,12 @@
 """The checks on the work with one small mistake at a time: how many of these they notice."""
 
-from collections.abc import Sequence
+from contextlib import suppress
 
-from helmsman.config import CheckConfig
 from helmsman.parsers.test_files import is_test_file
 from helmsman.records.checks import CheckReport
 from helmsman.records.proof import Mutants
 from helmsman.verify.called_languages import is_python_source
-from helmsman.verify.mutants import Mutant, chosen, mutants_of, wilson
+from helmsman.verify.mutants import chosen, mutants_of, wilson
 from tasks.checks.run import CheckContext, laid, run_check
 from tasks.checks.trusted_run import Range
 from tasks.repository.diffs import read_diff
@@ -24,21 +23,14 @@ def mutants_in(check_context: CheckContext, work: Range, own: CheckReport) -> Mu
     sources = [file for file in diff if file.after and is_python_source(file.path) and not is_test_file(file.path)]
     every = [one for file in sources for one in mutants_of(file.path, file.after or "", [line.number for line in file.added])]
     made = chosen(every, work.config.proof.mutants)
-    survived = [mutant.told for mutant in made if not _noticed(check_context, work, own, mutant)]
+    pairs = zip(work.config.checks, own.results, strict=True)
+    limited = [(check, SLOWEST * result.seconds + SPARE_SECONDS) for check, result in pairs]
+    survived: list[str] = []
+    for mutant in made:
+        with suppress(SetupFailed), laid(check_context, work.commit, work.config, mutant.path, mutant.text):
+            if all(run_check(check_context, place, *of).passed for place, of in enumerate(limited)):
+                survived.append(mutant.told)
     if not made:
         return None
     low, high = wilson(len(made) - len(survived), len(made))
     return Mutants(made=len(made), survived=tuple(survived), low=round(low, 3), high=round(high, 3))
-
-
-def _noticed(check_context: CheckContext, work: Range, own: CheckReport, mutant: Mutant) -> bool:
-    try:
-        with laid(check_context, work.commit, work.config, mutant.path, mutant.text):
-            return any(not run_check(check_context, place, check, limit).passed for place, check, limit in _limited(work, own))
-    except SetupFailed:
-        return True
-
-
-def _limited(work: Range, own: CheckReport) -> Sequence[tuple[int, CheckConfig, float]]:
-    pairs = zip(work.config.checks, own.results, strict=True)
-    return [(place, check, SLOWEST * result.seconds + SPARE_SECONDS) for place, (check, result) in enumerate(pairs)]

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from helmsman.parsers.test_files import is_test_file, only_text_tells
 from helmsman.verify.call_cases import Calls, Language, grouped, literals
@@ -51,21 +52,13 @@ def _texts(work: Range, tree: Sequence[Blob], paths: Sequence[str]) -> Mapping[s
 def _answers(
     check_context: CheckContext, work: Range, commit: str, language: Language, asked: Sequence[Calls], tests: Sequence[str]
 ) -> list[Answers | None]:
-    batches = [asked[first : first + MOST_FUNCTIONS] for first in range(0, len(asked), MOST_FUNCTIONS)][:MOST_RUNS]
+    command = f"{language.interpreter([check.command for check in work.config.checks])} {language.file}"
     found: list[Answers | None] = []
-    for batch in batches:
-        answers = _run(check_context, work, commit, language, batch, tests)
+    for first in range(0, min(len(asked), MOST_FUNCTIONS * MOST_RUNS), MOST_FUNCTIONS):
+        batch = asked[first : first + MOST_FUNCTIONS]
+        mark, answers = f"{secrets.token_hex(8)} ", list[Answers | None]()
+        script = language.script(batch, tests, mark)
+        with suppress(SetupFailed, OSError), laid(check_context, commit, work.config, language.file, script):
+            answers = read_answers(run_command(check_context, command, work.config, SECONDS), mark)
         found += answers if len(answers) == len(batch) else [None] * len(batch)
     return found
-
-
-def _run(
-    check_context: CheckContext, work: Range, commit: str, language: Language, batch: Sequence[Calls], tests: Sequence[str]
-) -> list[Answers | None]:
-    mark = f"{secrets.token_hex(8)} "
-    command = f"{language.interpreter([check.command for check in work.config.checks])} {language.file}"
-    try:
-        with laid(check_context, commit, work.config, language.file, language.script(batch, tests, mark)):
-            return read_answers(run_command(check_context, command, work.config, SECONDS), mark)
-    except (SetupFailed, OSError):
-        return []

@@ -1,6 +1,7 @@
 """Probes: a model that has not seen the new source writes cases, these run on it, and those that fail are read once more."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from posixpath import dirname, join
@@ -8,7 +9,7 @@ from typing import NamedTuple
 
 from helmsman.parsers.test_files import is_source, is_test_file
 from helmsman.records.base import Usage
-from helmsman.records.checks import CheckResult, Probe, Probed
+from helmsman.records.checks import Probe, Probed
 from helmsman.records.state import LoopState
 from helmsman.verify.judge.named import files_testing
 from helmsman.verify.probes import (
@@ -39,7 +40,7 @@ NOT_CLEAN = "no probes: they need the clean checkout, and workspace.clean is off
 
 
 class _Ran(NamedTuple):
-    """What one probe came to by itself; None where it could not be run."""
+    """What one probe came to by itself; None where no test of it ran, or it did not end."""
 
     probe: Probe
     passed: bool | None
@@ -63,7 +64,9 @@ def probe(check_context: CheckContext, work: Range, kept: Sequence[Probe], askin
     runner = runner_for(changed)
     if isinstance(runner, str):
         return Probed(reason=runner), tuple(kept)
-    sources, tests = _sources(work, runner, changed), _tests_of_start(work, runner, changed)
+    wanted, top = [path for path in changed if runner.language.is_source(path)], work.repository.common
+    sources = {path: text for path, text in read_texts(top, tree_of(top, work.commit), wanted) if text}
+    tests = _tests_of_start(work, runner, changed)
     folder = dirname(next(iter(tests), ""))
     probes, spent, reason = tuple(kept), Usage(), ""
     if not kept:
@@ -101,12 +104,6 @@ def _weighed(
     return found, (*passing, *(one.model_copy(update={"right": True}) for one in right))
 
 
-def _sources(work: Range, runner: Runner, changed: Sequence[str]) -> dict[str, str]:
-    tree = tree_of(work.repository.common, work.commit)
-    wanted = [path for path in changed if runner.language.is_source(path)]
-    return {path: text for path, text in read_texts(work.repository.common, tree, wanted) if text}
-
-
 def _tests_of_start(work: Range, runner: Runner, changed: Sequence[str]) -> dict[str, str]:
     """Those first that are named like what was changed."""
     tree = tree_of(work.repository.common, work.base)
@@ -118,29 +115,19 @@ def _tests_of_start(work: Range, runner: Runner, changed: Sequence[str]) -> dict
 
 def _run(check_context: CheckContext, work: Range, runner: Runner, folder: str, probes: Sequence[Probe]) -> list[_Ran]:
     """Each by itself on the work, with the tests and settings of the start."""
-    checkout, apart = check_context.checkout, replace(check_context, tag=f"{check_context.tag}/probes", hidden=True)
+    apart = replace(check_context, tag=f"{check_context.tag}/probes", hidden=True)
     overlay = tuple(tests_as_they_were(work, changed_since_start(work)).values())
+    ran: list[_Ran] = []
     try:
-        return [_run_one(apart, work, runner, folder, probe, overlay) for probe in probes]
+        for one in probes:
+            path, passed, printed = join(folder, runner.file(one.code)), None, ""
+            command = command_of(runner, [check.command for check in work.config.checks], path)
+            with suppress(SetupFailed, OSError), laid(apart, work.commit, work.config, path, one.code, overlay):
+                result = run_command(apart, command, work.config, SECONDS)
+                printed = f"{result.head}{result.tail}"
+                if result.counts and result.counts.passed + result.counts.failed and not (result.timed_out or result.error):
+                    passed = result.passed
+            ran.append(_Ran(one, passed, printed))
     finally:
-        checkout.prepare(work.commit)  # nothing of them is there for what runs next
-
-
-def _run_one(
-    check_context: CheckContext, work: Range, runner: Runner, folder: str, probe: Probe, overlay: Sequence[bytes]
-) -> _Ran:
-    path = join(folder, runner.file(probe.code))
-    command = command_of(runner, [check.command for check in work.config.checks], path)
-    try:
-        with laid(check_context, work.commit, work.config, path, probe.code, overlay):
-            result = run_command(check_context, command, work.config, SECONDS)
-    except (SetupFailed, OSError):
-        return _Ran(probe, None, "")
-    return _Ran(probe, _passed(result), f"{result.head}{result.tail}")
-
-
-def _passed(result: CheckResult) -> bool | None:
-    """None: no test of it ran, or it did not end."""
-    if result.counts is None or result.timed_out or result.error or result.counts.passed + result.counts.failed == 0:
-        return None
-    return result.passed
+        check_context.checkout.prepare(work.commit)  # nothing of them is there for what runs next
+    return ran

@@ -89,9 +89,11 @@ def read_project(repository: Repository) -> dict[str, Folder]:
     tree = tree_of(repository.common, commit)
     paths = [blob.path for blob in tree]
     tops = sorted({path.partition("/")[0] for path in paths if "/" in path})
-    below = [f"{name}/" for name in tops if may_hold_a_project(name)][:MOST_FOLDERS]
-    deeper = [path for path in paths if path in _NAMED or path.rpartition("/")[0] in _LOOKED_INTO]
-    direct = {prefix: {_first(path, prefix) for path in paths if path.startswith(prefix)} for prefix in ("", *below)}
+    prefixes = ["", *[f"{name}/" for name in tops if may_hold_a_project(name)][:MOST_FOLDERS]]
+    deeper = [path for path in paths if ("/" in path and path in SCRIPTS) or path.rpartition("/")[0] in {"tests", "test"}]
+    direct = {
+        prefix: {path.removeprefix(prefix).partition("/")[0] for path in paths if path.startswith(prefix)} for prefix in prefixes
+    }
     known = {*deeper, *(f"{prefix}{name}" for prefix, names in direct.items() for name in names)}
     wanted = [blob.path for blob in tree if blob.size <= LARGEST_TEXT and blob.path in known and is_read(blob.path)]
     texts = {path: text.removeprefix("\ufeff") for path, text in read_texts(repository.common, tree, wanted) if text}
@@ -100,14 +102,6 @@ def read_project(repository: Repository) -> dict[str, Folder]:
         prefix.rstrip("/"): Folder(frozenset(names), {name: texts[prefix + name] for name in names if prefix + name in texts})
         for prefix, names in direct.items()
     }
-
-
-_NAMED = frozenset(path for path in SCRIPTS if "/" in path)
-_LOOKED_INTO = ("tests", "test")
-
-
-def _first(path: str, prefix: str) -> str:
-    return path.removeprefix(prefix).partition("/")[0]
 
 
 # --- trying -------------------------------------------------------------------------------------------------------
@@ -131,24 +125,18 @@ def scratch(repository: Repository) -> Generator[Scratch]:
     root = state_home() / "worktrees"
     root.mkdir(parents=True, exist_ok=True)
     folder = tempfile.TemporaryDirectory(prefix="init-", dir=root, ignore_cleanup_errors=True)
-    path = Path(folder.name) / "checkout"
+    path, flaw = Path(folder.name) / "checkout", ""
     try:
         with folder:
             git(repository.common, "worktree", "add", "--quiet", "--detach", str(path), commit)
-            flaw = _add_submodules(path)
+            try:
+                if missing := missing_submodules(path):
+                    git(path, "submodule", "update", "--init", "--recursive", "--quiet", "--", *missing)
+            except GitError as error:
+                flaw = f"submodules could not be checked out: {error.stderr[-300:]}"
             yield Scratch(path, commit, f"init-{secrets.token_hex(8)}", flaw)
     finally:
         succeeds(repository.common, "worktree", "remove", "--force", "--force", str(path))
-
-
-def _add_submodules(path: Path) -> str:
-    missing = missing_submodules(path)
-    try:
-        if missing:
-            git(path, "submodule", "update", "--init", "--recursive", "--quiet", "--", *missing)
-    except GitError as error:
-        return f"submodules could not be checked out: {error.stderr[-300:]}"
-    return ""
 
 
 def try_all(

@@ -3,11 +3,11 @@
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
 from helmsman.errors import OperatorError
-from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.records.checks import CheckReport
 from helmsman.verify.missing import missing
 from tasks.repository.git import Repository
 from tasks.repository.objects import read_objects, root_entries
@@ -31,54 +31,35 @@ def require_ready(report: CheckReport, repository: Repository, commit: str) -> N
     """
     for result in report.failures if report.clean else ():
         name = missing(result)
-        where = _found(name, repository, commit) if name else ""
+        names = [entry.path for entry in root_entries(repository.common, commit)] if name else []
+        where = _found(name, repository, commit, names) if name else ""
         if where:
-            raise _not_ready(result, name, where, proposed(_names(repository, commit)))
+            line = f"setup = {json.dumps(proposed(names) or ['COMMAND THAT INSTALLS IT'], ensure_ascii=False)}"
+            raise OperatorError(
+                f"the check `{result.name}` cannot start in a clean checkout, so no verdict could ever be had:"
+                f" {name} is not there",
+                expected="checks that run on what is committed and on what set-up installs",
+                found=f"{(result.tail or result.head).strip()[-500:]} ({where})",
+                remedy=(
+                    f"in helmsman.toml below [workspace]: {line}, and begin again; or decide in the agent's folder with"
+                    " workspace.clean = false"
+                ),
+            )
 
 
-def _found(name: str, repository: Repository, commit: str) -> str:
-    """Where what is missing lies or is named, in words; empty for nowhere."""
-    held = None if repository.bare else next(_held(name, repository.top), None)
-    if held is not None:
-        return f"{held} has it, which no commit does"
-    lock = next(
-        (lock for lock in _names(repository, commit) if lock in PROPOSED and _mentions(repository, commit, lock, name)), ""
-    )
-    return f"{lock} names it, and nothing has installed it there" if lock else ""
-
-
-def _held(name: str, top: Path) -> Iterator[str]:
+def _found(name: str, repository: Repository, commit: str, names: Sequence[str]) -> str:
+    """Where what is missing lies, or which of the root's files names it, in words; empty for nowhere."""
+    # the package of a dotted module or of a file in it; a pattern means nothing here
+    module = name if name.startswith("@") or os.sep in name else name.partition(".")[0]
+    module = re.sub(r"[*?\[\]]", "", module).strip("/") or "-"
     home = Path(ours().get("HOME", "/"))
-    folders = {folder: top / folder for folder in INSTALLED} | {f"~/{folder}": home / folder for folder in USERS}
-    for shown, folder in folders.items():
-        if folder.is_dir() and any(True for form in HOLDS for _ in folder.glob(form.format(name=_module(name)))):
-            yield shown
-
-
-def _module(name: str) -> str:
-    """The package of a dotted module or of a file in it; a pattern means nothing here."""
-    kept = name if name.startswith("@") or os.sep in name else name.partition(".")[0]
-    return re.sub(r"[*?\[\]]", "", kept).strip("/") or "-"
-
-
-def _mentions(repository: Repository, commit: str, lock: str, name: str) -> bool:
-    found = read_objects(repository.common, [f"{commit}:{lock}"])[0]
-    text = found[1].decode(errors="replace")[:LARGEST_LOCK] if found else ""
-    return re.search(rf"(?<![\w-]){re.escape(_module(name))}(?![\w-])", text) is not None
-
-
-def _names(repository: Repository, commit: str) -> list[str]:
-    return [entry.path for entry in root_entries(repository.common, commit)]
-
-
-def _not_ready(result: CheckResult, name: str, where: str, commands: list[str]) -> OperatorError:
-    line = f"setup = {json.dumps(commands or ['COMMAND THAT INSTALLS IT'], ensure_ascii=False)}"
-    return OperatorError(
-        f"the check `{result.name}` cannot start in a clean checkout, so no verdict could ever be had: {name} is not there",
-        expected="checks that run on what is committed and on what set-up installs",
-        found=f"{(result.tail or result.head).strip()[-500:]} ({where})",
-        remedy=(
-            f"in helmsman.toml below [workspace]: {line}, and begin again; or decide in the agent's folder with"
-            " workspace.clean = false"
-        ),
-    )
+    folders = {folder: repository.top / folder for folder in INSTALLED} | {f"~/{folder}": home / folder for folder in USERS}
+    for shown, folder in folders.items() if not repository.bare else ():
+        if folder.is_dir() and any(True for form in HOLDS for _ in folder.glob(form.format(name=module))):
+            return f"{shown} has it, which no commit does"
+    for lock in (one for one in names if one in PROPOSED):
+        found = read_objects(repository.common, [f"{commit}:{lock}"])[0]
+        text = found[1].decode(errors="replace")[:LARGEST_LOCK] if found else ""
+        if re.search(rf"(?<![\w-]){re.escape(module)}(?![\w-])", text):
+            return f"{lock} names it, and nothing has installed it there"
+    return ""

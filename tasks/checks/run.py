@@ -15,7 +15,7 @@ from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
 from helmsman.errors import Cancelled, OperatorError
 from helmsman.parsers.failure_lines import listed
 from helmsman.parsers.test_files import is_test_file
-from helmsman.parsers.test_report import JUnit, files_of, read_junit, read_summary
+from helmsman.parsers.test_report import files_of, read_junit, read_summary
 from helmsman.records.agent import survivors_named
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.events import CheckFinished, CheckStarted, PreparationStarted
@@ -99,7 +99,8 @@ def run_checks(
 def run_laid_out(check_context: CheckContext, config: LoopConfig) -> tuple[list[CheckResult], list[str]]:
     """Run every check on what is laid out, twice where it may have failed by chance; and paths that they left otherwise."""
     checkout, results = check_context.checkout, list[CheckResult]()
-    for _, group in groupby(enumerate(config.checks), key=_group_of):
+    # those that may run beside each other are a group, every other one is alone
+    for _, group in groupby(enumerate(config.checks), key=lambda one: -1 if one[1].parallel else one[0]):
         results += _run_group(check_context, list(group))
     left = [*checkout.reset()] if not checkout.clean else []
     for place in suspects(results, check_context.before):
@@ -120,7 +121,10 @@ def set_up(check_context: CheckContext, config: LoopConfig) -> None:
         result = run_command(check_context, command, config)
         check_context.heed()
         if not result.passed:
-            raise setup.SetupFailed(command, _how(result), f"{result.head}{result.tail}")
+            late = f"it did not end within {setup.SECONDS} s" if result.timed_out else ""
+            raise setup.SetupFailed(
+                command, late or result.error or f"exit code {result.exit_code}", f"{result.head}{result.tail}"
+            )
     check_context.checkout.setup_done()
 
 
@@ -160,35 +164,22 @@ def laid(
         check_context.heed()
 
 
-def _how(result: CheckResult) -> str:
-    if result.timed_out:
-        return f"it did not end within {setup.SECONDS} s"
-    return result.error or f"exit code {result.exit_code}"
-
-
-def _group_of(numbered: Numbered) -> int:
-    """Equal for checks that run beside each other; every other one is alone."""
-    place, check = numbered
-    return -1 if check.parallel else place
-
-
 def _run_group(check_context: CheckContext, group: list[Numbered]) -> list[CheckResult]:
-    """Run checks beside each other."""
-    results = _side_by_side(check_context, group) if len(group) > 1 else [_run_numbered(check_context, group[0])]
+    """Run checks beside each other; one that is alone runs in this thread."""
+    if len(group) == 1:
+        results = [_run_numbered(check_context, group[0])]
+    else:
+        abandoned = Event()  # an interrupt reaches this thread only; the others must hear of it
+        shared = replace(check_context, stop=lambda: abandoned.is_set() or check_context.stop())
+        with ThreadPoolExecutor(PARALLEL, thread_name_prefix="check") as pool:
+            try:
+                results = list(pool.map(partial(_run_numbered, shared), group))
+            except BaseException:
+                abandoned.set()
+                raise
     check_context.heed()
     check_context.checkout.require_intact([check.command for _, check in group])
     return results
-
-
-def _side_by_side(check_context: CheckContext, checks: list[Numbered]) -> list[CheckResult]:
-    abandoned = Event()  # an interrupt reaches this thread only; the others must hear of it
-    shared = replace(check_context, stop=lambda: abandoned.is_set() or check_context.stop())
-    with ThreadPoolExecutor(PARALLEL, thread_name_prefix="check") as pool:
-        try:
-            return list(pool.map(partial(_run_numbered, shared), checks))
-        except BaseException:
-            abandoned.set()
-            raise
 
 
 def _run_numbered(check_context: CheckContext, numbered: Numbered) -> CheckResult:
@@ -233,8 +224,11 @@ def run_boxed(
 
 def run_check(check_context: CheckContext, place: int, check: CheckConfig, deadline: float) -> CheckResult:
     """Run one check for so many seconds at most, on whatever lies in the worktree. Nothing is put back, nobody is told."""
-    _forget_report(check_context.root, check)
-    network = _network(check_context, check)
+    if check.report:
+        remove_within(check_context.root, check.report)  # that of an earlier run must not speak for this one
+    box = check_context.sandbox
+    alone = box.kind == "bubblewrap" and box.checks and box.checks_network != "open"  # it has a loopback of its own already
+    network: Network = "host" if alone else check.network
     try:
         ended = run_boxed(check_context, check.command, check.environment, tag=place, deadline=deadline, network=network)
     except OperatorError as error:
@@ -246,23 +240,21 @@ def _not_run(check: CheckConfig, why: str) -> CheckResult:
     return CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=why)
 
 
-def _network(check_context: CheckContext, check: CheckConfig) -> Network:
-    """A sandbox without a network has a loopback of its own already."""
-    apart = (
-        check_context.sandbox.kind == "bubblewrap"
-        and check_context.sandbox.checks
-        and check_context.sandbox.checks_network != "open"
-    )
-    return "host" if apart else check.network
-
-
 def _result(check_context: CheckContext, check: CheckConfig, ended: Ended) -> CheckResult:
-    by_itself = ended.by == "itself"
-    left = survivors_named(ended.survivors)
-    head, tail = _output(ended)
-    report = _report(check_context.root, check)
-    counts, passed = report.counts or read_summary(f"{head}\n{tail}"), by_itself and ended.exit_code == 0 and not left
+    root, by_itself, left = check_context.root, ended.by == "itself", survivors_named(ended.survivors)
+    whole = ended.output_bytes <= 2 * KEPT_BYTES  # nothing was left out between head and tail
+    head, tail = map(redact, (ended.head + ended.tail, "") if whole else (ended.head, ended.tail))
+    output = f"{head}\n{tail}"
+    found = read_within(root, check.report, LARGEST_REPORT) if check.report else None
+    report = read_junit((found or b"").decode("utf-8", "replace"))
+    counts = report.counts or read_summary(output)
     failing = tuple(map(redact, counts.failing)) if counts else ()
+    passed = by_itself and ended.exit_code == 0 and not left
+    left_out = check_context.checkout.left_out()
+    remarks = (
+        OUTSIDE if check.report and leads_out(root, check.report) else "",
+        f"not on PATH, as they are new or changed since the loop began: {', '.join(left_out[:NAMED])}" if left_out else "",
+    )
     return CheckResult(
         name=check.title,
         command=check.command,
@@ -271,13 +263,13 @@ def _result(check_context: CheckContext, check: CheckConfig, ended: Ended) -> Ch
         seconds=round(ended.seconds, 3),
         head=head,
         tail=tail,
-        listed=() if passed else listed(f"{head}\n{tail}", check.command, failing, str(check_context.root)),
+        listed=() if passed else listed(output, check.command, failing, str(root)),
         timed_out=ended.by == "deadline",
         error=f"processes that it started are still running: {left}" if left else "",
-        remark=_remark(check_context, check),
-        counts=counts.model_copy(update={"failing": failing}) if counts else None,
-        ran=ran(check_context.required, report.ran, f"{head}\n{tail}"),
-        collected=_collected(check_context.root, report.places),
+        remark="; ".join(filter(None, remarks)),
+        counts=counts and counts.model_copy(update={"failing": failing}),
+        ran=ran(check_context.required, report.ran, output),
+        collected=_collected(root, report.places),
         passing=tuple(map(redact, report.passing)) if check_context.every_case else (),
     )
 
@@ -288,29 +280,3 @@ def _collected(root: Path, places: Sequence[str]) -> tuple[str, ...]:
     files = (next((one for one in paths if one.is_relative_to(root) and one.is_file()), None) for paths in named)
     inside = dict.fromkeys(str(one.relative_to(root)) for one in files if one)
     return tuple(path for path in inside if ".." not in path.split("/") and not is_test_file(path))[:COLLECTED]
-
-
-def _remark(check_context: CheckContext, check: CheckConfig) -> str:
-    left_out = check_context.checkout.left_out()
-    outside = OUTSIDE if check.report and leads_out(check_context.root, check.report) else ""
-    named = f"not on PATH, as they are new or changed since the loop began: {', '.join(left_out[:NAMED])}" if left_out else ""
-    return "; ".join(filter(None, (outside, named)))
-
-
-def _output(ended: Ended) -> tuple[str, str]:
-    """Head and tail without secrets; all of it in the head where nothing was left out between them."""
-    whole = ended.output_bytes <= 2 * KEPT_BYTES
-    head, tail = (ended.head + ended.tail, "") if whole else (ended.head, ended.tail)
-    return redact(head), redact(tail)
-
-
-def _report(worktree: Path, check: CheckConfig) -> JUnit:
-    """The JUnit XML that the check has written, where there is one in the worktree."""
-    found = read_within(worktree, check.report, LARGEST_REPORT) if check.report else None
-    return read_junit((found or b"").decode("utf-8", "replace"))
-
-
-def _forget_report(worktree: Path, check: CheckConfig) -> None:
-    """A report of an earlier run must not speak for this one."""
-    if check.report:
-        remove_within(worktree, check.report)

@@ -8,7 +8,7 @@ A line that says `pragma: allowlist secret` is allowed, with a warning.
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -20,11 +20,9 @@ from helmsman.plain import word_set
 from helmsman.records.agent import Change
 from helmsman.records.checks import MOST_LEAKS, Leak, Scan, Weight
 from helmsman.secret_shapes import AWS, JWT, URL, Found, is_mixed, is_placeholder, private_keys, shapes_in
-from helmsman.verify.diff import Line
 from tasks.checks.run import CheckContext, run_boxed
 from tasks.repository.added_text import Part, added_text
 from tasks.repository.git import GitError, git
-from tasks.system.process import Ended
 from tasks.system.secrets import redact, register
 
 MOST_FOUND = 500
@@ -95,7 +93,12 @@ def secrets_in(worktree: Path, change: Change) -> Scanned:
     if change.start == change.commit:
         return Scanned()
     parts, unread = added_text(worktree, change)
-    every = list(_once(one for part in parts for one in _in_part(part)))
+    every, told = list[_Found](), set[tuple[str, bool]]()
+    for one in (one for part in parts for one in _in_part(part)):
+        known = one.secret, bool(one.doubt)
+        if not (one.commit and known in told):  # what the history holds counts only where nothing before told of it
+            every.append(one)
+        told.add(known)
     sure, unsure = ([one for one in every if bool(one.doubt) is doubtful] for doubtful in (False, True))
     found = (*sure[:MOST_FOUND], *unsure[:MOST_LEAKS])
     held = _held(worktree, change.start, {one.secret for one in found if len(one.secret) >= _WORTH_LOOKING_UP})
@@ -104,16 +107,6 @@ def secrets_in(worktree: Path, change: Change) -> Scanned:
         if not one.doubt:
             register({one.kind: one.secret})
     return Scanned(tuple(dict.fromkeys(map(_leak, new)))[:MOST_LEAKS], unread)
-
-
-def _once(found: Iterable[_Found]) -> Iterator[_Found]:
-    """What the history holds counts only where nothing before told of the same secret."""
-    told: set[tuple[str, bool]] = set()
-    for one in found:
-        known = (one.secret, bool(one.doubt))
-        if not (one.commit and known in told):
-            yield one
-        told.add(known)
 
 
 def _leak(found: _Found) -> Leak:
@@ -138,61 +131,42 @@ def _held(worktree: Path, commit: str, secrets: set[str]) -> list[str]:
 
 
 def _in_part(part: Part) -> Iterator[_Found]:
-    path, commit = part.path, part.commit
-    shows = bool(_EXAMPLES & set(_WORDS.findall(path.lower()))) or is_test_file(path)
-    made_up = "in a file of tests or examples" if shows else ""
-    for line in part.lines:
-        for piece in _pieces(line.text):
-            for found in shapes_in(piece):
-                yield _Found(path, commit, line.number, found.kind, found.secret, made_up or _doubt(found, piece))
-    for line, found in _keys(part.lines):
-        yield _Found(path, commit, line.number, found.kind, found.secret, made_up or _doubt(found, line.text))
-
-
-def _pieces(text: str) -> Iterator[str]:
-    yield from (text[start : start + PIECE] for start in range(0, max(len(text) - OVERLAP, 1), PIECE - OVERLAP))
-
-
-def _keys(lines: Sequence[Line]) -> Iterator[tuple[Line, Found]]:
-    """Private keys, by their longest line: code that only looks for a heading holds none."""
-    text = "\n".join(line.text.strip(_AROUND) for line in lines)
-    for found in private_keys(text):
-        yield lines[text.count("\n", 0, text.find(found.secret))], found._replace(secret=found.secret[:LONGEST])
+    shows = bool(_EXAMPLES & set(_WORDS.findall(part.path.lower()))) or is_test_file(part.path)
+    text = "\n".join(line.text.strip(_AROUND) for line in part.lines)
+    pieces = (
+        (line, line.text[start : start + PIECE])
+        for line in part.lines
+        for start in range(0, max(len(line.text) - OVERLAP, 1), PIECE - OVERLAP)
+    )
+    found = [(line, piece, one) for line, piece in pieces for one in shapes_in(piece)]
+    for one in private_keys(text):  # by its longest line: code that only looks for a heading holds none
+        line = part.lines[text.count("\n", 0, text.find(one.secret))]
+        found.append((line, line.text, one._replace(secret=one.secret[:LONGEST])))
+    for line, piece, one in found:
+        doubt = "in a file of tests or examples" if shows else _doubt(one, piece)
+        yield _Found(part.path, part.commit, line.number, one.kind, one.secret, doubt)
 
 
 def _doubt(found: Found, piece: str) -> str:
     """Why a find is probably no secret; empty where nothing speaks for that."""
+    secret, doubt = found.secret, ""
     if _ALLOWED.search(piece):
         return "marked as allowed"
-    of_kind = _DOUBTS.get(found.kind)
-    return (of_kind(found.secret, piece) if of_kind else "") or ("a placeholder" if is_placeholder(found) else "")
-
-
-def _of_aws(secret: str, _: str) -> str:
-    """A key's id has capitals only, the key itself everything; a hash or a path has less."""
-    if not _ID.fullmatch(secret) and (not is_mixed(secret) or secret.count("/") > _MOST_SLASHES):
-        return "a hash or a path"
-    return ""
-
-
-def _of_url(secret: str, piece: str) -> str:
-    host = _HOST.match(piece, piece.find(f":{secret}@") + 1 + len(secret))
-    if host is None or _MADE_UP.fullmatch(host[1].partition(":")[0]):
-        return "a local or made-up host"
-    strong = len(secret) >= _PASSWORD and re.search("[A-Za-z]", secret) and re.search("[0-9]", secret)
-    return "" if strong else "a placeholder"
-
-
-def _of_jwt(secret: str, _: str) -> str:
-    payload = secret.split(".")[1]
-    try:
-        told = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
-    except ValueError:
-        return "no token"
-    return "a sample" if any(words in told for words in _SAMPLES) else ""
-
-
-_DOUBTS = {AWS: _of_aws, URL: _of_url, JWT: _of_jwt}
+    if found.kind == AWS and not _ID.fullmatch(secret) and (not is_mixed(secret) or secret.count("/") > _MOST_SLASHES):
+        doubt = "a hash or a path"  # a key's id has capitals only, the key itself everything; these have less
+    elif found.kind == URL:
+        host = _HOST.match(piece, piece.find(f":{secret}@") + 1 + len(secret))
+        strong = len(secret) >= _PASSWORD and re.search("[A-Za-z]", secret) and re.search("[0-9]", secret)
+        reached = host and not _MADE_UP.fullmatch(host[1].partition(":")[0])
+        doubt = "a local or made-up host" if not reached else "" if strong else "a placeholder"
+    elif found.kind == JWT:
+        payload = secret.split(".")[1]
+        try:
+            said = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
+            doubt = "a sample" if any(words in said for words in _SAMPLES) else ""
+        except ValueError:
+            doubt = "no token"
+    return doubt or ("a placeholder" if is_placeholder(found) else "")
 
 
 # --- the security scan that the operator names ---------------------------------------------------------------------
@@ -211,13 +185,9 @@ def security_findings(command: str, check_context: CheckContext, commit: str) ->
     finally:
         check_context.checkout.reset()
     check_context.heed()
-    return _read(ended, str(check_context.root), commit)
-
-
-def _read(ended: Ended, worktree: str, commit: str) -> Scan:
     if ended.by != "itself":
         return Scan(commit=commit, error=f"the scan did not end within {SECONDS} s")
     if ended.output_bytes > 2 * LARGEST:
         return Scan(commit=commit, error=f"the scan printed {ended.output_bytes} bytes, of which {2 * LARGEST} would be read")
-    scan = read_scan(ended.head + ended.tail, worktree, commit)
+    scan = read_scan(ended.head + ended.tail, str(check_context.root), commit)
     return scan.model_copy(update={"error": f"{scan.error}; it ended with {ended.exit_code}"}) if scan.error else scan

@@ -5,7 +5,6 @@ The trusted run: the work with the tests and settings of the start. The start ru
 
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from helmsman.errors import OperatorError
 from helmsman.parsers.globs import matches_any
 from helmsman.parsers.source import Source, with_inline_tests
 from helmsman.parsers.test_files import is_test_file
-from helmsman.verify.diff import TreeDiff
 from helmsman.verify.hints import Change
 from helmsman.verify.new_tests import overlaid
 from helmsman.verify.outcomes import tests_of_start
@@ -74,18 +72,12 @@ def kinds_of(work: Range, changed: Mapping[str, Sides]) -> Touched:
 
 def change_of(work: Range, cwd: Path) -> Change:
     """What the hints look at. The plan's file is left out: what differs there the loop itself has ticked."""
-    diff, tree = _without_plan(read_diff(cwd, work.base, work.commit), work.config.plan.file), tree_of(cwd, work.commit)
+    diff, tree, plan = read_diff(cwd, work.base, work.commit), tree_of(cwd, work.commit), work.config.plan.file
+    files, left_out = (one for one in diff.files if one.path != plan), (one for one in diff.left_out if one != plan)
+    diff = replace(diff, files=tuple(files), left_out=tuple(left_out))
     kinds = kinds_of(work, changed_since_start(work))
     commands = tuple(check.command for check in work.config.checks)
     return Change(diff, kinds, unchanged_tests(cwd, tree, diff), work.config.invariants.protect, commands)
-
-
-def _without_plan(diff: TreeDiff, path: str) -> TreeDiff:
-    return replace(
-        diff,
-        files=tuple(file for file in diff if file.path != path),
-        left_out=tuple(name for name in diff.left_out if name != path),
-    )
 
 
 def _reader(repository: Path, ids: Mapping[str, str]) -> Read:
@@ -114,17 +106,23 @@ def tests_of_the_work(changed: Mapping[str, Sides], config: LoopConfig) -> Entri
 
 def cases_at(repository: Repository, commit: str, path: str) -> tuple[str, ...]:
     """Tests that a file of a commit holds, behind its path, as far as its language is read."""
-    held = None
-    with suppress(OperatorError):  # a link, or one that is too large
+    try:
         held = held_in(repository, commit, path)
+    except OperatorError:  # a link, or one that is too large
+        held = None
     text = held.content.decode("utf-8", "replace") if held else ""
     return tuple(f"{path}::{case.name}" for case in Source(path, text).tests) if is_test_file(path, text) else ()
 
 
 def changed_since_start(work: Range) -> dict[str, Sides]:
     """Every file that differs from the start, the plan's own left out: its ticks are the loop's."""
-    raw = git_bytes(work.repository.common, "diff", "--raw", "-z", *_PLAINLY, work.base, work.commit, "--")
-    found = _entries(raw)
+    plainly = "--no-renames", "--no-abbrev", "--no-ext-diff"
+    raw = git_bytes(work.repository.common, "diff", "--raw", "-z", *plainly, work.base, work.commit, "--")
+    parts, found = iter(raw.split(b"\0")), dict[str, Sides]()
+    for head in filter(None, parts):
+        mode_before, mode_after, before, after, *_ = head.lstrip(b":").split(b" ")
+        path = next(parts)
+        found[os.fsdecode(path)] = _line(mode_before, before, path), _line(mode_after, after, path)
     found.pop(work.config.plan.file, None)
     return found
 
@@ -134,7 +132,6 @@ def reverted_paths(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(path.encode("utf-8", "replace").decode() for path in paths)[:TOLD]
 
 
-_PLAINLY = "--no-renames", "--no-abbrev", "--no-ext-diff"
 NOT_THERE = b"0 "
 """How the line of a file begins that is not there."""
 
@@ -143,16 +140,6 @@ def _files_of(repository: Path, commit: str) -> dict[str, str]:
     """Name of the object of each file."""
     listed = (line.partition(b"\t") for line in git_bytes(repository, "ls-tree", "-r", "-z", commit).split(b"\0"))
     return {os.fsdecode(path): head.split()[-1].decode() for head, _, path in listed if path}
-
-
-def _entries(raw: bytes) -> dict[str, Sides]:
-    parts, found = iter(raw.split(b"\0")), dict[str, Sides]()
-    for head in parts:
-        if head:
-            mode_before, mode_after, before, after, *_ = head.lstrip(b":").split(b" ")
-            path = next(parts)
-            found[os.fsdecode(path)] = _line(mode_before, before, path), _line(mode_after, after, path)
-    return found
 
 
 def _line(mode: bytes, name: bytes, path: bytes) -> bytes:

@@ -1,14 +1,14 @@
 """Verifying the work between two commits without a loop: the checks on both, and each one's tests on the other's source."""
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport, Judgement, Probed, TrustedRun, Weight
-from helmsman.records.verification import EXIT_STATUS, Reason, Verification
+from helmsman.records.verification import EXIT_STATUS, Verification
 from helmsman.verify.completion import required_tests
 from helmsman.verify.grounds import NO_NEIGHBOURS, Runs, grounds, unnamed_in
 from helmsman.verify.hints import hints, weigh
@@ -37,9 +37,9 @@ from tasks.system.process import never
 
 NAMES = Names("the base", "the head")
 Say = Callable[[str], None]
-T = TypeVar("T")
 MOST_ASKED_FOR = 20
 """Files that the judge may ask for."""
+DIRTY_SHOWN = 3
 
 
 @contextmanager
@@ -66,18 +66,30 @@ def verify(
     changed = changed_since_start(work)
     try:
         runs = _run(check_context, work, changed, say)
-        runs = replace(runs, probed=_probed(check_context, work, runs, credentials, say), further=(*_further(work), *further))
+        runs = replace(runs, probed=_probed(check_context, work, runs, credentials, say))
     finally:
         tear_down(check_context, config)
+    unseen = [] if config.proof.neighbours else [NO_NEIGHBOURS]
+    if not work.repository.bare and (paths := dirty_paths(work.repository.top)):
+        more = ", …" if len(paths) > DIRTY_SHOWN else ""
+        unseen.append(f"uncommitted changes in the checkout: {', '.join(paths[:DIRTY_SHOWN])}{more}")
     noticed = (*fewer_tests(runs.head, runs.trusted, config.invariants), *hints(change_of(work, work.repository.top)))
-    runs = replace(runs, findings=weigh(noticed, config.invariants) if changed else ())
+    findings = weigh(noticed, config.invariants) if changed else ()
+    runs = replace(runs, findings=findings, further=(*unseen, *further))
     runs = replace(runs, judgement=_judgement(work, runs, credentials, say))
     word, reasons = verdict(runs)
+    remedy = ""
+    if any(reason.rule == "cannot_start" for reason in reasons):  # what would install what it needs, where that is found
+        try:
+            require_ready(runs.head, work.repository, work.commit)
+        except OperatorError as error:
+            remedy = error.remedy
+    by_remedy = (one.model_copy(update={"remedy": remedy}) if remedy and one.rule == "cannot_start" else one for one in reasons)
     reports = (runs.head, runs.base, runs.trusted.report, runs.on_base) if changed else ()
     return Verification(
         verdict=word,
         exit_status=EXIT_STATUS[word],
-        reasons=tuple(_with_remedy(reason, runs.head, work) for reason in reasons),
+        reasons=tuple(by_remedy),
         base=work.base,
         head=work.commit,
         files_changed=len(changed),
@@ -104,7 +116,11 @@ def _run(check_context: CheckContext, work: Range, changed: Mapping[str, Sides],
         return Runs(nothing, nothing, names=NAMES, unchanged=True, trusted_not_due=why, new_not_due=why)
 
     def titled(title: str) -> Run:
-        return lambda target: _told(say, title, lambda: run_target(check_context, target))
+        def run(target: Target) -> CheckReport:
+            say(title)
+            return run_target(check_context, target)
+
+        return run
 
     at_base = titled(f"base {base[:12]}")(Target(base, base_tree, config))
     work = replace(work, collected=at_base.collected)
@@ -138,18 +154,17 @@ def _run(check_context: CheckContext, work: Range, changed: Mapping[str, Sides],
 
 def _further_runs(check_context: CheckContext, work: Range, head: CheckReport, say: Say) -> dict[str, Any]:
     """What is run only on a head whose checks pass, as far as it is asked for."""
-    hidden, proof = work.config.hidden, work.config.proof
-    looks: Sequence[tuple[str, object, str, Callable[[], object]]] = (
-        ("hidden", hidden, "hidden checks on the head", lambda: tuple(one.unseen for one in run_hidden(check_context, work))),
-        ("looked_up", proof.neighbours, "calls beside those of the head's tests", lambda: looked_up_in(check_context, work)),
-        ("mutants", proof.mutants, "the checks on mutants of changed lines", lambda: mutants_in(check_context, work, head)),
-    )
-    return {name: _told(say, title, look) for name, asked, title, look in looks if asked}
-
-
-def _told(say: Say, title: str, look: Callable[[], T]) -> T:
-    say(title)
-    return look()
+    found: dict[str, Any] = {}
+    if work.config.hidden:
+        say("hidden checks on the head")
+        found["hidden"] = tuple(one.unseen for one in run_hidden(check_context, work))
+    if work.config.proof.neighbours:
+        say("calls beside those of the head's tests")
+        found["looked_up"] = looked_up_in(check_context, work)
+    if work.config.proof.mutants:
+        say("the checks on mutants of changed lines")
+        found["mutants"] = mutants_in(check_context, work, head)
+    return found
 
 
 def _probed(
@@ -183,22 +198,3 @@ def _judgement(work: Range, runs: Runs, credentials: Callable[[], Mapping[str, s
         tag=f"verify-{work.commit[:12]}/judge",
         shelf=lambda paths: read_texts(top, tree, paths[:MOST_ASKED_FOR]),
     )
-
-
-def _further(work: Range) -> Iterator[str]:
-    """What nobody looked at, beside what every verdict names."""
-    if not work.config.proof.neighbours:
-        yield NO_NEIGHBOURS
-    if not work.repository.bare and (paths := dirty_paths(work.repository.top)):
-        yield f"uncommitted changes in the checkout: {', '.join(paths[:3])}{', …' if len(paths) > 3 else ''}"  # noqa: PLR2004
-
-
-def _with_remedy(reason: Reason, report: CheckReport, work: Range) -> Reason:
-    """For a check that cannot start, what would install what it needs, where that is found."""
-    if reason.rule != "cannot_start":
-        return reason
-    try:
-        require_ready(report, work.repository, work.commit)
-    except OperatorError as error:
-        return reason.model_copy(update={"remedy": error.remedy})
-    return reason

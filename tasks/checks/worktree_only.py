@@ -25,32 +25,30 @@ def explained(check_context: CheckContext, worktree: Path, commit: str, report: 
     for place, (result, check) in enumerate(zip(report.results, config.checks, strict=True)):
         passes = not result.passed and run_check(there, place, check, check.timeout_seconds).passed
         there.heed()
-        why = likely_cause(worktree, check_context.checkout.left_out()) if passes else ""
-        remark = "; ".join(filter(None, (result.remark, why)))
-        results.append(result.model_copy(update={"remark": remark}))
+        why = _likely_cause(worktree, check_context.checkout.left_out()) if passes else ""
+        results.append(result.model_copy(update={"remark": "; ".join(filter(None, (result.remark, why)))}))
     there.checkout.require_intact([check.command for check in config.checks])
     there.checkout.reset()
     return report.model_copy(update={"results": tuple(results)})
 
 
-def likely_cause(worktree: Path, left_out: Sequence[str]) -> str:
+def _likely_cause(worktree: Path, left_out: Sequence[str]) -> str:
     """What lies in the agent's folder, or on PATH, and in no commit."""
     ignored = _listed(worktree, "--ignored", "--exclude-per-directory=.gitignore")
     hidden = [name for name in _listed(worktree, "--exclude-per-directory=.gitignore") if name not in ignored]
     causes = (
-        (ignored, "git ignores {names}, which exist only there"),
-        (hidden, "no committed rule ignores {names}, which git was told to pass over (info/exclude, core.excludesFile)"),
-        (left_out, "{names}: programs on PATH that are new or changed since the loop began"),
+        (ignored, "git ignores {}, which exist only there"),
+        (hidden, "no committed rule ignores {}, which git was told to pass over (info/exclude, core.excludesFile)"),
+        (left_out, "{}: programs on PATH that are new or changed since the loop began"),
     )
-    told = "; ".join(words.format(names=_named(names)) for names, words in causes if names)
-    return f"{ONLY_THERE}: {told or 'settings or files of the home, or times of files, make the difference'}"
+    found: list[str] = []
+    for names, words in causes:
+        if names:
+            named = ", ".join(f"`{clean(name)}`" for name in names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+            found.append(words.format(named))
+    return f"{ONLY_THERE}: {'; '.join(found) or 'settings or files of the home, or times of files, make the difference'}"
 
 
 def _listed(worktree: Path, *rules: str) -> list[str]:
     listed = git(worktree, "ls-files", "-z", "--others", "--directory", "--no-empty-directory", *rules).split("\0")
     return [name for name in listed if name and not name.startswith(OWN)]
-
-
-def _named(names: Sequence[str]) -> str:
-    more = ", …" if len(names) > SHOWN else ""
-    return ", ".join(f"`{clean(name)}`" for name in names[:SHOWN]) + more

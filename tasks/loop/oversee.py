@@ -15,7 +15,7 @@ from helmsman.records.iteration import Evidence, Orientation
 from helmsman.records.state import LoopState
 from tasks.agents.safety import DESTROYED
 from tasks.checks.context import check_context
-from tasks.checks.measure import measure
+from tasks.checks.measure import measured
 from tasks.checks.scan import Scanned, secrets_in, security_findings
 from tasks.loop.merge_work import stand_on
 from tasks.repository.instructions import read_orders
@@ -55,7 +55,7 @@ def _observed(context: LoopContext, state: LoopState, evidence: Evidence) -> Obs
         leaks=scanned.leaks,
         scan=read("security scan", None, lambda: _scan(context, state, change.commit)),
         destroyed=destroyed,
-        variety=read("variety", None, lambda: measure(context.worktree, change.commit, context.folder.root / CACHE)),
+        variety=read("variety", None, lambda: measured(context.worktree, change.commit, context.folder.root / CACHE).variety),
         exists=lambda path: (context.worktree / path).exists(),
         faults=tuple(faults),
     )

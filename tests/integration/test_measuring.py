@@ -6,7 +6,7 @@ import pytest
 
 from helmsman.records.control import Variety
 from tasks.checks import measure as measuring
-from tasks.checks.measure import measure, measured
+from tasks.checks.measure import measured
 from tests.fakes.repositories import commit, make_repository, sh
 
 pytestmark = pytest.mark.feature("S15")
@@ -33,7 +33,7 @@ def cache(tmp_path: Path) -> Path:
 
 
 def test_a_commit_is_counted_over_the_sources_that_somebody_writes(top: Path, cache: Path) -> None:
-    assert measure(top, "HEAD", cache) == COUNTS
+    assert measured(top, "HEAD", cache).variety == COUNTS
 
 
 def test_what_did_not_change_is_not_read_again(top: Path, cache: Path) -> None:
@@ -45,12 +45,12 @@ def test_what_did_not_change_is_not_read_again(top: Path, cache: Path) -> None:
 
 
 def test_a_file_that_moved_is_read_under_its_new_name(top: Path, cache: Path) -> None:
-    measure(top, "HEAD", cache)
+    measured(top, "HEAD", cache)
     sh(top, "mv", "shop/price.py", "tests/price.py")
     commit(top, "move")
     found = measured(top, "HEAD", cache)
     assert found.read == 1
-    assert found.variety == measure(top, "HEAD", cache.with_name("other.json"))
+    assert found.variety == measured(top, "HEAD", cache.with_name("other.json")).variety
     assert found.variety.public_names == COUNTS.public_names - 1
 
 
@@ -58,12 +58,12 @@ def test_a_file_that_moved_is_read_under_its_new_name(top: Path, cache: Path) ->
 def test_a_broken_cache_is_read_anew_and_mended(top: Path, cache: Path, broken: bytes) -> None:
     cache.parent.mkdir()
     cache.write_bytes(broken)
-    assert measure(top, "HEAD", cache) == COUNTS
+    assert measured(top, "HEAD", cache).variety == COUNTS
     assert measured(top, "HEAD", cache).read == 0
 
 
 def test_a_cache_of_another_reading_is_read_anew(top: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    measure(top, "HEAD", cache)
+    measured(top, "HEAD", cache)
     monkeypatch.setattr(measuring, "READING", measuring.READING + 1)
     assert measured(top, "HEAD", cache).read == 4
 
@@ -80,4 +80,4 @@ def test_links_submodules_and_what_is_no_text_are_passed_over(top: Path, cache: 
     (top / "shop" / "binary.py").write_bytes(b"\0\1\2")
     (top / "shop" / "latin.py").write_bytes(b"x = '\xe9'\n")
     commit(top, "change")
-    assert measure(top, "HEAD", cache) == COUNTS.model_copy(update={"files": 4, "lines": 6, "public_names": 3})
+    assert measured(top, "HEAD", cache).variety == COUNTS.model_copy(update={"files": 4, "lines": 6, "public_names": 3})
