@@ -1,7 +1,6 @@
 """One call of an agent, whichever adapter makes it: what is ordered, how the program is run, and what is kept of it."""
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from helmsman.errors import TransientError
@@ -53,27 +52,12 @@ def run_program(
     on_line: Callable[[bytes], None],
     stop: Callable[[], bool],
 ) -> Ended:
-    """Run the agent's program in the loop's worktree, with what it prints in the call's folder."""
-    state, folder = order.state, order.folder
-    with _begun(folder, state) as begun:
-        return run(
-            command.arguments,
-            cwd=order.place.worktree,
-            env=command.environment,
-            tag=order.place.tag(state),
-            deadline=_call_seconds(state),
-            idle=idle,
-            stdin=stdin,
-            output_file=folder.transcript,
-            on_line=on_line,
-            on_start=begun,
-            stop=stop,
-        )
+    """Run the agent's program in the loop's worktree, with what it prints in the call's folder.
 
-
-@contextmanager
-def _begun(folder: CallFolder, state: LoopState) -> Generator[Callable[[int], None]]:
-    """What tells that the program runs. What fails before that has cost nothing, and is no call."""
+    For as long as its own timeout, or what is left of the loop's wall clock, lets it.
+    """
+    state, folder, limits = order.state, order.folder, order.state.config.limits
+    own, hours = state.config.claude.timeout_minutes * 60, limits.wall_clock_hours
     processes: list[int] = []
 
     def begun(process: int) -> None:
@@ -85,23 +69,29 @@ def _begun(folder: CallFolder, state: LoopState) -> Generator[Callable[[int], No
                 process_id=process,
                 cost_usd=state.spending.cost_usd,
                 tokens=state.spending.tokens,
-                cost_limit=state.config.limits.cost_usd,
+                cost_limit=limits.cost_usd,
             )
         )
 
     try:
         with raising_transient_errors():
-            yield begun
+            return run(
+                command.arguments,
+                cwd=order.place.worktree,
+                env=command.environment,
+                tag=order.place.tag(state),
+                deadline=own if hours is None else max(min(own, hours * 3600 - state.spending.seconds), 1.0),
+                idle=idle,
+                stdin=stdin,
+                output_file=folder.transcript,
+                on_line=on_line,
+                on_start=begun,
+                stop=stop,
+            )
     except TransientError:
-        if not processes:
+        if not processes:  # it has cost nothing, and is no call
             set_aside(folder)
         raise
-
-
-def _call_seconds(state: LoopState) -> float:
-    """Seconds that this call may take: its own timeout, or what is left of the loop's wall clock."""
-    own, hours = state.config.claude.timeout_minutes * 60, state.config.limits.wall_clock_hours
-    return own if hours is None else max(min(own, hours * 3600 - state.spending.seconds), 1.0)
 
 
 def kept(folder: CallFolder, call: AgentCall, did_nothing: Callable[[AgentCall], bool]) -> AgentCall:

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TextIO, TypedDict, cast
+from typing import Any, BinaryIO
 
 from helmsman.parsers.agent_actions import parse_event
 from helmsman.parsers.agent_dialects import DialectReader, reader_of
@@ -26,16 +26,7 @@ from tasks.system.keys import authentic, signed
 from tasks.system.paths import Within
 from tasks.system.secrets import redact, without_secrets
 
-
-class _Text(TypedDict):
-    encoding: str
-    errors: str
-    newline: str
-
-
 PURPOSE = "helmsman call 1"
-_AS_IT_IS = _Text(encoding="utf-8", errors="surrogateescape", newline="")
-"""Whatever a program prints."""
 STOPPED = frozenset({AgentOutcome.BLOCKED_BY_HOOK, AgentOutcome.ABORTED, AgentOutcome.CRASHED})
 """A session that had to be killed counts as crashed."""
 
@@ -105,22 +96,23 @@ def finish(folder: CallFolder, call: AgentCall) -> None:
     if _authentic(folder, folder.call) is None:
         write_atomic(folder.call, _signed(folder, folder.call, call.model_dump_json(indent=1)))
     if folder.transcript.exists():
-        with gzip.open(folder.packed, "wt", **_AS_IT_IS) as packed:
-            _move(folder.transcript, cast("TextIO", packed))
+        with gzip.open(folder.packed, "wb") as packed:
+            _move(folder.transcript, packed)
 
 
 def set_aside(folder: CallFolder) -> None:
     """A call that ended before it did anything is no call; its transcript is kept for people."""
     folder.started.unlink(missing_ok=True)
     if folder.transcript.exists():
-        with (folder.root / "transcript.failed.jsonl").open("w", **_AS_IT_IS) as kept:
+        with (folder.root / "transcript.failed.jsonl").open("wb") as kept:
             _move(folder.transcript, kept)
 
 
-def _move(transcript: Path, to: TextIO) -> None:
-    """Without secrets: the program has ended, and from now on only people read it."""
-    with transcript.open(**_AS_IT_IS) as lines:
-        to.writelines(map(redact, lines))
+def _move(transcript: Path, to: BinaryIO | gzip.GzipFile) -> None:
+    """Without secrets: the program has ended, and from now on only people read it. Whatever it printed is kept as it is."""
+    with transcript.open("rb") as lines:
+        for line in lines:
+            to.write(redact(line.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape"))
     transcript.unlink()
 
 
@@ -147,22 +139,17 @@ def _authentic(folder: CallFolder, file: Path) -> str | None:
 
 def _read(folder: CallFolder) -> ClaudeReader | DialectReader:
     """What is known of a call by what its program printed."""
-    told = (_note(folder) or {}).get("agent")
-    if not told:
-        return _read_transcript(folder)
-    reader = reader_of(AgentKind.model_validate(told))
+    agent = (_note(folder) or {}).get("agent")
     with folder.transcript.open("rb") as lines:
-        for line in lines:
-            reader.hear(line)
-    return reader
-
-
-def _read_transcript(folder: CallFolder) -> ClaudeReader:
-    reader = ClaudeReader(session_asked_for(folder))
-    with folder.transcript.open("rb") as lines:
+        if agent:
+            reader = reader_of(AgentKind.model_validate(agent))
+            for line in lines:
+                reader.hear(line)
+            return reader
+        claude = ClaudeReader(session_asked_for(folder))
         for event in filter(None, map(parse_event, lines)):
-            reader.feed(event)
-    return reader
+            claude.feed(event)
+    return claude
 
 
 def _at_work(folder: CallFolder) -> timedelta:

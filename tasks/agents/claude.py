@@ -2,10 +2,10 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from helmsman.config import ClaudeConfig, LoopConfig
 from helmsman.errors import OperatorError
@@ -17,18 +17,16 @@ from helmsman.records.agent import AgentCall, AgentOutcome, KeptSession
 from helmsman.records.state import LoopState
 from helmsman.render.spans import trace_context
 from tasks.agents.call import Order, kept, run_program
-from tasks.agents.call_folder import STOPPED, CallFolder, begin, finished_call, session_asked_for, set_aside
+from tasks.agents.call_folder import STOPPED, begin, finished_call, session_asked_for, set_aside
 from tasks.agents.hook_server import TOKEN
 from tasks.agents.listener import Listener, allowed_cost
 from tasks.agents.project_settings import pinned
 from tasks.agents.steered import steering, stop_seconds, window_of
 from tasks.agents.steering import Steering, settings
 from tasks.repository.git import IDENTITY, has_identity
-from tasks.repository.loop_context import LoopContext
 from tasks.sandbox.enter import BOXED, Agent, Command, agent_box
 from tasks.system.claude_binary import find_binary
 from tasks.system.environment import agent_environment, inner_depth, ours
-from tasks.system.process import Ended
 
 OWN_TELEMETRY = "CLAUDE_CODE_ENABLE_TELEMETRY"
 """Switches the command line's own telemetry on, which then belongs into our trace."""
@@ -39,18 +37,16 @@ def call_agent(order: Order) -> AgentCall:
 
     It goes on with the order's session, where there is one that the command line still knows.
     """
-    folder, environment = order.folder, _environment(order.place, order.state, order.credentials)
+    state, config, folder = order.state, order.state.config, order.folder
+    identity, known = {} if has_identity(order.place.worktree) else IDENTITY, as_it_is_called(config)
+    traced = trace_context(state.uid, state.due, state.attempt) if known.get(OWN_TELEMETRY) else {}
+    environment = {**known, **traced, **inner_depth(config), **identity, **order.credentials}
     call = finished_call(folder) or _make_call(order, environment, order.session)
-    if _lost_session(folder, call):
+    unknown = call.outcome is AgentOutcome.UNKNOWN_SESSION and call.tool_calls == 0
+    if unknown and session_asked_for(folder) is not None:  # it is gone; the folder tells, also after a crash
         set_aside(folder)
         call = _make_call(order, environment, None)
     return kept(folder, call, lambda call: call.tool_calls == 0)
-
-
-def _lost_session(folder: CallFolder, call: AgentCall) -> bool:
-    """Whether it ended at once because the session that it was to go on with is gone. The folder tells, also after a crash."""
-    unknown = call.outcome is AgentOutcome.UNKNOWN_SESSION and call.tool_calls == 0
-    return unknown and session_asked_for(folder) is not None
 
 
 def arguments(
@@ -83,48 +79,51 @@ def refuse_root(config: ClaudeConfig, environment: dict[str, str]) -> None:
 
 
 def _make_call(order: Order, environment: dict[str, str], session: KeptSession | None) -> AgentCall:
-    state = order.state
+    state, place, home = order.state, order.place, environment.get("HOME", "")
     refuse_root(state.config.claude, environment)
     binary = find_binary(state.config.claude)
     begin(order.folder, order.prompt, order.start, session)
-    config = claude_config(state)
+    config, own = claude_config(state), pinned(environment, state.config)
     allowed, here = allowed_cost(state, config.max_cost_usd), prices_known(config, state, environment)
     reader = ClaudeReader(session, config.disallowed_tools)
-    allowed_here = allowed if here else None
     options = arguments(config, max_cost=None if here else allowed, system=order.system, session=session)
-    if not state.config.steering.hooks:
-        alone = json.dumps({"env": pinned(environment, state.config)})
-        command = Command([str(binary), "--settings", alone, *options], environment)
-        listener = ClaudeListener(order, environment, reader, allowed_here)
-        return _conclude(listener, _run(order, command, listener, lambda: order.stop() or listener.must_end))
-    home, item, own = environment.get("HOME", ""), order.item, pinned(environment, state.config)
-    with steering(order.place, state, order.start, home, order.stop, item) as (steers, server):
-        listener = ClaudeListener(order, environment, reader, allowed_here, steers)
-        options = ["--settings", settings(server, stop_seconds(state, item), own), *options]
-        command = Command([str(binary), *options], {**environment, TOKEN: server.token})
-        enough = lambda: bool(listener.watch.pain) or steers.overdue or listener.deaf  # noqa: E731 - what it says is all
-        ended = _run(order, command, listener, lambda: order.stop() or enough(), hooks=(server.port,))
+    steers, ports, token, said = None, (), dict[str, str](), json.dumps({"env": own})
+    with ExitStack() as stack:
+        if state.config.steering.hooks:
+            steered = steering(place, state, order.start, home, order.stop, order.item)
+            steers, server = stack.enter_context(steered)
+            ports, token, said = (server.port,), {TOKEN: server.token}, settings(server, stop_seconds(state, order.item), own)
+        listener = ClaudeListener(order, environment, reader, allowed if here else None, steers)
+        command = Command([str(binary), "--settings", said, *options], {**environment, **token})
+        boxed = stack.enter_context(agent_box(state.config.box, place.worktree, place.folder, Agent(binary, ports), command))
+        ended = run_program(
+            order,
+            boxed,
+            stdin=order.prompt.encode(),
+            idle=listener.patience.seconds,
+            on_line=listener.hear,
+            stop=lambda: order.stop() or listener.is_at_end,
+        )
     if listener.deaf:
-        raise _without_hooks(listener.reader)
-    if steers.overdue:
+        raise OperatorError(
+            "the agent's program works without asking its hooks, so nothing would steer it",
+            expected=f"a Claude Code that calls hooks of type http, with {TOKEN} as the loop sets it",
+            found=reader.cli_version or "a program that does not say its version",
+            remedy=(
+                "look for disableAllHooks and env in .claude/settings.json, install a newer Claude Code, or set"
+                " steering.hooks = false to do without guard rails"
+            ),
+        )
+    if steers and steers.overdue:
         ended = replace(ended, by="itself")
-    call = _with_rotation(_conclude(listener, ended), steers.ending)
-    return call.model_copy(update=steers.account(call.outcome))
-
-
-def _with_rotation(call: AgentCall, why: str) -> AgentCall:
-    """The call with the reason why we brought it to its end, and under its own name where it was us that stopped it."""
-    stopped = {"outcome": AgentOutcome.ROTATED, "error": ""} if why and call.outcome in STOPPED else {}
-    return call.model_copy(update={"rotated": why, **stopped})
-
-
-def _run(
-    order: Order, command: Command, listener: "ClaudeListener", stop: Callable[[], bool], hooks: tuple[int, ...] = ()
-) -> Ended:
-    config, agent = order.state.config, Agent(Path(command.arguments[0]), hooks)
-    idle, said = listener.patience.seconds, order.prompt.encode()
-    with agent_box(config.box, order.place.worktree, order.place.folder, agent, command) as boxed:
-        return run_program(order, boxed, stdin=said, idle=idle, on_line=listener.hear, stop=stop)
+    by, now = listener.ended_by(ended), datetime.now(UTC)
+    call = reader.conclude(exit_code=ended.exit_code, ended_by=by, stderr=ended.stderr, seconds=ended.seconds, now=now)
+    call = listener.conclude(call, ended)
+    if steers is None:
+        return call
+    if steers.ending and call.outcome in STOPPED:  # it was us that stopped it
+        call = call.model_copy(update={"outcome": AgentOutcome.ROTATED, "error": ""})
+    return call.model_copy(update={"rotated": steers.ending, **steers.account(call.outcome)})
 
 
 class ClaudeListener(Listener):
@@ -149,6 +148,11 @@ class ClaudeListener(Listener):
         The prompt comes first, so what is posted later in its place changes nothing.
         """
 
+    @property
+    def is_at_end(self) -> bool:
+        """Whether its program is to be stopped. Where it is steered, hooks end it for its money, and only then is it overdue."""
+        return bool(self.watch.pain) or self._steers.overdue or self.deaf if self._steers else self.must_end
+
     def hear(self, line: bytes) -> None:
         event = parse_event(line)
         if event is None:
@@ -164,31 +168,6 @@ class ClaudeListener(Listener):
         if self._steers:
             self._steers.follow(event)
             self._steers.observe(self.reader.context(window_of(self._state, self.reader.model)))
-
-
-def _without_hooks(reader: ClaudeReader) -> OperatorError:
-    return OperatorError(
-        "the agent's program works without asking its hooks, so nothing would steer it",
-        expected=f"a Claude Code that calls hooks of type http, with {TOKEN} as the loop sets it",
-        found=reader.cli_version or "a program that does not say its version",
-        remedy=(
-            "look for disableAllHooks and env in .claude/settings.json, install a newer Claude Code, or set"
-            " steering.hooks = false to do without guard rails"
-        ),
-    )
-
-
-def _conclude(listener: ClaudeListener, ended: Ended) -> AgentCall:
-    by, now = listener.ended_by(ended), datetime.now(UTC)
-    call = listener.reader.conclude(exit_code=ended.exit_code, ended_by=by, stderr=ended.stderr, seconds=ended.seconds, now=now)
-    return listener.conclude(call, ended)
-
-
-def _environment(context: LoopContext, state: LoopState, credentials: dict[str, str]) -> dict[str, str]:
-    identity, config = {} if has_identity(context.worktree) else IDENTITY, state.config
-    known = as_it_is_called(config)
-    traced = trace_context(state.uid, state.due, state.attempt) if known.get(OWN_TELEMETRY) else {}
-    return {**known, **traced, **inner_depth(config), **identity, **credentials}
 
 
 def as_it_is_called(config: LoopConfig) -> dict[str, str]:

@@ -9,9 +9,8 @@ open turns into a denial (`onFailure: block`).
 import hmac
 import json
 import secrets
-import socket
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
@@ -56,39 +55,29 @@ class _Server(LoopbackServer):
         super().__init__(("127.0.0.1", 0), _Exchange)
         self.answer, self.known = answer, HookServer(self.socket.getsockname()[1], secrets.token_urlsafe(24))
 
-    def get_request(self) -> tuple[socket.socket, Any]:
-        connection, address = super().get_request()
-        connection.settimeout(PATIENCE)
-        return connection, address
-
 
 class _Exchange(BaseHTTPRequestHandler):
+    timeout = PATIENCE
     protocol_version = "HTTP/1.1"  # the CLI keeps its connections
     disable_nagle_algorithm = True
     wbufsize = 64 * 1024  # head and body leave together
 
     def do_POST(self) -> None:
-        server = cast("_Server", self.server)
+        server, length = cast("_Server", self.server), self.headers.get("content-length", "")
         if not hmac.compare_digest(self.headers.get(HEADER, "").encode(), server.known.token.encode()):
             self.close_connection = True  # what it sent is not read, and would pass for its next request
             self._send(HTTPStatus.FORBIDDEN, {})
             return
-        event = self._read_event()
-        if event is None:
-            self._send(HTTPStatus.BAD_REQUEST, {})
-            return
-        self._send(HTTPStatus.OK, server.answer(event))
-
-    def _read_event(self) -> Mapping[str, Any] | None:
-        length = self.headers.get("content-length", "")
+        event: Any = None
         if not length.isdecimal() or len(length) > _DIGITS or int(length) > LARGEST_EVENT:
             self.close_connection = True  # what follows cannot be read past
-            return None
-        try:
-            event = json.loads(self.rfile.read(int(length)))
-        except (ValueError, RecursionError):
-            return None
-        return cast("dict[str, Any]", event) if isinstance(event, dict) else None
+        else:
+            with suppress(ValueError, RecursionError):
+                event = json.loads(self.rfile.read(int(length)))
+        if isinstance(event, dict):
+            self._send(HTTPStatus.OK, server.answer(cast("dict[str, Any]", event)))
+        else:
+            self._send(HTTPStatus.BAD_REQUEST, {})
 
     def _send(self, status: HTTPStatus, output: Mapping[str, Any]) -> None:
         body = json.dumps(output).encode()

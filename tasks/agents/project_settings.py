@@ -1,8 +1,7 @@
 """A project's settings of Claude Code: read from the commit that a loop begins with, and kept from leading the CLI elsewhere."""
 
 import json
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, cast
 
 from helmsman.config import LoopConfig
@@ -34,11 +33,18 @@ def require_project_settings(repository: Repository, commit: str, config: LoopCo
 
 def project_settings(repository: Repository, commit: str, config: LoopConfig) -> list[Requested]:
     """What the settings files ask for that a loop's CLI reads: of the commit, and of the checkout where it works in place."""
-    files = [FILES[source] for source in config.claude.setting_sources if source in FILES]
     if config.agent.kind != "claude":
         return []
-    found = [*_of_commit(repository, commit, files), *(_of_checkout(repository.top, files) if _reads_checkout(config) else ())]
-    return list(dict.fromkeys(found))
+    files = [FILES[source] for source in config.claude.setting_sources if source in FILES]
+    entries = (entry_at(repository.common, commit, path) for path in (".claude", *files))
+    links = [entry.path for entry in entries if entry is not None and entry.mode == LINK]
+    a_link = (Setting("content", as_json("a link, which leads to whatever lies there")),)
+    held = zip(files, read_objects(repository.common, [f"{commit}:{file}" for file in files]), strict=True)
+    texts = [(file, one[1]) for file, one in held if one is not None and file not in links]
+    if config.workspace.in_place or "local" in config.claude.setting_sources:
+        texts += [(file, text) for file in files if (text := read_within(repository.top, file, LARGEST)) is not None]
+    read = (_asked_by(file, text.decode("utf-8-sig", "replace")) for file, text in texts)
+    return list(dict.fromkeys((*(Requested(path, a_link) for path in links), *read)))
 
 
 def pinned(environment: Mapping[str, str], config: LoopConfig) -> dict[str, str]:
@@ -52,26 +58,6 @@ def pinned(environment: Mapping[str, str], config: LoopConfig) -> dict[str, str]
         base = {"ANTHROPIC_BASE_URL": environment.get("ANTHROPIC_BASE_URL") or ANTHROPIC}
     proxies = {name: environment.get(name, "") for name in PROXIES} if config.sandbox.kind != "bubblewrap" else {}
     return {name: value for name, value in {**base, **proxies}.items() if "@" not in value}
-
-
-def _reads_checkout(config: LoopConfig) -> bool:
-    return config.workspace.in_place or "local" in config.claude.setting_sources
-
-
-def _of_commit(repository: Repository, commit: str, files: list[str]) -> Iterator[Requested]:
-    found = (entry_at(repository.common, commit, path) for path in (".claude", *files))
-    links = [entry.path for entry in found if entry is not None and entry.mode == LINK]
-    yield from (Requested(path, (Setting("content", as_json("a link, which leads to whatever lies there")),)) for path in links)
-    for file, found in zip(files, read_objects(repository.common, [f"{commit}:{file}" for file in files]), strict=True):
-        if found is not None and file not in links:
-            yield _asked_by(file, found[1].decode("utf-8-sig", "replace"))
-
-
-def _of_checkout(top: Path, files: list[str]) -> Iterator[Requested]:
-    for file in files:
-        found = read_within(top, file, LARGEST)
-        if found is not None:
-            yield _asked_by(file, found.decode("utf-8-sig", "replace"))
 
 
 def _asked_by(file: str, text: str) -> Requested:

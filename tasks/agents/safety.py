@@ -97,13 +97,20 @@ class Watch:
         return self._reason
 
     def announce(self, called: Called) -> None:
-        """A tool is called; what came of it is told by `conclude`."""
+        """A tool is called; what came of it is told by `conclude`. What is there now of what it may remove is noted."""
         command = called.arguments.get("command")
         if called.tool != "Bash" or not called.identity or not isinstance(command, str) or not self._watches:
             return
         # Where the session's shell stands is not followed: what is named from elsewhere is not there, and cannot go.
         script = commands(command, self._rules.worktree, self._rules.home)
-        self._pending[called.identity] = _Noted(called, script, self._targets(script))
+        found: dict[str, None] = {}
+        for path in islice(_removed(script, self._rules), _MOST_TARGETS):
+            place = locate(path, "/", self._rules)
+            if place and place.holds_worktree:  # the loop made the working tree itself
+                found[path] = None
+            elif place and place.kind == "outside":
+                found.update(dict.fromkeys(self._standing(path, self._since)))
+        self._pending[called.identity] = _Noted(called, script, (*filter(self._exists, found), *self._held))
         if len(self._pending) > _PENDING:
             del self._pending[next(iter(self._pending))]
 
@@ -113,22 +120,22 @@ class Watch:
         if noted is None or self._reason:
             return
         gone = next((path for path in noted.targets if not self._exists(path)), None)  # however the command ended
+        done = ""
         if gone is not None:
-            self._reason = f"{DESTROYED}{_loss(gone, self._rules)}"
+            place = locate(gone, "/", self._rules)
+            if place is not None and place.kind == "inside":
+                done = "it removed the working tree's .git" if place.path else "it removed the whole working tree"
+            else:
+                above = place is not None and place.holds_worktree
+                done = f"it removed {gone}, {'which holds the working tree' if above else 'outside the working tree'}"
         elif not result.failed and not noted.called.arguments.get("run_in_background"):
-            told = _overwritten(noted.script, result.output, self._rules) or _published(noted.script, self._rules)
-            self._reason = f"{DESTROYED}{told}" if told else ""
-
-    def _targets(self, script: Sequence[Command]) -> tuple[str, ...]:
-        """What is there now of what a command may remove, and what no command may."""
-        found: dict[str, None] = {}
-        for path in islice(_removals(script, self._rules), _MOST_TARGETS):
-            place = locate(path, "/", self._rules)
-            if place and place.holds_worktree:  # the loop made the working tree itself
-                found[path] = None
-            elif place and place.kind == "outside":
-                found.update(dict.fromkeys(self._standing(path, self._since)))
-        return (*filter(self._exists, found), *self._held)
+            # git tells whether a push overwrote something; where its words were thrown away, nothing does
+            overwrote = _UPDATED in result.output and not any(git_of(one).verb in _BRINGS for one in noted.script)
+            if overwrote and any(_forced(command, self._rules) for command in noted.script):
+                done = "it overwrote what a remote holds, by a forced git push"
+            elif published := next(filter(None, (_published_by(one, self._rules) for one in noted.script)), ""):
+                done = f"it published something ({published})"
+        self._reason = f"{DESTROYED}{done}" if done else ""
 
 
 def tokens_left(state: LoopState) -> float | None:
@@ -138,25 +145,25 @@ def tokens_left(state: LoopState) -> float | None:
 
 
 def standing_since(pattern: str, moment: float) -> tuple[str, ...]:
-    """Paths, or what a pattern of the shell's stands for, that hold something from before a moment."""
+    """Paths, or what a pattern of the shell's stands for, that hold something from before a moment.
+
+    By the time of the inode's change, which nothing can set back: a copied, unpacked or cloned file is new. One level is enough:
+    a folder that was there has something in it that was there, unless all of it was written anew.
+    """
+
+    def is_older(path: str) -> bool:
+        found = os.lstat(path)
+        if found.st_ctime < moment or not S_ISDIR(found.st_mode):
+            return found.st_ctime < moment
+        with os.scandir(path) as entries:
+            return any(entry.stat(follow_symlinks=False).st_ctime < moment for entry in islice(entries, _MOST_NAMES))
+
     every = "{*,.*}"
     found = glob.iglob(pattern.replace(every, "*"), include_hidden=every in pattern)  # noqa: PTH207 - hides what the shell does
     try:
-        return tuple(path for path in islice(found, _MOST_TARGETS) if _is_older(path, moment))
+        return tuple(filter(is_older, islice(found, _MOST_TARGETS)))
     except (OSError, ValueError):  # half a character has no name in a file system
         return ()
-
-
-def _is_older(path: str, moment: float) -> bool:
-    """By the time of the inode's change, which nothing can set back: a copied, unpacked or cloned file is new.
-
-    One level is enough. A folder that was there has something in it that was there, unless all of it was written anew.
-    """
-    found = os.lstat(path)
-    if found.st_ctime < moment or not S_ISDIR(found.st_mode):
-        return found.st_ctime < moment
-    with os.scandir(path) as entries:
-        return any(entry.stat(follow_symlinks=False).st_ctime < moment for entry in islice(entries, _MOST_NAMES))
 
 
 def _rules(worktree: str, home: str) -> Rules:
@@ -169,7 +176,7 @@ def _rules(worktree: str, home: str) -> Rules:
     )
 
 
-def _removals(script: Sequence[Command], rules: Rules) -> Iterator[str]:
+def _removed(script: Sequence[Command], rules: Rules) -> Iterator[str]:
     """Paths and patterns that commands remove with all that is below them, in the order in which they stand there."""
     for command in script:
         recursive = command.program == "rm" and has_flag(command.arguments, "-rR --recursive")
@@ -179,19 +186,14 @@ def _removals(script: Sequence[Command], rules: Rules) -> Iterator[str]:
                 yield path
 
 
-def _loss(path: str, rules: Rules) -> str:
-    place = locate(path, "/", rules)
-    if place is None or place.kind != "inside":
-        above = place is not None and place.holds_worktree
-        return f"it removed {path}, {'which holds the working tree' if above else 'outside the working tree'}"
-    return "it removed the working tree's .git" if place.path else "it removed the whole working tree"
-
-
-def _overwritten(script: Sequence[Command], output: str, rules: Rules) -> str:
-    """Git tells whether a push overwrote something; where its words were thrown away, nothing does."""
-    told = _UPDATED in output and not any(git_of(one).verb in _BRINGS for one in script)
-    forced = told and any(_forced(command, rules) for command in script)
-    return "it overwrote what a remote holds, by a forced git push" if forced else ""
+def _published_by(command: Command, rules: Rules) -> str:
+    """What it published, if it surely ran to a good end where the whole script did; empty for nothing."""
+    rule = next((one.rule for one in findings((replace(command, wrappers=()),), rules)), None)
+    words = [word for word in command.arguments if not word.startswith("-")][:1]
+    named = " ".join((command.program, *words))[:60]
+    local = any(name in word for word in command.arguments for name in _ANYWHERE)
+    published = rule == "publish" and command.sure and not command.background and not local
+    return named if published and named not in _REVIEWED else ""
 
 
 def _forced(command: Command, rules: Rules) -> bool:
@@ -203,15 +205,3 @@ def _forced(command: Command, rules: Rules) -> bool:
     path = "".join(names[:1]).removeprefix("file://")
     here, to = (locate(word, git.folder, rules) for word in (".", path if path.startswith(("/", ".", "~")) else ""))
     return here is not None and here.kind != "temporary" and (to is None or to.kind == "outside")
-
-
-def _published(script: Sequence[Command], rules: Rules) -> str:
-    """By the first command that surely ran to a good end where the whole did."""
-    for command in script:
-        rule = next((one.rule for one in findings((replace(command, wrappers=()),), rules)), None)
-        words = [word for word in command.arguments if not word.startswith("-")][:1]
-        told = " ".join((command.program, *words))[:60]
-        local = any(name in word for word in command.arguments for name in _ANYWHERE)
-        if rule == "publish" and command.sure and not command.background and not local and told not in _REVIEWED:
-            return f"it published something ({told})"
-    return ""

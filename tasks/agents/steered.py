@@ -40,21 +40,23 @@ def steering(
 
     `item`: the own check of the plan's item in hand.
     """
-    gate = _gate(context, state, start, stop, item)
-    stops = Stops(gate.run, lambda attempt: publish(StopAnswered(attempt=attempt))) if gate else None
-    rules, content = _rules(context, state, start, home), partial(_content, context.worktree)
-    tell = partial(_tell, str(context.worktree))
-    steers = Steering(rules, tell, content, stops)
+    gate, stops, worktree = None, None, str(context.worktree)
+    if seconds := stop_seconds(state, item):
+        allowed = state.config.steering.model_copy(update={"stop_seconds": seconds})
+        config = state.config.model_copy(update={"steering": allowed})
+        gate = StopGate(clean_checkout(context, state), start, context.tag(state), config, state.checks, stop, item)
+        stops = Stops(gate.run, lambda attempt: publish(StopAnswered(attempt=attempt)))
+
+    def tell(guarded: Guarded) -> None:
+        publish(ToolGuarded(guarded=guarded.model_copy(update={"detail": worded(guarded.detail, worktree)})))
+
+    steers = Steering(_rules(context, state, start, home), tell, partial(_content, context.worktree), stops)
     with hook_server(steers.answer) as server:
         try:
             yield steers, server
         finally:
             if gate:
                 gate.close()
-
-
-def _tell(worktree: str, guarded: Guarded) -> None:
-    publish(ToolGuarded(guarded=guarded.model_copy(update={"detail": worded(guarded.detail, worktree)})))
 
 
 def stop_seconds(state: LoopState, item: str = "") -> float:
@@ -73,18 +75,15 @@ def window_of(state: LoopState, model: str) -> int:
     return known_window(configured if "[1m]" in configured else model, state.windows, state.config.context.window)
 
 
-def _gate(context: LoopContext, state: LoopState, start: str, stop: Callable[[], bool], item: str) -> StopGate | None:
-    seconds = stop_seconds(state, item)
-    if not seconds:
-        return None
-    allowed = state.config.steering.model_copy(update={"stop_seconds": seconds})
-    config = state.config.model_copy(update={"steering": allowed})
-    return StopGate(clean_checkout(context, state), start, context.tag(state), config, state.checks, stop, item)
-
-
 def _rules(context: LoopContext, state: LoopState, start: str, home: str) -> Rules:
     """For the iteration that is due."""
     config = state.config
+
+    @cache
+    def tests_before() -> frozenset[str]:
+        found = git(context.worktree, "ls-tree", "-r", "-z", "--name-only", state.base_commit).split("\0")
+        return frozenset(filter(is_test_file, found))
+
     return Rules(
         worktree=os.path.realpath(context.worktree),
         protected=config.invariants.protect,
@@ -98,19 +97,8 @@ def _rules(context: LoopContext, state: LoopState, start: str, home: str) -> Rul
         home=home,
         resolve=os.path.realpath,
         exists=os.path.lexists,
-        tests=_tests_before(context.worktree, state.base_commit),
+        tests=lambda path: is_test_file(path) and path in tests_before(),  # those that the loop wrote are its own to change
     )
-
-
-def _tests_before(worktree: Path, commit: str) -> Callable[[str], bool]:
-    """Whether a path is a test that was there before the loop: those that it has written itself are its own to change."""
-
-    @cache
-    def names() -> frozenset[str]:
-        found = git(worktree, "ls-tree", "-r", "-z", "--name-only", commit).split("\0")
-        return frozenset(filter(is_test_file, found))
-
-    return lambda path: is_test_file(path) and path in names()
 
 
 def _content(worktree: Path, path: str) -> str | None:

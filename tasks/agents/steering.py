@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -75,11 +75,6 @@ class Steering:
         self._turns = 0
         self._due_at: int | None = None
         self._over, self._over_at = "", 0
-        self._answers: Mapping[str, Callable[[Mapping[str, Any]], Output]] = {
-            "PreToolUse": self._before,
-            "PostToolUseFailure": self._after_failure,
-            "Stop": self._stop,
-        }
 
     @property
     def ending(self) -> str:
@@ -99,34 +94,39 @@ class Steering:
 
     def account(self, outcome: AgentOutcome) -> Mapping[str, Any]:
         """What a record of the call, which ended so, holds of it."""
-        longest = max((thread.trouble.longest for thread in self._threads.values()), default=0)
-        guarded, silent = tuple(self.guarded), tuple(self._silent_hooks(outcome))
+        # hooks that the CLI had to call and did not: settings that change in mid-session turn them off without a word
+        silent = ["PreToolUse"] if self._unasked else []
+        if self._stops and not self._stops.asked and not (self.ending or self._over) and outcome is AgentOutcome.FINISHED:
+            silent.append("Stop")
         return {
-            "guarded": guarded,
+            "guarded": tuple(self.guarded),
             "stops": self.stops,
             "errors": self.errors,
-            "failures_in_row": longest,
-            "silent_hooks": silent,
+            "failures_in_row": max((thread.trouble.longest for thread in self._threads.values()), default=0),
+            "silent_hooks": tuple(silent),
         }
-
-    def _silent_hooks(self, outcome: AgentOutcome) -> Iterator[str]:
-        """Hooks that the CLI had to call and did not: settings that change in mid-session turn them off without a word."""
-        if self._unasked:
-            yield "PreToolUse"
-        if self._stops and not self._stops.asked and not (self.ending or self._over) and outcome is AgentOutcome.FINISHED:
-            yield "Stop"
 
     def answer(self, event: Mapping[str, Any]) -> Output:
         """The hook's output for an event of the CLI."""
-        name = text(event.get("hook_event_name"))
-        self.heard = self.heard or name == _FIRST
-        handler = self._answers.get(name)
         try:
-            return handler(event) if handler else {}
+            match text(event.get("hook_event_name")):
+                case "UserPromptSubmit":
+                    self.heard = True
+                case "PreToolUse":
+                    return self._before(event)
+                case "PostToolUseFailure":
+                    error = ends(event.get("error"), LONGEST_OUTPUT)
+                    self.conclude(ToolResult(text(event.get("tool_use_id")), failed=True, output=error))
+                    with self._lock:
+                        return self._advised("PostToolUseFailure", text(event.get("agent_id")))
+                case "Stop":
+                    return self._stop(event)
+                case _:
+                    pass
         except Exception:  # noqa: BLE001 - a fault of ours must not keep an agent from all of its tools
             with self._lock:
                 self._note(_call(event), UNJUDGED, denied=False)
-            return {}
+        return {}
 
     def announce(self, called: Called) -> None:
         """The model has called a tool; whether a hook is asked about it is not yet known."""
@@ -175,7 +175,9 @@ class Steering:
         with self._lock:
             _keep(self._asked, identity, None, PENDING_KEPT)
             thread = self._thread(agent)
-            if why := self._at_end(agent, thread):
+            late = self._due_at is not None and self._turns > self._due_at + GRACE
+            # a subagent that gets nowhere ends alone
+            if why := self._over or (gutter(thread.trouble) if agent else self.ending if late else ""):
                 return {"continue": False, "stopReason": why, **_output("PreToolUse", **_denial(why))}
             judgement = judge(call, self._session, replace(self._rules, broken=thread.trouble.broken))
             self._session = before(self._session, call)
@@ -190,11 +192,6 @@ class Steering:
             if isinstance(judgement, Advise):
                 self._advise(agent, judgement, call)
             return self._advised("PreToolUse", agent)
-
-    def _after_failure(self, event: Mapping[str, Any]) -> Output:
-        self.conclude(ToolResult(text(event.get("tool_use_id")), failed=True, output=ends(event.get("error"), LONGEST_OUTPUT)))
-        with self._lock:
-            return self._advised("PostToolUseFailure", text(event.get("agent_id")))
 
     def _stop(self, event: Mapping[str, Any]) -> Output:
         """The lock is free meanwhile: checks take their time."""
@@ -221,9 +218,9 @@ class Steering:
             thread.trouble = succeeded(thread.trouble, call)
         self._heed_ending()
 
-    def _take(self, agent: str, told: Told, call: ToolCall) -> None:
+    def _take(self, agent: str, found: Told, call: ToolCall) -> None:
         thread = self._thread(agent)
-        thread.trouble, said = told
+        thread.trouble, said = found
         for one in said:
             self._advise(agent, one, call)
 
@@ -235,14 +232,6 @@ class Steering:
         self._due_at = self._turns if why else None
         if why:
             self._advise("", Advise("ending", closing(why)), _session_itself(why))
-
-    def _at_end(self, agent: str, thread: _Thread) -> str:
-        """Why this thread makes no further call. A subagent that gets nowhere ends alone."""
-        if self._over:
-            return self._over
-        if agent:
-            return gutter(thread.trouble)
-        return self.ending if self._due_at is not None and self._turns > self._due_at + GRACE else ""
 
     def _thread(self, agent: str) -> _Thread:
         if agent not in self._threads:
@@ -267,7 +256,6 @@ class Steering:
             self._tell(guarded)
 
 
-_FIRST = "UserPromptSubmit"
 _NEVER_ASKED = "<tool_use_error>"
 """How the CLI answers a call that is wrong in form, before it would ask a hook."""
 

@@ -11,7 +11,6 @@ from helmsman.parsers.status import read_ending
 from helmsman.plain import clean
 from helmsman.records.agent import StopAttempt
 from helmsman.records.checks import CheckReport, CheckResult
-from helmsman.records.claims import Claims
 from tasks.checks.run import CheckContext, run_laid_out
 from tasks.checks.targets import with_checks
 from tasks.repository.clean_checkout import CleanCheckout
@@ -76,9 +75,8 @@ class StopGate:
 
     def _check(self, number: int, said: str, until: float) -> tuple[list[CheckResult], str]:
         """Run what can be run until that instant. A hindrance takes the place of all results."""
-        claims = read_ending(said, self._config.completion.promise)
         checks = self._item or self._config.checks
-        if hindrance := _nothing_claimed(claims, of_item=bool(self._item)) or self._hindrance(checks, until):
+        if hindrance := self._hindrance(said, checks, until):
             return [], hindrance
         # whether what fails by chance is tolerated is decided when the checks run on a commit: here it sends nobody back
         lenient = [check.model_copy(update={"tolerate_flaky": True}) for check in checks]
@@ -91,7 +89,7 @@ class StopGate:
             allowance=lambda check: self._allowance(check, until),
         )
         try:
-            _lay_out(self._checkout, self._start)
+            self._lay_out()
             results, _ = run_laid_out(check_context, with_checks(self._config, lenient))
         except Cancelled:
             return [], "the session is at its end"
@@ -105,13 +103,33 @@ class StopGate:
         self._known = CheckReport(tree="", results=tuple(failures(results)))
         return results, ""
 
-    def _hindrance(self, checks: Sequence[CheckConfig], until: float) -> str:
-        """Why there is no need to begin."""
-        if not checks:
-            return "there are no checks"
-        if not any(self._allowance(check, until) for check in checks):
-            return "every check takes longer than it may"
-        return "the session is at its end" if self._ended() else ""
+    def _hindrance(self, said: str, checks: Sequence[CheckConfig], until: float) -> str:
+        """Why there is no need to begin: nothing is claimed to be done, or nothing can be run."""
+        claims = read_ending(said, self._config.completion.promise)
+        reasons = (
+            (not claims.wants_to_finish and bool(claims.blocked), "it says that it is blocked"),
+            (not claims.wants_to_finish and claims.goes_on, "it says that work remains"),
+            (not claims.wants_to_finish and not self._item, "it does not ask to be done"),
+            (not checks, "there are no checks"),
+            (not any(self._allowance(check, until) for check in checks), "every check takes longer than it may"),
+            (self._ended(), "the session is at its end"),
+        )
+        return next((why for holds, why in reasons if holds), "")
+
+    def _lay_out(self) -> None:
+        """Have the checkout hold the agent's files; the worktree stays as it is.
+
+        Raises HelmsmanError and OSError where they cannot be laid out, and where set-up would have to run first: it could leave,
+        for the checks that decide, what no commit shows.
+        """
+        worktree = self._checkout.worktree
+        if own_git(worktree, self._start) is None:
+            raise TransientError("the worktree is cut off from its repository")
+        if any(dirty_paths(inner) for inner in submodules(worktree)):
+            raise TransientError("work in a submodule is not committed, and cannot be checked before it is")
+        self._checkout.prepare(snapshot(worktree, commit_and_tree(worktree)[0], MESSAGE, at_work=True))
+        if self._checkout.setup_due():
+            raise TransientError("set-up has to run again first, and runs only before the checks that decide")
 
     def _allowance(self, check: CheckConfig, until: float) -> float:
         """Seconds that it may take: none where it is known to need more than is left."""
@@ -122,32 +140,5 @@ class StopGate:
         return self._closed.is_set() or self._stop()
 
 
-def _nothing_claimed(claims: Claims, *, of_item: bool) -> str:
-    """Why there is nothing to check; empty where it says, or may mean, that something is done."""
-    if claims.wants_to_finish:
-        return ""
-    if claims.blocked:
-        return "it says that it is blocked"
-    if claims.goes_on:
-        return "it says that work remains"
-    return "" if of_item else "it does not ask to be done"
-
-
 def _words(error: Exception) -> str:
     return clean(redact(str(error) or type(error).__name__))[:PROBLEM_SHOWN]
-
-
-def _lay_out(checkout: CleanCheckout, start: str) -> None:
-    """Have the checkout hold the agent's files; the worktree stays as it is.
-
-    Raises HelmsmanError and OSError where they cannot be laid out, and where set-up would have to run first: it could leave, for
-    the checks that decide, what no commit shows.
-    """
-    worktree = checkout.worktree
-    if own_git(worktree, start) is None:
-        raise TransientError("the worktree is cut off from its repository")
-    if any(dirty_paths(inner) for inner in submodules(worktree)):
-        raise TransientError("work in a submodule is not committed, and cannot be checked before it is")
-    checkout.prepare(snapshot(worktree, commit_and_tree(worktree)[0], MESSAGE, at_work=True))
-    if checkout.setup_due():
-        raise TransientError("set-up has to run again first, and runs only before the checks that decide")

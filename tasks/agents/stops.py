@@ -67,27 +67,26 @@ class Stops:
     def answer(self, event: Mapping[str, Any], *, full: bool) -> Output | None:
         """What the hook answers; None for a Stop that the stream does not bear out, also after a while."""
         session, active = text(event.get("session_id")), event.get("stop_hook_active") is True
+
+        def is_over() -> bool:
+            stale = active and self._turn == self._judged  # a Stop hook sent it back, so the stream is to show a further turn
+            return session == self._session and self._spoke_last and not self._running and not stale
+
         with self._changed:
-            if not self._changed.wait_for(lambda: self._is_over(session, active=active), self._catch_up):
+            if not self._changed.wait_for(is_over, self._catch_up):
                 return None
             turn, said = self._turn, self._said
         self.asked = True
         with self._answering:
-            if turn > self._judged:  # else it is the same end of the same turn, which has its answer
-                self._output = self._judge(turn, said, active=active, full=full)
+            if turn <= self._judged:  # it is the same end of the same turn, which has its answer
+                return self._output
+            if self._judged and self._judged not in self._sent_back:  # the agent went on unanswered: that Stop was not its own
+                self.attempts = self.attempts[:-1]
+            self._judged = turn
+            attempt, reason = self._gate(self.attempts, active, full, said)
+            self.attempts = [*self.attempts, attempt][:MOST_ATTEMPTS]
+            with suppress(Exception):  # who is told must not decide
+                self._tell(attempt)
+            sent_back = {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": reason}}
+            self._output = sent_back if attempt.blocked else {}
             return self._output
-
-    def _is_over(self, session: str, *, active: bool) -> bool:
-        """`active`: a Stop hook already sent the agent back, so the stream is to show more than the turn that was judged last."""
-        stale = active and self._turn == self._judged
-        return session == self._session and self._spoke_last and not self._running and not stale
-
-    def _judge(self, turn: int, said: str, *, active: bool, full: bool) -> Output:
-        if self._judged and self._judged not in self._sent_back:  # the agent went on unanswered: that Stop was not its own
-            self.attempts = self.attempts[:-1]
-        self._judged = turn
-        attempt, reason = self._gate(self.attempts, active, full, said)
-        self.attempts = [*self.attempts, attempt][:MOST_ATTEMPTS]
-        with suppress(Exception):  # who is told must not decide
-            self._tell(attempt)
-        return {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": reason}} if attempt.blocked else {}

@@ -25,10 +25,16 @@ def call_agent(order: Order) -> AgentCall:
 
     No session is kept of an agent that cannot go on with one, and Claude Code's credentials are nobody else's.
     """
-    kind, folder = kind_of(order.state), order.folder
-    environment = environment_of(order.place, order.state)
-    call = finished_call(folder) or _make_call(order, environment)
-    return kept(folder, call, lambda call: _did_nothing(kind, call, order))
+    kind, folder, worktree = kind_of(order.state), order.folder, order.place.worktree
+
+    def did_nothing(call: AgentCall) -> bool:
+        if Capability.TOOLS in kind.tells:
+            return call.tool_calls == 0
+        take_over_work(order.place, order.state)  # of a program that does not tell what it did, the tree tells
+        return commit_and_tree(worktree)[0] == order.start and not dirty_paths(worktree)
+
+    call = finished_call(folder) or _make_call(order, environment_of(order.place, order.state))
+    return kept(folder, call, did_nothing)
 
 
 def kind_of(state: LoopState) -> AgentKind:
@@ -42,15 +48,6 @@ def environment_of(context: LoopContext, state: LoopState) -> dict[str, str]:
     identity = {} if has_identity(context.worktree) else IDENTITY
     seen = other_environment(ours(), kind_of(state).environment, state.config.agent.environment)
     return {**seen, **inner_depth(state.config), **identity}
-
-
-def _did_nothing(kind: AgentKind, call: AgentCall, order: Order) -> bool:
-    """Whether the call may be made again. Of a program that does not tell what it did, the tree tells."""
-    if Capability.TOOLS in kind.tells:
-        return call.tool_calls == 0
-    worktree = order.place.worktree
-    take_over_work(order.place, order.state)
-    return commit_and_tree(worktree)[0] == order.start and not dirty_paths(worktree)
 
 
 def _make_call(order: Order, environment: dict[str, str]) -> AgentCall:
@@ -76,14 +73,11 @@ def _make_call(order: Order, environment: dict[str, str]) -> AgentCall:
 
     agent, stdin = Agent(Path(command[0]), is_claude=False), prompt.encode() if kind.prompt == "stdin" else b""
     stop = lambda: order.stop() or listener.must_end  # noqa: E731 - what it says is all
+    # silence is no sign of a hang where a program speaks only at its end
+    idle = config.claude.idle_timeout_minutes * 60 if Capability.STREAM in kind.tells else None
     with agent_box(config.box, place.worktree, place.folder, agent, Command(command, environment)) as boxed:
-        ended = run_program(order, boxed, stdin=stdin, idle=_idle(state, kind), on_line=hear, stop=stop)
+        ended = run_program(order, boxed, stdin=stdin, idle=idle, on_line=hear, stop=stop)
     by = listener.ended_by(ended)
     call = reader.conclude(exit_code=ended.exit_code, ended_by=by, stderr=ended.stderr, seconds=ended.seconds)
     said = without_prompt(call.final_text, prompt) if kind.output == "text" else call.final_text
     return listener.conclude(call, ended).model_copy(update={"final_text": said})
-
-
-def _idle(state: LoopState, kind: AgentKind) -> float | None:
-    """Silence is no sign of a hang where a program speaks only at its end."""
-    return state.config.claude.idle_timeout_minutes * 60 if Capability.STREAM in kind.tells else None
