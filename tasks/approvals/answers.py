@@ -117,7 +117,7 @@ def put_words(box: Path, uid: str, identity: int, words: str) -> None:
     Signed with the loop's key: what the agent writes there is nobody's word.
     """
     box.mkdir(parents=True, exist_ok=True)
-    write_atomic(_words_file(box, identity), signed(uid, WORDS_PURPOSE, redact(words)[:LONGEST_GUIDANCE]))
+    write_atomic(box / f"{identity:020d}.txt", signed(uid, WORDS_PURPOSE, redact(words)[:LONGEST_GUIDANCE]))
 
 
 def with_words(context: LoopContext, state: LoopState) -> LoopState:
@@ -127,27 +127,22 @@ def with_words(context: LoopContext, state: LoopState) -> LoopState:
     """
     if state.ending is not None:
         return state
+    said: list[str] = []
     files = sorted(context.folder.words.glob("*.txt"))[: max(0, GUIDANCE_REMEMBERED - len(state.guidance))]
-    said = [text for text in (_read(file, state.uid) for file in files) if text.strip() and text not in state.guidance]
+    for file in files:
+        try:
+            words = authentic(state.uid, WORDS_PURPOSE, file.read_bytes())
+        except OSError as error:
+            _log.warning("what a person has said cannot be read: %s", error)
+            continue
+        if words is None:
+            _log.warning("%s was not written by Helmsman for this loop, and nobody is told of it", file.name)
+        elif words.strip() and words not in state.guidance:
+            said.append(words)
     if said:
-        told = state.model_copy(update={"guidance": (*state.guidance, *said), "updated_at": now_utc()})
-        state = replace_state(context.repository, state, told, "told by a person: " + clean(said[0])[:60])
+        guided = state.model_copy(update={"guidance": (*state.guidance, *said), "updated_at": now_utc()})
+        state = replace_state(context.repository, state, guided, "told by a person: " + clean(said[0])[:60])
         publish(MemoryNoted(lines=tuple(f"told by a person: {clean(words)[:200]}" for words in said)))
     for file in files:
         file.unlink(missing_ok=True)
     return state
-
-
-def _read(file: Path, uid: str) -> str:
-    try:
-        words = authentic(uid, WORDS_PURPOSE, file.read_bytes())
-    except OSError as error:
-        _log.warning("what a person has said cannot be read: %s", error)
-        return ""
-    if words is None:
-        _log.warning("%s was not written by Helmsman for this loop, and nobody is told of it", file.name)
-    return words or ""
-
-
-def _words_file(box: Path, identity: int) -> Path:
-    return box / f"{identity:020d}.txt"

@@ -5,8 +5,9 @@ mailbox (command line, tracker, lapse of time) or as a form that was filled in f
 """
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from helmsman.errors import HelmsmanError, OperatorError
@@ -40,20 +41,21 @@ def passed(context: LoopContext, state: LoopState) -> LoopState:
     """Ask whatever has to be asked before the loop goes on. Returns the loop after the answers, or ended with a question open."""
     state = with_words(context, state)
     while (due := gate_due(state, now_utc())) is not None:
-        state, gate = _written_down(context, state, due)
+        if state.gate is None:
+            state = _opened(context, state, due)
+        gate = state.gate or due
         state = _with_known_answer(context, state, gate)
-        if state.gate is not None:
-            after = _lapsed(context, state, gate) or _asked(context, state, gate)
-            if after is None:
-                return _left_open(context, state, gate)
-            state = after
+        if state.gate is not None and (lapse := lapsed(gate, now_utc())):
+            state = _closed(context, state, lapse)
+        elif state.gate is not None and state.config.gates.ask:
+            state = _asked(context, state, gate)
+        elif state.gate is not None:
+            return _left_open(context, state, gate)
     tell_news(state, context)
     return state
 
 
-def _written_down(context: LoopContext, state: LoopState, gate: Gate) -> tuple[LoopState, Gate]:
-    if state.gate is not None:
-        return state, state.gate
+def _opened(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
     key = f"{gate.key}-{secrets.token_hex(ID_BYTES)}"
     gate = gate.model_copy(update={"key": key, "evidence": evidence(state, str(context.worktree))})
     publish(GateOpened(loop=state.loop, gate=gate))
@@ -61,13 +63,55 @@ def _written_down(context: LoopContext, state: LoopState, gate: Gate) -> tuple[L
     after = replace_state(context.repository, state, opened, f"ask: {gate.key}")
     publish_artifacts(after)
     tell_news(after, context)
-    return after, gate
+    return after
+
+
+def _left_open(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
+    """End as waiting, or stay unproven or blocked: nothing is spent, and an answer counts whenever the loop is driven again."""
+    if state.outcome in {Outcome.WAITING, Outcome.UNPROVEN, Outcome.BLOCKED}:
+        return state
+    before = f"; before that: {state.ending.reason}" if state.ending else ""
+    ways = f"helmsman approve {state.loop}, or reject, or answer; helmsman status {state.loop} shows the choices"
+    reason, now = f"{gate.question} Answer with: {ways}{before}", now_utc()
+    decision = Decision(kind="stop", rule=f"{GATE}{gate.kind}", reason=reason, at=now, outcome=Outcome.WAITING)
+    return replace_state(context.repository, state, end(state, decision, now), f"ask: {gate.key} stays open")
+
+
+def _asked(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
+    """Ask by a form until an answer can be followed."""
+    form = form_for(gate)
+    while state.gate is not None:
+        description = form_text(state.gate, in_short(state))
+        if is_under_a_worker():
+            pause.suspend(gate, form, description)
+        wake = partial(_wake, context, state, gate, TrackerListener(state, context))
+        given = pause.pause(gate.key, form, description, wake)
+        if given is not None:
+            after, problem = _after_form(context, state, gate, given)
+            state = after or _not_taken(context, state, problem)
+            continue
+        state = _with_known_answer(context, state, gate)
+        if state.gate is not None and (lapse := lapsed(gate, now_utc())):
+            state = _closed(context, state, lapse)
+    return state
+
+
+def _wake(context: LoopContext, state: LoopState, gate: Gate, from_tracker: TrackerListener) -> str:
+    """What else may end the wait for a form: a cancel, an answer by another way, the lapse of time."""
+    if context.folder.cancel.exists():
+        return pause.CANCELLED
+    with suppress(HelmsmanError, OSError):  # it hears the same again, and a watch that has ended hears no cancel
+        if answer := from_tracker():
+            answers.put(context.folder.answers, state.uid, answer)
+    decided = answers.seen(context.folder.answers, state.uid, gate.key) or lapsed(gate, now_utc())
+    return decided.choice if decided else ""
 
 
 def _with_known_answer(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
     """After an answer that came while nobody drove the loop. The question stays open where none came, or none can be taken."""
     problem = ""
-    _listen(context, state, answer_from_tracker(state, context))
+    if answer := answer_from_tracker(state, context):  # it lies where all answers lie: the first one counts
+        answers.put(context.folder.answers, state.uid, answer)
     found = answers.find(context.folder.answers, state.uid, gate.key)
     if found is not None:
         try:
@@ -96,30 +140,6 @@ def _not_taken(context: LoopContext, state: LoopState, problem: str) -> LoopStat
     return after
 
 
-def _lapsed(context: LoopContext, state: LoopState, gate: Gate) -> LoopState | None:
-    lapse = lapsed(gate, now_utc())
-    return _closed(context, state, lapse) if lapse else None
-
-
-def _asked(context: LoopContext, state: LoopState, gate: Gate) -> LoopState | None:
-    """Ask by a form until an answer can be followed; None where this loop does not ask while it runs."""
-    if not state.config.gates.ask:
-        return None
-    form = form_for(gate)
-    while state.gate is not None:
-        description = form_text(state.gate, in_short(state))
-        if is_under_a_worker():
-            pause.suspend(gate, form, description)
-        given = pause.pause(gate.key, form, description, _waker(context, state, gate))
-        if given is None:
-            state = _with_known_answer(context, state, gate)
-            state = state if state.gate is None else _lapsed(context, state, gate) or state
-        else:
-            after, problem = _after_form(context, state, gate, given)
-            state = after or _not_taken(context, state, problem)
-    return state
-
-
 def _after_form(context: LoopContext, state: LoopState, gate: Gate, given: Mapping[str, Any]) -> tuple[LoopState | None, str]:
     """The loop after a filled-in form, or what is wrong with it."""
     try:
@@ -131,29 +151,6 @@ def _after_form(context: LoopContext, state: LoopState, gate: Gate, given: Mappi
         return None, refusal(error)
 
 
-def _listen(context: LoopContext, state: LoopState, heard: Answer | None) -> None:
-    """An answer from the tracker lies where all answers lie: the first one counts."""
-    if heard is not None:
-        answers.put(context.folder.answers, state.uid, heard)
-
-
-def _waker(context: LoopContext, state: LoopState, gate: Gate) -> Callable[[], str]:
-    """What else may end the wait for a form: a cancel, an answer by another way, the lapse of time."""
-    ear = TrackerListener(state, context)
-
-    def wake() -> str:
-        if context.folder.cancel.exists():
-            return pause.CANCELLED
-        with suppress(HelmsmanError, OSError):  # it hears the same again, and a watch that has ended hears no cancel
-            _listen(context, state, ear())
-        found = answers.seen(context.folder.answers, state.uid, gate.key)
-        lapse = None if found else lapsed(gate, now_utc())
-        decided = found or lapse
-        return decided.choice if decided else ""
-
-    return wake
-
-
 def _closed(context: LoopContext, state: LoopState, answer: Answer) -> LoopState:
     """Fold an answer; the loop goes on from what was committed meanwhile. Raises OperatorError for what cannot be followed."""
     after = answered(state, answer, now_utc())
@@ -161,7 +158,12 @@ def _closed(context: LoopContext, state: LoopState, answer: Answer) -> LoopState
         tick_by_word(context, state, answer.by or "a person")
     head = read_ref(context.repository.common, f"refs/heads/{state.branch}") or state.head
     if answer.kind is GateKind.MERGE and after.outcome is Outcome.COMPLETED and head != state.head:
-        raise _moved(state, head)
+        raise OperatorError(
+            "the branch has moved on since the work was proven",
+            expected=f"{state.branch} at {state.head[:12]}",
+            found=head[:12],
+            remedy="answer revise, so that what is there now is proven; or put the branch back",
+        )
     after = after.model_copy(update={"head": head})
     if after.ending is None:
         ensure_worktree(context.repository, context.worktree, after.branch, after.head, after.base_commit)
@@ -169,28 +171,3 @@ def _closed(context: LoopContext, state: LoopState, answer: Answer) -> LoopState
     after = replace_state(context.repository, state, after, f"answer: {answer.gate}: {answer.choice} ({answer.via})")
     tell_news(after, context)
     return after
-
-
-def _moved(state: LoopState, head: str) -> OperatorError:
-    return OperatorError(
-        "the branch has moved on since the work was proven",
-        expected=f"{state.branch} at {state.head[:12]}",
-        found=head[:12],
-        remedy="answer revise, so that what is there now is proven; or put the branch back",
-    )
-
-
-def _left_open(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
-    """End as waiting, or stay unproven or blocked: nothing is spent, and an answer counts whenever the loop is driven again."""
-    if state.outcome in {Outcome.WAITING, Outcome.UNPROVEN, Outcome.BLOCKED}:
-        return state
-    before = f"; before that: {state.ending.reason}" if state.ending else ""
-    ways = f"helmsman approve {state.loop}, or reject, or answer; helmsman status {state.loop} shows the choices"
-    decision = Decision(
-        kind="stop",
-        rule=f"{GATE}{gate.kind}",
-        reason=f"{gate.question} Answer with: {ways}{before}",
-        at=now_utc(),
-        outcome=Outcome.WAITING,
-    )
-    return replace_state(context.repository, state, end(state, decision, now_utc()), f"ask: {gate.key} stays open")

@@ -66,7 +66,7 @@ def pause(gate: str, form: type[BaseModel], description: str, wake: Wake) -> Map
     """Show a form on this run and wait. Returns what was filled in, unchecked, or None when something else ended the wait."""
     run = run_id()
     key = _free_key(run, gate)
-    with _waking(run, form, wake) as woken:
+    with _waking(run, form, wake) as cancelled:
         try:
             pause_flow_run(wait_for_input=_shown(form, description), timeout=LONGEST_PAUSE, poll_interval=POLL_SECONDS, key=key)
         except ENGINE_AWAY:
@@ -74,8 +74,44 @@ def pause(gate: str, form: type[BaseModel], description: str, wake: Wake) -> Map
         except ValidationError:
             _log.info("the form was filled in with something that it does not take")
         except KeyboardInterrupt as interrupt:
-            raise Cancelled(CANCELLED if woken.cancelled else "interrupted by a signal") from interrupt
-    return _filled_in(run, key)  # a form that came first counts, whatever came another way meanwhile
+            raise Cancelled(CANCELLED if cancelled.is_set() else "interrupted by a signal") from interrupt
+    with get_client(sync_client=True) as client:
+        return next(_inputs(client, run, key), None)  # a form that came first counts, whatever came another way meanwhile
+
+
+@contextmanager
+def _waking(run: UUID, form: type[BaseModel], wake: Wake) -> Generator[threading.Event]:
+    """Look after what the engine does not know of, while the main thread waits for the engine. What is yielded: cancelled."""
+    done, cancelled, main = threading.Event(), threading.Event(), threading.main_thread().ident or 0
+
+    def watch() -> None:
+        while not done.wait(POLL_SECONDS):
+            decision = wake()
+            if decision == CANCELLED:
+                cancelled.set()
+                pthread_kill(main, SIGINT)
+                return
+            if decision:
+                with suppress(*ENGINE_AWAY), get_client(sync_client=True) as client:
+                    _resume(client, run, stand_in(form, decision))
+
+    thread = threading.Thread(target=watch, name="gate-watch", daemon=True)
+    thread.start()
+    try:
+        yield cancelled
+    finally:
+        done.set()
+        thread.join(timeout=POLL_SECONDS + 5)
+
+
+def _wait_for_engine(run: UUID) -> None:
+    """The engine went away in the midst of the wait: look again until it is back and the run goes on."""
+    while True:
+        time.sleep(POLL_SECONDS)
+        with suppress(*ENGINE_AWAY), get_client(sync_client=True) as client:
+            state = client.read_flow_run(run).state
+            if state is None or not state.is_paused():
+                return
 
 
 def suspend(gate: Gate, form: type[BaseModel], description: str) -> NoReturn:
@@ -106,21 +142,18 @@ def resume_paused(uid: str, filled_in: Mapping[str, Any], answered: datetime | N
 
     `answered`: since when there is an answer, which somebody else may have woken the run for by now.
     """
+    mine = {"all_": [f"uid:{uid}"]}
     try:
         with get_client(sync_client=True) as client:
-            paused = runs_where(client, tags={"all_": [f"uid:{uid}"]}, state={"type": {"any_": [StateType.PAUSED]}})
+            paused = runs_where(client, tags=mine, state={"type": {"any_": [StateType.PAUSED]}})
             if any(_resume(client, run.id, filled_in) for run in paused):
                 return True
-            return answered is not None and _woken_since(client, uid, answered)
+            awake = runs_where(client, tags=mine, state={"type": {"any_": AWAKE}}) if answered else []
     except ENGINE_AWAY as error:
         raise TransientError(
             "the Prefect server does not answer", found=str(error), remedy="start it, then answer again"
         ) from error
-
-
-def _woken_since(client: SyncPrefectClient, uid: str, moment: datetime) -> bool:
-    awake = runs_where(client, tags={"all_": [f"uid:{uid}"]}, state={"type": {"any_": AWAKE}})
-    return any(run.state is not None and run.state.timestamp >= moment for run in awake)
+    return any(answered is not None and run.state is not None and run.state.timestamp >= answered for run in awake)
 
 
 def stand_in(form: type[BaseModel], decision: str) -> dict[str, str]:
@@ -128,53 +161,8 @@ def stand_in(form: type[BaseModel], decision: str) -> dict[str, str]:
     return {"by": STAND_IN} | ({"decision": decision} if "decision" in form.model_fields else {})
 
 
-class _Woken:
-    cancelled = False
-
-
-@contextmanager
-def _waking(run: UUID, form: type[BaseModel], wake: Wake) -> Generator[_Woken]:
-    """Look after what the engine does not know of, while the main thread waits for the engine."""
-    done, woken = threading.Event(), _Woken()
-    watch = threading.Thread(target=_watch, args=(run, form, wake, done, woken), name="gate-watch", daemon=True)
-    watch.start()
-    try:
-        yield woken
-    finally:
-        done.set()
-        watch.join(timeout=POLL_SECONDS + 5)
-
-
-def _watch(run: UUID, form: type[BaseModel], wake: Wake, done: threading.Event, woken: _Woken) -> None:
-    main = threading.main_thread().ident or 0
-    while not done.wait(POLL_SECONDS):
-        decision = wake()
-        if decision == CANCELLED:
-            woken.cancelled = True
-            pthread_kill(main, SIGINT)
-            return
-        if decision:
-            with suppress(*ENGINE_AWAY), get_client(sync_client=True) as client:
-                _resume(client, run, stand_in(form, decision))
-
-
 def _resume(client: SyncPrefectClient, run: UUID, filled_in: Mapping[str, Any]) -> bool:
     return client.resume_flow_run(run, run_input=dict(filled_in)).status is SetStateStatus.ACCEPT
-
-
-def _wait_for_engine(run: UUID) -> None:
-    """The engine went away in the midst of the wait: look again until it is back and the run goes on."""
-    while True:
-        time.sleep(POLL_SECONDS)
-        with suppress(*ENGINE_AWAY), get_client(sync_client=True) as client:
-            state = client.read_flow_run(run).state
-            if state is None or not state.is_paused():
-                return
-
-
-def _filled_in(run: UUID, key: str) -> Mapping[str, Any] | None:
-    with get_client(sync_client=True) as client:
-        return next(_inputs(client, run, key), None)
 
 
 def _inputs(client: SyncPrefectClient, run: UUID, key: str) -> Iterator[Mapping[str, Any]]:

@@ -4,6 +4,8 @@ On the page of the loop's own run each of them is there once and always the late
 An observer: what goes wrong is one line in the log.
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 from uuid import UUID
@@ -74,14 +76,14 @@ def publish_artifacts(state: LoopState, record: IterationRecord | None = None) -
         known = _shelves.get((run, state.loop))
         if known and not known.due(state, record):
             return
-        with (
-            temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}),  # what is not written now is written next time
-            get_client(httpx_settings={"timeout": ANSWER_SECONDS}, sync_client=True) as client,
-        ):
+        with _client() as client:
             shelf = _shelf(client, run, state.loop)
             if shelf.due(state, record):
-                for page in pages_of(_without_secrets(state), without_secrets(shelf.last)):  # before anything is cut
-                    _put(client, shelf, page, _key(page.name, state.loop), run)
+                config = state.config  # which what is stored has as it is
+                safe = {name: without_secrets(getattr(config, name)) for name in type(config).model_fields}
+                shown = without_secrets(state).model_copy(update={"config": config.model_copy(update=safe)})
+                for page in pages_of(shown, without_secrets(shelf.last)):  # before anything is cut
+                    _put(client, run, state.loop, page)
     except Exception as error:  # noqa: BLE001 - an observer may fail in any way; it never stops a loop
         _shelves.pop((run_id(), state.loop), None)  # an artifact may have been deleted: next time it is asked what is there
         get_run_logger().warning("the artifacts of loop %s are not up to date: %s", state.loop, _in_a_line(error))
@@ -90,23 +92,11 @@ def publish_artifacts(state: LoopState, record: IterationRecord | None = None) -
 def publish_group(result: ParallelResult) -> None:
     """Show how a group of loops stands. Call in the group's own run."""
     try:
-        run = run_id()
-        with (
-            temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}),
-            get_client(httpx_settings={"timeout": ANSWER_SECONDS}, sync_client=True) as client,
-        ):
-            stands = f"{result.completed} of {plural(len(result.loops), 'loop')} completed"
-            page = Page("loops", group_page(result), stands)
-            _put(client, _shelf(client, run, result.group), page, _key(page.name, result.group), run)
+        stands = f"{result.completed} of {plural(len(result.loops), 'loop')} completed"
+        with _client() as client:
+            _put(client, run_id(), result.group, Page("loops", group_page(result), stands))
     except Exception as error:  # noqa: BLE001 - as for a single loop
         get_run_logger().warning("the artifact of group %s is not up to date: %s", result.group, _in_a_line(error))
-
-
-def _without_secrets(state: LoopState) -> LoopState:
-    """The state as it may be shown, its configuration included, which what is stored has as it is."""
-    config = state.config
-    safe = {name: without_secrets(getattr(config, name)) for name in type(config).model_fields}
-    return without_secrets(state).model_copy(update={"config": config.model_copy(update=safe)})
 
 
 def _shelf(client: SyncPrefectClient, run: UUID, loop: str) -> Shelf:
@@ -115,29 +105,21 @@ def _shelf(client: SyncPrefectClient, run: UUID, loop: str) -> Shelf:
         mine = ArtifactFilter.model_validate({"flow_run_id": {"any_": [run]}})
         made = client.read_artifacts(artifact_filter=mine, limit=50)
         keys = {artifact.key: artifact.id for artifact in made if artifact.key}
-        known = {key: found for key, found in keys.items() if key == _key(key.partition("-")[0], loop)}
+        known = {key: found for key, found in keys.items() if key == f"{key.partition('-')[0]}-{loop}"}
         for oldest in list(_shelves)[: 1 - SHELVES_REMEMBERED]:
             _shelves.pop(oldest)
-        _shelves[run, loop] = Shelf(_has_ui(client), known)
+        try:
+            settings: Any = client.request("GET", "/admin/settings").json()
+        except PrefectHTTPStatusError:  # one that keeps its settings to itself is none of ours, and has a UI
+            settings = dict[str, Any]()
+        has_ui = bool(settings.get("server", {}).get("ui", {}).get("enabled", True))
+        _shelves[run, loop] = Shelf(has_ui, known)
     return _shelves[run, loop]
 
 
-def _key(name: str, loop: str) -> str:
-    """What it is comes first: pages cut long keys, and ids of loops begin alike."""
-    return f"{name}-{loop}"
-
-
-def _has_ui(client: SyncPrefectClient) -> bool:
-    """As far as it tells: one that keeps its settings to itself is none of ours, and has one."""
-    try:
-        settings = client.request("GET", "/admin/settings").json()
-    except PrefectHTTPStatusError:
-        return True
-    return bool(settings.get("server", {}).get("ui", {}).get("enabled", True))
-
-
-def _put(client: SyncPrefectClient, shelf: Shelf, page: Page, key: str, run: UUID) -> None:
-    page = without_secrets(page)
+def _put(client: SyncPrefectClient, run: UUID, loop: str, page: Page) -> None:
+    """Its key says first what it is: pages cut long keys, and ids of loops begin alike."""
+    shelf, key, page = _shelf(client, run, loop), f"{page.name}-{loop}", without_secrets(page)
     wanted = (page.data, page.description)
     if key not in shelf.ids:
         made = ArtifactCreate(key=key, type=page.kind, data=page.data, description=page.description, flow_run_id=run)
@@ -146,6 +128,15 @@ def _put(client: SyncPrefectClient, shelf: Shelf, page: Page, key: str, run: UUI
         changed = {"data": page.data, "description": page.description}
         client.request("PATCH", "/artifacts/{id}", path_params={"id": shelf.ids[key]}, json=changed)
     shelf.shown[key] = wanted
+
+
+@contextmanager
+def _client() -> Generator[SyncPrefectClient]:
+    with (
+        temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}),  # what is not written now is written next time
+        get_client(httpx_settings={"timeout": ANSWER_SECONDS}, sync_client=True) as client,
+    ):
+        yield client
 
 
 def _in_a_line(error: Exception) -> str:

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -36,25 +36,32 @@ class Follower:
 
     def news(self) -> list[LoggedEvent]:
         """What is new, oldest first; at the first look the end of what is there."""
-        turned_over = self._is_turned_over()  # asked before: from then on, nothing more is written to the one that we read
+        turned_over = False  # asked before: from then on, nothing more is written to the one that we read
+        with suppress(OSError):
+            turned_over = self._handle is None or not os.path.samestat(self._journal.stat(), os.fstat(self._handle))
         lines = self._lines()
         if turned_over:
             self.close()
-            self._handle = _open(self._journal, self._most)
+            with suppress(OSError):
+                self._open()
             self._most = AT_ONCE
             lines += self._lines()
         return [told for told in map(read_entry, lines) if told is not None]
+
+    def _open(self) -> None:
+        """So many bytes before its end. A pipe or a folder of that name is passed over: a pipe would keep us waiting."""
+        handle = os.open(self._journal, os.O_RDONLY | os.O_NONBLOCK)
+        found = os.fstat(handle)
+        if stat.S_ISREG(found.st_mode):
+            os.lseek(handle, max(found.st_size - self._most, 0), os.SEEK_SET)
+            self._handle = handle
+        else:
+            os.close(handle)
 
     def close(self) -> None:
         if self._handle is not None:
             os.close(self._handle)
         self._handle, self._rest = None, b""
-
-    def _is_turned_over(self) -> bool:
-        try:
-            return self._handle is None or not os.path.samestat(self._journal.stat(), os.fstat(self._handle))
-        except OSError:
-            return False
 
     def _lines(self) -> list[bytes]:
         """Half a line, as at the first look, is no event and is passed over as such."""
@@ -80,17 +87,3 @@ def newest_record(repository: Repository, loop: str) -> IterationRecord | None:
         return None if content is None else IterationRecord.model_validate_json(content)
     except ValidationError:
         return None
-
-
-def _open(path: Path, most: int) -> int | None:
-    """A file, so many bytes before its end. A pipe or a folder of that name is passed over: a pipe would keep us waiting."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    except OSError:
-        return None
-    found = os.fstat(handle)
-    if not stat.S_ISREG(found.st_mode):
-        os.close(handle)
-        return None
-    os.lseek(handle, max(found.st_size - most, 0), os.SEEK_SET)
-    return handle

@@ -42,15 +42,13 @@ def wanted(environment: Mapping[str, str], warn: Callable[[str], None]) -> bool:
 
 
 def exported_signals(environment: Mapping[str, str]) -> Sequence[str]:
-    return [signal for signal in SIGNALS if _is_exported(environment, signal)]
-
-
-def _is_exported(environment: Mapping[str, str], signal: str) -> bool:
-    """Whether TRACES or METRICS go out by OTLP. An endpoint is enough; the exporter can be named, or be `none`."""
-    exporter = environment.get(f"OTEL_{signal}_EXPORTER", "").strip().lower()
-    if exporter:
-        return "otlp" in [name.strip() for name in exporter.split(",")]
-    return bool(_variable(environment, signal, "ENDPOINT"))
+    """Which of TRACES and METRICS go out by OTLP. An endpoint is enough; the exporter can be named, or be `none`."""
+    named = {signal: environment.get(f"OTEL_{signal}_EXPORTER", "").strip().lower() for signal in SIGNALS}
+    return [
+        signal
+        for signal, exporter in named.items()
+        if ("otlp" in map(str.strip, exporter.split(",")) if exporter else _variable(environment, signal, "ENDPOINT"))
+    ]
 
 
 def _variable(environment: Mapping[str, str], signal: str, name: str) -> str:

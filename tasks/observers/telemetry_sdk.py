@@ -3,18 +3,16 @@
 import logging
 import os
 import threading
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from importlib.metadata import version
 from itertools import chain
-from typing import Any
 from uuid import uuid4
 
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.metrics import Counter, Histogram, Meter
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
@@ -62,14 +60,15 @@ class Pipeline:
 
     def close(self) -> None:
         """Have the rest delivered, for a moment: the SDK itself would wait for half a minute."""
-        ending = threading.Thread(target=self._end, name="telemetry", daemon=True)
+
+        def end() -> None:
+            with self._stack:
+                if self._processor:
+                    self._processor.shutdown()
+
+        ending = threading.Thread(target=end, name="telemetry", daemon=True)
         ending.start()
         ending.join(FLUSH_SECONDS)
-
-    def _end(self) -> None:
-        with self._stack:
-            if self._processor:
-                self._processor.shutdown()
 
     def _readable(self, span: Span) -> ReadableSpan:
         end, error = _nanoseconds(span.end), str(span.attributes.get("error.type", ""))
@@ -99,26 +98,22 @@ def _metrics(resource: Resource) -> Generator[Callable[[Sequence[Span]], None]]:
     reader = PeriodicExportingMetricReader(OTLPMetricExporter())
     provider = MeterProvider([reader], resource=resource, shutdown_on_exit=False)
     meter = provider.get_meter(SCOPE, version(SCOPE))
-    instruments = {name: _instrument(meter, name, what) for name, what in telemetry_names()["instruments"].items()}
+    record: dict[str, Callable[[float, dict[str, str | bool | int | float]], None]] = {}
+    for name, what in telemetry_names()["instruments"].items():
+        unit, meaning, buckets = what["unit"], what["meaning"], what.get("buckets")
+        if what["kind"] == "counter":
+            record[name] = meter.create_counter(name, unit, meaning).add
+        else:
+            record[name] = meter.create_histogram(name, unit, meaning, explicit_bucket_boundaries_advisory=buckets).record
 
     def measure(spans: Sequence[Span]) -> None:
         for point in chain.from_iterable(map(points_of, spans)):
-            instrument, attributes = instruments[point.instrument], _without_secrets(point.attributes)
-            if isinstance(instrument, Counter):
-                instrument.add(point.value, attributes)
-            else:
-                instrument.record(point.value, attributes)
+            record[point.instrument](point.value, _without_secrets(point.attributes))
 
     try:
         yield measure
     finally:
         provider.shutdown(METRICS_MILLIS)
-
-
-def _instrument(meter: Meter, name: str, what: Mapping[str, Any]) -> Counter | Histogram:
-    if what["kind"] == "counter":
-        return meter.create_counter(name, what["unit"], what["meaning"])
-    return meter.create_histogram(name, what["unit"], what["meaning"], explicit_bucket_boundaries_advisory=what["buckets"])
 
 
 class _Heard(logging.Handler):
