@@ -64,7 +64,12 @@ def written(by: Asking, question: Callable[[], Question], read: Callable[[str], 
     except Cancelled:
         raise
     except Exception as error:  # noqa: BLE001 - a helper that breaks must not break the loop
-        usage, found = error.usage if isinstance(error, LateAnswer) else usage, _in_words(error)
+        usage = error.usage if isinstance(error, LateAnswer) else usage
+        if isinstance(error, HelmsmanError):  # without the judge's remedies: the way is the judge's, the work is not
+            parts = (error.problem.replace("the judge", "the writing model"), error.expected, error.found)
+            found = "; ".join(filter(None, parts))
+        else:
+            found = f"asking the model broke: {type(error).__name__}: {error}"
     reason = found[:_REASON] if isinstance(found, str) else ""
     model = writing_model(by.config, judging=by.judging)
     writing = Writing(reason=reason, usage=usage, model=model, seconds=time.monotonic() - started)
@@ -96,11 +101,3 @@ def ask(by: Asking, question: Question) -> Reply:
 def writing_model(config: LoopConfig, *, judging: bool = False) -> str:
     """The model that is asked."""
     return (not judging and config.prompt.model) or config.judge.model
-
-
-def _in_words(error: Exception) -> str:
-    """The problem without the judge's remedies: the way is the judge's, the work is not."""
-    if not isinstance(error, HelmsmanError):
-        return f"asking the model broke: {type(error).__name__}: {error}"
-    parts = (error.problem.replace("the judge", "the writing model"), error.expected, error.found)
-    return "; ".join(part for part in parts if part)

@@ -55,7 +55,13 @@ def ask_judge(
 
     # One after the other, so that all but the first find the request in the cache.
     most = max(criterion.votes for criterion in config.criteria)
-    votes = [_vote(ask, request, config, shelf) for _ in range(most)]
+    votes: list[Vote] = []
+    for _ in range(most):
+        vote = _read_vote(ask, request, config)
+        if vote.needs:  # what it needs to tell of a criterion it is shown once; then it stands as it is
+            files = without_secrets(tuple(shelf(vote.needs)))
+            vote = _read_vote(ask, request.with_files(vote.needs, files, SOURCE_TOKENS // 2), config)
+        votes.append(vote)
     judgement = count_votes(config.criteria, votes)
     spent = {"usage": reduce(Usage.plus, usages, Usage()), "calls": len(usages), "seconds": time.monotonic() - started}
     return without_secrets(judgement).model_copy(update={"model": config.model, "way": way_of(config, environment), **spent})
@@ -87,15 +93,6 @@ def way_of(config: JudgeConfig, environment: Mapping[str, str]) -> Literal["api"
     if config.way != "auto":
         return config.way
     return "api" if environment.get("ANTHROPIC_API_KEY") else "claude"
-
-
-def _vote(ask: Ask, request: JudgeRequest, config: JudgeConfig, shelf: Shelf) -> Vote:
-    """One vote. What it needs to tell of a criterion it is shown once; then it stands as it is."""
-    vote = _read_vote(ask, request, config)
-    if not vote.needs:
-        return vote
-    found = without_secrets(tuple(shelf(vote.needs)))
-    return _read_vote(ask, request.with_files(vote.needs, found, SOURCE_TOKENS // 2), config)
 
 
 def _read_vote(ask: Ask, request: JudgeRequest, config: JudgeConfig) -> Vote:

@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from queue import Empty, Queue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import httpx
 
 from helmsman.config import JudgeConfig
-from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientError
+from helmsman.errors import Cancelled, OperatorError, TransientError
 from helmsman.prices import priced
 from helmsman.records.base import Reply, Usage
 from helmsman.records.iteration import Question
@@ -22,8 +22,7 @@ from helmsman.verify.judge.request import ANSWER_TOKENS
 from tasks.system.secrets import redact
 
 if TYPE_CHECKING:
-    from anthropic import Anthropic, APIError
-    from anthropic.lib.streaming import MessageStreamManager
+    from anthropic import Anthropic
     from anthropic.types import TextBlockParam
 
 _RETRIES = 1  # of the client's own, within seconds; after it the whole step is tried again
@@ -37,15 +36,7 @@ _REQUEST = ("the judge's request was refused", "set judge.model to one with stru
 _MODEL = ("the judge's model is not known to the API", "set judge.model to a model that the key may use")
 _ADDRESS = ("the judge's API has no usable address", "correct ANTHROPIC_BASE_URL; it begins with https:// or http://")
 
-_BY_STATUS = {
-    400: _REQUEST,
-    401: _CREDENTIALS,
-    402: _CREDIT,
-    403: _CREDENTIALS,
-    404: _MODEL,
-    413: _REQUEST,
-    422: _REQUEST,
-}
+_BY_STATUS = {**dict.fromkeys((400, 413, 422), _REQUEST), **dict.fromkeys((401, 403), _CREDENTIALS), 402: _CREDIT, 404: _MODEL}
 """What the operator can fix, by the status of the answer; everything else may pass by itself."""
 
 
@@ -55,8 +46,14 @@ def ask_by_api(request: Question, config: JudgeConfig, *, environment: Mapping[s
     The client waits in a thread of its own, because nothing wakes it between two events; once cancelled, nobody hears it.
     """
     outcome: Queue[Reply | Exception] = Queue()
-    arguments = request, config, environment, outcome
-    threading.Thread(target=_put_answer, args=arguments, name="judge", daemon=True).start()
+
+    def put_answer() -> None:
+        try:
+            outcome.put(_answer(request, config, environment))
+        except Exception as error:  # noqa: BLE001 - it is raised again where somebody waits for it
+            outcome.put(error)
+
+    threading.Thread(target=put_answer, name="judge", daemon=True).start()
     while True:
         with suppress(Empty):
             answer = outcome.get(timeout=_HEED)
@@ -67,18 +64,24 @@ def ask_by_api(request: Question, config: JudgeConfig, *, environment: Mapping[s
             raise Cancelled("cancelled while the judge was asked")
 
 
-def _put_answer(
-    request: Question, config: JudgeConfig, environment: Mapping[str, str], outcome: "Queue[Reply | Exception]"
-) -> None:
-    try:
-        outcome.put(_answer(request, config, environment))
-    except Exception as error:  # noqa: BLE001 - it is raised again where somebody waits for it
-        outcome.put(error)
-
-
 def _answer(request: Question, config: JudgeConfig, environment: Mapping[str, str]) -> Reply:
+    """One message. Up to the end of the evidence all votes on a question are alike, so it is cached."""
     deadline = time.monotonic() + config.timeout_seconds * (1 + _RETRIES)
-    with _told_by_blame(config), _client(config, environment) as client, _stream(client, request, config) as stream:
+    cached = (request.task, request.facts, request.closing)
+    content: list[TextBlockParam] = [{"type": "text", "text": part, "cache_control": {"type": "ephemeral"}} for part in cached]
+    with (
+        _told_by_blame(config),
+        _client(config, environment) as client,
+        client.messages.stream(
+            model=config.model,
+            max_tokens=ANSWER_TOKENS,
+            system=[{"type": "text", "text": request.rules}],
+            messages=[
+                {"role": "user", "content": [*content, {"type": "text", "text": request.more}] if request.more else content}
+            ],
+            output_config={"format": {"type": "json_schema", "schema": request.form}},
+        ) as stream,
+    ):
         for event in stream:
             if time.monotonic() > deadline:
                 raise _late(config)
@@ -87,14 +90,14 @@ def _answer(request: Question, config: JudgeConfig, environment: Mapping[str, st
         message = stream.current_message_snapshot
     if message.stop_reason is None:
         raise _broken("it ended before the message did")
-    told, counts = "".join(block.text for block in message.content if block.type == "text"), message.usage
+    counts, said = message.usage, "".join(block.text for block in message.content if block.type == "text")
     usage = Usage(
         input_tokens=counts.input_tokens,
         cache_creation_tokens=counts.cache_creation_input_tokens or 0,
         cache_read_tokens=counts.cache_read_input_tokens or 0,
         output_tokens=counts.output_tokens,
     )
-    return Reply(text=told, stop=message.stop_reason, usage=priced(usage, config.model))
+    return Reply(text=said, stop=message.stop_reason, usage=priced(usage, config.model))
 
 
 def _client(config: JudgeConfig, environment: Mapping[str, str]) -> "Anthropic":
@@ -116,26 +119,6 @@ def _client(config: JudgeConfig, environment: Mapping[str, str]) -> "Anthropic":
     )
 
 
-def _stream(client: "Anthropic", request: Question, config: JudgeConfig) -> "MessageStreamManager[Any]":
-    """One message. Up to the end of the evidence all votes on a question are alike, so it is cached."""
-    return client.messages.stream(
-        model=config.model,
-        max_tokens=ANSWER_TOKENS,
-        system=[{"type": "text", "text": request.rules}],
-        messages=[{"role": "user", "content": _content(request)}],
-        output_config={"format": {"type": "json_schema", "schema": request.form}},
-    )
-
-
-def _content(request: Question) -> "list[TextBlockParam]":
-    parts: list[TextBlockParam] = [_cached(part) for part in (request.task, request.facts, request.closing)]
-    return [*parts, {"type": "text", "text": request.more}] if request.more else parts
-
-
-def _cached(part: str) -> "TextBlockParam":
-    return {"type": "text", "text": part, "cache_control": {"type": "ephemeral"}}
-
-
 @contextmanager
 def _told_by_blame(config: JudgeConfig) -> Generator[None]:
     """Errors of the client as ours: what the operator can fix, and what may pass by itself."""
@@ -146,25 +129,21 @@ def _told_by_blame(config: JudgeConfig) -> Generator[None]:
     except (APITimeoutError, httpx.TimeoutException) as error:
         raise _late(config) from error
     except APIError as error:
-        raise _blamed(error) from error
+        fixing = _BY_STATUS.get(getattr(error, "status_code", 0))
+        if isinstance(error.__cause__, httpx.UnsupportedProtocol | httpx.LocalProtocolError):
+            fixing = _ADDRESS
+        elif "credit balance" in error.message:  # a plain 400 by its kind
+            fixing = _CREDIT
+        if fixing:
+            raise _fixable(fixing, redact(error.message)) from error
+        found, remedy = redact(error.message)[:_WORDS], "it is asked again by itself"
+        raise TransientError("the judge could not be reached", found=found, remedy=remedy) from error
     except UnicodeEncodeError as error:  # only ASCII can stand in a header
         raise _fixable(_CREDENTIALS, "a key with characters that no key has") from error
     except httpx.InvalidURL as error:
         raise _fixable(_ADDRESS, str(error)) from error
     except (httpx.HTTPError, ValueError, RuntimeError, AssertionError) as error:  # the stream broke, or is none of the API's
         raise _broken(redact(str(error))) from error
-
-
-def _blamed(error: "APIError") -> HelmsmanError:
-    found = redact(error.message)
-    if isinstance(error.__cause__, httpx.UnsupportedProtocol | httpx.LocalProtocolError):
-        return _fixable(_ADDRESS, found)
-    if "credit balance" in error.message:  # a plain 400 by its kind
-        return _fixable(_CREDIT, found)
-    fixing = _BY_STATUS.get(getattr(error, "status_code", 0))
-    if fixing:
-        return _fixable(fixing, found)
-    return TransientError("the judge could not be reached", found=found[:_WORDS], remedy="it is asked again by itself")
 
 
 def _fixable(fixing: tuple[str, str], found: str) -> OperatorError:

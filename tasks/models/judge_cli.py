@@ -7,16 +7,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from helmsman.config import ClaudeConfig, JudgeConfig
-from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientError
+from helmsman.errors import Cancelled, OperatorError, TransientError
 from helmsman.parsers.agent_actions import parse_event
 from helmsman.parsers.claude_stream import ClaudeReader
-from helmsman.records.agent import AgentCall, AgentOutcome
+from helmsman.records.agent import AgentOutcome
 from helmsman.records.base import Reply
 from helmsman.records.iteration import Question
 from helmsman.verify.judge.answers import CliReader
 from helmsman.verify.judge.request import ANSWER_TOKENS
 from tasks.system.claude_binary import find_binary
-from tasks.system.process import Ended, run
+from tasks.system.process import run
 from tasks.system.secrets import redact
 
 _TURNS = 10  # of filling in the form; it is filled in in the first
@@ -70,11 +70,21 @@ def ask_by_cli(
             on_line=listen,
             stop=stop,
         )
-    concluded = _concluded(call, ended)
+    if ended.by == "stop":
+        raise Cancelled("cancelled while the judge was asked")
+    now = datetime.now(UTC)
+    concluded = call.conclude(exit_code=ended.exit_code, ended_by=ended.by, stderr=ended.stderr, seconds=ended.seconds, now=now)
     answer = answers.answer(concluded.usage) if ended.by == "itself" else None
-    if answer is None:
-        raise _blamed(concluded, config)
-    return answer
+    if answer is not None:
+        return answer
+    found, again = redact(concluded.error), "it is asked again by itself"
+    if concluded.outcome in _FIXABLE:
+        problem, remedy = _FIXABLE[concluded.outcome]
+        raise OperatorError(problem, found=found, remedy=remedy)
+    if concluded.outcome is AgentOutcome.TIMED_OUT:
+        expected = f"an answer within {config.timeout_seconds:g} s (judge.timeout_seconds)"
+        raise TransientError("the judge did not answer in time", expected=expected, remedy=again)
+    raise TransientError(f"the judge gave no answer ({concluded.outcome})", found=found, remedy=again)
 
 
 def arguments(request: Question, config: JudgeConfig) -> list[str]:
@@ -94,22 +104,3 @@ def arguments(request: Question, config: JudgeConfig) -> list[str]:
         "--disable-slash-commands",
         "--no-session-persistence",
     ]
-
-
-def _concluded(call: ClaudeReader, ended: Ended) -> AgentCall:
-    if ended.by == "stop":
-        raise Cancelled("cancelled while the judge was asked")
-    return call.conclude(
-        exit_code=ended.exit_code, ended_by=ended.by, stderr=ended.stderr, seconds=ended.seconds, now=datetime.now(UTC)
-    )
-
-
-def _blamed(call: AgentCall, config: JudgeConfig) -> HelmsmanError:
-    found = redact(call.error)
-    if call.outcome in _FIXABLE:
-        problem, remedy = _FIXABLE[call.outcome]
-        return OperatorError(problem, found=found, remedy=remedy)
-    if call.outcome is AgentOutcome.TIMED_OUT:
-        expected = f"an answer within {config.timeout_seconds:g} s (judge.timeout_seconds)"
-        return TransientError("the judge did not answer in time", expected=expected, remedy="it is asked again by itself")
-    return TransientError(f"the judge gave no answer ({call.outcome})", found=found, remedy="it is asked again by itself")
