@@ -110,10 +110,18 @@ class Api:
             else:
                 if response.is_success or response.status_code in accept:
                     return response
-                limited = _limits_rate(response)
+                status, retry_after = response.status_code, response.headers.get("retry-after", "")
+                used_up = response.headers.get("x-ratelimit-remaining") == "0"
+                # GitHub limits the rate by 403 as well
+                limited = status == _TOO_MANY or (status == _FORBIDDEN and (used_up or "retry-after" in response.headers))
                 # a gateway's 5xx says nothing about whether a new issue or comment was made; a limit on the rate does
-                again = limited or (method != "POST" and response.status_code in _BUSY)
-                error, asked = _blamed(response, limited=limited), _asked_pause(response)
+                again = limited or (method != "POST" and status in _BUSY)
+                found = _shown(f"{status} {response.text[:MOST_WORDS]}")
+                error = TransientError("the tracker did not do what was asked", found=found)
+                if not limited and (fixing := _FIXING.get(status)):
+                    error = OperatorError(fixing[0], found=found, remedy=fixing[1])
+                # an hour's share is not back in seconds
+                asked = float(retry_after) if retry_after.isdecimal() else (LONGEST_PAUSE + 1) * used_up
             pause = asked or FIRST_PAUSE * attempt
             if attempt == TRIES or not again or pause > min(LONGEST_PAUSE, self._until - time.monotonic()):
                 raise error
@@ -142,26 +150,6 @@ def _content(response: httpx.Response) -> Any:
 
 def _unusable(error: Exception) -> OperatorError:
     return OperatorError("the tracker cannot be asked", found=_shown(str(error)), remedy=f"correct tracker.url or {TOKEN}")
-
-
-def _blamed(response: httpx.Response, *, limited: bool) -> HelmsmanError:
-    found = _shown(f"{response.status_code} {response.text[:MOST_WORDS]}")
-    if not limited and (fixing := _FIXING.get(response.status_code)):
-        return OperatorError(fixing[0], found=found, remedy=fixing[1])
-    return TransientError("the tracker did not do what was asked", found=found)
-
-
-def _limits_rate(response: httpx.Response) -> bool:
-    """GitHub limits the rate by 403 as well."""
-    used_up = response.headers.get("x-ratelimit-remaining") == "0" or "retry-after" in response.headers
-    return response.status_code == _TOO_MANY or (response.status_code == _FORBIDDEN and used_up)
-
-
-def _asked_pause(response: httpx.Response) -> float:
-    """Seconds that the tracker asks for; 0 where it does not say."""
-    asked = response.headers.get("retry-after", "")
-    used_up = response.headers.get("x-ratelimit-remaining") == "0"
-    return float(asked) if asked.isdecimal() else (LONGEST_PAUSE + 1) * used_up  # an hour's share is not back in seconds
 
 
 def _shown(text: str) -> str:

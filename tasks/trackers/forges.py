@@ -3,7 +3,7 @@
 By their public descriptions, GitHub's of version 2022-11-28. A table says where the two differ.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Self, TypeVar
 from urllib.parse import quote
@@ -40,8 +40,6 @@ class Forge(NamedTuple):
     commenting: Mapping[str, int]
     """The same for comments; Gitea gives them all at once."""
     colour: str
-    opened: Mapping[str, str]
-    closed: Mapping[str, str]
     labels_by_id: bool
     """Issues take labels by their ids; else by their names."""
 
@@ -52,8 +50,6 @@ FORGES = {
         {"per_page": 100},
         {"per_page": 100},
         COLOUR,
-        {"state": "open", "state_reason": "reopened"},
-        {"state": "closed", "state_reason": "completed"},
         labels_by_id=False,
     ),
     "gitea": Forge(
@@ -61,8 +57,6 @@ FORGES = {
         {"limit": 50},
         {},
         f"#{COLOUR}",
-        {"state": "open"},
-        {"state": "closed"},
         labels_by_id=True,
     ),
 }
@@ -146,11 +140,18 @@ class IssueTracker:
     def comments(self, number: int, since: datetime | None = None) -> Sequence[Comment]:
         """Those that were written or changed since then, oldest first."""
         query = {**self._forge.commenting, **({"since": _stamp(since)} if since else {})}
-        found = [_comment(one) for one in self._api.pages(f"{self._issue(number)}/comments", **query)]
+        found: list[Comment] = []
+        for read in self._api.pages(f"{self._issue(number)}/comments", **query):
+            # at Gitea, one that was brought from elsewhere has an original author: nobody here has written it
+            author = "" if read.get("original_author") else _login(read)
+            made, identity, body = read.get("created_at"), identity_of(read), read.get("body") or ""
+            one = _read(Comment, identity=identity, author=author, body=body, created_at=made)
+            changed = _read(Comment, identity=identity, created_at=read.get("updated_at")).created_at
+            found.append(one.model_copy(update={"edited": changed - one.created_at > EDITED_AFTER}))
         return sorted(found, key=lambda one: (one.created_at, one.identity))
 
     def set_open(self, number: int, *, is_open: bool) -> None:
-        self._api.call("PATCH", self._issue(number), self._forge.opened if is_open else self._forge.closed)
+        self._api.call("PATCH", self._issue(number), {"state": "open" if is_open else "closed"})
 
     def label(self, number: int, *, add: Sequence[str], remove: Iterable[str]) -> None:
         """Labels that are missing are made; other people's labels stay."""
@@ -171,7 +172,17 @@ class IssueTracker:
 
     def pull_request(self, head: str, base: str) -> PullRequest | None:
         """The newest one from a branch of this repository into another, open or not."""
-        found = (one for one in self._pulls(head, base) if (_branch(one, "head"), _branch(one, "base")) == (head, base))
+        path, query, first = f"{self._home}/pulls", {"state": "all", **self._forge.listing}, list[Mapping[str, Any]]()
+        if self._forge is FORGES["gitea"]:  # of several from one branch into another, its path gives whichever was there first
+            reply = self._api.call("GET", f"{path}/{quote(base, safe='')}/{quote(head, safe='')}", accept=MISSING)
+            if reply.status in MISSING:
+                return None
+            first.append(mapping(reply.content))
+        else:
+            query |= {"head": f"{self._repository.partition('/')[0]}:{head}", "base": base}
+        enough = first and _request_of(first[0]).is_open
+        pulls = first if enough else [*first, *self._api.pages(path, **query)]
+        found = (one for one in pulls if [mapping(one.get(side)).get("ref") for side in ("head", "base")] == [head, base])
         return max(map(_request_of, found), key=lambda one: one.number, default=None)
 
     def open_pull_request(self, title: str, body: str, head: str, base: str) -> PullRequest:
@@ -188,20 +199,6 @@ class IssueTracker:
                 found=clean(f"{reply.status} {reply.content}")[:MOST_WORDS],
             )
         return found
-
-    def _pulls(self, head: str, base: str) -> Iterator[Mapping[str, Any]]:
-        """Pull requests among which the one from `head` into `base` is, where there is one."""
-        path, query = f"{self._home}/pulls", {"state": "all", **self._forge.listing}
-        if self._forge is FORGES["gitea"]:  # of several from one branch into another, its path gives whichever was there first
-            reply = self._api.call("GET", f"{path}/{quote(base, safe='')}/{quote(head, safe='')}", accept=MISSING)
-            if reply.status in MISSING:
-                return
-            yield mapping(reply.content)
-            if _request_of(reply.content).is_open:
-                return
-        else:
-            query |= {"head": f"{self._repository.partition('/')[0]}:{head}", "base": base}
-        yield from self._api.pages(path, **query)
 
     def _issue(self, number: int) -> str:
         return f"{self._home}/issues/{number}"
@@ -242,20 +239,6 @@ def _request_of(content: Any) -> PullRequest:
     read = mapping(content)
     body, is_open = read.get("body") or "", read.get("state") == "open"
     return _read(PullRequest, number=read.get("number"), url=read.get("html_url", ""), is_open=is_open, body=body)
-
-
-def _comment(content: Any) -> Comment:
-    read = mapping(content)
-    # at Gitea, one that was brought from elsewhere has an original author: nobody here has written it
-    author = "" if read.get("original_author") else _login(read)
-    made, identity, body = read.get("created_at"), identity_of(content), read.get("body") or ""
-    one = _read(Comment, identity=identity, author=author, body=body, created_at=made)
-    changed = _read(Comment, identity=identity, created_at=read.get("updated_at")).created_at
-    return one.model_copy(update={"edited": changed - one.created_at > EDITED_AFTER})
-
-
-def _branch(pull: Mapping[str, Any], side: str) -> Any:
-    return mapping(pull.get(side)).get("ref")
 
 
 def _login(content: Mapping[str, Any]) -> str:

@@ -16,22 +16,18 @@ _log = logging.getLogger(__name__)
 
 def notify(blocks: Iterable[str], subject: str, body: str) -> None:
     """Tell each block, named by type and name: `slack-webhook/ops`."""
-    for name in blocks:
-        try:
-            _tell(name, redact(subject), redact(body))
-        except Exception as error:  # noqa: BLE001 - somebody else's code; whatever it raises, it only tells
-            why = _ADDRESS.sub("[address]", clean(getattr(error, "log", "") or str(error)))[:300]
-            _log.warning("the notification block %s could not be told: %s: %s", clean(name), type(error).__name__, why)
-
-
-def _tell(name: str, subject: str, body: str) -> None:
     from prefect.blocks.abstract import NotificationBlock
     from prefect.blocks.core import Block
 
     import_module("prefect.blocks.notifications")  # only then can its blocks be loaded by name
-    loaded = Block.load(name)
-    if not isinstance(loaded, NotificationBlock):
-        raise TypeError(f"{type(loaded).__name__} is no notification block")
-    block: Any = loaded  # outside an event loop, its coroutines are functions
-    with block.raise_on_failure():
-        block.notify(body=body, subject=subject)
+    for name in blocks:
+        try:
+            loaded = Block.load(name)
+            if not isinstance(loaded, NotificationBlock):
+                raise TypeError(f"{type(loaded).__name__} is no notification block")  # noqa: TRY301 - is reported as any other
+            block: Any = loaded  # outside an event loop, its coroutines are functions
+            with block.raise_on_failure():
+                block.notify(body=redact(body), subject=redact(subject))
+        except Exception as error:  # noqa: BLE001 - somebody else's code; whatever it raises, it only tells
+            why = _ADDRESS.sub("[address]", clean(getattr(error, "log", "") or str(error)))[:300]
+            _log.warning("the notification block %s could not be told: %s: %s", clean(name), type(error).__name__, why)

@@ -13,9 +13,9 @@ from datetime import timedelta
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.oversee.commands_said import answer_in, command_in
 from helmsman.oversee.escalation import changes, concerns, question_detection, tracker_actions
-from helmsman.records.gates import Answer, Gate
+from helmsman.records.gates import Answer
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import Comment, Escalation, Found, IssueLink, TrackedIssue, TrackerAction
+from helmsman.records.tracking import Escalation, Found, IssueLink, TrackedIssue, TrackerAction
 from helmsman.render import issue as texts
 from helmsman.render.gate import evidence
 from tasks.repository.loop_context import LoopContext
@@ -40,14 +40,36 @@ def tell(before: LoopState | None, after: LoopState, context: LoopContext) -> No
 
     What a tracker could not be told is made up for the next time.
     """
-    if after.config.tracker.kind:
+    config = after.config.tracker
+    if config.kind:
         with _complaining(f"{after.uid} tell"):
             _tell_tracker(after, context)
-    if before is not None and after.config.tracker.notify:
+    if before is not None and config.notify:
         with _complaining(f"{after.uid} notify"):
             for change in changes(before, after):
-                subject, body = texts.notification(change, after)
-                notify(after.config.tracker.notify, subject, body)
+                notify(config.notify, *texts.notification(change, after))
+
+
+def _tell_tracker(state: LoopState, context: LoopContext) -> None:
+    """Nothing is asked where nothing is new. A loop that was started for an issue tells that one, and opens no other."""
+    config, link = state.config.tracker, state.issue
+    memory, wanted = remembered(context.folder, config), concerns(state)
+    if link is None:
+        if memory.told != {one.detection: one.stage for one in wanted}:
+            with open_tracker(config, TELLING_SECONDS) as tracker:
+                Upkeep(tracker, state, context).bring_up_to_date(wanted)
+        return
+    due = texts.due(state, evidence(state, str(context.worktree)))
+    fresh = [(stage, body) for stage, body in due if stage not in memory.told]
+    if not fresh:
+        return
+    with open_tracker(config, TELLING_SECONDS) as tracker:
+        there = {one.get("stage") for one in _marks(tracker, state, link)}
+        for stage, body in fresh:
+            if stage not in there:
+                tracker.comment(link.number, body)
+            memory = memory.model_copy(update={"told": {**memory.told, stage: stage}})
+            remember(context.folder, memory)
 
 
 def tell_news(state: LoopState, context: LoopContext) -> None:
@@ -79,34 +101,6 @@ class TrackerListener:
             return None
         self._next = time.monotonic() + POLL_SECONDS
         return answer_from_tracker(self._state, self._place)
-
-
-def _tell_tracker(state: LoopState, context: LoopContext) -> None:
-    """Nothing is asked where nothing is new. A loop that was started for an issue tells that one, and opens no other."""
-    config = state.config.tracker
-    memory = remembered(context.folder, config)
-    if state.issue is not None:
-        due = texts.due(state, evidence(state, str(context.worktree)))
-        if fresh := [(stage, body) for stage, body in due if stage not in memory.told]:
-            with open_tracker(config, TELLING_SECONDS) as tracker:
-                _tell_thread(tracker, state, state.issue, context, fresh)
-        return
-    wanted = concerns(state)
-    if memory.told != {one.detection: one.stage for one in wanted}:
-        with open_tracker(config, TELLING_SECONDS) as tracker:
-            Upkeep(tracker, state, context).bring_up_to_date(wanted)
-
-
-def _tell_thread(
-    tracker: IssueTracker, state: LoopState, link: IssueLink, context: LoopContext, fresh: Sequence[tuple[str, str]]
-) -> None:
-    """Comment, at the issue that a loop was started for, on what does not stand there."""
-    memory, there = remembered(context.folder, state.config.tracker), {one.get("stage") for one in _marks(tracker, state, link)}
-    for stage, body in fresh:
-        if stage not in there:
-            tracker.comment(link.number, body)
-        memory = memory.model_copy(update={"told": {**memory.told, stage: stage}})
-        remember(context.folder, memory)
 
 
 def reply(state: LoopState, comment: int | str, text: str) -> None:
@@ -221,21 +215,30 @@ EDITED = "a comment that was changed does not count, because anybody with write 
 
 def read_answer(tracker: IssueTracker, state: LoopState, context: LoopContext) -> Answer | None:
     """The first answer to the loop's open question that can be followed. A question that was never told is told now."""
-    gate = state.gate
+    gate, upkeep = state.gate, Upkeep(tracker, state, context)
     if gate is None:
         return None
-    upkeep = Upkeep(tracker, state, context)
     found = upkeep.known_issue(question_detection(state))
     comments = tracker.comments(found.number, gate.asked_at - SKEW) if found else ()
-    after = _after_question(found, comments, gate) if found else None
-    if found is None or after is None:
+    # the comments since the question stands there, by the tracker's own order
+    asked = [at for at, one in enumerate(comments) if found and texts.is_ours(one, found) and _stage(one.body) == gate.key]
+    if found is None or not (asked or _stage(found.body) == gate.key):
         upkeep.bring_up_to_date(concerns(state))
         return None
+    after = comments[asked[0] + 1 :] if asked else comments
     replied = {texts.read_mark(one.body).get("reply", "") for one in comments if texts.is_ours(one, found)}
     users = {user.casefold() for user in state.config.tracker.allowed_users}
     for comment in (one for one in after if one.author.casefold() in users and not texts.is_ours(one, found)):
-        said, answer = _taken(state, comment)
-        if said and str(comment.identity) not in replied:
+        command = command_in(comment.body)
+        if command is None:  # it is not meant for us
+            continue
+        answer = None
+        try:
+            answer = None if comment.edited else answer_in(command, state, by=comment.author, at=comment.created_at)
+            said = texts.understood(answer, gate) if answer else texts.refused(EDITED, gate)
+        except OperatorError as error:
+            said = texts.refused(str(error), gate)
+        if str(comment.identity) not in replied:
             with _complaining(f"{state.uid} reply"):  # a reply only tells: an answer counts without it
                 tracker.comment(found.number, texts.reply(comment, state.uid, said))
         if answer is not None:
@@ -243,23 +246,5 @@ def read_answer(tracker: IssueTracker, state: LoopState, context: LoopContext) -
     return None
 
 
-def _after_question(found: Found, comments: Sequence[Comment], gate: Gate) -> Sequence[Comment] | None:
-    """The comments since the question stands there, by the tracker's own order; None where it does not."""
-    for at, comment in enumerate(comments):
-        if texts.is_ours(comment, found) and texts.read_mark(comment.body).get("stage") == gate.key:
-            return comments[at + 1 :]
-    return comments if texts.read_mark(found.body).get("stage") == gate.key else None
-
-
-def _taken(state: LoopState, comment: Comment) -> tuple[str, Answer | None]:
-    """What is replied, and the answer; nothing for a comment that is not meant for us."""
-    command, gate = command_in(comment.body), state.gate
-    if command is None or gate is None:
-        return "", None
-    if comment.edited:
-        return texts.refused(EDITED, gate), None
-    try:
-        answer = answer_in(command, state, by=comment.author, at=comment.created_at)
-    except OperatorError as error:
-        return texts.refused(str(error), gate), None
-    return texts.understood(answer, gate), answer
+def _stage(body: str) -> str | None:
+    return texts.read_mark(body).get("stage")
