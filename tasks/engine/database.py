@@ -46,7 +46,10 @@ def trouble(file: Path) -> Trouble | None:
         return None if "no such table" in str(error) or "locked" in str(error) else Trouble(str(error), of_the_file=False)
     except sqlite3.DatabaseError as error:
         return Trouble(str(error), of_the_file=True)
-    unknown = [str(row[0]) for row in rows if row[0] not in _known()]
+    prefect = importlib.util.find_spec("prefect")  # its revisions, by the names of its files: none of it is imported
+    folder = Path(prefect.origin).parent / VERSIONS if prefect and prefect.origin else Path()
+    known = {part for path in folder.glob("*.py") for part in path.stem.split("_")}
+    unknown = [str(row[0]) for row in rows if row[0] not in known]
     return Trouble(f"a newer Prefect has changed it (revision {', '.join(unknown)})", of_the_file=True) if unknown else None
 
 
@@ -63,13 +66,6 @@ def put_aside(file: Path, now: datetime) -> Path:
         if part.exists():
             part.rename(aside.with_name(aside.name + ending))
     return aside
-
-
-def _known() -> set[str]:
-    """Revisions of the Prefect that is installed, by the names of its files, which none of it is imported for."""
-    found = importlib.util.find_spec("prefect")
-    folder = Path(found.origin).parent / VERSIONS if found and found.origin else Path()
-    return {part for path in folder.glob("*.py") for part in path.stem.split("_")}
 
 
 def _has_open(process: psutil.Process, file: Path) -> bool:

@@ -117,8 +117,15 @@ def engine() -> Generator[Callable[[], str]]:
     server = _Server()
     _own_engines[server.url] = server
     own = {"PREFECT_API_URL": server.url, LOGIN: server.login, "PREFECT_CLIENT_CSRF_SUPPORT_ENABLED": "false"}
-    with server.running(), _set(own):  # it hands out no tokens against forged requests
-        yield server.wait_until_up
+    with server.running():
+        before = {name: os.environ.pop(name) for name in own if name in os.environ}
+        os.environ.update(own)  # it hands out no tokens against forged requests
+        try:
+            yield server.wait_until_up
+        finally:
+            for name in own:
+                os.environ.pop(name)
+            os.environ.update(before)
 
 
 class EngineAwayError(TransientError):
@@ -172,7 +179,10 @@ class _Server:
             begun, came_up = time.monotonic(), False
             try:
                 ended = self._run()
-                came_up, end = self._up.is_set(), _end_in_words(ended)
+                came_up, code = self._up.is_set(), ended.exit_code
+                how = f"signal {-code}" if code is not None and code < 0 else f"exit status {'unknown' if code is None else code}"
+                said = (ended.tail or ended.head).replace(IS_UP.decode(), "").strip()[-2000:]
+                end = f"it ended after {ended.seconds:.1f} s with {how}" + (f": {said}" if said else ", without a word")
             except Exception as error:  # noqa: BLE001 - whoever waits for it is told
                 end = str(error)
             self._up.clear()
@@ -195,14 +205,10 @@ class _Server:
             deadline=FOREVER,
             stdin=self.login.encode(),
             merge_stderr=True,
-            on_line=self._hear,
+            on_line=lambda line: self._up.set() if line.strip() == IS_UP else None,
             stop=self._done.is_set,
             pass_fds=(socket_number,),
         )
-
-    def _hear(self, line: bytes) -> None:
-        if line.strip() == IS_UP:
-            self._up.set()
 
     def _refuse(self) -> None:
         """Answer requests that no server will: Prefect's client gives up at once, but repeats one that breaks for minutes."""
@@ -221,26 +227,6 @@ _own_engines: dict[str, _Server | None] = {}
 """By their URLs. None: the server of the process that started us."""
 
 
-def _end_in_words(ended: Ended) -> str:
-    code = ended.exit_code
-    how = f"signal {-code}" if code is not None and code < 0 else f"exit status {'unknown' if code is None else code}"
-    said = (ended.tail or ended.head).replace(IS_UP.decode(), "").strip()[-2000:]
-    return f"it ended after {ended.seconds:.1f} s with {how}" + (f": {said}" if said else ", without a word")
-
-
-@contextmanager
-def _set(variables: Mapping[str, str]) -> Generator[None]:
-    """Variables of our own environment while the block runs."""
-    before = {name: os.environ.pop(name) for name in variables if name in os.environ}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name in variables:
-            os.environ.pop(name)
-        os.environ.update(before)
-
-
 def engine_error(error: BaseException) -> EngineAwayError | None:
     """What broke a run because its engine went away; None where that is not what happened."""
     unreachable = str(error).startswith("Failed to reach API") or type(error).__name__ == NO_SLOT
@@ -256,13 +242,11 @@ def engine_error(error: BaseException) -> EngineAwayError | None:
     )
 
 
-def require_address() -> None:
+def require_address(url: str | None = None) -> None:
     """Raise OperatorError where the configured server could never be reached: for whoever has something to do before it is."""
-    if chosen := configured_api(os.environ):
-        _require_address(chosen)
-
-
-def _require_address(url: str) -> None:
+    url = url or configured_api(os.environ)
+    if not url:
+        return
     found = url
     try:
         parts = httpx.URL(url)
@@ -277,7 +261,7 @@ def _require_address(url: str) -> None:
 
 def _require_up(url: str) -> str:
     """A configured server is not ours to start, but Prefect's own words on one that is away are many and say little."""
-    _require_address(url)
+    require_address(url)
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:

@@ -44,14 +44,12 @@ def is_kept(state: LoopState, step: str) -> bool:
         return _store().exists(stored_as(step_key(state, step)))
 
 
+_version = cache(version)
+
+
 def stored_as(key: str) -> str:
     """The key as the storage has it. A result names its classes, and those of another version may be elsewhere or gone."""
-    return f"{key}-{_version()}"
-
-
-@cache
-def _version() -> str:
-    return version("helmsman")
+    return f"{key}-{_version('helmsman')}"
 
 
 def _store() -> ResultStore:

@@ -22,7 +22,6 @@ from prefect.logging.handlers import APILogWorker
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.states import Crashed
 
-from helmsman.records.state import LoopState
 from tasks.system.environment import hide_process, survive_broken_pipe
 
 POLL_SECONDS = 2.0
@@ -64,14 +63,12 @@ def run_id() -> UUID:
     return run.id
 
 
-def driven_here() -> str:
-    """Uid of the loop that this run has driven before: in a process that died, or before it left one to wait. Empty: none."""
-    return tagged(run, "uid:") if (run := _mine()) else ""
+def driven_here(kind: str = "uid:") -> str:
+    """Uid, or name (`loop:`), of the loop that this run has driven before: in a process that died, or before it left one to wait.
 
-
-def loop_driven_here() -> str:
-    """Name of that loop; empty: none."""
-    return tagged(run, "loop:") if (run := _mine()) else ""
+    Empty: none.
+    """
+    return tagged(run, kind) if (run := _mine()) else ""
 
 
 def is_under_a_worker() -> bool:
@@ -86,37 +83,6 @@ def is_retried() -> bool:
         states = sorted(client.read_flow_run_states(run_id()), key=lambda state: state.timestamp)
     ends = [state.type for state in states if state.is_final()]
     return bool(ends) and ends[-1] in {StateType.FAILED, StateType.CANCELLED}
-
-
-def loop_tags(state: LoopState) -> set[str]:
-    """Tags of the run that drives a loop."""
-    return {"helmsman", f"loop:{state.loop}", f"uid:{state.uid}"}
-
-
-def iteration_tags(state: LoopState) -> set[str]:
-    """Tags of the runs inside it: with the loop's own, a list of loops would be one of iterations."""
-    return {"helmsman-iteration", f"loop:{state.loop}", f"uid:{state.uid}"}
-
-
-def announce(name: str, uid: str, tags: set[str], repository: Path | None = None) -> None:
-    """Give this run the name and tags of what is driven, and end the runs that a dead driver left unfinished.
-
-    `repository`: where a loop is. What is no loop has no such label: whoever looks there would look for a loop's state.
-    """
-    hide_process()  # under a worker nobody has done it before
-    survive_broken_pipe()
-    mine = run_id()
-    with get_client(sync_client=True) as client:
-        client.update_flow_run(mine, name=name, tags=tags)
-        run = client.read_flow_run(mine)
-        if run.deployment_id is not None:
-            _starts[mine] = run.run_count
-        if repository is not None:
-            client.update_flow_run_labels(mine, {REPOSITORY: str(repository)})
-        for stale in runs_where(client, tags={"all_": [f"uid:{uid}"]}, state={"type": {"any_": UNFINISHED}}):
-            if stale.id != mine:
-                message = f"its process died; {name} goes on in flow run {mine}"
-                client.set_flow_run_state(stale.id, Crashed(name=SUPERSEDED, message=message), force=True)
 
 
 def runs_where(client: SyncPrefectClient, **wanted: Any) -> list[FlowRun]:
@@ -149,12 +115,26 @@ def without_heartbeats() -> Generator[None]:
 def driving_run(
     name: str, uid: str, tags: set[str], cancel: Path, *, inside: set[str] | None = None, repository: Path | None = None
 ) -> Generator[None]:
-    """Have this run drive something under that name, with an ear for a cancel. `inside`: tags of the runs in it, if others.
+    """Have this run drive something under that name, with an ear for a cancel. Runs that a dead driver left unfinished end.
 
-    `repository`: as for `announce`.
+    `inside`: tags of the runs in it, if others. `repository`: where a loop is. What is no loop has no such label: whoever looks
+    there would look for a loop's state.
     """
-    announce(name, uid, tags, repository)
-    with run_tags(*(inside or tags)), without_heartbeats(), hearing_cancel(cancel):
+    hide_process()  # under a worker nobody has done it before
+    survive_broken_pipe()
+    mine = run_id()
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(mine, name=name, tags=tags)
+        run = client.read_flow_run(mine)
+        if run.deployment_id is not None:
+            _starts[mine] = run.run_count
+        if repository is not None:
+            client.update_flow_run_labels(mine, {REPOSITORY: str(repository)})
+        for stale in runs_where(client, tags={"all_": [f"uid:{uid}"]}, state={"type": {"any_": UNFINISHED}}):
+            if stale.id != mine:
+                message = f"its process died; {name} goes on in flow run {mine}"
+                client.set_flow_run_state(stale.id, Crashed(name=SUPERSEDED, message=message), force=True)
+    with run_tags(*(inside or tags)), without_heartbeats(), _hearing_cancel(cancel):
         yield
 
 
@@ -176,16 +156,26 @@ def flush() -> None:
 
 
 @contextmanager
-def hearing_cancel(flag: Path) -> Generator[None]:
+def _hearing_cancel(flag: Path) -> Generator[None]:
     """While the block runs, touch a file when somebody cancels this run in the UI or by the API, or has it started elsewhere."""
-    done = threading.Event()
-    watch = threading.Thread(target=_watch, args=(run_id(), flag, done), name="cancel-watch", daemon=True)
-    watch.start()
+    mine, done = run_id(), threading.Event()
+
+    def watch() -> None:
+        with get_client(sync_client=True) as client:
+            while not done.wait(POLL_SECONDS):
+                found = _asked(client, mine)
+                if found and (found.state_type in CANCELLED or _elsewhere(found)):
+                    with suppress(OSError):  # a full disk takes no file; it is asked again
+                        flag.touch()
+                        return
+
+    thread = threading.Thread(target=watch, name="cancel-watch", daemon=True)
+    thread.start()
     try:
         yield
     finally:
         done.set()
-        watch.join(timeout=POLL_SECONDS + 5)
+        thread.join(timeout=POLL_SECONDS + 5)
 
 
 def is_started_elsewhere() -> bool:
@@ -217,16 +207,6 @@ def _leave_to_others() -> None:
             "this run is left to the machine that drives it now: it was started again, while nobody heard of us"
         )
         raise Abort("this run was started again elsewhere")
-
-
-def _watch(mine: UUID, flag: Path, done: threading.Event) -> None:
-    with get_client(sync_client=True) as client:
-        while not done.wait(POLL_SECONDS):
-            found = _asked(client, mine)
-            if found and (found.state_type in CANCELLED or _elsewhere(found)):
-                with suppress(OSError):  # a full disk takes no file; it is asked again
-                    flag.touch()
-                    return
 
 
 def _asked(client: SyncPrefectClient, run: UUID) -> FlowRun | None:

@@ -81,7 +81,9 @@ def driving(request: LoopRequest) -> Generator[tuple[LoopContext, LoopState]]:
         catch_up(context, state)
         stand_at_best(context, state)
         stack.enter_context(runs.leaving_what_others_drive())
-        marks, inside = runs.loop_tags(state), runs.iteration_tags(state)
+        of_loop = {f"loop:{state.loop}", f"uid:{state.uid}"}
+        # with the tag of loops on the runs inside, a list of loops would be one of iterations
+        marks, inside = {"helmsman", *of_loop}, {"helmsman-iteration", *of_loop}
         stack.enter_context(
             runs.driving_run(state.loop, state.uid, marks, context.folder.cancel, inside=inside, repository=repository.top)
         )
@@ -196,7 +198,7 @@ def continued(request: LoopRequest) -> LoopRequest:
     A retry of a run that was stopped, failed or cancelled goes on with the run's loop, as it is configured by now; a new run
     that names a cancelled loop goes on with that. A run that the engine starts again by itself, after a crash, does not.
     """
-    name = request.loop or runs.loop_driven_here()
+    name = request.loop or runs.driven_here("loop:")
     if request.reopen or not name or not runs.is_under_a_worker():
         return request
     state = known_state(open_repository(Path(request.repository)), name)
