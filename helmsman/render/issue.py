@@ -113,7 +113,7 @@ def tracked(found: Found, comments: Sequence[Comment], uid: str) -> TrackedIssue
         return None
     marks = (own, *(read_mark(comment.body) for comment in comments if is_ours(comment, found)))
     stages = tuple(one["stage"] for one in marks if one.get("uid") == uid and "stage" in one)
-    return TrackedIssue(**dict(found), detection=own["detection"], stages=stages)
+    return TrackedIssue.model_validate(dict(found) | {"detection": own["detection"], "stages": stages})
 
 
 def is_ours(comment: Comment, issue: Found) -> bool:

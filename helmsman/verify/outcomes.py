@@ -11,7 +11,6 @@ For the run with the base's tests, settings of runners and checkers, what the ch
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 from posixpath import basename
 from typing import Literal, NamedTuple
 
@@ -196,7 +195,8 @@ def tests_of_start(
     """
     named = [path for path in changed.source if _is_named([path], config)]
     side = [path for path in (*changed.judging, *named) if not matches_any(path, config.allow)]
-    there = {above for path in base for above in (path, *map(str, PurePosixPath(path).parents))}
+    parts = (path.split("/") for path in base)
+    there = {".", *("/".join(one[:depth]) for one in parts for depth in range(1, len(one) + 1))}
     words = ((one, word) for check in checks for one in simple_commands(check.command) for word in one.words if word)
     paths = {path_of(one, word.partition("::")[0]) for one, word in words}
     asked = [path for path in paths if path and path not in there]  # checks name them, and they were not there at the start

@@ -163,7 +163,7 @@ def test_an_issue_loses_its_secrets_before_it_is_kept_or_handed_to_the_engine(tm
             "delivery": "delivery-1", "happened": "labelled", "received_at": datetime.now(UTC),
         }
     )  # fmt: skip
-    (kept,) = Deliveries(tmp_path / "deliveries.sqlite").accept("delivery-1", [event], datetime.now(UTC)).new
+    (kept,) = Deliveries(tmp_path / "deliveries.sqlite").accept("delivery-1", [event], datetime.now(UTC))
     handed_on = [("the run's parameters", kept.model_dump_json().encode())]
     assert leaks(planted, iter([*handed_on, *files("deliveries", tmp_path)])) == []
 
