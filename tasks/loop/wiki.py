@@ -85,14 +85,14 @@ def _index(folder: Path) -> str:
     return wiki.index_page(_archives(folder), decisions)
 
 
-@_telling
-def archive(folder: Path, context: LoopContext, state: LoopState) -> Iterator[str]:
-    """Write down a completed loop for ever, its decisions and what happened, unless that was done already.
+def archive(context: LoopContext, state: LoopState) -> tuple[str, ...]:
+    """Write down a completed loop for ever, its decisions and what happened, unless that was done already."""
+    return _archived(context, state) if state.outcome is Outcome.COMPLETED else ()
 
-    Under the loop's own name, unless an earlier loop of that name has it.
-    """
-    if state.outcome is not Outcome.COMPLETED:
-        return
+
+@_telling
+def _archived(folder: Path, context: LoopContext, state: LoopState) -> Iterator[str]:
+    """Under the loop's own name, unless an earlier loop of that name has it."""
     names = state.loop, f"{state.loop}-{wiki.slug(state.uid)[:16]}"
     free = next((name for name in names if not os.path.lexists(folder / "loops" / name / wiki.SUMMARY)), "")
     if not any(wiki.uid_line(state) in _quietly(folder, f"loops/{name}/{wiki.SUMMARY}").split("\n") for name in names):
