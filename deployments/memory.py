@@ -198,7 +198,7 @@ def show_stats(repo: Path, *, as_json: bool) -> None:
     }
     more = [f"and {len(standing) - EFFECTS_SHOWN} more"] if len(standing) > EFFECTS_SHOWN else []
     told = [f"{one.id}  {effect_text(one)}" for one in standing[:EFFECTS_SHOWN]]
-    known = {**asdict(stats), "effects": [*told, *more], "guardrails_file": file}
+    known = {**asdict(stats), "size": f"{stats.size:,} bytes", "effects": [*told, *more], "guardrails_file": file}
     _answer(memory, _field_lines(known), plain, as_json=as_json)
 
 

@@ -270,7 +270,7 @@ def from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     wrong = ((name, name.removeprefix(PREFIX).replace("__", ".").lower()) for name in sorted(ours) if name not in keys)
     unknown = [f"{_name(name)}: {_not_known(key, 'variable', _variable)}" for name, key in wrong]
     if unknown:
-        raise OperatorError("\n  ".join(["the environment cannot be read", *unknown]))
+        raise OperatorError("\n  ".join(["the environment is not valid", *unknown]))
     return reduce(merged, (nested(keys[name], _value(text)) for name, text in ours.items()), {})
 
 
