@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmsman.records.base import Reply, Usage
@@ -20,6 +20,7 @@ KINDS = st.sampled_from(["assistant", "result", "success", "text", 7])
 EVENTS = st.lists(st.dictionaries(FIELDS, JSON | KINDS, max_size=6), max_size=6)
 
 
+@example([{"type": "result", "subtype": []}])
 @given(EVENTS)
 def test_no_event_breaks_the_reader(events: list[dict[str, Any]]) -> None:
     answer = heard(*events)

@@ -42,7 +42,7 @@ class CliReader:
         result = self._result
         stop = text(result.get("stop_reason")) or "unknown"
         if stop != "refusal":
-            formless = _NO_FORM if result.get("subtype") in _FORMLESS else ""
+            formless = _NO_FORM if text(result.get("subtype")) in _FORMLESS else ""
             failed = _CUT_OFF if result.get("api_error") == "max_output_tokens" else formless
             if not failed and (result.get("subtype") != "success" or result.get("is_error") is not False):
                 return None
