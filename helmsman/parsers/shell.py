@@ -107,6 +107,9 @@ def _parser() -> "Parser":
     return Parser(Language(grammar))
 
 
+_SWAPPED = {0x85: 0xFE, 0xA0: 0xFF, 0xFE: 0x85, 0xFF: 0xA0}  # see `_encoded`
+
+
 class _Around(NamedTuple):
     """What a command gets from what it stands in."""
 
@@ -146,7 +149,7 @@ class _Reader:
     def _read(self, text: str, *, sure: bool) -> None:
         signs = [found.start() for found in islice(_COSTLY.finditer(text), _MOST_COSTLY + 1)]
         whole = len(signs) <= _MOST_COSTLY
-        root = _parser().parse((text if whole else text[: signs[-1]]).encode(errors="replace")).root_node
+        root = _parser().parse(_encoded(text if whole else text[: signs[-1]])).root_node
         if not whole:
             self.commands.append(_LEFT_OUT)
         try:
@@ -352,9 +355,22 @@ _STATEMENTS: Mapping[str, Callable[[_Reader, "Node", _Around], tuple[str, ...]]]
 }
 
 
+def _encoded(text: str) -> bytes:
+    """A script for the grammar, with each byte of its UTF-8 as a character of Latin-1.
+
+    The scanner of tree-sitter-bash looks larger characters up behind the end of a C table, and the process dies of it (seen with
+    0.25.1 and U+1008B4). Bytes that are white space in Latin-1 change places with bytes that UTF-8 never has.
+    """
+    return text.encode(errors="replace").decode("latin-1").translate(_SWAPPED).encode()
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode().translate(_SWAPPED).encode("latin-1").decode(errors="replace")
+
+
 def _raw(node: "Node") -> str:
-    return node.text.decode() if node.text else ""
+    return _decoded(node.text) if node.text else ""
 
 
 def _plain(data: bytes, escaped: re.Pattern[str]) -> str:
-    return escaped.sub(lambda match: "" if match[1] == "\n" else match[1], data.decode())
+    return escaped.sub(lambda match: "" if match[1] == "\n" else match[1], _decoded(data))

@@ -1,5 +1,8 @@
 """A script is read as the shell reads it, and one with broken syntax as far as the grammar reads it."""
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -174,6 +177,25 @@ def test_a_text_made_to_be_slow_is_read_all_the_same() -> None:
     assert all(isinstance(commands(text * times, TREE), tuple) for text, times in SLOW.items())
     doubling = words("X=aaaaaaaaaa;" + "X=$X$X;" * 2000 + "echo $X")
     assert sum(len(word) for command in doubling for word in command) < 1000
+
+
+@pytest.mark.feature("X4")
+@pytest.mark.parametrize(
+    "wide", ["\U0010ffff", "\U001008b4", "\U000e0067", "😀", "\u3000", "\u0085", "\u00a0", "é", "þÿ", "\uffff"]
+)
+def test_a_character_beyond_ascii_is_part_of_a_word(wide: str) -> None:
+    assert words(f"rm a{wide}b '{wide}' \"$HOME/{wide}\"")[-1][1:3] == (f"a{wide}b", wide)
+
+
+@pytest.mark.feature("X4")
+def test_characters_of_the_last_planes_do_not_end_the_process() -> None:
+    """In a process of its own: where the grammar read beyond the end of a table, it depends on what lies there."""
+    program = """
+from helmsman.parsers.shell import commands
+for point in range(0x30000, 0x110000, 499):
+    commands("!{" + chr(point), "/")
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 @given(SHELLISH)
