@@ -14,6 +14,8 @@ SHOWN = 10  # names in one line
 NAME = 120
 IDLE = 2  # iterations in a row without progress from which what they did is told, one by one
 TRIES = 3
+TOLD_ISSUES = "validation.errors", "validation.blocker"
+"""Issues that the agent can act on. That it did not ask to be done is a matter of the advice; the rest is for people."""
 
 
 def trend_section(state: LoopState) -> Sequence[Piece]:
@@ -27,7 +29,7 @@ def trend_section(state: LoopState) -> Sequence[Piece]:
         f"failed and taken off the branch: iteration {one.iteration}, commit {one.commit[:10]}{_files(one)}"
         for one in [summary for summary in state.history if summary.undone][-TRIES:]
     )
-    lines = [*compared, *failed, *_tries(state)]
+    lines = [*compared, *failed, *_tries(state), *_issue(state)]
     since = f"iteration {state.worked[-2].iteration}" if len(state.worked) > 1 else "the start"
     return render_pieces("trend", since=since, facts="\n".join(lines)) if lines else ()
 
@@ -70,6 +72,13 @@ def _tries(state: LoopState) -> Iterator[str]:
             calls = "" if "tools" in summary.untold else f", {plural(summary.tool_calls, 'tool call')}"
             did = f"{plural(summary.files_changed, 'file')} changed{calls}{_files(summary)}"
             yield f"no progress in iteration {summary.iteration}: {did}"
+
+
+def _issue(state: LoopState) -> Iterator[str]:
+    """The first of what validation found (O7). Under green checks it is history."""
+    if state.checks and not state.checks.passed:
+        found = {issue.rule: one_line(issue.message) for issue in reversed(state.oversight.issues)}
+        yield from [found[rule] for rule in TOLD_ISSUES if rule in found][:1]
 
 
 def _files(summary: IterationSummary) -> str:

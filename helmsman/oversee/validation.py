@@ -43,7 +43,7 @@ def after(evidence: Evidence, progress: Progress) -> tuple[Issue, ...]:
     unasked = checks is not None and checks.passed and done >= NEAR and not asked
     rows = (
         (unasked, "no_request", f"{done:.0%} done and all checks pass, but the agent did not ask to be done"),
-        (times > ERRORS, "errors", f"{times} tool calls failed in the session (more than {ERRORS}); classes: {kinds}"),
+        (times > ERRORS, "errors", f"{times} tool calls failed in the session: {kinds}"),
     )
     return tuple(_issue(rule, message) for holds, rule, message in rows if holds)
 

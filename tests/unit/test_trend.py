@@ -9,7 +9,7 @@ from helmsman.orient.brief import WHY, brief
 from helmsman.orient.trend import trend_section
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import TestCounts
-from helmsman.records.control import Failed, IterationSummary, Movement, Oversight
+from helmsman.records.control import Failed, Issue, IterationSummary, Movement, Oversight
 from helmsman.records.proof import Denial, DoneSignals
 from helmsman.records.state import LoopState
 from tests.unit.builders import NOW, check, orientation, report, state
@@ -68,6 +68,17 @@ def test_iterations_without_progress_are_told_by_what_they_did() -> None:
     seen = moment(1, tool_calls=0), moment(2, tool_calls=0)
     words = told(after(*seen, oversight=Oversight(idle=2)))
     assert "no progress in iteration 2: 0 files changed, 0 tool calls" in words
+
+
+@pytest.mark.feature("O7")
+def test_of_what_validation_found_the_agent_is_told_in_one_line_what_it_can_act_on() -> None:
+    rules = "no_hooks", "strategy", "blocker", "errors", "no_request"
+    found = [Issue(rule=f"validation.{rule}", critical=False, message=f"about {rule}") for rule in rules]
+    oversight = Oversight(issues=tuple(found))
+    words = told(after(START, moment(1, "test_a"), failing=("test_a",), oversight=oversight))
+    assert [line for line in words.splitlines() if "about" in line] == ["about errors"]
+    green = state(iteration=1, history=(START, moment(1)), checks=report(check(passed=True)), oversight=oversight)
+    assert "about" not in told(green)
 
 
 def test_of_work_that_is_not_on_the_branch_nothing_is_compared() -> None:
