@@ -1,11 +1,9 @@
 """What an iteration is told to do differently: one row of one table, in one paragraph, without numbers of control."""
 
 import re
-from typing import Any, get_args
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helmsman.config import LoopConfig
 from helmsman.orient.allowance import claude_config
@@ -15,9 +13,7 @@ from helmsman.records.agent import AgentOutcome, Drift, FailureClass, LastCall
 from helmsman.records.control import (
     Band,
     Control,
-    Diagnosis,
     EscalationLevel,
-    Feedback,
     IterationSummary,
     Ladder,
     Learning,
@@ -30,7 +26,6 @@ from helmsman.records.iteration import Choice, WorkingMemory
 from helmsman.records.proof import Denial, DoneSignals, JudgeMemory, Rejection
 from helmsman.records.state import LoopState
 from tests.unit.builders import NOW, check, config, orientation, report, state
-from tests.unit.markdown import outside_of_fences
 
 pytestmark = pytest.mark.feature("O6", "S8")
 CONFIG = config(ladder={"redesign_model": "another"})
@@ -155,25 +150,3 @@ def test_no_row_has_more_than_five_orders_or_a_number_or_name_that_is_for_people
     assert all(len(row.orders) < MOST for row in ADVICE.values())
     words = " ".join(text for row in ADVICE.values() for text in (row.because, *row.orders, PERSONAS[row.persona]))
     assert not re.search(r"\d|%|\b(?:E-I|rung|urgency|ladder|mend|in vain)\b", words)
-
-
-TEXTS = st.text(max_size=700)
-
-
-@given(
-    st.builds(
-        Oversight,
-        ladder=st.builds(
-            Ladder, rung=st.sampled_from(EscalationLevel), reason=TEXTS, spent=st.integers(0, 3), clean=st.integers(0, 2)
-        ),
-        feedback=st.sampled_from(get_args(Feedback)),
-        diagnosis=st.sampled_from(get_args(Diagnosis)),
-        instructions=st.lists(TEXTS, max_size=3).map(tuple),
-        redirected=st.lists(TEXTS, max_size=3).map(tuple),
-    )
-)
-def test_whatever_is_known_there_is_at_most_one_paragraph(oversight: Oversight) -> None:
-    told = outside_of_fences(brief(state(CONFIG, iteration=3, oversight=oversight), orientation()).prompt)
-    at = [number for number, line in enumerate(told) if line == "# Advice"]
-    assert len(at) <= 1
-    assert all(told[number + 2] == "" for number in at)

@@ -117,18 +117,3 @@ def test_every_share_is_between_nothing_and_all_and_all_only_where_it_is_proven(
     assert all(share is None or 0 <= share <= 1 for share in (progress.checks, progress.tests, progress.criteria))
     assert 0 <= progress.completion <= 1
     assert (progress.completion == 1) == found.proven
-
-
-@given(counts=COUNTS, lost=st.integers(0, 50), before=SHARES)
-def test_of_fewer_tests_no_larger_share_passes(counts: TestCounts, lost: int, before: float | None) -> None:
-    whole = after(report(check(passed=False, counts=counts)), Progress(tests=before), most=counts.executed)
-    fewer = TestCounts(passed=max(0, counts.passed - lost), failed=max(0, counts.failed - lost))
-    left = after(report(check(passed=True, counts=fewer)), Progress(tests=before), most=counts.executed)
-    assert (left.tests or 0) <= (whole.tests or 0)
-
-
-@given(passed=st.integers(0, 50), more=st.integers(1, 50), failed=st.integers(0, 50), before=BEFORE)
-def test_mending_a_test_raises_completion(passed: int, more: int, failed: int, before: Progress) -> None:
-    few = report(check(passed=False, counts=TestCounts(passed=passed, failed=failed + more)))
-    many = report(check(passed=False, counts=TestCounts(passed=passed + more, failed=failed)))
-    assert after(many, before).completion > after(few, before).completion

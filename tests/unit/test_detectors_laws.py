@@ -1,7 +1,5 @@
 """Laws of all detectors: names and clocks do not matter, nothing breaks them, a long past costs nothing."""
 
-from collections.abc import Callable
-from datetime import timedelta
 from typing import Any, get_args
 
 import pytest
@@ -73,19 +71,6 @@ ARBITRARY = steps(
 )
 
 
-def judged(past: tuple[IterationSummary, ...]) -> object:
-    """All that is concluded from a history, without its texts, which hold names."""
-    signals, faults = detect(past, DetectConfig())
-    told, levels = learnt_from(past)
-    return (
-        [(signal.rule, signal.severity, signal.value, signal.threshold) for signal in signals],
-        faults,
-        diagnose(past, signals),
-        [(signal.rule, signal.severity, signal.value) for signal in told],
-        levels,
-    )
-
-
 def learnt_from(past: tuple[IterationSummary, ...]) -> tuple[list[Alert], tuple[Learning, ...]]:
     learnt: tuple[Learning, ...] = ()
     told: list[Alert] = []
@@ -93,28 +78,6 @@ def learnt_from(past: tuple[IterationSummary, ...]) -> tuple[list[Alert], tuple[
         learnt, signals = learn(learnt, past[:end], intervened=True)
         told += signals
     return told, learnt
-
-
-def renamed(past: tuple[IterationSummary, ...], name: Callable[[str], str]) -> tuple[IterationSummary, ...]:
-    return tuple(_renamed(moment, name) for moment in past)
-
-
-def _renamed(moment: IterationSummary, name: Callable[[str], str]) -> IterationSummary:
-    errors = tuple(error.model_copy(update={"where": name(error.where), "message": "else"}) for error in moment.errors)
-    texts = {"tree": name(moment.tree), "commit": name(moment.commit), "start": name(moment.start), "errors": errors}
-    lists = {"files": tuple(map(name, moment.files)), "failing": tuple(map(name, moment.failing))}
-    return moment.model_copy(update={**texts, **lists})
-
-
-@given(HISTORIES, st.permutations("abc"))
-def test_names_of_trees_commits_files_and_tests_do_not_matter(past: tuple[IterationSummary, ...], others: list[str]) -> None:
-    table = str.maketrans("abc", "".join(others))
-    assert judged(renamed(past, lambda name: f"x/{name.translate(table)}")) == judged(past)
-
-
-@given(HISTORIES, st.timedeltas(timedelta(days=-3000), timedelta(days=3000)))
-def test_the_time_of_day_does_not_matter(past: tuple[IterationSummary, ...], shift: timedelta) -> None:
-    assert judged(tuple(moment.model_copy(update={"at": moment.at + shift}) for moment in past)) == judged(past)
 
 
 @given(HISTORIES, st.data())

@@ -179,34 +179,6 @@ def test_what_is_over_is_closed_and_told_once() -> None:
     assert (again.act, again.stage) == ("close", "")
 
 
-CLIMBS = st.lists(st.sampled_from([CYCLE, WORSE, "stuck: 1 % gained"]), max_size=4)
-
-
-@given(CLIMBS, CLIMBS)
-def test_doing_what_is_to_be_done_leaves_nothing_to_do(first: list[str], second: list[str]) -> None:
-    """Whatever the tracker held, it holds the loop's concerns afterwards, and is not told again."""
-    issues: dict[int, TrackedIssue] = {}
-    for reasons in (first, second):
-        wanted = (
-            concerns(climbed(*((EscalationLevel(at), EscalationLevel(at + 1), reason) for at, reason in enumerate(reasons))))
-            if reasons
-            else ()
-        )
-        for deed in tracker_actions(wanted, tuple(issues.values())):
-            _do(issues, deed)
-        assert tracker_actions(wanted, tuple(issues.values())) == ()
-        assert {one.detection for one in issues.values() if one.is_open} == {one.detection for one in wanted}
-
-
-def _do(issues: dict[int, TrackedIssue], deed: TrackerAction) -> None:
-    number = deed.number or len(issues) + 1
-    known = issues.get(number) or TrackedIssue(number=number, is_open=True, detection=deed.detection)
-    labels = tuple(one for one in (*known.labels, *deed.add) if one not in deed.remove)
-    is_open = deed.act != "close" and (known.is_open or deed.reopen)
-    stages = (*known.stages, deed.stage) if deed.stage else known.stages
-    issues[number] = known.model_copy(update={"labels": labels, "is_open": is_open, "stages": stages})
-
-
 # --- what is told once ----------------------------------------------------------------------------------------------
 
 
@@ -270,15 +242,6 @@ def test_nothing_from_the_repository_is_obeyed(text: str) -> None:
     assert not LOADED.search(shown.replace("\\", ""))
 
 
-@given(st.text(alphabet="@#!ghGH-<`~\\ \n1a[](){}*_&;:/", max_size=80))
-def test_no_text_is_obeyed_wherever_it_stands(text: str) -> None:
-    loop = state(ending=ending("some.rule", reason=text), gate=None, config={"goal": f"x{text}", "checks": ["true"]})
-    for part in (body_of(loop), title(concerns(loop)[0]), notification(changes(state(), loop)[0], loop)[1]):
-        rest = part.partition("\n")[2] if part.startswith("<!--") else part
-        assert not re.search(r"@\w|#\d|<!--|\b[gG][hH]\\?-\d|!\d", rest)
-        assert not re.search(r"<[a-z/]", "\n".join(outside_of_fences(rest)) if part.startswith("<!--") else "")
-
-
 # --- how it is found again ------------------------------------------------------------------------------------------
 
 
@@ -318,27 +281,17 @@ def test_marks_count_where_we_wrote_them() -> None:
     assert [len(known.stages), len(forged.stages)] == [2, 1]
 
 
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        (
-            {
-                "answers": (
-                    Answer(gate="human-3-1", kind=GateKind.HUMAN, choice=Choice.APPROVE, via="tracker", by="alice", at=NOW),
-                )
-            },
-            "alice",
-        ),
-        ({"ending": ending("completion.verified", Outcome.COMPLETED, "every check passes")}, "every check passes"),
-        (
-            {"oversight": ladder(*UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.REFACTOR, "2 clean iterations"))},
-            "2 clean iterations",
-        ),
-        ({}, "goes on"),
-    ],
-)
-def test_an_issue_is_closed_with_the_reason(fields: dict[str, Any], words: str) -> None:
+def test_an_issue_is_closed_with_the_reason() -> None:
+    approved = Answer(gate="human-3-1", kind=GateKind.HUMAN, choice=Choice.APPROVE, via="tracker", by="alice", at=NOW)
+    eased = *UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.REFACTOR, "2 clean iterations")
+    cases: dict[str, dict[str, Any]] = {
+        "alice": {"answers": (approved,)},
+        "every check passes": {"ending": ending("completion.verified", Outcome.COMPLETED, "every check passes")},
+        "2 clean iterations": {"oversight": ladder(*eased)},
+        "goes on": {},
+    }
     issue = TrackedIssue(number=7, is_open=True, detection="stuck", stages=("human-3-1",))
-    said = closing_comment(issue, "over.human-3-1", state(**fields))
-    assert read_mark(said)["stage"] == "over.human-3-1"
-    assert words in said
+    for words, fields in cases.items():
+        said = closing_comment(issue, "over.human-3-1", state(**fields))
+        assert read_mark(said)["stage"] == "over.human-3-1"
+        assert words in said

@@ -4,8 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from helmsman.config import LoopConfig
@@ -71,19 +69,6 @@ def test_what_git_or_a_shell_could_read_as_something_else_is_no_branch() -> None
     ]:  # fmt: skip
         with pytest.raises(ValidationError):
             MergeConfig(into=name)
-
-
-@given(st.text(max_size=30))
-def test_every_name_that_is_accepted_is_one_that_git_accepts(name: str) -> None:
-    try:
-        MergeConfig(into=name)
-    except ValidationError:
-        return
-    assert not set(name) & set(" ~^:?*[\\\x7f`$;|&<>'\"()!{}")
-    assert name.isprintable()
-    assert ".." not in name
-    assert not name.startswith(("-", "/", "."))
-    assert not name.endswith(("/", ".", ".lock"))
 
 
 @pytest.mark.parametrize(

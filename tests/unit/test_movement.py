@@ -1,7 +1,6 @@
 """What counts as getting on, and what does not."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 from random import Random
 from typing import Any
 
@@ -235,55 +234,3 @@ def test_new_failures_for_ever_without_a_better_number_are_seldom_forward(seed: 
     words = ("".join(chance.choices("abcdefghij", k=12)) for _ in range(3 * REMEMBERED))
     found = moved([moment(errors=(error(word, word, chance.choice(kinds)),)) for word in words])
     assert all(found[at : at + REMEMBERED].count(FORWARD) <= TRUSTED + 1 for at in range(2 * REMEMBERED))
-
-
-NAMES = st.sampled_from("abcd")
-ERRORS = st.builds(
-    ErrorVector, kind=st.sampled_from(list(FailureClass)[:3]), where=NAMES, message=NAMES, extent=st.integers(0, 3)
-)
-MOMENTS = st.builds(
-    moment,
-    tree=NAMES,
-    completion=st.sampled_from([0.0, 0.2, 0.5, 1.0]),
-    files_changed=st.integers(0, 1),
-    test_only=st.booleans(),
-    undone=st.booleans(),
-    passing_tests=st.integers(0, 3),
-    failing_tests=st.integers(0, 3),
-    green=st.booleans(),
-    checked=st.booleans(),
-    errors=st.lists(ERRORS, max_size=2).map(tuple),
-    movement=st.sampled_from(Movement),
-    outcome=st.sampled_from([AgentOutcome.FINISHED, AgentOutcome.FINISHED, AgentOutcome.USAGE_LIMIT]),
-)
-HISTORIES = st.lists(MOMENTS, max_size=6)
-WORDS = st.text(alphabet="klmnopqrst/._", min_size=1, max_size=30)
-
-
-@given(history=HISTORIES, draft=MOMENTS, names=st.lists(WORDS, min_size=4, max_size=4, unique=True), days=st.integers(-999, 999))
-def test_neither_names_nor_hours_matter(
-    history: list[IterationSummary], draft: IterationSummary, names: list[str], days: int
-) -> None:
-    new = dict(zip("abcd", names, strict=True))
-
-    def renamed(one: IterationSummary) -> IterationSummary:
-        errors = [e.model_copy(update={"where": new[e.where], "message": new[e.message]}) for e in one.errors]
-        told = {"tree": new[one.tree], "errors": tuple(errors), "at": one.at + timedelta(days=days), "commit": names[0]}
-        return one.model_copy(update=told)
-
-    assert movement([renamed(one) for one in history], renamed(draft)) is movement(history, draft)
-
-
-@given(history=HISTORIES, draft=MOMENTS, at=st.integers(0, 6))
-def test_what_only_waited_changes_nothing_for_those_after_it(
-    history: list[IterationSummary], draft: IterationSummary, at: int
-) -> None:
-    waited = moment(f"w{at}", movement=Movement.WAITED, outcome=AgentOutcome.USAGE_LIMIT, completion=1)
-    assert movement([*history[:at], waited, *history[at:]], draft) is movement(history, draft)
-
-
-@given(history=HISTORIES, draft=MOMENTS, said=st.sampled_from(Movement))
-def test_the_movement_that_a_draft_claims_does_not_matter(
-    history: list[IterationSummary], draft: IterationSummary, said: Movement
-) -> None:
-    assert movement(history, draft.model_copy(update={"movement": said})) is movement(history, draft)

@@ -85,25 +85,8 @@ def test_some_things_let_it_end_whatever_the_checks_say(given: dict[str, Any], w
 
 
 def test_it_is_sent_back_twice_whether_or_not_failures_grow_fewer() -> None:
-    assert blocked(session(*[[fails(tests=3)]] * 4)) == [True, True, False, False]
+    assert blocked(session(*[[fails(tests=3)]] * 30)) == [True] * STOP_BLOCKS + [False] * 28
     assert blocked(session(*[[fails(tests=tests)] for tests in (9, 8, 7, 6)])) == [True, True, False, False]
-
-
-RESULTS = st.one_of(
-    st.just(PASSES),
-    st.just(HANGS),
-    st.just(CANNOT_START),
-    st.builds(fails, st.sampled_from("abc"), st.integers(min_value=0, max_value=4)),
-)
-ROUNDS = st.lists(st.lists(RESULTS, max_size=3), max_size=30)
-
-
-@given(rounds=ROUNDS, active=st.booleans())
-def test_it_is_never_sent_back_more_often_than_it_may_be(rounds: list[list[CheckResult]], active: bool) -> None:
-    attempts = session(*rounds, active=active)
-    assert sum(blocked(attempts)) <= STOP_BLOCKS
-    assert all(attempt.failing for attempt in attempts if attempt.blocked)
-    assert all(attempt.why for attempt in attempts)
 
 
 # what it is told ------------------------------------------------------------------------------------------------------

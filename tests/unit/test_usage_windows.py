@@ -4,13 +4,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from helmsman.config.goals import UsageLimitConfig
 from helmsman.orient.brief import brief
 from helmsman.oversee.decide import decide
-from helmsman.oversee.limits import NEARLY_USED_UP, near, newly_near, used_up
 from helmsman.oversee.signals import SOURCES
 from helmsman.parsers.plan_order import due_item, in_hand, small_item
 from helmsman.parsers.usage_limits import read_limit
@@ -31,17 +27,6 @@ from tests.unit.builders import (
 )
 
 pytestmark = pytest.mark.feature("E13")
-
-SHARES = st.floats(0, 1)
-WINDOWS = st.builds(
-    UsageWindow,
-    name=st.sampled_from(["five_hour", "seven_day", "seven_day_opus", "else"]),
-    utilization=SHARES,
-    resets_at=st.none() | st.integers(-10, 10).map(lambda hours: NOW + hours * HOUR),
-)
-LIMITS = st.none() | st.lists(WINDOWS, max_size=4, unique_by=lambda one: one.name).map(
-    lambda all_: RateLimit(status="allowed", windows=tuple(all_))
-)
 
 
 def window(share: float, name: str = "five_hour", reset: datetime | None = NOW + HOUR) -> UsageWindow:
@@ -72,26 +57,6 @@ def after_a_call(*windows: UsageWindow, **usage_limit: Any) -> Any:
 )
 def test_windows_are_read_as_far_as_they_make_sense(info: dict[str, Any], shares: list[tuple[str, float]]) -> None:
     assert [(one.name, one.utilization) for one in read_limit(info).windows] == shares
-
-
-@given(
-    before=LIMITS,
-    after=LIMITS,
-    pause=st.none() | st.floats(0.01, 1),
-    weekly=st.none() | st.floats(0.01, 1),
-)
-def test_nothing_follows_from_a_window_that_was_reset_or_has_room(
-    before: RateLimit | None, after: RateLimit | None, pause: float | None, weekly: float | None
-) -> None:
-    of = UsageLimitConfig(pause_at=pause, pause_at_weekly=weekly)
-    for found in near(after, NOW), used_up(of, after, NOW), newly_near(before, after, NOW):
-        assert all(one.resets_at is None or one.resets_at > NOW for one in found)
-    assert all(one.utilization >= NEARLY_USED_UP for one in near(after, NOW))
-    assert newly_near(after, after, NOW) == ()
-    for one in used_up(of, after, NOW):
-        allowed = weekly if one.name.startswith("seven_day") else pause
-        assert allowed is not None
-        assert one.utilization >= allowed
 
 
 def test_at_its_share_of_a_window_the_loop_waits_for_the_reset_and_says_so() -> None:
@@ -161,30 +126,3 @@ def test_of_the_items_that_may_come_next_the_smallest_comes_first() -> None:
     assert in_hand(plan, small=True, begun="large").item == plan.items[0], "what is begun is not left half done"
     assert in_hand(plan, small=True, begun="needs").item == plan.items[1]
     assert in_hand(plan, "large", small=True).item == plan.items[0]
-
-
-@given(
-    st.lists(
-        st.tuples(st.integers(1, 9), st.integers(1, 3), st.booleans(), st.booleans(), st.sets(st.integers(0, 5), max_size=2)),
-        max_size=6,
-    )
-)
-def test_small_or_not_an_item_comes_only_after_what_it_needs_and_there_is_one_whenever_one_is_due(rows: list[Any]) -> None:
-    items = tuple(
-        item(
-            f"i{at}",
-            words,
-            priority=priority,
-            parallel=parallel,
-            done=done,
-            needs=tuple(f"i{n}" for n in sorted(needs) if n < at),
-        )
-        for at, (words, priority, parallel, done, needs) in enumerate(rows)
-    )
-    plan = Plan(kind="toml", items=items)
-    found = small_item(plan)
-    assert (found is None) == (due_item(plan) is None)
-    if found:
-        open_ = {one.id for one in items if not one.done}
-        assert found.id in open_
-        assert not open_ & set(found.needs)
