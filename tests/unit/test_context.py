@@ -38,13 +38,6 @@ def test_what_is_configured_is_better_than_what_the_cli_told_and_that_than_the_t
     assert known_window("claude-opus-4-8", told, 64_000) == 64_000
 
 
-@given(TOKENS, TOKENS, TOKENS)
-def test_more_tokens_never_make_a_context_healthier(one: int, other: int, window: int) -> None:
-    less, more = (of_size(tokens, window) for tokens in sorted((one, other)))
-    assert filled(less.tokens, window) <= filled(more.tokens, window)
-    assert not (rotation(less) and not rotation(more))
-
-
 @pytest.mark.parametrize(
     ("use", "reason"),
     [

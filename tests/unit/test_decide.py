@@ -1,14 +1,11 @@
 """What follows an iteration: a decision table without order against the ordered rules, and the numbers in each decision."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
-from itertools import product
 from typing import Any
 
 import pytest
 
-from helmsman.oversee.decide import Situation, decide
+from helmsman.oversee.decide import decide
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import CheckReport, CriterionVerdict, Finding, Judgement, JudgementOutcome, Weight
 from helmsman.records.decision import Decision, DecisionKind, Outcome, Severity
@@ -32,123 +29,16 @@ from tests.unit.builders import (
     usage_limited,
 )
 
-OPERATOR = {
-    AgentOutcome.AUTHENTICATION,
-    AgentOutcome.BILLING,
-    AgentOutcome.BAD_MODEL,
-    AgentOutcome.REFUSED_START,
-    AgentOutcome.BLOCKED_BY_HOOK,
-}
-LIMITED = {AgentOutcome.USAGE_LIMIT}
-FRUITFUL = {AgentOutcome.FINISHED, AgentOutcome.MAX_TURNS, AgentOutcome.CALL_BUDGET}
-FRUITLESS = set(AgentOutcome) - OPERATOR - LIMITED - FRUITFUL
-BROKEN_OFF = {AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED, AgentOutcome.CRASHED}
-AT_WORK = set(AgentOutcome) - OPERATOR
-
 REPORTS: dict[str, CheckReport | None] = {
     "not run": None,
     "none configured": report(),
     "pass": report(check(passed=True), check(passed=True)),
     "fail": report(check(passed=True), check(passed=False)),
 }
-EITHER = {True, False}
-PROOFS = set(product(EITHER, REPORTS))
-PROVEN = {(True, "pass")}
-UNPROVABLE = {(True, "none configured")}
-NOT_DONE = PROOFS - PROVEN - UNPROVABLE
-
 FULL_HOUR = tuple(NOW - minutes * MINUTE for minutes in (50, 40, 30))
 
 
-@dataclass(frozen=True)
-class Case:
-    """All that decides, each in its few kinds."""
-
-    outcome: AgentOutcome
-    proof: tuple[bool, str]
-    """Whether the agent asks to be done, and how the checks stand."""
-    limit: bool
-    """Whether a limit is reached."""
-    third: bool
-    """Whether two calls in a row came to nothing before this one, and three are too many."""
-    full: bool
-    """Whether as many calls were made in this hour as may be."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of the decision table: the cases that it is about, and what follows."""
-
-    outcome: set[AgentOutcome]
-    proof: set[tuple[bool, str]]
-    limit: set[bool]
-    third: set[bool]
-    full: set[bool]
-    kind: DecisionKind
-    rule: str
-    result: Outcome | None = None
-    fault: str = ""
-
-    def covers(self, case: Case) -> bool:
-        return all(getattr(case, name) in getattr(self, name) for name in Case.__dataclass_fields__)
-
-
-STOP, WAIT, CONTINUE = "stop", "wait", "continue"
-TABLE = (
-    Row(OPERATOR, PROOFS, EITHER, EITHER, EITHER, STOP, "agent.{outcome}", Outcome.FAILED, "operator"),
-    Row(AT_WORK, PROVEN, EITHER, EITHER, EITHER, STOP, "completion.verified", Outcome.COMPLETED),
-    Row(AT_WORK, UNPROVABLE, EITHER, EITHER, EITHER, STOP, "completion.unverified", Outcome.COMPLETED),
-    Row(AT_WORK, NOT_DONE, {True}, EITHER, EITHER, STOP, "limits.cost_usd", Outcome.STOPPED),
-    Row(LIMITED, NOT_DONE, {False}, EITHER, EITHER, WAIT, "agent.usage_limit"),
-    Row(BROKEN_OFF, NOT_DONE, {False}, {True}, EITHER, WAIT, "breaker.open"),
-    Row(FRUITLESS - BROKEN_OFF, NOT_DONE, {False}, {True}, EITHER, STOP, "limits.agent_failures", Outcome.FAILED, "agent"),
-    Row(FRUITLESS, NOT_DONE, {False}, {False}, {True}, WAIT, "limits.calls_per_hour"),
-    Row(FRUITLESS, NOT_DONE, {False}, {False}, {False}, CONTINUE, "continue"),
-    Row(FRUITFUL, NOT_DONE, {False}, EITHER, {True}, WAIT, "limits.calls_per_hour"),
-    Row(FRUITFUL, NOT_DONE, {False}, EITHER, {False}, CONTINUE, "continue"),
-)
-"""No row stands above another: their order says nothing."""
-
-
-def cases(outcome: AgentOutcome) -> Iterator[Case]:
-    return (Case(outcome, *rest) for rest in product(sorted(PROOFS), (True, False), (True, False), (True, False)))
-
-
-def situated(case: Case) -> Situation:
-    asks, checks = case.proof
-    of = config(checks=() if checks == "none configured" else ("a", "b"), limits={"calls_per_hour": 4})
-    return situation(
-        state=state(of, failed_calls=2 if case.third else 1, recent_calls=FULL_HOUR if case.full else FULL_HOUR[1:]),
-        execution=execution(call(case.outcome), files_changed=0),
-        checks=REPORTS[checks],
-        claims=ASKED if asks else SILENT,
-        signals=(LIMIT_REACHED,) if case.limit else (),
-    )
-
-
-@pytest.mark.feature("S18", "E6", "E7", "V9")
-@pytest.mark.parametrize("outcome", AgentOutcome)
-def test_every_case_has_one_row_and_the_decision_that_it_names(outcome: AgentOutcome) -> None:
-    for case in cases(outcome):
-        rows = [row for row in TABLE if row.covers(case)]
-        assert len(rows) == 1, case
-        row, decision = rows[0], decide(situated(case))
-        assert (decision.kind, decision.rule) == (row.kind, row.rule.format(outcome=case.outcome)), case
-        assert (decision.outcome, decision.fault) == (row.result, row.fault), case
-        assert (decision.until is not None) == (row.kind == WAIT), case
-        never_at_work = outcome in OPERATOR | LIMITED or row.rule == "breaker.open"
-        assert decision.repeat == (never_at_work and row.result is not Outcome.COMPLETED), case
-        assert decision == decide(situated(case)), case
-
-
-@pytest.mark.feature("V9")
-@pytest.mark.parametrize("outcome", AgentOutcome)
-def test_nothing_is_ever_completed_without_a_request_or_with_failing_or_missing_evidence(outcome: AgentOutcome) -> None:
-    for case in cases(outcome):
-        asks, checks = case.proof
-        if decide(situated(case)).outcome is Outcome.COMPLETED:
-            assert asks, case
-            assert checks in {"pass", "none configured"}, case
+STOP, CONTINUE = "stop", "continue"
 
 
 def test_a_completion_without_checks_says_loudly_that_nothing_was_verified() -> None:

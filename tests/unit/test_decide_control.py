@@ -1,12 +1,13 @@
 """What follows from how the loop behaves: each combination of signals has one decision, and the decision tells its way."""
 
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
 import pytest
 
-from helmsman.oversee.decide import QUESTIONS, decide
-from helmsman.oversee.decide.questions import PAUSES
+from helmsman.oversee.decide import QUESTIONS, Situation, decide
+from helmsman.oversee.decide.questions import OPERATORS_FAULT, PAUSES
 from helmsman.records.agent import AgentOutcome, RateLimit, UsageWindow
 from helmsman.records.control import (
     Checkpoint,
@@ -19,7 +20,7 @@ from helmsman.records.control import (
     Movement,
     Oversight,
 )
-from helmsman.records.decision import Alert, Decision, Outcome, Severity
+from helmsman.records.decision import Alert, Outcome, Severity
 from helmsman.records.state import MOST_KILLED
 from tests.unit.builders import (
     ASKED,
@@ -52,7 +53,6 @@ def remembered(commit: str, start: str = "") -> IterationSummary:
 
 FELL = state(history=(remembered(BEST.commit), remembered("b" * 40, start=BEST.commit)))
 GREEN, RED = report(check(passed=True)), report(check(passed=False))
-BOTH = (True, False)
 FULL = config(usage_limit={"pause_at": 0.5})
 USED = RateLimit(status="allowed", windows=(UsageWindow(name="five_hour", utilization=0.9, resets_at=NOW + HOUR),))
 
@@ -62,47 +62,87 @@ def overseen(rung: EscalationLevel = EscalationLevel.PATCH, **fields: Any) -> Ov
     return Oversight(ladder=ladder, **fields)
 
 
-def expected(*, pain: bool, operator: bool, proven: bool, limit: bool, critical: bool, rung: EscalationLevel, act: bool) -> str:
+CALLS = {
+    AgentOutcome.FINISHED: "",
+    AgentOutcome.AUTHENTICATION: "agent.authentication",
+    AgentOutcome.USAGE_LIMIT: "agent.usage_limit",
+    AgentOutcome.OVERLOADED: "breaker.open",
+    AgentOutcome.HUNG: "limits.agent_failures",
+}
+"""One outcome of each kind, and what follows where it comes to nothing for the third time."""
+REPORTS = {"fails": RED, "passes": GREEN, "empty": report(), "not run": None}
+BOTH = (False, True)
+KINDS: dict[str, Sequence[Any]] = {
+    "pain": BOTH,
+    "call": tuple(CALLS),
+    "asks": BOTH,
+    "checks": tuple(REPORTS),
+    "limit": BOTH,
+    "third": BOTH,
+    "critical": BOTH,
+    "human": BOTH,
+    "act": BOTH,
+    "full": BOTH,
+}
+"""All that decides, each in its few kinds."""
+
+
+def expected(case: dict[str, Any]) -> str:
     """The order of precedence, said once more and without the table."""
+    outcome, third = case["call"], CALLS[case["call"]]
+    operator, limited = outcome is AgentOutcome.AUTHENTICATION, outcome is AgentOutcome.USAGE_LIMIT
     steps = (
-        ("pain.secret", pain),
-        ("agent.authentication", operator),
-        ("completion.verified", proven),
-        ("limits.cost_usd", limit),
-        ("validation.blind", act and critical),
-        ("ladder.human", act and rung >= EscalationLevel.HUMAN),
+        ("pain.secret", case["pain"]),
+        (third, operator),
+        ("completion.verified", case["asks"] and case["checks"] == "passes"),
+        ("completion.unverified", case["asks"] and case["checks"] == "empty"),
+        ("limits.cost_usd", case["limit"]),
+        (third, limited or (case["third"] and third)),
+        ("validation.blind", case["act"] and case["critical"]),
+        ("ladder.human", case["act"] and case["human"]),
+        ("limits.calls_per_hour", case["full"]),
     )
     return next((rule for rule, holds in steps if holds), "continue")
 
 
-CASES = tuple(product(BOTH, BOTH, BOTH, BOTH, BOTH, EscalationLevel, BOTH))
-NAMES = ("pain", "operator", "proven", "limit", "critical", "rung", "act")
-
-
-def decided(case: dict[str, Any]) -> Decision:
-    found = (*([PAIN] if case["pain"] else ()), *([LIMIT_REACHED] if case["limit"] else ()))
-    outcome = AgentOutcome.AUTHENTICATION if case["operator"] else AgentOutcome.FINISHED
-    return decide(
-        situation(
-            state=state(config(ladder={"act": case["act"]})),
-            execution=execution(call(outcome)),
-            checks=GREEN if case["proven"] else RED,
-            claims=ASKED if case["proven"] else SILENT,
-            signals=found,
-            oversight=overseen(case["rung"], issues=(CRITICAL,) if case["critical"] else ()),
-        )
+def situated(case: dict[str, Any]) -> Situation:
+    of = config(
+        ladder={"act": case["act"]}, limits={"calls_per_hour": 3}, checks=() if case["checks"] == "empty" else ("pytest",)
+    )
+    calls = (NOW - HOUR / 2, NOW - HOUR / 3)[: 1 + case["full"]]
+    return situation(
+        state=state(of, failed_calls=2 if case["third"] else 1, recent_calls=calls),
+        execution=execution(call(case["call"]), files_changed=0),
+        checks=REPORTS[case["checks"]],
+        claims=ASKED if case["asks"] else SILENT,
+        signals=(*([PAIN] if case["pain"] else ()), *([LIMIT_REACHED] if case["limit"] else ())),
+        oversight=overseen(
+            EscalationLevel.HUMAN if case["human"] else EscalationLevel.PATCH, issues=(CRITICAL,) * case["critical"]
+        ),
     )
 
 
-@pytest.mark.feature("S6", "S8", "S13")
-def test_every_combination_of_signals_has_exactly_one_decision() -> None:
-    for values in CASES:
-        case: dict[str, Any] = dict(zip(NAMES, values, strict=True))
-        decision = decided(case)
-        assert decision.rule == expected(**case), case
-        assert decision == decided(case), case
+@pytest.mark.feature("S6", "S8", "S13", "E6", "E7", "V9")
+def test_every_combination_has_exactly_one_decision_and_only_a_request_under_green_checks_completes() -> None:
+    for values in product(*KINDS.values()):
+        case = dict(zip(KINDS, values, strict=True))
+        decision, rule = decide(situated(case)), expected(case)
+        ends = {"pain": Outcome.EJECTED, "agent": Outcome.FAILED, "completion": Outcome.COMPLETED, "ladder": Outcome.WAITING}
+        waits = rule in {"agent.usage_limit", "breaker.open", "limits.calls_per_hour"}
+        failed = Outcome.FAILED if rule == "limits.agent_failures" else ends.get(rule.partition(".")[0], Outcome.STOPPED)
+        assert decision.rule == rule, case
+        assert (decision.kind == "wait", decision.until is not None) == (waits, waits), case
+        assert decision.outcome is (None if waits or rule == "continue" else failed), case
         assert [step.held for step in decision.path] == [False] * (len(decision.path) - 1) + [True], case
         assert [step.rule for step in decision.path] == [question.rule for question in QUESTIONS[: len(decision.path)]], case
+
+
+@pytest.mark.feature("E7")
+def test_every_outcome_that_only_the_operator_can_fix_and_no_other_ends_for_the_operator_and_counts_as_nothing() -> None:
+    for outcome in AgentOutcome:
+        decision = decide(situation(execution=execution(call(outcome), files_changed=0)))
+        assert (decision.fault == "operator") == (outcome in OPERATORS_FAULT)
+        assert decision.repeat == (outcome in {*OPERATORS_FAULT, AgentOutcome.USAGE_LIMIT})
 
 
 def test_each_step_of_the_way_says_what_it_rests_on_and_what_would_have_changed_it() -> None:

@@ -1,11 +1,9 @@
 """How good the feedback is that the next iteration can steer by."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helmsman.guardrails.context import rotation
-from helmsman.oversee.progress import UNRUNNABLE, feedback_of
+from helmsman.oversee.progress import feedback_of
 from helmsman.records.agent import AgentOutcome, ContextUse, ErrorVector, FailureClass
 from helmsman.records.control import IterationSummary, Movement
 from tests.unit.builders import NOW
@@ -43,9 +41,3 @@ def test_the_evidence_says_how_good_the_feedback_is() -> None:
     for case, (seen, quality) in cases.items():
         assert feedback_of(seen, "") == quality
         assert feedback_of(seen, FULL) == quality, case
-
-
-@given(st.lists(st.sampled_from(FailureClass), min_size=1, max_size=5), st.integers(0, 3), st.text())
-def test_broken_is_only_what_cannot_be_run(kinds: list[FailureClass], passing: int, rotated: str) -> None:
-    broken = feedback_of(moment(*kinds, passing=passing), rotated) == "broken"
-    assert broken == (set(kinds) <= UNRUNNABLE and not passing)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.group import MOST_DRIVES, Member, due, edges, unreached
+from helmsman.oversee.group import MOST_DRIVES, Member, due, edges, share, unreached
 from helmsman.records.plan import PlanItem
 
 pytestmark = pytest.mark.feature("M5")
@@ -94,3 +94,29 @@ def test_a_group_ends_whatever_its_loops_come_to_and_none_of_its_loops_is_at_wor
         end = ends.pop() if ends else "died"
         members[at_work[0]] = replace(members[at_work[0]], at_work=False, settled=end == "settled", ended=end == "ended")
     raise AssertionError(members)
+
+
+BUDGETS = st.floats(min_value=0.01, max_value=1_000)
+USES = st.lists(st.floats(min_value=0, max_value=1), min_size=1, max_size=12)
+
+
+@pytest.mark.feature("E6")
+@given(BUDGETS, USES, st.integers(min_value=1, max_value=5))
+def test_loops_that_keep_to_their_shares_keep_to_the_budget_together_however_many_work_at_once(
+    budget: float, uses: list[float], workers: int
+) -> None:
+    held, spent = [0.0] * len(uses), [0.0] * len(uses)
+    at_work: list[int] = []
+    for number, use in enumerate(uses):
+        if len(at_work) == workers:
+            ended = at_work.pop(0)
+            held[ended] = spent[ended]
+        held[number] = share(budget, held, len(uses) - number)
+        spent[number] = held[number] * use
+        at_work.append(number)
+        assert sum(held) <= budget * (1 + 1e-9)
+    assert sum(spent) <= budget * (1 + 1e-9)
+
+
+def test_what_one_leaves_over_goes_to_those_after_it() -> None:
+    assert (share(10, [5, 0], 1), share(10, [1, 0], 1)) == (5, 9)
