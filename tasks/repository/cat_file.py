@@ -1,17 +1,14 @@
-"""One git that stays and answers for object after object: `git cat-file`, which GitPython speaks with.
+"""One git that stays and answers for object after object: `git cat-file`.
 
 What it is started with is ours: it runs no program of the repository, fetches nothing, and knows no secret.
 """
 
-import io
 import os
 import select
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, TypeVar
-
-import git
+from typing import IO, NamedTuple, cast
 
 from tasks.repository.git import AS_IT_IS, HARDENED, TIMEOUT_SECONDS, GitError, cannot_start, git_bytes
 
@@ -28,119 +25,96 @@ FIXED = {
     **AS_IT_IS,
 }
 LACKING = "from promisor remote"  # in the words with which git ends where a partial clone lacks an object and it may not fetch it
-_FORMS = {"cat_file_all": "--batch", "cat_file_header": "--batch-check"}  # by GitPython's name for the process
-_BATCH = "cat-file", "--batch"
-_T = TypeVar("_T")
+CONTENTS, SIZES = "--batch", "--batch-check"
+_BATCH = "cat-file", CONTENTS
+_CHUNK = 1 << 20
 
 
-class _InTime(io.RawIOBase):
-    """What the process prints. Raises TimeoutError where it prints nothing for too long."""
+class Answer(NamedTuple):
+    """What git says of an object that is there."""
 
-    def __init__(self, source: IO[bytes]) -> None:
-        """Read from that pipe alone, which has no buffer of its own."""
-        self._source, self._ready = source, select.poll()
-        self._ready.register(source, select.POLLIN)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        if not self._ready.poll(TIMEOUT_SECONDS * 1000):
-            raise TimeoutError
-        return os.readv(self._source.fileno(), [buffer])
-
-    def close(self) -> None:
-        self._source.close()
-        super().close()
+    id: str
+    size: int
+    content: bytes  # empty where only sizes were asked for
 
 
-class CatFile(git.Git):
-    """GitPython's side of the conversation, with processes that we start, and ids of any length; no two questions at once.
-
-    It is no Repo, which would read settings: an include may name a pipe that nobody writes to.
-    """
+class CatFile:
+    """The conversation with the processes of one repository, one for contents and one for sizes; no two questions at once."""
 
     def __init__(self, folder: Path) -> None:
         """Of the git folder that all worktrees share. No process is started yet."""
-        super().__init__(folder)
-        self.folder = folder
+        self._folder, self._running = folder, dict[str, "subprocess.Popen[bytes]"]()
 
-    def _get_persistent_cmd(self, attr_name: str, cmd_name: str, *args: Any, **kwargs: Any) -> git.Git.AutoInterrupt:  # noqa: ARG002
-        if getattr(self, attr_name) is None:
-            setattr(self, attr_name, _started(self.folder, _FORMS[attr_name]))
-        return getattr(self, attr_name)
-
-    def _parse_object_header(self, header_line: str | bytes) -> tuple[str, str, int]:
-        """Raises KeyError where there is no such object, and EOFError where the process has ended instead of an answer."""
-        line = header_line.decode(errors="replace") if isinstance(header_line, bytes) else header_line
-        if not line.endswith("\n"):
-            raise EOFError
-        match line.split():
-            case [name, kind, size] if size.isdigit():
-                return name, kind, int(size)
-            case _:
-                raise KeyError(line)
-
-    def contents(self, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
-        return self._ask(self._content, names)
-
-    def sizes(self, names: Sequence[str]) -> list[int | None]:
-        return self._ask(lambda name: int(self.get_object_header(name)[2]), names)
-
-    def close(self) -> None:
-        """End its processes. What is asked later starts them again."""
-        for process in (self.cat_file_all, self.cat_file_header):
-            if process is not None:
-                process.kill()  # GitPython asks politely, and waits; one that was stopped does not hear it
-        self.clear_cache()
-
-    def _ask(self, question: Callable[[str], _T], names: Sequence[str]) -> list[_T | None]:
+    def ask(self, form: str, names: Sequence[str]) -> list[Answer | None]:
+        """`form`: CONTENTS or SIZES. None where there is no such object."""
         try:
-            return [self._answer(question, name) for name in names]
+            return [self._answer(form, name) for name in names]
         except BaseException:
             self.close()  # half an answer may be under way, which the next question would take for its own
             raise
 
-    def _answer(self, question: Callable[[str], _T], name: str) -> _T | None:
+    def close(self) -> None:
+        """End its processes. What is asked later starts them again."""
+        while self._running:
+            with self._running.popitem()[1] as process:
+                process.kill()  # not asked politely: one that was stopped does not hear it
+
+    def _answer(self, form: str, name: str) -> Answer | None:
+        if "\n" in name:
+            raise ValueError(f"a name with a line feed: {name!r}")
         for _ in range(2):  # somebody may have ended the first one
+            process = self._running.get(form) or self._started(form)
             try:
-                return question(name)
-            except KeyError:
-                return None
+                cast("IO[bytes]", process.stdin).write(os.fsencode(f"{name}\n"))
+                return _heard(cast("IO[bytes]", process.stdout).fileno(), form)
             except (EOFError, BrokenPipeError):
                 self.close()
             except TimeoutError as error:
                 raise GitError(_BATCH, -1, f"no answer within {TIMEOUT_SECONDS:g} s") from error
         try:
-            git_bytes(self.folder, *_BATCH, stdin=f"{name}\n".encode(), env=FIXED)
+            git_bytes(self._folder, *_BATCH, stdin=os.fsencode(f"{name}\n"), env=FIXED)
         except GitError as error:  # in git's words
             if LACKING in error.stderr:
                 return None
             raise
         raise GitError(_BATCH, -1, "it ended without an answer")
 
-    def _content(self, name: str) -> tuple[str, bytes]:
-        found, _, size, content = self.get_object_data(name)
-        if len(content) < size:
+    def _started(self, form: str) -> "subprocess.Popen[bytes]":
+        try:
+            self._running[form] = subprocess.Popen(
+                ["git", *(part for setting in HARDENED for part in ("-c", setting)), "cat-file", form],
+                cwd=self._folder,
+                env={name: os.environ[name] for name in INHERITED if name in os.environ} | FIXED,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                start_new_session=True,  # Ctrl-C is for us
+            )
+        except OSError as error:
+            raise cannot_start(self._folder, error) or error from error
+        return self._running[form]
+
+
+def _heard(pipe: int, form: str) -> Answer | None:
+    """One answer, to its end: `ID KIND SIZE`, and the content in a paragraph of its own. Raises EOFError and TimeoutError."""
+    ready, heard = select.poll(), bytearray()
+    ready.register(pipe, select.POLLIN)
+
+    def hear() -> None:
+        if not ready.poll(TIMEOUT_SECONDS * 1000):
+            raise TimeoutError
+        if not (more := os.read(pipe, _CHUNK)):
             raise EOFError
-        return found, content
+        heard.extend(more)
 
-
-def _started(folder: Path, form: str) -> git.Git.AutoInterrupt:
-    command = ["git", *(part for setting in HARDENED for part in ("-c", setting)), "cat-file", form]
-    try:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env={name: os.environ[name] for name in INHERITED if name in os.environ} | FIXED,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            start_new_session=True,  # Ctrl-C is for us
-        )
-    except OSError as error:
-        raise cannot_start(folder, error) or error from error
-    if process.stdout is not None:
-        process.stdout = io.BufferedReader(_InTime(process.stdout))
-    return git.Git.AutoInterrupt(process, command)
+    while (end := heard.find(b"\n") + 1) == 0:
+        hear()
+    match heard[:end].decode(errors="replace").split():
+        case [found, _, size] if size.isdigit():
+            whole = end + int(size)
+        case _:
+            return None
+    while form == CONTENTS and len(heard) <= whole:  # a line feed comes after it
+        hear()
+    return Answer(found, int(size), bytes(heard[end:whole]))

@@ -6,35 +6,31 @@ The processes that answer stay for the next question, a few repositories at most
 import atexit
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 from helmsman.errors import OperatorError
-
-if TYPE_CHECKING:
-    from tasks.repository.cat_file import CatFile
+from tasks.repository.cat_file import CONTENTS, SIZES, Answer, CatFile
 
 MOST_OPEN = 4  # Repositories. Each has two processes: one for contents, one for sizes.
 FOLDER = "040000"
 LINK = "120000"
 FILE_MODES = frozenset({"100644", "100755"})  # neither a symbolic link, which may lead anywhere, nor a submodule
 _LONGEST_LINK = 8192  # bytes of the file that leads from a worktree to its repository
-_open: dict[tuple[int, Path, int, int], "CatFile"] = {}
+_open: dict[tuple[int, Path, int, int], CatFile] = {}
 """By process, as a fork does not speak with its parent's, and by folder: another one may be put in its place."""
 _lock = threading.Lock()
-R = TypeVar("R")
 
 
 def read_objects(cwd: Path, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
     """Ids and contents of those objects, in their order; None where there is no such object. Raises GitError where git fails."""
-    return _ask(cwd, lambda reader: reader.contents(names)) if names else []
+    return [found and (found.id, found.content) for found in _ask(cwd, CONTENTS, names)]
 
 
 def read_sizes(cwd: Path, names: Sequence[str]) -> list[int | None]:
     """Likewise the bytes of each."""
-    return _ask(cwd, lambda reader: reader.sizes(names)) if names else []
+    return [found and found.size for found in _ask(cwd, SIZES, names)]
 
 
 def read_object(cwd: Path, name: str) -> bytes:
@@ -120,7 +116,9 @@ def close_readers() -> None:
             _open.popitem()[1].close()
 
 
-def _ask(cwd: Path, question: Callable[["CatFile"], R]) -> R:
+def _ask(cwd: Path, form: str, names: Sequence[str]) -> list[Answer | None]:
+    if not names:
+        return []
     folder = common_folder(cwd)
     try:
         at = folder.stat()
@@ -128,16 +126,10 @@ def _ask(cwd: Path, question: Callable[["CatFile"], R]) -> R:
         raise OperatorError("git cannot read here", expected="a git repository", found=str(folder)) from error
     key = os.getpid(), folder, at.st_dev, at.st_ino
     with _lock:
-        reader = _open.pop(key, None)
-        if reader is None:
-            os.environ["GIT_PYTHON_REFRESH"] = "quiet"  # where there is no git, our own error says so
-            from tasks.repository.cat_file import CatFile  # GitPython takes a while; a command that reads nothing does without
-
-            reader = CatFile(folder)
-        _open[key] = reader
+        _open[key] = reader = _open.pop(key, None) or CatFile(folder)
         while len(_open) > MOST_OPEN:
             _open.pop(next(iter(_open))).close()  # the one that was asked longest ago
-        return question(reader)
+        return reader.ask(form, names)
 
 
 def common_folder(cwd: Path) -> Path:
